@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 
 import * as fc from 'fast-check'
 
+import { assertGrowth } from './growth.fixture.ts'
 import { applyJsonPatch, jsonEqual, type JsonPatchErrorCode } from './json-patch.ts'
 import type { JsonObject, JsonValue } from './json-value.ts'
 import { parseJson, stringifyJson } from './json.ts'
@@ -174,6 +175,46 @@ describe('applyJsonPatch', () => {
     const patch = Array.from({ length: 10_000 }, () => ({ op: 'remove', path: '/items/-1' }))
     assert.deepEqual(applyJsonPatch(document, patch), { items: [] })
     assert.equal(document.items.length, 10_000)
+  })
+
+  it('copies within a large map at a cost that grows with the map and the patch, not with their product', () => {
+    const map = (size: number): JsonObject => Object.fromEntries(Array.from({ length: size }, (_, n) => [`k${n}`, '']))
+    const patch = (size: number): JsonValue[] =>
+      Array.from({ length: size / 20 }, (_, n) => ({ op: 'copy', from: '/data/k0', path: `/data/c${n}` }))
+    assertGrowth(
+      8000,
+      (size) => ({ document: { data: map(size) }, patch: patch(size) }),
+      (input) => applyJsonPatch(input.document, input.patch),
+    )
+  })
+
+  it('inserts into and removes from a long array at the same law', () => {
+    const patch = (size: number): JsonValue[] =>
+      Array.from({ length: size / 25 }, (_, n) =>
+        n % 2 === 0 ? { op: 'add', path: '/items/0', value: n } : { op: 'remove', path: '/items/1' },
+      )
+    assertGrowth(
+      50_000,
+      (size) => ({ document: { items: Array.from({ length: size }, () => 'x') }, patch: patch(size) }),
+      (input) => applyJsonPatch(input.document, input.patch),
+    )
+  })
+
+  it('gives the same of a long array as applying each operation to a full copy', () => {
+    const long = Array.from({ length: 5000 }, (_, n) => n)
+    fc.assert(
+      fc.property(fc.array(operation(), { maxLength: 12 }), (patch) => {
+        const document = { a: [...long, [1, { a: 1 }]], b: { a: 1 } }
+        const expected = outcome(() =>
+          patch.reduce<JsonValue>((value, single) => naive(value, single), structuredClone(document)),
+        )
+        assert.deepEqual(
+          outcome(() => applyJsonPatch(document, patch)),
+          expected,
+        )
+        assert.equal(document.a.length, 5001)
+      }),
+    )
   })
 
   it('gives what applying each operation to a full copy gives, and touches nothing', () => {

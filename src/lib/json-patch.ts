@@ -1,8 +1,10 @@
 /**
  * JSON Patch (RFC 6902) as evanphx/json-patch v4 has it, which Kubernetes uses: negative indexes count from the end, a
  * null member is no different from none, and so `replace` may add a member and `copy` of a missing one gives null.
- * The document and the patch are left alone: containers are copied on the way to a change, once per patch.
+ * The document and the patch are left alone: containers are copied on the way to a change, once per patch, so that the
+ * cost of a patch grows with its length and that of the document, not with their product.
  */
+import { ChunkedList } from './chunked-list.ts'
 import { isJsonObject, JsonNumber, type JsonObject, type JsonValue, setMember } from './json-value.ts'
 import { stringifyJson } from './json.ts'
 
@@ -37,10 +39,15 @@ type Container = JsonObject | JsonValue[]
 interface Patching {
   root: JsonValue
   readonly limits: JsonPatchLimits
-  /** Containers made here, which nobody else holds: they may be changed in place. */
-  owned: Set<Container>
+  /** Containers made here, which are in one place of the result only: they may be changed in place. */
+  readonly owned: Set<Container>
+  /** The elements of long arrays that operations insert into and remove from; the arrays themselves are out of date. */
+  readonly lists: Map<JsonValue[], ChunkedList<JsonValue>>
   copiedBytes: number
 }
+
+/** Arrays from this length on become lists in chunks when an element is inserted or removed. */
+const LONG_ARRAY = 4096
 
 /** Throws a JsonPatchError. */
 export function applyJsonPatch(
@@ -54,7 +61,7 @@ export function applyJsonPatch(
     const message = `The allowed maximum operations in a JSON patch is ${limits.maxOperations}, got ${patch.length}`
     throw new JsonPatchError('operations', message)
   }
-  const patching: Patching = { root: document, limits, owned: new Set(), copiedBytes: 0 }
+  const patching: Patching = { root: document, limits, owned: new Set(), lists: new Map(), copiedBytes: 0 }
   for (const operation of patch) {
     if (!isJsonObject(operation)) {
       throw malformed(`json: cannot unmarshal ${kindOf(operation)} into Go value of type jsonpatch.Operation`)
@@ -64,6 +71,7 @@ export function applyJsonPatch(
     if (!apply) throw malformed(`Unexpected kind: ${kind}`)
     apply(patching, operation)
   }
+  for (const array of patching.lists.keys()) writeBack(patching, array)
   return patching.root
 }
 
@@ -87,14 +95,14 @@ const OPERATIONS: Readonly<Record<string, (patching: Patching, operation: JsonOb
     const path = pointer(operation, 'add', 'path')
     const place = find(patching, path)
     if (!place) throw missing(`add operation does not apply: doc is missing path: "${path}"`)
-    insert(place, valueOf(operation), `error in add for path: '${path}'`)
+    insert(patching, place, valueOf(operation), `error in add for path: '${path}'`)
   },
 
   remove(patching, operation) {
     const path = pointer(operation, 'remove', 'path')
     const place = find(patching, path)
     if (!place) throw missing(`remove operation does not apply: doc is missing path: "${path}"`)
-    take(place, `error in remove for path: '${path}'`)
+    take(patching, place, `error in remove for path: '${path}'`)
   },
 
   replace(patching, operation) {
@@ -103,44 +111,40 @@ const OPERATIONS: Readonly<Record<string, (patching: Patching, operation: JsonOb
     if (path === '') return replaceRoot(patching, value)
     const place = find(patching, path)
     if (!place) throw missing(`replace operation does not apply: doc is missing path: ${path}`)
-    const { container, key } = place
-    if (!Array.isArray(container)) return setMember(container, key, value)
-    const index = indexIn(container, key)
-    if (index === undefined) throw missing(`replace operation does not apply: doc is missing key: ${path}`)
-    container[index] = value
+    if (!put(patching, place, value)) {
+      throw missing(`replace operation does not apply: doc is missing key: ${path}`)
+    }
   },
 
   move(patching, operation) {
     const from = pointer(operation, 'move', 'from')
     const source = find(patching, from)
     if (!source) throw missing(`move operation does not apply: doc is missing from path: ${from}`)
-    const value = take(source, `error in move for path: '${source.key}'`)
+    const value = take(patching, source, `error in move for path: '${source.key}'`)
     const path = pointer(operation, 'move', 'path')
     const place = find(patching, path)
     if (!place) throw missing(`move operation does not apply: doc is missing destination path: ${path}`)
-    insert(place, value, `error in move for path: '${path}'`)
+    insert(patching, place, value, `error in move for path: '${path}'`)
   },
 
   copy(patching, operation) {
     const from = pointer(operation, 'copy', 'from')
     const source = find(patching, from)
     if (!source) throw missing(`copy operation does not apply: doc is missing from path: ${from}`)
-    const value = read(source, `error in copy for from: '${from}'`)
+    const value = upToDate(patching, read(patching, source, `error in copy for from: '${from}'`))
     const path = pointer(operation, 'copy', 'path')
     chargeCopy(patching, value)
-    // The value is in two places now: neither may be changed in place any more.
-    patching.owned = new Set()
     const place = find(patching, path)
     if (!place) throw missing(`copy operation does not apply: doc is missing destination path: ${path}`)
-    insert(place, value, 'error while adding value during copy')
+    insert(patching, place, copyValue(patching, value), 'error while adding value during copy')
   },
 
   test(patching, operation) {
     const path = pointer(operation, 'test', 'path')
     const place = path === '' ? undefined : find(patching, path)
     if (path !== '' && !place) throw missing(`test operation does not apply: is missing path: ${path}`)
-    const actual = place ? read(place, `error in test for path: '${path}'`) : patching.root
-    if (jsonEqual(actual, valueOf(operation))) return
+    const actual = place ? read(patching, place, `error in test for path: '${path}'`) : patching.root
+    if (jsonEqual(upToDate(patching, actual), valueOf(operation))) return
     throw new JsonPatchError('test', `testing value ${path} failed: test failed`)
   },
 }
@@ -188,17 +192,20 @@ function find(patching: Patching, path: string): Place | undefined {
   if (steps.length === 0 || !isContainer(patching.root)) return undefined
   let container = (patching.root = own(patching, patching.root))
   for (const step of steps.slice(1)) {
-    const inner = getOwn(container, step)
+    const inner = getOwn(patching, { container, key: step })
     if (!isContainer(inner)) return undefined
     const copy = own(patching, inner)
-    if (copy !== inner) put(container, step, copy)
+    if (copy !== inner) put(patching, { container, key: step }, copy)
     container = copy
   }
   return { container, key }
 }
 
 function own(patching: Patching, container: Container): Container {
-  if (patching.owned.has(container)) return container
+  return patching.owned.has(container) ? container : duplicate(patching, container)
+}
+
+function duplicate(patching: Patching, container: Container): Container {
   const copy = Array.isArray(container) ? [...container] : copyObject(container)
   patching.owned.add(copy)
   return copy
@@ -209,19 +216,89 @@ function copyObject(object: JsonObject): JsonObject {
   return { ...object }
 }
 
-function getOwn(container: Container, key: string): JsonValue | undefined {
+/**
+ * A copy that shares no container with `value`. What `copy` puts into a second place may be changed in either one
+ * afterwards; `chargeCopy` bounds what all copies of a patch cost.
+ */
+function copyValue(patching: Patching, value: JsonValue): JsonValue {
+  if (!isContainer(value)) return value
+  const root = duplicate(patching, value)
+  const pending: Container[] = [root]
+  const copyInner = (inner: Container): Container => {
+    const copy = duplicate(patching, inner)
+    pending.push(copy)
+    return copy
+  }
+  for (let copy = pending.pop(); copy !== undefined; copy = pending.pop()) {
+    if (Array.isArray(copy)) copyItems(copy, copyInner)
+    else copyMembers(copy, copyInner)
+  }
+  return root
+}
+
+function copyItems(array: JsonValue[], copyInner: (inner: Container) => Container): void {
+  for (const [at, item] of array.entries()) if (isContainer(item)) array[at] = copyInner(item)
+}
+
+function copyMembers(object: JsonObject, copyInner: (inner: Container) => Container): void {
+  for (const [key, member] of Object.entries(object)) if (isContainer(member)) setMember(object, key, copyInner(member))
+}
+
+function getOwn(patching: Patching, { container, key }: Place): JsonValue | undefined {
   if (!Array.isArray(container)) return Object.hasOwn(container, key) ? container[key] : undefined
-  const index = indexIn(container, key)
-  return index === undefined ? undefined : container[index]
+  const index = indexIn(key, lengthOf(patching, container))
+  if (index === undefined) return undefined
+  const list = patching.lists.get(container)
+  return list === undefined ? container[index] : list.get(index)
 }
 
-function put(container: Container, key: string, value: JsonValue): void {
-  if (Array.isArray(container)) container[indexIn(container, key) as number] = value
-  else setMember(container, key, value)
+/** False when the container is an array without such an element. */
+function put(patching: Patching, { container, key }: Place, value: JsonValue): boolean {
+  if (!Array.isArray(container)) {
+    setMember(container, key, value)
+    return true
+  }
+  const index = indexIn(key, lengthOf(patching, container))
+  if (index === undefined) return false
+  const list = patching.lists.get(container)
+  if (list === undefined) container[index] = value
+  else list.set(index, value)
+  return true
 }
 
-/** The index an element is at, counted from the end when negative. */
-function indexIn(array: readonly JsonValue[], key: string, length: number = array.length): number | undefined {
+function lengthOf({ lists }: Patching, array: readonly JsonValue[]): number {
+  return lists.get(array as JsonValue[])?.length ?? array.length
+}
+
+/** The list that changes instead of a long array; undefined for a short one, which is changed itself. */
+function listFor({ lists }: Patching, array: JsonValue[]): ChunkedList<JsonValue> | undefined {
+  if (array.length < LONG_ARRAY) return lists.get(array)
+  const list = lists.get(array) ?? new ChunkedList(array)
+  lists.set(array, list)
+  return list
+}
+
+function writeBack({ lists }: Patching, array: JsonValue[]): void {
+  const items = lists.get(array)?.toArray()
+  if (items === undefined) return
+  lists.delete(array)
+  array.length = items.length
+  for (const [at, item] of items.entries()) array[at] = item
+}
+
+/** `value` with every array in it written back, for who reads all of it. */
+function upToDate(patching: Patching, value: JsonValue): JsonValue {
+  if (patching.lists.size === 0 || !isContainer(value)) return value
+  const pending: Container[] = [value]
+  for (let container = pending.pop(); container !== undefined; container = pending.pop()) {
+    if (Array.isArray(container)) writeBack(patching, container)
+    for (const inner of Object.values(container)) if (isContainer(inner)) pending.push(inner)
+  }
+  return value
+}
+
+/** The index that `key` means in an array of `length` elements, counted from the end when negative. */
+function indexIn(key: string, length: number): number | undefined {
   if (!/^[-+]?\d{1,18}$/.test(key)) return undefined
   const index = Number(key)
   const actual = index < 0 ? index + length : index
@@ -239,27 +316,29 @@ function badIndex(context: string, key: string): JsonPatchError {
   return new JsonPatchError('path', `${context}: ${reason}`)
 }
 
-function read({ container, key }: Place, context: string): JsonValue {
-  if (!Array.isArray(container)) return getOwn(container, key) ?? null
-  const index = indexIn(container, key)
-  if (index === undefined) throw badIndex(context, key)
-  return container[index] as JsonValue
+function read(patching: Patching, place: Place, context: string): JsonValue {
+  const value = getOwn(patching, place)
+  if (value === undefined && Array.isArray(place.container)) throw badIndex(context, place.key)
+  return value ?? null
 }
 
-function insert({ container, key }: Place, value: JsonValue, context: string): void {
+function insert(patching: Patching, { container, key }: Place, value: JsonValue, context: string): void {
   if (!Array.isArray(container)) return setMember(container, key, value)
-  if (key === '-') return void container.push(value)
-  const index = indexIn(container, key, container.length + 1)
+  const length = lengthOf(patching, container)
+  const index = key === '-' ? length : indexIn(key, length + 1)
   if (index === undefined)
     throw badIndex(`${context}${isIndex(key) ? '' : `: value was not a proper array index: '${key}'`}`, key)
-  container.splice(index, 0, value)
+  const list = listFor(patching, container)
+  if (list === undefined) container.splice(index, 0, value)
+  else list.insert(index, value)
 }
 
-function take({ container, key }: Place, context: string): JsonValue {
+function take(patching: Patching, { container, key }: Place, context: string): JsonValue {
   if (Array.isArray(container)) {
-    const index = indexIn(container, key)
+    const index = indexIn(key, lengthOf(patching, container))
     if (index === undefined) throw badIndex(context, key)
-    return container.splice(index, 1)[0] as JsonValue
+    const list = listFor(patching, container)
+    return list === undefined ? (container.splice(index, 1)[0] as JsonValue) : list.remove(index)
   }
   if (!Object.hasOwn(container, key)) throw missing(`${context}: Unable to remove nonexistent key: ${key}`)
   const value = container[key] as JsonValue
