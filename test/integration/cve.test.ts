@@ -75,7 +75,7 @@ async function startCanary(): Promise<{ url: string; calls(): number } & Disposa
 async function startKubelet(
   name: string,
   answer: (path: string) => { status: number; headers?: Record<string, string>; body?: string },
-): Promise<{ asked: string[] } & Disposable> {
+): Promise<{ asked: string[]; port: number } & Disposable> {
   const { certificatePem: cert, keyPem: key } = wire.clients.issue({
     commonName: name,
     names: { ips: ['127.0.0.1'] },
@@ -87,9 +87,10 @@ async function startKubelet(
     const { status, headers = {}, body = '' } = answer(request.url ?? '')
     out.writeHead(status, headers).end(body)
   })
-  await addNode(name, '127.0.0.1', await listening(server))
+  const port = await listening(server)
+  await addNode(name, '127.0.0.1', port)
   await wire.must('POST', `${core}/pods`, { metadata: { name }, spec: { ...POD, nodeName: name } })
-  return { asked, [Symbol.dispose]: () => void (server.closeAllConnections(), server.close()) }
+  return { asked, port, [Symbol.dispose]: () => void (server.closeAllConnections(), server.close()) }
 }
 
 async function addNode(name: string, address: string, port: number): Promise<void> {
@@ -230,8 +231,8 @@ describe('requests that are handed on', () => {
     assert.equal(canary.calls(), 0)
   })
 
-  it('nodes/proxy by WebSocket: the right to get is not the right to execute', async () => {
-    using kubelet = await startKubelet('proxied', () => ({ status: 200, body: 'ok' }))
+  it('nodes/proxy by WebSocket: users without create open no connection to the kubelet', async () => {
+    using kubelet = await startKubelet('upgraded', () => ({ status: 200, body: 'ok' }))
     await letJane('node-getter', [{ apiGroups: [''], resources: ['nodes/proxy'], verbs: ['get'] }], true)
     const upgrade = {
       connection: 'Upgrade',
@@ -239,12 +240,35 @@ describe('requests that are handed on', () => {
       'sec-websocket-version': '13',
       'sec-websocket-key': 'x',
     }
-    for (const what of ['exec', 'attach', 'portForward']) {
-      const path = `/api/v1/nodes/proxied/proxy/${what}/${ns}/proxied/c?command=id`
+    for (const what of ['exec', 'attach', 'portForward', 'run', 'pods']) {
+      const path = `/api/v1/nodes/upgraded/proxy/${what}/${ns}/upgraded/c?command=id`
       const got = await asJane('GET', path, undefined, upgrade)
       assert.equal(got.status, 403, got.text)
     }
     assert.deepEqual(kubelet.asked, [])
+  })
+
+  it('nodes/proxy (2026, NCC-WV3): users without create run no command in a container, whatever the method', async () => {
+    using kubelet = await startKubelet('proxied', () => ({ status: 200, body: 'ok' }))
+    const verbs = ['get', 'update', 'patch', 'delete']
+    await letJane('node-changer', [{ apiGroups: [''], resources: ['nodes/proxy'], verbs }], true)
+    const container = `${ns}/proxied/c?command=id&cmd=id`
+    const spellings = ['', '/', '/./', '/pods/../', '/pods%2F..%2f', '/%2e/', '/pods/%2E%2e/', '/x/y/../../']
+    const commands = ['exec', '%65xec', 'attach', 'portForward', 'port%46orward', 'run', 'r%75n', 'run%2F']
+    for (const node of ['proxied', 'https:proxied:', `https:proxied:${kubelet.port}`])
+      for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'POST'])
+        for (const path of spellings.flatMap((prefix) =>
+          commands.map((command) => `${prefix}/${command}/${container}`),
+        )) {
+          const got = await asJane(method, `/api/v1/nodes/${node}/proxy${path}`)
+          assert.equal(got.status, 403, `${method} ${node} ${path}: ${got.text}`)
+        }
+    assert.deepEqual(kubelet.asked, [])
+    // The kubelet has none of these paths, or they only read. The proxy goes on, and then refuses an address of this machine.
+    for (const path of ['EXEC', 'run%2525', '%2565xec', 'pods/exec', 'metrics/', 'containerLogs', '%5Crun', 'exec.'])
+      assert.equal((await asJane('GET', `/api/v1/nodes/proxied/proxy/${path}/${container}`)).status, 400, path)
+    await letJane('node-creator', [{ apiGroups: [''], resources: ['nodes/proxy'], verbs: ['create'] }], true)
+    assert.equal((await asJane('POST', `/api/v1/nodes/proxied/proxy/run/${container}`)).status, 400)
   })
 })
 

@@ -8,6 +8,7 @@ import { pipeline } from 'node:stream'
 import type { Clock } from '#lib/clock.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
 import { serviceUnavailableError } from '#meta/status-errors.ts'
+import { needsCreate } from '#model/kubelet-paths.ts'
 
 import type { Answer, Call } from '../call.ts'
 import type { Handler } from '../dispatch.ts'
@@ -26,17 +27,20 @@ export interface ProxyKind {
   /** The kind of its options. */
   readonly options: string
   readonly target: (request: ProxyRequest) => Promise<ProxyTarget>
-  /** A GET that goes on in another protocol runs commands on kubelets: the right to read is not enough. */
-  readonly upgradeIsCreate: boolean
+  /** Whether a request with this path, decoded and cleaned, needs the verb `create` besides the verb of its method. */
+  readonly needsCreate: (path: string, isUpgrade: boolean) => boolean
 }
 
-export const POD_PROXY: ProxyKind = { options: 'PodProxyOptions', target: podTarget, upgradeIsCreate: false }
-export const SERVICE_PROXY: ProxyKind = {
-  options: 'ServiceProxyOptions',
-  target: serviceTarget,
-  upgradeIsCreate: false,
+const never = (): boolean => false
+
+export const POD_PROXY: ProxyKind = { options: 'PodProxyOptions', target: podTarget, needsCreate: never }
+export const SERVICE_PROXY: ProxyKind = { options: 'ServiceProxyOptions', target: serviceTarget, needsCreate: never }
+/** The kubelet sees the API server's certificate, not the user's, so the API server alone can tell readers from others. */
+export const NODE_PROXY: ProxyKind = {
+  options: 'NodeProxyOptions',
+  target: nodeTarget,
+  needsCreate: (path, isUpgrade) => isUpgrade || needsCreate(path.split('/')[1] ?? ''),
 }
-export const NODE_PROXY: ProxyKind = { options: 'NodeProxyOptions', target: nodeTarget, upgradeIsCreate: true }
 
 /** A request on its way: to where, and with which path and query. */
 interface Passage {
@@ -54,7 +58,7 @@ export function createProxyHandler(context: ConnectContext, kind: ProxyKind): Ha
     const path = proxyPath(requestPath, rest.length)
     await admitConnect(call, view, kind.options, path === '' ? {} : { path })
     const isUpgrade = exchange.upgradeProtocol !== undefined
-    if (isUpgrade && kind.upgradeIsCreate) await call.demand('create')
+    if (kind.needsCreate(path, isUpgrade)) await call.demand('create')
     const target = await kind.target({ id, namespace, objects: view.services.objects, context })
     const isRoot = path === '' && (exchange.method === 'GET' || exchange.method === 'HEAD')
     if (isRoot && !isUpgrade) return toFolder(requestPath, query)

@@ -9,6 +9,7 @@ import type { Clock } from '#lib/clock.ts'
 import type { Exchange, Peer } from '#lib/http/exchange.ts'
 import { type Certificate, parseCertificate } from '#lib/x509/certificate.ts'
 import { verifyChain } from '#lib/x509/chain.ts'
+import { needsCreate } from '#model/kubelet-paths.ts'
 
 export interface Caller {
   readonly name: string
@@ -79,12 +80,6 @@ const SUBRESOURCES: Readonly<Record<string, readonly string[]>> = {
   flagz: ['configz'],
 }
 
-/**
- * Whoever gets into a container does more than look, also where a WebSocket begins with GET. Upstream takes the method's word, and whoever may
- * read `nodes/proxy`, as collectors of metrics may, runs commands there.
- */
-const COMMANDS = new Set(['exec', 'attach', 'portForward', 'run'])
-
 export class Access {
   readonly #options: AccessOptions
   readonly #rules: AccessRules
@@ -98,13 +93,12 @@ export class Access {
     this.#verdicts = new Memory(options.client.clock)
   }
 
-  /** Undefined: whoever asks may. */
-  async judge(exchange: Exchange): Promise<Refusal | undefined> {
+  /** Undefined: the request is allowed. `first` is the first segment of its path, decoded. */
+  async authorize(exchange: Exchange, first: string): Promise<Refusal | undefined> {
     const caller = await this.#callerOf(exchange)
     if (caller === undefined) return { status: 401, text: 'Unauthorized' }
     if (this.#rules.allowsAll) return undefined
-    const first = firstPart(exchange.path)
-    const verb = COMMANDS.has(first) ? 'create' : (VERBS[exchange.method] ?? '')
+    const verb = needsCreate(first) ? 'create' : (VERBS[exchange.method] ?? '')
     const subresources = (Object.hasOwn(SUBRESOURCES, first) ? SUBRESOURCES[first] : undefined) ?? ['proxy']
     for (const subresource of subresources) if (await this.#may(caller, verb, subresource)) return undefined
     const what = `verb=${verb}, resource=nodes, subresource(s)=[${subresources.join(' ')}]`
@@ -157,16 +151,6 @@ export class Access {
       const { status } = await client.create(SubjectAccessReviews, { metadata: {}, spec })
       return status?.allowed ?? false
     })
-  }
-}
-
-/** As those read it who answer: `/%65xec` is no other path than `/exec`. */
-function firstPart(path: string): string {
-  const [first = ''] = new URL(path, 'https://kubelet').pathname.split('/').slice(1)
-  try {
-    return decodeURIComponent(first)
-  } catch {
-    return first
   }
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { after, describe, it, test } from 'node:test'
 
 import type { Pod } from '#apis/core/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
@@ -10,6 +10,7 @@ import { createVirtualClock } from '#lib/clock.ts'
 import { GrpcError } from '#lib/grpc/status.ts'
 import { createHttpClient, type HttpRequest } from '#lib/http/client.ts'
 import { createLoopbackClient } from '#lib/http/loopback.ts'
+import type { HttpResponse } from '#lib/http/response.ts'
 
 import type { ContainerRecord } from '../container-runs.ts'
 import type { Runtime } from '../cri/runtime.ts'
@@ -23,7 +24,7 @@ after(() => rm(dir, { recursive: true }))
 const clock = createVirtualClock()
 let isInSync = true
 
-/** An API server that knows three tokens: whose holder may do everything, may see metrics, or may read what is behind the node. */
+/** An API server with four users: one may do everything, one may read metrics, one may only get, one may only create. */
 function apiServer(): { client: ApiClient; reviews: () => number } {
   let reviews = 0
   const transport = createLoopbackClient({
@@ -51,12 +52,12 @@ const TOKENS: Readonly<Record<string, string>> = {
   'admin-token': 'admin',
   'metrics-token': 'prometheus',
   'looking-token': 'onlooker',
+  'writing-token': 'writer',
 }
 
 function isAllowed(user = '', { subresource = '', verb = '' } = {}): boolean {
-  return (
-    user === 'admin' || (user === 'prometheus' && subresource === 'metrics') || (user === 'onlooker' && verb === 'get')
-  )
+  if (user === 'prometheus') return subresource === 'metrics'
+  return user === 'admin' || (user === 'onlooker' && verb === 'get') || (user === 'writer' && verb === 'create')
 }
 
 const pod: Pod = {
@@ -76,6 +77,7 @@ const record: ContainerRecord = {
 
 interface Asked {
   readonly reviews: () => number
+  readonly respond: (path: string, more?: Partial<HttpRequest>) => Promise<HttpResponse>
   readonly ask: (path: string, more?: Partial<HttpRequest>) => Promise<[status: number, text: string]>
 }
 
@@ -103,11 +105,14 @@ function kubelet(container: Partial<ContainerOfPod>, runtime: Partial<Runtime> =
     checkpointsDir: '/var/lib/kubelet/checkpoints',
   })
   const http = createLoopbackClient({ serve, clock, identity: undefined })
+  const headers = { authorization: 'Bearer admin-token' }
+  const respond: Asked['respond'] = (path, more = {}) =>
+    http.request({ url: 'https://kubelet', path, headers, ...more })
   return {
     reviews,
-    async ask(path, more = {}) {
-      const headers = { authorization: 'Bearer admin-token' }
-      const { status, body } = await http.request({ url: `https://kubelet${path}`, headers, ...more })
+    respond,
+    async ask(path, more) {
+      const { status, body } = await respond(path, more)
       const pieces: Buffer[] = []
       for await (const piece of body) pieces.push(piece)
       return [status, Buffer.concat(pieces).toString()]
@@ -140,21 +145,76 @@ test('CVE-2019-11248, CVE-2025-0426: nobody without a right gets anything but a 
     }
 })
 
-test('nodes/proxy by WebSocket: the right to look is not the right to get into containers, however the path is spelt', async () => {
-  const { ask } = kubelet({ current: { containerId: 'k1', logPath: '' } })
-  const upgrade = {
-    connection: 'Upgrade',
-    upgrade: 'websocket',
-    'sec-websocket-key': 'a',
-    'sec-websocket-version': '13',
-  }
-  const headers = { authorization: 'Bearer looking-token', ...upgrade }
-  assert.equal((await ask('/containerLogs/default/nope/c', { headers }))[0], 404, 'may look')
-  for (const path of ['/exec', '/%65xec', '/ex%65c', '/attach', '/portForward', '/run'])
-    assert.deepEqual(await ask(`${path}/default/web/c?output=1&command=id&cmd=id`, { headers }), [
-      403,
-      'Forbidden (user=onlooker, verb=create, resource=nodes, subresource(s)=[proxy])',
-    ])
+/** The user, the method, the path, and the status. `onlooker` may only get, `writer` may only create. */
+const DIRECT_REQUESTS: readonly (readonly [user: string, method: string, path: string, status: number])[] = [
+  ['looking', 'GET', '/containerLogs/default/nope/c', 404],
+  ...['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'BREW'].flatMap((method) =>
+    ['/exec', '/%65xec', '/ex%65c', '/attach', '/portForward', '/run', '/r%75n'].map(
+      (path) => ['looking', method, `${path}/default/web/c?output=1&command=id&cmd=id`, 403] as const,
+    ),
+  ),
+  // Spellings that no handler has: authorization takes them for other paths, and so does routing.
+  ...['//exec', '/./exec', '/pods/../exec', '/EXEC', '/exec%2Fdefault', '/x\\..\\exec', '//host/run', '/%2565xec'].map(
+    (path) => ['looking', 'GET', `${path}/default/web/c?output=1&command=id&cmd=id`, 404] as const,
+  ),
+  ['looking', 'GET', '/%zz/exec/default/web/c', 400],
+  ['looking', 'GET', 'https://node1:10250/run/default/web/c?cmd=id', 403],
+  ['writing', 'GET', '/run/default/web/c?cmd=id', 405],
+  ['writing', 'HEAD', '/run/default/web/c?cmd=id', 405],
+  ['writing', 'PUT', '/run/default/web/c?cmd=id', 405],
+  ['writing', 'PUT', '/exec/default/web/c?output=1&command=id', 405],
+  ['writing', 'DELETE', '/portForward/default/web', 405],
+  ['writing', 'POST', '/run/default/web/c?cmd=id', 200],
+  ['writing', 'POST', '/run/default/web/c/?cmd=id', 200],
+  ['writing', 'GET', '/exec/default/web/c?output=1&command=id', 500],
+  ['writing', 'GET', '/containerLogs/default/web/c', 403],
+  ...['/run', '/run/default/web', '/run/a/b/c/d/e', '/portForward/default', '/checkpoint/default/web'].map(
+    (path) => ['writing', 'POST', path, 404] as const,
+  ),
+]
+
+describe('createKubeletApi', () => {
+  it('runs commands for nobody who may only get nodes/proxy, whatever the method and the spelling', async () => {
+    const commands: unknown[] = []
+    const { ask } = kubelet(
+      { current: { containerId: 'k1', logPath: '' } },
+      {
+        execSync({ cmd }) {
+          commands.push(cmd)
+          return Promise.resolve({ stdout: Buffer.from('uid=0'), stderr: Buffer.alloc(0), exitCode: 0 })
+        },
+      },
+    )
+    for (const [token, method, path, status] of DIRECT_REQUESTS) {
+      const [got] = await ask(path, { method, headers: { authorization: `Bearer ${token}-token` } })
+      assert.equal(got, status, `${token} ${method} ${path}`)
+    }
+    assert.deepEqual(commands, [['id'], ['id']])
+  })
+
+  it('asks for create when a WebSocket opens a stream', async () => {
+    const { ask } = kubelet({ current: { containerId: 'k1', logPath: '' } })
+    const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'a' }
+    const headers = { authorization: 'Bearer looking-token', ...upgrade }
+    for (const path of ['/exec', '/%65xec', '/attach', '/portForward', '/run'])
+      assert.deepEqual(await ask(`${path}/default/web/c?output=1&command=id&cmd=id`, { headers }), [
+        403,
+        'Forbidden (user=onlooker, verb=create, resource=nodes, subresource(s)=[proxy])',
+      ])
+  })
+
+  it('names the allowed methods in a 405', async () => {
+    const { respond } = kubelet({})
+    for (const [path, allow] of [
+      ['/run/default/web/c', 'POST'],
+      ['/checkpoint/default/web/c', 'POST'],
+      ['/exec/default/web/c', 'GET, POST'],
+      ['/pods', 'GET'],
+    ] as const) {
+      const { status, headers } = await respond(path, { method: 'PUT' })
+      assert.deepEqual([status, headers.allow], [405, allow], path)
+    }
+  })
 })
 
 test('each path needs its own right, and the refusal says which', async () => {
@@ -277,6 +337,5 @@ test('checkpoints fail in the words of upstream', async () => {
   assert.deepEqual(await ask('/checkpoint/default/web/d', post), [404, 'container d does not exist'])
   const wrong = 'cannot parse value of timeout parameter'
   assert.deepEqual(await ask('/checkpoint/default/web/c?timeout=x', post), [404, wrong])
-  const [status] = await ask('/checkpoint/default/web/c')
-  assert.equal(status, 404, 'it is no page to look at')
+  assert.deepEqual(await ask('/checkpoint/default/web/c'), [405, '405: Method Not Allowed'])
 })

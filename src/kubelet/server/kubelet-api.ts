@@ -1,4 +1,4 @@
-/** The HTTP API of a kubelet, as the API server and those who measure ask it. Every request is judged first. */
+/** The HTTP API of a kubelet, for the API server and for collectors of metrics. Every request is authorized first. */
 import type { Clock } from '#lib/clock.ts'
 import type { HttpClient } from '#lib/http/client.ts'
 import type { Exchange, HeaderList } from '#lib/http/exchange.ts'
@@ -10,6 +10,7 @@ import type { Access } from './access.ts'
 import { type Answer, jsonAnswer, textAnswer } from './answer.ts'
 import { checkpoint } from './checkpoint.ts'
 import { answerLog } from './container-logs.ts'
+import { requestTarget } from './request-target.ts'
 import { joinRuntime, NO_UPGRADE, openAttach, openExec, openPorts, streamFault } from './streams.ts'
 
 export interface KubeletApiOptions {
@@ -54,49 +55,95 @@ const DISABLED: Answer = textAnswer(405, 'Debug endpoints are disabled.\n')
 
 const METRICS: HeaderList = ['Content-Type', METRICS_CONTENT_TYPE]
 const NOT_FOUND: Answer = textAnswer(404, '404 page not found\n')
+const BAD_REQUEST: Answer = textAnswer(400, '400 Bad Request')
 
-const HANDLERS: Readonly<Record<string, Handler>> = {
-  healthz,
-  pods: ({ pods }) =>
-    jsonAnswer({ kind: 'PodList', apiVersion: 'v1', metadata: {}, items: Array.from(pods(), ({ pod }) => pod) }),
-  runningpods: ({ pods }) =>
-    jsonAnswer({ kind: 'PodList', apiVersion: 'v1', metadata: {}, items: Array.from(pods()).flatMap(runningOf) }),
-  configz: ({ configuration }) => jsonAnswer({ kubeletconfig: configuration }),
-  stats: async ({ parts, summary }) => (parts[1] === 'summary' ? jsonAnswer(await summary()) : NOT_FOUND),
-  metrics: async ({ parts: [, page = ''], metrics, resourceMetrics, cadvisorMetrics, probeMetrics }) => {
-    const pages = new Map([
-      ['', metrics],
-      ['cadvisor', cadvisorMetrics],
-      ['probes', async () => probeMetrics()],
-      ['resource', resourceMetrics],
-    ])
-    const read = pages.get(page)
-    return read === undefined ? NOT_FOUND : { status: 200, headers: METRICS, body: Buffer.from(await read()) }
+/** What is served at the first segment of a path. */
+interface Route {
+  /** All others are answered with 405. Default: every method. */
+  readonly methods?: readonly string[]
+  /** How many segments follow the first, at least and at most; all others are answered with 404. Default: none. */
+  readonly below?: readonly [min: number, max: number]
+  readonly handle: Handler
+}
+
+const GET = ['GET']
+/** WebSockets begin with GET, SPDY with POST. */
+const STREAMS = ['GET', 'POST']
+const POST = ['POST']
+/** `<namespace>/<pod>[/<uid>]/<container>`. */
+const CONTAINER = [3, 4] as const
+
+const ROUTES: Readonly<Record<string, Route>> = {
+  healthz: { below: [0, 1], handle: healthz },
+  pods: {
+    methods: GET,
+    handle: ({ pods }) => podList(Array.from(pods(), ({ pod }) => pod)),
   },
-  containerLogs: ({ exchange, clock, query, parts: [, namespace = '', name = '', container = ''], find }) =>
-    answerLog({ exchange, clock, query, name, container, find: () => find(namespace, name) }),
-  exec: (request) => stream(request, openExec),
-  attach: (request) => stream(request, openAttach),
-  portForward: forward,
-  run,
-  checkpoint: ({ exchange, parts, ...request }) =>
-    exchange.method === 'POST' ? checkpoint(parts.slice(1), request) : NOT_FOUND,
+  runningpods: { methods: GET, handle: ({ pods }) => podList(Array.from(pods()).flatMap(runningOf)) },
+  configz: { handle: ({ configuration }) => jsonAnswer({ kubeletconfig: configuration }) },
+  stats: {
+    methods: GET,
+    below: [0, 1],
+    handle: async ({ parts, summary }) => (parts[1] === 'summary' ? jsonAnswer(await summary()) : NOT_FOUND),
+  },
+  metrics: { below: [0, 1], handle: metricsPage },
+  containerLogs: {
+    methods: GET,
+    below: [3, 3],
+    handle: ({ exchange, clock, query, parts: [, namespace = '', name = '', container = ''], find }) =>
+      answerLog({ exchange, clock, query, name, container, find: () => find(namespace, name) }),
+  },
+  exec: { methods: STREAMS, below: CONTAINER, handle: (request) => stream(request, openExec) },
+  attach: { methods: STREAMS, below: CONTAINER, handle: (request) => stream(request, openAttach) },
+  portForward: { methods: STREAMS, below: [2, 3], handle: forward },
+  run: { methods: POST, below: CONTAINER, handle: run },
+  checkpoint: { methods: POST, below: [3, 3], handle: ({ parts, ...request }) => checkpoint(parts.slice(1), request) },
 }
 
 export function createKubeletApi(options: KubeletApiOptions): (exchange: Exchange) => Promise<void> {
   const { access, hasDebugging = true } = options
   return async (exchange) => {
-    const refusal = await access?.judge(exchange)
-    if (refusal !== undefined) return send(exchange, textAnswer(refusal.status, refusal.text))
-    const { pathname, searchParams: query } = new URL(exchange.path, 'https://kubelet')
-    const parts = pathname.split('/').slice(1).map(decodeURIComponent)
+    const target = requestTarget(exchange.path)
+    if (target === undefined) return send(exchange, BAD_REQUEST)
+    const { segments: parts, query } = target
     const first = parts[0] ?? ''
+    const refusal = await access?.authorize(exchange, first)
+    if (refusal !== undefined) return send(exchange, textAnswer(refusal.status, refusal.text))
     if (!hasDebugging && DEBUGGING.has(first)) return send(exchange, DISABLED)
-    const isServed = Object.hasOwn(HANDLERS, first) && (access !== undefined || READ_ONLY.has(first))
-    const handler = isServed ? HANDLERS[first] : undefined
-    const answer = handler === undefined ? NOT_FOUND : await handler({ ...options, exchange, parts, query })
+    const isServed = Object.hasOwn(ROUTES, first) && (access !== undefined || READ_ONLY.has(first))
+    const route = isServed ? ROUTES[first] : undefined
+    const answer = await answerOf(route, { ...options, exchange, parts, query })
     if (answer !== undefined) send(exchange, answer)
   }
+}
+
+function answerOf(route: Route | undefined, request: Request): ReturnType<Handler> {
+  if (route === undefined) return NOT_FOUND
+  const { methods, below: [min, max] = [0, 0], handle } = route
+  const below = request.parts.length - 1
+  if (below < min || below > max) return NOT_FOUND
+  return methods === undefined || methods.includes(request.exchange.method) ? handle(request) : wrongMethod(methods)
+}
+
+function wrongMethod(methods: readonly string[]): Answer {
+  const { headers, ...answer } = textAnswer(405, '405: Method Not Allowed')
+  return { ...answer, headers: [...headers, 'Allow', methods.join(', ')] }
+}
+
+function podList(items: readonly object[]): Answer {
+  return jsonAnswer({ kind: 'PodList', apiVersion: 'v1', metadata: {}, items })
+}
+
+async function metricsPage(request: Request): Promise<Answer> {
+  const { parts, metrics, resourceMetrics, cadvisorMetrics, probeMetrics } = request
+  const pages = new Map([
+    ['', metrics],
+    ['cadvisor', cadvisorMetrics],
+    ['probes', async () => probeMetrics()],
+    ['resource', resourceMetrics],
+  ])
+  const read = pages.get(parts[1] ?? '')
+  return read === undefined ? NOT_FOUND : { status: 200, headers: METRICS, body: Buffer.from(await read()) }
 }
 
 function send(exchange: Exchange, { status, headers, body }: Answer): void {

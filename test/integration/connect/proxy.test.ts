@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 
 import type { Network } from '#apiserver/connect/address-rule.ts'
-import type { ControlPlaneResponse } from '#testing/control-plane.ts'
+import type { ControlPlane, ControlPlaneResponse } from '#testing/control-plane.ts'
 
 import {
   addNode,
@@ -289,9 +289,65 @@ describe('a request to a node', () => {
     assert.deepEqual([status, message], [503, 'error trying to reach service: address not allowed'])
   })
 
+  it('needs create on nodes/proxy where the kubelet would run a command, whatever the method', async () => {
+    const { plane, kubelet } = connected
+    const roles: readonly (readonly [user: string, verbs: readonly string[]])[] = [
+      ['none', []],
+      ['getter', ['get']],
+      ['creator', ['create']],
+      ['both', ['get', 'create']],
+      ['changer', ['get', 'update', 'patch', 'delete']],
+    ]
+    for (const [user, verbs] of roles) await grant(plane, user, verbs)
+    const may: readonly (readonly [method: string, path: string, users: readonly string[]])[] = [
+      ['GET', 'pods', ['getter', 'both', 'changer']],
+      ['GET', 'containerLogs/default/web/c', ['getter', 'both', 'changer']],
+      ['GET', 'logs/syslog', ['getter', 'both', 'changer']],
+      ['POST', 'checkpoint/default/web/c', ['creator', 'both']],
+      ['PUT', 'debug/flags/v', ['changer']],
+      ...['run', 'exec', 'attach', 'portForward'].flatMap((command) => [
+        ['GET', `${command}/default/web/c?cmd=id`, ['both']] as const,
+        ['HEAD', `${command}/default/web/c?cmd=id`, ['both']] as const,
+        ['POST', `${command}/default/web/c?cmd=id`, ['creator', 'both']] as const,
+        ['PUT', `${command}/default/web/c?cmd=id`, []] as const,
+        ['DELETE', `${command}/default/web/c?cmd=id`, []] as const,
+        [
+          'GET',
+          `%2E/${command.replace(/^./, (letter) => `%${letter.charCodeAt(0).toString(16)}`)}/x`,
+          ['both'],
+        ] as const,
+      ]),
+    ]
+    for (const [method, path, users] of may) {
+      for (const [user] of roles) {
+        const before = kubelet.asked.length
+        const { status } = await ask(`${NODES}/far/proxy/${path}`, method, undefined, { 'impersonate-user': user })
+        const isAllowed = users.includes(user)
+        assert.deepEqual(
+          [status, kubelet.asked.length - before],
+          isAllowed ? [200, 1] : [403, 0],
+          `${user} ${method} ${path}`,
+        )
+      }
+    }
+  })
+
   it('needs the right to create when it goes on as WebSocket: kubelets run commands that way', async () => {
     const commands = `${NODES}/far/proxy/exec/default/web/c?command=id`
     await assert.rejects(connected.webSocket(commands, [], READER), { status: 403 })
     await assert.rejects(connected.webSocket(`${PODS}/web:1/proxy/x`, [], READER), { status: 500 })
   })
 })
+
+/** Gives the user these verbs on `nodes/proxy`. */
+async function grant(plane: ControlPlane, user: string, verbs: readonly string[]): Promise<void> {
+  const apiGroup = 'rbac.authorization.k8s.io'
+  const name = `nodes-proxy-${user}`
+  const rules = verbs.length === 0 ? [] : [{ apiGroups: [''], resources: ['nodes/proxy'], verbs }]
+  await create(plane, `/apis/${apiGroup}/v1/clusterroles`, { metadata: { name }, rules })
+  await create(plane, `/apis/${apiGroup}/v1/clusterrolebindings`, {
+    metadata: { name },
+    roleRef: { apiGroup, kind: 'ClusterRole', name },
+    subjects: [{ apiGroup, kind: 'User', name: user }],
+  })
+}
