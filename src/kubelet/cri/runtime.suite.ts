@@ -366,6 +366,11 @@ function images(check: Check): void {
     await runtime.removeImage({ image: { image: 'no-such:v1' } })
   })
 
+  check('reports neither uid nor username for an image without USER', async ({ runtime, tested }) => {
+    const { image } = await runtime.imageStatus({ image: { image: tested.image } })
+    assert.deepEqual([image?.uid, image?.username], [undefined, ''])
+  })
+
   check('tells in statuses which image a container was made of', async (bench) => {
     const id = await bench.create(await bench.sandbox(), 'true')
     const status = await bench.status(id)

@@ -66,7 +66,8 @@ export class MemoryImages {
       repoTags: [...new Set([...(known?.repoTags ?? []), ...(isTag ? [name] : [])])],
       repoDigests: [...new Set([...(known?.repoDigests ?? []), repoDigest])],
       size: imageSizeOf(name),
-      uid: description.username === undefined ? { value: description.uid ?? 0 } : undefined,
+      // As containerd: an image without USER has neither.
+      uid: description.uid === undefined ? undefined : { value: description.uid },
       username: description.username ?? '',
       spec: undefined,
       pinned: description.pinned ?? false,

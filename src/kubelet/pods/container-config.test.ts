@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, it, test } from 'node:test'
 
 import type { Container, Pod, PodSpec, Service } from '#apis/core/v1.ts'
 
 import { type ContainerGrant, NO_GRANT } from '../grants/container-grant.ts'
-import { containerConfig, containerHash, type ContainerQuestion } from './container-config.ts'
+import { containerConfig, containerHash, type ContainerQuestion, imageUserOf } from './container-config.ts'
 import { environmentOf, type EnvironmentQuestion, type EnvironmentSources, expand } from './environment.ts'
 import { hostsFile } from './hosts-file.ts'
 
@@ -31,7 +31,7 @@ function configOf(
     environment: new Map([['WHO', 'me']]),
     mounts: [],
     imageRef: 'sha256:abc',
-    imageUser: { uid: 0, name: '' },
+    imageUser: { uid: 0 },
     ...more,
   })
 }
@@ -97,17 +97,53 @@ test('security of a container wins over that of its pod', () => {
   assert.deepEqual([said?.noNewPrivs, said?.maskedPaths, said?.readonlyPaths], [true, [], []])
 })
 
-test('who must not be root is not started as root, and not as somebody unknown', () => {
-  const spec = { securityContext: { runAsNonRoot: true } }
-  assert.throws(() => configOf({}, spec), {
-    message: 'container has runAsNonRoot and image will run as root (pod: "web_default(u1)", container: c)',
+describe('imageUserOf', () => {
+  const uid = (value: number | bigint): { value: bigint } => ({ value: BigInt(value) })
+  for (const [name, image, user] of [
+    ['takes an image without USER for root, as containerd reports it', { uid: undefined, username: '' }, { uid: 0 }],
+    ['takes uid 0 for root', { uid: uid(0), username: '' }, { uid: 0 }],
+    ['reads a number', { uid: uid(1000), username: '' }, { uid: 1000 }],
+    ['reads a name', { uid: undefined, username: 'nobody' }, { name: 'nobody' }],
+    ['prefers the number, as upstream', { uid: uid(0), username: 'nobody' }, { uid: 0 }],
+  ] as const)
+    it(name, () => assert.deepEqual(imageUserOf(image), user))
+})
+
+describe('containerConfig with runAsNonRoot', () => {
+  const POD_POLICY = { securityContext: { runAsNonRoot: true } }
+  const where = '(pod: "web_default(u1)", container: c)'
+  const root = `container has runAsNonRoot and image will run as root ${where}`
+  const withoutUser = imageUserOf({ uid: undefined, username: '' })
+
+  it('refuses an image without USER, with the policy on the pod or on the container', () => {
+    assert.throws(() => configOf({}, POD_POLICY, { imageUser: withoutUser }), { message: root })
+    assert.throws(() => configOf(POD_POLICY, {}, { imageUser: withoutUser }), { message: root })
+    const both = { securityContext: { runAsNonRoot: false } }
+    assert.throws(() => configOf(POD_POLICY, both, { imageUser: withoutUser }), { message: root })
   })
-  assert.throws(() => configOf({}, spec, { imageUser: { name: 'user1' } }), {
-    message:
-      'container has runAsNonRoot and image has non-numeric user (user1), cannot verify user is non-root (pod: "web_default(u1)", container: c)',
+
+  it('refuses names, root and numbers out of range', () => {
+    const name = `container has runAsNonRoot and image has non-numeric user (root), cannot verify user is non-root ${where}`
+    assert.throws(() => configOf({}, POD_POLICY, { imageUser: { name: 'root' } }), { message: name })
+    assert.throws(() => configOf({ securityContext: { runAsUser: 0 } }, POD_POLICY), {
+      message: `container's runAsUser breaks non-root policy ${where}`,
+    })
+    for (const uid of [-1, 2 ** 31])
+      assert.throws(() => configOf({}, POD_POLICY, { imageUser: { uid } }), {
+        message: `container has runAsNonRoot and image has an invalid user id (${uid}). (Must be 1-(2147483647)): must be between 0 and 2147483647, inclusive ${where}`,
+      })
   })
-  assert.throws(() => configOf({ securityContext: { runAsUser: 0 } }, spec), {
-    message: 'container\'s runAsUser breaks non-root policy (pod: "web_default(u1)", container: c)',
+
+  it('starts users that are not root, and everybody where the container overrides the pod', () => {
+    const userOf = (...question: Parameters<typeof configOf>): unknown => {
+      const { runAsUser, runAsUsername } = configOf(...question).linux?.securityContext ?? {}
+      return runAsUser?.value ?? runAsUsername
+    }
+    assert.equal(userOf({}, POD_POLICY, { imageUser: { uid: 1000 } }), 1000)
+    assert.equal(userOf({ securityContext: { runAsUser: 7 } }, POD_POLICY, { imageUser: withoutUser }), 7)
+    const isAllowed = { securityContext: { runAsNonRoot: false } }
+    assert.equal(userOf(isAllowed, POD_POLICY, { imageUser: withoutUser }), 0)
+    assert.equal(userOf({}, {}, { imageUser: { name: 'nobody' } }), 'nobody')
   })
 })
 

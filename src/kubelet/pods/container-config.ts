@@ -6,6 +6,7 @@ import { fnv1a } from '#model/template-hash.ts'
 
 import { PROFILE } from '../cri/codes.ts'
 import type { ContainerConfig, Device, LinuxContainerSecurityContext, Mount } from '../cri/container-messages.ts'
+import type { Image } from '../cri/runtime-messages.ts'
 import type { LinuxContainerResources, SecurityProfile, UserNamespace } from '../cri/sandbox-messages.ts'
 import { signalNumber } from '../cri/signals.ts'
 import { type ContainerGrant, NO_GRANT } from '../grants/container-grant.ts'
@@ -26,10 +27,13 @@ export const ANNOTATIONS = {
   deletionGrace: 'io.kubernetes.pod.deletionGracePeriod',
 } as const
 
-/** Who an image says its program runs as. */
-export interface ImageUser {
-  readonly uid?: number
-  readonly name: string
+/** The user of an image: a number, or a name that only the image's own files could resolve. */
+export type ImageUser = { readonly uid: number } | { readonly name: string }
+
+/** The user as the runtime reports it in an image's status. Root, unless the image has a USER. */
+export function imageUserOf({ uid, username }: Pick<Image, 'uid' | 'username'>): ImageUser {
+  if (uid !== undefined) return { uid: Number(uid.value) }
+  return username === '' ? { uid: 0 } : { name: username }
 }
 
 export interface ContainerQuestion {
@@ -52,12 +56,12 @@ export interface ContainerQuestion {
   readonly users?: Input<UserNamespace> | undefined
 }
 
-/** Throws with what a container says that must not run as root and would. */
+/** Throws when the container must not run as root, and would, or might. */
 export function containerConfig(question: ContainerQuestion): Input<ContainerConfig> {
   const { pod, container, restartCount, environment, mounts, imageRef } = question
   const known = (name: string): string | undefined => environment.get(name)
   const { name, image = '', command = [], args = [], workingDir = '', stdin, stdinOnce, tty } = container
-  refuseRoot(question)
+  verifyRunAsNonRoot(question)
   return {
     metadata: { name, attempt: restartCount },
     image: { image: imageRef, userSpecifiedImage: image },
@@ -118,19 +122,27 @@ function annotationsOf({ pod, container, restartCount }: ContainerQuestion): Map
   return new Map(said.filter((pair): pair is [string, string] => pair[1] !== undefined))
 }
 
-function refuseRoot({ pod, container, imageUser }: ContainerQuestion): void {
+/** Throws with upstream's texts. */
+function verifyRunAsNonRoot({ pod, container, imageUser }: ContainerQuestion): void {
   const own = container.securityContext
   const ofPod = pod.spec.securityContext
   if ((own?.runAsNonRoot ?? ofPod?.runAsNonRoot) !== true) return
   const where = `(pod: ${goQuote(podText(pod))}, container: ${container.name})`
   const user = own?.runAsUser ?? ofPod?.runAsUser
   if (user === 0) throw new Error(`container's runAsUser breaks non-root policy ${where}`)
-  if (user !== undefined) return
-  const { uid, name } = imageUser
-  if (uid === 0) throw new Error(`container has runAsNonRoot and image will run as root ${where}`)
-  if (uid !== undefined || name === '') return
-  const why = `image has non-numeric user (${name}), cannot verify user is non-root`
-  throw new Error(`container has runAsNonRoot and ${why} ${where}`)
+  const fault = user === undefined ? nonRootFault(imageUser) : undefined
+  if (fault !== undefined) throw new Error(`container has runAsNonRoot and image ${fault} ${where}`)
+}
+
+const MAX_UID = 2 ** 31 - 1
+
+function nonRootFault(user: ImageUser): string | undefined {
+  if ('name' in user) return `has non-numeric user (${user.name}), cannot verify user is non-root`
+  const { uid } = user
+  if (uid === 0) return 'will run as root'
+  if (uid > 0 && uid <= MAX_UID) return undefined
+  const range = `must be between 0 and ${MAX_UID}, inclusive`
+  return `has an invalid user id (${uid}). (Must be 1-(${MAX_UID})): ${range}`
 }
 
 const MASKED = [
@@ -179,9 +191,9 @@ function capabilitiesOf({ capabilities }: SecurityContext): Input<LinuxContainer
   return { capabilities: { addCapabilities: add, dropCapabilities: drop } }
 }
 
-function userOf(wanted: number | undefined, { uid, name }: ImageUser): Input<LinuxContainerSecurityContext> {
-  if (wanted !== undefined) return { runAsUser: { value: wanted } }
-  return { ...(uid !== undefined && { runAsUser: { value: uid } }), runAsUsername: name }
+function userOf(runAsUser: number | undefined, image: ImageUser): Input<LinuxContainerSecurityContext> {
+  if (runAsUser !== undefined) return { runAsUser: { value: runAsUser } }
+  return 'name' in image ? { runAsUsername: image.name } : { runAsUser: { value: image.uid } }
 }
 
 function seccompOf(

@@ -15,7 +15,7 @@ import type { Runtime } from '../cri/runtime.ts'
 import { nameFault } from '../image-name.ts'
 import { type Note, present, pullBackOff, pulled, pullFailed, pulling } from '../kubelet-notes.ts'
 import type { KubeletMeters } from '../metrics/kubelet-families.ts'
-import type { ImageUser } from './container-config.ts'
+import { type ImageUser, imageUserOf } from './container-config.ts'
 import { type PullFault, pullFault, pullTexts } from './pull-faults.ts'
 import { StartError } from './start-error.ts'
 
@@ -278,6 +278,6 @@ export function sizeClass(bytes: number): string {
 
 const keyOf = ({ metadata: { uid = '' } }: Pod, image: string): string => `${uid}_${image}`
 
-function imageOf({ id, uid, username }: Image): PulledImage {
-  return { ref: id, user: uid === undefined ? { name: username } : { uid: Number(uid.value), name: username } }
+function imageOf(image: Image): PulledImage {
+  return { ref: image.id, user: imageUserOf(image) }
 }
