@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { constants } from 'node:fs'
+import { mkdtemp, open, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
@@ -33,6 +35,19 @@ interface Config {
 }
 
 describe('kubeconfig', () => {
+  it('goes to a named pipe without reading the pipe first', async (t) => {
+    const file = await fileFor(t)
+    execFileSync('mkfifo', [file])
+    const owner = 'x'
+    assert.equal(await freeName(file, ['hyperkube'], { owner, certificateAuthority: 'CA' }), 'hyperkube')
+    const reader = await open(file, constants.O_RDONLY | constants.O_NONBLOCK)
+    t.after(() => reader.close())
+    await mergeKubeconfig(file, entry)
+    assert.equal((await reader.read(Buffer.alloc(10_000))).buffer.toString().replace(/\0+$/, ''), kubeconfigText(entry))
+    assert.deepEqual(await removeOwned(file, owner), [])
+    assert.ok((await stat(file)).isFIFO())
+  })
+
   it('is written for its owner only, with everything inside', async (t) => {
     const file = await fileFor(t)
     await mergeKubeconfig(file, entry)

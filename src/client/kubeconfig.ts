@@ -197,8 +197,11 @@ function base64(pem: string): string {
   return Buffer.from(pem).toString('base64')
 }
 
+/** Undefined when there is none. A pipe, device or terminal has nothing to keep, and reading it might never end. */
 async function readIfThere(file: string): Promise<string | undefined> {
   try {
+    const found = await stat(file)
+    if (found.isCharacterDevice() || found.isFIFO()) return undefined
     return await readFile(file, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import {
+  closeSync,
+  constants,
   existsSync,
+  mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -50,6 +55,19 @@ describe('a log that is put aside', () => {
     }
     assert.equal(readFileSync(path, 'utf8'), 'a\nb\n')
     assert.equal(statSync(path).mode & 0o777, 0o600)
+  })
+
+  it('leaves a named pipe in place, however much is written to it', async (t) => {
+    const { path, dir, clock } = place()
+    mkdirSync(dir)
+    execFileSync('mkfifo', [path])
+    const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    t.after(() => closeSync(reader))
+    const file = await openRotatingFile(path, options(clock))
+    for (let at = 0; at < 5; at++) await file.write('12345678\n')
+    await file.write('longer than the limit of ten bytes\n')
+    await file.close()
+    assert.deepEqual([readdirSync(dir), statSync(path).isFIFO()], [['audit.log'], true])
   })
 
   it('keeps lines in order and whole, however they come', async () => {

@@ -48,6 +48,8 @@ class RotatingFile implements LineWriter {
   readonly #options: RotatingFileOptions
   readonly #backups: Backups
   #handle: FileHandle | undefined
+  /** 0: unlimited. A device or a pipe is never rotated: it would lose its name. */
+  #maxBytes = 0
   /** What is in the file; never more than `maxBytes`. */
   #size = 0
   /** Not yet being written, oldest first. */
@@ -64,8 +66,11 @@ class RotatingFile implements LineWriter {
 
   async open(): Promise<void> {
     this.#handle = await open(this.#path, 'a', MODE)
-    this.#size = (await this.#handle.stat()).size
-    if (this.#options.maxBytes > 0) this.#backups.tidy()
+    const found = await this.#handle.stat()
+    this.#size = found.size
+    const isRotated = found.isFile() && !DEVICES.test(this.#path)
+    this.#maxBytes = isRotated ? this.#options.maxBytes : 0
+    if (this.#maxBytes > 0) this.#backups.tidy()
   }
 
   write(line: string): Promise<void> {
@@ -90,7 +95,7 @@ class RotatingFile implements LineWriter {
   }
 
   async #writeSome(): Promise<void> {
-    const { maxBytes } = this.#options
+    const maxBytes = this.#maxBytes
     const [first] = this.#waiting
     if (maxBytes > 0 && first !== undefined && first.text.length > maxBytes) {
       this.#waiting.shift()
@@ -110,7 +115,7 @@ class RotatingFile implements LineWriter {
   }
 
   #fits(bytes: number): boolean {
-    const { maxBytes } = this.#options
+    const maxBytes = this.#maxBytes
     return maxBytes === 0 || this.#size + bytes <= maxBytes
   }
 
@@ -159,6 +164,9 @@ class RotatingFile implements LineWriter {
     this.#backups.tidy()
   }
 }
+
+/** `/dev/stdout` may lead to a regular file, and is a link that other programs need. */
+const DEVICES = /^\/(dev|proc)\//
 
 /** Audit logs tell who did what: for their owner only. */
 const MODE = 0o600
