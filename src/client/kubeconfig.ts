@@ -2,7 +2,7 @@
 import { mkdir, readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
-import { writeFileAtomically } from '#lib/atomic-file.ts'
+import { isWrittenInPlace, writeFileAtomically } from '#lib/atomic-file.ts'
 import { parseYaml, stringifyYaml } from '#lib/yaml.ts'
 import type { ClusterEntry } from '#model/kubeconfig/entries.ts'
 
@@ -200,9 +200,7 @@ function base64(pem: string): string {
 /** Undefined when there is none. A pipe, device or terminal has nothing to keep, and reading it might never end. */
 async function readIfThere(file: string): Promise<string | undefined> {
   try {
-    const found = await stat(file)
-    if (found.isCharacterDevice() || found.isFIFO()) return undefined
-    return await readFile(file, 'utf8')
+    return (await isWrittenInPlace(file)) ? undefined : await readFile(file, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error

@@ -40,6 +40,13 @@ export async function writeFileAtomically(
   await syncFolder(dirname(target))
 }
 
+/** Whether the path leads to a device, a pipe or an open descriptor, which has no content that could be kept. */
+export async function isWrittenInPlace(file: string): Promise<boolean> {
+  const found = await stat(file).catch(ignoreMissing)
+  if (found === undefined || found.isDirectory()) return false
+  return !found.isFile() || typeof (await endOfLinks(file)) === 'number'
+}
+
 async function writeWhole(file: string, content: string | Uint8Array, mode: number): Promise<void> {
   await using handle = await open(file, 'wx', mode)
   await handle.chmod(mode)
