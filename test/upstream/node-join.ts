@@ -301,7 +301,9 @@ async function livingOn({ namespace }: Machine): Promise<string[]> {
 }
 
 async function showRemoval(built: Built, machine: Here, { server, agent }: Joined): Promise<void> {
-  server.plan = [404, 'node not found']
+  const details = { name: machine.name, kind: 'nodes' }
+  const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', details, code: 404 }
+  server.plan = [404, JSON.stringify(status)]
   server.cut()
   await until('the agent has ended', async () => (agent.exitCode === null ? undefined : true))
   judge(agent.exitCode === 0, `the agent of ${machine.name} ends when the server does not know its node any more`)

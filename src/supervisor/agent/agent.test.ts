@@ -8,7 +8,7 @@ import { WINDOWS_SETTINGS } from '../settings.fixture.ts'
 import { Supervisor } from '../supervisor.ts'
 import { SimulatedWindows } from '../windows/simulated-host.ts'
 import { Agent } from './agent.ts'
-import type { AgentServer, PlanAnswer, TunnelEnd } from './server.ts'
+import { type AgentServer, planAnswer, type PlanAnswer, type TunnelEnd } from './server.ts'
 
 const MINUTE = 60_000
 const MARK = 'C:\\etc\\rancher\\connected'
@@ -279,19 +279,17 @@ describe('a server that does not want this node', () => {
     })
   })
 
-  it('may be wrong three times in a row; then the machine is cleaned', () =>
+  it('cleans the machine after five minutes in which every answer says that the node is not found', () =>
     withAgent({}, async ({ clock, machine, server, ended, names }) => {
       machine.files.set('C:\\var\\lib\\kubelet\\config.yaml', 'kind: KubeletConfiguration')
       machine.files.set('C:\\Users\\me\\notes.txt', 'mine')
       await clock.advance(3 * MINUTE)
-      server.answer = { kind: 'not-found', message: 'node not found' }
-      await clock.advance(MINUTE + 25_000)
-      server.answer = planOf()
+      server.answer = { kind: 'not-found', message: 'nodes "n" not found' }
+      server.cut()
       await clock.advance(5 * MINUTE)
-      assert.deepEqual(ended, [], 'three times is tolerated')
+      assert.deepEqual(ended, [], 'five minutes have not passed since the first answer')
       assert.deepEqual(names(), ALL)
-      server.answer = { kind: 'not-found', message: 'cluster not found' }
-      await clock.advance(5 * MINUTE)
+      await clock.advance(MINUTE)
       assert.deepEqual(ended, ['removed'])
       assert.deepEqual(names(), [])
       assert.deepEqual(machine.networks, [])
@@ -300,4 +298,55 @@ describe('a server that does not want this node', () => {
       await clock.advance(60 * MINUTE)
       assert.equal(server.asked.length, asked)
     }))
+
+  const OTHERS: readonly PlanAnswer[] = [
+    planOf(),
+    { kind: 'none' },
+    { kind: 'not-ready' },
+    { kind: 'failed', message: 'answered 502' },
+  ]
+  for (const other of OTHERS)
+    it(`counts anew after an answer of kind ${other.kind}`, () =>
+      withAgent({}, async ({ clock, server, ended, names }) => {
+        await clock.advance(3 * MINUTE)
+        for (let round = 0; round < 5; round++) {
+          server.answer = { kind: 'not-found', message: 'nodes "n" not found' }
+          server.cut()
+          await clock.advance(5 * MINUTE)
+          server.answer = other
+          await clock.advance(31_000)
+        }
+        assert.deepEqual([ended, names()], [[], ALL])
+      }))
+})
+
+describe('planAnswer()', () => {
+  const status = (change: object = {}): string =>
+    JSON.stringify({
+      kind: 'Status',
+      apiVersion: 'v1',
+      status: 'Failure',
+      message: 'nodes "n1" not found',
+      reason: 'NotFound',
+      details: { name: 'n1', kind: 'nodes' },
+      code: 404,
+      ...change,
+    })
+  const CASES: readonly (readonly [what: string, code: number, body: string, kind: PlanAnswer['kind']])[] = [
+    ['a Status of the API for this node', 404, status(), 'not-found'],
+    ['the text alone', 404, 'node not found', 'none'],
+    ['the text in a page of a proxy', 502, '<html>cluster not found</html>', 'failed'],
+    ['the text with another code', 500, status({ code: 500 }), 'failed'],
+    ['a Status that another code carries', 403, status(), 'failed'],
+    ['a Status for another node', 404, status({ details: { name: 'n2', kind: 'nodes' } }), 'none'],
+    ['a Status for another kind', 404, status({ details: { name: 'n1', kind: 'pods' } }), 'none'],
+    ['a Status without details', 404, status({ details: undefined }), 'none'],
+    ['a Status for another reason', 404, status({ reason: 'Unknown' }), 'none'],
+    ['another object', 404, status({ kind: 'List' }), 'none'],
+    ['a list', 404, '[]', 'none'],
+    ['null', 404, 'null', 'none'],
+    ['half of a Status', 404, status().slice(0, 40), 'none'],
+  ]
+  for (const [what, code, body, kind] of CASES)
+    it(`takes ${what} with code ${code} for ${kind}`, () => assert.equal(planAnswer(code, body, 'N1').kind, kind))
 })

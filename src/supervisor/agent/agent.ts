@@ -1,7 +1,8 @@
 /**
  * The agent of a worker: keeps a tunnel to the server open, asks it for the plan of this node, writes down what the plan says
  * and has the supervisor do it. The two do not wait for each other, and neither does the supervisor: a server that is away
- * takes nothing from a node that runs. A server that says often enough that there is no such node has it cleaned away.
+ * takes nothing from a node that runs. The agent empties the machine only when the API of the server answers for minutes that it has
+ * no such node.
  */
 import { aborted } from '#lib/abort.ts'
 import { sleep } from '#lib/clock.ts'
@@ -9,7 +10,7 @@ import { sleep } from '#lib/clock.ts'
 import type { Host } from '../host.ts'
 import { type NodeSettings, wantedProcesses } from '../settings.ts'
 import type { Supervisor } from '../supervisor.ts'
-import { afterAnswer, afterTunnel, type PlanPatience, type TunnelPatience } from './patience.ts'
+import { afterAnswer, afterTunnel, NO_NOT_FOUND, type PlanPatience, type TunnelPatience } from './patience.ts'
 import { type NodePlan, planFiles, readPlan } from './plan.ts'
 import { cleanMachine } from './removal.ts'
 import { type AgentServer, type PlanAnswer, planAnswer } from './server.ts'
@@ -72,7 +73,7 @@ export class Agent {
     const { files, layout } = this.#options.host
     if (await files.exists(layout.connectedMark)) this.#known.resolve()
     const text = await files.read(layout.lastPlan)
-    if (text !== undefined) await this.#take(planAnswer(200, text), signal)
+    if (text !== undefined) await this.#take(planAnswer(200, text, ''), signal)
   }
 
   async #stayConnected(signal: AbortSignal): Promise<void> {
@@ -114,14 +115,15 @@ export class Agent {
   async #followPlan(signal: AbortSignal): Promise<void> {
     const { host, server } = this.#options
     await Promise.race([this.#known.promise, aborted(signal)])
-    let patience: PlanPatience = { notFound: 0 }
+    let patience: PlanPatience = NO_NOT_FOUND
     while (!signal.aborted) {
       const answer = await server.plan(signal)
       if (signal.aborted) return
       this.#status.asked++
       await this.#take(answer, signal)
       this.#options.report?.()
-      const next = afterAnswer(patience, answer, this.#plan?.intervalMs ?? DEFAULT_INTERVAL_MS)
+      const times = { nowMs: host.clock.elapsed(), intervalMs: this.#plan?.intervalMs ?? DEFAULT_INTERVAL_MS }
+      const next = afterAnswer(patience, answer, times)
       if (next.kind === 'removed') {
         host.say(`the server says: ${next.message}`)
         return this.#removed.abort()

@@ -86,7 +86,7 @@ async function askForPlan(
     const headers = await headersOf(settings, parameters)
     const url = `${settings.server}/v3/connect/config`
     const answer = await http.request({ url, headers, timeoutMs: ASK_MS, signal })
-    return planAnswer(answer.status, await answer.text(MAX_PLAN_BYTES))
+    return planAnswer(answer.status, await answer.text(MAX_PLAN_BYTES), settings.nodeName)
   } catch (error) {
     return { kind: 'failed', message: (error as Error).message }
   }

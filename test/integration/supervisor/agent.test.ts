@@ -203,7 +203,9 @@ test('an agent has a node do what a server says', async (t) => {
   )
 
   await t.test('a server that does not know it any more has it cleaned', async () => {
-    server.plan = [404, 'node not found']
+    const details = { name: 'N1', kind: 'nodes' }
+    const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', details, code: 404 }
+    server.plan = [404, JSON.stringify(status)]
     server.cut()
     assert.equal(await ended, 'removed')
     assert.deepEqual(await livingIn(root), { kubelet: [], flanneld: [], 'kube-proxy': [] })
