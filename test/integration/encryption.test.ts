@@ -43,7 +43,7 @@ describe('Secrets at rest', ofOurs, () => {
       data: { a: 'seen' },
     })
     const stored = onDisk(wire)
-    assert.ok(stored.includes('k8s:enc:aesgcm:v1:hyperkube:'))
+    assert.ok(stored.includes('k8s:enc:secretbox:v1:hyperkube:'))
     assert.ok(!stored.includes(Buffer.from(CANARY).toString('base64')) && stored.includes('"seen"'))
     assert.equal(statSync(join(wire.dir, 'encryption.key')).mode & 0o777, 0o600)
     const { data } = await wire.must('GET', `${SECRETS}/one`)

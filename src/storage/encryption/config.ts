@@ -43,7 +43,11 @@ export const NO_ENCRYPTION: EncryptionConfig = { resources: [] }
 
 const KEY_BYTES = 32
 
-/** The default: secrets are sealed with the key in `file`, which is made, for its owner only, when it is not there. */
+/**
+ * The default: secrets are sealed with the key in `file`, which is made, for its owner only, when it is not there. Secretbox seals:
+ * its nonces are so long that one key serves for ever, where AES-GCM asks for a new key every 200,000 writes. Values that earlier
+ * versions sealed with AES-GCM are still opened, and are sealed anew when they are written next.
+ */
 export async function defaultEncryption(file: string, random: Random): Promise<EncryptionConfig> {
   const secret = (await readKey(file)) ?? (await makeKey(file, random))
   const keys = [{ name: 'hyperkube', secret }]
@@ -51,7 +55,7 @@ export async function defaultEncryption(file: string, random: Random): Promise<E
     resources: [
       {
         resources: ['secrets'],
-        providers: [{ type: 'aesgcm', keys }, { type: 'identity' }],
+        providers: [{ type: 'secretbox', keys }, { type: 'aesgcm', keys }, { type: 'identity' }],
       },
     ],
   }

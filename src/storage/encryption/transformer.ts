@@ -32,7 +32,7 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const IV_BYTES = 16
 
-/** Authenticated; the default. A key should be replaced after some two hundred thousand writes: nonces are random. */
+/** Authenticated. A key must be replaced after some two hundred thousand writes: nonces are random and short. */
 export function createAesGcm({ name, secret }: EncryptionKey, random: Random): Sealer {
   const algorithm = `aes-${secret.length * 8}-gcm` as 'aes-256-gcm'
   return {
