@@ -4,7 +4,7 @@ param(
   [string]$ClusterCIDR = '10.244.0.0/16',
   [string]$ServiceCIDR = '10.10.0.0/16',
   [string]$InterfaceName = 'Ethernet0',
-  [string]$Release = '1.21.5',
+  [string]$Release = '1.36.4',
   [string]$NanosServerImageTag = '10.0.17763.802',
   [string]$ServerCoreImageTag = 'ltsc2019',
   [switch]$Reset

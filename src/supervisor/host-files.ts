@@ -1,5 +1,8 @@
 /** What is done with files in the same way on every system. */
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
 import { access, lstat, mkdir, readFile, rename, rm, rmdir } from 'node:fs/promises'
+import { pipeline } from 'node:stream/promises'
 
 import { writeFileAtomically } from '#lib/atomic-file.ts'
 
@@ -30,5 +33,10 @@ export function hostFiles(
       if (found !== undefined) await (found.isDirectory() ? rmdir(path) : rm(path, { force: true }))
     },
     move: rename,
+    async sha256(path) {
+      const hash = createHash('sha256')
+      await pipeline(createReadStream(path), hash)
+      return hash.digest('hex')
+    },
   }
 }

@@ -38,6 +38,8 @@ export interface HostFiles {
   move(from: string, to: string): Promise<void>
   /** The whole body into a file. */
   download(url: string, path: string, timeoutMs: number): Promise<void>
+  /** Of the content, in hex. */
+  sha256(path: string): Promise<string>
 }
 
 export interface Launch {

@@ -13,7 +13,12 @@ import { PowerShellError } from '#supervisor/windows/real/powershell.ts'
 import { windowsHost } from '#supervisor/windows/real/windows-host.ts'
 import { clusterBehind } from '#supervisor/windows/setup/cluster.ts'
 import { type ClusterView, type SetupContext, setupContext } from '#supervisor/windows/setup/context.ts'
-import { placesIn, SETUP_DEFAULTS, type SetupSettings } from '#supervisor/windows/setup/settings.ts'
+import {
+  type DownloadDigests,
+  placesIn,
+  SETUP_DEFAULTS,
+  type SetupSettings,
+} from '#supervisor/windows/setup/settings.ts'
 import { reset as resetWorker, setUp } from '#supervisor/windows/setup/setup.ts'
 
 import { OWN_ENTRY } from '../own-program.ts'
@@ -30,6 +35,9 @@ interface SetupFlags {
   readonly vni: number
   readonly port: number
   readonly 'own-flanneld': boolean
+  readonly 'kubernetes-sha256': string
+  readonly 'cni-sha256': string
+  readonly 'flanneld-sha256': string
 }
 
 const SETUP_FLAGS: { readonly [K in keyof SetupFlags]: Flag<SetupFlags[K]> } = {
@@ -59,7 +67,18 @@ const SETUP_FLAGS: { readonly [K in keyof SetupFlags]: Flag<SetupFlags[K]> } = {
   ),
   vni: flag(int, SETUP_DEFAULTS.vni, 'number of the overlay; that of the other nodes'),
   port: flag(int, SETUP_DEFAULTS.port, 'port of the overlay; Windows has this one only'),
-  'own-flanneld': flag(bool, false, 'run "hyperkube flanneld" instead of flannel\'s own'),
+  'own-flanneld': flag(
+    bool,
+    true,
+    'run "hyperkube flanneld" (overlay only); false: download flannel\'s own, which needs --flanneld-sha256',
+  ),
+  'kubernetes-sha256': flag(
+    string,
+    '',
+    'SHA-256 of kubernetes-node-windows-amd64.tar.gz (default: the one published beside it)',
+  ),
+  'cni-sha256': flag(string, '', 'SHA-256 of the archive of CNI plugins (default: the one published beside it)'),
+  'flanneld-sha256': flag(string, '', "SHA-256 of flannel's flanneld.exe, which has no published one"),
 }
 
 function settingsOf(flags: SetupFlags): SetupSettings {
@@ -74,8 +93,17 @@ function settingsOf(flags: SetupFlags): SetupSettings {
     networkMode: flags['network-mode'],
     vni: flags.vni,
     port: flags.port,
+    digests: {
+      ...given('kubernetes', flags['kubernetes-sha256']),
+      ...given('cni', flags['cni-sha256']),
+      ...given('flanneld', flags['flanneld-sha256']),
+    },
     ownFlanneld: flags['own-flanneld'] ? { program: process.execPath, args: [OWN_ENTRY, 'flanneld'] } : undefined,
   }
+}
+
+function given(name: keyof DownloadDigests, digest: string): DownloadDigests {
+  return digest === '' ? {} : { [name]: digest }
 }
 
 type Context = Pick<ProgramContext, 'clock' | 'stdout' | 'env' | 'cwd' | 'readFile'>

@@ -3,6 +3,8 @@
  * such machines hard: the first network for pods lays a virtual switch under the adapter, which cuts every connection and
  * drops the routes to the cloud's metadata; programs that run cannot be replaced.
  */
+import { createHash } from 'node:crypto'
+
 import type { Clock } from '#lib/clock.ts'
 import type { HnsCall, HnsNetwork } from '#lib/hns/hns.ts'
 
@@ -45,6 +47,10 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   'C:\\etc\\cni\\bin\\flanneld.exe': 'flanneld',
 }
 
+export function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
 const METADATA_PREFIX = '169.254.169.254/32'
 
 export class SimulatedWindows {
@@ -55,6 +61,8 @@ export class SimulatedWindows {
   readonly routes: Route[] = []
   readonly machineEnvironment: Map<string, string>
   adapters: readonly Adapter[]
+  /** Bodies by address; any other address is its own body, and has a right checksum beside it. */
+  readonly downloads: Map<string, string> = new Map()
   /** What was done, each with the seconds since the beginning. */
   readonly journal: string[] = []
   /** How often one was launched while another of its kind lived. */
@@ -191,8 +199,11 @@ export class SimulatedWindows {
       },
       download: async (url, path) => {
         this.note(`download ${url}`)
-        this.files.set(path, url)
+        const content = this.downloads.get(url)
+        const isChecksum = url.endsWith('.sha256')
+        this.files.set(path, content ?? (isChecksum ? `${sha256(url.slice(0, -'.sha256'.length))}  file\n` : url))
       },
+      sha256: async (path) => sha256(this.files.get(path) ?? ''),
     }
   }
 

@@ -81,7 +81,7 @@ const shell: PowerShell = async (name, input) => {
 
 const http = createHttpClient({ clock: realClock })
 const host = windowsHost({ clock: realClock, http, say: (text) => said.push(text), ended: () => undefined, shell })
-const settings = { ...SETUP_DEFAULTS, release: '1.36.4' }
+const settings = { ...SETUP_DEFAULTS, release: '1.36.4', digests: { flanneld: '0'.repeat(64) } }
 const places = placesIn(settings)
 const found: Record<string, unknown> = { platform: process.platform, machine: host.machineName }
 

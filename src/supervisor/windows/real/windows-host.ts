@@ -81,7 +81,9 @@ function windowsFiles(): HostFiles {
     // Follows redirects, goes through the machine's proxy and trusts whom it trusts.
     async download(url, path, timeoutMs) {
       await files.makeFolder(win32.dirname(path))
-      const limits = ['--max-time', String(Math.ceil(timeoutMs / 1000)), '--retry', '3']
+      // Nobody on the way may lead to a connection without TLS.
+      const safety = ['--proto', '=https', '--proto-redir', '=https', '--tlsv1.2']
+      const limits = [...safety, '--max-time', String(Math.ceil(timeoutMs / 1000)), '--retry', '3']
       await outputOf('curl.exe', ['--fail', '--silent', '--show-error', '--location', ...limits, '--output', path, url])
     },
   }

@@ -1,5 +1,6 @@
 /** What a Windows worker is set up with, and what follows from it. Pure. */
 import { parseCidr } from '#lib/cidr.ts'
+import { KUBERNETES_VERSION } from '#model/version.ts'
 
 import type { PodNetworkKind } from '../../settings.ts'
 
@@ -15,8 +16,17 @@ export interface SetupSettings {
   readonly networkMode: 'overlay' | 'l2bridge'
   readonly vni: number
   readonly port: number
+  /** SHA-256 of downloads, in hex. Without one the checksum that the publisher puts beside the file is taken. */
+  readonly digests: DownloadDigests
   /** Run instead of flannel's own. */
   readonly ownFlanneld?: { readonly program: string; readonly args: readonly string[] } | undefined
+}
+
+export interface DownloadDigests {
+  readonly kubernetes?: string
+  readonly cni?: string
+  /** flannel publishes no checksums. */
+  readonly flanneld?: string
 }
 
 export const SETUP_DEFAULTS: SetupSettings = {
@@ -24,12 +34,13 @@ export const SETUP_DEFAULTS: SetupSettings = {
   clusterCidr: '10.244.0.0/16',
   serviceCidr: '10.10.0.0/16',
   interfaceName: 'Ethernet0',
-  release: '1.21.5',
+  release: KUBERNETES_VERSION.slice(1),
   nanoServerImageTag: '10.0.17763.802',
   serverCoreImageTag: 'ltsc2019',
   networkMode: 'overlay',
   vni: 4096,
   port: 4789,
+  digests: {},
 }
 
 /** The smallest number of a network that Windows takes, and the only port. */
@@ -43,11 +54,29 @@ export function faultsOf(settings: SetupSettings): string[] {
     ...(/^[A-Za-z]:\\[^\\"<>|?*]/.test(baseDir) ? [] : [`"${baseDir}" is no folder; write one like c:\\k`]),
     ...(parseCidr(clusterCidr)?.family === 4 ? [] : [`"${clusterCidr}" is no range of IPv4 (cluster CIDR)`]),
     ...(parseCidr(serviceCidr)?.family === 4 ? [] : [`"${serviceCidr}" is no range of IPv4 (service CIDR)`]),
-    ...(/^\d+\.\d+\.\d+$/.test(release) ? [] : [`"${release}" is no release of Kubernetes; write one like 1.21.5`]),
+    ...(/^\d+\.\d+\.\d+$/.test(release)
+      ? []
+      : [`"${release}" is no release of Kubernetes; write one like ${SETUP_DEFAULTS.release}`]),
     ...(vni >= LEAST_VNI ? [] : [`VNI ${vni} is too small: Windows has networks from ${LEAST_VNI} on`]),
     ...(port === ONLY_PORT ? [] : [`Port ${port} cannot be: Windows has VXLAN on port ${ONLY_PORT} only`]),
+    ...downloadFaults(settings),
   ]
 }
+
+function downloadFaults({ digests, ownFlanneld, networkMode }: SetupSettings): string[] {
+  const malformed = Object.entries(digests).filter(([, digest]) => !SHA256.test(digest))
+  return [
+    ...malformed.map(([name, digest]) => `"${digest}" is no SHA-256 of ${name}; write 64 hexadecimal digits`),
+    ...(ownFlanneld !== undefined && networkMode === 'l2bridge' ? [OVERLAY_ONLY] : []),
+    ...(ownFlanneld === undefined && digests.flanneld === undefined ? [NO_FLANNELD_DIGEST] : []),
+  ]
+}
+
+const OVERLAY_ONLY =
+  '"hyperkube flanneld" has the network mode overlay only: use --own-flanneld=false with --flanneld-sha256 for l2bridge'
+const SHA256 = /^[0-9a-f]{64}$/i
+const NO_FLANNELD_DIGEST =
+  'flannel publishes no checksum of flanneld.exe: give the one that you trust with --flanneld-sha256, or leave --own-flanneld on'
 
 export function networkKind({ networkMode }: Pick<SetupSettings, 'networkMode'>): PodNetworkKind {
   return networkMode === 'overlay'

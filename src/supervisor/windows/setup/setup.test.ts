@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
+import { KUBERNETES_VERSION } from '#model/version.ts'
 
+import { sha256 } from '../simulated-host.ts'
 import { setupContext } from './context.ts'
 import { SETUP_DEFAULTS, type SetupSettings } from './settings.ts'
 import { reset, setUp } from './setup.ts'
@@ -11,6 +13,9 @@ import { SimulatedWorker, type SimulatedWorkerOptions } from './simulated-worker
 const FILES = { 'c:\\k': '', 'c:\\k\\kubeconfig': 'kind: Config' }
 const ADAPTERS = [{ name: 'Ethernet0', index: 4, address: '10.1.2.3', prefixLength: 24, gateway: '10.1.2.1' }]
 const PATH = 'C:\\Windows;C:\\Windows\\System32'
+
+const KUBERNETES = 'https://dl.k8s.io/v1.21.5/kubernetes-node-windows-amd64.tar.gz'
+const FLANNELD = 'https://github.com/flannel-io/flannel/releases/download/v0.11.0/flanneld.exe'
 
 class Bed {
   readonly clock: VirtualClock = createVirtualClock()
@@ -26,7 +31,7 @@ class Bed {
       ...options,
     })
     for (const path of this.machine.files.keys()) if (path.startsWith('C:\\etc')) this.machine.files.delete(path)
-    this.settings = { ...SETUP_DEFAULTS, ...settings }
+    this.settings = { ...SETUP_DEFAULTS, release: '1.21.5', digests: { flanneld: sha256(FLANNELD) }, ...settings }
   }
 
   setUp(): Promise<readonly string[]> {
@@ -235,6 +240,41 @@ describe('the set-up of a Windows worker', () => {
     assert.ok(bed.machine.services.get('Kubeproxy')?.plan?.args.includes('--feature-gates=WinOverlay=true'))
   })
 
+  it('has the release of hyperkube itself by default, not one that has reached its end of life', () => {
+    assert.equal(SETUP_DEFAULTS.release, KUBERNETES_VERSION.slice(1))
+  })
+
+  it('takes nothing whose checksum is another', async () => {
+    const cases: readonly (readonly [string, (bed: Bed) => void])[] = [
+      ['a body that was changed', ({ machine }) => machine.downloads.set(KUBERNETES, 'changed')],
+      ['a checksum of another file', ({ machine }) => machine.downloads.set(`${KUBERNETES}.sha256`, sha256('other'))],
+      ['a flanneld that was changed', ({ machine }) => machine.downloads.set(FLANNELD, 'changed')],
+    ]
+    for (const [what, prepare] of cases) {
+      const bed = new Bed()
+      prepare(bed)
+      await assert.rejects(bed.setUp(), { name: 'CrashError', message: /has the SHA-256 [0-9a-f]{64}, not / }, what)
+      const left = [...bed.machine.files.keys()].filter((path) => /tar\.gz|flanneld\.exe|sha256/.test(path))
+      assert.deepEqual(left, [], what)
+      assert.ok(!bed.done().some((line) => line.includes('service install')), what)
+    }
+  })
+
+  it('takes no page of a proxy for a checksum', async () => {
+    const bed = new Bed()
+    bed.machine.downloads.set(`${KUBERNETES}.sha256`, '<html>sign in</html>')
+    await assert.rejects(bed.setUp(), { name: 'CrashError', message: /holds no SHA-256; give the digest with a flag$/ })
+  })
+
+  it('prefers the digest that the administrator gives, and asks for no other then', async () => {
+    const digests = { kubernetes: sha256(KUBERNETES).toUpperCase(), flanneld: sha256(FLANNELD) }
+    const bed = new Bed({ digests })
+    await bed.setUp()
+    assert.ok(!bed.done().includes(`0 download ${KUBERNETES}.sha256`))
+    const other = new Bed({ digests: { ...digests, kubernetes: sha256('other') } })
+    await assert.rejects(other.setUp(), /has the SHA-256/)
+  })
+
   it('does nothing the second time, though the switch has taken the name of the adapter', async () => {
     const bed = new Bed()
     await bed.setUp()
@@ -310,7 +350,7 @@ describe('before a set-up', () => {
     )
     await fails(
       bed,
-      '"10.244.0.0" is no range of IPv4 (cluster CIDR); "v1.21" is no release of Kubernetes; write one like 1.21.5; ' +
+      '"10.244.0.0" is no range of IPv4 (cluster CIDR); "v1.21" is no release of Kubernetes; write one like 1.36.4; ' +
         'VNI 1 is too small: Windows has networks from 4096 on; Port 8472 cannot be: Windows has VXLAN on port 4789 only; ' +
         'c:\\k\\kubeconfig does not exist: put the kubeconfig of the cluster there; ' +
         'The service docker is not running: Start-Service docker; ' +
@@ -323,6 +363,16 @@ describe('before a set-up', () => {
     await fails(new Bed({}, { files: {} }), /^c:\\k does not exist: make it/)
     await fails(new Bed({}, { services: {} }), /^There is no service docker: install it/)
     await fails(new Bed({ release: '1.30.0' }), /^There is no service containerd/)
+  })
+
+  it('a digest is needed where nobody publishes one', async () => {
+    const ownFlanneld = { program: 'node.exe', args: ['flanneld'] }
+    await fails(new Bed({ digests: {} }), /^flannel publishes no checksum of flanneld\.exe/)
+    await fails(
+      new Bed({ digests: { flanneld: 'abc' } }),
+      /^"abc" is no SHA-256 of flanneld; write 64 hexadecimal digits$/,
+    )
+    await fails(new Bed({ ownFlanneld, networkMode: 'l2bridge' }), /^"hyperkube flanneld" has the network mode overlay/)
   })
 })
 

@@ -1,4 +1,5 @@
 /** The first steps of a set-up: images, programs, and where they are found. */
+import { CrashError } from '../../outcome.ts'
 import type { Step } from '../../steps.ts'
 import type { SetupContext } from './context.ts'
 import { PAUSE_DOCKERFILE } from './documents.ts'
@@ -48,6 +49,8 @@ interface Archive {
   readonly name: string
   readonly url: (context: SetupContext) => string
   readonly release: (context: SetupContext) => string
+  /** SHA-256 that the administrator gave. */
+  readonly digest: (context: SetupContext) => string | undefined
   readonly file: (context: SetupContext) => string
   readonly into: (context: SetupContext) => string
   readonly mark: (context: SetupContext) => string
@@ -56,14 +59,14 @@ interface Archive {
   readonly users: readonly string[]
 }
 
-function archive({ name, url, release, file, into, mark, folder, users }: Archive): Step<SetupContext> {
+function archive({ name, url, release, digest, file, into, mark, folder, users }: Archive): Step<SetupContext> {
   return {
     name,
     isDone: async (context) => (await context.host.files.read(mark(context))) === release(context),
     async take(context) {
       const { files, processes, services } = context.host
       for (const user of users) if ((await services.state(user)) === 'running') await services.stop(user)
-      await files.download(url(context), file(context), DOWNLOAD_MS)
+      await downloadVerified(context, { url: url(context), path: file(context), digest: digest(context) })
       await files.makeFolder(into(context))
       await processes.output('tar.exe', ['-xzf', file(context), '-C', into(context)])
       await files.remove(file(context))
@@ -72,10 +75,44 @@ function archive({ name, url, release, file, into, mark, folder, users }: Archiv
     async undo(context) {
       const { files } = context.host
       await files.remove(file(context))
+      await files.remove(checksumFile(file(context)))
       await files.empty(folder(context))
       await files.remove(folder(context))
     },
   }
+}
+
+interface VerifiedDownload {
+  readonly url: string
+  readonly path: string
+  readonly digest: string | undefined
+}
+
+/** Leaves a file only if it has the SHA-256 that was given, or that its publisher put beside it. Throws CrashError. */
+async function downloadVerified({ host }: SetupContext, { url, path, digest }: VerifiedDownload): Promise<void> {
+  const { files } = host
+  const expected = (digest ?? (await publishedDigest(host, url, checksumFile(path)))).toLowerCase()
+  await files.download(url, path, DOWNLOAD_MS)
+  const found = await files.sha256(path)
+  if (found === expected) return
+  await files.remove(path)
+  throw new CrashError(
+    `${url} has the SHA-256 ${found}, not ${expected}: it was changed on its way, or is another file`,
+  )
+}
+
+function checksumFile(path: string): string {
+  return `${path}.sha256`
+}
+
+/** `DIGEST`, or `DIGEST  NAME` as sha256sum writes it. */
+async function publishedDigest({ files }: SetupContext['host'], url: string, path: string): Promise<string> {
+  await files.download(`${url}.sha256`, path, DOWNLOAD_MS)
+  const text = (await files.read(path)) ?? ''
+  await files.remove(path)
+  const [, digest] = /^([0-9a-f]{64})(?:\s|$)/i.exec(text.trim()) ?? []
+  if (digest === undefined) throw new CrashError(`${url}.sha256 holds no SHA-256; give the digest with a flag`)
+  return digest
 }
 
 const PATH = 'Path'
@@ -113,6 +150,7 @@ export const SOFTWARE_STEPS: readonly Step<SetupContext>[] = [
     name: 'programs of Kubernetes',
     url: ({ settings }) => RELEASES.kubernetes(settings.release),
     release: ({ settings }) => settings.release,
+    digest: ({ settings }) => settings.digests.kubernetes,
     file: ({ places }) => places.archive,
     into: ({ settings }) => settings.baseDir,
     mark: ({ places }) => places.releaseMark,
@@ -141,10 +179,11 @@ export const SOFTWARE_STEPS: readonly Step<SetupContext>[] = [
     name: 'flanneld',
     isDone: async ({ host, places, settings }) =>
       settings.ownFlanneld !== undefined || (await host.files.exists(places.flanneld)),
-    async take({ host, places }) {
+    async take(context) {
+      const { host, places, settings } = context
       // Under another name until all of it is there.
       const partial = `${places.flanneld}.part`
-      await host.files.download(RELEASES.flanneld, partial, DOWNLOAD_MS)
+      await downloadVerified(context, { url: RELEASES.flanneld, path: partial, digest: settings.digests.flanneld })
       await host.files.move(partial, places.flanneld)
     },
     async undo({ host, places }) {
@@ -156,6 +195,7 @@ export const SOFTWARE_STEPS: readonly Step<SetupContext>[] = [
     name: 'plugins of CNI',
     url: () => RELEASES.cni,
     release: () => CNI_RELEASE,
+    digest: ({ settings }) => settings.digests.cni,
     file: ({ places }) => places.cniArchive,
     into: ({ places }) => places.cni,
     mark: ({ places }) => places.cniMark,
