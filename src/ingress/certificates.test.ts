@@ -21,8 +21,8 @@ const secret = (certificate: string, key: string): Secret => ({
   data: { 'tls.crt': Buffer.from(certificate).toString('base64'), 'tls.key': Buffer.from(key).toString('base64') },
 })
 const pair = { certificate: issued.certificatePem, key: issued.keyPem }
-const ingress = (name: string, tls: object[]): Ingress =>
-  ({ metadata: { name, namespace: 'shop' }, spec: { tls } }) as unknown as Ingress
+const ingress = (name: string, tls: object[], creationTimestamp?: string): Ingress =>
+  ({ metadata: { name, namespace: 'shop', creationTimestamp }, spec: { tls } }) as unknown as Ingress
 
 test('a Secret has a pair when key and certificate belong together', () => {
   assert.deepEqual(pairOf(secret(issued.certificatePem, issued.keyPem)), pair)
@@ -32,14 +32,14 @@ test('a Secret has a pair when key and certificate belong together', () => {
   assert.equal(pairOf(undefined), undefined)
 })
 
-test('the first Ingress that has a certificate for a name gives it', () => {
+test('the oldest Ingress that has a certificate for a name gives it', () => {
   const told: string[] = []
   const pairs = namedPairs(
     [
-      ingress('one', [{ hosts: ['A.example'], secretName: 'good' }]),
-      ingress('two', [{ hosts: ['a.example', 'b.example'], secretName: 'good' }]),
-      ingress('three', [{ hosts: ['c.example'], secretName: 'bad' }, { hosts: ['d.example'] }]),
-      ingress('four', [{ secretName: 'good' }]),
+      ingress('one', [{ hosts: ['A.example'], secretName: 'good' }], '2026-01-01T00:00:00Z'),
+      ingress('two', [{ hosts: ['a.example', 'b.example'], secretName: 'good' }], '2026-01-02T00:00:00Z'),
+      ingress('three', [{ hosts: ['c.example'], secretName: 'bad' }, { hosts: ['d.example'] }], '2026-01-03T00:00:00Z'),
+      ingress('four', [{ secretName: 'good' }], '2026-01-04T00:00:00Z'),
     ],
     (_, name) => (name === 'good' ? pair : undefined),
     (own, reason) => told.push(`${own.metadata.name}: ${reason}`),
@@ -49,6 +49,21 @@ test('the first Ingress that has a certificate for a name gives it', () => {
     [['a.example'], ['b.example'], ['web.example', '*.web.example']],
   )
   assert.deepEqual(told, ['three: Secret "bad" has no certificate with its key'])
+})
+
+test('a younger Ingress does not take the certificate of a name, whatever the order in which they were read', () => {
+  const tls = (secretName: string): object[] => [{ hosts: ['a.example'], secretName }]
+  const old = ingress('z', tls('old'), '2026-01-01T00:00:00Z')
+  const young = ingress('a', tls('young'), '2026-01-01T00:00:01Z')
+  const alike = ingress('zz', tls('alike'), '2026-01-01T00:00:00Z')
+  for (const order of [
+    [old, young, alike],
+    [young, alike, old],
+    [alike, young, old],
+  ]) {
+    const pairs = namedPairs(order, (_, name) => ({ ...pair, certificate: name }))
+    assert.deepEqual(pairs, [{ ...pair, certificate: 'old', names: ['a.example'] }])
+  }
 })
 
 test('hosts of TLS are known whether they have a Secret or not', () => {

@@ -6,6 +6,8 @@ import type { Ingress } from '#apis/networking/v1.ts'
 import type { CertificateAndKey } from '#lib/http/tls.ts'
 import { parseCertificate } from '#lib/x509/certificate.ts'
 
+import { oldestFirst } from './ages.ts'
+
 export type NamedPair = CertificateAndKey & { readonly names: readonly string[] }
 
 /** Undefined: it has none, or they do not fit. */
@@ -21,7 +23,7 @@ export function pairOf(secret: Secret | undefined): CertificateAndKey | undefine
   }
 }
 
-/** The first Ingress that has a pair for a name gives it. One that names no hosts means those of the certificate. */
+/** The oldest Ingress that has a pair for a name gives it. One that names no hosts means those of the certificate. */
 export function namedPairs(
   ingresses: readonly Ingress[],
   pairFor: (namespace: string, secret: string) => CertificateAndKey | undefined,
@@ -29,7 +31,7 @@ export function namedPairs(
 ): readonly NamedPair[] {
   const taken = new Set<string>()
   const pairs: NamedPair[] = []
-  for (const ingress of ingresses) {
+  for (const ingress of oldestFirst(ingresses)) {
     for (const { hosts = [], secretName = '' } of ingress.spec.tls ?? []) {
       // Without a Secret the hosts are served with the default certificate.
       if (secretName === '') continue

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import type { Ingress } from '#apis/networking/v1.ts'
 
-import { decide, type Decision, hostOf, normalPath, type World } from './decision.ts'
+import { decide, type Decision, hostOf, type World } from './decision.ts'
 import { routeTable } from './routes.ts'
 
 const NGINX = 'nginx.ingress.kubernetes.io'
@@ -20,8 +20,21 @@ function aWorld(annotations: Readonly<Record<string, string>> = {}, rest: Partia
     endpointsOf: () => ['10.42.0.5:8080'],
     defaultBackend: undefined,
     trustsForwarded: false,
+    keepsUnderscores: false,
     ...rest,
   }
+}
+
+/** A world whose only path is an expression. */
+function rewriting(path: string, target: string): World {
+  const backend = { service: { name: 'web', port: { number: 80 } } }
+  const annotations = { [`${NGINX}/rewrite-target`]: target }
+  const paths = [{ path, pathType: 'ImplementationSpecific', backend }]
+  const ingress = {
+    metadata: { name: 'web', namespace: 'shop', annotations },
+    spec: { rules: [{ host: 'web.example', http: { paths } }] },
+  } as unknown as Ingress
+  return aWorld({}, { routes: routeTable([ingress], {}) })
 }
 
 const ask = (world: World, target = '/', authority = 'web.example', isSecure = false): Decision =>
@@ -39,6 +52,45 @@ describe('a request', () => {
       readTimeoutMs: 60_000,
       service: 'shop/web:80',
     })
+  })
+
+  for (const [asked, sent] of [
+    ['/%252e%252e/x', '/%252e%252e/x'],
+    ['/a%3Fb?c=d', '/a%3Fb?c=d'],
+    ['/a%20b%23c', '/a%20b%23c'],
+    ['/caf%C3%A9', '/caf%C3%A9'],
+    ['/caf\u00c3\u00a9', '/caf%C3%A9'],
+    ['/a b', '/a%20b'],
+    ['/a%2Fb', '/a/b'],
+    ['/x/%2e%2e/y', '/y'],
+    ['/100%25', '/100%25'],
+    ['/a%09b', '/a%09b'],
+  ] as const)
+    it(`for ${JSON.stringify(asked)} is sent on as ${sent} after rewriting`, () => {
+      const decision = ask(rewriting('/(.*)', '/$1'), asked)
+      assert.equal(decision.is === 'pass' && decision.target, sent)
+    })
+
+  for (const [target, asked, sent] of [
+    ['/app/$1', '/x y', '/app/x%20y'],
+    ['/?path=$1', '/a&b=c?d=e', '/?path=a%26b%3Dc&d=e'],
+    ['/new?', '/old?d=e', '/new'],
+    ['other/$1', '/a', '/other/a'],
+    ['/caf\u00e9/$1', '/a', '/caf%C3%A9/a'],
+    ['', '/a%2Fb?c', '/a%2Fb?c'],
+  ] as const)
+    it(`for ${asked} is sent on as ${sent} with the rewriting ${JSON.stringify(target)}`, () => {
+      const decision = ask(rewriting('/(.*)', target), asked)
+      assert.equal(decision.is === 'pass' && decision.target, sent)
+    })
+
+  it('that HTTP/2 carries with any bytes can be sent on as HTTP/1.1, and redirected', () => {
+    const decision = ask(aWorld(), '/a b\u00ff?c\td')
+    assert.equal(decision.is === 'answer' && decision.status, 400, 'the byte 0xff is no text')
+    const passed = ask(aWorld(), '/a b?c\td\u00ff')
+    assert.equal(passed.is === 'pass' && passed.target, '/a%20b?c%09d%FF')
+    const world = aWorld({}, { secureHosts: new Set(['web.example']) })
+    assert.deepEqual(ask(world, '/a b\r\n'), { is: 'redirect', to: 'https://web.example/a%20b%0D%0A' })
   })
 
   it('for nobody is answered as the default backend does', () => {
@@ -68,23 +120,6 @@ describe('a request', () => {
     const decision = ask(aWorld({ [`${NGINX}/whitelist-source-range`]: '10.0.0.0/8' }))
     assert.equal(decision.is === 'answer' && decision.status, 503)
   })
-})
-
-describe('normalPath()', () => {
-  for (const [path, normal] of [
-    ['/', '/'],
-    ['//a//b', '/a/b'],
-    ['/a/./b/', '/a/b/'],
-    ['/a/../b', '/b'],
-    ['/a/..', '/'],
-    ['/%61dmin', '/admin'],
-    ['/x/%2e%2e/admin', '/admin'],
-    ['/../etc', undefined],
-    ['/%zz', undefined],
-    ['/a%00', undefined],
-    ['*', undefined],
-  ] as const)
-    it(`${path} is ${normal ?? 'no path'}`, () => assert.equal(normalPath(path), normal))
 })
 
 describe('hostOf()', () => {

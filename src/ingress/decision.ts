@@ -1,5 +1,6 @@
 /** What becomes of a request. Pure. */
-import { type Backend, type Route, rewritten, routeFor, type RouteTable } from './routes.ts'
+import { normalPath, rewrittenTarget, sendable, splitTarget } from './request-paths.ts'
+import { type Backend, type Route, routeFor, type RouteTable } from './routes.ts'
 
 /** All that is known of the cluster at one moment. */
 export interface World {
@@ -12,6 +13,8 @@ export interface World {
   readonly defaultBackend: Backend | undefined
   /** Whether whoever asks is believed about whom they ask for. */
   readonly trustsForwarded: boolean
+  /** Whether headers with underscores in their names are passed on. */
+  readonly keepsUnderscores: boolean
 }
 
 export interface Asked {
@@ -43,7 +46,8 @@ const BAD_PATH: Decision = { is: 'answer', status: 400, text: '400 Bad Request\n
 /** Browsers know them. */
 const HTTPS_PORT = 443
 
-export function decide(world: World, asked: Asked): Decision {
+export function decide(world: World, request: Asked): Decision {
+  const asked = { ...request, target: sendable(request.target) }
   const host = hostOf(asked.authority)
   const [path, query] = splitTarget(asked.target)
   const normal = normalPath(path)
@@ -54,8 +58,9 @@ export function decide(world: World, asked: Asked): Decision {
   if (isRedirected(world, route, host, asked)) return redirect(host, asked)
   const { backend, options } = route
   if (backend === undefined) return NOBODY
-  const isChanged = options.rewriteTarget !== undefined
-  return passTo(world, backend, options, `${isChanged ? rewritten(route, normal) : path}${query}`)
+  const { rewriteTarget = '' } = options
+  const target = rewriteTarget === '' ? asked.target : rewrittenTarget(rewriteTarget, route.groups, query)
+  return passTo(world, backend, options, target)
 }
 
 function passTo(world: World, backend: Backend, options: Route['options'], target: string): Decision {
@@ -88,32 +93,4 @@ function redirect(host: string, { target, httpsPort }: Asked): Decision {
 export function hostOf(authority: string): string {
   const [, six, name = ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d+)?$/.exec(authority) ?? []
   return (six ?? name).toLowerCase().replace(/\.$/, '')
-}
-
-function splitTarget(target: string): [path: string, query: string] {
-  const at = target.indexOf('?')
-  return at < 0 ? [target, ''] : [target.slice(0, at), target.slice(at)]
-}
-
-/**
- * As rules see it: decoded, without dots and double slashes, so that no way of writing a path leads past the rule that is for it.
- * Undefined: it leads above the root, or is no path.
- */
-export function normalPath(path: string): string | undefined {
-  if (!path.startsWith('/')) return undefined
-  let text: string
-  try {
-    text = decodeURIComponent(path)
-  } catch {
-    return undefined
-  }
-  if (text.includes('\0')) return undefined
-  const parts: string[] = []
-  for (const part of text.split('/')) {
-    if (part === '' || part === '.') continue
-    if (part !== '..') parts.push(part)
-    else if (parts.pop() === undefined) return undefined
-  }
-  const isFolder = /(?:\/|\/\.|\/\.\.)$/.test(text)
-  return parts.length === 0 ? '/' : `/${parts.join('/')}${isFolder ? '/' : ''}`
 }

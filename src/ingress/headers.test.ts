@@ -10,7 +10,7 @@ const asked = (headers: Readonly<Record<string, string>>): Pick<Exchange, 'heade
   authority: 'web.example',
   peer: { address: '192.0.2.1', isEncrypted: true } as Exchange['peer'],
 })
-const PASSING = { port: 443, trustsForwarded: false, requestId: 'abc' }
+const PASSING = { port: 443, trustsForwarded: false, keepsUnderscores: false, requestId: 'abc' }
 
 test('a pod is told who asks, for what, and by which way', () => {
   const headers = requestHeaders(
@@ -59,4 +59,19 @@ test('what is about one connection stays there', () => {
     'Set-Cookie',
     'b=2',
   ])
+})
+
+test('a header whose name another program takes for that of a proxy is not passed on', () => {
+  const said = {
+    x_forwarded_for: '10.9.9.9',
+    'x-forwarded_proto': 'https',
+    x_api_key: '1',
+    'x.real.ip': '1',
+    accept: '*/*',
+  }
+  const passed = (passing = PASSING): string[] =>
+    Object.keys(requestHeaders(asked(said), passing)).filter((name) => Object.hasOwn(said, name))
+  assert.deepEqual(passed(), ['accept'])
+  assert.deepEqual(passed({ ...PASSING, keepsUnderscores: true }), ['x_api_key', 'accept'])
+  assert.deepEqual(passed({ ...PASSING, trustsForwarded: true }), ['accept'])
 })

@@ -11,23 +11,33 @@ const FORWARDED = /^(?:x-forwarded-(?:for|host|port|proto|scheme)|x-real-ip|x-sc
 /** Answered by our own server, or of an upgrade that it does not make. */
 const OURS: ReadonlySet<string> = new Set(['expect', 'http2-settings', 'host'])
 
+/**
+ * Names as nginx takes them. Many programs read `X_Forwarded_For` as `X-Forwarded-For`: whoever sends the first form must not be
+ * believed for it.
+ */
+const ORDINARY = /^[a-z0-9-]+$/
+const WITH_UNDERSCORES = /^[a-z0-9_-]+$/
+
 export interface Passing {
   readonly port: number
   readonly trustsForwarded: boolean
+  /** `enable-underscores-in-headers`. */
+  readonly keepsUnderscores: boolean
   /** Of the request, where the client gave none. */
   readonly requestId: string
 }
 
 export function requestHeaders(
   exchange: Pick<Exchange, 'headers' | 'authority' | 'peer'>,
-  { port, trustsForwarded, requestId }: Passing,
+  { port, trustsForwarded, keepsUnderscores, requestId }: Passing,
 ): Headers {
   const { headers } = exchange
   const named = connectionNames(headers)
   const out: Headers = {}
   for (const [name, value] of Object.entries(headers)) {
-    if (value === undefined || name.startsWith(':') || HOP_BY_HOP.has(name) || named.has(name)) continue
-    if (!OURS.has(name) && !FORWARDED.test(name)) out[name] = value
+    if (value === undefined || HOP_BY_HOP.has(name) || named.has(name)) continue
+    if (!(keepsUnderscores ? WITH_UNDERSCORES : ORDINARY).test(name)) continue
+    if (!OURS.has(name) && !FORWARDED.test(name.replaceAll('_', '-'))) out[name] = value
   }
   return {
     ...out,

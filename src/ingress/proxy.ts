@@ -13,6 +13,7 @@ import { joinSockets } from '#lib/join-sockets.ts'
 import { type Random, uuid } from '#lib/random.ts'
 
 import { decide, type Decision, type World } from './decision.ts'
+import { ForbiddenAddressError } from './forbidden-addresses.ts'
 import { type Passing, requestHeaders, responseHeaders, switching, upgradeHeaders } from './headers.ts'
 
 export interface ProxyOptions {
@@ -23,6 +24,10 @@ export interface ProxyOptions {
   /** Under which clients reach this port, and that of TLS. */
   readonly port: number
   readonly httpsPort: number
+  /** Finds the address of a backend. Throws ForbiddenAddressError for one to which no backend may lead. */
+  readonly resolve: (host: string) => Promise<string>
+  /** Called with each request that is refused for its backend's address. */
+  readonly refused?: (error: ForbiddenAddressError) => void
   /** Told of every answer. */
   readonly answered?: (status: number) => void
 }
@@ -35,12 +40,13 @@ export interface Proxy {
 type Pass = Extract<Decision, { is: 'pass' }>
 
 export function createProxy(options: ProxyOptions): Proxy {
-  const { clock } = options
+  const { clock, resolve } = options
   // Pods of a Service with HTTPS have certificates that nobody here knows, as nginx has it too.
   const clients = new Map<number, HttpClient>()
   const clientFor = (connectTimeoutMs: number): HttpClient => {
     const known = clients.get(connectTimeoutMs)
-    const client = known ?? createHttpClient({ clock, connectTimeoutMs, tls: { insecure: true }, http1Only: true })
+    const client =
+      known ?? createHttpClient({ clock, connectTimeoutMs, resolve, tls: { insecure: true }, http1Only: true })
     clients.set(connectTimeoutMs, client)
     return client
   }
@@ -68,7 +74,8 @@ async function serve(exchange: Exchange, tools: Tools): Promise<void> {
     return exchange.respond(308, ['Location', decision.to], '')
   }
   const { port } = tools
-  const passing = { port, trustsForwarded: world.trustsForwarded, requestId: uuid(tools.random).replaceAll('-', '') }
+  const { trustsForwarded, keepsUnderscores } = world
+  const passing = { port, trustsForwarded, keepsUnderscores, requestId: uuid(tools.random).replaceAll('-', '') }
   if (exchange.upgradeProtocol !== undefined) return passUpgrade(exchange, decision, passing, tools)
   return pass(exchange, decision, passing, tools)
 }
@@ -118,7 +125,7 @@ type Outcome<T> = { readonly value: T } | { readonly status: number; readonly te
 async function tryEach<T>(
   exchange: Exchange,
   { endpoints, scheme, service, connectTimeoutMs, readTimeoutMs }: Pass,
-  { clock, clientFor, turns, tried }: Tools & { readonly tried: number },
+  { clock, clientFor, turns, tried, refused }: Tools & { readonly tried: number },
   ask: (client: HttpClient, url: string, signal: AbortSignal) => Promise<T>,
 ): Promise<Outcome<T>> {
   const client = clientFor(connectTimeoutMs)
@@ -133,6 +140,10 @@ async function tryEach<T>(
       const asked = await ask(client, `${scheme}://${endpoint}`, late.signal).then((value) => ({ value }), failureOf)
       if ('value' in asked) return asked
       const isGone = exchange.signal.aborted
+      if (asked instanceof ForbiddenAddressError) {
+        refused?.(asked)
+        return { status: 503, text: '503 Service Temporarily Unavailable\n', isGone }
+      }
       if (late.signal.aborted) return { status: 504, text: '504 Gateway Time-out\n', isGone }
       if (asked.code !== 'connect') break
     }

@@ -3,7 +3,8 @@ import { describe, it } from 'node:test'
 
 import type { Ingress } from '#apis/networking/v1.ts'
 
-import { type Route, rewritten, routeFor, routeTable } from './routes.ts'
+import { rewrittenTarget } from './request-paths.ts'
+import { type Route, routeFor, routeTable } from './routes.ts'
 
 interface Draft {
   readonly name: string
@@ -97,6 +98,17 @@ describe('several Ingresses', () => {
     assert.equal(serviceFor([young, old], 'x.example', '/'), 'old')
   })
 
+  it('are served alike in whatever order they were read', () => {
+    const rule = (name: string): Ingress => anIngress({ name, rules: { 'x.example': [['Prefix', '/', name]] } })
+    const [a, b, c] = [rule('a'), rule('b'), rule('c')]
+    for (const order of [
+      [a, b, c],
+      [c, b, a],
+      [b, c, a],
+    ])
+      assert.equal(serviceFor(order, 'x.example', '/'), 'a')
+  })
+
   it('share a host', () => {
     const one = anIngress({ name: 'a', rules: { 'x.example': [['Prefix', '/one', 'one']] } })
     const two = anIngress({ name: 'b', rules: { 'x.example': [['Prefix', '/two', 'two']] } })
@@ -135,7 +147,7 @@ describe('regular expressions', () => {
     ] as const) {
       const route = found(asked)
       assert.ok(route)
-      assert.equal(rewritten(route, asked), wanted)
+      assert.equal(rewrittenTarget(route.options.rewriteTarget ?? '', route.groups, ''), wanted)
     }
     assert.equal(found('/apple'), undefined)
   })

@@ -5,6 +5,7 @@
 import type { HTTPIngressPath, Ingress, IngressBackend } from '#apis/networking/v1.ts'
 import { compileRegexp, type Regexp } from '#lib/regexp.ts'
 
+import { oldestFirst } from './ages.ts'
 import { type IngressOptions, readOptions } from './options.ts'
 
 /** A port of a Service, by number or by name. */
@@ -44,7 +45,7 @@ export function routeTable(
   refuse: (ingress: Ingress, reason: string) => void = () => undefined,
 ): RouteTable {
   const hosts = new Map<string, PathRule[]>()
-  for (const ingress of ingresses.toSorted(byAge)) {
+  for (const ingress of oldestFirst(ingresses)) {
     for (const { host, rule } of rulesOf(ingress, settings, (reason) => refuse(ingress, reason))) {
       const rules = hosts.get(host) ?? []
       const isTaken = rules.some(({ kind, path }) => kind === rule.kind && path === rule.path)
@@ -152,16 +153,4 @@ function byWeight(one: PathRule, other: PathRule): number {
     length(other.path) - length(one.path) ||
     Number(one.kind === 'text') - Number(other.kind === 'text')
   )
-}
-
-function byAge(one: Ingress, other: Ingress): number {
-  const text = ({ metadata: { creationTimestamp, namespace, name } }: Ingress): string =>
-    `${creationTimestamp ?? ''} ${namespace}/${name}`
-  return text(one) < text(other) ? -1 : 1
-}
-
-/** The path that a backend is asked for. */
-export function rewritten({ options: { rewriteTarget }, groups }: Route, path: string): string {
-  if (rewriteTarget === undefined || rewriteTarget === '') return path
-  return rewriteTarget.replaceAll(/\$(\d)/g, (_, digit: string) => groups[Number(digit)] ?? '')
 }

@@ -6,6 +6,7 @@ import type { CertificateAndKey, ServerTls } from '#lib/http/tls.ts'
 import { createRegistry, type Registry } from '#lib/metrics.ts'
 import { createAuthority } from '#lib/x509/authority.ts'
 
+import { resolveAllowed } from './forbidden-addresses.ts'
 import { createProxy, type ProxyOptions } from './proxy.ts'
 import { WatchedWorld, type WatchOptions } from './world.ts'
 
@@ -14,6 +15,8 @@ export interface IngressControllerOptions extends Omit<WatchOptions, 'certificat
   readonly address: string
   readonly httpPort: number
   readonly httpsPort: number
+  /** How addresses of backends are found; default: by the system's resolver, and none that is forbidden. */
+  readonly resolve?: ProxyOptions['resolve']
 }
 
 export interface IngressController {
@@ -32,7 +35,7 @@ export async function startIngressController(
   options: IngressControllerOptions,
   closing: AsyncDisposableStack,
 ): Promise<IngressController> {
-  const { clock, random, httpPort, httpsPort } = options
+  const { clock, random, log, httpPort, httpsPort } = options
   const stop = new AbortController()
   closing.defer(() => stop.abort())
   const own = ownPair(options)
@@ -55,7 +58,9 @@ export async function startIngressController(
   })
   await watched.synced
   const answered = (status: number): void => requests.labels(String(status)).inc()
-  const shared = { clock, random, world: () => watched.world, answered, httpsPort }
+  const { resolve = (host: string) => resolveAllowed(host) } = options
+  const refused = onceEach((text) => log.info('Refused to connect to a backend', { reason: text }))
+  const shared = { clock, random, world: () => watched.world, resolve, refused, answered, httpsPort }
   const plain = await openPort({ ...shared, port: httpPort }, options, undefined, closing)
   const secure = await openPort({ ...shared, port: httpsPort }, options, tls, closing)
   reload = secure.reload
@@ -73,6 +78,19 @@ function refuser({ client, log }: IngressControllerOptions, signal: AbortSignal)
     recorder.record({ ...kind, ...ingress }, { type: 'Warning', reason: 'Rejected', message: reason })
   }
 }
+
+/** A client that asks again and again fills no log. */
+function onceEach(task: (text: string) => void): (error: Error) => void {
+  const done = new Set<string>()
+  return ({ message }) => {
+    if (done.has(message)) return
+    if (done.size >= MAX_REMEMBERED) done.clear()
+    done.add(message)
+    task(message)
+  }
+}
+
+const MAX_REMEMBERED = 1000
 
 async function openPort(
   options: ProxyOptions,

@@ -130,6 +130,7 @@ export class WatchedWorld {
       secureHosts: secureHosts(this.#own),
       defaultBackend: defaultBackend && this.#firstPort(defaultBackend),
       trustsForwarded: settings['use-forwarded-headers'] === 'true',
+      keepsUnderscores: settings['enable-underscores-in-headers'] === 'true',
       endpointsOf: (backend) => this.#endpointsOf(backend),
     }
     for (const task of this.#listeners) task()
@@ -181,6 +182,7 @@ const EMPTY: World = {
   endpointsOf: () => [],
   defaultBackend: undefined,
   trustsForwarded: false,
+  keepsUnderscores: false,
 }
 
 function openInformers({ client, random, log, signal, settings }: WatchOptions): Informers {

@@ -9,6 +9,7 @@ import { after, before, describe, it } from 'node:test'
 import { type Service, Services, Secrets } from '#apis/core/v1.ts'
 import { IngressClasses, type Ingress, Ingresses } from '#apis/networking/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
+import { resolveAllowed } from '#ingress/forbidden-addresses.ts'
 import { startIngressController, type IngressController } from '#ingress/start.ts'
 import { realClock } from '#lib/clock.ts'
 import { createHttpClient, type HttpRequest } from '#lib/http/client.ts'
@@ -56,7 +57,7 @@ describe('the ingress controller', () => {
       socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n')
       socket.pipe(socket)
     })
-    pods.listen(0, 'localhost')
+    pods.listen(0, '127.0.0.1')
     await once(pods, 'listening')
     closing.defer(() => (pods.closeAllConnections(), void pods.close()))
     await client.create(IngressClasses, { metadata: { name: 'nginx' }, spec: { controller: 'k8s.io/ingress-nginx' } })
@@ -75,25 +76,35 @@ describe('the ingress controller', () => {
         settings: undefined,
         defaultBackend: undefined,
         defaultCertificate: undefined,
+        resolve: async (host) => (host === 'localhost' ? '127.0.0.1' : resolveAllowed(host)),
       },
       closing,
     )
   })
   after(() => closing.disposeAsync())
 
-  /** Addresses of endpoints may not be loopback's; a name may lead there. */
-  async function createService(name: string, port: number): Promise<void> {
-    const spec = { type: 'ExternalName', externalName: 'localhost', ports: [{ port }] }
+  /** Addresses of endpoints may not be loopback's; this one name may lead there, in this test only. */
+  async function createService(name: string, port: number, externalName = 'localhost'): Promise<void> {
+    const spec = { type: 'ExternalName', externalName, ports: [{ port }] }
     await client.create<Service>(Services, { metadata: { name, namespace: 'default' }, spec } as never)
   }
 
-  async function createIngress(name: string, host: string, service: string, rest: object = {}): Promise<void> {
+  /** With annotations its path is a regular expression. */
+  async function createIngress(
+    name: string,
+    host: string,
+    service: string,
+    { annotations, ...rest }: { readonly annotations?: Readonly<Record<string, string>>; readonly tls?: object[] } = {},
+  ): Promise<void> {
     const { spec } = await client.get(Services, { namespace: 'default', name: service })
     const backend = { service: { name: service, port: { number: spec.ports?.[0]?.port } } }
-    const rule = { host, http: { paths: [{ path: '/', pathType: 'Prefix', backend }] } }
+    const path =
+      annotations === undefined
+        ? { path: '/', pathType: 'Prefix', backend }
+        : { path: '/(.*)', pathType: 'ImplementationSpecific', backend }
     const object = {
-      metadata: { name, namespace: 'default' },
-      spec: { ingressClassName: 'nginx', rules: [rule], ...rest },
+      metadata: { name, namespace: 'default', ...(annotations && { annotations }) },
+      spec: { ingressClassName: 'nginx', rules: [{ host, http: { paths: [path] } }], ...rest },
     }
     await client.create<Ingress>(Ingresses, object as never)
   }
@@ -169,6 +180,34 @@ describe('the ingress controller', () => {
     )
     assert.equal(told.status, 200)
     assert.match(String((await ask('safe.example', '/x')).headers.location), /^https:\/\/safe\.example(?::\d+)?\/x$/)
+  })
+
+  it('refuses a Service that leads to the machine itself, by whatever name', async () => {
+    const { port } = pods.address() as AddressInfo
+    for (const [at, name] of ['127.0.0.1', '127.1', '0x7f000001', '0.0.0.0', 'ip6-localhost'].entries()) {
+      await createService(`inner-${at}`, port, name)
+      await createIngress(`inner-${at}`, `inner-${at}.example`, `inner-${at}`)
+      const status = name === 'ip6-localhost' ? [502, 503] : [503]
+      const told = await eventually(
+        () => ask(`inner-${at}.example`),
+        (answer) => answer.status !== 404,
+      )
+      assert.ok(status.includes(told.status), `${name}: ${told.status}`)
+    }
+    const headers = { host: 'inner-0.example', connection: 'Upgrade', upgrade: 'websocket' }
+    const asking = httpRequest({ host: '127.0.0.1', port: controller.httpPort, headers })
+    asking.end()
+    const [answer] = (await once(asking, 'response')) as [IncomingMessage]
+    assert.equal(answer.statusCode, 503)
+    answer.destroy()
+  })
+
+  it('sends a path on as it came after rewriting, and never answers 500 for one', async () => {
+    const annotations = { 'nginx.ingress.kubernetes.io/rewrite-target': '/$1' }
+    await createIngress('rewritten', 'rewritten.example', 'web', { annotations })
+    await untilStatus('rewritten.example', 200)
+    for (const path of ['/%252e%252e/x', '/a%3Fb?c=d', '/a%20b', '/%23', '/100%25?e=%20'])
+      assert.equal((await ask('rewritten.example', path)).text, `rewritten.example ${path}`)
   })
 
   it('goes on in another protocol', async () => {

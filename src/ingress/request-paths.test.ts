@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import * as fc from 'fast-check'
+
+import { normalPath, rewrittenTarget, sendable } from './request-paths.ts'
+
+describe('normalPath()', () => {
+  for (const [path, normal] of [
+    ['/', '/'],
+    ['//a//b', '/a/b'],
+    ['/a/./b/', '/a/b/'],
+    ['/a/../b', '/b'],
+    ['/a/..', '/'],
+    ['/%61dmin', '/admin'],
+    ['/x/%2e%2e/admin', '/admin'],
+    ['/../etc', undefined],
+    ['/%zz', undefined],
+    ['/a%00', undefined],
+    ['*', undefined],
+  ] as const)
+    it(`${path} is ${normal ?? 'no path'}`, () => assert.equal(normalPath(path), normal))
+})
+
+describe('rewrittenTarget()', () => {
+  it('makes a target that decodes to the path it was made of, and that a request line can carry', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        const group = text.toWellFormed()
+        const target = rewrittenTarget('/x/$1', ['', group], '?q')
+        assert.match(target, /^\/x\/[\x21-\x7e]*\?q$/)
+        assert.equal(target.indexOf('?'), target.length - 2)
+        assert.equal(decodeURIComponent(target.slice('/x/'.length, -'?q'.length)), group)
+      }),
+    )
+  })
+})
+
+describe('sendable()', () => {
+  it('changes nothing that a request line can carry, and leaves nothing that it cannot', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme-ascii' }), (text) => {
+        const once = sendable(text)
+        assert.match(once, /^[\x21-\x7e]*$/)
+        assert.equal(sendable(once), once)
+      }),
+    )
+  })
+})
