@@ -7,7 +7,8 @@ import { tableNames } from '#apis/table-names.ts'
 import type { StructSchema } from '#meta/schema.ts'
 
 import { nameOf } from './definitions.ts'
-import { describeDefinition, type FieldTexts, TABLES } from './descriptions.ts'
+import { describeDefinition, describeParameter, type FieldTexts, TABLES } from './descriptions.ts'
+import { pathsOf } from './operations.ts'
 
 const kinds = groups.flatMap(({ versions }) => versions.flatMap((version) => version.kinds))
 
@@ -35,6 +36,16 @@ describe('descriptions', () => {
       return [schema, ...parts].map(nameOf).filter((name) => describeDefinition(name) === '')
     })
     assert.deepEqual([...new Set(missing)], [])
+  })
+
+  it('every parameter has one', () => {
+    const facts = { schemaFor, deleteAnswersObject: () => false, customOf: () => undefined }
+    const parameters = groups
+      .flatMap(({ versions }) => versions.flatMap((version) => pathsOf(version.kinds, facts)))
+      .flatMap(({ operations }) => operations.flatMap((one) => one.parameters))
+    assert.ok(parameters.length > 1000)
+    const missing = parameters.filter((one) => describeParameter(one.name, one.in, 'Pod') === '')
+    assert.deepEqual([...new Set(missing.map(({ name }) => name))], [])
   })
 
   it('most fields of every spec are explained', () => {

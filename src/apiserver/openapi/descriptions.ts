@@ -44,6 +44,13 @@ export const TABLES: ReadonlyMap<string, DescriptionTable> = new Map(
 /** Conditions and lists wherever they are, and any field that nothing better is said of. */
 const SHARED = read('shared')
 
+const PARAMETERS = read('parameters')
+
+/** The text for a parameter of an operation on this kind. */
+export function describeParameter(name: string, place: 'query' | 'path', kind = ''): string {
+  return textOf(PARAMETERS, place, name) ?? (name === 'name' ? `name of the ${kind}` : '')
+}
+
 function read(name: string): DescriptionTable {
   return JSON.parse(readFileSync(new URL(`./descriptions/${name}.json`, import.meta.url), 'utf8')) as DescriptionTable
 }

@@ -9,6 +9,7 @@ import type { GroupVersionKind } from '#meta/kind.ts'
 import type { Answer, Call } from '../call.ts'
 import { acceptsGzip, compressed } from '../handlers/list-body.ts'
 import { type Definition, V2 } from './definitions.ts'
+import { describeParameter } from './descriptions.ts'
 import {
   createReferences,
   type Describe,
@@ -214,7 +215,10 @@ function pathItem(path: ApiPath, references: References): Definition {
     const item = operationItem(operation, own(operation), references)
     return [operation.method, { ...item, tags: [path.tag] }]
   })
-  return { ...Object.fromEntries(methods), ...(shared.length === 0 ? {} : { parameters: shared.map(parameterItem) }) }
+  return {
+    ...Object.fromEntries(methods),
+    ...(shared.length === 0 ? {} : { parameters: shared.map((one) => parameterItem(one, path.operations[0]?.kind)) }),
+  }
 }
 
 const PATCHES = [
@@ -230,7 +234,10 @@ function operationItem(operation: Operation, own: readonly Parameter[], referenc
   const { id, action, kind, body, answer: answered, statuses, produces } = operation
   const schema = references.refOf(answered)
   const responses = statuses.map((status) => [status, { description: OUTCOMES[status], schema }])
-  const parameters = [...(body === undefined ? [] : [bodyItem(body, references)]), ...own.map(parameterItem)]
+  const parameters = [
+    ...(body === undefined ? [] : [bodyItem(body, references)]),
+    ...own.map((one) => parameterItem(one, kind)),
+  ]
   return {
     ...consumed(operation),
     produces,
@@ -259,6 +266,7 @@ function bodyItem(body: GroupVersionKind | 'patch', { refOf, patch }: References
   return { name: 'body', in: 'body', ...(isOptional ? {} : { required: true }), schema }
 }
 
-function parameterItem({ name, in: place, type }: Parameter): Definition {
-  return { name, in: place, type, uniqueItems: true, ...(place === 'path' ? { required: true } : {}) }
+function parameterItem({ name, in: place, type }: Parameter, kind: GroupVersionKind | undefined): Definition {
+  const description = describeParameter(name, place, kind?.kind)
+  return { uniqueItems: true, type, description, name, in: place, ...(place === 'path' ? { required: true } : {}) }
 }

@@ -5,9 +5,11 @@ import type { Kind } from '#apis/kinds.ts'
 import { isJsonObject } from '#lib/json-value.ts'
 import { inSlices, type Steps } from '#lib/slices.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
+import type { GroupVersionKind } from '#meta/kind.ts'
 
 import type { Answer, Call } from '../call.ts'
 import { type Definition, V3 } from './definitions.ts'
+import { describeParameter } from './descriptions.ts'
 import {
   createReferences,
   type Describe,
@@ -218,7 +220,10 @@ function pathItem(path: ApiPath, references: References): Definition {
     const item = operationItem(operation, own(operation), references)
     return [operation.method, { tags: [path.tag], ...item }]
   })
-  return { ...Object.fromEntries(methods), ...(shared.length === 0 ? {} : { parameters: shared.map(parameterItem) }) }
+  return {
+    ...Object.fromEntries(methods),
+    ...(shared.length === 0 ? {} : { parameters: shared.map((one) => parameterItem(one, path.operations[0]?.kind)) }),
+  }
 }
 
 const OUTCOMES: Readonly<Record<number, string>> = { 200: 'OK', 201: 'Created', 202: 'Accepted' }
@@ -229,7 +234,7 @@ function operationItem(operation: Operation, parameters: readonly Parameter[], r
   const responses = statuses.map((status) => [status, { description: OUTCOMES[status], content }])
   return {
     operationId: id,
-    ...(parameters.length === 0 ? {} : { parameters: parameters.map(parameterItem) }),
+    ...(parameters.length === 0 ? {} : { parameters: parameters.map((one) => parameterItem(one, kind)) }),
     ...bodyItem(operation, references),
     responses: { ...Object.fromEntries(responses), '401': { description: 'Unauthorized' } },
     ...(action === undefined ? {} : { 'x-kubernetes-action': action }),
@@ -254,6 +259,13 @@ function contentOf(types: readonly string[], schema: Definition): Definition {
   return Object.fromEntries(types.map((type) => [type, { schema }]))
 }
 
-function parameterItem({ name, in: place, type }: Parameter): Definition {
-  return { name, in: place, ...(place === 'path' ? { required: true } : {}), schema: { type, uniqueItems: true } }
+function parameterItem({ name, in: place, type }: Parameter, kind: GroupVersionKind | undefined): Definition {
+  const description = describeParameter(name, place, kind?.kind)
+  return {
+    name,
+    in: place,
+    description,
+    ...(place === 'path' ? { required: true } : {}),
+    schema: { type, uniqueItems: true },
+  }
 }
