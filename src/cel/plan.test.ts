@@ -93,6 +93,8 @@ const sound: readonly (readonly [string, unknown, number])[] = [
 
 /** Expression, message, cost. */
 const failing: readonly (readonly [string, string, number])[] = [
+  ['object.spec.replicas.matches("a")', 'no such overload', 4],
+  ['matches(object.spec.replicas, "a")', 'no such overload', 4],
   ['unset + 1', 'no such attribute(s): unset', 2],
   ['object.spec.other', 'no such key: other', 3],
   ['object.spec.replicas.x', 'no such key: x', 4],
@@ -134,6 +136,13 @@ describe('a planned expression', () => {
     const compiled = environment.compile('int("x") == n')
     assert.ok(compiled.issues === undefined)
     assert.throws(() => compiled.program(), new CelError("type conversion error from 'string' to 'int'"))
+  })
+
+  it('counts an evaluation that exceeds its limit up to the step that exceeds it', () => {
+    const nested = 'lists.range(500).exists(x, lists.range(500).exists(y, false))'
+    assert.deepEqual(run(nested), { error: 'operation cancelled: actual cost limit exceeded', cost: 1_000_001 })
+    assert.equal(run('[1, 2].all(x, x > 0)', 12).cost, 13)
+    assert.equal(run('object.metadata.labels.app', 1).cost, 2)
   })
 
   it('ends when it costs more than the limit, strictly', () => {

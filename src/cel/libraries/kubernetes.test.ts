@@ -47,6 +47,11 @@ describe('addresses', () => {
     ['string(cidr("10.0.0.9/8")) + string(cidr("10.0.0.9/8").masked())', '10.0.0.9/810.0.0.0/8'],
     ['cidr("10.0.0.0/8").containsIP("10.1.2.3")', true],
     ['cidr("10.0.0.0/8").containsCIDR(cidr("10.0.0.0/7"))', false],
+    ['cidr("10.0.0.0/8").containsIP("bad")', '!no such overload'],
+    [
+      'cidr("10.0.0.0/8").containsCIDR("bad")',
+      `!network address parse error during conversion from string: network address parse error during conversion from string: netip.ParsePrefix("bad"): no '/'`,
+    ],
     [
       'ip("1:2:3:4:5:6:7:8:9")',
       '!IP Address "1:2:3:4:5:6:7:8:9" parse error during conversion from string: ParseAddr("1:2:3:4:5:6:7:8:9"): trailing garbage after address (at "9")',

@@ -16,7 +16,7 @@ import {
 } from '../library.ts'
 import { addSpans, scaleSpan } from '../span.ts'
 import { BOOL, INT, STRING, opaque } from '../type.ts'
-import { Failure, OpaqueValue, type Result } from '../value.ts'
+import { Failure, NO_SUCH_OVERLOAD, OpaqueValue, type Result } from '../value.ts'
 import { sizeOf, tenth } from '../values/size.ts'
 
 const IP = opaque('net.IP')
@@ -159,14 +159,15 @@ const estimateText =
   (span: CallEstimate['cost']) =>
   (args: Arguments): CallEstimate => ({ cost: addSpans(span, scaleSpan(sizeAt(args, 1), 0.1)) })
 
-function onText<T extends OpaqueValue>(
-  read: (text: string) => T | Failure,
-  ask: (cidr: CidrValue, value: T) => boolean,
-): (cidr: CidrValue, text: string) => Result {
-  return (cidr, text) => {
-    const value = read(text)
-    return value instanceof Failure ? value : ask(cidr, value)
-  }
+/** Upstream reports a malformed address as a missing overload, and a malformed block by its own error. */
+function holdsIpText(cidr: CidrValue, text: string): Result {
+  const address = toIp(text)
+  return address instanceof Failure ? NO_SUCH_OVERLOAD : holdsIp(cidr, address)
+}
+
+function holdsCidrText(cidr: CidrValue, text: string): Result {
+  const other = toCidr(text)
+  return other instanceof Failure ? other : holdsCidr(cidr, other)
 }
 
 export const cidr: Library = defineLibrary(
@@ -175,7 +176,7 @@ export const cidr: Library = defineLibrary(
     cidr: [free('string_to_cidr', [STRING], CIDR, { ...reading, evaluate: toCidr })],
     containsIP: [
       member('cidr_contains_ip_string', [CIDR, STRING], BOOL, {
-        evaluate: onText(toIp, holdsIp),
+        evaluate: holdsIpText,
         cost: withText(ipCost),
         dynamicCost: ipCost,
         estimate: estimateText(ipSpan),
@@ -188,7 +189,7 @@ export const cidr: Library = defineLibrary(
     ],
     containsCIDR: [
       member('cidr_contains_cidr_string', [CIDR, STRING], BOOL, {
-        evaluate: onText(toCidr, holdsCidr),
+        evaluate: holdsCidrText,
         cost: withText(cidrCost),
         dynamicCost: cidrCost,
         estimate: estimateText(cidrSpan),

@@ -19,7 +19,7 @@ import {
 import { JsonMap, fromJson, isJsonObject, type Adapter } from '../values/json.ts'
 import { showValue } from '../values/show.ts'
 import { ObjectView } from '../values/typed.ts'
-import { charge, type Attribute, type Evaluate, type Frame, type Step } from './frame.ts'
+import { charge, chargeSteps, type Attribute, type Evaluate, type Frame, type Step } from './frame.ts'
 
 /** An attribute from a head, which is evaluated in full, and its steps. */
 export function attributeOf(head: Evaluate, steps: readonly Step[] = []): Attribute {
@@ -124,13 +124,13 @@ function fieldPath(head: Evaluate, steps: readonly Step[]): Evaluate | undefined
     if (value instanceof JsonMap) {
       const json = walk(value.json, names)
       if (json !== undefined) {
-        charge(frame, names.length)
+        chargeSteps(frame, names.length)
         return fromJson(json)
       }
     } else if (value instanceof ObjectView && declared !== undefined && value.type.name === declared.root) {
       const json = walk(value.json, declared.keys)
       if (json !== undefined && json !== null) {
-        charge(frame, names.length)
+        chargeSteps(frame, names.length)
         return declared.adapt(json)
       }
     }

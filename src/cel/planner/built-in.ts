@@ -1,6 +1,7 @@
 /** Calls, the special ones first: logic, equality, optionals, `in` among constants, patterns known before run time. */
 import { compileRegexp, RegexpError } from '#lib/regexp.ts'
 
+import type { Overload } from '../library.ts'
 import {
   CelError,
   Double,
@@ -8,6 +9,7 @@ import {
   ListValue,
   MAX_INT64,
   MIN_INT64,
+  NO_SUCH_OVERLOAD,
   Optional,
   Uint,
   intOf,
@@ -118,6 +120,15 @@ function equalInOtherTypes(value: Value): Value[] {
   return [...(isInt ? [intOf(whole)] : []), ...(whole >= 0n && whole < 2n ** 64n ? [new Uint(whole)] : [])]
 }
 
+/** Upstream's optimized call does not name the function and its types in the error. */
+function onStringsOnly(overload: Overload): Overload {
+  const { evaluate } = overload
+  if (evaluate === undefined) return { ...overload, variadic: true }
+  const guarded: typeof evaluate = (text, ...rest) =>
+    typeof text === 'string' ? evaluate(text, ...rest) : NO_SUCH_OVERLOAD
+  return { ...overload, variadic: true, unguarded: true, evaluate: guarded }
+}
+
 const patterned: ReadonlySet<string> = new Set(['matches', 'find', 'findAll'])
 
 /** A constant pattern is compiled now, to fail now; the cache of patterns has it from then on. */
@@ -130,5 +141,5 @@ function patternKnown(call: PlannedCall): PlannedCall {
     if (error instanceof RegexpError) throw new CelError(error.message)
     throw error
   }
-  return { ...call, overloads: call.overloads.map((overload) => ({ ...overload, variadic: true })) }
+  return { ...call, overloads: call.overloads.map(onStringsOnly) }
 }

@@ -50,6 +50,16 @@ export function charge(frame: Frame, cost: number): void {
   if (frame.cost > frame.limit) throw new CelBudgetError(OVER_LIMIT)
 }
 
+/** Charges so many steps of cost 1. The cost ends at the step that exceeds the limit, as upstream counts step by step. */
+export function chargeSteps(frame: Frame, steps: number): void {
+  if (frame.cost + steps <= frame.limit) {
+    frame.cost += steps
+    return
+  }
+  while (frame.cost <= frame.limit) frame.cost++
+  throw new CelBudgetError(OVER_LIMIT)
+}
+
 export const constantPlan = (value: Value): Plan => ({ evaluate: () => value, constant: { value } })
 
 /** The plan of an attribute as a value. */

@@ -6,7 +6,7 @@ import type { Comprehension, Expression } from '../ast.ts'
 import { Failure, ListValue, MapValue, NO_SUCH_OVERLOAD, goTypeOf, type Result, type Value } from '../value.ts'
 import { ArrayList, GrowingList } from '../values/list.ts'
 import { EntryMap, GrowingMap } from '../values/map.ts'
-import { charge, type Evaluate, type Frame } from './frame.ts'
+import { charge, chargeSteps, type Evaluate, type Frame } from './frame.ts'
 
 /** Stands in the slot of an accumulator that nobody has asked for yet. */
 const UNSET = new Failure('unset')
@@ -121,10 +121,10 @@ export function quantifierPlan(range: Evaluate, places: Places, decisive: boolea
     let result: Result = !decisive
     const failure = iterate(frame, over, places, () => {
       if (result === decisive) {
-        charge(frame, check)
+        chargeSteps(frame, check)
         return false
       }
-      charge(frame, check + 1)
+      chargeSteps(frame, check + 1)
       const next = predicate(frame)
       if (next === decisive) result = decisive
       else if (result === !decisive && next !== !decisive) result = next instanceof Failure ? next : NO_SUCH_OVERLOAD
