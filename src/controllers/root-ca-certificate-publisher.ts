@@ -1,6 +1,6 @@
 /**
- * Root CA publisher: the ConfigMap `kube-root-ca.crt` of every namespace says what pods verify the API server with
- * (`root-bundle.ts`). What is changed or removed is put back.
+ * Root CA publisher: keeps a ConfigMap `kube-root-ca.crt` in every namespace, with the CA bundle by which pods verify the
+ * API server (`root-bundle.ts`). Without a bundle the ConfigMap has an empty one, as upstream's has.
  */
 import { type ConfigMap, ConfigMaps, Namespaces } from '#apis/core/v1.ts'
 import { keyOf, semanticEqual } from '#meta/object.ts'
@@ -38,7 +38,7 @@ export const rootCaCertificatePublisherController: Controller = defineController
   reconcile: (namespace, context) =>
     measured(context, 'root_ca_cert_publisher', async () => {
       const bundle = await rootBundleOf(context)
-      if (bundle === '' || context.cache.get(Namespaces, namespace)?.status.phase !== 'Active') return
+      if (context.cache.get(Namespaces, namespace)?.status.phase !== 'Active') return
       try {
         await publish(namespace, { 'ca.crt': bundle }, context)
       } catch (error) {

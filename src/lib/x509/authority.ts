@@ -99,14 +99,18 @@ export function createAuthority(plan: AuthorityPlan, tools: AuthorityTools): Aut
   return authorityOf(certificate, key, tools)
 }
 
-/** An authority from its files. Throws when the key is not the certificate's or the certificate is no authority's. */
+/**
+ * Reads an authority from its PEM texts. Throws if the key belongs to another certificate, or if the certificate says
+ * that it may not sign. One of version 1 has no extension to say so, and Go's programs sign with it.
+ */
 export function loadAuthority(pem: { certificate: string; key: string }, tools: AuthorityTools): Authority {
   const certificate = parseCertificate(pem.certificate)
   const key = parsePrivateKey(pem.key)
   const who = `"${certificate.subject.commonName}"`
   if (!isSameKey(certificate.publicKey, key))
     throw new X509Error('key', `The key does not belong to certificate ${who}`)
-  if (!certificate.isAuthority) throw new X509Error('refused', `Certificate ${who} may not sign certificates`)
+  if (!certificate.isAuthority && certificate.version >= 3)
+    throw new X509Error('refused', `Certificate ${who} may not sign certificates`)
   return authorityOf(certificate, key, tools)
 }
 

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import * as asn1 from '../asn1.ts'
 import { createVirtualClock } from '../clock.ts'
 import { createSeededRandom } from '../random.ts'
-import { createAuthority } from './authority.ts'
+import { createAuthority, loadAuthority } from './authority.ts'
 import { type Certificate, parseCertificate } from './certificate.ts'
 import { verifyChain } from './chain.ts'
 import { createKey, generateKey, publicKeyDer } from './key.ts'
@@ -156,6 +156,15 @@ describe('authorities without basic constraints', () => {
   it('are good as roots when they are of version 1, which has no extensions', () => {
     assert.equal(bare(1).version, 1)
     assert.equal(verifyChain(alice, { ...trust, roots: [bare(1)] }).length, 2)
+  })
+
+  it('sign when they are of version 1, as Go lets them', () => {
+    const certificate = bare(1)
+    const key = root.keyPem
+    const authority = loadAuthority({ certificate: certificate.pem, key }, tools)
+    const bob = authority.issue({ commonName: 'bob', purpose: 'client' }).certificate
+    assert.equal(verifyChain(bob, { ...trust, roots: [certificate] }).length, 2)
+    assert.throws(() => loadAuthority({ certificate: bare(3).pem, key }, tools), /may not sign certificates/)
   })
 
   it('are not when they could have said so', () => {

@@ -118,6 +118,21 @@ describe('the bundle that pods trust', () => {
   })
 })
 
+describe('a controller manager without a CA bundle', () => {
+  it('publishes an empty kube-root-ca.crt', async () => {
+    await controllers.stop()
+    const only = startControllers(plane, clock, [rootCaCertificatePublisherController])
+    try {
+      await client.create(Namespaces, { metadata: { name: 'without' } })
+      await clock.advance(1000)
+      const { data } = await client.get(ConfigMaps, { namespace: 'without', name: 'kube-root-ca.crt' })
+      assert.deepEqual(data, { 'ca.crt': '' })
+    } finally {
+      await only.stop()
+    }
+  })
+})
+
 describe('aggregated roles', () => {
   it('have the rules of all that they select, by name, each once, and lose them again', async () => {
     const rule = (resource: string): { verbs: string[]; apiGroups: string[]; resources: string[] } => ({
