@@ -1,7 +1,7 @@
 /**
- * The certificate of a connection, verified against authorities of ours. A connection is looked at once: what was found
- * holds until a certificate on the way expires or the authorities change. TLS must have found it good as well: two that
- * have to agree are harder to fool than one.
+ * The certificate of a connection, verified against client authorities. The result holds until a certificate of the chain
+ * expires or the authorities change. OpenSSL's reading of the certificates must agree (`Peer.isTrusted`): two
+ * implementations are harder to fool than one.
  */
 import type { Clock } from '#lib/clock.ts'
 import type { Peer } from '#lib/http/exchange.ts'
@@ -22,7 +22,7 @@ export type VerifyPeer = (peer: Peer) => Certificate | undefined
 
 interface Finding {
   readonly authorities: readonly Certificate[]
-  /** Those in force when the client connected, which TLS judged by; of any others its verdict says nothing. */
+  /** The authorities when the client connected. `Peer.isTrusted` is about these only. */
   readonly judgedBy: readonly Certificate[]
   readonly validUntilMs: number
   readonly outcome: Certificate | CredentialError
@@ -55,7 +55,7 @@ function examine(peer: Peer, by: Pick<Finding, 'authorities' | 'judgedBy'>, nowM
     const intermediates = others.flatMap(readable)
     const chain = verifyChain(leaf, { roots: by.authorities, intermediates, nowMs, usage: 'client auth' })
     if (by.authorities === by.judgedBy && !peer.isTrusted) {
-      throw new X509Error('untrusted', 'The certificate was not found good in the TLS handshake')
+      throw new X509Error('untrusted', 'OpenSSL does not find it signed by a client authority')
     }
     const validUntilMs = Math.min(...chain.map(({ notAfterMs }) => notAfterMs))
     return { ...by, validUntilMs, outcome: leaf }

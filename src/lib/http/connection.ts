@@ -6,7 +6,7 @@ import { TLSSocket } from 'node:tls'
 
 import { Roll } from '../roll.ts'
 import type { Peer } from './exchange.ts'
-import { isFoundGood, type PeerChains } from './peer-chains.ts'
+import type { PeerChains } from './peer-chains.ts'
 
 /** An established connection, after its TLS handshake. */
 export interface Connection {
@@ -39,7 +39,7 @@ export function createConnection(socket: Socket, chains: PeerChains): Connection
 
 function createPeer(socket: Socket, chains: PeerChains): Peer {
   const tls = socket instanceof TLSSocket ? socket : undefined
-  if (tls !== undefined) chains.remember(tls)
+  const isTrusted = tls !== undefined && chains.admit(tls)
   let certificate: X509Certificate | undefined
   let isRead = false
   return {
@@ -48,7 +48,7 @@ function createPeer(socket: Socket, chains: PeerChains): Peer {
     port: socket.remotePort ?? 0,
     isEncrypted: tls !== undefined,
     serverName: typeof tls?.servername === 'string' ? tls.servername : undefined,
-    isTrusted: tls !== undefined && isFoundGood(tls),
+    isTrusted,
     get certificate() {
       if (!isRead) {
         certificate = tls?.getPeerX509Certificate()

@@ -19,8 +19,8 @@ export interface Peer {
   /** The client's certificate, if it showed one. Showing is not being trusted: see `isTrusted` and `verifyChain`. */
   readonly certificate: X509Certificate | undefined
   /**
-   * Whether TLS found a way from the certificate to one of the server's client authorities, when it connected. Says nothing
-   * of what the certificate is for.
+   * True if signatures led from the certificate to one of the server's client authorities when the client connected.
+   * Validity and purpose are for `verifyChain` to check.
    */
   readonly isTrusted: boolean
   /** The certificate and what the client sent along with it, encoded; empty when it sent none. */

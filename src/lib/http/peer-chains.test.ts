@@ -159,4 +159,26 @@ describe('the chain of a client', () => {
     assert.equal((await visit(port, { client, version, session })).isReused, true)
     assert.deepEqual(seen.pop(), { isTrusted: false, sent: 1, names: [] })
   })
+
+  it("answers clients whose issuer has an authority's name and another key", async () => {
+    const port = await start()
+    const twin = createAuthority({ commonName: 'root' }, tools)
+    const { subjectKeyId: _, ...certificate } = twin.certificate
+    const key = createKey()
+    const nowMs = realClock.now()
+    const plan = { subject: nameOf({ commonName: 'mallory' }), key, usages: ['client auth'] }
+    const leaf = signCertificate(
+      { ...plan, notBeforeMs: nowMs - 60_000, notAfterMs: nowMs + 60_000 },
+      { key: parsePrivateKey(twin.keyPem), certificate },
+      secureRandom,
+    )
+    const client = { pem: leaf.pem, keyPem: keyToPem(key) }
+    seen.length = 0
+    for (let round = 0; round < 8; round++) {
+      for (const version of ['TLSv1.2', 'TLSv1.3'] as const)
+        await visit(port, { client, version }).catch(() => undefined)
+    }
+    assert.equal(seen.length, 16)
+    assert.ok(seen.every(({ isTrusted, names }) => !isTrusted && names.length === 0))
+  })
 })

@@ -1,36 +1,60 @@
 /**
- * The certificates clients send. A resumed TLS session keeps only the client's own, so what lies between it and a root is
- * remembered from the handshakes of others: there are few such certificates, however many clients.
+ * The certificates that clients send. A resumed TLS session keeps only the client's own certificate, so this remembers
+ * intermediate certificates from the handshakes of others: there are few of them, however many clients.
+ *
+ * OpenSSL does not verify them in the handshake. A signature that fails there leaves an error behind, for which Node closes
+ * the connection although the certificate is optional; the client then gets no answer instead of a 401.
  */
-import type { X509Certificate } from 'node:crypto'
+import { X509Certificate } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
 
-/** Longer chains than this are nobody's real one. */
+/** Real chains are shorter. */
 const MAX_CHAIN = 10
 
-/** More authorities between clients and roots than anybody runs; the one not used for longest goes first. */
+/** Signatures checked for one client: it can send certificates that seem to sign each other in every order. */
+const MAX_CHECKS = 64
+
+/** More intermediates than anybody runs; the least recently used one is dropped first. */
 const MAX_REMEMBERED = 256
 
 export class PeerChains {
   readonly #intermediates = new Map<string, X509Certificate>()
+  #authorities: readonly X509Certificate[] = []
+
+  /** PEM of the authorities that later connections are checked against. */
+  setAuthorities(bundles: readonly string[]): void {
+    this.#authorities = bundles.flatMap(certificatesOf)
+  }
 
   /**
-   * To be called after each handshake, before the client can come back. Only what TLS found trustworthy is kept: nobody
-   * else may push out the certificates of others.
+   * Returns true if signatures lead from the client's certificate to an authority; validity and purpose are not checked.
+   * Call it after each handshake, before the client can come back: it remembers the intermediates of a client that it
+   * trusts. Others must not push them out.
    */
-  remember(socket: TLSSocket): void {
-    if (!isFoundGood(socket) || socket.isSessionReused()) return
-    for (const certificate of sent(socket).slice(1)) this.#touch(certificate)
+  admit(socket: TLSSocket): boolean {
+    const chain = this.#chainOf(socket)
+    const [leaf, ...others] = chain
+    if (
+      leaf === undefined ||
+      !isSignedByOneOf(leaf, { authorities: this.#authorities, others, checksLeft: MAX_CHECKS })
+    )
+      return false
+    if (!socket.isSessionReused()) for (const certificate of others) this.#touch(certificate)
+    return true
   }
 
-  /** The client's certificate and what it sent along, now or when its session began; empty when it sent none. */
+  /** The client's certificate and those it sent along, now or when its session began; empty when it sent none. */
   read(socket: TLSSocket): Buffer[] {
+    return this.#chainOf(socket).map(({ raw }) => raw)
+  }
+
+  #chainOf(socket: TLSSocket): X509Certificate[] {
     const chain = sent(socket)
     if (socket.isSessionReused()) this.#complete(chain)
-    return chain.map(({ raw }) => raw)
+    return chain
   }
 
-  /** Adds every certificate that may have signed one of these. Which of them did is for the verifier to find out. */
+  /** Adds every certificate that may have signed one of these. The verifier finds out which of them did. */
   #complete(chain: X509Certificate[]): void {
     for (const below of chain) {
       for (const issuer of this.#intermediates.values()) {
@@ -51,13 +75,44 @@ export class PeerChains {
   }
 }
 
-/**
- * Whether TLS found a way from the client's certificate to an authority. Whether it is for clients is not TLS's to say: by
- * its rules one whose key may only encipher is not, and such certificates are in use.
- */
-export function isFoundGood({ authorized, authorizationError }: TLSSocket): boolean {
-  // Whatever else is wrong is found later, and named instead.
-  return authorized || String(authorizationError) === 'INVALID_PURPOSE'
+const BLOCK = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
+
+function certificatesOf(bundle: string): X509Certificate[] {
+  return (bundle.match(BLOCK) ?? []).map((pem) => new X509Certificate(pem))
+}
+
+interface Search {
+  readonly authorities: readonly X509Certificate[]
+  /** Untrusted certificates that may lie between the client's and an authority. */
+  readonly others: readonly X509Certificate[]
+  checksLeft: number
+}
+
+function isSignedByOneOf(certificate: X509Certificate, search: Search, depth = 1): boolean {
+  const { authorities, others } = search
+  if (authorities.some((one) => isSame(one, certificate) || hasSigned(one, certificate, search))) return true
+  if (depth >= MAX_CHAIN) return false
+  return others.some(
+    (one) =>
+      one.ca &&
+      !isSame(one, certificate) &&
+      hasSigned(one, certificate, search) &&
+      isSignedByOneOf(one, search, depth + 1),
+  )
+}
+
+function isSame(a: X509Certificate, b: X509Certificate): boolean {
+  return a.raw.equals(b.raw)
+}
+
+function hasSigned(issuer: X509Certificate, certificate: X509Certificate, search: Search): boolean {
+  if (!certificate.checkIssued(issuer) || search.checksLeft-- <= 0) return false
+  try {
+    return certificate.verify(issuer.publicKey)
+  } catch {
+    // A key of a kind that OpenSSL cannot verify with.
+    return false
+  }
 }
 
 function sent(socket: TLSSocket): X509Certificate[] {

@@ -97,6 +97,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     reloadTls(material) {
       if (tls === undefined) throw new Error('This server has no TLS to reload')
       tls.reload(material)
+      state.chains.setAuthorities(material.clientAuthorities ?? [])
     },
     async drain(graceMs) {
       for (const listener of listeners) listener.close()
@@ -165,6 +166,7 @@ function track(state: State, socket: Socket): Connection {
 
 function createSecure(state: State, material: ServerTls, http1: Http1Server, onHandshakeError?: () => void): TlsServer {
   const tls = createTlsServer(material, state.limits.handshakeTimeoutMs, onHandshakeError)
+  state.chains.setAuthorities(material.clientAuthorities ?? [])
   let http2: Http2Server | undefined
   tls.server.on('secureConnection', (socket: TLSSocket) => {
     if (socket.alpnProtocol === 'h2') acceptHttp2(state, (http2 ??= createHttp2(state)), socket)

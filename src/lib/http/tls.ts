@@ -2,6 +2,8 @@
 import type { SecureContext, SecureContextOptions, SecureVersion, Server } from 'node:tls'
 import { createSecureContext, createServer } from 'node:tls'
 
+import { acceptableIssuers } from '../x509/acceptable-issuer.ts'
+
 export interface CertificateAndKey {
   /** PEM: the certificate, then what lies between it and a root. */
   readonly certificate: string
@@ -11,7 +13,7 @@ export interface CertificateAndKey {
 export interface ServerTls extends CertificateAndKey {
   /** Other certificates for clients that ask for these names; `*.example.com` matches one label. */
   readonly sni?: readonly (CertificateAndKey & { readonly names: readonly string[] })[]
-  /** PEM of the authorities (one or many) that client certificates are checked against. None: none is trusted. */
+  /** PEM of the authorities (one or many) of client certificates. TLS names them to clients; `PeerChains` checks. */
   readonly clientAuthorities?: readonly string[]
   readonly minVersion?: SecureVersion
   /** OpenSSL's names, best first. */
@@ -41,10 +43,8 @@ function contextOptions(tls: ServerTls, pair: CertificateAndKey): SecureContextO
     minVersion: tls.minVersion ?? 'TLSv1.2',
     ciphers: (tls.ciphers ?? CIPHERS).join(':'),
     honorCipherOrder: true,
-    // An empty list, not none at all: with none, node would trust client certificates of every public authority.
-    ca: [...(tls.clientAuthorities ?? [])],
-    // Whatever is listed is trusted, whoever signed it.
-    allowPartialTrustChain: true,
+    // An empty list, not none at all: with none, Node would verify client certificates by every public authority.
+    ca: (tls.clientAuthorities ?? []).flatMap(acceptableIssuers),
   }
 }
 
