@@ -95,6 +95,7 @@ const sound: readonly (readonly [string, unknown, number])[] = [
 const failing: readonly (readonly [string, string, number])[] = [
   ['object.spec.replicas.matches("a")', 'no such overload', 4],
   ['matches(object.spec.replicas, "a")', 'no such overload', 4],
+  ['object.metadata.name.findAll("a", object.metadata.name)', 'no such overload', 7],
   ['unset + 1', 'no such attribute(s): unset', 2],
   ['object.spec.other', 'no such key: other', 3],
   ['object.spec.replicas.x', 'no such key: x', 4],

@@ -21,6 +21,7 @@ import { attributeOf, choiceOf } from './attribute.ts'
 import { foldCall, planCall, type PlannedCall } from './call.ts'
 import { attributePlan, constantPlan, type Attribute, type Evaluate, type Plan } from './frame.ts'
 import { conjunction, disjunction, equality, intOperator, notStrictlyFalse } from './operator.ts'
+import { fits } from './signature.ts'
 
 const conversions: ReadonlySet<string> = new Set(
   'bool bytes double duration dyn int string timestamp type uint'.split(' '),
@@ -120,12 +121,12 @@ function equalInOtherTypes(value: Value): Value[] {
   return [...(isInt ? [intOf(whole)] : []), ...(whole >= 0n && whole < 2n ** 64n ? [new Uint(whole)] : [])]
 }
 
-/** Upstream's optimized call does not name the function and its types in the error. */
-function onStringsOnly(overload: Overload): Overload {
-  const { evaluate } = overload
+/** Upstream's call of a compiled pattern does not name the function and its types in its error. */
+function withPlainError(overload: Overload): Overload {
+  const { evaluate, args } = overload
   if (evaluate === undefined) return { ...overload, variadic: true }
-  const guarded: typeof evaluate = (text, ...rest) =>
-    typeof text === 'string' ? evaluate(text, ...rest) : NO_SUCH_OVERLOAD
+  const guarded: typeof evaluate = (...values) =>
+    args.every((type, at) => fits(values[at] ?? null, type)) ? evaluate(...values) : NO_SUCH_OVERLOAD
   return { ...overload, variadic: true, unguarded: true, evaluate: guarded }
 }
 
@@ -141,5 +142,5 @@ function patternKnown(call: PlannedCall): PlannedCall {
     if (error instanceof RegexpError) throw new CelError(error.message)
     throw error
   }
-  return { ...call, overloads: call.overloads.map(onStringsOnly) }
+  return { ...call, overloads: call.overloads.map(withPlainError) }
 }
