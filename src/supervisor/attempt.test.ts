@@ -328,12 +328,17 @@ describe('a machine in a cloud', () => {
   const COMPUTE = { resourceGroupName: 'rg', subscriptionId: 'sub', location: 'westus', name: 'vm' }
   const azureUrl = 'http://169.254.169.254/metadata/instance/compute?api-version=2017-08-01'
   const config = { aadClientId: 'id', aadClientSecret: 'very secret', tenantId: 'tenant' }
-  const azure = (cloudConfig: object, outputs: Bed['outputs']): Node =>
-    new Node({
+  const installer = 'https://aka.ms/installazurecliwindows'
+  const microsoft = 'CN=Microsoft Corporation, O=Microsoft Corporation, L=Redmond, S=Washington, C=US'
+  const azure = (cloudConfig: object, outputs: Bed['outputs'], signer: string | undefined = microsoft): Node => {
+    const node = new Node({
       settings: { cloudProvider: 'azure', cloudConfig: JSON.stringify(cloudConfig) },
       metadata: { [azureUrl]: JSON.stringify(COMPUTE) },
       ...(outputs && { outputs }),
     })
+    if (signer !== '') node.machine.signers.set(installer, signer)
+    return node
+  }
   const written = (node: Node): unknown => JSON.parse(node.machine.files.get('C:\\etc\\kubernetes\\cloud-config') ?? '')
 
   it('completes the configuration of azure, and shows no secret to who lists processes', async () => {
@@ -379,4 +384,20 @@ describe('a machine in a cloud', () => {
     const { outcome } = await azure(config, undefined).look()
     assert.match(describeOutcome(outcome), /Azure's command line cannot be installed/)
   })
+
+  for (const [signer, named] of [
+    ['', 'nobody'],
+    ['CN=Microsoft Corporation, O=Somebody else', 'CN=Microsoft Corporation, O=Somebody else'],
+  ] as const)
+    it(`installs no tools of azure that ${named} signed`, async () => {
+      const ran: string[] = []
+      const node = azure(config, (program) => (ran.push(program), ''), signer)
+      const { outcome } = await node.look()
+      assert.match(
+        describeOutcome(outcome),
+        new RegExp(`the installer is signed by ${named}, not by O=Microsoft Corporation`),
+      )
+      assert.ok(!ran.includes('msiexec.exe'))
+      assert.equal(node.machine.files.get('C:\\etc\\rancher\\azure-cli.msi'), undefined)
+    })
 })

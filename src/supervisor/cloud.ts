@@ -7,6 +7,7 @@ const METADATA_MS = 10_000
 const AZURE_CLI_MS = 300_000
 const METADATA = 'http://169.254.169.254'
 const AZURE_CLI = 'https://aka.ms/installazurecliwindows'
+const AZURE_SIGNER = 'O=Microsoft Corporation'
 const AZURE_INSTANCE = `${METADATA}/metadata/instance/compute?api-version=2017-08-01`
 
 interface NameSource {
@@ -36,6 +37,12 @@ export async function installCloudTools({ host, layout, settings }: Worker): Pro
   const installer = 'C:\\etc\\rancher\\azure-cli.msi'
   try {
     await host.files.download(AZURE_CLI, installer, AZURE_CLI_MS)
+    // The address always leads to the newest installer: there is no digest to compare with.
+    const signer = await host.files.signer(installer)
+    if (!signer?.split(', ').includes(AZURE_SIGNER)) {
+      await host.files.remove(installer)
+      throw new Error(`the installer is signed by ${signer ?? 'nobody'}, not by ${AZURE_SIGNER}`)
+    }
     await host.processes.output('msiexec.exe', ['/quiet', '/norestart', '/i', installer])
   } catch (error) {
     throw new CrashError(`Azure's command line cannot be installed: ${String(error)}`)

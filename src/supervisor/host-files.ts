@@ -12,7 +12,7 @@ import type { HostFiles } from './host.ts'
 export function hostFiles(
   parentOf: (path: string) => string,
   folderMode?: number,
-): Omit<HostFiles, 'empty' | 'download'> {
+): Omit<HostFiles, 'empty' | 'download' | 'signer'> {
   const makeFolder = async (path: string): Promise<void> => {
     await mkdir(path, { recursive: true, ...(folderMode !== undefined && { mode: folderMode }) })
   }

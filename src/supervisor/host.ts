@@ -40,6 +40,8 @@ export interface HostFiles {
   download(url: string, path: string, timeoutMs: number): Promise<void>
   /** Of the content, in hex. */
   sha256(path: string): Promise<string>
+  /** Subject of the certificate by which the system trusts a program; undefined where it trusts none. */
+  signer(path: string): Promise<string | undefined>
 }
 
 export interface Launch {

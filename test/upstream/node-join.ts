@@ -37,6 +37,8 @@ const SITE = { prefix: 'hkj', machine: 'j', network: '10.197.0' }
 const [VNI, PORT] = [4096, 4789]
 const POLICIES_KUBECONFIG = '/etc/kubernetes/ssl/kubecfg-kube-network-policies.yaml'
 const PATIENCE_MS = 300_000
+/** An agent asks for five minutes before it empties its machine. */
+const REMOVAL_MS = 600_000
 
 const run = promisify(execFile)
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
@@ -47,14 +49,14 @@ function judge(isSo: boolean, text: string): void {
   if (!isSo) faults.push(text)
 }
 
-async function until<T>(what: string, ask: () => Promise<T | undefined>): Promise<T> {
+async function until<T>(what: string, ask: () => Promise<T | undefined>, limitMs: number = PATIENCE_MS): Promise<T> {
   const startedMs = realClock.elapsed()
-  while (realClock.elapsed() - startedMs < PATIENCE_MS) {
+  while (realClock.elapsed() - startedMs < limitMs) {
     const found = await ask().catch(() => undefined)
     if (found !== undefined) return found
     await sleep(realClock, 500)
   }
-  throw new Error(`not so within ${PATIENCE_MS / 1000} s: ${what}`)
+  throw new Error(`not so within ${limitMs / 1000} s: ${what}`)
 }
 
 /** A machine, and how to be on it. */
@@ -305,7 +307,7 @@ async function showRemoval(built: Built, machine: Here, { server, agent }: Joine
   const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', details, code: 404 }
   server.plan = [404, JSON.stringify(status)]
   server.cut()
-  await until('the agent has ended', async () => (agent.exitCode === null ? undefined : true))
+  await until('the agent has ended', async () => (agent.exitCode === null ? undefined : true), REMOVAL_MS)
   judge(agent.exitCode === 0, `the agent of ${machine.name} ends when the server does not know its node any more`)
   const left = (await livingOn(machine)).join(', ')
   judge(left === '', `and leaves none of its processes${left === '' ? '' : `: ${left}`}`)

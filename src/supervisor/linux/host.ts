@@ -62,6 +62,8 @@ function linuxFiles(get: Host['web']['get']): HostFiles {
       for (const name of names) await rm(join(folder, name), { recursive: true, force: true })
     },
     download: async (url, path, timeoutMs) => files.write(path, await get(url, {}, timeoutMs)),
+    // Programs of Linux are not signed.
+    signer: async () => undefined,
   }
 }
 

@@ -63,6 +63,8 @@ export class SimulatedWindows {
   adapters: readonly Adapter[]
   /** Bodies by address; any other address is its own body, and has a right checksum beside it. */
   readonly downloads: Map<string, string> = new Map()
+  /** Subjects by the content of the file that they signed. */
+  readonly signers: Map<string, string> = new Map()
   /** What was done, each with the seconds since the beginning. */
   readonly journal: string[] = []
   /** How often one was launched while another of its kind lived. */
@@ -204,6 +206,7 @@ export class SimulatedWindows {
         this.files.set(path, content ?? (isChecksum ? `${sha256(url.slice(0, -'.sha256'.length))}  file\n` : url))
       },
       sha256: async (path) => sha256(this.files.get(path) ?? ''),
+      signer: async (path) => this.signers.get(this.files.get(path) ?? ''),
     }
   }
 

@@ -6,7 +6,7 @@
 /** Commands that scripts may use. */
 const COMMANDS: ReadonlySet<string> = new Set(
   `Add-Type ConvertFrom-Json ConvertTo-Json ForEach-Object Get-Content Get-Item Get-NetFirewallRule Get-NetIPAddress
-  Get-NetIPInterface Get-NetRoute Get-Process Get-Service Join-Path New-NetFirewallRule New-NetRoute New-Object New-Service Out-Null
+  Get-AuthenticodeSignature Get-NetIPInterface Get-NetRoute Get-Process Get-Service Join-Path New-NetFirewallRule New-NetRoute New-Object New-Service Out-Null
   Remove-Item Remove-NetFirewallRule Select-Object Start-Service Stop-Process Stop-Service Wait-Process Where-Object`.split(
     /\s+/,
   ),

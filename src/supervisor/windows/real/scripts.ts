@@ -82,6 +82,7 @@ export type ScriptName =
   | 'hcn'
   | 'variable-get'
   | 'variable-set'
+  | 'file-signer'
   | 'process-find'
   | 'process-kill'
   | 'service-state'
@@ -174,6 +175,11 @@ $response
   'variable-get': `ConvertTo-Json ([Environment]::GetEnvironmentVariable($in.name, 'Machine'))
 `,
   'variable-set': `[Environment]::SetEnvironmentVariable($in.name, $in.value, 'Machine')
+`,
+  'file-signer': `$signature = Get-AuthenticodeSignature -LiteralPath $in.path
+$signer = $null
+if ($signature.Status.ToString() -eq 'Valid') { $signer = $signature.SignerCertificate.Subject }
+ConvertTo-Json $signer
 `,
   'process-find': `$found = @(Get-Process -Name $in.name -ErrorAction SilentlyContinue | ForEach-Object { $_.Id })
 ConvertTo-Json -InputObject $found

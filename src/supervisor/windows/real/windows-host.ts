@@ -47,7 +47,7 @@ export function windowsHost({ clock, http, say, ended, shell = runPowerShell }: 
       if (text === '') throw new PowerShellError('powershell.exe does not answer: this needs PowerShell 5 or later')
       return (JSON.parse(text) as unknown) === true
     },
-    files: windowsFiles(),
+    files: windowsFiles(shell),
     processes: windowsProcesses(shell, ended),
     environment: {
       get: async (name) => process.env[name] ?? (await ofMachine(name)),
@@ -70,7 +70,7 @@ export function windowsHost({ clock, http, say, ended, shell = runPowerShell }: 
   }
 }
 
-function windowsFiles(): HostFiles {
+function windowsFiles(shell: PowerShell): HostFiles {
   const files = hostFiles(win32.dirname)
   return {
     ...files,
@@ -86,6 +86,8 @@ function windowsFiles(): HostFiles {
       const limits = [...safety, '--max-time', String(Math.ceil(timeoutMs / 1000)), '--retry', '3']
       await outputOf('curl.exe', ['--fail', '--silent', '--show-error', '--location', ...limits, '--output', path, url])
     },
+    signer: async (path) =>
+      (JSON.parse((await shell('file-signer', { path })) || 'null') as string | null) ?? undefined,
   }
 }
 
