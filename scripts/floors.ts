@@ -36,7 +36,8 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   admission: SERVING,
   apiextensions: SERVING,
   aggregation: SERVING,
-  'control-plane': [...SERVING, 'resources', 'admission', 'apiextensions', 'aggregation'],
+  // Controllers of the API server itself are clients of it, such as leader-election/.
+  'control-plane': [...SERVING, 'client', 'resources', 'admission', 'apiextensions', 'aggregation'],
   controllers: COMPONENT,
   scheduler: COMPONENT,
   kubelet: COMPONENT,

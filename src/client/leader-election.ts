@@ -25,6 +25,11 @@ export interface LeaderElectionOptions {
   readonly renewDeadlineMs?: number
   /** Between two attempts. Default 2 s. */
   readonly retryPeriodMs?: number
+  /**
+   * Whether the API server names the leader (CoordinatedLeaderElection): the record is then renewed, never created or
+   * taken over. A LeaseCandidate named like `identity` must be there: see lease-candidate.ts. Default: no.
+   */
+  readonly coordinated?: boolean
   /** Whether the record is given back when the work ends, so that another need not wait. Default: yes. */
   readonly releases?: boolean
   /** Somebody else leads, or we do. */
@@ -157,7 +162,7 @@ class Candidate {
   }
 
   async #acquireOrRenew(signal: AbortSignal): Promise<boolean> {
-    const { client, namespace, name, identity } = this.#options
+    const { client, namespace, name, identity, coordinated = false } = this.#options
     const now = microTimeOf(this.#clock.now())
     const mine: LeaseSpec = {
       holderIdentity: identity,
@@ -167,6 +172,7 @@ class Candidate {
       leaseTransitions: 0,
     }
     const current = await this.#read(signal)
+    if (coordinated && !this.#mayRenew(current)) return false
     if (current === undefined) {
       this.#saw(await client.create(Leases, { metadata: { namespace, name }, spec: mine }, { signal }))
       return true
@@ -180,6 +186,14 @@ class Candidate {
       : { leaseTransitions: leaseTransitions + 1 }
     this.#saw(await client.update(Leases, { ...current, spec: { ...current.spec, ...mine, ...kept } }, { signal }))
     return true
+  }
+
+  /** Whether the server has named this candidate, and prefers no other. */
+  #mayRenew(current: Lease | undefined): boolean {
+    if (current === undefined) return false
+    this.#saw(current)
+    const { holderIdentity, preferredHolder = '' } = current.spec
+    return holderIdentity === this.#options.identity && preferredHolder === '' && !this.#hasEnded(current)
   }
 
   async #read(signal: AbortSignal): Promise<Lease | undefined> {

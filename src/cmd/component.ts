@@ -15,6 +15,7 @@ import { openConnection } from '#client/connection.ts'
 import { EventRecorder } from '#client/event-recorder.ts'
 import type { Fence } from '#client/fence.ts'
 import { lead, LeadershipLost } from '#client/leader-election.ts'
+import { keepLeaseCandidate, type LeaseCandidateOptions } from '#client/lease-candidate.ts'
 import { bracketed } from '#control-plane/addresses.ts'
 import { startComponentServer } from '#control-plane/component-server.ts'
 import type { DelegationValues } from '#control-plane/flags/delegation-flags.ts'
@@ -31,7 +32,7 @@ import { tidyWhenQuiet } from '#lib/tidy-memory.ts'
 import { ConfigError } from '#model/kubeconfig/config-error.ts'
 import type { ClientConfig } from '#model/kubeconfig/reading.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
-import { userAgent, versionInfo } from '#model/version.ts'
+import { KUBERNETES_VERSION, userAgent, versionInfo } from '#model/version.ts'
 
 export interface ComponentSettings extends ServingValues, DelegationValues, MetricsValues, LeaderElectionValues {
   readonly 'feature-gates': FeatureGates
@@ -111,10 +112,9 @@ export async function workAsLeader(component: Component, leading: Leading): Prom
 }
 
 /** Rejects with LeadershipLost. */
-async function leadAndWork(
-  { settings, clock, random, log, metrics, name: program }: Component,
-  { server, signal, work, releases, fence, tellsAs = program }: Leading,
-): Promise<void> {
+async function leadAndWork(component: Component, leading: Leading): Promise<void> {
+  const { settings, clock, random, log, metrics, name: program } = component
+  const { server, signal, work, releases, fence, tellsAs = program } = leading
   const where = { namespace: settings['leader-elect-resource-namespace'], name: settings['leader-elect-resource-name'] }
   const lock = `${where.namespace}/${where.name}`
   const client = new ApiClient({ ...server, clock, userAgent: `${userAgent(program)}/leader-election` })
@@ -130,6 +130,7 @@ async function leadAndWork(
   status.set(0)
   const recorder = new EventRecorder({ client, source: { component: tellsAs } })
   log.info('Attempting to acquire leader lease...', { lock })
+  const coordinated = component.isEnabled('CoordinatedLeaderElection')
   const options = {
     ...where,
     client,
@@ -139,10 +140,12 @@ async function leadAndWork(
     renewDeadlineMs: settings['leader-elect-renew-deadline'],
     retryPeriodMs: settings['leader-elect-retry-period'],
     releases,
+    coordinated,
     onLeader: (leader: string) => leader !== identity && log.info('New leader elected', { identity: leader }),
     onError: (error: unknown) => log.error(error, 'Error retrieving lease lock', { lock }),
   }
-  await lead(options, signal, async (leading, leads) => {
+  if (coordinated) standAsCandidate(component, { ...options, leaseName: where.name, name: identity })
+  await lead(options, signal, async (working, leads) => {
     fence.guard(leads)
     status.set(1)
     log.info('Successfully acquired lease', { lock })
@@ -154,8 +157,28 @@ async function leadAndWork(
         { type: 'Normal', reason: 'LeaderElection', message },
       )
     }
-    await work(leading)
+    await work(working)
   }).finally(() => status.set(0))
+}
+
+/** Keeps the LeaseCandidate of this program until the component closes. */
+function standAsCandidate(
+  { log, closing }: Component,
+  where: Pick<LeaseCandidateOptions, 'client' | 'random' | 'namespace' | 'name' | 'leaseName'>,
+): void {
+  const ended = new AbortController()
+  const { emulationMajor, emulationMinor } = versionInfo()
+  const candidate = {
+    ...where,
+    binaryVersion: KUBERNETES_VERSION.slice(1),
+    emulationVersion: `${emulationMajor}.${emulationMinor}.0`,
+    onError: (error: unknown) => log.error(error, 'Ensuring lease failed', { candidate: where.name }),
+  }
+  const kept = keepLeaseCandidate(candidate, ended.signal)
+  closing.defer(async () => {
+    ended.abort()
+    await kept
+  })
 }
 
 /** Nothing is ever wrong with it: who cannot go on ends. */

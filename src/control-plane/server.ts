@@ -28,6 +28,7 @@ import { bootstrap, createService, sayThatWeAreHere } from './bootstrap.ts'
 import { openEncryption } from './encryption.ts'
 import { APISERVER_FLAGS, type Settings } from './flags/flags.ts'
 import { type Access, addKinds, openConnectors } from './kinds.ts'
+import { startCoordinatedElection } from './leader-election/controller.ts'
 import type { LiveFiles } from './live-files.ts'
 import { createServiceParts } from './service-parts.ts'
 import { loadServing } from './serving.ts'
@@ -69,6 +70,7 @@ export async function assembleServer(
   await service.prepare(port)
   server.accept(listeners, serving.tls())
   await service.publish(port)
+  startCoordinatedElection(site, registry, server)
   site.files.start(() => serving.reload(server))
   return { host, port, server, files: site.files, withdraw: () => service.withdraw() }
 }

@@ -6,6 +6,7 @@
 export const WORKING: readonly string[] = [
   'ComponentFlagz',
   'ComponentStatusz',
+  'CoordinatedLeaderElection',
   'DRADeviceTaintRules',
   'DRADeviceTaints',
   'DRAExtendedResource',
@@ -52,7 +53,6 @@ export const SCHEDULER_REACH: Readonly<Record<'fixed' | 'refused', Readonly<Reco
     WatchListClient: 'collections are followed by streamed lists where the server has them',
   },
   refused: {
-    CoordinatedLeaderElection: 'who leads is settled by a Lease alone',
     DRAListTypeAttributes: 'attributes that are lists are not compared',
     DRANodeAllocatableResources: 'devices do not count as resources of nodes',
     DRAWorkloadResourceClaims: 'claims of groups are not reserved for them',

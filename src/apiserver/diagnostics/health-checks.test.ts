@@ -14,7 +14,10 @@ test('the store is asked how it is and not how large, for which it may have to b
       return { ok: asked.length < 3, message: 'The disk is full' }
     },
   }
-  const registry = { services: { backend, atRest: {} }, served: () => [] } as unknown as Registry
+  const registry = {
+    services: { backend, atRest: {}, isEnabled: () => false },
+    served: () => [],
+  } as unknown as Registry
   const checks = healthChecks(registry, { stopping: false })
   const ofStore = checks.filter(({ name }) => name.startsWith('etcd'))
   assert.deepEqual(
@@ -27,4 +30,14 @@ test('the store is asked how it is and not how large, for which it may have to b
   for (const one of ofStore) await one.check()
   assert.deepEqual(asked, [{ withoutSizes: true }, { withoutSizes: true }])
   await assert.rejects(async () => ofStore[0]?.check(), { message: 'The disk is full' })
+})
+
+test('a part that a gate turns off has no check', () => {
+  const named = (isEnabled: () => boolean): string[] => {
+    const registry = { services: { backend: {}, atRest: {}, isEnabled }, served: () => [] } as unknown as Registry
+    return healthChecks(registry, { stopping: false }).map(({ name }) => name)
+  }
+  const election = 'poststarthook/start-kube-apiserver-coordinated-leader-election-controller'
+  assert.ok(named(() => true).includes(election))
+  assert.ok(!named(() => false).includes(election))
 })

@@ -9,7 +9,8 @@ export interface Readiness {
   readonly stopping: boolean
 }
 
-const HOOKS = [
+/** Each with the gate without which it is not there, where it has one. */
+const HOOKS: readonly (string | readonly [name: string, gate: string])[] = [
   'start-apiserver-admission-initializer',
   'generic-apiserver-start-informers',
   'priority-and-fairness-config-consumer',
@@ -19,7 +20,8 @@ const HOOKS = [
   'start-apiextensions-controllers',
   'crd-informer-synced',
   'start-system-namespaces-controller',
-  'peer-endpoint-reconciler-controller',
+  ['start-kube-apiserver-coordinated-leader-election-controller', 'CoordinatedLeaderElection'],
+  ['peer-endpoint-reconciler-controller', 'UnknownVersionInteroperabilityProxy'],
   'start-cluster-authentication-info-controller',
   'start-kube-apiserver-identity-lease-controller',
   'start-kube-apiserver-identity-lease-garbage-collector',
@@ -53,7 +55,7 @@ export function healthChecks(
   readiness: Readiness,
   further: readonly string[] = [],
 ): readonly HealthCheck[] {
-  const { backend, atRest } = registry.services
+  const { backend, atRest, isEnabled } = registry.services
   const storage = async (): Promise<void> => {
     const { ok, message } = await backend.health(undefined, { withoutSizes: true })
     if (!ok) throw new Error(message)
@@ -67,6 +69,7 @@ export function healthChecks(
     if (readiness.stopping) throw new Error('process is shutting down')
   }
   const hook = (name: string): HealthCheck => ({ name: `poststarthook/${name}`, on: ALL, check: nothing })
+  const hooks = HOOKS.flatMap((one) => (typeof one === 'string' ? [one] : isEnabled(one[1]) ? [one[0]] : []))
   return [
     { name: 'ping', on: ALL, check: nothing },
     // Lines of the log are written as they come: it cannot be blocked without the server being so.
@@ -77,7 +80,7 @@ export function healthChecks(
     { name: 'etcd-readiness', on: ['readyz'], check: storage },
     { name: 'informer-sync', on: ['readyz'], check: loaded },
     ...kmsChecks(atRest.check),
-    ...[...HOOKS, ...further, ...AGGREGATION_HOOKS].map(hook),
+    ...[...hooks, ...further, ...AGGREGATION_HOOKS].map(hook),
     { name: 'autoregister-completion', on: ALL, check: nothing },
     ...LAST_HOOKS.map(hook),
     { name: 'shutdown', on: ['readyz'], check: notDraining },

@@ -126,6 +126,9 @@ export const CLOUD_FLAGS: FlagGroup = {
 export interface MiscValues {
   readonly 'allow-privileged': boolean
   readonly 'apiserver-count': number
+  readonly 'coordinated-leadership-lease-duration': number
+  readonly 'coordinated-leadership-renew-deadline': number
+  readonly 'coordinated-leadership-retry-period': number
   readonly 'endpoint-reconciler-type': string
   readonly 'event-ttl': number
   readonly 'kubelet-certificate-authority': string
@@ -188,9 +191,21 @@ export const MISC_FLAGS: FlagsOf<MiscValues> & FlagGroup = {
   'apiserver-count': flag(int, 1, 'Servers expected in the cluster, for --endpoint-reconciler-type=master-count', {
     deprecated: 'apiserver-count is deprecated and will be removed in a future version.',
   }),
-  'coordinated-leadership-lease-duration': unsupported(duration, 15_000, 'there is no coordinated leader election'),
-  'coordinated-leadership-renew-deadline': unsupported(duration, 10_000, 'there is no coordinated leader election'),
-  'coordinated-leadership-retry-period': unsupported(duration, 2_000, 'there is no coordinated leader election'),
+  'coordinated-leadership-lease-duration': flag(
+    duration,
+    15_000,
+    'How long servers keep away from the lease of the server that elects leaders',
+  ),
+  'coordinated-leadership-renew-deadline': flag(
+    duration,
+    10_000,
+    'How long the server that elects leaders goes on without renewing its lease',
+  ),
+  'coordinated-leadership-retry-period': flag(
+    duration,
+    2_000,
+    'How long servers wait between attempts to get or renew that lease',
+  ),
   'enable-aggregator-routing': idle(
     bool,
     false,

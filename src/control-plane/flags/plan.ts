@@ -300,8 +300,19 @@ function networkErrors(flags: Settings): string[] {
   if (flags['apiserver-count'] <= 0) {
     errors.push(`--apiserver-count should be a positive number, but value '${flags['apiserver-count']}' provided`)
   }
-  errors.push(...familyErrors(flags))
+  errors.push(...coordinationErrors(flags), ...familyErrors(flags))
   return text === '' ? errors : [...errors, ...cidrErrors(text.split(','))]
+}
+
+function coordinationErrors(flags: Settings): string[] {
+  const [lease, deadline, retry] = ['lease-duration', 'renew-deadline', 'retry-period'] as const
+  const start = '--coordinated-leadership'
+  const isLonger = (one: typeof lease | typeof deadline, other: typeof deadline | typeof retry): boolean =>
+    flags[`coordinated-leadership-${one}`] > flags[`coordinated-leadership-${other}`]
+  return [
+    ...(isLonger(lease, deadline) ? [] : [`${start}-${lease} must be greater than ${start}-${deadline}`]),
+    ...(isLonger(deadline, retry) ? [] : [`${start}-${deadline} must be greater than ${start}-${retry}`]),
+  ]
 }
 
 /** The Service "kubernetes" and its endpoints must be of one family. */
