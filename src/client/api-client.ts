@@ -5,6 +5,7 @@
 import type { Kind } from '#apis/kinds.ts'
 import { type BucketOptions, createTokenBucket, type RateLimiter } from '#lib/backoff.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
+import { goQuote } from '#lib/go-text.ts'
 import type { HttpClient } from '#lib/http/client.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
 import { isJsonObject, type JsonValue } from '#lib/json-value.ts'
@@ -25,6 +26,7 @@ import {
 import { encodeQuery } from '#meta/query.ts'
 import { genericError } from '#meta/status-errors.ts'
 import { type Status, StatusError } from '#meta/status.ts'
+import { pathSegmentName } from '#meta/validation/names.ts'
 import type { WatchEvent } from '#meta/watch.ts'
 
 import { readSharedEvents, readWatchEvents } from './watch-events.ts'
@@ -91,6 +93,7 @@ export interface Ask {
   readonly about?: { readonly resource: GroupResource; readonly name?: string }
   /** Sent as JSON; a buffer as it is. */
   readonly body?: unknown
+  /** Default `application/json`; empty: the request does not name one. */
   readonly contentType?: string
   readonly accept?: string | undefined
   readonly signal?: AbortSignal | undefined
@@ -278,7 +281,7 @@ export class ApiClient {
       accept: accept ?? 'application/json',
       'user-agent': userAgent,
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
-      ...(body !== undefined && { 'content-type': contentType }),
+      ...(body !== undefined && contentType !== '' && { 'content-type': contentType }),
     }
     const content = body === undefined ? {} : { body: Buffer.isBuffer(body) ? body : stringifyJson(body) }
     const url = server.replace(/\/$/, '') + path
@@ -309,12 +312,23 @@ interface Place {
   readonly subresource?: string | undefined
 }
 
-/** Where a collection, an object or a part of one is served. */
+/**
+ * Where a collection, an object or a part of one is served. Throws for a name that would lead to another object or to a
+ * collection: the URL parser resolves `..`.
+ */
 export function pathOf(kind: Kind, { namespace = '', name = '', subresource = '' }: Place): string {
+  requireSegment('resource name', name)
+  requireSegment('namespace', namespace)
+  requireSegment('subresource', subresource)
   const root = kind.group === '' ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`
   const scope = kind.namespaced && namespace !== '' ? `/namespaces/${encodeURIComponent(namespace)}` : ''
   const rest = [name, subresource].filter((part) => part !== '').map((part) => `/${encodeURIComponent(part)}`)
   return `${root}${scope}/${kind.plural}${rest.join('')}`
+}
+
+function requireSegment(what: string, value: string): void {
+  const problems = pathSegmentName(value)
+  if (problems.length > 0) throw new Error(`invalid ${what} ${goQuote(value)}: [${problems.join(' ')}]`)
 }
 
 function text(query: URLSearchParams): string {
