@@ -181,12 +181,13 @@ describe('a credential plugin', () => {
   it('is told what it is asked for, and asked again when its answer expires or is refused', async () => {
     const clock = createVirtualClock()
     const asked: unknown[] = []
-    const run: RunPlugin = (command, args, env) => {
+    const run: RunPlugin = (command, args, { env }) => {
       asked.push([command, args, env['X'], env['KUBERNETES_EXEC_INFO']])
       const expirationTimestamp = new Date(clock.now() + 60_000).toISOString()
       return Promise.resolve({ code: 0, output: answer({ token: `t${asked.length}`, expirationTimestamp }) })
     }
-    const plugin = createExecPlugin(config({ provideClusterInfo: true }), { clock, env: {}, run })!
+    const options = { clock, env: {}, run, isTerminal: () => false }
+    const plugin = createExecPlugin(config({ provideClusterInfo: true }), options)!
     const first = await plugin.credentials()
     assert.equal(await plugin.credentials(), first)
     const info =
@@ -233,10 +234,39 @@ describe('a credential plugin', () => {
     })
   }
 
-  it('cannot ask people', async () => {
-    const plugin = createExecPlugin(config({ interactiveMode: 'Always' }), { clock: createVirtualClock(), env: {} })!
-    await assert.rejects(plugin.credentials(), {
-      message: 'exec plugin cannot support interactive mode: standard input is not a terminal',
+  interface Interaction {
+    readonly mode: string
+    readonly isTerminal: boolean
+    readonly stdinUse?: string
+  }
+
+  /** Whether the plugin gets standard input, as its context and its instructions say. */
+  async function isInteractive({ mode, isTerminal, stdinUse }: Interaction): Promise<boolean> {
+    const answers: unknown[] = []
+    const run: RunPlugin = (_command, _args, context) => {
+      const info = JSON.parse(context.env['KUBERNETES_EXEC_INFO'] ?? '') as { spec: { interactive: boolean } }
+      answers.push(context.isInteractive, info.spec.interactive)
+      return Promise.resolve({ code: 0, output: answer({ token: 't' }) })
+    }
+    const options = { clock: createVirtualClock(), env: {}, run, isTerminal: () => isTerminal, stdinUse }
+    await createExecPlugin(config({ interactiveMode: mode }), options)!.credentials()
+    assert.equal(answers[0], answers[1])
+    return answers[0] === true
+  }
+
+  it('gets the terminal as its interactive mode asks', async () => {
+    assert.equal(await isInteractive({ mode: 'Always', isTerminal: true }), true)
+    assert.equal(await isInteractive({ mode: 'IfAvailable', isTerminal: true }), true)
+    assert.equal(await isInteractive({ mode: 'IfAvailable', isTerminal: true, stdinUse: 'x' }), false)
+    assert.equal(await isInteractive({ mode: 'IfAvailable', isTerminal: false }), false)
+    assert.equal(await isInteractive({ mode: 'Never', isTerminal: true }), false)
+  })
+
+  it('fails without the terminal that it always needs', async () => {
+    const failure = 'exec plugin cannot support interactive mode: standard input is'
+    await assert.rejects(isInteractive({ mode: 'Always', isTerminal: false }), { message: `${failure} not a terminal` })
+    await assert.rejects(isInteractive({ mode: 'Always', isTerminal: true, stdinUse: 'used by x' }), {
+      message: `${failure} unavailable: used by x`,
     })
   })
 

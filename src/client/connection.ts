@@ -40,6 +40,8 @@ export interface ConnectionTools {
   /** For plugins. */
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly run?: RunPlugin
+  /** Why plugins may not read standard input, where something else does. */
+  readonly stdinUse?: string | undefined
   /** Keeps tokens that were renewed in the kubeconfig; default: nobody does. */
   readonly writeFile?: (path: string, text: string) => Promise<void>
   /** For programs that ask little and soon end: HTTP/2 takes longer to load than it saves them. */
@@ -59,8 +61,10 @@ export async function openConnection(config: ClientConfig, tools: ConnectionTool
   const server = (cluster.server ?? '').includes('://') ? (cluster.server ?? '') : `http://${cluster.server ?? ''}`
   // Who we are is told to nobody who could be overheard.
   const isSecure = server.startsWith('https:')
-  const { clock, readFile, env = {}, run, onError } = tools
-  const plugin = isSecure ? createExecPlugin(config, { clock, env, ...(run !== undefined && { run }) }) : undefined
+  const { clock, readFile, env = {}, run, stdinUse, onError } = tools
+  const plugin = isSecure
+    ? createExecPlugin(config, { clock, env, stdinUse, ...(run !== undefined && { run }) })
+    : undefined
   const read = (): Promise<ClientTls> => (isSecure ? tlsOf(config, readFile) : Promise.resolve({}))
   const tls = new Renewed(clock, CERTIFICATE_MS, read)
   const client = createHttpClient({ clock, tls: await tls.get(), http1Only: tools.http1Only ?? false })

@@ -23,17 +23,27 @@ export interface ExecPlugin {
   refused(credentials: ExecCredentials): Promise<void>
 }
 
+export interface PluginContext {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** The program gets our standard input, which is a terminal. */
+  readonly isInteractive: boolean
+}
+
 /** Runs a program to its end. Rejects with the system's error when it cannot be started. */
 export type RunPlugin = (
   command: string,
   args: readonly string[],
-  env: Readonly<Record<string, string | undefined>>,
+  context: PluginContext,
 ) => Promise<{ readonly code: number; readonly output: string }>
 
 export interface ExecPluginOptions {
   readonly clock: Clock
   readonly env: Readonly<Record<string, string | undefined>>
   readonly run?: RunPlugin
+  /** Whether standard input is a terminal; default: the system decides. */
+  readonly isTerminal?: () => boolean
+  /** Why plugins may not read standard input, where something else does. */
+  readonly stdinUse?: string | undefined
 }
 
 const GROUP = 'client.authentication.k8s.io'
@@ -70,27 +80,43 @@ export function createExecPlugin(config: ClientConfig, options: ExecPluginOption
 
 async function askPlugin(
   config: ClientConfig,
-  { env, run = runPlugin }: ExecPluginOptions,
+  options: ExecPluginOptions,
 ): Promise<{ readonly credentials: ExecCredentials; readonly expiresMs: number }> {
+  const { run = runPlugin } = options
   const { exec = {} } = config.user
   const { command = '', args, env: own, installHint = '', interactiveMode } = exec
-  if (interactiveMode === 'Always') {
-    throw new ConfigError('exec plugin cannot support interactive mode: standard input is not a terminal')
-  }
+  const isInteractive = isInteractiveWith(interactiveMode, options)
   const added = Object.fromEntries((own ?? []).map(({ name, value }) => [name, value]))
-  const told = { ...env, ...added, KUBERNETES_EXEC_INFO: execInfo(config) }
-  const { code, output } = await run(command, args ?? [], told).catch((cause: NodeJS.ErrnoException) => {
-    // It says itself why it may not run.
-    if (cause instanceof ConfigError) throw cause
-    if (cause.code !== 'ENOENT') throw new ConfigError(`exec: ${cause.message}`, { cause })
-    const hint = installHint === '' ? '' : `\n\n${installHint}`
-    throw new ConfigError(`exec: executable ${command} not found${MISSING}${hint}`, { cause })
-  })
+  const env = { ...options.env, ...added, KUBERNETES_EXEC_INFO: execInfo(config, isInteractive) }
+  const { code, output } = await run(command, args ?? [], { env, isInteractive }).catch(
+    (cause: NodeJS.ErrnoException) => {
+      // It says itself why it may not run.
+      if (cause instanceof ConfigError) throw cause
+      if (cause.code !== 'ENOENT') throw new ConfigError(`exec: ${cause.message}`, { cause })
+      const hint = installHint === '' ? '' : `\n\n${installHint}`
+      throw new ConfigError(`exec: executable ${command} not found${MISSING}${hint}`, { cause })
+    },
+  )
   if (code !== 0) throw new ConfigError(`exec: executable ${command} failed with exit code ${code}`)
   return readCredentials(output, exec.apiVersion ?? '')
 }
 
-function execInfo({ cluster, user }: ClientConfig): string {
+/** Version v1beta1 of the interface has a default. Throws ConfigError for a mode that this process cannot support. */
+function isInteractiveWith(mode = 'IfAvailable', { isTerminal = hasTerminal, stdinUse }: ExecPluginOptions): boolean {
+  if (mode === 'Never') return false
+  if (mode !== 'Always') return stdinUse === undefined && isTerminal()
+  const why = isTerminal()
+    ? stdinUse && `standard input is unavailable: ${stdinUse}`
+    : 'standard input is not a terminal'
+  if (why !== undefined) throw new ConfigError(`exec plugin cannot support interactive mode: ${why}`)
+  return true
+}
+
+function hasTerminal(): boolean {
+  return process.getBuiltinModule('node:tty').isatty(0)
+}
+
+function execInfo({ cluster, user }: ClientConfig, isInteractive: boolean): string {
   const { server, 'tls-server-name': name, 'insecure-skip-tls-verify': insecure, 'proxy-url': proxy } = cluster
   const { 'certificate-authority-data': ca, extensions = [] } = cluster
   const extension = extensions.find((one) => one.name === `${GROUP}/exec`)?.extension
@@ -102,7 +128,7 @@ function execInfo({ cluster, user }: ClientConfig): string {
     ...(proxy !== undefined && { 'proxy-url': proxy }),
     config: extension ?? null,
   }
-  const spec = { ...(user.exec?.provideClusterInfo === true && { cluster: told }), interactive: false }
+  const spec = { ...(user.exec?.provideClusterInfo === true && { cluster: told }), interactive: isInteractive }
   return `${JSON.stringify({ kind: 'ExecCredential', apiVersion: user.exec?.apiVersion, spec })}\n`
 }
 
@@ -150,11 +176,12 @@ function parsed(output: string): JsonObject {
 }
 
 /** Without anything that would keep it from running. */
-export const runPlugin: RunPlugin = (command, args, env) =>
+export const runPlugin: RunPlugin = (command, args, { env, isInteractive }) =>
   new Promise((done, fail) => {
     // Not imported: few have a plugin, and everybody would wait for what runs it.
     const { spawn } = process.getBuiltinModule('node:child_process')
-    const child = spawn(command, [...args], { env: { ...env }, stdio: ['ignore', 'pipe', 'inherit'] })
+    const stdin = isInteractive ? 'inherit' : 'ignore'
+    const child = spawn(command, [...args], { env: { ...env }, stdio: [stdin, 'pipe', 'inherit'] })
     const chunks: Buffer[] = []
     child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
     child.once('error', fail)

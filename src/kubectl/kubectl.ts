@@ -156,7 +156,9 @@ interface Prepared {
 
 async function runCommand(command: Command, prepared: Prepared): Promise<number> {
   const { context, words, parsed, help, changeCause, signal, values, policy } = prepared
-  const session = new Session({ ...context, flags: values, signal, ...(policy && { policy }) })
+  const { filename } = parsed.values
+  const readsManifests = Array.isArray(filename) && filename.includes('-')
+  const session = new Session({ ...context, flags: values, signal, readsManifests, ...(policy && { policy }) })
   const invocation = {
     ...context,
     path: words,

@@ -26,6 +26,8 @@ export interface SessionOptions extends Pick<ProgramContext, 'env' | 'cwd' | 'st
   readonly signal: AbortSignal
   /** Which credential plugins may run; all of them without. */
   readonly policy?: PluginPolicy
+  /** The command reads manifests from standard input, so credential plugins may not. */
+  readonly readsManifests?: boolean
 }
 
 export interface Namespace {
@@ -124,12 +126,14 @@ export class Session {
   }
 
   async #connect(): Promise<Connection> {
-    const { clock, policy } = this.#options
+    const { clock, policy, readsManifests } = this.#options
     const writeFile = async (path: string, text: string): Promise<void> =>
       (await import('#lib/atomic-file.ts')).writeFileAtomically(path, text, { mode: 0o600 })
     const [config, { openConnection }] = await Promise.all([this.config(), import('#client/connection.ts')])
     const run = policy === undefined ? undefined : (await import('./kuberc/plugin-policy.ts')).runAllowed(policy)
-    return openConnection(config, { ...this.#sources(), clock, writeFile, http1Only: true, ...(run && { run }) })
+    const stdinUse = readsManifests === true ? 'used by stdin resource manifest reader' : undefined
+    const tools = { ...this.#sources(), clock, writeFile, http1Only: true, stdinUse }
+    return openConnection(config, { ...tools, ...(run && { run }) })
   }
 
   async #openClient(): Promise<ApiClient> {

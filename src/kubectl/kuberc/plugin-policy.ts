@@ -10,13 +10,13 @@ import type { PluginPolicy } from './preference.ts'
 
 /** Runs what the policy lets run; rejects with ConfigError for others. Under a list only the file that was looked at is run. */
 export function runAllowed({ type, allowlist = [] }: PluginPolicy): RunPlugin {
-  return async (command, args, env) => {
+  return async (command, args, context) => {
     if (type === 'DenyAll') throw new ConfigError(`plugin ${goQuote(command)} not allowed: policy set to "DenyAll"`)
-    if (type !== 'Allowlist') return runPlugin(command, args, env)
-    const path = env['PATH'] ?? ''
+    if (type !== 'Allowlist') return runPlugin(command, args, context)
+    const path = context.env['PATH'] ?? ''
     const allowed = allowlist.map((entry) => entry.command)
     const file = await resolved(normalize(command), path)
-    if (allowed.includes(normalize(command))) return runPlugin(file ?? command, args, env)
+    if (allowed.includes(normalize(command))) return runPlugin(file ?? command, args, context)
     if (file === undefined) {
       const why = `exec: ${goQuote(command)}: executable file not found in $PATH`
       throw new ConfigError(
@@ -24,7 +24,7 @@ export function runAllowed({ type, allowlist = [] }: PluginPolicy): RunPlugin {
       )
     }
     const same = allowed.filter((entry) => entry === file || basename(entry) === basename(file))
-    for (const entry of same) if ((await resolved(entry, path)) === file) return runPlugin(file, args, env)
+    for (const entry of same) if ((await resolved(entry, path)) === file) return runPlugin(file, args, context)
     throw new ConfigError(`plugin path ${goQuote(file)} is not permitted by the credential plugin allowlist`)
   }
 }

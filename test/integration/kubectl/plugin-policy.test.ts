@@ -28,7 +28,7 @@ function list(...commands: readonly string[]): PluginPolicy {
 
 async function run(policy: PluginPolicy, command: string): Promise<string> {
   const env = { PATH: `${join(folder, 'one')}:/usr/bin:/bin` }
-  return (await runAllowed(policy)(command, [], env)).output.trim()
+  return (await runAllowed(policy)(command, [], { env, isInteractive: false })).output.trim()
 }
 
 describe('credential plugins', () => {
