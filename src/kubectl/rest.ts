@@ -73,6 +73,7 @@ export class Rest {
     return this.#json('DELETE', target, { body: { kind: 'DeleteOptions', apiVersion: 'v1', ...options } })
   }
 
+  /** Ends without an error when the connection is lost or `--request-timeout` is over, as client-go's watches do. */
   async *watch(
     target: Target,
     { query = {}, accept, signal: own }: Asking & { readonly signal?: AbortSignal } = {},
@@ -80,7 +81,11 @@ export class Rest {
     const path = pathOf(target.kind, target) + queryText({ ...query, watch: true })
     const signal = own === undefined ? this.#signal : AbortSignal.any([own, this.#signal])
     const response = await this.#client.ask({ method: 'GET', path, accept, signal })
-    for await (const events of readWatchEvents<AnyObject>(response.body)) yield* events
+    try {
+      for await (const events of readWatchEvents<AnyObject>(response.body)) yield* events
+    } catch (error) {
+      if (!isEndOfWatch(error)) throw error
+    }
   }
 
   /** Any path, with its query; the answer's body as it comes. */
@@ -116,6 +121,10 @@ export class Rest {
     const about = { resource: { group: kind.group, resource: kind.plural }, name }
     return readJson(await this.raw({ method, path, about, ...rest })) as unknown as AnyObject
   }
+}
+
+function isEndOfWatch(error: unknown): boolean {
+  return error instanceof HttpError && (error.code === 'timeout' || error.code === 'broken')
 }
 
 /** An answer that began and did not end, in Go's words. */
