@@ -4,7 +4,6 @@ import { resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 
 import { goQuote } from '#lib/go-text.ts'
-import { parseJson } from '#lib/json.ts'
 
 import type { Invocation } from './command.ts'
 import { KubectlError } from './errors.ts'
@@ -30,7 +29,7 @@ export function requestUriProblem(raw: string): KubectlError | undefined {
   return new KubectlError(`--raw must be a valid URL path: parse ${goQuote(raw)}: invalid URI for request`)
 }
 
-/** Sends the file's content, when there is one, and prints what comes back. */
+/** Sends the bytes of the file, when there is one, and prints the answer. */
 export async function sendRaw(
   { session, stdout, stdin, cwd }: Pick<Invocation, 'session' | 'stdout' | 'stdin' | 'cwd'>,
   method: string,
@@ -41,7 +40,7 @@ export async function sendRaw(
   const bytes =
     file === undefined ? undefined : file === '-' ? await readAll(stdin()) : await readFile(resolve(cwd, file))
   const [rest, { writerTo }] = await Promise.all([session.rest(), import('./streams/pod-logs.ts')])
-  const body = bytes === undefined || bytes.length === 0 ? {} : { body: parseJson(bytes) }
+  const body = bytes === undefined || bytes.length === 0 ? {} : { body: bytes, contentType: '' }
   const write = writerTo(stdout)
   for await (const piece of rest.pieces({ method, path, accept: '*/*', ...body })) await write(piece)
 }
