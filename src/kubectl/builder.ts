@@ -137,7 +137,7 @@ function named(options: Selecting, kind: ServedKind, name: string): Info {
   return { kind, namespace: kind.namespaced ? namespace : '', name, source: '', ...(subresource && { subresource }) }
 }
 
-async function fileSources({ files, io }: Selecting): Promise<ManifestSource[]> {
+async function fileSources({ files, io, stdinInUse = false }: Selecting): Promise<ManifestSource[]> {
   const { filename = [], kustomize = '', recursive = false } = files ?? {}
   if (filename.length > 0 && kustomize !== '') throw new KubectlError('only one of -f or -k can be specified')
   if (kustomize !== '' && recursive) throw new KubectlError("the -k flag can't be used with -f or -R")
@@ -150,8 +150,8 @@ async function fileSources({ files, io }: Selecting): Promise<ManifestSource[]> 
       errors.push(asError(error))
     }
   }
-  const isStdin = sources.filter((source) => source.name === 'STDIN').length
-  if (isStdin > 1) errors.push(new KubectlError('standard input cannot be used for multiple arguments'))
+  const stdinUses = sources.filter((source) => source.name === 'STDIN').length + (stdinInUse ? 1 : 0)
+  if (stdinUses > 1) errors.push(new KubectlError('standard input cannot be used for multiple arguments'))
   if (kustomize !== '') sources.push(await kustomization(kustomize, io))
   const failed = failuresOf(errors)
   if (failed !== undefined) throw failed

@@ -30,6 +30,8 @@ export interface Selecting {
   readonly requireNamespace?: boolean
   readonly allNamespaces?: boolean
   readonly files?: Files
+  /** The command reads something else from standard input, so no file may be `-`. */
+  readonly stdinInUse?: boolean
   readonly labelSelector?: string
   readonly fieldSelector?: string
   readonly all?: boolean

@@ -62,22 +62,25 @@ export const LOCAL_SERVER_RUN = 'cannot specify --local and --dry-run=server - d
 const LOCAL_ONLY =
   "error: you must specify resources by --filename when --local is set.\nExample resource specifications include:\n   '-f rsrc.yaml'\n   '--filename=rsrc.json'"
 
+interface Meant {
+  readonly selector?: string
+  readonly refusesLocalNames?: boolean
+  readonly stdinInUse?: boolean
+}
+
 /** Throws what goes wrong with any of them. */
 export async function meantToSet(
   invocation: SetInvocation,
   resources: readonly string[],
-  {
-    selector = '',
-    refusesLocalNames = true,
-  }: { readonly selector?: string; readonly refusesLocalNames?: boolean } = {},
+  { selector = '', refusesLocalNames = true, stdinInUse = false }: Meant = {},
 ): Promise<Info[]> {
   const { flags } = invocation
   if (flags.local && refusesLocalNames && resources.length > 0) throw new KubectlError(LOCAL_ONLY)
   const selection = await selectFor(
     invocation,
     flags.local
-      ? { local: true }
-      : { labelSelector: selector, args: resources, allowEmptySelector: flags.all, latest: true },
+      ? { stdinInUse, local: true }
+      : { stdinInUse, labelSelector: selector, args: resources, allowEmptySelector: flags.all, latest: true },
   )
   const { infos, error } = await selection.infos()
   if (error !== undefined) throw error

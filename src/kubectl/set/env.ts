@@ -61,11 +61,13 @@ kubectl set env --from=secret/mysecret deployment/myapp`,
     await session.config()
     checkFlags(flags, resources, dryRun)
     const all = [...flags.env, ...specs]
-    const typed = all.includes('-') ? (await readAll(invocation.stdin())).toString() : ''
+    const stdinInUse = all.includes('-')
+    const typed = stdinInUse ? (await readAll(invocation.stdin())).toString() : ''
     const given = parseEnvironment(all, typed)
-    const taken = flags.from === '' ? [] : await variablesFrom(invocation)
+    const meant = { selector: flags.selector, refusesLocalNames: false, stdinInUse }
+    const taken = flags.from === '' ? [] : await variablesFrom(invocation, meant)
     const set = [...given.set, ...taken].map((one) => ({ ...one, name: `${flags.prefix}${one.name}` }))
-    const infos = await meantToSet(invocation, resources, { selector: flags.selector, refusesLocalNames: false })
+    const infos = await meantToSet(invocation, resources, meant)
     const changes = { set, removed: given.removed }
     if (flags.list) return listAll(invocation, infos, changes)
     return changeAll(invocation, infos, {
@@ -97,9 +99,9 @@ function checkFlags(flags: EnvInvocation['flags'], resources: readonly string[],
 }
 
 /** One for each key, named as the shell likes it. */
-async function variablesFrom(invocation: EnvInvocation): Promise<EnvVar[]> {
+async function variablesFrom(invocation: EnvInvocation, meant: Parameters<typeof meantToSet>[2]): Promise<EnvVar[]> {
   const { flags, stderr } = invocation
-  const infos = await meantToSet(invocation, [flags.from], { selector: flags.selector, refusesLocalNames: false })
+  const infos = await meantToSet(invocation, [flags.from], meant)
   return infos.flatMap(({ kind, name, object }) => {
     if (kind.kind !== 'Secret' && kind.kind !== 'ConfigMap') {
       throw new KubectlError('unsupported resource specified in --from')
