@@ -248,6 +248,15 @@ describe('the started program', () => {
     })
   }
 
+  for (const PATH of [undefined, '', '/nonexistent']) {
+    const skip = process.platform === 'win32' && 'no sh'
+    it(`starts through a symlink with PATH ${PATH === undefined ? 'unset' : `"${PATH}"`}`, { skip }, async () => {
+      const env = PATH === undefined ? {} : { PATH }
+      const { code, out, err } = await run([join(home, 'kubectl'), 'echo'], { env })
+      assert.deepEqual([code, err, (JSON.parse(out) as Report).invokedAs], [5, '', 'kubectl'])
+    })
+  }
+
   it('ends without a word when nobody reads its output', async () => {
     const { child, ended } = start([shim, 'echo'])
     child.stdout.destroy()
