@@ -10,12 +10,12 @@ export const DATA_DIR_FLAGS: { readonly 'data-dir': Flag<string>; readonly datas
   'data-dir': flag(
     string,
     '',
-    '`directory` with the state of the cluster (default: /var/lib/hyperkube for root, else in the XDG data directory)',
+    'The `directory` with the state of the cluster (default: /var/lib/hyperkube for root, else in the XDG data directory)',
   ),
   datastore: flag(
     string,
     'sqlite',
-    '`store` of the objects: sqlite, sqlite:FILE, or the URLs of an etcd cluster, separated by commas',
+    'The `store` of the objects: sqlite, sqlite:FILE, or the URLs of an etcd cluster, separated by commas',
   ),
 }
 

@@ -48,53 +48,82 @@ const FEATURES = { 'feature-gates': GENERIC_FLAGS['feature-gates'], ...ENABLEMEN
 const FLAGS = {
   cluster: {
     ...DATA_DIR_FLAGS,
-    'secure-port': flag(int, 6443, 'port of the API server; 0 picks a free one'),
-    'bind-address': flag(string, '127.0.0.1', 'address the API server listens on'),
-    kubeconfig: flag(string, '', 'file that gets the context "hyperkube" (default: ~/.kube/config)'),
+    'from-snapshot': flag(
+      string,
+      '',
+      'Start from a saved state, `FILE[@REVISION]`. The data directory must not contain a cluster yet.',
+    ),
+    kubeconfig: flag(string, '', 'File that gets the context "hyperkube" (default: ~/.kube/config)'),
+    detach: flag(bool, false, 'Return when the cluster is ready. "hyperkube down" stops it.'),
+    output: flag(oneOf('', 'json'), '', 'Output format. json: print one JSON line when the cluster is ready.', {
+      shorthand: 'o',
+    }),
+  },
+  'API server': {
+    'secure-port': flag(int, 6443, 'Port of the API server. 0 picks a free port.'),
+    'bind-address': flag(string, '127.0.0.1', 'IP address the API server listens on.'),
+    ...FEATURES,
+  },
+  'controllers and scheduler': {
     controllers: flag(
       strings,
       ['*'],
-      'which controllers run, as for kube-controller-manager; empty: none, for those who bring their own',
+      'Controllers to run, as for kube-controller-manager. Empty: none, because you run your own.',
     ),
-    scheduler: flag(bool, true, 'whether pods get nodes; false: for those who bring their own scheduler'),
+    scheduler: flag(bool, true, 'Run the scheduler. false: you run your own.'),
+  },
+  node: {
     runtime: flag(
       oneOf('auto', 'containerd', 'simulated'),
       'auto',
-      'what runs pods: containerd, simulated, or auto: containers where they can run and one node is enough',
+      'Runtime of the pods: containerd, simulated, or auto, which takes containerd for one node where containers can run.',
     ),
     nodes: flag(
       int,
       1,
-      'how many nodes there are: with --runtime containerd this machine and others in network namespaces; 0: none, for those who bring their own',
+      'Number of nodes. With --runtime containerd: this machine, and the others in network namespaces. 0: you bring your own.',
     ),
+  },
+  network: {
     'cluster-cidr': flag(
       string,
       '',
-      'addresses of pods, of IPv4 or of both families with a comma between; kept with the cluster (default: free ones)',
+      'CIDR range of pods, IPv4 or IPv4 and IPv6 separated by a comma. Kept with the cluster. (default: a free range)',
     ),
-    'service-cluster-ip-range': flag(string, '', 'addresses of Services, likewise'),
+    'service-cluster-ip-range': flag(
+      string,
+      '',
+      'CIDR range of Services, IPv4 or IPv4 and IPv6 separated by a comma. Kept with the cluster. (default: a free range)',
+    ),
     'stub-domains': flag(
       strings,
       [],
-      'domains whose names other servers know, for cluster DNS: corp.example=10.1.2.3[:PORT]; again for another server',
+      'Domains that other DNS servers resolve, as corp.example=10.1.2.3[:PORT]. Repeat it for each server.',
     ),
     'net-config-path': flag(
       string,
       '',
-      "flannel's net-conf.json: how packets get from node to node (vxlan with VNI and Port, or host-gw) and which addresses pods have; kept with the cluster",
+      "File with flannel's net-conf.json: the backend between nodes (vxlan with VNI and Port, or host-gw) and the pod network. Kept with the cluster.",
     ),
-    'from-snapshot': flag(
-      string,
-      '',
-      'begin with a saved state, `FILE[@REVISION]`; the data directory must have no cluster yet',
-    ),
-    detach: flag(bool, false, 'return when it is ready; "hyperkube down" stops it'),
-    output: flag(oneOf('', 'json'), '', 'json: one JSON line when ready', { shorthand: 'o' }),
   },
-  features: FEATURES,
   auditing: { ...AUDIT_FLAGS },
   logs: LOG_FLAGS,
 } as const
+
+/** `--help` has the flags that people set by hand; `--help-all` has the gates and the settings of each audit backend as well. */
+const SHORT_HELP = {
+  brief: {
+    'feature-gates': 'Feature gates as KEY=true|false, separated by commas. --help-all lists the gates.',
+    'runtime-config': 'API versions to serve, as KEY=true|false: v1, GROUP/VERSION, api/all, api/beta, api/alpha.',
+  },
+  omit: [
+    ...Object.keys(AUDIT_FLAGS).filter((name) => !['audit-policy-file', 'audit-log-path'].includes(name)),
+    'log-flush-frequency',
+    'log-json-split-stream',
+    'log-text-split-stream',
+    'vmodule',
+  ],
+}
 
 type UpInvocation = Invocation<typeof FLAGS>
 
@@ -111,6 +140,7 @@ export const up: Program = defineProgram({
   long: 'up starts a cluster on this machine, or resumes the one in its data directory, and runs it until it is stopped.',
   version: kubernetesVersion(),
   flags: FLAGS,
+  shortHelp: SHORT_HELP,
   run: runUp,
 })
 

@@ -60,6 +60,23 @@ describe('a program', () => {
     assert.match(stdout.text, /\n {6}--port int\n {16}The port \(default 80\)\n/)
   })
 
+  it('shortens its help where it has a short one, and prints everything with --help-all', async () => {
+    const large = defineProgram({
+      name: 'large',
+      long: 'A program with many options.',
+      flags: { generic: { gates: flag(string, '', 'Options are:\nA\nB'), rare: flag(string, '', 'Rarely set') } },
+      shortHelp: { brief: { gates: 'Gates.' }, omit: ['rare'] },
+      run: async () => 0,
+    })
+    const { out: short } = await run(large, ['--help'])
+    assert.match(short, /--gates string {3}Gates\.\n/)
+    assert.doesNotMatch(short, /--rare|Options are/)
+    assert.match(short, /\nUse "large --help-all" for all flags and their options\.\n$/)
+    const { out: whole } = await run(large, ['--help-all'])
+    assert.match(whole, /--gates string {3}Options are:\n +A\n +B\n +--rare string {4}Rarely set\n/)
+    assert.match((await run(server, ['--help-all'])).err, /unknown flag: --help-all/)
+  })
+
   it('prints its version, cooked or raw', async () => {
     assert.equal((await run(server, ['--version'])).out, 'Server v1\n')
     assert.equal((await run(server, ['--version=raw'])).out, 'raw{1}\n')

@@ -19,6 +19,7 @@ import {
 } from './flags/flags.ts'
 import { parseBool } from './flags/go-literals.ts'
 import { bool, type Kind } from './flags/kinds.ts'
+import type { ShortHelp } from './flags/usage.ts'
 import type { Logger } from './log.ts'
 import type { Random } from './random.ts'
 
@@ -115,6 +116,8 @@ export interface ProgramDefinition<G extends FlagGroups> {
   /** By group. A program that logs has `logs: LOG_FLAGS` among them. */
   readonly flags: G
   readonly config?: ConfigFile
+  /** `--help` leaves these parts out, and `--help-all` prints everything. Without it there is no `--help-all`. */
+  readonly shortHelp?: ShortHelp
   /** Sub-commands. The first argument that is no flag names one; the rest is its own. */
   readonly commands?: readonly CommandGroup[]
   /** Whether arguments that are no flags are welcome (default: no). */
@@ -171,6 +174,9 @@ export function defineProgram<const G extends FlagGroups>(definition: ProgramDef
     global: {
       ...definition.flags['global'],
       help: flag(bool, false, `help for ${name}`, { shorthand: 'h' }),
+      ...(definition.shortHelp && {
+        'help-all': flag(bool, false, `help for ${name} with all flags and their options`),
+      }),
       ...(version && {
         version: flag(versionKind(version), 'false', VERSION_USAGE),
       }),
@@ -206,7 +212,7 @@ async function start<G extends FlagGroups>(
   const commands = definition.commands?.flatMap((group) => group.commands)
   const parsed = parseFlags(set, context.args, { interspersed: commands === undefined })
   const help = (): Promise<string> => printHelp(definition, set, context)
-  const text = parsed.values['help'] === true ? help() : versionText(definition.version, parsed.values['version'])
+  const text = helpOrVersion(definition, set, context, parsed.values)
   if (text !== undefined) return print(context, await text)
   const [first, ...rest] = parsed.args
   if (commands && first !== undefined) {
@@ -232,6 +238,21 @@ async function start<G extends FlagGroups>(
   } finally {
     await log.flush()
   }
+}
+
+/** What the program prints instead of running; undefined when it is to run. */
+function helpOrVersion(
+  definition: ProgramDefinition<FlagGroups>,
+  set: FlagSet<FlagGroups>,
+  context: ProgramContext,
+  values: Readonly<Record<string, unknown>>,
+): Promise<string> | string | undefined {
+  if (values['help-all'] === true) {
+    const { shortHelp: _, ...whole } = definition
+    return printHelp(whole, set, context)
+  }
+  if (values['help'] === true) return printHelp(definition, set, context)
+  return versionText(definition.version, values['version'])
 }
 
 /** The command that answers to `name`, by its own name or an alias. */
@@ -308,14 +329,15 @@ async function printHelp(
   { path, stdout }: ProgramContext,
 ): Promise<string> {
   const { printUsage } = await import('./flags/usage.ts')
-  const { aliases = [], commands, long, name } = definition
+  const { aliases = [], commands, long, name, shortHelp } = definition
   const words = path.join(' ')
   const use = definition.use ?? (commands ? '[command]' : '[flags]')
   return [
     `${long.trimEnd()}\n\nUsage:\n  ${words} ${use}\n`,
     aliases.length > 0 ? `\nAliases:\n  ${[name, ...aliases].join(', ')}\n` : '',
     ...(commands ?? []).map(printCommands),
-    printUsage(set, stdout.columns ?? 0),
+    printUsage(set, stdout.columns ?? 0, shortHelp),
+    shortHelp ? `\nUse "${words} --help-all" for all flags and their options.\n` : '',
     commands ? `\nUse "${words} [command] --help" for more information about a command.\n` : '',
   ].join('')
 }

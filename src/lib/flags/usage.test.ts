@@ -35,6 +35,14 @@ const set = defineFlags({
 })
 
 describe('printUsage', () => {
+  it('leaves out the omitted flags, sections without flags, and the long texts', () => {
+    const text = printUsage(set, 0, {
+      brief: { all: 'Every one' },
+      omit: [...Object.keys(set.groups.generic).filter((name) => name !== 'all'), 'bind-address'],
+    })
+    assert.equal(text, '\nGeneric flags:\n\n      --all   Every one (default true)\n')
+  })
+
   it('aligns texts beside the flags when the output is no terminal', () => {
     assert.equal(
       printUsage(set, 0),

@@ -2,16 +2,26 @@
 import { goQuote } from '../go-text.ts'
 import type { Flag, FlagGroups, FlagSet, NamedFlag } from './flags.ts'
 
+/** The parts of a long help that `--help` leaves to `--help-all`. */
+export interface ShortHelp {
+  /** Shorter texts, by the name of the flag. */
+  readonly brief?: Readonly<Record<string, string>>
+  /** Names of flags that only `--help-all` prints. */
+  readonly omit?: readonly string[]
+}
+
 /**
  * Every group's section. `columns` is the terminal's width, or 0 to leave lines whole (output that is not a terminal).
  * On a terminal the text stands below its flag, elsewhere beside it; flags are in the order of their names.
  */
-export function printUsage(set: FlagSet<FlagGroups>, columns: number): string {
+export function printUsage(set: FlagSet<FlagGroups>, columns: number, { brief, omit }: ShortHelp = {}): string {
   const sections = Object.entries(set.groups).map(([title, group]) => {
     const shown = Object.keys(group)
       .sort()
       .map((name) => ({ ...(group[name] as Flag<unknown>), name }))
       .filter(({ hidden, deprecated, shown: isShown }) => !hidden && (deprecated === undefined || isShown))
+      .filter(({ name }) => omit?.includes(name) !== true)
+      .map((each) => ({ ...each, usage: brief?.[each.name] ?? each.usage }))
     if (shown.length === 0) return ''
     const lines = columns >= INDENT + NARROWEST ? shown.map((each) => stacked(each, columns)) : aligned(shown)
     return `\n${title.slice(0, 1).toUpperCase()}${title.slice(1)} flags:\n\n${lines.join('\n')}\n`
