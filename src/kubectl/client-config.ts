@@ -5,11 +5,12 @@ import { inClusterConfig } from '#client/config.ts'
 import type { FlagValues } from '#lib/flags/flags.ts'
 import { parseDuration } from '#lib/flags/go-literals.ts'
 import { goQuote } from '#lib/go-text.ts'
-import { ConfigError } from '#model/kubeconfig/config-error.ts'
+import { ConfigError, InvalidConfigError } from '#model/kubeconfig/config-error.ts'
 import type { ClusterEntry, UserEntry } from '#model/kubeconfig/entries.ts'
-import { aggregated, problemIn, userProblems } from '#model/kubeconfig/problems.ts'
+import { problemIn, userProblems } from '#model/kubeconfig/problems.ts'
 import {
   chooseContext,
+  confirmUsable,
   type ClientConfig,
   type Kubeconfig,
   type Overrides,
@@ -52,25 +53,31 @@ async function requireFile(file: string, { readFile }: ConfigSources): Promise<v
   })
 }
 
-/** Says it as upstream does who looks for the namespace first. Throws ConfigError. */
-export async function confirmContext(flags: GlobalValues, sources: ConfigSources): Promise<void> {
-  const { context } = flags
-  if (context === '' || (await rawConfig(flags, sources)).contexts.has(context)) return
-  throw new ConfigError(`invalid configuration: context was not found for specified context: ${context}`)
+/** Upstream validates the configuration in this way when it looks for the namespace. Throws ConfigError. */
+export async function confirmConfig(flags: GlobalValues, sources: ConfigSources): Promise<void> {
+  const config = await rawConfig(flags, sources)
+  if (isInPod(config, flags, sources)) return
+  await confirmUsable(config, overridesOf(config, flags, sources), problemIn(sources.readFile))
 }
 
 /** Throws ConfigError. */
 export async function clientConfig(flags: GlobalValues, sources: ConfigSources): Promise<ClientConfig> {
   const config = await rawConfig(flags, sources)
-  const { context, server } = flags
+  const { context } = flags
   if (context !== '' && !config.contexts.has(context))
     throw new KubectlError(`context ${goQuote(context)} does not exist`)
-  const isEmpty = config.clusters.size === 0 && config.contexts.size === 0
-  const { KUBERNETES_SERVICE_HOST: host = '', KUBERNETES_MASTER: master = '' } = sources.env
-  if (isEmpty && host !== '' && server === '') return inPodConfig(flags, sources)
-  const address = server || (hasServer(config, flags) ? '' : master || LOCAL)
-  const overrides = { ...chosenBy(flags), ...(address !== '' && { server: address }) }
-  return chooseContext(config, overrides, problemIn(sources.readFile))
+  if (isInPod(config, flags, sources)) return inPodConfig(flags, sources)
+  return chooseContext(config, overridesOf(config, flags, sources), problemIn(sources.readFile))
+}
+
+/** Whether nothing but the service account of a pod says where the server is. */
+function isInPod({ clusters, contexts }: Kubeconfig, { server }: GlobalValues, { env }: ConfigSources): boolean {
+  return clusters.size === 0 && contexts.size === 0 && (env['KUBERNETES_SERVICE_HOST'] ?? '') !== '' && server === ''
+}
+
+function overridesOf(config: Kubeconfig, flags: GlobalValues, { env }: ConfigSources): Overrides {
+  const address = flags.server || (hasServer(config, flags) ? '' : (env['KUBERNETES_MASTER'] ?? '') || LOCAL)
+  return { ...chosenBy(flags), ...(address !== '' && { server: address }) }
 }
 
 function chosenBy(flags: GlobalValues): Overrides {
@@ -96,7 +103,7 @@ async function inPodConfig(flags: GlobalValues, sources: ConfigSources): Promise
   const config = await inClusterConfig(sources)
   const user = userOf(config.user, flags)
   const problems = await userProblems('', user, problemIn(sources.readFile))
-  if (problems.length > 0) throw new ConfigError(`invalid configuration: ${aggregated(problems)}`)
+  if (problems.length > 0) throw new InvalidConfigError(problems)
   return { ...config, cluster: clusterOf(config.cluster, flags), user }
 }
 

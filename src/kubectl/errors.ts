@@ -5,7 +5,7 @@
 import { goQuote } from '#lib/go-text.ts'
 import { HttpError } from '#lib/http/http-error.ts'
 import { isNotFound, type Status, type StatusCause, StatusError } from '#meta/status.ts'
-import { ConfigError } from '#model/kubeconfig/config-error.ts'
+import { InvalidConfigError } from '#model/kubeconfig/config-error.ts'
 
 import { escapeTerminal } from './terminal-text.ts'
 
@@ -130,11 +130,16 @@ export function messageOf(error: Error): string {
 function standardText(error: Error): string | undefined {
   if (error instanceof StatusError) return statusText(error)
   if (error instanceof ConnectionError) return connectionText(error)
-  if (error instanceof ConfigError && error.message.startsWith('invalid configuration: ')) {
-    return `Error in configuration: ${error.message.replace('invalid configuration: ', '')}`
-  }
+  if (error instanceof InvalidConfigError) return configText(error)
   if (error instanceof HttpError) return `Unable to connect to the server: ${error.message}`
   return undefined
+}
+
+/** A single problem is an error like any other, but for a context that is not there. */
+function configText({ problems }: InvalidConfigError): string {
+  const [first = ''] = problems
+  const isPlain = problems.length === 1 && !first.startsWith('context was not found')
+  return isPlain ? `error: ${first}` : multiline('Error in configuration: ', problems)
 }
 
 function statusText({ status, message }: StatusError): string {

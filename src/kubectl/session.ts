@@ -71,7 +71,7 @@ export class Session {
   async namespace(): Promise<Namespace> {
     const { flags } = this.#options
     if (flags.namespace !== '') return { namespace: flags.namespace, isExplicit: true }
-    await (await import('./client-config.ts')).confirmContext(flags, this.#sources())
+    await (await import('./client-config.ts')).confirmConfig(flags, this.#sources())
     return { namespace: (await this.config()).namespace || 'default', isExplicit: false }
   }
 

@@ -8,7 +8,7 @@ import { goQuote } from '#lib/go-text.ts'
 import type { JsonValue } from '#lib/json-value.ts'
 import { parseSimpleYaml } from '#lib/yaml-simple.ts'
 
-import { ConfigError } from './config-error.ts'
+import { ConfigError, InvalidConfigError } from './config-error.ts'
 import type { ClusterEntry, UserEntry } from './entries.ts'
 import { aggregated, clusterProblems, type ProblemOf, userProblems, wasMissing } from './problems.ts'
 
@@ -138,20 +138,50 @@ export async function chooseContext(
   overrides: Overrides,
   problemOf: ProblemOf,
 ): Promise<ClientConfig> {
+  requireNamed(config, overrides)
+  await confirmUsable(config, overrides, problemOf)
+  const { user, cluster, names } = chosen(config, overrides)
+  const file = config.origins.get(names.user)
+  const origin = file !== undefined && { origin: { file, user: names.user } }
+  return { cluster, user, namespace: names.namespace, ...origin }
+}
+
+/**
+ * Throws InvalidConfigError with the problems of the chosen context. Unlike `chooseContext`, reports a missing cluster as
+ * one without a server, and accepts a missing user.
+ */
+export async function confirmUsable(config: Kubeconfig, overrides: Overrides, problemOf: ProblemOf): Promise<void> {
+  const { user, cluster, names } = chosen(config, overrides)
+  const isMissing = overrides.cluster !== undefined && !config.clusters.has(overrides.cluster)
+  const problems = [
+    ...(names.context === '' || config.contexts.has(names.context)
+      ? []
+      : [`context was not found for specified context: ${names.context}`]),
+    ...(await userProblems(names.user, user, problemOf)),
+    ...(await clusterProblems(names.cluster, isMissing ? { server: '' } : cluster, problemOf)),
+  ]
+  if (problems.length > 0) throw new InvalidConfigError(problems)
+}
+
+interface Chosen extends Pick<ClientConfig, 'cluster' | 'user'> {
+  readonly names: {
+    readonly context: string
+    readonly cluster: string
+    readonly user: string
+    readonly namespace: string
+  }
+}
+
+function chosen(config: Kubeconfig, overrides: Overrides): Chosen {
   const name = overrides.context ?? config.currentContext
   const context: ContextEntry = config.contexts.get(name) ?? {}
-  const { user: userName = '', cluster: clusterName = '', namespace = '' } = { ...context, ...overrides }
-  requireNamed(config, overrides)
+  const { user = '', cluster = '', namespace = '' } = { ...context, ...overrides }
   const { changeCluster = (entry) => entry, changeUser = (entry) => entry } = overrides
-  const user = changeUser(config.users.get(userName) ?? {})
-  const cluster = changeCluster(withServer(config.clusters.get(clusterName) ?? {}, overrides.server ?? ''))
-  const problems = [
-    ...(await userProblems(userName, user, problemOf)),
-    ...(await clusterProblems(clusterName, cluster, problemOf)),
-  ]
-  if (problems.length > 0) throw new ConfigError(`invalid configuration: ${aggregated(problems)}`)
-  const file = config.origins.get(userName)
-  return { cluster, user, namespace, ...(file !== undefined && { origin: { file, user: userName } }) }
+  return {
+    user: changeUser(config.users.get(user) ?? {}),
+    cluster: changeCluster(withServer(config.clusters.get(cluster) ?? {}, overrides.server ?? '')),
+    names: { context: name, cluster, user, namespace },
+  }
 }
 
 /** A name on the command line must exist; a name in a context need not. Throws ConfigError. */
