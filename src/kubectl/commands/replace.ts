@@ -25,7 +25,6 @@ import { readAll } from '../manifests.ts'
 import { pollUntil } from '../polling.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import { rawPathProblem, sendRaw } from '../raw.ts'
-import { RECORD_FLAG, recorded } from '../recording.ts'
 import type { AnyObject, Rest } from '../rest.ts'
 import { selectFor } from '../selected.ts'
 import type { Info } from '../selecting.ts'
@@ -37,7 +36,6 @@ const FLAGS = {
   ...DRY_RUN_FLAG,
   ...VALIDATE_FLAG,
   ...CASCADE_FLAG,
-  ...RECORD_FLAG,
   ...fieldManagerFlag('kubectl-replace'),
   force: flag(bool, false, 'Delete objects and create them anew.'),
   'grace-period': flag(int, -1, 'With --force: seconds to stop in. Negative: as the object says.'),
@@ -79,7 +77,7 @@ kubectl replace --force -f ./pod.json`,
     const query = { fieldManager: flags['field-manager'], fieldValidation, ...dryRunQuery(dryRun) }
     const printer = await printerOf(invocation, { operation: withDryRun('replaced', dryRun) })
     await selection.visit(async (info) => {
-      const object = recorded(invocation, withSavedConfig(info.object as AnyObject, flags['save-config']))
+      const object = withSavedConfig(info.object as AnyObject, flags['save-config'])
       const target = { ...info, ...(flags.subresource !== '' && { subresource: flags.subresource }) }
       const made =
         dryRun === 'client'
@@ -146,8 +144,7 @@ async function replaceByForce(
   await (
     await selectFor(invocation, { validate: fieldValidation === 'Strict' })
   ).visit(async ({ kind, namespace, object }) => {
-    const saved = withSavedConfig(object as AnyObject, flags['save-config'])
-    const { metadata, ...rest2 } = recorded(invocation, saved)
+    const { metadata, ...rest2 } = withSavedConfig(object as AnyObject, flags['save-config'])
     const { resourceVersion: _, ...others } = metadata
     const made = await rest.create({ kind, namespace }, { ...rest2, metadata: others }, query)
     count++
