@@ -2,14 +2,17 @@
 import type { JsonObject } from '#lib/json-value.ts'
 import { StatusError } from '#meta/status.ts'
 
-import { isList, select } from '../builder.ts'
+import { isList, select, type Selection } from '../builder.ts'
 import { KubectlError } from '../errors.ts'
 import { interruptible } from '../interruption.ts'
-import { type Printer, WatchEvent } from '../print/printer.ts'
+import { type Output, type Printer, WatchEvent } from '../print/printer.ts'
 import { isTable as isTableObject, tablePrinter } from '../print/table.ts'
+import { TabWriter } from '../print/tabs.ts'
 import type { AnyObject, Target } from '../rest.ts'
 import type { Info, Selecting } from '../selecting.ts'
 import { type GetInvocation, tableOptions, wholePrinter } from './get-output.ts'
+
+const INDIVIDUAL = 'watch is only supported on individual resources and resource collections'
 
 interface Watching {
   readonly selecting: Selecting
@@ -21,23 +24,25 @@ export async function watchObjects(invocation: GetInvocation, { selecting, isTab
   const selection = await select(selecting)
   const { infos, error } = await selection.infos()
   if (error !== undefined) throw error
+  if (infos.some(({ source, object }) => source !== '' && isList(object as AnyObject))) {
+    throw new KubectlError(`${INDIVIDUAL}, but a list of resources is found`)
+  }
   const [info] = infos
   if (info === undefined) return
-  if (infos.length > 1 && !selection.isList) {
-    throw new KubectlError(
-      `watch is only supported on individual resources and resource collections - ${infos.length} resources were found`,
-    )
-  }
   const withNamespace = flags['all-namespaces'] && info.kind.namespaced
   const printer = isTable
     ? tablePrinter(tableOptions(invocation, info.kind, { withKind: flags['show-kind'], withNamespace }))
     : await wholePrinter(invocation)
+  const out = isTable ? new TabWriter() : invocation.stdout
   const isCollection = info.name === ''
   const begun = infos.map(({ object }) => object as AnyObject)
-  for (const object of begun) printBegun(printer, object, invocation)
+  for (const object of begun) printBegun(printer, object, { ...invocation, out })
+  flush(out, invocation)
+  if (infos.length > 1 && !selection.isList) throw tooMany(selection, infos.length)
   const resourceVersion = isCollection ? (begun.at(-1)?.metadata.resourceVersion ?? '') : '0'
   const following = {
     printer,
+    out,
     target: targetOf(info),
     query: {
       ...selecting.asking?.query,
@@ -52,19 +57,40 @@ export async function watchObjects(invocation: GetInvocation, { selecting, isTab
   await interruptible(invocation.signal, () => followChanges(invocation, following))
 }
 
+/** Rows wait in the writer, which remembers how wide columns were, so that later rows stand below earlier ones. */
+function flush(out: Output, { stdout }: GetInvocation): void {
+  if (out instanceof TabWriter) stdout.write(out.flush())
+}
+
+function tooMany({ kinds }: Selection, count: number): KubectlError {
+  return new KubectlError(
+    kinds.length > 0
+      ? 'you may only watch a single resource or type of resource at a time'
+      : `${INDIVIDUAL} - ${count} resources were found`,
+  )
+}
+
 function targetOf({ kind, namespace }: Info): Target {
   return { kind, namespace }
 }
 
 /** What is there already; with `--watch-only` a table is begun without its rows. */
-function printBegun(printer: Printer, object: AnyObject, { flags, stdout }: GetInvocation): void {
-  const parts = isList(object) ? (object['items'] as AnyObject[]) : [object]
-  for (const part of parts) {
+function printBegun(
+  printer: Printer,
+  object: AnyObject,
+  { flags, out }: Pick<GetInvocation, 'flags'> & { readonly out: Output },
+): void {
+  for (const part of isList(object) ? itemsOf(object) : [object]) {
     const shown = flags['watch-only'] ? withoutRows(part) : part
     if (shown === undefined) continue
     const json = shown as unknown as JsonObject
-    printer.print(flags['output-watch-events'] ? new WatchEvent('ADDED', json) : json, stdout)
+    printer.print(flags['output-watch-events'] ? new WatchEvent('ADDED', json) : json, out)
   }
+}
+
+/** The items of a list leave out the kind that the list names. */
+function itemsOf({ apiVersion = '', kind = '', items }: AnyObject): AnyObject[] {
+  return (items as AnyObject[]).map((item) => ({ apiVersion, kind: kind.replace(/List$/, ''), ...item }))
 }
 
 function withoutRows(object: AnyObject): AnyObject | undefined {
@@ -73,6 +99,7 @@ function withoutRows(object: AnyObject): AnyObject | undefined {
 
 interface Following {
   readonly printer: Printer
+  readonly out: Output
   readonly target: Target
   readonly query: Readonly<Record<string, string | number | boolean | undefined>>
   readonly accept: string | undefined
@@ -80,9 +107,10 @@ interface Following {
 }
 
 async function followChanges(
-  { flags, stdout, session }: GetInvocation,
-  { printer, target, query, accept, skipsFirst }: Following,
+  invocation: GetInvocation,
+  { printer, out, target, query, accept, skipsFirst }: Following,
 ): Promise<void> {
+  const { flags, session } = invocation
   const rest = await session.rest()
   let isSkipping = skipsFirst
   for await (const event of rest.watch(target, { query, accept })) {
@@ -91,6 +119,7 @@ async function followChanges(
     isSkipping = false
     if (shown === undefined) continue
     const json = shown as unknown as JsonObject
-    printer.print(flags['output-watch-events'] ? new WatchEvent(event.type, json) : json, stdout)
+    printer.print(flags['output-watch-events'] ? new WatchEvent(event.type, json) : json, out)
+    flush(out, invocation)
   }
 }

@@ -92,9 +92,8 @@ export function nameOf(object: JsonObject): string {
 
 /** Leaves out who set which field, of an object and of the items of a list. The object itself stays as it is. */
 export function withoutManagedFields<T extends Printable>(printable: T): T {
-  if (printable instanceof WatchEvent) {
-    return new WatchEvent(printable.type, withoutManagedFields(printable.object)) as T
-  }
+  // Upstream's printer does not look into events.
+  if (printable instanceof WatchEvent) return printable
   const object: JsonObject = { ...printable }
   if (isJsonObject(object.metadata) && Object.hasOwn(object.metadata, 'managedFields')) {
     const { managedFields: _, ...rest } = object.metadata
