@@ -139,8 +139,7 @@ function named(options: Selecting, kind: ServedKind, name: string): Info {
 
 async function fileSources({ files, io, stdinInUse = false }: Selecting): Promise<ManifestSource[]> {
   const { filename = [], kustomize = '', recursive = false } = files ?? {}
-  if (filename.length > 0 && kustomize !== '') throw new KubectlError('only one of -f or -k can be specified')
-  if (kustomize !== '' && recursive) throw new KubectlError("the -k flag can't be used with -f or -R")
+  if (kustomize !== '') refuseFiles(filename, recursive)
   const sources: ManifestSource[] = []
   const errors: Error[] = []
   for (const name of filename) {
@@ -156,6 +155,11 @@ async function fileSources({ files, io, stdinInUse = false }: Selecting): Promis
   const failed = failuresOf(errors)
   if (failed !== undefined) throw failed
   return sources
+}
+
+function refuseFiles(filename: readonly string[], recursive: boolean): void {
+  if (filename.length > 0) throw new KubectlError('only one of -f or -k can be specified')
+  if (recursive) throw new KubectlError("the -k flag can't be used with -f or -R")
 }
 
 async function sourcesAt(name: string, recursive: boolean, io: Selecting['io']): Promise<ManifestSource[]> {

@@ -7,6 +7,7 @@ import { goQuote } from '#lib/go-text.ts'
 
 import type { Invocation } from './command.ts'
 import { KubectlError } from './errors.ts'
+import { goFileError } from './printing.ts'
 
 interface RawFlags {
   readonly raw: string
@@ -37,8 +38,11 @@ export async function sendRaw(
   file?: string,
 ): Promise<void> {
   const { readAll } = await import('./manifests.ts')
-  const bytes =
-    file === undefined ? undefined : file === '-' ? await readAll(stdin()) : await readFile(resolve(cwd, file))
+  const read = (name: string): Promise<Buffer> =>
+    readFile(resolve(cwd, name)).catch((cause: Error) => {
+      throw new KubectlError(goFileError(name, cause), { cause })
+    })
+  const bytes = file === undefined ? undefined : file === '-' ? await readAll(stdin()) : await read(file)
   const [rest, { writerTo }] = await Promise.all([session.rest(), import('./streams/pod-logs.ts')])
   const body = bytes === undefined || bytes.length === 0 ? {} : { body: bytes, contentType: '' }
   const write = writerTo(stdout)

@@ -154,7 +154,8 @@ async function recreateLive(
     ...(grace >= 0 && { gracePeriodSeconds: grace }),
     propagationPolicy: settings.policy,
   })
-  const isGone = await pollUntil(context, flags.timeout === 0 ? Infinity : flags.timeout, () =>
+  // Like upstream, without --timeout the object must be gone at once.
+  const isGone = await pollUntil(context, flags.timeout, () =>
     rest.get(info).then(
       () => false,
       (error: unknown) => {
@@ -163,7 +164,7 @@ async function recreateLive(
       },
     ),
   )
-  if (!isGone) throw new KubectlError('timed out waiting for the condition')
+  if (!isGone) throw new KubectlError('context deadline exceeded')
   const { kind, namespace } = info
   const create = (object: AnyObject): Promise<AnyObject> =>
     rest.create({ kind, namespace }, withoutVersion(object), queryOf(settings))
