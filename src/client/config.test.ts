@@ -209,7 +209,27 @@ describe('a credential plugin', () => {
       () => Promise.reject(Object.assign(new Error('spawn'), { code: 'ENOENT' })),
       /^exec: executable plugin not found\n\nIt looks like [^]*#client-go-credential-plugins\n\nget it somewhere$/,
     ],
-    ['prints no JSON', printing('hello'), /^decoding stdout: /],
+    [
+      'prints no object',
+      printing('hello'),
+      /^decoding stdout: couldn't get version\/kind; json parse error: json: cannot unmarshal string into Go value of type struct \{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" \}$/,
+    ],
+    [
+      'prints broken JSON',
+      printing('{'),
+      /^decoding stdout: couldn't get version\/kind; json parse error: unexpected end of JSON input$/,
+    ],
+    ['prints nothing', printing(''), /, plugin returned version client\.authentication\.k8s\.io\/__internal$/],
+    [
+      'prints another kind',
+      printing('{"apiVersion":"v1","kind":"Pod"}'),
+      /^decoding stdout: no kind "Pod" is registered for version "v1" in scheme "pkg\/runtime\/scheme\.go:111"$/,
+    ],
+    [
+      'prints a token of the wrong type',
+      printing(answer({ token: 5 })),
+      /^decoding stdout: json: cannot unmarshal number into Go struct field ExecCredentialStatus\.status\.token of type string$/,
+    ],
     [
       'speaks another version',
       printing(answer({ token: 't' }, 'v1beta1')),
@@ -233,6 +253,12 @@ describe('a credential plugin', () => {
       await assert.rejects(plugin.credentials(), { name: 'ConfigError', message })
     })
   }
+
+  it('may print YAML', async () => {
+    const yaml = 'apiVersion: client.authentication.k8s.io/v1\nkind: ExecCredential\nstatus: {token: x}\n'
+    const options = { clock: createVirtualClock(), env: {}, run: printing(yaml) }
+    assert.deepEqual(await createExecPlugin(config(), options)!.credentials(), { token: 'x' })
+  })
 
   interface Interaction {
     readonly mode: string

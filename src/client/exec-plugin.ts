@@ -4,7 +4,7 @@
  */
 import type { Clock } from '#lib/clock.ts'
 import { goQuote } from '#lib/go-text.ts'
-import { isJsonObject, type JsonObject } from '#lib/json-value.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
 import { parseJson } from '#lib/json.ts'
 import { epochMsOf } from '#meta/time.ts'
 import { ConfigError } from '#model/kubeconfig/config-error.ts'
@@ -132,21 +132,16 @@ function execInfo({ cluster, user }: ClientConfig, isInteractive: boolean): stri
   return `${JSON.stringify({ kind: 'ExecCredential', apiVersion: user.exec?.apiVersion, spec })}\n`
 }
 
-function readCredentials(
+async function readCredentials(
   output: string,
   version: string,
-): { readonly credentials: ExecCredentials; readonly expiresMs: number } {
-  const answer = parsed(output)
-  const { apiVersion, status } = answer
-  if (apiVersion !== version) {
-    throw new ConfigError(
-      `exec plugin is configured to use API version ${version}, plugin returned version ${typeof apiVersion === 'string' ? apiVersion : ''}`,
-    )
-  }
-  if (!isJsonObject(status)) throw new ConfigError("exec plugin didn't return a status field")
+): Promise<{ readonly credentials: ExecCredentials; readonly expiresMs: number }> {
+  const status = statusIn(await parsed(output), version)
   const [token, certificate, key] = ['token', 'clientCertificateData', 'clientKeyData'].map((field) => {
-    const value = status[field]
-    return typeof value === 'string' && value !== '' ? value : undefined
+    const value = status[field] ?? ''
+    if (typeof value === 'string') return value === '' ? undefined : value
+    const place = `Go struct field ExecCredentialStatus.status.${field} of type string`
+    throw new ConfigError(`decoding stdout: json: cannot unmarshal ${jsonTypeOf(value)} into ${place}`)
   })
   if (token === undefined && certificate === undefined && key === undefined) {
     throw new ConfigError("exec plugin didn't return a token or cert/key pair")
@@ -165,14 +160,53 @@ function readCredentials(
   }
 }
 
-function parsed(output: string): JsonObject {
-  try {
-    const value = parseJson(output)
-    if (isJsonObject(value)) return value
-    throw new Error('it is no object')
-  } catch (cause) {
-    throw new ConfigError(`decoding stdout: ${(cause as Error).message}`, { cause })
+/** Throws ConfigError with the words of upstream's decoder. */
+function statusIn(answer: JsonObject, version: string): JsonObject {
+  const apiVersion = textOf(answer['apiVersion'])
+  const kind = textOf(answer['kind'])
+  if (kind !== '' && (kind !== 'ExecCredential' || !VERSIONS.includes(apiVersion))) {
+    const scheme = 'in scheme "pkg/runtime/scheme.go:111"'
+    throw new ConfigError(
+      `decoding stdout: no kind ${goQuote(kind)} is registered for version ${goQuote(apiVersion)} ${scheme}`,
+    )
   }
+  if (apiVersion !== version) {
+    const returned = apiVersion === '' ? `${GROUP}/__internal` : apiVersion
+    throw new ConfigError(
+      `exec plugin is configured to use API version ${version}, plugin returned version ${returned}`,
+    )
+  }
+  const status = answer['status'] ?? null
+  if (status === null) throw new ConfigError("exec plugin didn't return a status field")
+  if (isJsonObject(status)) return status
+  const place = `Go struct field ExecCredential.status of type ${version.slice(version.indexOf('/') + 1)}.ExecCredentialStatus`
+  throw new ConfigError(`decoding stdout: json: cannot unmarshal ${jsonTypeOf(status)} into ${place}`)
+}
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === 'string' ? value : ''
+}
+
+function jsonTypeOf(value: JsonValue): string {
+  if (Array.isArray(value)) return 'array'
+  return typeof value === 'boolean' ? 'bool' : typeof value
+}
+
+const TYPE_META = String.raw`struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }`
+
+/** JSON, or YAML when it does not begin like JSON. An empty output is an empty object. */
+async function parsed(output: string): Promise<JsonObject> {
+  const fail = (why: string): ConfigError =>
+    new ConfigError(`decoding stdout: couldn't get version/kind; json parse error: ${why}`)
+  let value: JsonValue
+  try {
+    value = /^\s*\{/.test(output) ? parseJson(output) : (await import('#lib/yaml.ts')).parseYaml(output)
+  } catch (cause) {
+    throw fail((cause as Error).message)
+  }
+  if (value === null) return {}
+  if (isJsonObject(value)) return value
+  throw fail(`json: cannot unmarshal ${jsonTypeOf(value)} into Go value of type ${TYPE_META}`)
 }
 
 /** Without anything that would keep it from running. */

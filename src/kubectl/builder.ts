@@ -203,7 +203,9 @@ const GO_ERRORS: ReadonlyMap<string, string> = new Map([
   ['EISDIR', 'is a directory'],
 ])
 
-async function infoOf({ session, local }: Selecting, source: string, object: AnyObject): Promise<Info> {
+async function infoOf(options: Selecting, source: string, object: AnyObject): Promise<Info> {
+  const { session, local, checkObject } = options
+  checkObject?.(object)
   const { apiVersion = '', kind = '', metadata } = object
   const { name = '', namespace = '' } = metadata
   // A list is taken apart before anybody asks where it is served.

@@ -5,7 +5,7 @@
 import { goQuote } from '#lib/go-text.ts'
 import { HttpError } from '#lib/http/http-error.ts'
 import { isNotFound, type Status, type StatusCause, StatusError } from '#meta/status.ts'
-import { InvalidConfigError } from '#model/kubeconfig/config-error.ts'
+import { ConfigError, InvalidConfigError } from '#model/kubeconfig/config-error.ts'
 
 import { escapeTerminal } from './terminal-text.ts'
 
@@ -131,6 +131,8 @@ function standardText(error: Error): string | undefined {
   if (error instanceof StatusError) return statusText(error)
   if (error instanceof ConnectionError) return connectionText(error)
   if (error instanceof InvalidConfigError) return configText(error)
+  const isUnanswered = error instanceof ConfigError && error.message.startsWith('getting credentials: ')
+  if (isUnanswered) return `Unable to connect to the server: ${error.message}`
   if (error instanceof HttpError) return `Unable to connect to the server: ${error.message}`
   return undefined
 }

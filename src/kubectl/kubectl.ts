@@ -119,7 +119,7 @@ async function helpText(command: Command, words: string, { env }: KubectlContext
 
 async function logOriginal({ stderr, clock }: KubectlContext, original: string): Promise<void> {
   const [{ logLine }, { goQuote }] = await Promise.all([import('./klog.ts'), import('#lib/go-text.ts')])
-  stderr.write(logLine('I', clock.now(), 'cmd.go:353', `original command: ${goQuote(`kubectl ${original}`)}`))
+  stderr.write(logLine('I', clock.now(), 'cmd.go:371', `original command: ${goQuote(`kubectl ${original}`)}`))
 }
 
 /** What preferences make of the line. Throws ExitError where they do not fit. */

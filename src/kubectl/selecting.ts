@@ -56,6 +56,8 @@ export interface Selecting {
   readonly local?: boolean
   /** Files are checked for what every object has, as `--validate` asks. */
   readonly validate?: boolean
+  /** Throws for objects of files that the command does not take, before anybody asks where they are served. */
+  readonly checkObject?: (object: AnyObject) => void
   /** How the server is asked for objects: a table, say. */
   readonly asking?: Asking
 }

@@ -8,7 +8,7 @@ import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { KubectlError } from '../errors.ts'
 import { DRY_RUN_FLAG, type DryRun, dryRunOf, fileFlags, withDryRun } from '../flag-sets.ts'
 import { printerOf, printFlags } from '../printing.ts'
-import type { Rest, Target } from '../rest.ts'
+import type { AnyObject, Rest, Target } from '../rest.ts'
 import { selectFor } from '../selected.ts'
 import { planReconcile, type RbacObject, type Reconciliation, ruleText, subjectText } from './reconciliation.ts'
 
@@ -24,6 +24,7 @@ type ReconcileInvocation = Invocation<typeof FLAGS>
 
 const GROUP = 'rbac.authorization.k8s.io'
 const KINDS = new Set(['Role', 'ClusterRole', 'RoleBinding', 'ClusterRoleBinding'])
+const OLD_VERSIONS = new Set(['v1beta1', 'v1alpha1'])
 const MAX_TRIES = 3
 
 export const authReconcile: Command = defineCommand({
@@ -38,7 +39,7 @@ export const authReconcile: Command = defineCommand({
     if (args.length > 0) throw new KubectlError('no arguments are allowed')
     const dryRun = dryRunFor(invocation)
     if (dryRun === 'server') throw new KubectlError('--dry-run=server for command reconcile is not supported yet')
-    const selection = await selectFor(invocation)
+    const selection = await selectFor(invocation, { checkObject: requireVersion })
     const printer = await printerOf(invocation, { operation: withDryRun('reconciled', dryRun), keepOrder: true })
     await selection.visit(async ({ kind, namespace: where, name, object }) => {
       if (kind.group !== GROUP || !KINDS.has(kind.kind)) return
@@ -49,6 +50,13 @@ export const authReconcile: Command = defineCommand({
     })
   },
 })
+
+/** Older versions of the group have their own refusal, because upstream still knows their types. */
+function requireVersion({ apiVersion = '', kind = '' }: AnyObject): void {
+  const [group, version = ''] = apiVersion.split('/')
+  if (group !== GROUP || !OLD_VERSIONS.has(version) || !KINDS.has(kind)) return
+  throw new KubectlError(`only ${GROUP}/v1 is supported: not *${version}.${kind}`)
+}
 
 function dryRunFor(invocation: ReconcileInvocation): DryRun {
   try {

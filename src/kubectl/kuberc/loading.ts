@@ -8,7 +8,7 @@ import { asError, ExitError, KubectlError } from '../errors.ts'
 import { explicitKuberc, hasKuberc, type KubercPlace, kubercPlace } from './place.ts'
 import type { Preference } from './preference.ts'
 
-type LoadingContext = Pick<ProgramContext, 'args' | 'env' | 'cwd' | 'stderr'>
+type LoadingContext = Pick<ProgramContext, 'args' | 'env' | 'cwd' | 'stderr' | 'clock'>
 
 /** Undefined when there are none. Throws ExitError. */
 export async function loadPreference(context: LoadingContext): Promise<Preference | undefined> {
@@ -39,6 +39,18 @@ async function loadFile(context: LoadingContext, explicit: string): Promise<Pref
   return decode(context, place, text)
 }
 
+const LOGGED_LEVEL = 5
+
+/** What `-v` says in a line of which nobody knows the command yet. */
+export function verbosityIn(args: readonly string[]): number {
+  for (const [at, arg] of args.entries()) {
+    if (arg === '--') break
+    if (arg === '-v' || arg === '--v') return Number(args[at + 1] ?? 0)
+    if (/^--?v=/.test(arg)) return Number(arg.split('=')[1])
+  }
+  return 0
+}
+
 /** Not by promises: those take two milliseconds to load, which every start would pay. */
 function textAt(file: string): string | NodeJS.ErrnoException {
   try {
@@ -49,14 +61,18 @@ function textAt(file: string): string | NodeJS.ErrnoException {
 }
 
 async function decode(
-  { stderr }: LoadingContext,
+  { stderr, clock, args }: LoadingContext,
   { file, isExplicit }: KubercPlace,
   text: string | NodeJS.ErrnoException,
 ): Promise<Preference | undefined> {
   const { decodePreference } = await import('./preference.ts')
   try {
     if (text instanceof Error) throw new KubectlError((await import('../printing.ts')).goFileError(file, text))
-    const decoded = decodePreference(file, text)
+    const { logLine } = await import('../klog.ts')
+    const isLogged = verbosityIn(args) >= LOGGED_LEVEL
+    const decoded = decodePreference(file, text, (place, line) => {
+      if (isLogged) stderr.write(logLine('I', clock.now(), place, line))
+    })
     if (decoded !== undefined && decoded.strictError !== '') {
       stderr.write(`kuberc: ignoring strict decoding error in ${file}: ${decoded.strictError}`)
     }

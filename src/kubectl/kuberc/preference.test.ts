@@ -5,24 +5,42 @@ import { decodePreference, validatePreference } from './preference.ts'
 
 const HEAD = 'apiVersion: kubectl.config.k8s.io/v1beta1\nkind: Preference\n'
 
+const NO_LOG = (): void => undefined
+
+describe('decodePreference', () => {
+  it('logs which entry of the file it uses, and why it skips others', () => {
+    const lines: string[] = []
+    decodePreference('f', `kind: Other\napiVersion: a/v1\n---\n${HEAD}`, (place, text) =>
+      lines.push(`${place} ${text}`),
+    )
+    assert.deepEqual(lines, [
+      'marshal.go:71 kuberc: strict decoding error for entry 1 in f: no kind "Other" is registered for version "a/v1"',
+      'marshal.go:94 kuberc: using entry 2 (kubectl.config.k8s.io/v1beta1) in f',
+    ])
+  })
+})
+
 describe('a kuberc file', () => {
   it('is read in either version, from the first document that can be', () => {
     const old =
       'apiVersion: kubectl.config.k8s.io/v1alpha1\nkind: Preference\noverrides: [{ command: get, flags: [{ name: a, default: b }] }]\n'
-    const decoded = decodePreference('f', `kind: Other\n---\n${old}`)
+    const decoded = decodePreference('f', `kind: Other\n---\n${old}`, NO_LOG)
     assert.deepEqual(decoded?.preference.defaults, [{ command: 'get', options: [{ name: 'a', default: 'b' }] }])
     assert.equal(decoded?.strictError, '')
   })
 
   it('may have fields that nobody knows, which are told', () => {
-    const decoded = decodePreference('f', `${HEAD}x: 1\naliases: [{ name: a, command: get, z: 2 }]\n`)
+    const decoded = decodePreference('f', `${HEAD}x: 1\naliases: [{ name: a, command: get, z: 2 }]\n`, NO_LOG)
     assert.equal(decoded?.preference.aliases[0]?.name, 'a')
     assert.equal(decoded?.strictError, 'strict decoding error: unknown field "aliases[0].z", unknown field "x"')
   })
 
   it('is none when it is empty, and wrong when nothing in it can be read', () => {
-    assert.equal(decodePreference('f', '---\n'), undefined)
-    assert.throws(() => decodePreference('f', `${HEAD}defaults: text\n`), /no valid preferences found in f, use --v=5/)
+    assert.equal(decodePreference('f', '---\n', NO_LOG), undefined)
+    assert.throws(
+      () => decodePreference('f', `${HEAD}defaults: text\n`, NO_LOG),
+      /no valid preferences found in f, use --v=5/,
+    )
   })
 
   const rows: readonly (readonly [name: string, text: string, problem: RegExp])[] = [
@@ -58,7 +76,7 @@ describe('a kuberc file', () => {
   ]
   for (const [name, text, problem] of rows) {
     it(`is refused with ${name}`, () => {
-      const decoded = decodePreference('f', `${HEAD}${text}\n`)
+      const decoded = decodePreference('f', `${HEAD}${text}\n`, NO_LOG)
       assert.ok(decoded !== undefined)
       assert.throws(() => validatePreference(decoded.preference), problem)
     })

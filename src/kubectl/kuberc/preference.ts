@@ -5,7 +5,7 @@ import { goQuote } from '#lib/go-text.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
 import { parseYaml, splitYaml } from '#lib/yaml.ts'
 
-import { KubectlError } from '../errors.ts'
+import { asError, KubectlError } from '../errors.ts'
 
 export interface OptionDefault {
   readonly name: string
@@ -50,29 +50,40 @@ const NAMES: Readonly<Record<string, { readonly defaults: string; readonly optio
   [`${GROUP}/v1alpha1`]: { defaults: 'overrides', options: 'flags' },
 }
 
+/** Writes to the log with the source line that upstream names. */
+export type LogPreference = (place: string, text: string) => void
+
 /** The first document that can be used; undefined when there is none in an empty file. Throws KubectlError. */
-export function decodePreference(file: string, text: string): Decoded | undefined {
+export function decodePreference(file: string, text: string, log: LogPreference): Decoded | undefined {
   let attempts = 0
   for (const document of splitYaml(text)) {
     if (document.trim() === '') continue
     attempts++
-    const decoded = decodeDocument(document)
-    if (decoded !== undefined) return decoded
+    try {
+      const { decoded, version } = decodeDocument(document)
+      log('marshal.go:94', `kuberc: using entry ${attempts} (${version}) in ${file}`)
+      return decoded
+    } catch (error) {
+      // Neither YAML nor of the right types: another document may be.
+      log('marshal.go:71', `kuberc: strict decoding error for entry ${attempts} in ${file}: ${asError(error).message}`)
+    }
   }
-  if (attempts === 0) return undefined
-  throw new KubectlError(`no valid preferences found in ${file}, use --v=5 to see details`)
+  if (attempts > 0) throw new KubectlError(`no valid preferences found in ${file}, use --v=5 to see details`)
+  log('marshal.go:103', `kuberc: no preferences found in ${file}`)
+  return undefined
 }
 
-function decodeDocument(text: string): Decoded | undefined {
-  try {
-    const value = parseYaml(text)
-    if (!isJsonObject(value) || value['kind'] !== 'Preference') return undefined
-    const names = NAMES[typeof value['apiVersion'] === 'string' ? value['apiVersion'] : '']
-    return names === undefined ? undefined : read(value, names)
-  } catch {
-    // Neither YAML nor of the right types: another document may be.
-    return undefined
+/** Throws what is wrong with the document. */
+function decodeDocument(text: string): { readonly decoded: Decoded; readonly version: string } {
+  const value = parseYaml(text)
+  if (!isJsonObject(value)) throw new Error("couldn't get version/kind; json parse error")
+  const [version, kind] = [value['apiVersion'], value['kind']].map((part) => (typeof part === 'string' ? part : ''))
+  if (kind === '') throw new Error(`Object 'Kind' is missing in '${text.trim()}'`)
+  const names = NAMES[version ?? '']
+  if (kind !== 'Preference' || names === undefined) {
+    throw new Error(`no kind ${goQuote(kind ?? '')} is registered for version ${goQuote(version ?? '')}`)
   }
+  return { decoded: read(value, names), version: version ?? '' }
 }
 
 function read(value: JsonObject, names: { readonly defaults: string; readonly options: string }): Decoded {

@@ -29,8 +29,8 @@ kubectl rollout history daemonset/abc --revision=3`,
     const { flags, session, stdout, clock } = invocation
     checkMeaning(invocation, flags.revision)
     const selection = await meant(invocation)
-    const whole =
-      flags.output === '' && flags.template === '' ? undefined : await printerOf(invocation, { keepOrder: true })
+    // As upstream, a template without -o is of the object itself.
+    const whole = flags.output === '' ? undefined : await printerOf(invocation, { keepOrder: true })
     const rest = await session.rest()
     const around = surroundings({ rest, chunkSize: CHUNK, nowMs: clock.now(), showsEvents: false })
     await selection.visit(async (info) => {
