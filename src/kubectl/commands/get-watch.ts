@@ -22,11 +22,7 @@ interface Watching {
 export async function watchObjects(invocation: GetInvocation, { selecting, isTable }: Watching): Promise<void> {
   const { flags } = invocation
   const selection = await select(selecting)
-  const { infos, error } = await selection.infos()
-  if (error !== undefined) throw error
-  if (infos.some(({ source, object }) => source !== '' && isList(object as AnyObject))) {
-    throw new KubectlError(`${INDIVIDUAL}, but a list of resources is found`)
-  }
+  const infos = await watchable(selection)
   const [info] = infos
   if (info === undefined) return
   const withNamespace = flags['all-namespaces'] && info.kind.namespaced
@@ -55,6 +51,16 @@ export async function watchObjects(invocation: GetInvocation, { selecting, isTab
     skipsFirst: !isCollection,
   }
   await interruptible(invocation.signal, () => followChanges(invocation, following))
+}
+
+/** Throws for what cannot be read, and for lists in files. */
+async function watchable(selection: Selection): Promise<readonly Info[]> {
+  const { infos, error } = await selection.infos()
+  if (error !== undefined) throw error
+  if (infos.some(({ source, object }) => source !== '' && isList(object as AnyObject))) {
+    throw new KubectlError(`${INDIVIDUAL}, but a list of resources is found`)
+  }
+  return infos
 }
 
 /** Rows wait in the writer, which remembers how wide columns were, so that later rows stand below earlier ones. */

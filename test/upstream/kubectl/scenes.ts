@@ -5,7 +5,7 @@ import { explainedKinds, lifeOfKinds } from './tables/kinds.ts'
 import { wrongArguments, wrongFlags } from './tables/mistakes.ts'
 
 const FILES =
-  'alpha applyset auth change cluster-info completion create create-more delete describe discovery explain files get kuberc nodes plugins pods replacing rollout set signals waiting'.split(
+  'alpha applying applyset auth change cluster-info completion create create-more delete describe discovery explain files get identity kuberc names nodes plugins pods record replacing rollout set signals waiting watching'.split(
     ' ',
   )
 
