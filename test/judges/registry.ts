@@ -76,35 +76,35 @@ const TABLE = `
 # Conformance
 conformance | 110 | root go containers | server kubelet network proxy dns controllers scheduler | conformance/main.ts
   All of upstream's conformance tests pass on hyperkube up; docs/conformance.md has each test
-conformance-etcd | 15 | go etcd | server storage | conformance/main.ts --needs api --datastore etcd
+conformance-etcd | 15 | go | server storage | conformance/main.ts --needs api --datastore etcd
   Upstream's conformance tests of the API pass with etcd as the store
-conformance-reference | 15 | go etcd | controllers scheduler | conformance/main.ts --reference
+conformance-reference | 15 | go | controllers scheduler | conformance/main.ts --reference
   Our controllers and scheduler pass upstream's conformance tests beside upstream's kube-apiserver
 
 # API server
-openapi | 3 | go etcd | server | upstream/openapi.ts
+openapi | 3 | go | server | upstream/openapi.ts
   Discovery and OpenAPI documents equal those of upstream's kube-apiserver
-odd-requests | 5 | go etcd | server | upstream/odd-requests.ts
+odd-requests | 5 | go | server | upstream/odd-requests.ts
   Odd requests get the same answers from upstream's kube-apiserver and ours, byte for byte
-server-metrics | 3 | go etcd | server | upstream/metrics.ts
+server-metrics | 3 | go | server | upstream/metrics.ts
   Metric families and health checks of kube-apiserver equal upstream's
-webhooks | 6 | go etcd | admission apiserver | upstream/webhooks.ts
+webhooks | 6 | go | admission apiserver | upstream/webhooks.ts
   Admission webhooks get the same requests, and their answers have the same effect, as with upstream's kube-apiserver
-policies | 5 | go etcd | admission cel model/custom admission/policies | upstream/policies.ts
+policies | 5 | go | admission cel model/custom admission/policies | upstream/policies.ts
   Admission policies give the same answers as upstream's kube-apiserver
-apiextensions | 20 | go etcd | apiextensions model apiserver | upstream/apiextensions.ts
+apiextensions | 20 | go | apiextensions model apiserver | upstream/apiextensions.ts
   Integration tests of upstream's apiextensions-apiserver pass on our server
-aggregation | 3 | go etcd | aggregation apiserver | upstream/aggregation.ts
+aggregation | 3 | go | aggregation apiserver | upstream/aggregation.ts
   Upstream's sample-apiserver works behind our server
-extension-conformance | 10 | go etcd root | aggregation admission apiextensions | upstream/extension-conformance.ts
+extension-conformance | 10 | go root | aggregation admission apiextensions | upstream/extension-conformance.ts
   Upstream's conformance tests of aggregation and webhooks pass with processes in place of pods
-controller-runtime | 6 | go etcd root | server | upstream/controller-runtime.ts
+controller-runtime | 6 | go root | server | upstream/controller-runtime.ts
   An operator made with controller-runtime gets the same answers from both servers
 cert-manager | 8 | go root | server | upstream/cert-manager.ts
   cert-manager's own programs work on our server
-envtest | 15 | go etcd | server cmd | upstream/envtest.ts
+envtest | 15 | go | server cmd | upstream/envtest.ts
   controller-runtime's own suites pass with \`hyperkube assets\`
-memcached | 5 | go etcd | server cmd | upstream/memcached.ts
+memcached | 5 | go | server cmd | upstream/memcached.ts
   A kubebuilder operator's envtest suite passes unchanged
 helm | 5 | go | server controllers | upstream/helm.ts
   Helm 3 installs, upgrades, rolls back, tests and uninstalls a chart
@@ -118,7 +118,7 @@ cel-rules | 1 | facts | cel model/custom admission/policies | upstream/cel-rules
   Recorded validation rules of custom resources have upstream's errors, warnings and costs
 cel-spec | 4 | go | cel | upstream/cel-spec.ts
   cel-spec's conformance data gives the same results as cel-go in Kubernetes' environment
-cel-texts | 4 | go etcd | cel model/custom admission/policies | upstream/cel-texts.ts
+cel-texts | 4 | go | cel model/custom admission/policies | upstream/cel-texts.ts
   Malformed CEL texts get upstream's compile errors, to the letter
 
 # Controllers and scheduler
@@ -152,7 +152,7 @@ kubectl-config | 3 | go | kubectl/config client | upstream/kubectl-config.ts
   kubectl config leaves the same files and output as upstream's
 kubectl-printers | 3 | go | kubectl | upstream/kubectl-printers.ts
   Random JSONPath, templates and tables print as with upstream's packages
-kubectl-servers | 12 | go etcd | server | upstream/kubectl-servers.ts
+kubectl-servers | 12 | go | server | upstream/kubectl-servers.ts
   kubectl shows every kind of our server as it shows upstream's
 kubectl-terminal | 20 | root go containers tmux | kubectl | upstream/kubectl-terminal.ts
   Both kubectls look the same at a terminal: sessions, editors, watches, Ctrl-C
@@ -258,15 +258,15 @@ test-suite | 600 | root | - | reliability/main.ts suite
   npm test passes 30 times on busy cores
 
 # Benches
-bench-apiserver | 20 | go etcd | server storage | bench/main.ts apiserver --reference
+bench-apiserver | 20 | go | server storage | bench/main.ts apiserver --reference
   kube-apiserver beside upstream's with etcd: reads, lists, writes, watches, starts, memory
-bench-turns | 5 | go etcd | server storage | bench/main.ts turns --reference
+bench-turns | 5 | go | server storage | bench/main.ts turns --reference
   CREATE on both servers in turns, with 1, 16 and 64 clients
-bench-controllers | 15 | go etcd | controllers client | bench/main.ts controllers --reference
+bench-controllers | 15 | go | controllers client | bench/main.ts controllers --reference
   kube-controller-manager beside upstream's: time and memory
 bench-scheduler | 25 | go | scheduler client | bench/main.ts scheduler --reference
   kube-scheduler beside upstream's: pods a second, processor time, memory
-bench-scale | 30 | go etcd | cluster kubelet/simulated controllers scheduler storage | bench/main.ts scale --reference
+bench-scale | 30 | go | cluster kubelet/simulated controllers scheduler storage | bench/main.ts scale --reference
   5,000 simulated nodes and 10,000 pods beside kwok
 bench-testing | 2 | - | testing cluster storage | bench/main.ts testing
   startCluster(), fork() and a virtual week in hyperkube/testing
