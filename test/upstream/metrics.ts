@@ -88,7 +88,9 @@ async function exercise(target: Target): Promise<void> {
   await send(target, { method: 'POST', path: maps, body: map })
   await send(target, { method: 'POST', path: `${maps}?dryRun=All`, body: { ...map, metadata: { name: 'unseen' } } })
   await send(target, { method: 'PUT', path: `${maps}/seen`, body: { ...map, data: { a: 'b' } } })
-  for (const path of [`${maps}/seen`, maps, `${maps}?watch=1&timeoutSeconds=1`, '/api/v1/pods', '/healthz', '/apis']) {
+  const watch = `${maps}?watch=1&timeoutSeconds=1`
+  const watchList = `${watch}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`
+  for (const path of [`${maps}/seen`, maps, watch, watchList, '/api/v1/pods', '/healthz', '/apis']) {
     await get(target, path)
   }
   await send(target, { method: 'DELETE', path: `${maps}/seen` })
