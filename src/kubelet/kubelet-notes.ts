@@ -60,6 +60,10 @@ export type ProbeKind = 'Liveness' | 'Readiness' | 'Startup'
 export const unhealthy = (probe: ProbeKind, output: string): Note =>
   warning('Unhealthy', `${probe} probe failed: ${output}`)
 
+/** A probe that has passed, though not as its author meant. */
+export const probeWarning = (probe: ProbeKind, output: string): Note =>
+  warning('ProbeWarning', `${probe} probe warning: ${output}`)
+
 /** An image of another name: nothing else of a container can change. */
 export const changed = (container: string, isInit: boolean): Note =>
   normal(

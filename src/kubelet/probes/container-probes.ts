@@ -2,7 +2,7 @@
 import type { Container, Probe } from '#apis/core/v1.ts'
 import type { Clock, Timer } from '#lib/clock.ts'
 
-import { type ProbeKind, unhealthy, type Note } from '../kubelet-notes.ts'
+import { type Note, type ProbeKind, probeWarning, unhealthy } from '../kubelet-notes.ts'
 import type { ProbeOutcome } from '../metrics/probe-counts.ts'
 import { afterProbe, firstProbe, periodMsOf, type ProbeState } from '../probe.ts'
 import type { Answer } from './probe-action.ts'
@@ -23,7 +23,7 @@ export interface ProbedRun {
 export class ContainerProbes {
   readonly #run: ProbedRun
   readonly #timers = new Map<ProbeKind, Timer>()
-  #isOver = false
+  readonly #ended = new Set<ProbeKind>()
 
   constructor(run: ProbedRun) {
     this.#run = run
@@ -37,10 +37,12 @@ export class ContainerProbes {
     }
   }
 
-  /** Readiness goes on to be asked of who is told to end, nothing else is. */
+  /** Stops the probes of these kinds. A probe that is under way then has no effect. */
   end(kinds: readonly ProbeKind[] = ['Startup', 'Liveness', 'Readiness']): void {
-    for (const kind of kinds) this.#timers.get(kind)?.cancel()
-    if (kinds.length === 3) this.#isOver = true
+    for (const kind of kinds) {
+      this.#ended.add(kind)
+      this.#timers.get(kind)?.cancel()
+    }
   }
 
   #wait(kind: ProbeKind, probe: Probe, state: ProbeState): void {
@@ -61,7 +63,7 @@ export class ContainerProbes {
     if (isEarly) return this.#wait(kind, probe, later)
     const startMs = clock.elapsed()
     const answer = await this.#ask(kind, probe)
-    if (this.#isOver) return
+    if (this.#ended.has(kind)) return
     const result = answer === undefined ? 'unknown' : answer ? 'successful' : 'failed'
     this.#run.count(kind, { result, seconds: (clock.elapsed() - startMs) / 1000 })
     if (answer === undefined) return this.#wait(kind, probe, later)
@@ -75,8 +77,11 @@ export class ContainerProbes {
     const { ask, say } = this.#run
     for (let tries = 1; ; tries++) {
       const answer = await ask(probe)
-      if (this.#isOver) return undefined
-      if (answer.isFine === true) return true
+      if (this.#ended.has(kind)) return undefined
+      if (answer.isFine === true) {
+        if (answer.warning !== undefined) say(probeWarning(kind, answer.warning))
+        return true
+      }
       if (answer.isFine === false) {
         say(unhealthy(kind, answer.output))
         return false

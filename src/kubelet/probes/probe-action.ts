@@ -18,7 +18,8 @@ import { callText } from '../cri/call-text.ts'
 import type { Runtime } from '../cri/runtime.ts'
 
 export type Answer =
-  | { readonly isFine: true }
+  /** `warning`: an event reports it, though the probe has passed. */
+  | { readonly isFine: true; readonly warning?: string }
   | { readonly isFine: false; readonly output: string }
   /** It could not be asked. */
   | { readonly isFine: undefined; readonly error: string }
@@ -35,7 +36,10 @@ const FINE: Answer = { isFine: true }
 const failure = (output: string): Answer => ({ isFine: false, output: output.slice(0, MAX_OUTPUT) })
 /** What is kept of an answer. */
 const MAX_OUTPUT = 10 * 1024
-const MAX_REDIRECTS = 10
+/** Go's client gives up when the tenth answer is a redirect as well. */
+const MAX_REQUESTS = 10
+/** The statuses that Go's client follows to the address in `Location`. */
+const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 interface ProbeMeans {
   readonly runtime: Runtime
@@ -96,8 +100,8 @@ async function askCommand(
   }
 }
 
-/** Redirects are followed as long as they stay on the host. */
-export async function askHttp(
+/** Requests a URL and follows redirects within its host. A redirect to another host passes the probe with a warning. */
+async function askHttp(
   clock: Clock,
   first: URL,
   given: Readonly<Record<string, string>>,
@@ -107,18 +111,18 @@ export async function askHttp(
   const { major, minor } = versionInfo()
   const headers = { 'user-agent': `kube-probe/${major}.${minor}`, accept: '*/*', connection: 'close', ...given }
   const untilMs = clock.elapsed() + timeoutMs
+  let url = first
   try {
-    let url = first
-    for (let turns = 0; turns <= MAX_REDIRECTS; turns++) {
+    for (let requests = 0; requests < MAX_REQUESTS; requests++) {
       const response = await client.request({ url, headers, timeoutMs: Math.max(1, untilMs - clock.elapsed()) })
       const next = redirectOf(url, response)
+      if (next === undefined || next.hostname !== first.hostname) return await resultOf(response)
       response.discard()
-      if (next === undefined || next.hostname !== first.hostname) return judgeHttp(response.status)
       url = next
     }
-    return failure(`Get ${goQuote(first.href)}: stopped after ${MAX_REDIRECTS} redirects`)
+    return failure(`Get ${goQuote(url.href)}: stopped after ${MAX_REQUESTS} redirects`)
   } catch (error) {
-    return failure(`Get ${goQuote(first.href)}: ${httpErrorText(error, first)}`)
+    return failure(`Get ${goQuote(url.href)}: ${httpErrorText(error, url)}`)
   } finally {
     client.close()
   }
@@ -126,11 +130,29 @@ export async function askHttp(
 
 function redirectOf(url: URL, { status, headers }: HttpResponse): URL | undefined {
   const { location } = headers
-  return status >= 300 && status < 400 && location !== undefined ? new URL(location, url) : undefined
+  return REDIRECT_STATUSES.has(status) && location !== undefined ? new URL(location, url) : undefined
 }
 
-const judgeHttp = (status: number): Answer =>
-  status >= 200 && status < 400 ? FINE : failure(`HTTP probe failed with statuscode: ${status}`)
+async function resultOf(response: HttpResponse): Promise<Answer> {
+  const { status } = response
+  if (status >= 300 && status < 400) {
+    return { isFine: true, warning: `Probe terminated redirects, Response body: ${await startOfBody(response)}` }
+  }
+  response.discard()
+  return status >= 200 && status < 300 ? FINE : failure(`HTTP probe failed with statuscode: ${status}`)
+}
+
+/** Reads as much of a body as an event may quote. */
+async function startOfBody({ body }: HttpResponse): Promise<string> {
+  const pieces: Buffer[] = []
+  let length = 0
+  for await (const piece of body) {
+    pieces.push(piece)
+    length += piece.length
+    if (length >= MAX_OUTPUT) break
+  }
+  return Buffer.concat(pieces).subarray(0, MAX_OUTPUT).toString()
+}
 
 function httpErrorText(error: unknown, { hostname, port, protocol }: URL): string {
   if (!(error instanceof HttpError)) return String(error)
