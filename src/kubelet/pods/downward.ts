@@ -38,19 +38,43 @@ function mapText(map: Readonly<Record<string, string>> = {}): string {
   return lines.join('\n')
 }
 
-/** `limits.cpu` in units of `divisor`, rounded up. Who has no limit is limited by the node. */
+type PodContainer = Container | EphemeralContainer
+
+/** Finds the container that a reference names: `own` unless it names another. Throws for names that no container has. */
+export function containerNamed({ spec }: Pod, name: string, own?: PodContainer): PodContainer {
+  const { containers, initContainers = [] } = spec
+  const found = name === '' ? own : [...containers, ...initContainers].find((container) => container.name === name)
+  if (found === undefined) throw new Error(`container ${name} not found`)
+  return found
+}
+
+/** The limits of containers that have none: those of the pod as a whole, else what the node can allocate. */
+export function defaultLimits({ spec: { resources } }: Pod, allocatable: ResourceList): ResourceList {
+  const limits: Record<string, string> = {}
+  for (const name of RESOURCES) {
+    const ofNode = allocatable[name]
+    const ofPod = POD_LEVEL_RESOURCES.has(name) ? resources?.limits?.[name] : undefined
+    if (ofNode !== undefined) limits[name] = isLimit(ofPod) ? ofPod : ofNode
+  }
+  return limits
+}
+
+const isLimit = (amount: string | undefined): amount is string =>
+  amount !== undefined && !isZeroQuantity(parseQuantity(amount))
+
+/** `limits.cpu` in units of `divisor`, rounded up. Huge pages are never overcommitted and have no default limit. */
 export function resourceText(
-  container: Container | EphemeralContainer,
+  container: PodContainer,
   { resource, divisor = '0' }: { readonly resource: string; readonly divisor?: string },
-  allocatable: ResourceList,
+  defaults: ResourceList,
 ): string {
   const [part = '', name = ''] = splitOnce(resource)
-  const isKnown = RESOURCES.has(name) || name.startsWith('hugepages-')
-  if (!isKnown || (part !== 'limits' && part !== 'requests')) {
+  const isSupported = RESOURCES.has(name) || name.startsWith('hugepages-')
+  if (!isSupported || (part !== 'limits' && part !== 'requests')) {
     throw new Error(`unsupported container resource : ${resource}`)
   }
   const own = container.resources?.[part]?.[name]
-  const amount = parseQuantity(own ?? (part === 'limits' ? (allocatable[name] ?? '0') : '0'))
+  const amount = parseQuantity((part === 'limits' && !isLimit(own) ? defaults[name] : own) ?? '0')
   const asked = parseQuantity(divisor)
   const unit = isZeroQuantity(asked) ? parseQuantity('1') : asked
   const units =
@@ -58,7 +82,9 @@ export function resourceText(
   return String(Math.ceil(units))
 }
 
+/** The resources that have default limits. */
 const RESOURCES: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage'])
+const POD_LEVEL_RESOURCES: ReadonlySet<string> = new Set(['cpu', 'memory'])
 
 function splitOnce(text: string): string[] {
   const at = text.indexOf('.')

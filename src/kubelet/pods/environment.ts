@@ -4,7 +4,7 @@ import { goQuote } from '#lib/go-text.ts'
 import type { ResourceList } from '#model/resource-lists.ts'
 import { HEADLESS } from '#model/services.ts'
 
-import { type Addresses, fieldText, resourceText } from './downward.ts'
+import { type Addresses, containerNamed, defaultLimits, fieldText, resourceText } from './downward.ts'
 
 /** Undefined for what is not there. */
 export interface EnvironmentSources {
@@ -77,7 +77,10 @@ async function valueOf(question: EnvironmentQuestion, { valueFrom }: EnvVar): Pr
   const { pod, container, addresses, allocatable } = question
   const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef } = valueFrom ?? {}
   if (fieldRef !== undefined) return fieldText(pod, fieldRef.fieldPath, addresses)
-  if (resourceFieldRef !== undefined) return resourceText(container, resourceFieldRef, allocatable)
+  if (resourceFieldRef !== undefined) {
+    const named = containerNamed(pod, resourceFieldRef.containerName ?? '', container)
+    return resourceText(named, resourceFieldRef, defaultLimits(pod, allocatable))
+  }
   if (configMapKeyRef !== undefined) {
     const found = await configMapOf(question, configMapKeyRef)
     return pickKey(found, found?.data?.[configMapKeyRef.key], { ...configMapKeyRef, kind: 'ConfigMap' }, pod)

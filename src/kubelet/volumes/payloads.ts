@@ -2,7 +2,7 @@
 import type { ConfigMap, DownwardAPIVolumeFile, KeyToPath, Pod, Secret } from '#apis/core/v1.ts'
 import type { ResourceList } from '#model/resource-lists.ts'
 
-import { fieldText, resourceText } from '../pods/downward.ts'
+import { containerNamed, defaultLimits, fieldText, resourceText } from '../pods/downward.ts'
 import { type FileContent, oneOf, type Payload } from './volume-plugin.ts'
 
 interface Selection {
@@ -69,11 +69,8 @@ export function downwardFiles(
 function textOf({ fieldRef, resourceFieldRef }: DownwardAPIVolumeFile, pod: Pod, allocatable: ResourceList): string {
   if (fieldRef !== undefined) return fieldText(pod, fieldRef.fieldPath, NO_ADDRESSES)
   if (resourceFieldRef === undefined) return ''
-  const { containerName = '' } = resourceFieldRef
-  const { containers, initContainers = [] } = pod.spec
-  const container = [...containers, ...initContainers].find(({ name }) => name === containerName)
-  if (container === undefined) throw new Error(`container ${containerName} not found`)
-  return resourceText(container, resourceFieldRef, allocatable)
+  const container = containerNamed(pod, resourceFieldRef.containerName ?? '')
+  return resourceText(container, resourceFieldRef, defaultLimits(pod, allocatable))
 }
 
 /** Files are written before there are any. */
