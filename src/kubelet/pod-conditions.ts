@@ -16,12 +16,16 @@ const RESTARTING_ALL = 'AllContainersRestarting'
 
 const OWN: ReadonlySet<string> = new Set([...PASSING, ...OWN_TYPES, RESTARTING_ALL])
 
+/** The conditions that the kubelet does not write. */
+export const conditionsOfOthers = (conditions: readonly PodCondition[] = []): PodCondition[] =>
+  conditions.filter(({ type }) => !OWN.has(type))
+
 /** Of those that others write what the server has, of the kubelet's own what it wrote last. */
 export function conditionsKnown(
   theirs: readonly PodCondition[] = [],
   written: readonly PodCondition[] = [],
 ): PodCondition[] {
-  return [...theirs.filter(({ type }) => !OWN.has(type)), ...written.filter(({ type }) => OWN.has(type))]
+  return [...conditionsOfOthers(theirs), ...written.filter(({ type }) => OWN.has(type))]
 }
 
 export interface ConditionQuestion {

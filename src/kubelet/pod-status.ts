@@ -18,7 +18,7 @@ import { type Amounts, podLimits, podRequests } from '#model/pod-resources.ts'
 import { allMayRestart, isTerminalPhase } from '#model/pods.ts'
 
 import { type ContainerRecord, isRunning, type Run, type RunEnd } from './container-runs.ts'
-import { conditionsFor } from './pod-conditions.ts'
+import { conditionsFor, conditionsOfOthers } from './pod-conditions.ts'
 import { type Phase, phaseOf } from './pod-phase.ts'
 
 export interface PodView {
@@ -78,6 +78,22 @@ export function podStatusOf(
     containerStatuses: of(['main']).sort(byName),
     ...(ephemeral.length > 0 && { ephemeralContainerStatuses: ephemeral }),
     ...podAmounts(spec, view.records),
+  }
+}
+
+/** The status of a pod that its node refused. Upstream's kubelet writes none of its conditions for such a pod. */
+export function rejectedStatusOf(
+  { metadata: { generation } }: Pick<Pod, 'metadata'>,
+  before: PodStatus,
+  { startTime, verdict }: Pick<PodView, 'startTime' | 'verdict'>,
+): PodStatus {
+  return {
+    ...before,
+    ...(generation !== undefined && { observedGeneration: generation }),
+    phase: 'Failed',
+    conditions: conditionsOfOthers(before.conditions),
+    ...verdict,
+    startTime,
   }
 }
 

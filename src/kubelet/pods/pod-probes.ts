@@ -43,9 +43,9 @@ export class PodProbes {
     }
   }
 
-  /** Readiness goes on to be asked. */
-  tellEnding(containerId: string): void {
-    this.#probes.get(containerId)?.end(['Startup', 'Liveness'])
+  /** Ends the probes that could restart containers. Readiness probes go on, so that endpoints follow a pod that terminates. */
+  endLivenessAndStartup(containerIds: Iterable<string> = this.#probes.keys()): void {
+    for (const id of containerIds) this.#probes.get(id)?.end(['Startup', 'Liveness'])
   }
 
   end(): void {

@@ -12,7 +12,7 @@ import { DEADLINE_EXCEEDED, DEADLINE_MESSAGE, podText, SANDBOX_CHANGED, stopping
 import { PodStartup } from '../metrics/pod-startup.ts'
 import { refusalOf } from '../pod-admission.ts'
 import type { PendingResize } from '../pod-allocation.ts'
-import { podStatusOf, type PodView } from '../pod-status.ts'
+import { podStatusOf, type PodView, rejectedStatusOf } from '../pod-status.ts'
 import { KILLING, removalOrder, restartsAll, startAnew } from '../restart-all.ts'
 import { comesBack, leaveSandbox } from '../sandbox-change.ts'
 import { removeAll, stopSandboxes } from './leftovers.ts'
@@ -27,7 +27,7 @@ import { PodTurns } from './pod-turns.ts'
 import { RecordKeeper } from './record-keeper.ts'
 import { waitMsOf } from './restart-wait.ts'
 import { SandboxKeeper } from './sandbox-keeper.ts'
-import { type StatusDoor, StatusWriter } from './status-writer.ts'
+import { type StatusDoor, statusWriterOf } from './status-writer.ts'
 
 export class PodWorker {
   readonly #host: PodHost
@@ -77,16 +77,14 @@ export class PodWorker {
     this.#isAdmitted = startTime !== undefined
     // Of one that has ended, nobody else knows it any more.
     if (isTerminalPhase(pod.status.phase)) this.#shownIps = (pod.status.podIPs ?? []).map(({ ip }) => ip)
-    if (startTime !== undefined) {
-      host.admit(this.#pod, true)
-    }
+    if (startTime !== undefined) host.admit(this.#pod, true)
     this.#sandboxes = new SandboxKeeper(host, microTimeOf(nowMs))
     this.#probes = new PodProbes({
       host,
       pod: () => this.#pod,
       target: (record, id) => targetOf(this.#host, this.#pod, { record, containerId: id, ips: this.#ips }),
       doom: (record, doom) => this.#ender.doom(record, doom),
-      changed: () => this.wake(),
+      changed: () => this.#probed(),
     })
     this.#ender = new PodEnder({
       host,
@@ -94,7 +92,7 @@ export class PodWorker {
       records: () => this.records,
       ips: () => this.#ips,
       isDeleted: () => this.#isDeleted,
-      ending: (id) => this.#probes.tellEnding(id),
+      ending: (id) => this.#probes.endLivenessAndStartup([id]),
       ended: (record, id) => this.#keeper.observe(record, id),
     })
     this.#starter = new PodStarter({
@@ -109,7 +107,7 @@ export class PodWorker {
       opened: () => this.#publish(),
       started: () => this.#show(),
     })
-    this.writer = host.writerFor?.(pod) ?? writerOf(host, pod)
+    this.writer = host.writerFor?.(pod) ?? statusWriterOf(host, pod)
     this.#turns = this.#openTurns()
     this.#deadline = this.#openDeadline()
     this.#deadline.heed(this.#pod)
@@ -266,19 +264,21 @@ export class PodWorker {
   /** What a kubelet would say of it now. */
   status(hasSandbox: boolean = this.#sandboxes.current !== undefined): PodStatus {
     const { said } = this.writer
-    if (this.#isRejected) {
-      return { ...said, phase: 'Failed', ...this.#verdict, startTime: timeOf(this.#startedMs) }
-    }
+    const startTime = timeOf(this.#startedMs)
+    if (this.#isRejected) return rejectedStatusOf(this.#pod, said, { startTime, verdict: this.#verdict })
+    // A pod fails as a whole only when none of its containers runs any more.
+    const hasEnded = !this.records.some(isRunning)
+    const disruption = hasEnded && this.#disruption !== undefined ? [this.#disruption] : []
     const view: PodView = {
       records: this.records,
       hasSandbox,
       isEnding: this.#isEnding,
       hostIps: this.#host.facts.addresses,
       podIps: this.#shownIps,
-      startTime: timeOf(this.#startedMs),
-      verdict: this.#verdict,
+      startTime,
+      verdict: hasEnded ? this.#verdict : undefined,
       isRestartingAll: this.#isRestartingAll,
-      conditions: [...this.#resizer.conditions, ...(this.#disruption === undefined ? [] : [this.#disruption])],
+      conditions: [...this.#resizer.conditions, ...disruption],
     }
     return podStatusOf(this.#pod, said, view, this.#host.clock.now())
   }
@@ -288,6 +288,12 @@ export class PodWorker {
     const status = this.status(hasSandbox)
     if (status.phase === 'Running') this.#startup.runs(this.#seenMs, this.#host.clock.now())
     this.writer.put(status)
+  }
+
+  /** The turn that ends a pod may take its whole grace period and publishes nothing meanwhile. */
+  #probed(): void {
+    if (this.#isEnding) this.#publish()
+    this.wake()
   }
 
   /** Brings what is known to what the runtime holds. */
@@ -356,8 +362,8 @@ export class PodWorker {
 
   /** Everything ends, is told, and is taken away. */
   async #finish(): Promise<number> {
-    const { volumes } = this.#host
     const { uid = '' } = this.#pod.metadata
+    this.#probes.endLivenessAndStartup()
     if (this.#isLeaving && !isTerminalPhase(this.writer.said.phase)) this.#publish()
     await this.#ender.endAll()
     await stopSandboxes(this.#host, uid, this.sandboxId)
@@ -366,7 +372,7 @@ export class PodWorker {
     this.#publish(false)
     this.#hasEnded = true
     this.#ended.resolve()
-    await volumes.leave(uid)
+    await this.#host.volumes.leave(uid)
     this.#emptied.resolve()
     await this.#host.grants.release(uid)
     this.#host.release(this.#pod)
@@ -391,10 +397,4 @@ export class PodWorker {
       ),
     )
   }
-}
-
-function writerOf({ client, random, signal, log, meters }: PodHost, pod: Pod): StatusWriter {
-  const onError = (error: unknown): void => log.error(error, 'A status could not be written', { pod: podText(pod) })
-  const synced = meters.family('kubelet_pod_status_sync_duration_seconds').labels()
-  return new StatusWriter({ client, random, pod, signal, onError, synced })
 }

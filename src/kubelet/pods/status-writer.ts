@@ -6,10 +6,13 @@ import { type Pod, type PodCondition, Pods, type PodStatus } from '#apis/core/v1
 import type { ApiClient } from '#client/api-client.ts'
 import { type Backoff, createBackoff } from '#lib/backoff.ts'
 import { sleep } from '#lib/clock.ts'
+import type { Logger } from '#lib/log.ts'
 import type { Histogram } from '#lib/metrics.ts'
 import type { Random } from '#lib/random.ts'
 import { isConflict, isNotFound } from '#meta/status.ts'
 
+import { podText } from '../kubelet-notes.ts'
+import type { KubeletMeters } from '../metrics/kubelet-families.ts'
 import { conditionsKnown } from '../pod-conditions.ts'
 import { statusPatch } from '../status-patch.ts'
 
@@ -138,4 +141,19 @@ export class StatusWriter implements StatusDoor {
       return false
     }
   }
+}
+
+interface WriterHost {
+  readonly client: ApiClient
+  readonly random: Random
+  readonly signal: AbortSignal
+  readonly log: Logger
+  readonly meters: KubeletMeters
+}
+
+/** Creates the writer of one pod of a node. */
+export function statusWriterOf({ client, random, signal, log, meters }: WriterHost, pod: Pod): StatusWriter {
+  const onError = (error: unknown): void => log.error(error, 'Failed to update status for pod', { pod: podText(pod) })
+  const synced = meters.family('kubelet_pod_status_sync_duration_seconds').labels()
+  return new StatusWriter({ client, random, pod, signal, onError, synced })
 }

@@ -33,7 +33,7 @@ import {
 } from '../kubelet-notes.ts'
 import { refusalOf } from '../pod-admission.ts'
 import { conditionsKnown } from '../pod-conditions.ts'
-import { podStatusOf, type PodView } from '../pod-status.ts'
+import { podStatusOf, type PodView, rejectedStatusOf } from '../pod-status.ts'
 import { advance, begin, conductOf, type ContainerLife, dueMsOf, livesOf, tellToStop } from './container-life.ts'
 import { type Fault, wishesOf } from './fault.ts'
 import { imageIdOf, imageSizeOf } from './image.ts'
@@ -170,9 +170,8 @@ export class PodLife {
 
   /** What a kubelet would say of it now. */
   status(nowMs: number): PodStatus {
-    if (this.#isRejected) {
-      return { ...this.written, phase: 'Failed', ...this.#verdict, startTime: timeOf(this.#startedMs) }
-    }
+    const startTime = timeOf(this.#startedMs)
+    if (this.#isRejected) return rejectedStatusOf(this.#pod, this.written, { startTime, verdict: this.#verdict })
     const isGone = this.#isEnding && this.#plan().isOver
     const view: PodView = {
       records: this.#lives,
@@ -180,7 +179,7 @@ export class PodLife {
       isEnding: this.#isEnding,
       hostIps: this.#host.addresses,
       podIps: this.#address === undefined ? [] : [this.#address],
-      startTime: timeOf(this.#startedMs),
+      startTime,
       verdict: this.#verdict,
     }
     return podStatusOf(this.#pod, this.written, view, nowMs)

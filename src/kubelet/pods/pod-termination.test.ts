@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import type { PodStatus, Probe } from '#apis/core/v1.ts'
+
+import type { Answer } from '../probes/probe-action.ts'
+import { type Bed, bedOf, containerOf, podOf } from './worker.fixture.ts'
+
+const PROBE: Probe = { httpGet: { path: '/', port: 80 }, periodSeconds: 1, failureThreshold: 1 }
+const DELETED = { deletionTimestamp: '2026-01-01T00:00:35Z', deletionGracePeriodSeconds: 30, generation: 2 }
+
+interface SlowBed extends Bed {
+  /** Whether probes pass. */
+  isFine: boolean
+}
+
+/** Containers that take 20 seconds to end after SIGTERM. */
+function slowBed(): SlowBed {
+  const askProbe = async (): Promise<Answer> =>
+    bed.isFine ? { isFine: true } : { isFine: false, output: 'HTTP probe failed with statuscode: 500' }
+  const bed = { ...bedOf({ conduct: () => ({ stopMs: 20_000 }) }, { askProbe }), isFine: true }
+  return bed
+}
+
+const conditionOf = ({ conditions = [] }: PodStatus, name: string): string | undefined =>
+  conditions.find(({ type }) => type === name)?.status
+
+const readiness = (bed: Bed): unknown[] => {
+  const status = bed.workers.find('default', 'web')?.pod.status ?? {}
+  const { ready } = status.containerStatuses?.[0] ?? {}
+  return [status.phase, ready, conditionOf(status, 'ContainersReady'), conditionOf(status, 'Ready')]
+}
+
+describe('readiness probes of a terminating pod', () => {
+  const spec = { containers: [containerOf('c', { readinessProbe: PROBE })] }
+
+  it('make the pod unready while its containers end', async () => {
+    const bed = slowBed()
+    bed.workers.learn({ type: 'ADDED', object: podOf(spec) })
+    await bed.clock.advance(5000)
+    bed.workers.learn({ type: 'MODIFIED', object: podOf(spec, DELETED) })
+    await bed.clock.advance(3000)
+    assert.deepEqual(readiness(bed), ['Running', true, 'True', 'True'])
+    bed.isFine = false
+    bed.patches.length = 0
+    await bed.clock.advance(3000)
+    assert.deepEqual(readiness(bed), ['Running', false, 'False', 'False'])
+    const [patch] = bed.patches
+    const statuses = patch?.status['containerStatuses'] as { ready: boolean }[]
+    assert.deepEqual([bed.patches.length, statuses[0]?.ready], [1, false])
+    await bed.clock.advance(20_000)
+    assert.deepEqual(bed.deleted, ['/api/v1/namespaces/default/pods/web'])
+    await bed.workers.stop()
+  })
+
+  it('leave the phase alone until the containers of a pod past its deadline have ended', async () => {
+    const bed = slowBed()
+    bed.workers.learn({ type: 'ADDED', object: podOf({ ...spec, activeDeadlineSeconds: 5 }) })
+    await bed.clock.advance(6000)
+    bed.isFine = false
+    await bed.clock.advance(3000)
+    assert.deepEqual(readiness(bed), ['Running', false, 'False', 'False'])
+    await bed.clock.advance(20_000)
+    const { phase, reason } = bed.workers.find('default', 'web')?.pod.status ?? {}
+    assert.deepEqual([phase, reason], ['Failed', 'DeadlineExceeded'])
+    await bed.workers.stop()
+  })
+})
+
+describe('liveness probes of a terminating pod', () => {
+  it('stop for all containers at once, sidecars included', async () => {
+    const bed = slowBed()
+    const side = containerOf('side', { restartPolicy: 'Always', livenessProbe: PROBE })
+    const spec = { initContainers: [side], containers: [containerOf('c', { livenessProbe: PROBE })] }
+    bed.workers.learn({ type: 'ADDED', object: podOf(spec) })
+    await bed.clock.advance(5000)
+    bed.workers.learn({ type: 'MODIFIED', object: podOf(spec, DELETED) })
+    bed.isFine = false
+    await bed.clock.advance(15_000)
+    assert.deepEqual(
+      bed.events.filter((event) => event.startsWith('Unhealthy')),
+      [],
+    )
+    await bed.workers.stop()
+  })
+
+  it('have no effect when they were under way', async () => {
+    const answer = Promise.withResolvers<Answer>()
+    const bed = bedOf({ conduct: () => ({ stopMs: 20_000 }) }, { askProbe: () => answer.promise })
+    const spec = { containers: [containerOf('c', { livenessProbe: PROBE })] }
+    bed.workers.learn({ type: 'ADDED', object: podOf(spec) })
+    await bed.clock.advance(5000)
+    bed.workers.learn({ type: 'MODIFIED', object: podOf(spec, DELETED) })
+    await bed.clock.advance(1000)
+    answer.resolve({ isFine: false, output: 'HTTP probe failed with statuscode: 500' })
+    await bed.clock.advance(5000)
+    assert.deepEqual(
+      bed.events.filter((event) => event.startsWith('Unhealthy')),
+      [],
+    )
+    await bed.workers.stop()
+  })
+})
+
+describe('a pod that the node rejects', () => {
+  it('has observedGeneration, and no condition that only a kubelet writes', async () => {
+    const { clock, workers, patches } = bedOf()
+    const resources = { requests: { cpu: '500' } }
+    const pod = podOf({ containers: [containerOf('c', { resources })] }, { generation: 3 })
+    const at = '2026-01-01T00:00:00Z'
+    const conditions = ['PodScheduled', 'example.com/mine'].map((type) => ({
+      type,
+      status: 'True',
+      lastProbeTime: null,
+      lastTransitionTime: at,
+    }))
+    workers.learn({ type: 'ADDED', object: { ...pod, status: { ...pod.status, conditions } } })
+    await clock.advance(2000)
+    assert.equal(patches.length, 1)
+    const { status } = patches[0] ?? {}
+    assert.deepEqual([status?.['observedGeneration'], status?.['reason']], [3, 'OutOfcpu'])
+    assert.deepEqual(status?.conditions, [{ $patch: 'delete', type: 'PodScheduled' }])
+    await workers.stop()
+  })
+})
