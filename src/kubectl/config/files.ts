@@ -5,7 +5,6 @@
 import { mkdir, open, readFile, rm, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
 
-import { writeFileAtomically } from '#lib/atomic-file.ts'
 import { isJsonObject, type JsonObject } from '#lib/json-value.ts'
 import { parseYaml, stringifyYaml } from '#lib/yaml.ts'
 import { ConfigError } from '#model/kubeconfig/config-error.ts'
@@ -208,6 +207,8 @@ async function rewrite(file: string, cwd: string, edits: readonly Edit[]): Promi
     (info) => info.mode & 0o777,
     () => 0o600,
   )
+  // Loaded here: it brings parts of Node that take long to load, and most commands only read.
+  const { writeFileAtomically } = await import('#lib/atomic-file.ts')
   await writeFileAtomically(path, stringifyYaml(configurationValue(next)), { mode })
 }
 
