@@ -6,6 +6,7 @@ import { type Namespace, Namespaces, type Pod, type PodTemplateSpec } from '#api
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import type { Clock } from '#lib/clock.ts'
 import { goQuote } from '#lib/go-text.ts'
+import { firstByKey } from '#lib/repetition.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { forbiddenError, internalError } from '#meta/status-errors.ts'
 import { aggregateText, type FieldError } from '#meta/validation/field-error.ts'
@@ -199,13 +200,14 @@ function templateOf(object: KubeObject | undefined): PodTemplateSpec | undefined
 
 /** Of what can change in a pod, only other images and further containers can break a standard. */
 function changesImages({ spec }: Pod, { spec: old }: Pod): boolean {
+  const ephemeral = firstByKey(old.ephemeralContainers ?? [], ({ name }) => name)
   return (
     (['containers', 'initContainers'] as const).some((list) => {
       const [now, before] = [spec[list] ?? [], old[list] ?? []]
       return now.length !== before.length || now.some(({ image }, at) => image !== before[at]?.image)
     }) ||
     (spec.ephemeralContainers ?? []).some(({ name, image }) => {
-      const before = old.ephemeralContainers?.find((one) => one.name === name)
+      const before = ephemeral.get(name)
       return before === undefined || before.image !== image
     })
   )

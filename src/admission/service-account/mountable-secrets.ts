@@ -28,12 +28,13 @@ function notAllowed(what: string, { metadata }: ServiceAccount, kind = 'secret')
   return `${what} is not allowed because service account ${metadata.name} does not reference that ${kind}`
 }
 
-function lists({ secrets = [] }: ServiceAccount, secret: string): boolean {
-  return secrets.some(({ name }) => (name ?? '') === secret)
+function listedSecrets({ secrets = [] }: ServiceAccount): ReadonlySet<string> {
+  return new Set(secrets.map(({ name }) => name ?? ''))
 }
 
 function volumeComplaint(account: ServiceAccount, { volumes = [] }: PodSpec): string | undefined {
-  const bad = volumes.find(({ secret }) => secret !== undefined && !lists(account, secret.secretName ?? ''))
+  const listed = listedSecrets(account)
+  const bad = volumes.find(({ secret }) => secret !== undefined && !listed.has(secret.secretName ?? ''))
   if (bad === undefined) return undefined
   return notAllowed(`volume with secret.secretName="${bad.secret?.secretName ?? ''}"`, account)
 }
@@ -43,6 +44,7 @@ function containerComplaint(
   what: string,
   containers: readonly (Container | EphemeralContainer)[] = [],
 ): string | undefined {
+  const listed = listedSecrets(account)
   for (const { name, env = [], envFrom = [] } of containers) {
     const uses = [
       ...env.flatMap((variable) => {
@@ -53,7 +55,7 @@ function containerComplaint(
         secretRef === undefined ? [] : [{ by: 'envFrom', secret: secretRef.name ?? '' }],
       ),
     ]
-    const bad = uses.find(({ secret }) => !lists(account, secret))
+    const bad = uses.find(({ secret }) => !listed.has(secret))
     if (bad === undefined) continue
     return notAllowed(`${what} ${name} with ${bad.by} referencing secret.secretName="${bad.secret}"`, account)
   }

@@ -15,13 +15,23 @@ interface Address {
   readonly dotted: boolean
 }
 
+/** The values of a list as a set, made once for all that are looked up in it. */
+const keptValues = new WeakMap<readonly string[], ReadonlySet<string>>()
+
+function isKept(value: string, old: readonly string[] | undefined): boolean {
+  if (old === undefined || old.length === 0) return false
+  const known = keptValues.get(old) ?? new Set(old)
+  keptValues.set(old, known)
+  return known.has(value)
+}
+
 /** A field that has always taken sloppy addresses. `strict` refuses them now; `old` are kept whatever they are. */
 export function validateLegacyIp(
   field: string,
   value: string,
   options: { readonly strict?: boolean; readonly old?: readonly string[] } = {},
 ): FieldError[] {
-  if (options.old?.includes(value)) return []
+  if (isKept(value, options.old)) return []
   return withOrigin('format=ip-sloppy', options.strict ? strictIpErrors(field, value) : sloppyIpErrors(field, value))
 }
 
@@ -40,7 +50,7 @@ export function validateLegacyCidr(
   value: string,
   options: { readonly strict?: boolean; readonly old?: readonly string[] } = {},
 ): FieldError[] {
-  if (options.old?.includes(value)) return []
+  if (isKept(value, options.old)) return []
   if (options.strict) return strictCidrErrors(field, value)
   return parseCidr(value, true) === undefined ? [notCidr(field, value)] : []
 }

@@ -2,6 +2,8 @@
  * Rules that upstream declares beside its types instead of writing them out, and so words alike for all kinds: limits,
  * unions, fields that never change. What an update leaves as it is has been judged before and is not judged again.
  */
+import { createRepetition } from '#lib/repetition.ts'
+
 import { semanticEqual } from '../object.ts'
 import { duplicate, type FieldError, index, invalid, required, tooMany } from './field-error.ts'
 import { dns1123Label, dns1123Subdomain } from './names.ts'
@@ -63,8 +65,8 @@ export function oneMember<T extends object>(
 
 /** Refuses items that have the name of an earlier one, showing them whole. */
 export function uniqueItems<T>(field: string, items: readonly T[], identity: (item: T) => string): FieldError[] {
-  const names = items.map(identity)
-  return items.flatMap((item, at) => (names.indexOf(identity(item)) < at ? [duplicate(index(field, at), item)] : []))
+  const isRepeated = createRepetition()
+  return items.flatMap((item, at) => (isRepeated(identity(item)) ? [duplicate(index(field, at), item)] : []))
 }
 
 /** Too many is all there is to say about a list that is too long. */

@@ -103,7 +103,7 @@ export function validateNoNewFinalizers(
   next: readonly string[] = [],
   old: readonly string[] = [],
 ): FieldError[] {
-  const added = [...new Set(next)].filter((finalizer) => !old.includes(finalizer)).sort(compareText)
+  const added = [...new Set(next).difference(new Set(old))].sort(compareText)
   if (added.length === 0) return []
   const rule = 'no new finalizers can be added if the object is being deleted'
   return [forbidden(field, `${rule}, found new finalizers ${goStrings(added)}`)]

@@ -61,7 +61,8 @@ function isSet(value: unknown): boolean {
 export function* validateStructural(path: string, schema: Schema): Steps<FieldError[]> {
   const invariants = yield* validateInvariants(path, schema, 'root')
   const completeness = yield* validateCompleteness([path, schema], [path, schema])
-  return [...invariants, ...completeness].sort((a, b) => compareText(fieldErrorText(a), fieldErrorText(b)))
+  const texts = new Map([...invariants, ...completeness].map((error) => [error, fieldErrorText(error)]))
+  return [...texts].sort(([, a], [, b]) => compareText(a, b)).map(([error]) => error)
 }
 
 const emptyTypeTexts: Readonly<Record<Level, string>> = {

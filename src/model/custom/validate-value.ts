@@ -329,19 +329,39 @@ function checkList(
   if (maxItems !== undefined && list.length > maxItems) check.add(tooMany(check.field, list.length, maxItems))
 }
 
-function checkEnum(check: Check, value: JsonValue, allowed: readonly JsonValue[]): void {
-  if (value !== null && allowed.some((one) => isSame(value, one))) return
+/** What is prepared once for an enumeration, which a list may be compared with item by item. */
+interface Enumeration {
+  readonly values: ReadonlySet<JsonValue>
+  /** Maps and lists as JSON. */
+  readonly texts: ReadonlySet<string>
+  readonly refusal: FieldError
+}
+
+const enumerations = new WeakMap<readonly JsonValue[], Enumeration>()
+
+function enumerationOf(allowed: readonly JsonValue[]): Enumeration {
+  const known = enumerations.get(allowed)
+  if (known !== undefined) return known
   const shown = allowed.map((one) => (typeof one === 'string' ? one : JSON.stringify(one)))
-  check.add(notSupported(check.field, value, shown))
+  const made: Enumeration = {
+    values: new Set(allowed),
+    texts: new Set(allowed.filter((one) => typeof one === 'object').map((one) => JSON.stringify(one))),
+    refusal: notSupported('', null, shown),
+  }
+  enumerations.set(allowed, made)
+  return made
+}
+
+function checkEnum(check: Check, value: JsonValue, allowed: readonly JsonValue[]): void {
+  const { values, texts, refusal } = enumerationOf(allowed)
+  const isText = texts.size > 0 && typeof value === 'object' && texts.has(JSON.stringify(value))
+  if (value !== null && (values.has(value) || isSameNumber(value, values) || isText)) return
+  check.add({ ...refusal, field: check.field, badValue: value })
 }
 
 /** Go converts numbers to the type of the allowed one, which cuts fractions off. */
-function isSame(value: JsonValue, allowed: JsonValue): boolean {
-  if (value === allowed) return true
-  if (typeof value === 'number' && typeof allowed === 'number') {
-    return Number.isInteger(allowed) && Math.trunc(value) === allowed
-  }
-  return typeof value === 'object' && typeof allowed === 'object' && JSON.stringify(value) === JSON.stringify(allowed)
+function isSameNumber(value: JsonValue, allowed: ReadonlySet<JsonValue>): boolean {
+  return typeof value === 'number' && allowed.has(Math.trunc(value))
 }
 
 function checkObject(check: Check, object: JsonObject, schema: Structural, before: Correlation | undefined): void {

@@ -1,6 +1,7 @@
 /** Files of a volume that get in each other's way: the same path twice, or one inside of another. */
 import type { PodCertificateProjection, Volume, VolumeProjection } from '#apis/core/v1.ts'
 import { goQuote } from '#lib/go-text.ts'
+import { trimEndOf } from '#lib/trim.ts'
 
 /** Files before it that a file is compared with: beyond them it would only cost time, all pairs of it. */
 const MAX_COMPARED = 256
@@ -59,7 +60,7 @@ function certificateFiles(certificate: PodCertificateProjection | undefined): Fi
 function overlapsOf(files: readonly File[]): string[] {
   const seen: File[] = []
   return files.flatMap((given) => {
-    const file = { ...given, path: given.path.replace(/\/+$/, '') }
+    const file = { ...given, path: trimEndOf(given.path, '/') }
     const overlaps = seen.filter(({ path }) => isWithin(path, file.path) || isWithin(file.path, path))
     if (seen.length < MAX_COMPARED) seen.push(file)
     return overlaps.map((other) => `${fileText(file)} with ${fileText(other)}`)

@@ -50,7 +50,7 @@ export function validateContainerResources(
 /** What the sandbox of the pod takes beside its containers. */
 export function validateOverhead(path: string, overhead: ResourceList | undefined, options: PodOptions): FieldError[] {
   if (overhead === undefined) return []
-  return validateContainerResources(path, { limits: { ...overhead } }, new Set(), options)
+  return validateContainerResources(path, { limits: overhead }, new Set(), options)
 }
 
 /** A quantity that must not be negative, and whole where the resource is counted. */

@@ -6,6 +6,7 @@ import type {
   ParamRef,
   Variable,
 } from '#apis/admissionregistration/v1.ts'
+import { createRepetition } from '#lib/repetition.ts'
 import { labelSelectorText, validateLabelSelector } from '#meta/label-selector.ts'
 import {
   asJson,
@@ -103,10 +104,11 @@ export function validateMutatingOperations(path: string, match: MatchResources |
 function validateNamedRule(path: string, rule: NamedRuleWithOperations): FieldError[] {
   const names = rule.resourceNames ?? []
   const field = child(path, 'resourceNames')
+  const isRepeated = createRepetition()
   return [
     ...names.flatMap((name, at) => [
       ...complaining(index(field, at), name, pathSegmentName(name)),
-      ...(names.indexOf(name) < at ? [duplicate(index(field, at), name)] : []),
+      ...(isRepeated(name) ? [duplicate(index(field, at), name)] : []),
     ]),
     ...validateRuleWithOperations(path, rule),
   ]

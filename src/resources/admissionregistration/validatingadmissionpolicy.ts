@@ -9,6 +9,7 @@ import {
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { byteLength } from '#lib/go-text.ts'
+import { createRepetition } from '#lib/repetition.ts'
 import { type Condition, validateConditions } from '#meta/conditions.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { child, duplicate, type FieldError, index, invalid, required } from '#meta/validation/field-error.ts'
@@ -108,7 +109,7 @@ function validateAuditAnnotations(
   check: ExpressionCheck,
 ): FieldError[] {
   const field = 'spec.auditAnnotations'
-  const keys = annotations.map(({ key }) => key)
+  const isRepeated = createRepetition()
   return [
     ...(annotations.length > MAX_ANNOTATIONS
       ? [invalid(field, annotations, `must not have more than ${MAX_ANNOTATIONS} auditAnnotations`)]
@@ -120,7 +121,7 @@ function validateAuditAnnotations(
           ? [invalid(child(path, 'key'), key, 'requires metadata.name be non-empty')]
           : validateQualifiedName(child(path, 'key'), `${policy}/${key}`)),
         ...validateValueExpression(child(path, 'valueExpression'), valueExpression, check),
-        ...(keys.indexOf(key) < at ? [duplicate(child(path, 'key'), key)] : []),
+        ...(isRepeated(key) ? [duplicate(child(path, 'key'), key)] : []),
       ]
     }),
   ]

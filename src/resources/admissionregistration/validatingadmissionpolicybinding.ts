@@ -5,6 +5,7 @@ import {
   type ValidatingAdmissionPolicyBinding,
 } from '#apis/admissionregistration/v1.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
+import { createRepetition } from '#lib/repetition.ts'
 import { asJson, duplicate, type FieldError, index, invalid, required } from '#meta/validation/field-error.ts'
 
 import { oneOfSet } from './match-rules.ts'
@@ -24,10 +25,11 @@ const TWICE =
   'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)'
 
 function validateActions(field: string, list: readonly string[]): FieldError[] {
+  const isRepeated = createRepetition()
   return [
     ...list.flatMap((action, at) => [
       ...oneOfSet(index(field, at), action, actions),
-      ...(list.indexOf(action) < at ? [duplicate(index(field, at), asJson(action))] : []),
+      ...(isRepeated(action) ? [duplicate(index(field, at), asJson(action))] : []),
     ]),
     ...(list.includes('Deny') && list.includes('Warn') ? [invalid(field, list, TWICE)] : []),
     ...(list.length === 0 ? [required(field, 'at least one validation action is required')] : []),

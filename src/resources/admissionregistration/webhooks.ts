@@ -3,6 +3,7 @@ import type { MutatingWebhook, ValidatingWebhook } from '#apis/admissionregistra
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import type { ResourceSpec } from '#apiserver/registry/resource.ts'
 import { compareText } from '#lib/go-text.ts'
+import { createRepetition } from '#lib/repetition.ts'
 import { validateLabelSelector } from '#meta/label-selector.ts'
 import { type KubeObject, semanticEqual } from '#meta/object.ts'
 import { child, duplicate, type FieldError, index, invalid, required } from '#meta/validation/field-error.ts'
@@ -149,8 +150,9 @@ function validateSideEffects(field: string, value: string | null | undefined, to
 function validateReviewVersions(field: string, versions: readonly string[], tolerated: boolean): FieldError[] {
   const known = reviewVersions.join(', ')
   if (versions.length === 0) return [required(field, `must specify one of ${known}`)]
+  const isRepeated = createRepetition()
   const errors = versions.flatMap((version, at) =>
-    versions.indexOf(version) < at
+    isRepeated(version)
       ? [invalid(index(field, at), version, 'duplicate version')]
       : complaining(index(field, at), version, dns1035Label(version)),
   )

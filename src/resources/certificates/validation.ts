@@ -4,6 +4,7 @@
  */
 import type { CertificateSigningRequest, CertificateSigningRequestCondition } from '#apis/certificates/v1.ts'
 import { goQuote } from '#lib/go-text.ts'
+import { createRepetition } from '#lib/repetition.ts'
 import { semanticEqual } from '#meta/object.ts'
 import {
   asJson,
@@ -137,8 +138,8 @@ function validateRequest(next: CertificateSigningRequest, old: CertificateSignin
   ]
 }
 
-function isRepeated(value: string, at: number, all: readonly string[]): boolean {
-  return all.indexOf(value) !== at
+function hasRepetition(values: readonly string[]): boolean {
+  return new Set(values).size < values.length
 }
 
 function validateUsages(next: readonly string[], old: readonly string[]): FieldError[] {
@@ -146,9 +147,10 @@ function validateUsages(next: readonly string[], old: readonly string[]): FieldE
   const unknown = old.every((usage) => usages.has(usage))
     ? next.flatMap((usage, at) => (usages.has(usage) ? [] : [notInSet(index(field, at), asJson(usage), usages)]))
     : []
-  const repeated = old.some(isRepeated)
+  const isRepeated = createRepetition()
+  const repeated = hasRepetition(old)
     ? []
-    : next.flatMap((usage, at) => (isRepeated(usage, at, next) ? [duplicate(index(field, at), asJson(usage))] : []))
+    : next.flatMap((usage, at) => (isRepeated(usage) ? [duplicate(index(field, at), asJson(usage))] : []))
   return [...(next.length === 0 ? [required(field)] : []), ...unknown, ...repeated]
 }
 
@@ -156,8 +158,9 @@ function validateConditions(
   next: readonly CertificateSigningRequestCondition[],
   old: readonly CertificateSigningRequestCondition[],
 ): FieldError[] {
-  const [types, before] = [next.map(({ type }) => type), old.map(({ type }) => type)]
-  const [allowsEmpty, allowsRepeated] = [before.includes(''), before.some(isRepeated)]
+  const before = old.map(({ type }) => type)
+  const [allowsEmpty, allowsRepeated] = [before.includes(''), hasRepetition(before)]
+  const earlier = new Set<string>()
   const allowsBoth = decisionTypes.every((type) => before.includes(type))
   return next.flatMap(({ type, status }, at) => {
     const path = index('status.conditions', at)
@@ -166,11 +169,12 @@ function validateConditions(
     if (status === '') errors.push(required(child(path, 'status')))
     else if (!statuses.includes(status)) errors.push(notInSet(child(path, 'status'), asJson(status), statuses))
     const other = decisionTypes.includes(type) ? decisionTypes.find((one) => one !== type) : undefined
-    if (other !== undefined && !allowsBoth && types.slice(0, at).includes(other)) {
+    if (other !== undefined && !allowsBoth && earlier.has(other)) {
       const rule = 'Approved and Denied conditions are mutually exclusive'
       errors.push(invalid('status.conditions', asJson(type), rule, 'zeroOrOneOf'))
     }
-    if (!allowsRepeated && isRepeated(type, at, types)) errors.push(duplicate(child(path, 'type'), asJson(type)))
+    if (!allowsRepeated && earlier.has(type)) errors.push(duplicate(child(path, 'type'), asJson(type)))
+    earlier.add(type)
     return errors
   })
 }

@@ -1,6 +1,7 @@
 /** How drivers are told to set devices up: parameters that only they understand; and how devices are chosen. */
 import type { DeviceSelector, DeviceToleration, OpaqueDeviceConfiguration } from '#apis/resource/v1.ts'
 import { byteLength } from '#lib/go-text.ts'
+import { createRepetition } from '#lib/repetition.ts'
 import {
   asJson,
   child,
@@ -94,18 +95,16 @@ export function validateBindingConditions(path: string, conditions: BindingCondi
   const { bindingConditions: good = [], bindingFailureConditions: bad = [] } = conditions
   const goodField = child(path, 'bindingConditions')
   const badField = child(path, 'bindingFailureConditions')
-  const repeats = (field: string, list: readonly string[], at: number): FieldError[] => {
-    const condition = list[at] ?? ''
-    return list.indexOf(condition) < at ? [duplicate(index(field, at), condition)] : []
-  }
+  const [isRepeatedGood, isRepeatedBad] = [createRepetition(), createRepetition()]
+  const goodNames = new Set(good)
   const overlap = 'bindingFailureConditions must not overlap with bindingConditions'
   return [
     ...validateList(goodField, good, MAX_CONDITIONS, validateLabelName),
     ...validateList(badField, bad, MAX_CONDITIONS, validateLabelName),
-    ...good.flatMap((_, at) => repeats(goodField, good, at)),
+    ...good.flatMap((condition, at) => (isRepeatedGood(condition) ? [duplicate(index(goodField, at), condition)] : [])),
     ...bad.flatMap((condition, at) => [
-      ...repeats(badField, bad, at),
-      ...(good.includes(condition) ? [invalid(index(badField, at), condition, overlap)] : []),
+      ...(isRepeatedBad(condition) ? [duplicate(index(badField, at), condition)] : []),
+      ...(goodNames.has(condition) ? [invalid(index(badField, at), condition, overlap)] : []),
     ]),
     ...(good.length === 0 && bad.length > 0
       ? [invalid(goodField, null, 'bindingConditions are required to use bindingFailureConditions')]

@@ -1,5 +1,6 @@
 /** Lists and maps with a limit: too many elements end the judgement, then each is looked at, then whether any repeats. */
 import { compareText } from '#lib/go-text.ts'
+import { createRepetition } from '#lib/repetition.ts'
 import { duplicate, type FieldError, index, key, tooMany } from '#meta/validation/field-error.ts'
 
 type Check<T> = (path: string, item: T) => FieldError[]
@@ -18,10 +19,11 @@ export function validateSet<T>(
 ): FieldError[] {
   const errors = validateList(field, items, limit, rules.check)
   if (items.length > limit) return errors
-  const identities = items.map(rules.identity)
-  const repeated = identities.flatMap((one, at) =>
-    identities.indexOf(one) < at ? [duplicate(index(field, at), one)] : [],
-  )
+  const isRepeated = createRepetition()
+  const repeated = items.flatMap((item, at) => {
+    const identity = rules.identity(item)
+    return isRepeated(identity) ? [duplicate(index(field, at), identity)] : []
+  })
   return [...errors, ...repeated]
 }
 

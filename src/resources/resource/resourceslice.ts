@@ -11,6 +11,7 @@ import { ResourceSlices as NearResourceSlices } from '#apis/resource/v1beta2.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
 import { goQuote } from '#lib/go-text.ts'
+import { firstByKey } from '#lib/repetition.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
 import { child, type FieldError, invalid, required } from '#meta/validation/field-error.ts'
@@ -152,6 +153,7 @@ function validateSpec(spec: ResourceSliceSpec, old?: ResourceSliceSpec): FieldEr
   const { devices, sharedCounters, perDeviceNodeSelection } = spec
   const isLarge = (device: Device): boolean =>
     (device.taints ?? []).length > 0 || (device.consumesCounters ?? []).length > 0 || hasListAttribute(device)
+  const oldDevices = firstByKey(old?.devices ?? [], ({ name }) => name)
   return [
     ...validateDriverName('spec.driver', spec.driver),
     ...validatePool('spec.pool', spec.pool),
@@ -161,10 +163,8 @@ function validateSpec(spec: ResourceSliceSpec, old?: ResourceSliceSpec): FieldEr
       ? [invalid('spec', '', 'only one of `sharedCounters` or `devices` is allowed')]
       : []),
     ...validateSet('spec.devices', devices, devices?.some(isLarge) === true ? MAX_LARGE_DEVICES : MAX_DEVICES, {
-      check: (path, device) => {
-        const before = old?.devices?.find(({ name }) => name === device.name)
-        return validateDevice(path, device, before, perDeviceNodeSelection === true)
-      },
+      check: (path, device) =>
+        validateDevice(path, device, oldDevices.get(device.name), perDeviceNodeSelection === true),
       identity: ({ name }) => name,
     }),
     ...validateSet('spec.sharedCounters', sharedCounters, MAX_COUNTER_SETS, {

@@ -3,6 +3,7 @@ import { type CSINode, type CSINodeDriver, CSINodes } from '#apis/storage/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { byteLength } from '#lib/go-text.ts'
+import { createRepetition, firstByKey } from '#lib/repetition.ts'
 import { child, duplicate, type FieldError, index, invalid, required } from '#meta/validation/field-error.ts'
 import { immutable, nonNegative } from '#meta/validation/rules.ts'
 import { validateQualifiedName } from '#model/pod-spec/checks.ts'
@@ -17,10 +18,13 @@ export const csiNode: Resource<CSINode> = defineResource<CSINode>({
   validateUpdate: (next, old, { isEnabled }) => {
     const mutableCount = isEnabled('MutableCSINodeAllocatableCount')
     const drivers = next.spec.drivers ?? []
-    const changed = (old.spec.drivers ?? []).flatMap((before) =>
-      drivers
-        .filter(({ name }) => name === before.name)
-        .flatMap((now) => immutable('spec.drivers', fixedPart(now, mutableCount), fixedPart(before, mutableCount))),
+    const byName = Map.groupBy(drivers, ({ name }) => name)
+    // Validation refuses repeated names, so that comparing them pair by pair would only repeat the refusals.
+    const olds = [...firstByKey(old.spec.drivers ?? [], ({ name }) => name).values()]
+    const changed = olds.flatMap((before) =>
+      (byName.get(before.name) ?? []).flatMap((now) =>
+        immutable('spec.drivers', fixedPart(now, mutableCount), fixedPart(before, mutableCount)),
+      ),
     )
     return [...validateDrivers(drivers), ...changed]
   },
@@ -60,9 +64,10 @@ function validateDrivers(drivers: readonly CSINodeDriver[]): FieldError[] {
 
 /** Upstream complains at the driver, not at the key. */
 function validateTopologyKeys(path: string, keys: readonly string[]): FieldError[] {
-  return keys.flatMap((key, at) => [
+  const isRepeated = createRepetition()
+  return keys.flatMap((key) => [
     ...(key === '' ? [required(path)] : []),
-    ...(keys.indexOf(key) < at ? [duplicate(path, key)] : []),
+    ...(isRepeated(key) ? [duplicate(path, key)] : []),
     ...validateQualifiedName(path, key),
   ])
 }

@@ -4,6 +4,7 @@ import { type StorageClass, StorageClasses } from '#apis/storage/v1.ts'
 import { ageColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { compareText } from '#lib/go-text.ts'
+import { createRepetition } from '#lib/repetition.ts'
 import { asJson, child, duplicate, type FieldError, index, notInSet, required } from '#meta/validation/field-error.ts'
 import { immutable, validateLabelName } from '#meta/validation/rules.ts'
 import { oldNodeLabelText } from '#model/pod-spec/warnings.ts'
@@ -62,15 +63,20 @@ function validateBindingMode(mode: string | undefined): FieldError[] {
   return bindingModes.includes(mode) ? [] : [notInSet('volumeBindingMode', asJson(mode), bindingModes)]
 }
 
+/** Up to so many terms, a term gets one error for each that it repeats, as upstream gives. Beyond, it gets one. */
+const MAX_COUNTED_TERMS = 100
+
 /** Terms that say the same are refused, whatever their order. */
 function validateTopologies(terms: readonly TopologySelectorTerm[]): FieldError[] {
+  const maxRepeated = terms.length > MAX_COUNTED_TERMS ? 1 : Infinity
   // Upstream begins with a list of empty terms, so an empty one is always a duplicate.
-  const seen: string[] = terms.map(() => '[]')
+  const counts = new Map([['[]', terms.length]])
   return terms.flatMap((term, at) => {
     const path = child(index('allowedTopologies', at), 'matchLabelExpressions')
     const identity = identityOf(term)
-    const repeated = seen.filter((one) => one === identity).map(() => duplicate(path, ''))
-    seen.push(identity)
+    const count = counts.get(identity) ?? 0
+    counts.set(identity, count + 1)
+    const repeated = Array.from({ length: Math.min(count, maxRepeated) }, () => duplicate(path, ''))
     return [...validateTerm(path, term), ...repeated]
   })
 }
@@ -89,11 +95,10 @@ function validateTerm(field: string, { matchLabelExpressions }: TopologySelector
     const path = index(field, at)
     const valuesPath = child(path, 'values')
     const list = values ?? []
+    const isRepeated = createRepetition()
     const errors = [
       ...(list.length === 0 ? [required(valuesPath)] : []),
-      ...list.flatMap((value, place) =>
-        list.indexOf(value) < place ? [duplicate(index(valuesPath, place), value)] : [],
-      ),
+      ...list.flatMap((value, place) => (isRepeated(value) ? [duplicate(index(valuesPath, place), value)] : [])),
       ...validateLabelName(child(path, 'key'), key),
       ...(keys.has(key) ? [duplicate(child(path, 'key'), key)] : []),
     ]

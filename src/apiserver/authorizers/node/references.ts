@@ -1,5 +1,6 @@
 /** What a pod, or a volume, makes its node need: the names of everything it refers to. */
 import type { PersistentVolume, Pod, PodSpec } from '#apis/core/v1.ts'
+import { firstByKey } from '#lib/repetition.ts'
 import { secretNames } from '#model/pod-spec/secret-names.ts'
 import { containersOf } from '#model/pod-spec/walk.ts'
 
@@ -64,10 +65,10 @@ function claimNames({ metadata, spec }: Pod): (string | undefined)[] {
 
 /** A claim made from a template is known by its name once status says so. */
 function resourceClaimNames({ spec, status }: Pod): (string | undefined)[] {
-  const made = status?.resourceClaimStatuses ?? []
+  const made = firstByKey(status?.resourceClaimStatuses ?? [], ({ name }) => name)
   return [
     ...(spec.resourceClaims ?? []).map(
-      ({ name, resourceClaimName }) => resourceClaimName ?? made.find((one) => one.name === name)?.resourceClaimName,
+      ({ name, resourceClaimName }) => resourceClaimName ?? made.get(name)?.resourceClaimName,
     ),
     status?.extendedResourceClaimStatus?.resourceClaimName,
   ]

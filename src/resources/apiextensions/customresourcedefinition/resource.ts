@@ -9,6 +9,7 @@ import {
 import { nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
 import { goQuote } from '#lib/go-text.ts'
+import { createRepetition } from '#lib/repetition.ts'
 import { flatMapSteps, type Steps } from '#lib/slices.ts'
 import { addFinalizer, semanticEqual } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
@@ -233,15 +234,19 @@ function validateStoredVersions(stored: readonly string[], { versions }: Spec): 
   const field = 'status.storedVersions'
   if (stored.length === 0) return [invalid(field, null, 'must have at least one stored version')]
   const all = versions ?? []
+  const names = new Set(all.map(({ name }) => name))
   const gone = stored.flatMap((name, at) => {
-    if (all.some((version) => version.name === name)) return []
+    if (names.has(name)) return []
     const why = `${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`
     return [invalid(index(field, at), name, `missing from spec.versions; ${why}`)]
   })
   // A name counts once, so that a second version of the same name is missing.
-  const missing = all.filter(
-    ({ name, storage }, at) => storage && (!stored.includes(name) || all.findIndex((one) => one.name === name) < at),
-  )
+  const isRepeated = createRepetition()
+  const storedNames = new Set(stored)
+  const missing = all.filter(({ name, storage }) => {
+    const isSecond = isRepeated(name)
+    return storage && (!storedNames.has(name) || isSecond)
+  })
   return [...missing.map(({ name }) => invalid(field, stored, `must have the storage version ${name}`)), ...gone]
 }
 

@@ -1,5 +1,6 @@
 /** The rules of one OpenAPI schema in a definition, and of all schemas inside it. */
 import type { ValidationRule } from '#apis/apiextensions/v1.ts'
+import { createRepetition } from '#lib/repetition.ts'
 import { flatMapSteps, isDue, type Steps } from '#lib/slices.ts'
 import {
   child,
@@ -251,7 +252,8 @@ function validateMapList(path: string, schema: Schema, keys: readonly string[]):
 
 function validateKeyNames(path: string, items: Schema, keys: readonly string[]): FieldError[] {
   const field = child(path, MAP_KEYS)
-  return keys.flatMap((name, at) => {
+  const isRepeated = createRepetition()
+  return keys.flatMap((name) => {
     const property = propertyOf(items, name)
     const nested = property?.type === 'array' || property?.type === 'object'
     const typeField = `${key(child(path, 'items', 'properties'), name)}.type`
@@ -260,7 +262,7 @@ function validateKeyNames(path: string, items: Schema, keys: readonly string[]):
       ...(nested
         ? [invalid(typeField, items.type, `must be a scalar type if parent array's ${LIST_TYPE} is map`)]
         : []),
-      ...(keys.indexOf(name) < at ? [invalid(field, keys, 'must not contain duplicate entries')] : []),
+      ...(isRepeated(name) ? [invalid(field, keys, 'must not contain duplicate entries')] : []),
     ]
   })
 }

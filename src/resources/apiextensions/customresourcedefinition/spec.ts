@@ -5,6 +5,7 @@ import type {
   CustomResourceDefinitionSpec,
 } from '#apis/apiextensions/v1.ts'
 import { byteLength, isPrintable } from '#lib/go-text.ts'
+import { createRepetition } from '#lib/repetition.ts'
 import { flatMapSteps, type Steps } from '#lib/slices.ts'
 import {
   asJson,
@@ -285,8 +286,9 @@ export function hasCertificate(bundle: string): boolean {
 
 function validateReviewVersions(versions: readonly string[], options: SpecOptions): FieldError[] {
   if (versions.length === 0) return [required(VERSIONS)]
+  const isRepeated = createRepetition()
   const errors = versions.flatMap((version, at) =>
-    versions.indexOf(version) < at
+    isRepeated(version)
       ? [invalid(index(VERSIONS, at), version, 'duplicate version')]
       : complaining(index(VERSIONS, at), version, dns1035Label(version)),
   )

@@ -2,6 +2,7 @@
 import type { Container, ContainerStatus, Pod, PodCondition, PodSpec } from '#apis/core/v1.ts'
 import type { RuleContext } from '#apiserver/registry/resource.ts'
 import { byteLength } from '#lib/go-text.ts'
+import { firstByKey } from '#lib/repetition.ts'
 import { canonicalIp, validateLegacyIp } from '#meta/validation/addresses.ts'
 import {
   asJson,
@@ -89,15 +90,16 @@ function validateTransitions(next: Pod, old: Pod, options: PodOptions): FieldErr
   const { spec } = old
   const anyMay = options.restartRules && options.restartAllContainers && allMayRestart(spec)
   return statusLists.flatMap(([name, containers]) => {
+    const byName = firstByKey<Container, string>(spec[containers] ?? [], (one) => one.name)
+    const isRunning = (one: ContainerStatus): boolean => one.state.terminated === undefined
+    const running = new Set((next.status[name] ?? []).filter(isRunning).map((one) => one.name))
     const mayRestart = ({ name: container, state }: ContainerStatus): boolean => {
       if (name === 'ephemeralContainerStatuses') return false
-      const own = spec[containers]?.find((one) => one.name === container)
-      return anyMay || restarts(own, spec, state.terminated?.exitCode ?? 0, options)
+      return anyMay || restarts(byName.get(container), spec, state.terminated?.exitCode ?? 0, options)
     }
     return (old.status[name] ?? []).flatMap((before, at) => {
       if (before.state.terminated === undefined) return []
-      const after = next.status[name]?.find((one) => one.name === before.name && one.state.terminated === undefined)
-      if (after === undefined || mayRestart(before)) return []
+      if (!running.has(before.name) || mayRestart(before)) return []
       const field = child(index(child('status', name), at), 'state')
       return [forbidden(field, 'may not be transitioned to non-terminated state')]
     })
@@ -151,10 +153,11 @@ function validateAllocated(
   statuses: readonly ContainerStatus[] = [],
   containers: readonly Container[] = [],
 ): FieldError[] {
+  const byName = firstByKey(containers, ({ name }) => name)
   return statuses.flatMap((status, at) =>
     (status.allocatedResourcesStatus ?? []).flatMap(({ name, resources = [] }, nth) => {
       const path = index(child(index(field, at), 'allocatedResourcesStatus'), nth)
-      const container = containers.find((one) => one.name === status.name)
+      const container = byName.get(status.name)
       const ids = new Set<string>()
       return [
         ...(container === undefined ? [] : validateAllocatedName(child(path, 'name'), name, container)),

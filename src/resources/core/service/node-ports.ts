@@ -4,6 +4,7 @@
  */
 import type { ServiceSpec } from '#apis/core/v1.ts'
 import type { Random } from '#lib/random.ts'
+import { firstByKey } from '#lib/repetition.ts'
 import { child, type FieldError, index, invalid } from '#meta/validation/field-error.ts'
 import { allocatesNodePorts, heldNodePorts, needsHealthCheck, nodePortsOf, usesNodePorts } from '#model/services.ts'
 
@@ -157,6 +158,10 @@ const NO_PORT: PortRefusal = { failure: 'failed to allocate a nodePort: range is
 function takeNew(spec: ServiceSpec, desk: Desk): PortRefusal | undefined {
   const ports = spec.ports ?? []
   const byPort = new Map<number, number>()
+  const askedByPort = firstByKey(
+    ports.filter(({ nodePort = 0 }) => nodePort !== 0),
+    ({ port }) => port,
+  )
   for (const [at, port] of ports.entries()) {
     const { nodePort: wanted = 0 } = port
     if (wanted === 0 && !allocatesNodePorts(spec)) continue
@@ -166,7 +171,7 @@ function takeNew(spec: ServiceSpec, desk: Desk): PortRefusal | undefined {
       continue
     }
     // One that is asked for further down counts for this one, too.
-    const asked = shared === undefined ? ports.find((one) => one.port === port.port && (one.nodePort ?? 0) !== 0) : port
+    const asked = shared === undefined ? askedByPort.get(port.port) : port
     const refusal = takeOne(desk, port, asked?.nodePort ?? 0, at)
     if (refusal !== undefined) return refusal
     if (shared === undefined) byPort.set(port.port, port.nodePort ?? 0)
