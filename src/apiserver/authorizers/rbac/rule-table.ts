@@ -3,6 +3,7 @@
  * wildcards have places of their own, so a role of any length costs a handful of look-ups.
  */
 import type { PolicyRule } from '#apis/rbac/v1.ts'
+import { trimEndOf } from '#lib/trim.ts'
 
 import type { Access } from '../authorizer.ts'
 
@@ -74,7 +75,7 @@ export class RuleTable {
     }
     for (const path of nonResourceURLs) {
       push(this.#byPath, path, terms)
-      if (path.endsWith(ANY)) this.#byPrefix.push({ prefix: path.replace(/\*+$/, ''), terms })
+      if (path.endsWith(ANY)) this.#byPrefix.push({ prefix: trimEndOf(path, '*'), terms })
     }
   }
 }
