@@ -14,25 +14,32 @@ const named = new Map([
   ['\r', '\\r'],
   ['\t', '\\t'],
   ['\v', '\\v'],
-  ['"', '\\"'],
-  ['\\', '\\\\'],
 ])
 
-/** `%q`: double quotes, with everything unprintable escaped. */
+/** What `%q` escapes, but for quotes and backslashes. */
+const unprintable = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu
+
+/** `%q`: double quotes, with everything unprintable escaped. Texts may be megabytes: whole runs are passed on as they are. */
 export function goQuote(text: string): string {
   if (plain.test(text)) return `"${text}"`
-  let out = '"'
-  for (const char of text) out += named.get(char) ?? (isPrintable(char) ? char : escapeRune(char))
-  return `${out}"`
+  let escaped = escapeQuotes(text)
+  for (const [char, escape] of named) if (escaped.includes(char)) escaped = escaped.replaceAll(char, escape)
+  return `"${escaped.replace(unprintable, escapeRune)}"`
 }
+
+function escapeQuotes(text: string): string {
+  const escaped = text.includes('\\') ? text.replaceAll('\\', '\\\\') : text
+  return escaped.includes('"') ? escaped.replaceAll('"', '\\"') : escaped
+}
+
+/** A time or duration is never longer; what is beyond this is not shown, unlike upstream's. */
+const MAX_TIME_TEXT = 4096
 
 /** The quotes of Go's time package: like `%q`, but every byte that is no printable ASCII as hex. */
 export function goTimeQuote(text: string): string {
-  const escaped = text.replace(/["\\]|[^ -\x7f]/gu, (char) => {
-    if (char === '"' || char === '\\') return `\\${char}`
-    return [...Buffer.from(char)].map((byte) => `\\x${hex(byte, 2)}`).join('')
-  })
-  return `"${escaped}"`
+  if (text.length > MAX_TIME_TEXT) return `${goTimeQuote(text.slice(0, MAX_TIME_TEXT))}...`
+  const bytes = Buffer.from(escapeQuotes(text)).toString('latin1')
+  return `"${bytes.replace(/[^ -\x7f]/g, (byte) => `\\x${hex(byte.charCodeAt(0), 2)}`)}"`
 }
 
 /** `%#v` of a list of strings. */

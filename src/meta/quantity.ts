@@ -7,6 +7,7 @@
  * around, negative amounts always round away from zero, and 10^21 or more in a decimal format is printed with an
  * exponent instead of without its suffix.
  */
+import { trimEndOf } from '#lib/trim.ts'
 
 export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
 
@@ -243,7 +244,7 @@ function binaryText({ unscaled, scale }: Quantity): string | undefined {
 
 function decimalText({ unscaled, scale, format }: Quantity): string {
   const text = unscaled.toString()
-  const digits = text.replace(/0+$/, '')
+  const digits = trimEndOf(text, '0')
   const shift = scale + text.length - digits.length
   const zeros = ((shift % 3) + 3) % 3
   const exponent = shift - zeros

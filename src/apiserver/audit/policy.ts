@@ -2,6 +2,8 @@
  * The audit policy: how much is kept of which requests. Rules are asked in order and the first that matches counts; a
  * request that none matches leaves no trace. Upstream's apiserver/pkg/audit/policy, v1.36.
  */
+import { trimEndOf } from '#lib/trim.ts'
+
 import type { User } from '../registry/resource.ts'
 import type { RequestInfo } from '../request-info.ts'
 
@@ -81,7 +83,7 @@ function matchesUser({ users = [], userGroups = [] }: PolicyRule, user: User | u
 
 function matchesPath(pattern: string, path: string): boolean {
   if (pattern === '*' || pattern === path) return true
-  return pattern.endsWith('*') && path.startsWith(pattern.replace(/\*+$/, ''))
+  return pattern.endsWith('*') && path.startsWith(trimEndOf(pattern, '*'))
 }
 
 function matchesResource(

@@ -2,6 +2,7 @@
  * Reading of Accept headers as upstream reads them: clauses by falling quality, wildcards behind names, otherwise in
  * the order given. Parameters are kept as text; nothing is ever an error, odd clauses are passed over.
  */
+import { trimEndOf, trimStartOf } from '#lib/trim.ts'
 
 export interface AcceptClause {
   readonly type: string
@@ -10,10 +11,13 @@ export interface AcceptClause {
   readonly params: ReadonlyMap<string, string>
 }
 
+/** Clauses that are read of one header: putting them in order compares each with each, and anybody may send them. */
+const MAX_CLAUSES = 500
+
 /** The clauses of a header, the one to try first in front. */
 export function parseAccept(header: string): AcceptClause[] {
   const clauses: AcceptClause[] = []
-  for (const part of header.split(',')) {
+  for (const part of header.split(',', MAX_CLAUSES)) {
     const clause = parseClause(part)
     if (clause !== undefined) insert(clauses, clause)
   }
@@ -66,5 +70,5 @@ function cut(text: string, separator: string): [before: string, after: string] {
 }
 
 function trimSpaces(text: string): string {
-  return text.replace(/^ +| +$/g, '')
+  return trimEndOf(trimStartOf(text, ' '), ' ')
 }

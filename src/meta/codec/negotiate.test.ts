@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { assertGrowth } from '#lib/growth.fixture.ts'
+
 import { parseAccept } from './accept.ts'
 import {
   contentTypeOf,
@@ -209,6 +211,13 @@ describe('prefersPretty', () => {
 })
 
 describe('parseAccept', () => {
+  it('reads headers that were made to take long in linear time', () => {
+    assertGrowth(200_000, (size) => `a${' '.repeat(size)}!`, parseAccept)
+    // Each clause is better than all before it.
+    const rising = (size: number): string => Array.from({ length: size }, (_, n) => `a/b;q=0.${n + 100_000}`).join(',')
+    assertGrowth(4000, rising, parseAccept)
+  })
+
   it('puts names before wildcards and keeps the order otherwise', () => {
     const types = (header: string): string[] => parseAccept(header).map(({ type, subtype }) => `${type}/${subtype}`)
     assert.deepEqual(types('*/*, a/*, a/b, c/d'), ['a/b', 'c/d', 'a/*', '*/*'])
