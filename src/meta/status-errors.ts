@@ -6,7 +6,7 @@ import { goQuote } from '#lib/go-text.ts'
 
 import { groupKindText, groupResourceText, type GroupKind, type GroupResource } from './kind.ts'
 import { type Status, type StatusCause, type StatusDetails, StatusError, type StatusReason } from './status.ts'
-import { aggregateText, type FieldError, fieldErrorBody } from './validation/field-error.ts'
+import { aggregateText, type FieldError, shownErrors } from './validation/field-error.ts'
 
 interface Failure {
   readonly code: number
@@ -95,7 +95,7 @@ export function invalidError(kind: GroupKind, name: string, errors: readonly Fie
 
 /** Field errors as the causes of a status. */
 export function fieldCauses(errors: readonly FieldError[]): StatusCause[] {
-  return errors.map((error) => ({ reason: error.type, message: fieldErrorBody(error), field: error.field }))
+  return shownErrors(errors).map(({ error, body }) => ({ reason: error.type, message: body, field: error.field }))
 }
 
 export function badRequestError(message: string): StatusError {

@@ -8,7 +8,7 @@ import { apiVersionOf, type GroupVersionKind } from '#meta/kind.ts'
 import { type KubeObject, type ObjectMeta, semanticEqual } from '#meta/object.ts'
 import { badRequestError, failure, invalidError } from '#meta/status-errors.ts'
 import { timeOf } from '#meta/time.ts'
-import { type FieldError, index } from '#meta/validation/field-error.ts'
+import { type FieldError, index, withErrorLimit } from '#meta/validation/field-error.ts'
 import { type NameRule, nameIsPathSegment } from '#meta/validation/names.ts'
 import { validateFinalizerName, validateObjectMeta, validateObjectMetaUpdate } from '#meta/validation/object-meta.ts'
 
@@ -90,10 +90,10 @@ export function validateCreate(
   gvk: GroupVersionKind,
 ): Promise<void> | void {
   const rules = rulesOf(resource, gvk)
-  const errors = [
+  const errors = withErrorLimit(() => [
     ...validateObjectMeta(object.metadata, { namespaced: resource.kind.namespaced, name: resource.nameRule }),
     ...validateFinalizerNames(metadataRulesOf(resource, rules), object),
-  ]
+  ])
   const own = (): FieldError[] => rules.validate?.(object, context) ?? []
   return judge(resource, [object, undefined], context, { errors, own })
 }
@@ -111,7 +111,7 @@ function judge(
   { errors, own }: Findings,
 ): Promise<void> | void {
   const steps = resource.judge?.(next, old, context)
-  if (steps === undefined) return refuse(resource, next, [...errors, ...own()])
+  if (steps === undefined) return refuse(resource, next, [...errors, ...withErrorLimit(own)])
   return inSlices(steps, context.clock).then((more) => refuse(resource, next, [...errors, ...more]))
 }
 
@@ -219,9 +219,11 @@ export function validateUpdate(
   }
   const metadataRules = metadataRulesOf(resource, rules)
   const { update = AT_THE_CHANGE, part: ofPart = AT_THE_CHANGE } = metadataRules
-  const again = { looks: part === undefined ? update : ofPart, finalizers: validateFinalizerNames(metadataRules, next) }
-  const errors = validateMetadata(resource, [next, old], again)
-  if (part !== undefined) return refuse(resource, next, [...errors, ...own()])
+  const errors = withErrorLimit(() => {
+    const finalizers = validateFinalizerNames(metadataRules, next)
+    return validateMetadata(resource, [next, old], { looks: part === undefined ? update : ofPart, finalizers })
+  })
+  if (part !== undefined) return refuse(resource, next, [...errors, ...withErrorLimit(own)])
   return judge(resource, [next, old], context, { errors, own })
 }
 

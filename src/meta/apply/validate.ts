@@ -27,8 +27,14 @@ export function* validateInSteps(type: Typed, value: unknown, options: ValidateO
 
 /** Several faults as upstream prints them. */
 export function faultsText(faults: readonly string[]): string {
-  return faults.length === 1 ? (faults[0] as string) : `errors:\n${faults.map((fault) => `  ${fault}`).join('\n')}`
+  if (faults.length === 1) return faults[0] as string
+  const lines = faults.slice(0, MAX_SHOWN_FAULTS).map((fault) => `  ${fault}`)
+  if (faults.length > MAX_SHOWN_FAULTS) lines.push(`  and ${faults.length - MAX_SHOWN_FAULTS} more errors`)
+  return `errors:\n${lines.join('\n')}`
 }
+
+/** Upstream shows all; a list of a hundred thousand equal values has as many faults. */
+const MAX_SHOWN_FAULTS = 1000
 
 interface Walk {
   readonly path: readonly PathElement[]

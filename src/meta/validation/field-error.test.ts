@@ -24,6 +24,7 @@ import {
   tooShort,
   typeInvalid,
   verbatim,
+  withErrorLimit,
   withOrigin,
 } from './field-error.ts'
 
@@ -75,6 +76,35 @@ describe('field errors', () => {
     assert.equal(aggregateText([]), '')
     assert.equal(aggregateText([required('a'), required('a')]), 'a: Required value')
     assert.equal(aggregateText([required('a'), required('b'), required('a')]), '[a: Required value, b: Required value]')
+  })
+
+  it('show a bounded part of large values and of many errors', () => {
+    const owners = Array.from({ length: 20_000 }, (_, n) => ({ name: `owner-${n}` }))
+    const errors = owners.map(() => invalid('metadata.ownerReferences', owners, 'd'))
+    const text = aggregateText(errors)
+    assert.ok(text.length < 300_000, String(text.length))
+    assert.match(text, /and \d+ more errors\]$/)
+    assert.match(
+      fieldErrorBody(invalid('p', 'x'.repeat(100_000), 'd')),
+      /^Invalid value: "x{65536}"\.\.\. \(34464 more characters\): d$/,
+    )
+    assert.equal(fieldErrorBody(invalid('p', 'x'.repeat(60_000), 'd')).length, 60_000 + 'Invalid value: "": d'.length)
+  })
+
+  it('end a validation that makes too many of them', () => {
+    let looked = 0
+    const errors = withErrorLimit(() =>
+      Array.from({ length: 100_000 }, () => {
+        looked++
+        return required('a')
+      }),
+    )
+    assert.deepEqual([errors.length, looked], [10_001, 10_001])
+    assert.deepEqual(
+      withErrorLimit(() => [required('b')]),
+      [required('b')],
+    )
+    assert.throws(() => withErrorLimit(() => assert.fail('other')), /other/)
   })
 
   it('may name the rule that refused', () => {

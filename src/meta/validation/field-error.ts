@@ -172,21 +172,87 @@ export function fieldErrorText(error: FieldError): string {
   return `${error.field}: ${fieldErrorBody(error)}`
 }
 
+/** An error with its text without the path. */
+interface ShownError {
+  readonly error: FieldError
+  readonly body: string
+}
+
+/** All texts of one status together, in characters. Every error may show the same large value: upstream shows them all. */
+const MAX_STATUS_TEXT = 256 * 1024
+
+/** The errors that a status has room for, from the first on; usually all. */
+export function shownErrors(errors: readonly FieldError[]): ShownError[] {
+  const shown: ShownError[] = []
+  let room = MAX_STATUS_TEXT
+  for (const error of errors) {
+    const body = fieldErrorBody(error)
+    room -= error.field.length + body.length
+    if (room < 0 && shown.length > 0) break
+    shown.push({ error, body })
+  }
+  return shown
+}
+
 /** One text for all: alone as it is, several as `[a, b]`, repeated ones once. Empty for no errors. */
 export function aggregateText(errors: readonly FieldError[]): string {
-  const texts = [...new Set(errors.map(fieldErrorText))]
+  const shown = shownErrors(errors)
+  const texts = [...new Set(shown.map(({ error, body }) => `${error.field}: ${body}`))]
+  const omitted = errors.length - shown.length
+  if (omitted > 0) texts.push(`and ${omitted} more errors`)
   return texts.length > 1 ? `[${texts.join(', ')}]` : (texts[0] ?? '')
 }
 
+/** A value that is longer than this, in characters, is cut: no reader needs all of it. */
+const MAX_VALUE_TEXT = 64 * 1024
+
 function valueText(value: unknown): string {
-  if (typeof value === 'string') return goQuote(value)
+  if (typeof value === 'string') return cut(value, goQuote)
   if (typeof value === 'number' || typeof value === 'bigint') return goNumber(value)
-  if (typeof value === 'object' && value !== null && verbatimText in value) return (value as Verbatim)[verbatimText]
-  return goJson(value)
+  if (typeof value === 'object' && value !== null && verbatimText in value)
+    return cut((value as Verbatim)[verbatimText])
+  return cut(goJson(value))
+}
+
+function cut(text: string, write: (shown: string) => string = String): string {
+  if (text.length <= MAX_VALUE_TEXT) return write(text)
+  return `${write(text.slice(0, MAX_VALUE_TEXT))}... (${text.length - MAX_VALUE_TEXT} more characters)`
 }
 
 function counted(count: number, unit: string): string {
   return `${count} ${unit}${count === 1 ? '' : 's'}`
+}
+
+/** Errors that one object is refused for; after so many, nobody reads on. Upstream has no limit. */
+const MAX_ERRORS = 10_000
+
+/** Thrown, and never seen outside of this file, when there are too many errors. */
+const OVERFLOW = new Error('Too many field errors')
+
+let collected: FieldError[] | undefined
+
+/**
+ * The errors that `validate` returns. When it makes too many it is ended, and they are those that it has made: checking every
+ * element of a list that is all wrong costs more than it tells.
+ */
+export function withErrorLimit(validate: () => readonly FieldError[]): readonly FieldError[] {
+  const outer = collected
+  const own: FieldError[] = []
+  collected = own
+  try {
+    return validate()
+  } catch (cause) {
+    if (cause !== OVERFLOW) throw cause
+    return own
+  } finally {
+    collected = outer
+  }
+}
+
+function make(type: FieldErrorType, field: string, badValue: unknown, rest: Rest): FieldError {
+  const error = build(type, field, badValue, rest)
+  if (collected !== undefined && collected.push(error) > MAX_ERRORS) throw OVERFLOW
+  return error
 }
 
 interface Rest {
@@ -194,6 +260,6 @@ interface Rest {
   readonly origin?: string | undefined
 }
 
-function make(type: FieldErrorType, field: string, badValue: unknown, { detail = '', origin }: Rest): FieldError {
+function build(type: FieldErrorType, field: string, badValue: unknown, { detail = '', origin }: Rest): FieldError {
   return origin === undefined ? { type, field, badValue, detail } : { type, field, badValue, detail, origin }
 }
