@@ -7,6 +7,7 @@
 import { ChunkedList } from './chunked-list.ts'
 import { isJsonObject, JsonNumber, type JsonObject, type JsonValue, setMember } from './json-value.ts'
 import { stringifyJson } from './json.ts'
+import { atOnce, isDue, type Steps } from './slices.ts'
 
 /**
  * `malformed`: not a patch. `path`: an operation's place is not there. `test`: a test failed. `operations`, `copies`:
@@ -50,11 +51,16 @@ interface Patching {
 const LONG_ARRAY = 4096
 
 /** Throws a JsonPatchError. */
-export function applyJsonPatch(
+export function applyJsonPatch(document: JsonValue, patch: JsonValue, limits?: JsonPatchLimits): JsonValue {
+  return atOnce(applyJsonPatchInSteps(document, patch, limits))
+}
+
+/** The same; others may have their turn between operations. */
+export function* applyJsonPatchInSteps(
   document: JsonValue,
   patch: JsonValue,
   limits: JsonPatchLimits = DEFAULT_PATCH_LIMITS,
-): JsonValue {
+): Steps<JsonValue> {
   if (!Array.isArray(patch))
     throw malformed(`json: cannot unmarshal ${kindOf(patch)} into Go value of type jsonpatch.Patch`)
   if (patch.length > limits.maxOperations) {
@@ -70,6 +76,7 @@ export function applyJsonPatch(
     const apply = Object.hasOwn(OPERATIONS, kind) ? OPERATIONS[kind] : undefined
     if (!apply) throw malformed(`Unexpected kind: ${kind}`)
     apply(patching, operation)
+    if (isDue()) yield
   }
   for (const array of patching.lists.keys()) writeBack(patching, array)
   return patching.root
@@ -283,7 +290,7 @@ function writeBack({ lists }: Patching, array: JsonValue[]): void {
   if (items === undefined) return
   lists.delete(array)
   array.length = items.length
-  for (const [at, item] of items.entries()) array[at] = item
+  for (let at = 0; at < items.length; at++) array[at] = items[at] as JsonValue
 }
 
 /** `value` with every array in it written back, for who reads all of it. */

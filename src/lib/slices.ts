@@ -55,6 +55,14 @@ export async function inSlices<T>(steps: Steps<T>, clock: Pick<Clock, 'elapsed'>
   }
 }
 
+/** Steps that are none: the value is there. */
+export function once<T>(value: T): () => Steps<T> {
+  // oxlint-disable-next-line require-yield -- there is nothing to wait for
+  return function* () {
+    return value
+  }
+}
+
 export function atOnce<T>(steps: Steps<T>): T {
   for (;;) {
     const { done, value } = steps.next()

@@ -3,11 +3,11 @@
  * object into another one and go on as an update does; apply merges by ownership. None of them fails because somebody
  * else was faster, unless the patch itself names a version.
  */
-import { applyJsonPatch, JsonPatchError } from '#lib/json-patch.ts'
+import { applyJsonPatchInSteps, JsonPatchError } from '#lib/json-patch.ts'
 import { isJsonObject, type JsonDuplicate, JsonError } from '#lib/json-value.ts'
 import { parseJson } from '#lib/json.ts'
 import { applyMergePatch } from '#lib/merge-patch.ts'
-import { inSlices, turn } from '#lib/slices.ts'
+import { atOnce, inSlices, once, type Steps, turn } from '#lib/slices.ts'
 import type { ReadYaml } from '#lib/yaml-reader.ts'
 import { applyInSteps, type FieldRequest, TypedPatchError } from '#meta/apply/field-manager.ts'
 import { goWord } from '#meta/codec/decode-state.ts'
@@ -137,20 +137,25 @@ function patchMerge(patch: Patch): Merge {
   const { call, target, options, type } = patch
   let known: PatchDocument | undefined
   return (live) => {
-    // Read once there is something to patch: what is not there is 404, whatever the patch.
-    const document = (known ??= readPatchDocument(patch.body, type, validationOf(options.fieldValidation)))
-    const schema = target.schemaFor(target.kind)
-    const next = decodeFor(patch, document, () => patchErrors(() => applyTo(schema, live, document)))
-    settleIdentity(next, call, target.kind.namespaced)
-    return next
+    const steps = function* (): Steps<KubeObject> {
+      // Read once there is something to patch: what is not there is 404, whatever the patch.
+      const document = (known ??= readPatchDocument(patch.body, type, validationOf(options.fieldValidation)))
+      yield
+      const schema = target.schemaFor(target.kind)
+      const next = yield* decodeFor(patch, document, () => patchErrors(applyTo(schema, live, document)))
+      settleIdentity(next, call, target.kind.namespaced)
+      return next
+    }
+    return isLarge(call) ? inSlices(steps(), patch.services.clock) : atOnce(steps())
   }
 }
 
-function applyTo(schema: StructSchema | undefined, live: KubeObject, { type, value }: PatchDocument): unknown {
+function* applyTo(schema: StructSchema | undefined, live: KubeObject, { type, value }: PatchDocument): Steps<unknown> {
   const target = deepCopy(live) as unknown as JsonMap
+  yield
   switch (type) {
     case 'application/json-patch+json':
-      return value === null ? target : applyJsonPatch(target as never, value as never)
+      return value === null ? target : yield* applyJsonPatchInSteps(target as never, value as never)
     case 'application/merge-patch+json':
       return applyMergePatch(target as never, value as never)
     default: {
@@ -161,9 +166,9 @@ function applyTo(schema: StructSchema | undefined, live: KubeObject, { type, val
 }
 
 /** What patching can run into, in the API's words. */
-function patchErrors(work: () => unknown): unknown {
+function* patchErrors(work: Steps<unknown>): Steps<unknown> {
   try {
-    return work()
+    return yield* work
   } catch (cause) {
     if (cause instanceof JsonPatchError) throw jsonPatchFailure(cause)
     if (cause instanceof StrategicMergeError) throw strategicFailure(cause)
@@ -186,11 +191,15 @@ function strategicFailure({ code, message }: StrategicMergeError): Error {
 }
 
 /** The patched object in canonical form; what the patch brought in that does not belong is refused or warned of. */
-function decodeFor({ call, target, options }: Patch, document: PatchDocument, make: () => unknown): KubeObject {
+function* decodeFor(
+  { call, target, options }: Patch,
+  document: PatchDocument,
+  make: () => Steps<unknown>,
+): Steps<KubeObject> {
   const { kind, schemaFor, custom } = target
   const schema = schemaFor(kind)
-  if (schema === undefined) return make() as KubeObject
-  const { object, offences } = decodePatched(
+  if (schema === undefined) return (yield* make()) as KubeObject
+  const { object, offences } = yield* decodePatched(
     {
       schema,
       validation: validationOf(options.fieldValidation),
@@ -248,7 +257,8 @@ function applyMerge(patch: Patch, { config, repeated }: ReadConfig): Merge {
       if (!result.ok) throw applyConflictError(result.causes, result.message)
       noteRepeated(patch, repeated)
       if (isLarge(patch.call)) await turn()
-      const next = decodeFor(patch, { type, value: config, offences: [] }, () => result.object)
+      const steps = decodeFor(patch, { type, value: config, offences: [] }, once(result.object))
+      const next = await inSlices(steps, patch.services.clock)
       settleIdentity(next, call, kind.namespaced)
       return next
     } catch (cause) {

@@ -1,14 +1,18 @@
 /** What the field manager needs to know of a write: the kind in all its versions, and which fields the request can set. */
+import { atOnce, inSlices } from '#lib/slices.ts'
 import type { Versioned } from '#meta/apply/apply-kind.ts'
 import type { FieldFilter } from '#meta/apply/field-filter.ts'
-import { type FieldRequest, trackUpdate } from '#meta/apply/field-manager.ts'
+import { type FieldRequest, trackUpdate, trackUpdateInSteps } from '#meta/apply/field-manager.ts'
 import { fieldPaths } from '#meta/apply/field-set.ts'
 import { type GroupVersionKind, parseApiVersion } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 
+import type { Entry } from './entry.ts'
 import type { Resource } from './resource.ts'
 import type { Services, WriteRequest } from './services.ts'
 import { BUILT_IN } from './shapes.ts'
+import { isLarge } from './sizes.ts'
+import { applyDefaults } from './write-rules.ts'
 
 export function fieldRequestOf(
   resource: Resource,
@@ -40,6 +44,32 @@ export function fieldRequestOf(
     subresource: request.subresource,
     nowMs: clock.now(),
   }
+}
+
+/** What a write makes of an object. */
+export interface WriteChange {
+  readonly live: KubeObject
+  readonly next: KubeObject
+  /** As it is stored; absent for a new one. */
+  readonly current?: Entry
+  /** Whether `next` has its owners already. */
+  readonly isTracked?: boolean | undefined
+}
+
+/**
+ * The next object with the defaults of its version, and with who owns which field. A promise when it is large: small ones,
+ * nearly all, wait for nothing.
+ */
+export function settleChange(
+  resource: Resource,
+  services: Services,
+  request: WriteRequest,
+  { live, next, current, isTracked = false }: WriteChange,
+): KubeObject | Promise<KubeObject> {
+  applyDefaults(resource, request.gvk, next, services)
+  if (isTracked || request.isAdmitted === true) return next
+  const steps = trackUpdateInSteps(fieldRequestOf(resource, services, request, live), next)
+  return isLarge(request, current) ? inSlices(steps, services.clock) : atOnce(steps)
 }
 
 /** An object that is answered and never stored, with the fields its sender owns. */

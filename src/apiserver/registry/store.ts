@@ -5,7 +5,7 @@
  * from the cache; a refusal that rests on a cache which may be behind is confirmed before it is sent.
  */
 import { turn } from '#lib/slices.ts'
-import { type FieldRequest, trackUpdate } from '#meta/apply/field-manager.ts'
+import type { FieldRequest } from '#meta/apply/field-manager.ts'
 import { sameButForTimes } from '#meta/apply/same-but-for-times.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
 import { apiVersionOf } from '#meta/kind.ts'
@@ -29,14 +29,13 @@ import { type CommitOptions, Commits } from './commits.ts'
 import { checkPreconditions, type DeletionPlan, isFinished, planDeletion } from './deletion.ts'
 import type { Entry, EntryMaker } from './entry.ts'
 import { checkReadable } from './errors.ts'
-import { fieldRequestOf } from './field-tracking.ts'
+import { fieldRequestOf, settleChange, type WriteChange } from './field-tracking.ts'
 import type { Lens } from './lens.ts'
 import { RequestContext } from './request-context.ts'
 import type { Resource, WriteContext } from './resource.ts'
 import type { Services, WriteRequest } from './services.ts'
 import { isLarge } from './sizes.ts'
 import {
-  applyDefaults,
   clearSystemFields,
   fillSystemFields,
   finishing,
@@ -144,7 +143,8 @@ export class Store {
   /** `body` is the store's from now on. */
   async create(request: WriteRequest, body: KubeObject): Promise<Written> {
     if (isLarge(request)) await turn()
-    const object = await this.#admitNew(request, this.#settle(request, nothingOf(request), body))
+    const settling = this.#settle(request, { live: nothingOf(request), next: body })
+    const object = await this.#admitNew(request, settling instanceof Promise ? await settling : settling)
     const { name = '', generateName: prefix = '' } = object.metadata
     if (name === '' && prefix !== '') return this.#createNamed(request, object, prefix)
     const outcome = await this.#createOnce(request, object)
@@ -165,11 +165,8 @@ export class Store {
     }
   }
 
-  /** What a request makes of `live`, with the defaults of its version, and with who owns which field. */
-  #settle(request: WriteRequest, live: KubeObject, next: KubeObject, isTracked = false): KubeObject {
-    applyDefaults(this.resource, request.gvk, next, this.#services)
-    if (isTracked || request.isAdmitted === true) return next
-    return trackUpdate(this.#fieldRequest(request, live), next)
+  #settle(request: WriteRequest, change: WriteChange): KubeObject | Promise<KubeObject> {
+    return settleChange(this.resource, this.#services, request, change)
   }
 
   /** Says as well when what is in the way will soon be gone. */
@@ -273,7 +270,8 @@ export class Store {
     const nothing = nothingOf(request)
     const body = await transform(nothing, this.#fieldRequest(request, nothing))
     delete body.metadata.resourceVersion
-    const object = await this.#admitNew(request, this.#settle(request, nothing, body, isTracked))
+    const settling = this.#settle(request, { live: nothing, next: body, isTracked })
+    const object = await this.#admitNew(request, settling instanceof Promise ? await settling : settling)
     return this.#createOnce(request, object, mayCreate)
   }
 
@@ -320,7 +318,8 @@ export class Store {
     if (isLarge(request, current)) await turn()
     const next = await transform(live, this.#fieldRequest(request, live))
     if (isLarge(request, current)) await turn()
-    const object = this.#toStored(this.#settle(request, live, next, isTracked))
+    const settling = this.#settle(request, { live, next, current, isTracked })
+    const object = this.#toStored(settling instanceof Promise ? await settling : settling)
     const attributes = this.#attributes(request, 'UPDATE', [object, old])
     const { admission } = this.#services
     const asking = request.isAdmitted === true ? undefined : admission.mutate(attributes)

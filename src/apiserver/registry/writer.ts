@@ -1,5 +1,6 @@
 /** Writer: what the server itself writes, as a client of its own registry. */
 import type { Kind } from '#apis/kinds.ts'
+import { atOnce, once } from '#lib/slices.ts'
 import { applyConfig } from '#meta/apply/field-manager.ts'
 import { apiVersionOf } from '#meta/kind.ts'
 import { deepCopy, type KubeObject } from '#meta/object.ts'
@@ -103,7 +104,7 @@ export class Writer implements ObjectWriter {
     const apply: Transform = (_live, fields) => {
       const result = applyConfig(fields, config, true)
       if (!result.ok) throw applyConflictError(result.causes, result.message)
-      return { ...decodePatched(decoding, document, () => result.object).object, ...type }
+      return { ...atOnce(decodePatched(decoding, document, once(result.object))).object, ...type }
     }
     const request = { ...this.#request(kind, namespace), subresource: 'status' }
     await store.update(request, name, apply, { isTracked: true })

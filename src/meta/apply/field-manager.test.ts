@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { assertGrowth } from '#lib/growth.fixture.ts'
+
 import type { KubeObject, ManagedFieldsEntry, ObjectMeta } from '../object.ts'
 import { exampleKind } from './example-kind.ts'
 import { applyConfig, type FieldRequest, trackUpdate, TypedPatchError } from './field-manager.ts'
@@ -175,6 +177,19 @@ describe('update', () => {
     assert.deepEqual(live.metadata.managedFields?.[0]?.fieldsV1, {
       'f:spec': { '.': {}, 'f:zones': { '.': {}, 'f:z1': {}, 'f:z2': {}, 'f:z3': {} } },
     })
+  })
+
+  it('joins many updaters without copying what was joined again and again', () => {
+    const sent = (size: number): Widget => {
+      const live = update(undefined, widget({ replicas: 1 }), 'm')
+      const entries = Array.from({ length: size }, (_, n) => ({
+        ...live.metadata.managedFields?.[0],
+        manager: `m${n}`,
+        fieldsV1: { 'f:spec': { 'f:zones': { [`f:z${n}`]: {} } } },
+      }))
+      return widget({ replicas: 2 }, { ...live.metadata, managedFields: entries })
+    }
+    assertGrowth(1500, sent, (object) => update(widget({ replicas: 1 }, { uid: 'u' }), object, 'other', { at: T2 }))
   })
 
   it('sees each manager in the version it wrote, and forgets versions that are gone', () => {

@@ -26,7 +26,7 @@ import {
   managerId,
   NOT_MANAGED,
 } from './managed-fields.ts'
-import { applyOwnership, type OwnershipResult, updateOwnership } from './ownership.ts'
+import { applyOwnership, type OwnershipResult, updateOwnershipInSteps } from './ownership.ts'
 import { faultsText, validateInSteps, type ValidateOptions } from './validate.ts'
 
 /** Who owned what was there before the first apply to an object that has no entries. */
@@ -47,9 +47,13 @@ export interface FieldRequest {
 
 /** `next`, in canonical form, with managedFields as they are after this. Never fails: what cannot be tracked is not. */
 export function trackUpdate(request: FieldRequest, next: KubeObject): KubeObject {
+  return atOnce(trackUpdateInSteps(request, next))
+}
+
+export function* trackUpdateInSteps(request: FieldRequest, next: KubeObject): Steps<KubeObject> {
   const bare = withoutManaged(next)
   try {
-    return withEntries(bare, entriesAfter(request, bare, next.metadata.managedFields))
+    return withEntries(bare, yield* entriesAfter(request, bare, next.metadata.managedFields))
   } catch (error) {
     if (error instanceof ItemFault) return bare
     throw error
@@ -59,14 +63,17 @@ export function trackUpdate(request: FieldRequest, next: KubeObject): KubeObject
 /** What clients may have sent; the type of objects does not know of null. */
 type SentEntries = readonly ManagedFieldsEntry[] | null | undefined
 
-function entriesAfter(request: FieldRequest, next: KubeObject, sent: SentEntries): ManagedFieldsEntry[] {
+function* entriesAfter(request: FieldRequest, next: KubeObject, sent: SentEntries): Steps<ManagedFieldsEntry[]> {
   const { live } = request
   const created = isNone(live) ? trackCreate(request, next, sent) : undefined
   if (created !== undefined) return created
   const before = managedBefore(request, sent)
+  yield
   // An object that lost its entries gets none by updates: they would claim only part of what is there.
   if (before.managers.size === 0 && (live?.metadata.uid ?? '') !== '') return []
-  return encodeManaged(trackChanges(request, before, next))
+  const after = yield* trackChanges(request, before, next)
+  yield
+  return encodeManaged(after)
 }
 
 /** The entries of a new object, by the quick way; undefined when that does not apply. */
@@ -163,7 +170,7 @@ function* managedForApply(request: FieldRequest, live: KubeObject): Steps<Manage
     `failed to create manager for existing fields: failed to convert new object (${what}) to smd typed`
   yield* checkTyped(request.kind.typeOf(live.apiVersion ?? ''), bare, doing, { allowDuplicates: true })
   const first = { ...request, live: emptyLike(request.kind, live), manager: BEFORE_FIRST_APPLY }
-  return trackChanges(first, NOT_MANAGED, bare)
+  return yield* trackChanges(first, NOT_MANAGED, bare)
 }
 
 /** Throws when the object does not fit; `doing` says what failed, given what upstream calls the object. */
@@ -184,14 +191,15 @@ function* checkTyped(
 }
 
 /** Ownership after the step from live to `next`, with the time of whoever took something. */
-function trackChanges(request: FieldRequest, before: Managed, next: KubeObject): Managed {
+function* trackChanges(request: FieldRequest, before: Managed, next: KubeObject): Steps<Managed> {
   const { kind, manager, subresource, nowMs } = request
   const { apiVersion = '' } = next
   const live = isNone(request.live) ? emptyLike(kind, next) : withoutManaged(request.live)
   // Computed under a name of its own first: what this manager had and lost now, it must lose like any other.
   const current = 'current-operation'
   const changing = { kind, live: versioned(live), next: versioned(next), managers: before.managers, manager: current }
-  const managers = new Map(strip(updateOwnership(changing), current))
+  const managers = new Map(strip(yield* updateOwnershipInSteps(changing), current))
+  yield
   const times = new Map(before.times)
   const taken = managers.get(current)
   managers.delete(current)

@@ -89,6 +89,16 @@ export function union(a: FieldSet, b: FieldSet): FieldSet {
   return { members: a.members.union(b.members), children }
 }
 
+/** Joins them two by two, so that what was joined is copied as often as there are rounds. */
+export function unionOfAll(sets: readonly FieldSet[]): FieldSet {
+  let joined = sets
+  while (joined.length > 1) {
+    const round = joined
+    joined = round.flatMap((set, at) => (at % 2 === 0 ? [union(set, round[at + 1] ?? EMPTY_SET)] : []))
+  }
+  return joined[0] ?? EMPTY_SET
+}
+
 export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   return combine(a, a.members.intersection(b.members), (element, child) => {
     const other = b.children.get(element)

@@ -7,7 +7,7 @@ import { stringifyJson } from '#lib/json.ts'
 
 import type { ManagedFieldsEntry } from '../object.ts'
 import type { Managers, Owned } from './apply-kind.ts'
-import { EMPTY_SET, union } from './field-set.ts'
+import { EMPTY_SET, type FieldSet, unionOfAll } from './field-set.ts'
 import { decodeFieldsV1, encodeFieldsV1 } from './fields-v1.ts'
 
 /** Who manages, as the key of `Managers`. Appliers are the same in every version; updaters are one a version. */
@@ -107,6 +107,8 @@ export function capUpdaters(managed: Managed): Managed {
   const timeOf = (id: string): string => times.get(id) ?? ''
   const oldestFirst = updaters.sort(([a], [b]) => compareText(timeOf(a), timeOf(b)) || compareText(a, b))
   const firstOf = new Map<string, string>()
+  // Joined at the end, all at once: one after the other would copy what was joined so far again and again.
+  const ancients = new Map<string, { readonly owned: Owned; readonly sets: FieldSet[] }>()
   for (const [id, owned] of oldestFirst) {
     if (excess <= 0) break
     const { apiVersion } = owned
@@ -115,15 +117,18 @@ export function capUpdaters(managed: Managed): Managed {
     if (first === undefined) firstOf.set(apiVersion, id)
     else if (id !== ancient) {
       // The first of a version only changes its name, once there is a second to join it.
-      const joined = managers.get(ancient) ?? managers.get(first)
+      const sets = ancients.get(ancient)?.sets ?? [(managers.get(ancient) ?? managers.get(first))?.set ?? EMPTY_SET]
       if (!managers.has(ancient)) managers.delete(first)
       managers.delete(id)
-      managers.set(ancient, { ...owned, set: union(owned.set, joined?.set ?? EMPTY_SET) })
+      sets.push(owned.set)
+      ancients.set(ancient, { owned, sets })
+      managers.set(ancient, owned)
       const time = managed.times.get(id)
       if (time === undefined) times.delete(ancient)
       else times.set(ancient, time)
       excess--
     }
   }
+  for (const [ancient, { owned, sets }] of ancients) managers.set(ancient, { ...owned, set: unionOfAll(sets) })
   return { managers, times }
 }

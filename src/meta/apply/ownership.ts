@@ -4,14 +4,14 @@
  * another manager owns is a conflict unless forced, and a field it no longer mentions is given up, which removes it
  * when nobody else owns it.
  */
-import { atOnce, type Steps } from '#lib/slices.ts'
+import { isDue, type Steps } from '#lib/slices.ts'
 
 import type { ApplyKind, Conflict, Managers, Owned, Versioned } from './apply-kind.ts'
 import type { Typed } from './atom.ts'
 import { type Comparison, compareInSteps, NO_CHANGES } from './compare.ts'
 import { equalInSteps } from './equal.ts'
 import { filterFields } from './field-filter.ts'
-import { difference, EMPTY_SET, intersection, isEmptySet, union } from './field-set.ts'
+import { difference, EMPTY_SET, type FieldSet, intersection, isEmptySet, union } from './field-set.ts'
 import { mergeInSteps } from './merge.ts'
 import { prune } from './prune.ts'
 import { reconcileFields } from './reconcile.ts'
@@ -31,10 +31,12 @@ export interface UpdateRequest {
 }
 
 /** After an update to `next`: its manager owns all it changed, nobody else does. Throws ItemFault. */
-export function updateOwnership(request: UpdateRequest): Managers {
+export function* updateOwnershipInSteps(request: UpdateRequest): Steps<Managers> {
   const { kind, next, manager } = request
   const managers = reconcileManagers(kind, request.managers)
-  const { comparison, others } = atOnce(take({ ...request, managers }))
+  yield
+  const { comparison, others } = yield* take({ ...request, managers })
+  yield
   const result = new Map(release(others.managers, others.losses))
   const kept = difference(managers.get(manager)?.set ?? EMPTY_SET, comparison.removed)
   const set = filterFields(union(union(kept, comparison.modified), comparison.added), kind.filter?.(next.apiVersion))
@@ -105,12 +107,20 @@ interface Taken {
   }
 }
 
+interface Changes extends Comparison {
+  /** All that was added or modified, made once for all managers. */
+  readonly written: FieldSet
+}
+
+const NOTHING_WRITTEN: Changes = { ...NO_CHANGES, written: EMPTY_SET }
+
 /** What the step from `live` to `next` takes from whom, each manager's part in the version it wrote. */
 function* take({ kind, live, next, managers, manager }: UpdateRequest): Steps<Taken> {
-  const comparisons = new Map<string, Comparison | undefined>()
-  const compareIn = function* (apiVersion: string): Steps<Comparison | undefined> {
+  const comparisons = new Map<string, Changes | undefined>()
+  const compareIn = function* (apiVersion: string): Steps<Changes | undefined> {
     if (!comparisons.has(apiVersion)) {
-      comparisons.set(apiVersion, yield* compareVersions(kind, [live, next], apiVersion))
+      const found = yield* compareVersions(kind, [live, next], apiVersion)
+      comparisons.set(apiVersion, found && { ...found, written: union(found.modified, found.added) })
       yield
     }
     return comparisons.get(apiVersion)
@@ -119,10 +129,11 @@ function* take({ kind, live, next, managers, manager }: UpdateRequest): Steps<Ta
   const conflicts: Conflict[] = []
   const removed: Conflict[] = []
   for (const [name, owned] of managers) {
-    const changes = name === manager ? NO_CHANGES : yield* compareIn(owned.apiVersion)
+    const changes = name === manager ? NOTHING_WRITTEN : yield* compareIn(owned.apiVersion)
+    if (isDue()) yield
     if (changes === undefined) continue
     kept.set(name, owned)
-    const lost = intersection(owned.set, union(changes.modified, changes.added))
+    const lost = intersection(owned.set, changes.written)
     if (!isEmptySet(lost)) conflicts.push({ manager: name, fields: lost })
     if (!isEmptySet(changes.removed)) removed.push({ manager: name, fields: changes.removed })
   }

@@ -4,6 +4,7 @@
  */
 import { goQuote } from '#lib/go-text.ts'
 import { stringifyJson } from '#lib/json.ts'
+import type { Steps } from '#lib/slices.ts'
 
 import { decodeValue, type FieldValidation } from '../codec/decode.ts'
 import { CodecError } from '../codec/error.ts'
@@ -33,41 +34,45 @@ export interface PatchedRules {
   readonly prune?: ((object: KubeObject) => readonly string[]) | undefined
 }
 
-/**
- * `make` gives the patched object anew each time: decoding takes it apart. Throws StatusError, 422 for what does not
- * fit the schema or, under Strict, offends.
- */
-export function decodePatched(
+/** Gives the patched object anew each time: decoding takes it apart. */
+type Make = () => Steps<unknown>
+
+/** Throws StatusError, 422 for what does not fit the schema or, under Strict, offends. */
+export function* decodePatched(
   { schema, validation, isKnown, prune }: PatchedRules,
   document: PatchDocument,
-  make: () => unknown,
-): PatchedObject {
-  const patched = make()
-  checkKind(isKnown, document, patched, make)
+  make: Make,
+): Steps<PatchedObject> {
+  const patched = yield* make()
+  yield
+  yield* checkKind(isKnown, document, patched, make)
   const clears = clearsManagedFields(patched)
-  const { value, offences } = decodeOnce(schema, patched, validation) ?? look(schema, document, make, validation)
+  const decoded = decodeOnce(schema, patched, validation)
+  yield
+  const { value, offences } = decoded ?? (yield* look(schema, document, make, validation))
+  yield
   const object = value as KubeObject
   if (clears) object.metadata.managedFields = []
   const unknown = prune?.(object).map((path) => `unknown field ${goQuote(path)}`) ?? []
   const all = [...document.offences, ...offences, ...(validation === 'Ignore' ? [] : unknown)]
   if (validation === 'Strict' && all.length > 0) {
-    throw invalidPatch(shownIn(document, make()), `strict decoding error: ${all.join(', ')}`)
+    throw invalidPatch(shownIn(document, yield* make()), `strict decoding error: ${all.join(', ')}`)
   }
   return { object, offences: all }
 }
 
 /** A patch may make another kind of the object, which is ignored as long as there is such a kind. */
-function checkKind(
+function* checkKind(
   isKnown: PatchedRules['isKnown'],
   document: PatchDocument,
   patched: unknown,
-  make: () => unknown,
-): void {
+  make: Make,
+): Steps<void> {
   if (document.type === 'application/strategic-merge-patch+json' || !isMap(patched)) return
   const { apiVersion, kind } = patched
   if (typeof apiVersion !== 'string' || typeof kind !== 'string' || apiVersion.split('/').length > 2) return
   const gvk = { ...parseApiVersion(apiVersion), kind }
-  if (!isKnown(gvk)) throw invalidPatch(shownIn(document, make()), unknownKindText(gvk))
+  if (!isKnown(gvk)) throw invalidPatch(shownIn(document, yield* make()), unknownKindText(gvk))
 }
 
 interface Decoded {
@@ -88,26 +93,21 @@ function decodeOnce(schema: StructSchema, patched: unknown, validation: FieldVal
 }
 
 /** Decodes once more, the way upstream goes about patches of this type. */
-function look(
-  schema: StructSchema,
-  document: PatchDocument,
-  make: () => unknown,
-  validation: FieldValidation,
-): Decoded {
+function* look(schema: StructSchema, document: PatchDocument, make: Make, validation: FieldValidation): Steps<Decoded> {
   const offences: string[] = []
   try {
     if (document.type !== 'application/strategic-merge-patch+json') {
-      return {
-        value: decodeValue(schema, sortTouched(make(), touchedBy(document)), validation, { offences }),
-        offences,
-      }
+      const sorted = sortTouched(yield* make(), touchedBy(document))
+      yield
+      return { value: decodeValue(schema, sorted, validation, { offences }), offences }
     }
-    const { value, unknown } = restore(schema, make())
+    const { value, unknown } = restore(schema, yield* make())
+    yield
     const canonical = decodeValue(schema, value, 'Ignore', { offences })
     return { value: canonical, offences: validation === 'Ignore' ? [] : unknown }
   } catch (cause) {
     if (!(cause instanceof CodecError)) throw cause
-    throw invalidPatch(shownIn(document, make()), cause.message)
+    throw invalidPatch(shownIn(document, yield* make()), cause.message)
   }
 }
 

@@ -138,7 +138,7 @@ function mergeEither(
 ): readonly unknown[] {
   if (patch === undefined) return original ?? []
   return original === undefined
-    ? patch.filter((item) => !hasDirective(item)).map(withoutDirectives)
+    ? patch.filter((item) => !hasDirective(item)).map((item) => cleaned(item, 'kept'))
     : merge(original, patch)
 }
 
@@ -169,20 +169,22 @@ function isDeletion(item: unknown): boolean {
 /** Sets a value that has nothing to merge with. Nulls have nothing to delete there, `$patch` has nothing to patch. */
 function takeOver({ result, key }: Place, value: unknown): void {
   if (hasDirective(value)) delete result[key]
-  else put(result, key, withoutDirectives(withoutNulls(value)))
+  else put(result, key, cleaned(value, 'dropped'))
 }
 
-function withoutNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNulls)
+/**
+ * A copy without every map that has a `$patch` and, unless they are kept, without nulls in maps. Other directives stay, as
+ * upstream's do; decoding drops or reports them.
+ */
+function cleaned(value: unknown, nulls: 'kept' | 'dropped'): unknown {
+  const isDropped = (part: unknown): boolean =>
+    hasDirective(part) && (nulls === 'kept' || (part as JsonMap)[PATCH] !== null)
+  if (Array.isArray(value)) return value.filter((item) => !isDropped(item)).map((item) => cleaned(item, nulls))
   if (!isMap(value)) return value
-  const entries = Object.entries(value).filter(([, part]) => part !== null)
-  return Object.fromEntries(entries.map(([key, part]) => [key, withoutNulls(part)]))
-}
-
-/** Without every map that has a `$patch`. Other directives stay, as upstream's do; decoding drops or reports them. */
-function withoutDirectives(value: unknown): unknown {
-  if (Array.isArray(value)) return value.filter((item) => !hasDirective(item)).map(withoutDirectives)
-  if (!isMap(value)) return value
-  const entries = Object.entries(value).filter(([, part]) => !hasDirective(part))
-  return Object.fromEntries(entries.map(([key, part]) => [key, withoutDirectives(part)]))
+  const copy: JsonMap = {}
+  for (const key of Object.keys(value)) {
+    const part = value[key]
+    if (!isDropped(part) && (part !== null || nulls === 'kept')) put(copy, key, cleaned(part, nulls))
+  }
+  return copy
 }
