@@ -89,6 +89,14 @@ export function compareText(a: string, b: string): number {
   return a.length - b.length
 }
 
+const surrogate = /[\ud800-\udfff]/
+
+/** Sorts the list itself by `compareText`. Without surrogates that is the order of the runtime, which sorts much faster. */
+export function sortTexts<T extends string>(texts: T[]): T[] {
+  if (texts.length < 2) return texts
+  return texts.some((text) => surrogate.test(text)) ? texts.sort(compareText) : texts.sort()
+}
+
 /** Length in UTF-8, which is what every limit of the API counts. */
 export function byteLength(text: string): number {
   return Buffer.byteLength(text)

@@ -56,6 +56,9 @@ export interface WriteChange {
   readonly isTracked?: boolean | undefined
 }
 
+/** From this size on, tracking a new object in one piece takes too long. In steps it takes about twice the time. */
+const SLICED_BYTES = 512 << 10
+
 /**
  * The next object with the defaults of its version, and with who owns which field. A promise when it is large: small ones,
  * nearly all, wait for nothing.
@@ -68,7 +71,8 @@ export function settleChange(
 ): KubeObject | Promise<KubeObject> {
   applyDefaults(resource, request.gvk, next, services)
   if (isTracked || request.isAdmitted === true) return next
-  const steps = trackUpdateInSteps(fieldRequestOf(resource, services, request, live), next)
+  const isSliced = (request.bodyBytes ?? 0) > SLICED_BYTES
+  const steps = trackUpdateInSteps({ ...fieldRequestOf(resource, services, request, live), isSliced }, next)
   return isLarge(request, current) ? inSlices(steps, services.clock) : atOnce(steps)
 }
 

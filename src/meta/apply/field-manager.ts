@@ -20,7 +20,7 @@ import { refreshLastApplied, withoutLastApplied } from './last-applied.ts'
 import {
   capUpdaters,
   decodeManaged,
-  encodeManaged,
+  encodeManagedInSteps,
   type Managed,
   type Manager,
   managerId,
@@ -43,6 +43,8 @@ export interface FieldRequest {
   /** Empty for the main resource. */
   readonly subresource: string
   readonly nowMs: number
+  /** Who tracks this gives way to others between steps: the quick way for new objects, which cannot, is not taken. */
+  readonly isSliced?: boolean
 }
 
 /** `next`, in canonical form, with managedFields as they are after this. Never fails: what cannot be tracked is not. */
@@ -65,7 +67,7 @@ type SentEntries = readonly ManagedFieldsEntry[] | null | undefined
 
 function* entriesAfter(request: FieldRequest, next: KubeObject, sent: SentEntries): Steps<ManagedFieldsEntry[]> {
   const { live } = request
-  const created = isNone(live) ? trackCreate(request, next, sent) : undefined
+  const created = isNone(live) && request.isSliced !== true ? trackCreate(request, next, sent) : undefined
   if (created !== undefined) return created
   const before = managedBefore(request, sent)
   yield
@@ -73,7 +75,7 @@ function* entriesAfter(request: FieldRequest, next: KubeObject, sent: SentEntrie
   if (before.managers.size === 0 && (live?.metadata.uid ?? '') !== '') return []
   const after = yield* trackChanges(request, before, next)
   yield
-  return encodeManaged(after)
+  return yield* encodeManagedInSteps(after)
 }
 
 /** The entries of a new object, by the quick way; undefined when that does not apply. */
@@ -144,7 +146,8 @@ export function* applyInSteps(request: FieldRequest, config: KubeObject, force: 
   if (result.changed) times.set(id, timeOf(request.nowMs))
   yield
   const object = refreshLastApplied(manager, result.changed ? withMetadata(result.value) : bare, config)
-  return { ok: true, object: withEntries(object, encodeManaged({ managers: strip(result.managers, id), times })) }
+  const entries = yield* encodeManagedInSteps({ managers: strip(result.managers, id), times })
+  return { ok: true, object: withEntries(object, entries) }
 }
 
 function* comparing<T>(work: Steps<T>): Steps<T> {

@@ -1,4 +1,6 @@
 /** FieldsV1: a field set as JSON. A path that is a member and has members below it is marked by `"."` among those. */
+import { atOnce, isDue, type Steps } from '#lib/slices.ts'
+
 import { EMPTY_SET, type FieldSet, isEmptySet } from './field-set.ts'
 import { type PathElement, readElement, sortElements } from './path-element.ts'
 
@@ -10,15 +12,20 @@ export interface FieldsV1 {
 const sources = new WeakMap<FieldSet, FieldsV1>()
 
 export function encodeFieldsV1(set: FieldSet): FieldsV1 {
-  return sources.get(set) ?? encodeNode(set)
+  return atOnce(encodeFieldsInSteps(set))
 }
 
-function encodeNode(set: FieldSet): FieldsV1 {
-  const fields: Record<string, FieldsV1> = {}
+export function* encodeFieldsInSteps(set: FieldSet): Steps<FieldsV1> {
+  return sources.get(set) ?? (yield* encodeNode(set, {}))
+}
+
+/** Fills `fields`, in which the mark of the node itself is already. */
+function* encodeNode(set: FieldSet, fields: Record<string, FieldsV1>): Steps<FieldsV1> {
   for (const element of sortElements([...set.members.union(set.children)])) {
+    if (isDue()) yield
     const child = set.children.get(element)
-    const below = child === undefined ? {} : encodeNode(child)
-    fields[element] = child !== undefined && set.members.has(element) ? { '.': {}, ...below } : below
+    if (child === undefined) fields[element] = {}
+    else fields[element] = yield* encodeNode(child, set.members.has(element) ? { '.': {} } : {})
   }
   return fields
 }

@@ -4,11 +4,12 @@
  */
 import { compareText, goQuote } from '#lib/go-text.ts'
 import { stringifyJson } from '#lib/json.ts'
+import { atOnce, type Steps } from '#lib/slices.ts'
 
 import type { ManagedFieldsEntry } from '../object.ts'
 import type { Managers, Owned } from './apply-kind.ts'
 import { EMPTY_SET, type FieldSet, unionOfAll } from './field-set.ts'
-import { decodeFieldsV1, encodeFieldsV1 } from './fields-v1.ts'
+import { decodeFieldsV1, encodeFieldsInSteps } from './fields-v1.ts'
 
 /** Who manages, as the key of `Managers`. Appliers are the same in every version; updaters are one a version. */
 export interface Manager {
@@ -66,11 +67,17 @@ function badFieldsType(fieldsType: string, at: number): TypeError {
 }
 
 /** Entries in upstream's order: appliers first, then by time, name, version and subresource. */
-export function encodeManaged({ managers, times }: Managed): ManagedFieldsEntry[] {
-  return [...managers].map(([id, owned]) => encodeEntry(id, owned, times.get(id))).sort(compareEntries)
+export function encodeManaged(managed: Managed): ManagedFieldsEntry[] {
+  return atOnce(encodeManagedInSteps(managed))
 }
 
-function encodeEntry(id: string, { set, apiVersion }: Owned, time: string | undefined): ManagedFieldsEntry {
+export function* encodeManagedInSteps({ managers, times }: Managed): Steps<ManagedFieldsEntry[]> {
+  const entries: ManagedFieldsEntry[] = []
+  for (const [id, owned] of managers) entries.push(yield* encodeEntry(id, owned, times.get(id)))
+  return entries.sort(compareEntries)
+}
+
+function* encodeEntry(id: string, { set, apiVersion }: Owned, time: string | undefined): Steps<ManagedFieldsEntry> {
   const { manager, operation, subresource } = managerOf(id)
   return {
     ...(manager === '' ? {} : { manager }),
@@ -78,7 +85,7 @@ function encodeEntry(id: string, { set, apiVersion }: Owned, time: string | unde
     apiVersion,
     ...(time === undefined ? {} : { time }),
     fieldsType: 'FieldsV1',
-    fieldsV1: encodeFieldsV1(set),
+    fieldsV1: yield* encodeFieldsInSteps(set),
     ...(subresource === '' ? {} : { subresource }),
   }
 }

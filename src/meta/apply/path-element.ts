@@ -3,7 +3,7 @@
  * set member by its value (`v:"a"`), an index (`i:3`). The text form of FieldsV1 is also its identity here, so sets of
  * paths are trees of strings; what comes from outside is brought into the one form first.
  */
-import { compareText, goNumber, goQuote } from '#lib/go-text.ts'
+import { compareText, goNumber, goQuote, sortTexts } from '#lib/go-text.ts'
 import { parseJson, stringifyJson } from '#lib/json.ts'
 
 /** The text form, as FieldsV1 spells it. */
@@ -103,12 +103,19 @@ const KIND_ORDER = 'fkvi'
 /** The elements in the order of FieldsV1: fields, keys, values, indexes; each kind by what its elements hold. */
 export function sortElements(elements: PathElement[]): PathElement[] {
   if (elements.length < 2) return elements
-  if (elements.every((element) => element.startsWith('f:'))) return elements.sort(compareText)
+  if (elements.every((element) => element.startsWith('f:'))) return sortTexts(elements)
+  if (elements.every((element) => element.startsWith('v:"'))) return sortByValue(elements)
   const held = new Map(elements.map((element) => [element, heldBy(element)]))
   return elements.sort((a, b) => {
     const kinds = KIND_ORDER.indexOf(a.charAt(0)) - KIND_ORDER.indexOf(b.charAt(0))
     return kinds === 0 ? compareLists(held.get(a) ?? [], held.get(b) ?? []) : kinds
   })
+}
+
+/** Values of a set that are all texts, nearly always so. */
+function sortByValue(elements: readonly PathElement[]): PathElement[] {
+  const byValue = new Map(elements.map((element) => [JSON.parse(element.slice(2)) as string, element]))
+  return sortTexts([...byValue.keys()]).map((value) => byValue.get(value) as PathElement)
 }
 
 /** What an element is ordered by, as a list. */
