@@ -10,8 +10,8 @@ interface Row {
   readonly initial: string
 }
 
-/** They are all of upstream's, in its groups and their order, with its types and defaults. */
-export function assertUpstreamFlags(groups: FlagGroups, table: string): void {
+/** They are all of upstream's, in its groups and their order, with its types and its defaults but for `deviations`. */
+export function assertUpstreamFlags(groups: FlagGroups, table: string, deviations: readonly string[] = []): void {
   const rows = rowsOf(table)
   defineFlags(groups)
   assert.deepEqual(Object.keys(groups), [...new Set(rows.map(({ group }) => group))])
@@ -21,7 +21,7 @@ export function assertUpstreamFlags(groups: FlagGroups, table: string): void {
   }
   assert.deepEqual(
     rows.flatMap((row) => differenceOf(groups, row)),
-    [],
+    deviations,
   )
 }
 

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import { createGates, FEATURE_GATES, gateErrors } from '#control-plane/flags/gates.ts'
 import { reservedError, thresholdsError } from '#kubelet/allocatable.ts'
 import type { GivenConfiguration, KubeletConfiguration } from '#kubelet/configuration/configuration.ts'
-import { withoutFile } from '#kubelet/configuration/defaults.ts'
+import { withDefaults } from '#kubelet/configuration/defaults.ts'
 import { type ConfigurationFile, loadFile, mergeDropIns } from '#kubelet/configuration/loading.ts'
 import { unsupportedIn } from '#kubelet/configuration/support.ts'
 import { configurationErrors } from '#kubelet/configuration/validation.ts'
@@ -32,7 +32,7 @@ export async function loadKubelet(
   const labels = labelsError(settings['node-labels'])
   if (labels !== undefined) throw new ProgramError(`failed to validate kubelet flags: ${labels}`)
   const fromFiles = await loadFiles(invocation, settings)
-  const given = flagged(fromFiles ?? withoutFile(), flags, changed)
+  const given = flagged(fromFiles ?? withDefaults({}), flags, changed)
   const configuration = {
     ...given,
     featureGates: gatesOf(given, settings['feature-gates']),
@@ -62,7 +62,7 @@ async function loadFiles(
   { config: file, 'config-dir': folder }: KubeletSettings,
 ): Promise<KubeletConfiguration | undefined> {
   if (file === '' && folder === '') return undefined
-  const base = file === '' ? withoutFile() : await loadBase(invocation, file)
+  const base = file === '' ? withDefaults({}) : await loadBase(invocation, file)
   if (folder === '') return base
   try {
     return mergeDropIns(base, await dropInsOf(invocation, folder))

@@ -4,7 +4,7 @@ import { FEATURE_GATES } from '#control-plane/flags/gates.ts'
 import { SERVER_LOG_FLAGS } from '#control-plane/flags/general-flags.ts'
 import { int64 } from '#control-plane/flags/serving-flags.ts'
 import type { GivenConfiguration } from '#kubelet/configuration/configuration.ts'
-import { withoutFile } from '#kubelet/configuration/defaults.ts'
+import { withDefaults } from '#kubelet/configuration/defaults.ts'
 import { describeGates, featureGates, type FeatureGates } from '#lib/flags/feature-gates.ts'
 import { type FlagGroup, type FlagsOf, idle, unsupported } from '#lib/flags/flag-support.ts'
 import { flag, type FlagGroups } from '#lib/flags/flags.ts'
@@ -242,7 +242,7 @@ const MOVED =
 const KEPT = new Set(['provider-id', 'fail-cgroupv1'])
 
 function configurationFlags(): FlagGroup {
-  const defaults = withoutFile() as unknown as GivenConfiguration
+  const defaults = withDefaults({}) as unknown as GivenConfiguration
   const rows = Object.entries(FIELDS).map(([name, [kind, field]]) => {
     const known = kind as Kind<unknown>
     const initial = valueAt(defaults, field) ?? emptyOf(known)

@@ -49,7 +49,7 @@ export async function openIdentity(program: KubeletProgram, signal: AbortSignal)
 }
 
 /** Who has nothing but a bootstrap kubeconfig keeps the other with the rest of what is theirs. */
-function kubeconfigOf({ settings, cwd }: KubeletProgram): string {
+export function kubeconfigOf({ settings, cwd }: Pick<KubeletProgram, 'settings' | 'cwd'>): string {
   return resolve(cwd, settings.kubeconfig === '' ? join(settings['root-dir'], 'kubeconfig') : settings.kubeconfig)
 }
 

@@ -32,8 +32,13 @@ async function errorOf(files: Readonly<Record<string, string>>, ...args: string[
 }
 
 describe('the flags of kubelet', () => {
-  it("are all of upstream's, with its types and defaults", () => {
-    assertUpstreamFlags(KUBELET_FLAGS, UPSTREAM_KUBELET_FLAGS)
+  it("are all of upstream's, with its types, and with its defaults but for four that would open the node", () => {
+    assertUpstreamFlags(KUBELET_FLAGS, UPSTREAM_KUBELET_FLAGS, [
+      'anonymous-auth:  false, not bool true',
+      'authentication-token-webhook:  true, not bool ',
+      'authorization-mode: string Webhook, not string AlwaysAllow',
+      'read-only-port: int32 0, not int32 10255',
+    ])
   })
 
   const refusals: readonly [args: readonly string[], message: string][] = [

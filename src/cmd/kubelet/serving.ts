@@ -10,10 +10,10 @@ import { CertificateStore } from '#kubelet/certificates/certificate-store.ts'
 import { countServerCertificate } from '#kubelet/metrics/certificate-metrics.ts'
 import type { Serving } from '#kubelet/server/ports.ts'
 import { ProgramError } from '#lib/program.ts'
-import { parseBundle } from '#lib/x509/certificate.ts'
 import { durationMs } from '#meta/duration.ts'
 import { KUBELET_SERVING_SIGNER } from '#model/certificate-requests.ts'
 
+import { openClientAuthority } from './client-authority.ts'
 import type { KubeletProgram } from './program.ts'
 
 /** What asking for a certificate needs. */
@@ -30,14 +30,13 @@ export async function openServing(program: KubeletProgram, around: Around): Prom
   const { address, port, readOnlyPort = 0, authentication, authorization } = configuration
   const files = createLiveFiles(program)
   closing.defer(() => files.close())
-  const { clientCAFile = '' } = authentication.x509
-  const authority =
-    clientCAFile === '' ? () => '' : await files.open([clientCAFile], ([pem = '']) => (parseBundle(pem), pem))
+  const authority = await openClientAuthority(program, files)
   const news = new EventTarget()
   const pair = await openPair(program, files, { ...around, changed: () => news.dispatchEvent(new Event('changed')) })
   if (!['AlwaysAllow', 'Webhook'].includes(authorization.mode)) {
     throw new ProgramError(`failed to run Kubelet: unknown authorization mode ${authorization.mode}`)
   }
+  warnOfOpenNode(program)
   return {
     ...pair(),
     address,
@@ -59,6 +58,19 @@ export async function openServing(program: KubeletProgram, around: Around): Prom
       files.start(tell)
       news.addEventListener('changed', tell)
     },
+  }
+}
+
+/** Logs once when anonymous callers may run commands in containers, or when anybody may read without TLS. */
+export function warnOfOpenNode({ configuration, log }: Pick<KubeletProgram, 'configuration' | 'log'>): void {
+  const { address, port, readOnlyPort = 0, authentication, authorization } = configuration
+  const remedy = 'Set authentication.anonymous.enabled to false and authorization.mode to Webhook'
+  if (authentication.anonymous.enabled && authorization.mode === 'AlwaysAllow') {
+    const what = 'anonymous requests are allowed everything, including commands in all containers'
+    log.info(`Warning: ${what}. ${remedy}`, { address, port })
+  }
+  if (readOnlyPort !== 0) {
+    log.info('Warning: the read-only port serves pods and metrics without authentication', { address, readOnlyPort })
   }
 }
 

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 
 import { readConfiguration } from './configuration.ts'
 import { parseCpuSet } from './cpu-set.ts'
-import { withDefaults, withoutFile } from './defaults.ts'
+import { withDefaults } from './defaults.ts'
 import { CONFIGURATION } from './fields.ts'
 import { loadFile, mergeDropIns } from './loading.ts'
 import { shownConfiguration } from './showing.ts'
@@ -30,13 +30,11 @@ describe('a KubeletConfiguration', () => {
     assert.equal(withDefaults({ maxParallelImagePulls: 3 }).serializeImagePulls, false)
   })
 
-  it('asks who calls, unless there is no file', () => {
-    const plain = withDefaults({})
-    assert.deepEqual([plain.authentication.anonymous.enabled, plain.authorization.mode], [false, 'Webhook'])
-    const flags = withoutFile()
+  it('authenticates and authorizes callers, and has no read-only port, unless a field or flag changes that', () => {
+    const { authentication, authorization, readOnlyPort } = withDefaults({})
     assert.deepEqual(
-      [flags.authentication.anonymous.enabled, flags.authorization.mode, flags.readOnlyPort],
-      [true, 'AlwaysAllow', 10_255],
+      [authentication.anonymous.enabled, authentication.webhook.enabled, authorization.mode, readOnlyPort],
+      [false, true, 'Webhook', undefined],
     )
   })
 

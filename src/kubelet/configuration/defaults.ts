@@ -102,6 +102,10 @@ export const EVICTION_HARD: Readonly<Record<string, string>> = {
   'imagefs.inodesFree': '5%',
 }
 
+/**
+ * Also for a kubelet without a file. Upstream's flags then default to anonymous access, AlwaysAllow and the read-only port
+ * 10255; here they default to the same as a file's fields (ADR 17).
+ */
 export function withDefaults(given: GivenConfiguration): KubeletConfiguration {
   const filled = fill(given, DEFAULTS) as unknown as KubeletConfiguration
   const said = (field: keyof KubeletConfiguration): boolean => given[field] !== undefined && given[field] !== '0s'
@@ -113,24 +117,6 @@ export function withDefaults(given: GivenConfiguration): KubeletConfiguration {
     // Who says how many images may be pulled at once need not say that they are.
     ...(!said('serializeImagePulls') && { serializeImagePulls: (filled.maxParallelImagePulls ?? 1) < 2 }),
     ...(filled.podPidsLimit < 0 && { podPidsLimit: -1 }),
-  }
-}
-
-/**
- * Without a file the flags are all there is, and those of access are as open as they always were. Upstream keeps both sets of
- * defaults, and so must we: who moves from flags to a file finds a kubelet that asks who calls.
- */
-export function withoutFile(): KubeletConfiguration {
-  const plain = withDefaults({})
-  return {
-    ...plain,
-    readOnlyPort: 10_255,
-    authentication: {
-      ...plain.authentication,
-      anonymous: { enabled: true },
-      webhook: { ...plain.authentication.webhook, enabled: false },
-    },
-    authorization: { ...plain.authorization, mode: 'AlwaysAllow' },
   }
 }
 

@@ -22,7 +22,7 @@ import { serveRuntime } from '#kubelet/cri/server.ts'
 import { MemoryRuntime } from '#kubelet/memory-runtime/memory-runtime.ts'
 import { realClock } from '#lib/clock.ts'
 import { createGrpcServer } from '#lib/grpc/server.ts'
-import { createHttpClient } from '#lib/http/client.ts'
+import { createHttpClient, type HttpRequest } from '#lib/http/client.ts'
 import { createSeededRandom, secureRandom } from '#lib/random.ts'
 import { type Authority, createAuthority } from '#lib/x509/authority.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
@@ -48,7 +48,12 @@ interface Running extends AsyncDisposable {
   readonly ended: Promise<number>
 }
 
-async function startBed(): Promise<Bed> {
+interface BedOptions {
+  /** Whether the bootstrap kubeconfig has the authority of clients beside that of the API server. */
+  readonly hasClientAuthority?: boolean
+}
+
+async function startBed({ hasClientAuthority = false }: BedOptions = {}): Promise<Bed> {
   const closing = new AsyncDisposableStack()
   const authority = createAuthority({ commonName: 'joined' }, { clock: realClock, random: secureRandom })
   const files = new Map([
@@ -74,7 +79,8 @@ async function startBed(): Promise<Bed> {
   const folder = await mkdtemp(join(tmpdir(), 'joining-'))
   closing.defer(() => rm(folder, { recursive: true }))
   await serveMemoryRuntime(folder, closing)
-  await writeBootstrap(plane, join(folder, 'bootstrap.conf'))
+  const ca = `${plane.ca}${hasClientAuthority ? authority.certificatePem : ''}`
+  await writeBootstrap({ url: plane.url, ca }, join(folder, 'bootstrap.conf'))
   return {
     plane,
     authority,
@@ -123,7 +129,7 @@ async function letNodesIn(client: ApiClient): Promise<void> {
   }
 }
 
-async function writeBootstrap({ url: server, ca }: ControlPlane, file: string): Promise<void> {
+async function writeBootstrap({ url: server, ca }: Pick<ControlPlane, 'url' | 'ca'>, file: string): Promise<void> {
   const cluster = { server, 'certificate-authority-data': Buffer.from(ca).toString('base64') }
   const config = {
     clusters: [{ name: 'a', cluster }],
@@ -153,16 +159,23 @@ async function administrator(kubeconfig: string, closing: AsyncDisposableStack):
   return new ApiClient({ ...connection, clock: realClock, userAgent: 'test' })
 }
 
+const FILES = {
+  'bootstrap-kubeconfig': 'bootstrap.conf',
+  kubeconfig: 'kubelet.conf',
+  'cert-dir': 'pki',
+  'root-dir': 'root',
+  config: 'config.yaml',
+}
+
+/** A later flag counts: `--config=` starts one without a configuration. */
 function startProgram(folder: string, args: readonly string[]): Running {
   const stop = new AbortController()
   const stderr = new Collector()
-  const own = ['bootstrap-kubeconfig', 'kubeconfig', 'cert-dir', 'root-dir', 'config']
-  const places = ['bootstrap.conf', 'kubelet.conf', 'pki', 'root', 'config.yaml']
   const ended = kubelet.run(
     {
       ...surroundings(folder),
       path: ['kubelet'],
-      args: [...own.map((flag, at) => `--${flag}=${join(folder, places[at] ?? '')}`), ...args],
+      args: [...Object.entries(FILES).map(([flag, file]) => `--${flag}=${join(folder, file)}`), ...args],
       stderr,
     },
     stop.signal,
@@ -178,13 +191,18 @@ function startProgram(folder: string, args: readonly string[]): Running {
 }
 
 /** Port 0 is the default one in a configuration: one that is free is drawn first. */
-async function writeConfiguration(folder: string, more: string): Promise<number> {
+async function freePort(): Promise<number> {
   const { createServer } = await import('node:net')
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
   const port = typeof address === 'object' && address !== null ? address.port : 0
   await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+async function writeConfiguration(folder: string, more: string): Promise<number> {
+  const port = await freePort()
   const text = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 address: 127.0.0.1
@@ -306,6 +324,64 @@ describe('a kubelet with a bootstrap kubeconfig', () => {
     } finally {
       http.close()
     }
+  })
+
+  it('refuses anonymous requests without any configuration, and answers the API server', async () => {
+    await using bed = await startBed({ hasClientAuthority: true })
+    const port = await freePort()
+    await using running = bed.start(
+      '--config=',
+      '--hostname-override=far4',
+      '--address=127.0.0.1',
+      '--node-ip=127.0.0.1',
+      `--port=${port}`,
+      `--container-runtime-endpoint=unix://${join(bed.folder, 'runtime.sock')}`,
+      ...['--healthz-port=0', '--fail-cgroupv1=false', '--fail-swap-on=false', '--oom-score-adj=0'],
+    )
+    await readyNode(bed.client, 'far4')
+    const ask = async (path: string, more: Partial<HttpRequest> = {}, tls: object = {}): Promise<[number, string]> => {
+      const http = createHttpClient({ clock: realClock, tls: { insecure: true, ...tls } })
+      try {
+        const answer = await http.request({ url: `https://127.0.0.1:${port}${path}`, ...more })
+        return [answer.status, await answer.text(1 << 20)]
+      } finally {
+        http.close()
+      }
+    }
+    for (const path of ['/pods', '/configz', '/metrics', '/exec/default/web/c?command=id&output=1', '/healthz'])
+      for (const headers of [{}, { authorization: 'Bearer made-up' }])
+        assert.deepEqual(await ask(path, { headers }), [401, 'Unauthorized'], path)
+    assert.deepEqual(await ask('/run/default/web/c?cmd=id', { method: 'POST' }), [401, 'Unauthorized'])
+    const certified = (commonName: string, ...organizations: string[]): object => {
+      const { certificatePem: certificate, keyPem: key } = bed.authority.issue({
+        commonName,
+        organizations,
+        purpose: 'client',
+      })
+      return { certificate, key }
+    }
+    assert.equal((await ask('/pods', {}, certified('jane')))[0], 403)
+    const [status, text] = await ask('/configz', {}, certified('kube-apiserver-kubelet-client', 'system:masters'))
+    assert.equal(status, 200, running.log())
+    const { kubeletconfig } = JSON.parse(text) as { kubeletconfig: Record<string, unknown> }
+    assert.equal(kubeletconfig['readOnlyPort'] ?? 0, 0)
+    assert.match(running.log(), /Accepting client certificates of the authority in the kubeconfig/)
+    assert.doesNotMatch(running.log(), /Warning:/)
+  })
+
+  it('warns when flags allow anonymous requests everything', async () => {
+    await using bed = await startBed()
+    const port = await writeConfiguration(bed.folder, '')
+    const open = ['--anonymous-auth=true', '--authorization-mode=AlwaysAllow', `--read-only-port=${await freePort()}`]
+    await using running = bed.start('--hostname-override=far5', '--node-ip=127.0.0.1', ...open)
+    await readyNode(bed.client, 'far5')
+    const http = createHttpClient({ clock: realClock, tls: { insecure: true } })
+    const { status } = await http.request({ url: `https://127.0.0.1:${port}/pods` })
+    http.close()
+    assert.equal(status, 200)
+    const said = 'Warning: anonymous requests are allowed everything, including commands in all containers'
+    assert.match(running.log(), new RegExp(said))
+    assert.match(running.log(), /Warning: the read-only port serves pods and metrics without authentication/)
   })
 
   it('ends with what the cluster said when it is denied', async () => {

@@ -1,0 +1,49 @@
+/**
+ * The authority whose client certificates a kubelet accepts. A file of the configuration decides; a kubelet without any
+ * configuration accepts the authority that signed its own client certificate.
+ */
+import type { LiveFiles } from '#control-plane/live-files.ts'
+import type { ClientTls } from '#lib/http/dial.ts'
+import { parseBundle } from '#lib/x509/certificate.ts'
+import { verifyChain } from '#lib/x509/chain.ts'
+import { encodePem } from '#lib/x509/pem.ts'
+import { tlsOf } from '#model/kubeconfig/credentials.ts'
+
+import { readConfig } from './bootstrap.ts'
+import { kubeconfigOf } from './identity.ts'
+import type { KubeletProgram } from './program.ts'
+
+/** PEM, as it is at the time of the call; '': no client certificate is accepted. Throws ProgramError. */
+export async function openClientAuthority(program: KubeletProgram, files: LiveFiles): Promise<() => string> {
+  const { configuration, settings, log, readFile, clock } = program
+  const { clientCAFile = '' } = configuration.authentication.x509
+  if (clientCAFile !== '') return files.open([clientCAFile], ([pem = '']) => (parseBundle(pem), pem))
+  if (settings.config !== '' || settings['config-dir'] !== '') return () => ''
+  const kubeconfig = kubeconfigOf(program)
+  const pem = signerOf(await tlsOf(await readConfig(program, kubeconfig), readFile), clock.now())
+  if (pem !== '') log.info('Accepting client certificates of the authority in the kubeconfig', { kubeconfig })
+  else {
+    log.info(
+      'Accepting no client certificates: the authority in the kubeconfig did not sign the certificate of this node. ' +
+        'Set --client-ca-file or clientCAFile for logs and exec through the API server',
+      { kubeconfig },
+    )
+  }
+  return () => pem
+}
+
+/**
+ * The one authority of the kubeconfig that signed its client certificate; '' when none did. An authority that only signs
+ * certificates of servers, such as a public one, is not taken: it might sign for strangers.
+ */
+export function signerOf({ ca = '', certificate = '' }: Pick<ClientTls, 'ca' | 'certificate'>, nowMs: number): string {
+  try {
+    const [leaf, ...intermediates] = parseBundle(certificate)
+    if (leaf === undefined || ca === '') return ''
+    const chain = verifyChain(leaf, { roots: parseBundle(ca), intermediates, nowMs, usage: 'client auth' })
+    const root = chain.length > 1 ? chain.at(-1) : undefined
+    return root === undefined ? '' : encodePem('CERTIFICATE', root.der)
+  } catch {
+    return ''
+  }
+}
