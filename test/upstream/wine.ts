@@ -126,7 +126,11 @@ async function main(): Promise<number> {
 }
 
 const STEPS = [
-  'PATH and KUBECONFIG of the machine',
+  'authority of clients',
+  'bootstrap kubeconfig of kubelet',
+  'kubeconfig of kube-proxy',
+  'kubeconfig of flannel',
+  'PATH of the machine',
   'net-conf.json',
   'cni.conf',
   'service FlannelD',

@@ -2,17 +2,23 @@
 import { ApiClient } from '#client/api-client.ts'
 import { programConfig } from '#client/config.ts'
 import { openConnection } from '#client/connection.ts'
+import { JOIN_ACCESS, makeJoinToken } from '#cluster/joining.ts'
 import { type Flag, flag } from '#lib/flags/flags.ts'
 import { bool, int, oneOf, string } from '#lib/flags/kinds.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import { defineProgram, type Program, type ProgramContext, ProgramError } from '#lib/program.ts'
+import { secureRandom } from '#lib/random.ts'
+import { isAlreadyExists } from '#meta/status.ts'
 import { ConfigError } from '#model/kubeconfig/config-error.ts'
+import { tlsOf } from '#model/kubeconfig/credentials.ts'
+import type { ClientConfig } from '#model/kubeconfig/reading.ts'
 import { userAgent } from '#model/version.ts'
 import { CrashError, EXIT_CODES, RetryError } from '#supervisor/outcome.ts'
 import { PowerShellError } from '#supervisor/windows/real/powershell.ts'
 import { windowsHost } from '#supervisor/windows/real/windows-host.ts'
 import { clusterBehind } from '#supervisor/windows/setup/cluster.ts'
 import { type ClusterView, type SetupContext, setupContext } from '#supervisor/windows/setup/context.ts'
+import type { ClusterEndpoint } from '#supervisor/windows/setup/documents.ts'
 import {
   type DownloadDigests,
   placesIn,
@@ -44,7 +50,7 @@ const SETUP_FLAGS: { readonly [K in keyof SetupFlags]: Flag<SetupFlags[K]> } = {
   'base-dir': flag(
     string,
     SETUP_DEFAULTS.baseDir,
-    '`folder` that everything is put into; it holds the kubeconfig of the cluster',
+    "`folder` for all files; an administrator's file `kubeconfig` must be in it, which only setup and reset read",
   ),
   'cluster-cidr': flag(string, SETUP_DEFAULTS.clusterCidr, 'addresses of pods'),
   'service-cidr': flag(string, SETUP_DEFAULTS.serviceCidr, 'addresses of Services'),
@@ -116,7 +122,28 @@ function lazily(open: () => Promise<ClusterView>): ClusterView {
     dnsServiceIp: async () => (await cluster()).dnsServiceIp(),
     isNodeThere: async (name) => (await cluster()).isNodeThere(name),
     deleteNode: async (name) => (await cluster()).deleteNode(name),
+    endpoint: async () => (await cluster()).endpoint(),
+    clientAuthority: async () => (await cluster()).clientAuthority(),
+    joinToken: async () => (await cluster()).joinToken(),
+    componentToken: async (...component) => (await cluster()).componentToken(...component),
+    revoke: async (...component) => (await cluster()).revoke(...component),
   }
+}
+
+async function endpointOf(config: ClientConfig, readFile: Context['readFile']): Promise<ClusterEndpoint> {
+  const { ca: certificateAuthority } = await tlsOf(config, readFile)
+  if (certificateAuthority === undefined)
+    throw new CrashError('The kubeconfig of the administrator has no certificate authority')
+  return { server: config.cluster.server ?? '', certificateAuthority }
+}
+
+async function joinTokenFrom(client: ApiClient): Promise<string> {
+  for (const [kind, binding] of JOIN_ACCESS) {
+    await client.create(kind, binding).catch((error: unknown) => {
+      if (!isAlreadyExists(error)) throw error
+    })
+  }
+  return makeJoinToken(client, secureRandom)
 }
 
 async function withWorker(
@@ -144,7 +171,11 @@ async function withWorker(
     )
     const connection = await openConnection(config, { clock, ...context, onError: () => undefined })
     closing.defer(() => connection.close())
-    return clusterBehind(new ApiClient({ ...connection, clock, userAgent: userAgent('hyperkube-node') }), signal)
+    const client = new ApiClient({ ...connection, clock, userAgent: userAgent('hyperkube-node') })
+    return clusterBehind(client, signal, {
+      endpoint: () => endpointOf(config, context.readFile),
+      joinToken: () => joinTokenFrom(client),
+    })
   })
   try {
     await use(setupContext({ host, cluster, settings, signal }))

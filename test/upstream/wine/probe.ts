@@ -102,8 +102,9 @@ found['program output'] = (await host.processes.output('cmd.exe', ['/c', 'echo',
 await host.environment.set('HYPERKUBE_PROBE', 'a b;c')
 found['variable'] = await host.environment.ofMachine('HYPERKUBE_PROBE')
 
-// What would be downloaded counts as there: Wine has neither curl.exe nor tar.exe.
+// What would be downloaded counts as there: Wine has neither curl.exe nor tar.exe, and no access lists.
 await files.write(places.kubeconfig, 'kind: Config')
+await files.write(places.accessMark, 'administrators and system')
 await files.write(places.releaseMark, settings.release)
 await files.write(places.cniMark, '0.8.2')
 await files.write(places.flanneld, 'stand-in')
@@ -116,6 +117,11 @@ const context = setupContext({
     dnsServiceIp: async () => '10.10.0.10',
     isNodeThere: async (name) => nodes.has(name) || (nodes.add(name), started.has('Kubelet')),
     deleteNode: async () => undefined,
+    endpoint: async () => ({ server: 'https://127.0.0.1:6443', certificateAuthority: '' }),
+    clientAuthority: async () => 'CA',
+    joinToken: async () => 'abcdef.0123456789abcdef',
+    componentToken: async () => 'token',
+    revoke: async () => undefined,
   },
 })
 found['set-up ends with'] = await setUp(context).then(

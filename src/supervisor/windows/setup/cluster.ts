@@ -1,35 +1,113 @@
-/** The cluster that a worker joins, through its API. */
-import { Nodes, Services } from '#apis/core/v1.ts'
+/** The cluster that a worker joins, through its API, with the rights of an administrator. */
+import { ConfigMaps, Nodes, type Secret, Secrets, ServiceAccounts, Services } from '#apis/core/v1.ts'
+import type { Kind } from '#apis/kinds.ts'
+import { ClusterRoleBindings, ClusterRoles } from '#apis/rbac/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { isNotFound } from '#meta/status.ts'
+import { sleep } from '#lib/clock.ts'
+import type { KubeObject } from '#meta/object.ts'
+import { isAlreadyExists, isNotFound } from '#meta/status.ts'
 
 import { CrashError } from '../../outcome.ts'
-import type { ClusterView } from './context.ts'
+import type { ClusterView, Component } from './context.ts'
 
-export function clusterBehind(client: ApiClient, signal: AbortSignal): ClusterView {
+/** What this view cannot find out by itself. */
+type Others = Pick<ClusterView, 'endpoint' | 'joinToken'>
+
+export function clusterBehind(client: ApiClient, signal: AbortSignal, others: Others): ClusterView {
   return {
-    async dnsServiceIp() {
-      const { items } = await client.list(Services, { namespace: 'kube-system', signal })
-      const found = items.find(({ metadata }) => metadata.name?.includes('dns'))
-      const address = found?.spec.clusterIP
-      if (address === undefined || address === '' || address === 'None')
-        throw new CrashError(
-          'The cluster has no Service for DNS in kube-system: install one before its Windows workers',
-        )
-      return address
-    },
-    isNodeThere: (name) =>
-      client.get(Nodes, { name }, { signal }).then(
-        () => true,
-        (error: unknown) => {
-          if (isNotFound(error)) return false
-          throw error
-        },
-      ),
+    ...others,
+    dnsServiceIp: () => dnsServiceIp(client, signal),
+    isNodeThere: async (name) => (await found(client.get(Nodes, { name }, { signal }))) !== undefined,
     async deleteNode(name) {
-      await client.delete(Nodes, { name }, { signal }).catch((error: unknown) => {
-        if (!isNotFound(error)) throw error
-      })
+      await found(client.delete(Nodes, { name }, { signal }))
+    },
+    async clientAuthority() {
+      const where = { namespace: NAMESPACE, name: 'extension-apiserver-authentication' }
+      const pem = (await found(client.get(ConfigMaps, where, { signal })))?.data?.['client-ca-file']
+      if (pem === undefined || pem === '')
+        throw new CrashError('The API server accepts no client certificates: start it with --client-ca-file')
+      return pem
+    },
+    async componentToken(component, node) {
+      for (const [kind, object] of accessOf(component, node)) {
+        await client.create(kind, object, { signal }).catch((error: unknown) => {
+          if (!isAlreadyExists(error)) throw error
+        })
+      }
+      return tokenOf(client, nameOf(component, node), signal)
+    },
+    async revoke(component, node) {
+      // The account goes first: its token is worth nothing from then on.
+      for (const [kind, { metadata }] of accessOf(component, node)) {
+        const { namespace, name = '' } = metadata
+        await found(client.delete(kind, { name, ...(namespace !== undefined && { namespace }) }, { signal }))
+      }
     },
   }
+}
+
+async function dnsServiceIp(client: ApiClient, signal: AbortSignal): Promise<string> {
+  const { items } = await client.list(Services, { namespace: NAMESPACE, signal })
+  const address = items.find(({ metadata }) => metadata.name?.includes('dns'))?.spec.clusterIP
+  if (address === undefined || address === '' || address === 'None')
+    throw new CrashError('The cluster has no Service for DNS in kube-system: install one before its Windows workers')
+  return address
+}
+
+/** Undefined when there is none. */
+function found<T>(asked: Promise<T>): Promise<T | undefined> {
+  return asked.catch((error: unknown) => {
+    if (isNotFound(error)) return undefined
+    throw error
+  })
+}
+
+const NAMESPACE = 'kube-system'
+const RBAC = 'rbac.authorization.k8s.io'
+
+/** By component: a role of the cluster's own, or the rules of one to make. */
+const ROLES: Readonly<Record<Component, string | readonly object[]>> = {
+  'kube-proxy': 'system:node-proxier',
+  flannel: [
+    { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: [''], resources: ['nodes/status'], verbs: ['patch'] },
+    { apiGroups: [''], resources: ['pods'], verbs: ['get'] },
+  ],
+}
+
+const nameOf = (component: Component, node: string): string => `windows-${component}-${node}`
+
+/** The objects that give a component its rights, the account first. A role is made where the cluster has none. */
+export function accessOf(component: Component, node: string): readonly (readonly [Kind, KubeObject])[] {
+  const name = nameOf(component, node)
+  const role = ROLES[component]
+  const metadata = { name, namespace: NAMESPACE }
+  const isOwnRole = typeof role !== 'string'
+  const binding = {
+    metadata: { name },
+    roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: isOwnRole ? name : role },
+    subjects: [{ kind: 'ServiceAccount', ...metadata }],
+  }
+  const annotations = { 'kubernetes.io/service-account.name': name }
+  const token = { metadata: { ...metadata, annotations }, type: 'kubernetes.io/service-account-token' }
+  return [
+    [ServiceAccounts, { metadata }],
+    ...(isOwnRole ? [[ClusterRoles, { metadata: { name }, rules: role } as KubeObject] as const] : []),
+    [ClusterRoleBindings, binding],
+    [Secrets, token],
+  ]
+}
+
+const TOKEN_TRIES = 30
+
+/** The controller manager puts it into the Secret. */
+async function tokenOf(client: ApiClient, name: string, signal: AbortSignal): Promise<string> {
+  for (let tries = 0; tries < TOKEN_TRIES; tries++) {
+    const { data }: Secret = await client.get(Secrets, { namespace: NAMESPACE, name }, { signal })
+    if (data?.['token'] !== undefined) return Buffer.from(data['token'], 'base64').toString()
+    await sleep(client.clock, 1000, signal)
+  }
+  throw new CrashError(
+    `The Secret ${NAMESPACE}/${name} got no token within ${TOKEN_TRIES} s: is kube-controller-manager running?`,
+  )
 }

@@ -3,8 +3,11 @@ import { sleep } from '#lib/clock.ts'
 
 import { CrashError } from '../../outcome.ts'
 import type { WindowsHost } from '../windows-host.ts'
-import type { Management } from './documents.ts'
+import type { ClusterEndpoint, Management } from './documents.ts'
 import { placesIn, type SetupPlaces, type SetupSettings } from './settings.ts'
+
+/** Programs beside kubelet that reach the API server. */
+export type Component = 'kube-proxy' | 'flannel'
 
 /** What is asked of the cluster that the machine joins. */
 export interface ClusterView {
@@ -13,6 +16,15 @@ export interface ClusterView {
   isNodeThere(name: string): Promise<boolean>
   /** There may be none. */
   deleteNode(name: string): Promise<void>
+  endpoint(): Promise<ClusterEndpoint>
+  /** PEM of the authority whose certificates the API server accepts, and shows kubelets one of. Rejects without any. */
+  clientAuthority(): Promise<string>
+  /** A token with which a kubelet may request the certificate of a node. */
+  joinToken(): Promise<string>
+  /** A token with the rights of the component, for this node's use alone; the same one when it is asked for again. */
+  componentToken(component: Component, node: string): Promise<string>
+  /** The token is not accepted any more. */
+  revoke(component: Component, node: string): Promise<void>
 }
 
 export interface SetupContext {

@@ -8,6 +8,13 @@ export function netConfDocument(settings: SetupSettings): object {
   return { Network: settings.clusterCidr, Backend: { Name: name, Type: backend, ...options } }
 }
 
+/** Where the API server is, and whom to trust. */
+export interface ClusterEndpoint {
+  readonly server: string
+  /** PEM. */
+  readonly certificateAuthority: string
+}
+
 /** Of the machine: where others reach it. */
 export interface Management extends Subnet {
   /** Of the adapter as it is called now. */
@@ -62,6 +69,20 @@ export function externalNetwork({ networkMode }: SetupSettings, adapter: string)
   }
 }
 
+/** A kubeconfig with one cluster and one token. JSON is YAML too. */
+export function kubeconfigDocument({ server, certificateAuthority }: ClusterEndpoint, token: string): string {
+  const name = 'kubernetes'
+  const cluster = { server, 'certificate-authority-data': Buffer.from(certificateAuthority).toString('base64') }
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name, cluster }],
+    users: [{ name, user: { token } }],
+    contexts: [{ name, context: { cluster: name, user: name } }],
+    'current-context': name,
+  })
+}
+
 interface Node {
   readonly settings: SetupSettings
   readonly places: SetupPlaces
@@ -70,8 +91,16 @@ interface Node {
 }
 
 export function flanneldFlags({ places, address }: Node): string[] {
-  return [`--kubeconfig-file=${places.kubeconfig}`, `--iface=${address}`, '--ip-masq=1', '--kube-subnet-mgr=1']
+  return [`--kubeconfig-file=${places.flannelKubeconfig}`, `--iface=${address}`, '--ip-masq=1', '--kube-subnet-mgr=1']
 }
+
+/** Without them upstream's kubelet allows everybody everything, as it does without a configuration. */
+const ACCESS_FLAGS = [
+  '--anonymous-auth=false',
+  '--authentication-token-webhook=true',
+  '--authorization-mode=Webhook',
+  '--read-only-port=0',
+]
 
 export function kubeletFlags({ settings, places, name, address }: Node, clusterDns: string): string[] {
   const conf = places.cniConf.slice(0, places.cniConf.lastIndexOf('\\'))
@@ -79,7 +108,12 @@ export function kubeletFlags({ settings, places, name, address }: Node, clusterD
     `--hostname-override=${name}`,
     '--v=6',
     `--cluster-dns=${clusterDns}`,
-    `--kubeconfig=${places.kubeconfig}`,
+    `--bootstrap-kubeconfig=${places.bootstrapKubeconfig}`,
+    `--kubeconfig=${places.kubeletKubeconfig}`,
+    `--cert-dir=${places.pki}`,
+    '--rotate-certificates=true',
+    ...ACCESS_FLAGS,
+    `--client-ca-file=${places.clientAuthority}`,
     '--cgroups-per-qos=false',
     '--enforce-node-allocatable=',
     `--node-ip=${address}`,
@@ -105,7 +139,7 @@ export function kubeProxyFlags({ settings, places, name }: Node, sourceVip: stri
     '--v=4',
     '--proxy-mode=kernelspace',
     `--hostname-override=${name}`,
-    `--kubeconfig=${places.kubeconfig}`,
+    `--kubeconfig=${places.kubeProxyKubeconfig}`,
     `--network-name=${networkKind(settings).name}`,
     `--cluster-cidr=${settings.clusterCidr}`,
     ...(sourceVip === undefined ? [] : [`--source-vip=${sourceVip}`, `--feature-gates=${gates.join(',')}`]),

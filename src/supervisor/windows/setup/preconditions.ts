@@ -16,10 +16,14 @@ async function machineFaults(context: SetupContext): Promise<string[]> {
   const state = await host.services.state(service)
   const hasBase = await host.files.exists(settings.baseDir)
   return [
-    ...(hasBase ? [] : [`${settings.baseDir} does not exist: make it, and put the kubeconfig of the cluster into it`]),
+    ...(hasBase
+      ? []
+      : [`${settings.baseDir} does not exist: make it, and put the kubeconfig of an administrator into it`]),
     ...(!hasBase || (await host.files.exists(places.kubeconfig))
       ? []
-      : [`${places.kubeconfig} does not exist: put the kubeconfig of the cluster there`]),
+      : [
+          `${places.kubeconfig} does not exist: put the kubeconfig of an administrator there, and delete it after the set-up`,
+        ]),
     ...(state === undefined
       ? [`There is no service ${service}: install it; Kubernetes ${settings.release} needs it`]
       : []),

@@ -94,7 +94,18 @@ export function minorOf(release: string): number {
 }
 
 export interface SetupPlaces {
+  /** Of an administrator, put there by a person; only `setup` and `reset` read it. */
   readonly kubeconfig: string
+  /** Written when the base folder is for administrators only. */
+  readonly accessMark: string
+  readonly bootstrapKubeconfig: string
+  /** Written by kubelet. */
+  readonly kubeletKubeconfig: string
+  readonly kubeProxyKubeconfig: string
+  readonly flannelKubeconfig: string
+  readonly clientAuthority: string
+  /** Where kubelet keeps its certificates. */
+  readonly pki: string
   readonly archive: string
   readonly kubernetes: string
   readonly bin: string
@@ -122,6 +133,13 @@ export function placesIn({ baseDir, networkMode }: Pick<SetupSettings, 'baseDir'
   const at = (path: string): string => `${baseDir.replace(/\\+$/, '')}\\${path}`
   return {
     kubeconfig: at('kubeconfig'),
+    accessMark: at('access'),
+    bootstrapKubeconfig: at('bootstrap.kubeconfig'),
+    kubeletKubeconfig: at('kubelet.kubeconfig'),
+    kubeProxyKubeconfig: at('kube-proxy.kubeconfig'),
+    flannelKubeconfig: at('flannel.kubeconfig'),
+    clientAuthority: at('client-ca.crt'),
+    pki: at('pki'),
     archive: at('kubernetes-node-windows-amd64.tar.gz'),
     kubernetes: at('kubernetes'),
     bin: at('kubernetes\\node\\bin'),

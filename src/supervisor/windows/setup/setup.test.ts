@@ -49,7 +49,7 @@ class Bed {
 
   /** All that there is to see of the machine. */
   state(): object {
-    const { files, machineEnvironment, networks, services, rules, nodes, containers } = this.machine
+    const { files, machineEnvironment, networks, services, rules, nodes, accounts, containers } = this.machine
     return {
       files: Object.fromEntries(files),
       environment: Object.fromEntries(machineEnvironment),
@@ -57,6 +57,7 @@ class Bed {
       services: Object.fromEntries(services),
       rules: [...rules].sort(),
       nodes: [...nodes],
+      accounts: [...accounts].sort(),
       containers,
     }
   }
@@ -84,11 +85,16 @@ describe('the set-up of a Windows worker', () => {
     const bed = new Bed()
     const steps = await bed.setUp()
     assert.deepEqual(steps, [
+      'access to the base folder',
+      'authority of clients',
+      'bootstrap kubeconfig of kubelet',
+      'kubeconfig of kube-proxy',
+      'kubeconfig of flannel',
       'image nanoserver',
       'image servercore',
       'image kubeletwin/pause',
       'programs of Kubernetes',
-      'PATH and KUBECONFIG of the machine',
+      'PATH of the machine',
       'flanneld',
       'plugins of CNI',
       'net-conf.json',
@@ -129,6 +135,16 @@ describe('the set-up of a Windows worker', () => {
       '28 write C:\\etc\\resolv.conf',
     ])
     assert.deepEqual(done.slice(0, 8), [
+      '0 run icacls.exe c:\\k /inheritance:r /grant:r',
+      '0 write c:\\k\\access',
+      '0 write c:\\k\\client-ca.crt',
+      '0 write c:\\k\\bootstrap.kubeconfig',
+      '0 account create kube-proxy-win-1',
+      '0 write c:\\k\\kube-proxy.kubeconfig',
+      '0 account create flannel-win-1',
+      '0 write c:\\k\\flannel.kubeconfig',
+    ])
+    assert.deepEqual(done.slice(8, 16), [
       '0 run docker pull mcr.microsoft.com/windows/nanoserver:10.0.17763.802',
       '0 run docker run --rm mcr.microsoft.com/windows/nanoserver:10.0.17763.802',
       '0 run docker tag mcr.microsoft.com/windows/nanoserver:10.0.17763.802 mcr.microsoft.com/windows/nanoserver:latest',
@@ -140,7 +156,45 @@ describe('the set-up of a Windows worker', () => {
     ])
     assert.ok(done.includes('0 download https://dl.k8s.io/v1.21.5/kubernetes-node-windows-amd64.tar.gz'))
     assert.equal(bed.machine.machineEnvironment.get('Path'), `${PATH};c:\\k\\kubernetes\\node\\bin`)
-    assert.equal(bed.machine.machineEnvironment.get('KUBECONFIG'), 'c:\\k\\kubeconfig')
+  })
+
+  it("gives the administrator's credentials to no service, file or variable", async () => {
+    const secret = 'kind: Config # of the administrator'
+    const environment = { Path: PATH, KUBECONFIG: 'c:\\k\\kubeconfig' }
+    const bed = new Bed({}, { files: { ...FILES, 'c:\\k\\kubeconfig': secret }, environment })
+    await bed.setUp()
+    const { files, ...rest } = bed.state() as { files: Record<string, string> }
+    assert.ok(!JSON.stringify(rest).includes('c:\\\\k\\\\kubeconfig'), JSON.stringify(rest))
+    const holders = Object.entries(files).filter(([, text]) => /administrator|c:\\+k\\+kubeconfig/.test(text))
+    assert.deepEqual(holders.map(([path]) => path).sort(), ['c:\\k\\access', 'c:\\k\\kubeconfig'])
+    const users = ['bootstrap', 'kube-proxy', 'flannel'].map((name) => {
+      const text = files[`c:\\k\\${name}.kubeconfig`] ?? '{}'
+      return (JSON.parse(text) as { users: { user: object }[] }).users[0]?.user
+    })
+    assert.deepEqual(users, [
+      { token: 'abcdef.0123456789abcdef' },
+      { token: 'token of kube-proxy-win-1' },
+      { token: 'token of flannel-win-1' },
+    ])
+  })
+
+  it('takes the administrator out of services that an earlier set-up made', async () => {
+    const bed = new Bed()
+    await bed.setUp()
+    const { services, files } = bed.machine
+    const old = services.get('Kubelet')?.plan
+    assert.ok(old)
+    files.set('c:\\k\\KubeletSvc.json', JSON.stringify({ ...old, args: ['--kubeconfig=c:\\k\\kubeconfig'] }))
+    assert.deepEqual(await bed.setUp(), ['service Kubelet', 'Kubelet runs'])
+  })
+
+  it('writes a new bootstrap token until the kubelet has a certificate', async () => {
+    const bed = new Bed({}, { registersAfterMs: Infinity })
+    await assert.rejects(bed.setUp(), { message: 'kubelet did not register the node within 10 s' })
+    bed.done()
+    await assert.rejects(bed.setUp(), { message: 'kubelet did not register the node within 10 s' })
+    const done = bed.done().map((line) => line.slice(line.indexOf(' ') + 1))
+    assert.deepEqual(done, ['service stop Kubelet', 'write c:\\k\\bootstrap.kubeconfig', 'service start Kubelet'])
   })
 
   it('gives each program its flags', async () => {
@@ -153,14 +207,22 @@ describe('the set-up of a Windows worker', () => {
       wrapper: 'c:\\k\\FlannelDSvc.exe',
       logFile: 'c:\\k\\logs\\flanneld\\flanneldsvc.log',
       program: 'c:\\k\\flanneld.exe',
-      args: ['--kubeconfig-file=c:\\k\\kubeconfig', '--iface=10.1.2.3', '--ip-masq=1', '--kube-subnet-mgr=1'],
+      args: ['--kubeconfig-file=c:\\k\\flannel.kubeconfig', '--iface=10.1.2.3', '--ip-masq=1', '--kube-subnet-mgr=1'],
       env: { NODE_NAME: 'win-1' },
     })
     assert.deepEqual((plan('Kubelet') as { args: string[] }).args, [
       '--hostname-override=win-1',
       '--v=6',
       '--cluster-dns=10.10.0.10',
-      '--kubeconfig=c:\\k\\kubeconfig',
+      '--bootstrap-kubeconfig=c:\\k\\bootstrap.kubeconfig',
+      '--kubeconfig=c:\\k\\kubelet.kubeconfig',
+      '--cert-dir=c:\\k\\pki',
+      '--rotate-certificates=true',
+      '--anonymous-auth=false',
+      '--authentication-token-webhook=true',
+      '--authorization-mode=Webhook',
+      '--read-only-port=0',
+      '--client-ca-file=c:\\k\\client-ca.crt',
       '--cgroups-per-qos=false',
       '--enforce-node-allocatable=',
       '--node-ip=10.1.2.3',
@@ -176,7 +238,7 @@ describe('the set-up of a Windows worker', () => {
       '--v=4',
       '--proxy-mode=kernelspace',
       '--hostname-override=win-1',
-      '--kubeconfig=c:\\k\\kubeconfig',
+      '--kubeconfig=c:\\k\\kube-proxy.kubeconfig',
       '--network-name=vxlan0',
       '--cluster-cidr=10.244.0.0/16',
       '--source-vip=10.244.0.2',
@@ -352,7 +414,7 @@ describe('before a set-up', () => {
       bed,
       '"10.244.0.0" is no range of IPv4 (cluster CIDR); "v1.21" is no release of Kubernetes; write one like 1.36.4; ' +
         'VNI 1 is too small: Windows has networks from 4096 on; Port 8472 cannot be: Windows has VXLAN on port 4789 only; ' +
-        'c:\\k\\kubeconfig does not exist: put the kubeconfig of the cluster there; ' +
+        'c:\\k\\kubeconfig does not exist: put the kubeconfig of an administrator there, and delete it after the set-up; ' +
         'The service docker is not running: Start-Service docker; ' +
         'No adapter is called "Wi-Fi"; there are "Ethernet0": name one by --interface-name',
     )

@@ -26,6 +26,8 @@ export class SimulatedWorker extends SimulatedWindows {
   readonly rules: Set<string> = new Set()
   readonly images: Map<string, string> = new Map()
   readonly nodes: Set<string> = new Set()
+  /** ServiceAccounts of the cluster. */
+  readonly accounts: Set<string> = new Set()
   containers: string[] = []
   /** So many changes are made, and then the machine is cut off. */
   changesLeft: number = Infinity
@@ -99,6 +101,21 @@ export class SimulatedWorker extends SimulatedWindows {
         this.note(`node delete ${name}`)
         this.nodes.delete(name)
       },
+      endpoint: async () => ({ server: 'https://10.1.2.1:6443', certificateAuthority: 'SERVER CA' }),
+      clientAuthority: async () => 'CLIENT CA',
+      joinToken: async () => 'abcdef.0123456789abcdef',
+      componentToken: async (component, node) => {
+        const name = `${component}-${node}`
+        if (!this.accounts.has(name)) this.note(`account create ${name}`)
+        this.accounts.add(name)
+        return `token of ${name}`
+      },
+      revoke: async (component, node) => {
+        const name = `${component}-${node}`
+        if (!this.accounts.has(name)) return
+        this.note(`account delete ${name}`)
+        this.accounts.delete(name)
+      },
     }
   }
 
@@ -117,9 +134,18 @@ export class SimulatedWorker extends SimulatedWindows {
     service.state = 'running'
     const { registersAfterMs = 3000, networkAfterMs = 3000 } = this.#options
     if (name === 'Kubelet' && registersAfterMs < Infinity)
-      this.clock.after(registersAfterMs, () => this.#ifRunning(name, () => this.nodes.add('win-1')))
+      this.clock.after(registersAfterMs, () => this.#ifRunning(name, () => this.#register()))
     if (name === 'FlannelD' && networkAfterMs < Infinity)
       this.clock.after(networkAfterMs, () => this.#ifRunning(name, () => this.makeFlannelNetwork()))
+  }
+
+  #register(): void {
+    const flags = this.services.get('Kubelet')?.plan?.args ?? []
+    const of = (flag: string): string => flags.find((one) => one.startsWith(`--${flag}=`))?.slice(flag.length + 3) ?? ''
+    if (!this.files.has(of('bootstrap-kubeconfig'))) return
+    this.nodes.add('win-1')
+    this.files.set(of('kubeconfig'), 'system:node:win-1')
+    this.files.set(`${of('cert-dir')}\\kubelet-client-current.pem`, 'pem')
   }
 
   #ifRunning(name: string, work: () => void): void {
@@ -131,6 +157,7 @@ export class SimulatedWorker extends SimulatedWindows {
 
   #output(program: string, args: readonly string[]): string | undefined {
     if (program === 'docker') return this.#docker(args)
+    if (program === 'icacls.exe') return ''
     if (program === 'tar.exe') return this.#unpack(args)
     if (program.endsWith('host-local.exe')) {
       if (!this.files.has(program)) return undefined

@@ -130,6 +130,11 @@ function pathWithout(path: string, folder: string): string {
     .join(';')
 }
 
+/** Earlier set-ups gave the administrator's kubeconfig to every user of the machine. */
+async function forgetKubeconfig({ environment }: SetupContext['host'], places: SetupContext['places']): Promise<void> {
+  if ((await environment.ofMachine(KUBECONFIG)) === places.kubeconfig) await environment.remove(KUBECONFIG)
+}
+
 export const SOFTWARE_STEPS: readonly Step<SetupContext>[] = [
   baseImage('nanoserver', ({ settings }) => settings.nanoServerImageTag),
   baseImage('servercore', ({ settings }) => settings.serverCoreImageTag),
@@ -158,21 +163,20 @@ export const SOFTWARE_STEPS: readonly Step<SetupContext>[] = [
     users: ['Kubeproxy', 'Kubelet'],
   }),
   {
-    name: 'PATH and KUBECONFIG of the machine',
+    name: 'PATH of the machine',
     async isDone({ host, places }) {
       const path = (await host.environment.ofMachine(PATH)) ?? ''
-      return (await host.environment.ofMachine(KUBECONFIG)) === places.kubeconfig && path === pathWith(path, places.bin)
+      return path === pathWith(path, places.bin) && (await host.environment.ofMachine(KUBECONFIG)) !== places.kubeconfig
     },
     async take({ host, places }) {
       await host.environment.set(PATH, pathWith((await host.environment.ofMachine(PATH)) ?? '', places.bin))
-      await host.environment.set(KUBECONFIG, places.kubeconfig)
+      await forgetKubeconfig(host, places)
     },
     async undo({ host, places }) {
       const path = (await host.environment.ofMachine(PATH)) ?? ''
       const without = pathWithout(path, places.bin)
       if (without !== path) await host.environment.set(PATH, without)
-      if ((await host.environment.ofMachine(KUBECONFIG)) === places.kubeconfig)
-        await host.environment.remove(KUBECONFIG)
+      await forgetKubeconfig(host, places)
     },
   },
   {

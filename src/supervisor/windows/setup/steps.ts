@@ -9,6 +9,7 @@ import { RetryError } from '../../outcome.ts'
 import type { Step } from '../../steps.ts'
 import type { FirewallRule, ServicePlan } from '../windows-host.ts'
 import { management, pause, type SetupContext, until } from './context.ts'
+import { CREDENTIAL_STEPS } from './credentials.ts'
 import {
   cniDocument,
   externalNetwork,
@@ -193,6 +194,7 @@ const NETWORK_STEPS: readonly SetupStep[] = [
 
 /** In the order of doing; undone from the last to the first. */
 export const SETUP_STEPS: readonly SetupStep[] = [
+  ...CREDENTIAL_STEPS,
   ...SOFTWARE_STEPS,
   file(
     'net-conf.json',
