@@ -12,6 +12,7 @@ import { createHttpServer, type HttpServer } from '#lib/http/server.ts'
 import type { ServerTls } from '#lib/http/tls.ts'
 import { readProcess } from '#lib/metrics-process.ts'
 import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
+import { createZPages } from '#model/zpages.ts'
 
 import type { Aggregated, AnnouncedGroup } from './aggregated.ts'
 import { Representation } from './answers/representation.ts'
@@ -21,7 +22,6 @@ import { healthChecks } from './diagnostics/health-checks.ts'
 import { createHealth, type HealthCheck } from './diagnostics/health.ts'
 import { createMetricsPages } from './diagnostics/metrics-pages.ts'
 import { createPathIndex, listPaths } from './diagnostics/path-index.ts'
-import { createZPages } from './diagnostics/zpages.ts'
 import { type Connectors, createDispatch } from './dispatch.ts'
 import { createDumps } from './fairness/dumps.ts'
 import { createFairness, type Fairness } from './fairness/fairness.ts'
@@ -225,7 +225,8 @@ function createDiagnostics(
   const zpages = createZPages({ clock, random, isEnabled, startedAtMs, version, paths, flags })
   const debugging = createDebugPages(debug ?? { isProfiled: true })
   const dumps = fairness && createDumps({ clock, levels: () => fairness.levels() })
-  return (call) => health(call) ?? index(call) ?? metrics(call) ?? zpages(call) ?? debugging(call) ?? dumps?.(call)
+  const versioned = (call: Call): Answer | undefined => zpages(call.info.path, call.header('accept'))
+  return (call) => health(call) ?? index(call) ?? metrics(call) ?? versioned(call) ?? debugging(call) ?? dumps?.(call)
 }
 
 /** `v1.36.4` as `1.36`. */

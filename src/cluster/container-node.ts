@@ -12,6 +12,7 @@ import { type Places, placesOf } from '#kubelet/containerd/places.ts'
 import type { Containerd } from '#kubelet/containerd/start.ts'
 import type { KubeletOptions } from '#kubelet/kubelet-options.ts'
 import type { Machine } from '#kubelet/machine/machine.ts'
+import { kubeletZPages } from '#kubelet/server/kubelet-zpages.ts'
 import { nthAddress, parseCidr } from '#lib/cidr.ts'
 import { createIpRoute } from '#lib/iproute.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
@@ -65,6 +66,8 @@ export function kubeletOptions(node: ContainerNode): KubeletOptions {
     cgroups: openCgroups({ machine, facts: pods, clock, log }),
     serving,
     configuration: shownConfiguration(withDefaults(shown)),
+    zpages: kubeletZPages({ clock, random, isEnabled: (gate) => gate === 'ComponentStatusz' }),
+    logDirectory: '/var/log',
   }
 }
 

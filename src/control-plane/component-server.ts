@@ -17,7 +17,6 @@ import type { Answer } from '#apiserver/call.ts'
 import type { SendReview } from '#apiserver/credentials/review-webhook.ts'
 import { createDebugPages } from '#apiserver/diagnostics/debug-pages.ts'
 import { createHealth, type HealthCheck } from '#apiserver/diagnostics/health.ts'
-import { createZPages } from '#apiserver/diagnostics/zpages.ts'
 import type { Authenticate, Authorize } from '#apiserver/filters/access.ts'
 import { createInflight } from '#apiserver/filters/inflight.ts'
 import { ByteMemo } from '#apiserver/registry/byte-memo.ts'
@@ -30,6 +29,7 @@ import { METRICS_CONTENT_TYPE } from '#lib/metrics.ts'
 import { parseBundle } from '#lib/x509/certificate.ts'
 import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
 import { versionInfo } from '#model/version.ts'
+import { createZPages } from '#model/zpages.ts'
 
 import { bindPort } from './addresses.ts'
 import type { DelegationValues } from './flags/delegation-flags.ts'
@@ -253,7 +253,7 @@ function createRoutes(options: ComponentServerOptions): Route {
     if (path === '/configz') return config
     if (path === '/metrics') return shown(metrics)
     if (path === '/metrics/slis') return shown(slis)
-    return createHealth(checks(), slis)(call) ?? zpages(call) ?? debugging(call)
+    return createHealth(checks(), slis)(call) ?? zpages(call.info.path, call.header('accept')) ?? debugging(call)
   }
 }
 

@@ -5,6 +5,7 @@ import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log.ts'
 import type { Registry } from '#lib/metrics.ts'
 import type { Random } from '#lib/random.ts'
+import type { ZPages } from '#model/zpages.ts'
 
 import type { NodeTraits } from './admission-rules.ts'
 import type { Reserved } from './allocatable.ts'
@@ -68,6 +69,10 @@ export interface KubeletOptions {
   readonly registry?: Registry
   /** `/configz`. */
   readonly configuration: object
+  /** `/statusz` and `/flagz`. Default: there are none. */
+  readonly zpages?: ZPages
+  /** The directory behind `/logs/` of the port. Default: the path is disabled. */
+  readonly logDirectory?: string
 }
 
 export interface CredentialPrograms {

@@ -95,6 +95,8 @@ export function openNodePort(options: NodePortOptions, closing: AsyncDisposableS
     find: (...which) => workers.find(...which),
     isInSync: () => clock.now() - (workers.listedMs ?? startedMs) < SYNC_MS,
     configuration,
+    ...(options.zpages !== undefined && { zpages: options.zpages }),
+    ...(options.logDirectory !== undefined && { logDirectory: options.logDirectory }),
     summary,
     resourceMetrics: async () => resourceMetrics(await measuring.measure(), clock.now()),
     ...(options.node?.callLimitMs !== undefined && { callLimitMs: options.node.callLimitMs }),

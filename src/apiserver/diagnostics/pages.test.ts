@@ -1,28 +1,24 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { createVirtualClock } from '#lib/clock.ts'
-import { createSeededRandom } from '#lib/random.ts'
 import { createServerMeters } from '#model/metrics/families.ts'
 
 import type { Answer, Call, WholeAnswer } from '../call.ts'
 import { requestInfoOf } from '../request-info.ts'
 import { createDebugPages } from './debug-pages.ts'
 import { createHealth, type HealthCheck } from './health.ts'
-import { createZPages } from './zpages.ts'
 
 type Page = (call: Call) => Promise<Answer> | Answer | undefined
 
 interface Asked {
   readonly method?: string
-  readonly accept?: string
   readonly body?: string
 }
 
 async function ask(
   page: Page,
   target: string,
-  { method = 'GET', accept = '', body = '' }: Asked = {},
+  { method = 'GET', body = '' }: Asked = {},
 ): Promise<WholeAnswer & { readonly body: string }> {
   const [path = '', text = ''] = target.split('?')
   const query = new URLSearchParams(text)
@@ -30,7 +26,6 @@ async function ask(
     method,
     query,
     info: requestInfoOf(method, path, query),
-    header: () => accept,
     body: () => Promise.resolve(Buffer.from(body)),
   }
   const answer = await page(call as unknown as Call)
@@ -91,81 +86,6 @@ describe('health', () => {
     assert.match(render(), /^kubernetes_healthcheck\{name="etcd",type="readyz"\} 0$/m)
     assert.match(render(), /^kubernetes_healthcheck\{name="ping",type="readyz"\} 1$/m)
     assert.match(render(), /^kubernetes_healthchecks_total\{name="etcd",status="error",type="readyz"\} 2$/m)
-  })
-})
-
-describe('statusz and flagz', () => {
-  const startedAtMs = Date.UTC(2026, 0, 2, 3, 4, 5)
-  const pages = (isEnabled = true): Page =>
-    createZPages({
-      clock: createVirtualClock(startedAtMs + 3_725_000),
-      random: createSeededRandom(1),
-      isEnabled: () => isEnabled,
-      startedAtMs,
-      version: { gitVersion: 'v1.36.4', goVersion: 'node26.1.0', emulated: '1.36' },
-      paths: () => ['/', '/api/v1', '/apis', '/livez/ping', '/metrics', '/metrics/slis', '/statusz'],
-      flags: new Map([
-        ['v', '2'],
-        ['bind-address', '127.0.0.1'],
-      ]),
-    })
-
-  it('tell people what runs here since when', async () => {
-    const { contentType, body } = await ask(pages(), '/statusz')
-    assert.equal(contentType, 'text/plain; charset=utf-8')
-    const [, title, warning, empty, ...lines] = body.split('\n')
-    assert.equal(title, 'kube-apiserver statusz')
-    assert.match(warning ?? '', /^Warning: This endpoint is not meant to be machine parseable, /)
-    assert.equal(empty, '')
-    const delimiter = /^Up(.+?) \d/.exec(lines[1] ?? '')?.[1] ?? ''
-    assert.deepEqual(
-      lines.map((line) => line.replace(delimiter, '|')),
-      [
-        'Started| Fri Jan  2 03:04:05 UTC 2026',
-        'Up| 1 hr 02 min 05 sec',
-        'Go version| node26.1.0',
-        'Binary version| 1.36.4',
-        'Emulation version| 1.36',
-        'Paths| /livez /metrics /statusz',
-        '',
-      ],
-    )
-  })
-
-  it('tell programs the same as an object', async () => {
-    const accept = 'application/json;as=Statusz;v=v1beta1;g=config.k8s.io, */*'
-    const { contentType, body, headers } = await ask(pages(), '/statusz', { accept })
-    assert.equal(contentType, 'application/json')
-    assert.equal(headers, undefined)
-    assert.deepEqual(JSON.parse(body), {
-      kind: 'Statusz',
-      apiVersion: 'config.k8s.io/v1beta1',
-      metadata: { name: 'kube-apiserver' },
-      startTime: '2026-01-02T03:04:05Z',
-      uptimeSeconds: 3725,
-      goVersion: 'node26.1.0',
-      binaryVersion: '1.36.4',
-      emulationVersion: '1.36',
-      paths: ['/livez', '/metrics', '/statusz'],
-    })
-  })
-
-  it('warn of the version that is deprecated, in YAML too', async () => {
-    const accept = 'application/yaml;as=Flagz;v=v1alpha1;g=config.k8s.io'
-    const { body, headers } = await ask(pages(), '/flagz', { accept })
-    const warning = '299 - "This version of the flagz endpoint is deprecated. Please use a newer version."'
-    assert.equal(headers?.['Warning'], warning)
-    assert.match(body, /^flags:\n {2}bind-address: 127\.0\.0\.1\n {2}v: "2"\n/m)
-  })
-
-  it('refuse objects of no kind, and forms they do not have', async () => {
-    for (const accept of ['application/json', 'application/json;as=Flagz;v=v1;g=config.k8s.io', 'image/png']) {
-      await assert.rejects(ask(pages(), '/flagz', { accept }), /only the following media types are accepted/)
-    }
-  })
-
-  it('are not there without their gates', () => {
-    assert.equal(pages(false)({ info: requestInfoOf('GET', '/statusz', undefined) } as unknown as Call), undefined)
   })
 })
 

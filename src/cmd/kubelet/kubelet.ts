@@ -17,6 +17,7 @@ import { startKubelet } from '#kubelet/kubelet.ts'
 import { type Machine, readMachine } from '#kubelet/machine/machine.ts'
 import { nodeAddresses, parseNodeIp } from '#kubelet/machine/node-addresses.ts'
 import { openHealthPort } from '#kubelet/server/health-port.ts'
+import { kubeletZPages } from '#kubelet/server/kubelet-zpages.ts'
 import { aborted } from '#lib/abort.ts'
 import type { FlagGroups } from '#lib/flags/flags.ts'
 import { createGrpcClient } from '#lib/grpc/client.ts'
@@ -35,6 +36,7 @@ import { prepareHost } from './host.ts'
 import { openIdentity } from './identity.ts'
 import type { KubeletProgram } from './program.ts'
 import { openServing } from './serving.ts'
+import { shownFlags } from './shown-flags.ts'
 import { podFacts, settingsOf } from './told.ts'
 
 const NAME = 'kubelet'
@@ -93,7 +95,7 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
       ...(await credentialsOf(program)),
       // As upstream's: where whoever set up the machine has put it.
       registryFile: resolve(facts.rootDir, 'config.json'),
-      configuration: shownConfiguration({ ...configuration, cgroupDriver }),
+      ...pagesOf(program, cgroupDriver),
     },
     closing,
   )
@@ -101,6 +103,19 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
   await adjustOomScore(program)
   await aborted(signal)
   return 0
+}
+
+/** What its port shows of itself and of the machine. */
+function pagesOf(
+  program: KubeletProgram,
+  cgroupDriver: string,
+): Pick<KubeletOptions, 'configuration' | 'zpages' | 'logDirectory'> {
+  const { configuration } = program
+  return {
+    configuration: shownConfiguration({ ...configuration, cgroupDriver }),
+    zpages: kubeletZPages({ ...program, flags: shownFlags(KUBELET_FLAGS, program.flags) }),
+    ...(configuration.enableSystemLogHandler && { logDirectory: '/var/log' }),
+  }
 }
 
 /** Throws ProgramError. */

@@ -11,6 +11,7 @@ import { GrpcError } from '#lib/grpc/status.ts'
 import { createHttpClient, type HttpRequest } from '#lib/http/client.ts'
 import { createLoopbackClient } from '#lib/http/loopback.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
+import { createSeededRandom } from '#lib/random.ts'
 
 import type { ContainerRecord } from '../container-runs.ts'
 import type { Runtime } from '../cri/runtime.ts'
@@ -18,6 +19,7 @@ import type { ContainerOfPod, PodOfNode } from '../pods/pod-of-node.ts'
 import { Access } from './access.ts'
 import { checkpoint } from './checkpoint.ts'
 import { createKubeletApi } from './kubelet-api.ts'
+import { kubeletZPages } from './kubelet-zpages.ts'
 
 const dir = await mkdtemp(join(tmpdir(), 'hyperkube-kubelet-api-'))
 after(() => rm(dir, { recursive: true }))
@@ -103,6 +105,12 @@ function kubelet(container: Partial<ContainerOfPod>, runtime: Partial<Runtime> =
     metrics: () => Promise.resolve('kubelet_running_pods 1\n'),
     probeMetrics: () => 'prober_probe_total 1\n',
     checkpointsDir: '/var/lib/kubelet/checkpoints',
+    zpages: kubeletZPages({
+      clock,
+      random: createSeededRandom(1),
+      isEnabled: () => true,
+      flags: new Map([['v', '2']]),
+    }),
   })
   const http = createLoopbackClient({ serve, clock, identity: undefined })
   const headers = { authorization: 'Bearer admin-token' }
@@ -201,6 +209,23 @@ describe('createKubeletApi', () => {
         403,
         'Forbidden (user=onlooker, verb=create, resource=nodes, subresource(s)=[proxy])',
       ])
+  })
+
+  it('shows its version and its flags as text and as objects', async () => {
+    const { ask } = kubelet({})
+    const [, status] = await ask('/statusz')
+    assert.match(status, /^\nkubelet statusz\nWarning: This endpoint is not meant to be machine parseable/)
+    assert.match(status, /^Paths.* \/configz \/flagz \/healthz \/metrics$/m)
+    assert.match((await ask('/flagz'))[1], /^\nkubelet flagz\nWarning: [^\n]*\nv(:|: |=| )2\n$/)
+    const accepting = (accept: string): object => ({ headers: { authorization: 'Bearer admin-token', accept } })
+    const [code, text] = await ask('/flagz', accepting('application/json;as=Flagz;v=v1beta1;g=config.k8s.io'))
+    assert.deepEqual(
+      [code, JSON.parse(text)],
+      [200, { kind: 'Flagz', apiVersion: 'config.k8s.io/v1beta1', metadata: { name: 'kubelet' }, flags: { v: '2' } }],
+    )
+    const [refused, why] = await ask('/flagz', accepting('image/png'))
+    assert.deepEqual([refused, (JSON.parse(why) as { reason: string }).reason], [406, 'NotAcceptable'])
+    assert.equal((await ask('/statusz/x'))[0], 404)
   })
 
   it('names the allowed methods in a 405', async () => {

@@ -3,6 +3,8 @@ import type { Clock } from '#lib/clock.ts'
 import type { HttpClient } from '#lib/http/client.ts'
 import type { Exchange, HeaderList } from '#lib/http/exchange.ts'
 import { METRICS_CONTENT_TYPE } from '#lib/metrics.ts'
+import { statusOf } from '#meta/status.ts'
+import type { ZPages } from '#model/zpages.ts'
 
 import type { Runtime } from '../cri/runtime.ts'
 import type { ContainerOfPod, PodOfNode } from '../pods/pod-of-node.ts'
@@ -10,6 +12,7 @@ import type { Access } from './access.ts'
 import { type Answer, jsonAnswer, textAnswer } from './answer.ts'
 import { checkpoint } from './checkpoint.ts'
 import { answerLog } from './container-logs.ts'
+import { answerLogDirectory } from './node-logs.ts'
 import { requestTarget } from './request-target.ts'
 import { joinRuntime, NO_UPGRADE, openAttach, openExec, openPorts, streamFault } from './streams.ts'
 
@@ -33,6 +36,10 @@ export interface KubeletApiOptions {
   readonly cadvisorMetrics: () => Promise<string>
   readonly metrics: () => Promise<string>
   readonly probeMetrics: () => string
+  /** `/statusz` and `/flagz`. Default: there are none. */
+  readonly zpages?: ZPages
+  /** The directory behind `/logs/`. Default: the path is disabled. */
+  readonly logDirectory?: string
   /** Where checkpoints of containers are put. */
   readonly checkpointsDir: string
   /** How long the runtime has for an answer. Default: two minutes. */
@@ -42,6 +49,7 @@ export interface KubeletApiOptions {
 interface Request extends KubeletApiOptions {
   readonly exchange: Exchange
   readonly parts: readonly string[]
+  readonly isFolder: boolean
   readonly query: URLSearchParams
 }
 
@@ -87,6 +95,9 @@ const ROUTES: Readonly<Record<string, Route>> = {
     handle: async ({ parts, summary }) => (parts[1] === 'summary' ? jsonAnswer(await summary()) : NOT_FOUND),
   },
   metrics: { below: [0, 1], handle: metricsPage },
+  statusz: { handle: zpage },
+  flagz: { handle: zpage },
+  logs: { methods: GET, below: [0, Infinity], handle: logDirectory },
   containerLogs: {
     methods: GET,
     below: [3, 3],
@@ -105,14 +116,14 @@ export function createKubeletApi(options: KubeletApiOptions): (exchange: Exchang
   return async (exchange) => {
     const target = requestTarget(exchange.path)
     if (target === undefined) return send(exchange, BAD_REQUEST)
-    const { segments: parts, query } = target
+    const { segments: parts, isFolder, query } = target
     const first = parts[0] ?? ''
     const refusal = await access?.authorize(exchange, first)
     if (refusal !== undefined) return send(exchange, textAnswer(refusal.status, refusal.text))
     if (!hasDebugging && DEBUGGING.has(first)) return send(exchange, DISABLED)
     const isServed = Object.hasOwn(ROUTES, first) && (access !== undefined || READ_ONLY.has(first))
     const route = isServed ? ROUTES[first] : undefined
-    const answer = await answerOf(route, { ...options, exchange, parts, query })
+    const answer = await answerOf(route, { ...options, exchange, parts, isFolder, query })
     if (answer !== undefined) send(exchange, answer)
   }
 }
@@ -132,6 +143,30 @@ function wrongMethod(methods: readonly string[]): Answer {
 
 function podList(items: readonly object[]): Answer {
   return jsonAnswer({ kind: 'PodList', apiVersion: 'v1', metadata: {}, items })
+}
+
+function zpage({ exchange, parts, zpages, hasDebugging = true }: Request): Answer {
+  try {
+    const page = hasDebugging ? zpages?.(`/${parts[0]}`, exchange.headers.accept ?? '') : undefined
+    if (page === undefined) return NOT_FOUND
+    const { status, contentType, headers = {}, body } = page
+    return {
+      status,
+      headers: ['Content-Type', contentType, ...Object.entries(headers).flat()],
+      body: Buffer.from(body),
+    }
+  } catch (error) {
+    const status = statusOf(error)
+    if (status === undefined) throw error
+    return { ...jsonAnswer(status), status: status.code ?? 500 }
+  }
+}
+
+const LOGS_DISABLED: Answer = textAnswer(405, 'logs endpoint is disabled.\n')
+
+function logDirectory({ exchange, parts, isFolder, logDirectory: directory }: Request): ReturnType<Handler> {
+  if (directory === undefined) return LOGS_DISABLED
+  return answerLogDirectory({ exchange, directory, segments: parts.slice(1), isFolder })
 }
 
 async function metricsPage(request: Request): Promise<Answer> {

@@ -6,6 +6,8 @@
 export interface RequestTarget {
   /** Decoded once; a trailing slash adds none. `/` is one empty segment. */
   readonly segments: readonly string[]
+  /** Whether the path ends in a slash. */
+  readonly isFolder: boolean
   readonly query: URLSearchParams
 }
 
@@ -22,7 +24,7 @@ export function requestTarget(target: string): RequestTarget | undefined {
   const segments = path.split('/').slice(1)
   if (segments.length > 1 && segments.at(-1) === '') segments.pop()
   try {
-    return { segments: segments.map(decodeURIComponent), query }
+    return { segments: segments.map(decodeURIComponent), isFolder: path.endsWith('/'), query }
   } catch {
     return undefined
   }

@@ -1,7 +1,6 @@
 /**
- * /statusz and /flagz: what this server is and what it was started with, as text for people or, on request, as an object
- * of `config.k8s.io`. The text is not to be parsed, which upstream makes sure of: what stands between name and value
- * changes from start to start.
+ * The pages /statusz and /flagz of a component: its version and its flags, as text or as an object of `config.k8s.io`. The
+ * delimiter in the text changes from start to start, as upstream's does, so that no program parses it.
  */
 import type { Clock } from '#lib/clock.ts'
 import { goQuote } from '#lib/go-text.ts'
@@ -10,8 +9,6 @@ import { stringifyYaml } from '#lib/yaml-write.ts'
 import { type AcceptClause, parseAccept } from '#meta/codec/accept.ts'
 import { failure } from '#meta/status-errors.ts'
 import { timeOf } from '#meta/time.ts'
-
-import type { Answer, Call } from '../call.ts'
 
 const API_SERVER = 'kube-apiserver'
 const GROUP = 'config.k8s.io'
@@ -49,15 +46,28 @@ interface Page {
   readonly fields: () => object
 }
 
-/** Undefined for other paths, and for pages whose gate is off. */
-export function createZPages(options: ZPagesOptions): (call: Call) => Answer | undefined {
+/** A page as it is sent. */
+export interface ZPage {
+  readonly status: number
+  readonly contentType: string
+  readonly body: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/**
+ * Returns undefined for other paths, and for pages whose gate is off. `accept` is the header of the request; throws
+ * StatusError 406.
+ */
+export type ZPages = (path: string, accept: string) => ZPage | undefined
+
+export function createZPages(options: ZPagesOptions): ZPages {
   const delimiter = DELIMITERS[options.random.int(DELIMITERS.length)] ?? ':'
   const pages = new Map<string, Page>()
   if (options.isEnabled('ComponentStatusz')) pages.set('/statusz', statusPage(options, delimiter))
   if (options.isEnabled('ComponentFlagz')) pages.set('/flagz', flagsPage(options, delimiter))
-  return (call) => {
-    const page = pages.get(call.info.path)
-    return page && show(call, page)
+  return (path, accept) => {
+    const page = pages.get(path)
+    return page && show(page, accept)
   }
 }
 
@@ -100,8 +110,7 @@ function flagsPage({ flags, component = API_SERVER }: ZPagesOptions, delimiter: 
 }
 
 /** Throws StatusError 406. */
-function show(call: Call, page: Page): Answer {
-  const accept = call.header('accept')
+function show(page: Page, accept: string): ZPage {
   const clauses = accept.trim() === '' ? [ANYTHING] : parseAccept(accept)
   for (const clause of clauses) {
     if (acceptsText(clause)) return { status: 200, contentType: 'text/plain; charset=utf-8', body: page.text() }
@@ -128,7 +137,7 @@ function acceptsForm({ type, subtype, params }: AcceptClause, form: string, kind
 function structured(
   { component, kind, fields }: Page,
   { form, version }: { readonly form: string; readonly version: string },
-): Answer {
+): ZPage {
   const object = { kind, apiVersion: `${GROUP}/${version}`, metadata: { name: component }, ...fields() }
   const text = `This version of the ${kind.toLowerCase()} endpoint is deprecated. Please use a newer version.`
   return {

@@ -1,0 +1,15 @@
+/** The flags of a kubelet as /flagz shows them. */
+import type { FlagGroups } from '#lib/flags/flags.ts'
+
+/** Headers for the URL of static pods may hold credentials. */
+const CLASSIFIED: ReadonlySet<string> = new Set(['manifest-url-header'])
+
+/** By name, as text. */
+export function shownFlags(groups: FlagGroups, values: Readonly<Record<string, unknown>>): ReadonlyMap<string, string> {
+  const all = Object.values(groups).flatMap((group) => Object.entries(group))
+  const text = ([name, { kind, initial }]: (typeof all)[number]): string => {
+    const shown = kind.print(values[name] ?? initial)
+    return CLASSIFIED.has(name) && shown !== kind.print(initial) ? 'CLASSIFIED' : shown
+  }
+  return new Map(all.map((flag) => [flag[0], text(flag)] as const))
+}
