@@ -336,7 +336,10 @@ describe('a kubelet with a bootstrap kubeconfig', () => {
       '--node-ip=127.0.0.1',
       `--port=${port}`,
       `--container-runtime-endpoint=unix://${join(bed.folder, 'runtime.sock')}`,
-      ...['--healthz-port=0', '--fail-cgroupv1=false', '--fail-swap-on=false', '--oom-score-adj=0'],
+      '--healthz-port=0',
+      '--fail-cgroupv1=false',
+      '--fail-swap-on=false',
+      '--oom-score-adj=0',
     )
     await readyNode(bed.client, 'far4')
     const ask = async (path: string, more: Partial<HttpRequest> = {}, tls: object = {}): Promise<[number, string]> => {
