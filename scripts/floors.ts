@@ -88,6 +88,7 @@ const STRUCTURAL: Readonly<Record<string, readonly string[]>> = {
     'controller',
     'disruption-plan',
     'expectations',
+    'gates',
     'in-rounds',
     'measured',
     'manager',

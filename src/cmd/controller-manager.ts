@@ -5,11 +5,13 @@
 import type { HealthCheck } from '#apiserver/diagnostics/health.ts'
 import { registerClientMetrics } from '#client/client-metrics.ts'
 import { Fence } from '#client/fence.ts'
+import { findGates } from '#control-plane/flags/gate-reach.ts'
 import { gateErrors } from '#control-plane/flags/gates.ts'
 import { leaderErrors } from '#control-plane/flags/leader-election-flags.ts'
 import { metricsErrors } from '#control-plane/flags/metrics-flags.ts'
 import { servingErrors } from '#control-plane/flags/plan.ts'
 import type { Controller } from '#controllers/controller.ts'
+import { MANAGER_REACH } from '#controllers/gates.ts'
 import { CONTROLLERS } from '#controllers/index.ts'
 import { chooseControllers } from '#controllers/selection.ts'
 import { controllerSettingErrors } from '#controllers/settings.ts'
@@ -82,18 +84,20 @@ function checkSettings(
 ): readonly Controller[] {
   const values = settings as unknown as Readonly<Record<string, unknown>>
   const support = findUnsupported(MANAGER_FLAGS, values, changed)
+  const gates = findGates(settings['feature-gates'], MANAGER_REACH)
   const { controllers, errors: unknown, missing } = chooseControllers(CONTROLLERS, settings.controllers)
   const errors = [
     ...support.errors,
     ...servingErrors(settings),
     ...metricsErrors(settings),
     ...gateErrors(settings['feature-gates']),
+    ...gates.errors,
     ...leaderErrors(settings),
     ...controllerSettingErrors(settings),
     ...unknown,
   ]
   if (errors.length > 0) throw new ProgramError(errors.length === 1 ? errors.join('') : `[${errors.join(', ')}]`)
-  for (const note of support.notes) log.info(note)
+  for (const note of [...support.notes, ...gates.notes]) log.info(note)
   for (const name of missing) log.info('The controller is not there', { controller: name })
   return controllers
 }

@@ -31,6 +31,9 @@ export interface OpenAdmission {
   addAggregated(aggregated: Pick<Aggregated, 'versions'>): void
 }
 
+/** The name of the plugin, and of the gate without which it does nothing. */
+const MUTATING_POLICY = 'MutatingAdmissionPolicy'
+
 /** Throws ProgramError for files that cannot be used. */
 export async function openAdmission(site: Site, { authorizer }: Authorization): Promise<OpenAdmission> {
   const { settings, clock, random, isEnabled, metrics, closing } = site
@@ -56,7 +59,9 @@ export async function openAdmission(site: Site, { authorizer }: Authorization): 
         notReadySeconds: settings['default-not-ready-toleration-seconds'],
         unreachableSeconds: settings['default-unreachable-toleration-seconds'],
       },
-      more: configurable.flatMap(({ plugins }) => plugins),
+      more: configurable
+        .flatMap(({ plugins }) => plugins)
+        .filter(({ name }) => name !== MUTATING_POLICY || isEnabled(MUTATING_POLICY)),
       ...configured,
     })
   }

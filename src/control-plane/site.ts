@@ -34,6 +34,8 @@ export interface Surroundings extends Pick<ProgramContext, 'clock' | 'random' | 
   readonly interfere?: Interfere
   /** Addresses beside that of the settings on which it listens too, at the same port. */
   readonly alsoAt?: readonly string[]
+  /** Called with the name of every feature gate that the server reads. */
+  readonly onGateRead?: (gate: string) => void
   /** How long requests may still run when the server stops; default: as long as any may. */
   readonly graceMs?: number
 }
@@ -51,13 +53,15 @@ export interface Site extends Surroundings {
 /** Throws ProgramError with everything that is wrong with the settings. */
 export async function openSite(settings: Settings, around: Surroundings, closing: AsyncDisposableStack): Promise<Site> {
   const plan = checkSettings(settings, around)
-  const isEnabled = createGates(settings['feature-gates'])
+  const isEnabled = createGates(settings['feature-gates'], around.onGateRead)
   const files = createLiveFiles(around)
   closing.defer(() => files.close())
   const shown = await loadMetricSettings(settings, around.readFile)
   const { clock, version } = around
+  // A metric lists all gates: that is no reading.
+  const listed = createGates(settings['feature-gates'])
   const { meters } = closing.use(
-    createServerMetrics({ clock, version: versionInfo(version), isEnabled, settings: shown }),
+    createServerMetrics({ clock, version: versionInfo(version), isEnabled: listed, settings: shown }),
   )
   return { ...around, settings, plan, isEnabled, files, metrics: meters, closing }
 }

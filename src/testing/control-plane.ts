@@ -20,7 +20,7 @@ import { createKey, keyToPem } from '#lib/x509/key.ts'
 import { startPublishers } from './publishers.ts'
 
 export interface ControlPlaneOptions extends Partial<
-  Pick<Surroundings, 'clock' | 'random' | 'log' | 'network' | 'openStore'>
+  Pick<Surroundings, 'clock' | 'random' | 'log' | 'network' | 'openStore' | 'onGateRead'>
 > {
   /** By the names of kube-apiserver's flags; besides those of `SETTINGS`, or instead of them. */
   readonly settings?: Partial<Settings>
@@ -89,7 +89,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     ['tokens.csv', `${TOKEN},admin,admin,"system:masters"\n`],
   ])
   const { clock = realClock, random = createSeededRandom(1), log = errorLog(), network, settings, files } = options
-  const { openStore } = options
+  const { openStore, onGateRead } = options
   const closing = new AsyncDisposableStack()
   const around: Surroundings = {
     clock,
@@ -101,6 +101,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     graceMs: GRACE_MS,
     ...(network !== undefined && { network }),
     ...(openStore !== undefined && { openStore }),
+    ...(onGateRead !== undefined && { onGateRead }),
   }
   try {
     const running = await startApiServer(settingsWith({ ...SETTINGS, ...settings }), around, closing)

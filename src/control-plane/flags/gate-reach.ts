@@ -20,7 +20,7 @@ export const WORKING: readonly string[] = words(`
   DRAWorkloadResourceClaims DeploymentReplicaSetTerminatingReplicas EnvFiles ExtendWebSocketsToKubelet GenericWorkload
   HPAConfigurableTolerance HPAScaleToZero HostnameOverride ImageVolumeWithDigest
   InPlacePodLevelResourcesVerticalScaling InPlacePodVerticalScalingInitContainers
-  KubeletServiceAccountTokenForCredentialProviders ManifestBasedAdmissionControlConfig
+  KubeletServiceAccountTokenForCredentialProviders
   MatchLabelKeysInPodTopologySpread MatchLabelKeysInPodTopologySpreadSelectorMerge MaxUnavailableStatefulSet
   MutablePVNodeAffinity MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs
   MutatingAdmissionPolicy NodeDeclaredFeatures PodCertificateRequest PodDeletionCost PodLevelResources
@@ -81,16 +81,26 @@ export const FIXED: Readonly<Record<string, string>> = {
 /** Gates whose change in silence would be a loss. */
 export const REFUSED: Readonly<Record<string, string>> = {
   KMSv1: 'plugins of KMS v1 are not there; use KMS v2',
+  ManifestBasedAdmissionControlConfig: 'admission webhooks and policies are not read from manifests',
+}
+
+/**
+ * Gates that are on by default and do less here than upstream: whoever names one to turn it on must know. Turning one off
+ * has upstream's effect.
+ */
+export const HOLLOW: Readonly<Record<string, string>> = {
+  UnknownVersionInteroperabilityProxy: 'requests are not passed on between servers',
 }
 
 /** How far gates go in one program: those that stay at their default, and those whose change must not be taken in silence, and why. */
 export interface GateReach {
   readonly fixed: Readonly<Record<string, string>>
   readonly refused: Readonly<Record<string, string>>
+  readonly hollow?: Readonly<Record<string, string>>
 }
 
 /** What was asked for that a program does not do; by default this server. What AllAlpha or AllBeta bring along is told, not refused. */
-export function findGates(asked: FeatureGates, { fixed, refused }: GateReach = SERVER): SupportFindings {
+export function findGates(asked: FeatureGates, { fixed, refused, hollow = {} }: GateReach = SERVER): SupportFindings {
   const isEnabled = createGates(asked)
   const changed = (table: Readonly<Record<string, string>>): [gate: string, why: string][] =>
     Object.entries(table).filter(([gate]) => isEnabled(gate) !== FEATURE_GATES[gate]?.default)
@@ -99,9 +109,11 @@ export function findGates(asked: FeatureGates, { fixed, refused }: GateReach = S
     changed(refused).filter(([gate]) => asked.has(gate) === isNamed),
   )
   return {
-    errors: (named ?? []).map(([gate, why]) => `${flagOf(gate)} is not supported: ${why}`),
+    errors: [...(named ?? []), ...Object.entries(hollow).filter(([gate]) => asked.get(gate) === true)].map(
+      ([gate, why]) => `${flagOf(gate)} is not supported: ${why}`,
+    ),
     notes: [...changed(fixed), ...(broughtAlong ?? [])].map(([gate, why]) => `${flagOf(gate)} has no effect: ${why}`),
   }
 }
 
-const SERVER: GateReach = { fixed: FIXED, refused: REFUSED }
+const SERVER: GateReach = { fixed: FIXED, refused: REFUSED, hollow: HOLLOW }

@@ -107,9 +107,13 @@ export const FEATURE_GATES: GateSpecs = Object.fromEntries(
   ROWS.flatMap(([spec, names]) => names.split(/\s+/).map((name) => [name, spec])),
 )
 
-/** Whether a gate is on, for what was asked for. Throws for a gate that is not in the table: a mistake of ours. */
-export function createGates(asked: FeatureGates): (gate: string) => boolean {
-  return (gate) => isEnabled(FEATURE_GATES, asked, gate)
+/** Whether a gate is on, for the gates that were set. Throws for a gate that is not in the table: a bug. */
+export function createGates(asked: FeatureGates, onRead?: (gate: string) => void): (gate: string) => boolean {
+  if (onRead === undefined) return (gate) => isEnabled(FEATURE_GATES, asked, gate)
+  return (gate) => {
+    onRead(gate)
+    return isEnabled(FEATURE_GATES, asked, gate)
+  }
 }
 
 /** Which gates make no sense without which others, as far as those can be off. */
