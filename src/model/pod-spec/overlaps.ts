@@ -3,8 +3,8 @@ import type { PodCertificateProjection, Volume, VolumeProjection } from '#apis/c
 import { goQuote } from '#lib/go-text.ts'
 import { trimEndOf } from '#lib/trim.ts'
 
-/** Files before it that a file is compared with: beyond them it would only cost time, all pairs of it. */
-const MAX_COMPARED = 256
+/** Pairs of files that are compared for one pod: beyond them it would only cost time. Real pods have some hundred. */
+const MAX_PAIRS = 100_000
 
 interface File {
   readonly path: string
@@ -14,9 +14,10 @@ interface File {
 
 /** Warnings about the volumes that are made of files. */
 export function overlapWarnings(volumes: readonly Volume[] = []): string[] {
+  const budget = { pairs: MAX_PAIRS }
   return volumes.flatMap(({ name, configMap, secret, downwardAPI, projected }) => {
     const warnings = (of: string, files: readonly File[]): string[] =>
-      overlapsOf(files).map((text) => `volume ${goQuote(name)} (${of}): overlapping paths: ${text}`)
+      overlapsOf(files, budget).map((text) => `volume ${goQuote(name)} (${of}): overlapping paths: ${text}`)
     return [
       ...warnings(`ConfigMap ${goQuote(configMap?.name ?? '')}`, filesOf(configMap?.items, '')),
       ...warnings(`Secret ${goQuote(secret?.secretName ?? '')}`, filesOf(secret?.items, '')),
@@ -57,18 +58,21 @@ function certificateFiles(certificate: PodCertificateProjection | undefined): Fi
   ]
 }
 
-function overlapsOf(files: readonly File[]): string[] {
-  const seen: File[] = []
+function overlapsOf(files: readonly File[], budget: { pairs: number }): string[] {
+  const earlier: File[] = []
   return files.flatMap((given) => {
     const file = { ...given, path: trimEndOf(given.path, '/') }
-    const overlaps = seen.filter(({ path }) => isWithin(path, file.path) || isWithin(file.path, path))
-    if (seen.length < MAX_COMPARED) seen.push(file)
+    budget.pairs -= earlier.length
+    if (budget.pairs < 0) return []
+    const overlaps = earlier.filter(({ path }) => isWithin(path, file.path) || isWithin(file.path, path))
+    earlier.push(file)
     return overlaps.map((other) => `${fileText(file)} with ${fileText(other)}`)
   })
 }
 
 function isWithin(inner: string, outer: string): boolean {
-  return inner !== '' && outer !== '' && `${inner}/`.startsWith(`${outer}/`)
+  if (inner === '' || outer === '' || !inner.startsWith(outer)) return false
+  return inner.length === outer.length || inner[outer.length] === '/'
 }
 
 function fileText({ path, source }: File): string {
