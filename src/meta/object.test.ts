@@ -9,6 +9,7 @@ import {
   addFinalizer,
   controllerOf,
   controllerRef,
+  copyInSteps,
   deepCopy,
   generateName,
   hasFinalizer,
@@ -126,6 +127,18 @@ describe('deepCopy()', () => {
         assert.ok(!sharesObjects(copy, value))
       }),
     )
+  })
+
+  it('gives the same in steps, and gives way within large values', () => {
+    const map = Object.fromEntries(Array.from({ length: 5000 }, (_, n) => [`k${n}`, '']))
+    const value = { one: map, other: [map, { a: map }] }
+    const steps = copyInSteps(value)
+    let yields = 0
+    let result = steps.next()
+    for (; result.done !== true; result = steps.next()) yields++
+    assert.deepEqual(result.value, value)
+    assert.notEqual(result.value.one, map)
+    assert.ok(yields >= 3, String(yields))
   })
 
   it('copies a key named __proto__ as a key', () => {

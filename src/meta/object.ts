@@ -3,6 +3,7 @@
  * copied. Objects are plain JSON-shaped values here and everywhere; times are RFC 3339 text, quantities their text.
  */
 import { pick, type Random } from '#lib/random.ts'
+import type { Steps } from '#lib/slices.ts'
 
 import { apiVersionOf, type GroupVersionKind } from './kind.ts'
 
@@ -181,6 +182,33 @@ export function deepCopy<T>(value: T): T {
     else copyFields(copy as Record<string, unknown>, pending)
   }
   return root as T
+}
+
+/** Containers between two steps of a copy; a large one counts for as many as it has fields. */
+const FIELDS_A_STEP = 2000
+
+/** As `deepCopy`, in steps. */
+export function* copyInSteps<T>(value: T): Steps<T> {
+  if (!isObject(value)) return value
+  const root = shallowCopy(value)
+  const pending = [root]
+  let fields = 0
+  for (let copy = pending.pop(); copy !== undefined; copy = pending.pop()) {
+    const before = pending.length
+    if (Array.isArray(copy)) copyItems(copy, pending)
+    else copyFields(copy as Record<string, unknown>, pending)
+    fields += 1 + Math.max(0, pending.length - before)
+    if (fields < FIELDS_A_STEP && !isLargeMap(copy)) continue
+    yield
+    fields = 0
+  }
+  return root as T
+}
+
+function isLargeMap(copy: object): boolean {
+  let fields = 0
+  for (const _ in copy) if (++fields > FIELDS_A_STEP) return true
+  return false
 }
 
 type Fields = Readonly<Record<string, unknown>>

@@ -7,7 +7,7 @@ import { applyJsonPatchInSteps, JsonPatchError } from '#lib/json-patch.ts'
 import { isJsonObject, type JsonDuplicate, JsonError } from '#lib/json-value.ts'
 import { parseJson } from '#lib/json.ts'
 import { applyMergePatch } from '#lib/merge-patch.ts'
-import { atOnce, inSlices, once, type Steps, turn } from '#lib/slices.ts'
+import { inSlices, once, type Steps, turn } from '#lib/slices.ts'
 import type { ReadYaml } from '#lib/yaml-reader.ts'
 import { applyInSteps, type FieldRequest, TypedPatchError } from '#meta/apply/field-manager.ts'
 import { goWord } from '#meta/codec/decode-state.ts'
@@ -15,7 +15,7 @@ import { CodecError } from '#meta/codec/error.ts'
 import { isRefusal, negotiatePatch, type PatchType } from '#meta/codec/negotiate.ts'
 import { unmarshalErrors } from '#meta/codec/object.ts'
 import { apiVersionOf, type GroupResource, type GroupVersionKind } from '#meta/kind.ts'
-import { deepCopy, type KubeObject, type ObjectMeta } from '#meta/object.ts'
+import { copyInSteps, type KubeObject, type ObjectMeta } from '#meta/object.ts'
 import { invalidOptionsError, type PatchOptions, patchOptionsQuery, validatePatchOptions } from '#meta/options.ts'
 import type { JsonMap } from '#meta/patch/json-map.ts'
 import { type PatchDocument, readPatchDocument } from '#meta/patch/patch-document.ts'
@@ -146,12 +146,12 @@ function patchMerge(patch: Patch): Merge {
       settleIdentity(next, call, target.kind.namespaced)
       return next
     }
-    return isLarge(call) ? inSlices(steps(), patch.services.clock) : atOnce(steps())
+    return inSlices(steps(), patch.services.clock)
   }
 }
 
 function* applyTo(schema: StructSchema | undefined, live: KubeObject, { type, value }: PatchDocument): Steps<unknown> {
-  const target = deepCopy(live) as unknown as JsonMap
+  const target = (yield* copyInSteps(live)) as unknown as JsonMap
   yield
   switch (type) {
     case 'application/json-patch+json':

@@ -47,7 +47,7 @@ export function fieldRequestOf(
 }
 
 /** What a write makes of an object. */
-export interface WriteChange {
+interface WriteChange {
   readonly live: KubeObject
   readonly next: KubeObject
   /** As it is stored; absent for a new one. */

@@ -4,12 +4,12 @@
  * hooks of the resource differ. Reads come
  * from the cache; a refusal that rests on a cache which may be behind is confirmed before it is sent.
  */
-import { turn } from '#lib/slices.ts'
+import { inSlices, turn } from '#lib/slices.ts'
 import type { FieldRequest } from '#meta/apply/field-manager.ts'
 import { sameButForTimes } from '#meta/apply/same-but-for-times.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
 import { apiVersionOf } from '#meta/kind.ts'
-import { deepCopy, generateName, type KubeObject } from '#meta/object.ts'
+import { copyInSteps, deepCopy, generateName, type KubeObject } from '#meta/object.ts'
 import type { DeleteOptions } from '#meta/options.ts'
 import {
   alreadyExistsError,
@@ -29,7 +29,7 @@ import { type CommitOptions, Commits } from './commits.ts'
 import { checkPreconditions, type DeletionPlan, isFinished, planDeletion } from './deletion.ts'
 import type { Entry, EntryMaker } from './entry.ts'
 import { checkReadable } from './errors.ts'
-import { fieldRequestOf, settleChange, type WriteChange } from './field-tracking.ts'
+import { fieldRequestOf, settleChange } from './field-tracking.ts'
 import type { Lens } from './lens.ts'
 import { RequestContext } from './request-context.ts'
 import type { Resource, WriteContext } from './resource.ts'
@@ -143,7 +143,7 @@ export class Store {
   /** `body` is the store's from now on. */
   async create(request: WriteRequest, body: KubeObject): Promise<Written> {
     if (isLarge(request)) await turn()
-    const settling = this.#settle(request, { live: nothingOf(request), next: body })
+    const settling = settleChange(this.resource, this.#services, request, { live: nothingOf(request), next: body })
     const object = await this.#admitNew(request, settling instanceof Promise ? await settling : settling)
     const { name = '', generateName: prefix = '' } = object.metadata
     if (name === '' && prefix !== '') return this.#createNamed(request, object, prefix)
@@ -163,10 +163,6 @@ export class Store {
       if (outcome !== undefined) return outcome
       if (tries === 1) throw generateNameConflictError(this.#addressed(request), name, 1)
     }
-  }
-
-  #settle(request: WriteRequest, change: WriteChange): KubeObject | Promise<KubeObject> {
-    return settleChange(this.resource, this.#services, request, change)
   }
 
   /** Says as well when what is in the way will soon be gone. */
@@ -270,7 +266,7 @@ export class Store {
     const nothing = nothingOf(request)
     const body = await transform(nothing, this.#fieldRequest(request, nothing))
     delete body.metadata.resourceVersion
-    const settling = this.#settle(request, { live: nothing, next: body, isTracked })
+    const settling = settleChange(this.resource, this.#services, request, { live: nothing, next: body, isTracked })
     const object = await this.#admitNew(request, settling instanceof Promise ? await settling : settling)
     return this.#createOnce(request, object, mayCreate)
   }
@@ -318,7 +314,7 @@ export class Store {
     if (isLarge(request, current)) await turn()
     const next = await transform(live, this.#fieldRequest(request, live))
     if (isLarge(request, current)) await turn()
-    const settling = this.#settle(request, { live, next, current, isTracked })
+    const settling = settleChange(this.resource, this.#services, request, { live, next, current, isTracked })
     const object = this.#toStored(settling instanceof Promise ? await settling : settling)
     const attributes = this.#attributes(request, 'UPDATE', [object, old])
     const { admission } = this.#services
@@ -374,7 +370,8 @@ export class Store {
     const context = this.#contextOf(request)
     await this.#lens?.prepare([entry])
     const old = this.#stored(entry)
-    const plan = this.#planDeletion(deepCopy(old), options, context)
+    const copy = isLarge(request, entry) ? await inSlices(copyInSteps(old), this.#services.clock) : deepCopy(old)
+    const plan = this.#planDeletion(copy, options, context)
     if (request.isAdmitted !== true) {
       const attributes = this.#attributes(request, 'DELETE', [undefined, old])
       await this.#services.admission.mutate(attributes)
