@@ -449,6 +449,7 @@ describe('what objects may say', () => {
 })
 
 describe('documents and paths', () => {
+  // What these and the next cost is measured in cost.test.ts, in a server of their own.
   it('CVE-2019-11253, CVE-2019-11254: documents that unfold are refused, at no great cost', async () => {
     const laughs = Array.from({ length: 26 }, (_, n) => `a${n + 1}: &a${n + 1} [${`*a${n},`.repeat(9)}]`)
     const bomb = `a0: &a0 lol\n${laughs.join('\n')}\nmetadata: {name: x}\n`

@@ -1,7 +1,7 @@
 /**
  * The reliability harness: `node test/reliability/main.ts --backend sqlite --fault mix --runs 100 --seed 1`. One line for
  * each run, a summary, and exit code 1 with what was violated. `--defect NAME` seeds a defect, to see it found;
- * `--defect all` does so with each in turn. With a command first (`hostile`, `fuzz`, `kills`, `managers`, `clusters`, `terms`) it is about the
+ * `--defect all` does so with each in turn. With a command first (`hostile`, `fuzz`, `cost`, `kills`, `managers`, `clusters`, `terms`) it is about the
  * whole API server instead, with `suite` about the tests themselves: see api/commands.ts.
  */
 import { parseArgs } from 'node:util'

@@ -3,6 +3,7 @@ import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 
 import { runClusters } from './clusters.ts'
+import { lineOf, runCost } from './cost/cost.ts'
 import { runFuzz } from './fuzz/fuzz.ts'
 import { ATTACKS } from './hostile/attacks.ts'
 import { besiege, phaseRow, tableHead } from './hostile/hostile.ts'
@@ -19,6 +20,7 @@ const SHOWN = 40
 export const COMMANDS: Readonly<Record<string, Command>> = {
   hostile,
   fuzz,
+  cost,
   kills,
   terms,
   suite,
@@ -77,6 +79,32 @@ async function fuzz(args: readonly string[]): Promise<boolean> {
       `${report.heldMs.toFixed(0)} ms, ${report.residentMb.toFixed(0)} MB, ${seconds(report.tookMs)}, ${load()}`,
   )
   return report.problems.length === 0
+}
+
+async function cost(args: readonly string[]): Promise<boolean> {
+  const options = { requests: text('10000'), first: text('0'), seed: text('1'), datastore: text('memory') }
+  const { values } = parseArgs({ args: [...args], options })
+  const begun = performance.now()
+  const report = await runCost({
+    seed: Number(values.seed),
+    first: Number(values.first),
+    requests: Number(values.requests),
+    datastore: values.datastore,
+    progress: (line) => console.log(`VIOLATION: ${line}`),
+  })
+  const statuses = [...report.statuses].sort(([a], [b]) => a - b).map(([status, count]) => `${status}×${count}`)
+  for (const [name, one] of [
+    ['longest', report.slowest],
+    ['largest', report.largest],
+  ] as const) {
+    if (one !== undefined) console.log(`${name}: ${lineOf(one)}`)
+  }
+  console.log(
+    `${report.sent} requests, seed ${values.seed}: ${report.offences.length} over 100 ms or 64 MB; ${statuses.join(' ')}; ` +
+      `speed ${report.speed.toFixed(2)} of the reference machine, ${seconds(performance.now() - begun)}, ${load()}; ` +
+      `go on with --first ${report.nextSeries}`,
+  )
+  return report.offences.length === 0
 }
 
 async function kills(args: readonly string[]): Promise<boolean> {

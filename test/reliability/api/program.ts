@@ -53,6 +53,8 @@ export interface ProgramOptions {
   readonly flags?: readonly string[]
   /** Run what was built last instead of the sources. */
   readonly isBuilt?: boolean
+  /** URLs of further modules that the program loads before its first line. */
+  readonly imports?: readonly string[]
 }
 
 export class ApiProgram {
@@ -64,6 +66,8 @@ export class ApiProgram {
   /** The end of what it wrote to stderr. */
   output = ''
   #unread = ''
+  /** Those who wait for a reply of a module of `imports`, in the order of their commands. */
+  readonly #replies: ((reply: unknown) => void)[] = []
   samples: ProbeSample[] = []
 
   /** Everything it needs is made here; nothing runs yet. */
@@ -95,12 +99,16 @@ export class ApiProgram {
   async start(): Promise<number> {
     const begun = performance.now()
     const entry = this.#options.isBuilt === true ? BUILT : SOURCES
-    const args = ['--disable-warning=ExperimentalWarning', '--import', PROBE, entry, 'kube-apiserver', ...this.#flags()]
+    const imports = [PROBE, ...(this.#options.imports ?? [])].flatMap((url) => ['--import', url])
+    const args = ['--disable-warning=ExperimentalWarning', ...imports, entry, 'kube-apiserver', ...this.#flags()]
     const child = spawn(process.execPath, args, { cwd: this.#folder, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
     this.#child = child
     this.#exited = once(child, 'exit')
     child.stderr?.on('data', (piece: Buffer) => this.#hear(piece.toString()))
-    child.on('message', (sample) => this.samples.push(sample as ProbeSample))
+    child.on('message', (message: object) => {
+      if ('cost' in message) this.#replies.shift()?.(message.cost)
+      else this.samples.push(message as ProbeSample)
+    })
     while (!(await this.isReady())) {
       const isLate = performance.now() - begun > START_TIMEOUT_MS
       if (isLate) child.kill('SIGKILL')
@@ -108,6 +116,14 @@ export class ApiProgram {
       await pause(READY_POLL_MS)
     }
     return performance.now() - begun
+  }
+
+  /** The reply of a module of `imports`; rejects when the program has ended. */
+  async ask(command: string): Promise<unknown> {
+    const reply = new Promise((resolve) => this.#replies.push(resolve))
+    this.#child?.send(command)
+    const ended = this.#exited.then(() => Promise.reject(new Error(`The server ended: ${this.output.slice(-3000)}`)))
+    return Promise.race([reply, ended])
   }
 
   #hear(text: string): void {
