@@ -120,6 +120,8 @@ export interface ProgramDefinition<G extends FlagGroups> {
   readonly shortHelp?: ShortHelp
   /** Sub-commands. The first argument that is no flag names one; the rest is its own. */
   readonly commands?: readonly CommandGroup[]
+  /** Whether flags before a sub-command count for it, which must have flags of these names (default: they do not). */
+  readonly passesFlags?: boolean
   /** Whether arguments that are no flags are welcome (default: no). */
   readonly operands?: boolean
   run(invocation: Invocation<G>, signal: AbortSignal): Promise<number>
@@ -217,7 +219,9 @@ async function start<G extends FlagGroups>(
   const [first, ...rest] = parsed.args
   if (commands && first !== undefined) {
     // `help x` is `x --help`; `help` alone is this program's own.
-    if (first !== 'help') return runCommand(commands, first, { ...context, args: rest }, signal)
+    const passed =
+      definition.passesFlags === true ? parsed.given.map(({ name, text: value }) => `--${name}=${value}`) : []
+    if (first !== 'help') return runCommand(commands, first, { ...context, args: [...passed, ...rest] }, signal)
     return start(definition, set, { ...context, args: [...rest.slice(0, 1), '--help'] }, signal)
   }
   if (first !== undefined && !definition.operands) throw await unknownCommand(context, first)

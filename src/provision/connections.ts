@@ -8,8 +8,12 @@ export class Connections implements AsyncDisposable {
   readonly #connect: Connect
   readonly #open = new Map<string, Promise<Connected>>()
 
-  constructor(connect: Connect) {
+  readonly #onCall: (machine: string, call: string) => void
+
+  /** `onCall` hears of every call to a machine before it is made. */
+  constructor(connect: Connect, onCall: (machine: string, call: string) => void = () => undefined) {
     this.#connect = connect
+    this.#onCall = onCall
   }
 
   /** Undefined: our program is not there, and is not brought. */
@@ -56,6 +60,7 @@ export class Connections implements AsyncDisposable {
     const calls = Object.entries(machine).map(([call, task]) => [
       call,
       async (ask: never, signal?: AbortSignal) => {
+        this.#onCall(name, call)
         try {
           return await (task as (ask: never, signal?: AbortSignal) => Promise<object>)(ask, signal)
         } catch (error) {

@@ -14,6 +14,8 @@ import type { Session } from './session.ts'
 
 export interface Bringing {
   readonly say: (text: string) => void
+  /** Whether the beginning of a step is worth a line. */
+  readonly isDebug?: boolean
   readonly clock: Clock
   readonly signal: AbortSignal
 }
@@ -70,13 +72,13 @@ export async function planFor(
 export async function carryOut(
   { connections, api }: Session,
   plan: Plan,
-  { say, clock, signal }: Bringing,
+  { say, isDebug = false, clock, signal }: Bringing,
 ): Promise<number> {
   if (plan.faults.length > 0)
     throw new ProgramError(`Nothing was changed:\n${plan.faults.map((text) => `  ${text}`).join('\n')}`)
   const site = { machine: (name: string) => connections.machine(name), api, clock }
   const tell = (progress: Progress): void => {
-    const line = progressLine(progress)
+    const line = progressLine(progress, isDebug)
     if (line !== undefined) say(line)
   }
   const { done, failures } = await applyPlan(plan, site, tell, signal).catch((error: unknown) => {

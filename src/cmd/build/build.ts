@@ -2,6 +2,8 @@
 import { type Command, defineProgram, type Program } from '#lib/program.ts'
 import { kubernetesVersion } from '#model/version.ts'
 
+import { OUTPUT_FLAGS } from './flags.ts'
+
 const COMMANDS: readonly Command[] = [
   {
     name: 'up',
@@ -57,7 +59,8 @@ export const build: Program = defineProgram({
     "build makes a cluster of machines that are reached over SSH, from one file that names them and their roles: RKE's cluster.yml, " +
     'without Docker. Called by the name rke it is the same.',
   version: kubernetesVersion(),
-  flags: {},
+  flags: { output: OUTPUT_FLAGS },
+  passesFlags: true,
   commands: [{ title: 'Commands', commands: COMMANDS }],
   async run({ help, stdout }) {
     stdout.write(await help())

@@ -12,6 +12,7 @@ import { certificateStages } from '#provision/stages.ts'
 import { bringUp } from './bring.ts'
 import { readCertificateFolder } from './certificate-folder.ts'
 import { BUILD_FLAGS } from './flags.ts'
+import { sayTo } from './progress.ts'
 import { openSession } from './session.ts'
 
 const SERVICES = [
@@ -40,7 +41,7 @@ const rotate: Program = defineProgram({
     await using closing = new AsyncDisposableStack()
     const { service, 'rotate-ca': authorities } = flags
     if (service !== '' && authorities) throw new ProgramError('--rotate-ca is of all services: leave --service out')
-    const say = (text: string): void => void stdout.write(`${text}\n`)
+    const say = sayTo(flags, stdout)
     const session = await openSession(
       {
         ...context,
@@ -57,7 +58,7 @@ const rotate: Program = defineProgram({
     )
     if (session.before === undefined) throw new ProgramError(`There is no cluster in ${session.files.state} yet`)
     const options = { checksPorts: false, workersOnly: false, keepsPods: true }
-    const done = await bringUp(session, options, { say, clock, signal })
+    const done = await bringUp(session, options, { say, isDebug: flags.debug || flags.trace, clock, signal })
     say(`Done: ${done} steps. The cluster is reached with ${session.files.kubeconfig}.`)
     return 0
   },
@@ -76,7 +77,7 @@ const generateCsr: Program = defineProgram({
   },
   async run({ flags, stdout, stderr, cwd, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
-    const say = (text: string): void => void stderr.write(`${text}\n`)
+    const say = sayTo(flags, stderr)
     const session = await openSession({ ...context, flags, cwd, stdout, stderr, say }, closing, signal)
     const folder = flags['cert-dir'] === '' ? session.files.certificates : resolve(cwd, flags['cert-dir'])
     await mkdir(folder, { recursive: true, mode: 0o700 })

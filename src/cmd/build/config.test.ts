@@ -3,15 +3,20 @@ import { PassThrough, Readable } from 'node:stream'
 import { describe, it } from 'node:test'
 
 import { realClock } from '#lib/clock.ts'
+import type { Program } from '#lib/program.ts'
 import { secureRandom } from '#lib/random.ts'
+import { ownImage } from '#model/own-image.ts'
 import { KUBERNETES_VERSION } from '#model/version.ts'
 import { readClusterFile } from '#provision/cluster-file.ts'
+import type { Step, Wave } from '#provision/step.ts'
 
+import { build } from './build.ts'
 import { config } from './config.ts'
+import { progressLine } from './progress.ts'
 
 async function run(
   args: readonly string[],
-  { answers = [] }: { readonly answers?: readonly string[] } = {},
+  { answers = [], program = config }: { readonly answers?: readonly string[]; readonly program?: Program } = {},
 ): Promise<{ code: number; out: string }> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()]
   let out = ''
@@ -28,7 +33,7 @@ async function run(
     random: secureRandom,
     readFile: () => Promise.reject(new Error('nothing is read')),
   }
-  const code = await config.run(context, new AbortController().signal)
+  const code = await program.run(context, new AbortController().signal)
   return { code, out }
 }
 
@@ -53,5 +58,33 @@ describe('build config', () => {
     const { code, out } = await run([], { answers: ['', '2'] })
     assert.equal(code, 1)
     assert.match(out, /The answers have ended before the questions/)
+  })
+
+  it('prints the images of a cluster', async () => {
+    const images = `${ownImage()}\nhyperkube.local/pause:1\n`
+    assert.deepEqual(await run(['--system-images', '--quiet']), { code: 0, out: images })
+    const { out } = await run(['-s', '-a'])
+    assert.ok(out.startsWith(`Images for version [${KUBERNETES_VERSION}]`) && out.endsWith(images))
+  })
+})
+
+describe('build', () => {
+  const runBuild = async (...args: readonly string[]): Promise<string> => (await run(args, { program: build })).out
+
+  it('takes --debug, --quiet and --trace before a command and behind it', async () => {
+    for (const flags of [['-q'], ['--quiet'], ['-d', '-q'], ['--trace', '--quiet=true']]) {
+      assert.equal(await runBuild(...flags, 'config', '-s'), await runBuild('config', '-s', ...flags))
+      assert.doesNotMatch(await runBuild(...flags, 'config', '-s'), /Images/)
+    }
+    assert.match(await runBuild('-d', 'config', '-s'), /^Images/)
+  })
+})
+
+describe('progressLine', () => {
+  it('tells when a step begins to those who debug', () => {
+    const step = { host: 'n', describe: 'start etcd' } as Step
+    const progress = { event: 'begin', wave: { name: 'etcd' } as Wave, step } as const
+    assert.equal(progressLine(progress), undefined)
+    assert.equal(progressLine(progress, true), '[etcd] begin n: start etcd')
   })
 })

@@ -3,14 +3,19 @@ import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 
+import { PAUSE_IMAGE } from '#kubelet/containerd/pause-image.ts'
 import { writeFileAtomically } from '#lib/atomic-file.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
 import { defineProgram, type Program, ProgramError } from '#lib/program.ts'
+import { ownImage } from '#model/own-image.ts'
 import { KUBERNETES_VERSION } from '#model/version.ts'
 import { clusterJsonSchema } from '#provision/cluster-json-schema.ts'
 import { askCluster, type Questions } from '#provision/config-questions.ts'
 import { configText, type Draft } from '#provision/config-text.ts'
+
+import { OUTPUT_FLAGS } from './flags.ts'
+import { sayTo } from './progress.ts'
 
 /** As RKE's: the file may name keys and passwords. */
 const MODE = 0o640
@@ -25,12 +30,20 @@ export const config: Program = defineProgram({
       name: flag(string, 'cluster.yml', '`file` to write', { shorthand: 'n' }),
       empty: flag(bool, false, 'ask nothing: one machine that is to be filled in', { shorthand: 'e' }),
       print: flag(bool, false, 'print the file instead of writing it', { shorthand: 'p' }),
+      'system-images': flag(bool, false, 'print the images that a cluster runs', { shorthand: 's' }),
       'list-version': flag(bool, false, 'print the version of Kubernetes that is built', { shorthand: 'l' }),
-      all: flag(bool, false, 'with --list-version: all versions, of which there is one', { shorthand: 'a' }),
+      all: flag(bool, false, 'with --list-version or --system-images: of all versions; there is one', {
+        shorthand: 'a',
+      }),
+      ...OUTPUT_FLAGS,
       schema: flag(bool, false, 'print a JSON schema of cluster.yml, for editors'),
     },
   },
-  async run({ flags, stdin, stdout, cwd }, signal) {
+  async run({ flags, stdin, stdout, stderr, cwd }, signal) {
+    if (flags['system-images']) {
+      sayTo(flags, stderr)(`Images for version [${KUBERNETES_VERSION}]; machines make them, no registry is needed:`)
+      return print(stdout, SYSTEM_IMAGES.join('\n'))
+    }
     if (flags['list-version']) return print(stdout, KUBERNETES_VERSION)
     if (flags.schema) return print(stdout, JSON.stringify(clusterJsonSchema(), undefined, 2))
     const draft = flags.empty ? EMPTY : await answer(askCluster(), { stdin: stdin(), stdout, signal })
@@ -38,9 +51,13 @@ export const config: Program = defineProgram({
     if (flags.print) return print(stdout, text.trimEnd())
     const file = resolve(cwd, flags.name)
     await writeFileAtomically(file, text, { mode: MODE })
-    return print(stdout, `Wrote ${file}; build the cluster with "hyperkube build up --config ${flags.name}"`)
+    sayTo(flags, stdout)(`Wrote ${file}; build the cluster with "hyperkube build up --config ${flags.name}"`)
+    return 0
   },
 })
+
+/** The image of every addon, and that of the sandbox of every pod. */
+const SYSTEM_IMAGES: readonly string[] = [ownImage(), PAUSE_IMAGE]
 
 const EMPTY: Draft = { nodes: [{ address: '', user: 'ubuntu', role: ['controlplane', 'worker', 'etcd'] }] }
 

@@ -4,6 +4,7 @@ import { keyStages } from '#provision/stages.ts'
 
 import { bringUp } from './bring.ts'
 import { BUILD_FLAGS } from './flags.ts'
+import { sayTo } from './progress.ts'
 import { openSession } from './session.ts'
 
 const rotateKey: Program = defineProgram({
@@ -14,7 +15,7 @@ const rotateKey: Program = defineProgram({
   flags: { build: BUILD_FLAGS },
   async run({ flags, stdout, stderr, clock, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
-    const say = (text: string): void => void stdout.write(`${text}\n`)
+    const say = sayTo(flags, stdout)
     const options = { ...context, flags, stdout, stderr, clock, say, change: keyStages }
     const session = await openSession(options, closing, signal)
     if (session.before === undefined) throw new ProgramError(`There is no cluster in ${session.files.state} yet`)
@@ -23,7 +24,7 @@ const rotateKey: Program = defineProgram({
     const done = await bringUp(
       session,
       { checksPorts: false, workersOnly: false, keepsPods: true },
-      { say, clock, signal },
+      { say, isDebug: flags.debug || flags.trace, clock, signal },
     )
     say(`Done: ${done} steps. Secrets have a new key.`)
     return 0

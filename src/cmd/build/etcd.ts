@@ -8,6 +8,7 @@ import { encodeState } from '#provision/state.ts'
 
 import { bringProgram, carryOut } from './bring.ts'
 import { BUILD_FLAGS, CERTIFICATE_FLAGS } from './flags.ts'
+import { sayTo } from './progress.ts'
 import { openSession, type Session } from './session.ts'
 import { listOn, restoreSnapshot, snapshotCommand } from './snapshots.ts'
 
@@ -36,7 +37,7 @@ const save: Program = defineProgram({
   },
   async run({ flags, stdout, stderr, clock, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
-    const say = (text: string): void => void stdout.write(`${text}\n`)
+    const say = sayTo(flags, stdout)
     const name = flags.name === '' ? onceName(clock.now()) : flags.name
     checkName(name)
     const session = await openSession({ ...context, flags, stdout, stderr, clock, say }, closing, signal)
@@ -45,7 +46,12 @@ const save: Program = defineProgram({
     const desired = await session.desired(session.stage)
     const state = encodeState({ desiredState: before, currentState: before })
     const command = snapshotCommand(session, desired)
-    await carryOut(session, planSave(desired, name, { command, state }), { say, clock, signal })
+    await carryOut(session, planSave(desired, name, { command, state }), {
+      say,
+      isDebug: flags.debug || flags.trace,
+      clock,
+      signal,
+    })
     say(`Snapshot ${name} is saved.`)
     return 0
   },
@@ -57,7 +63,7 @@ const list: Program = defineProgram({
   flags: { build: BUILD_FLAGS },
   async run({ flags, stdout, stderr, clock, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
-    const say = (text: string): void => void stderr.write(`${text}\n`)
+    const say = sayTo(flags, stderr)
     const session = await openSession({ ...context, flags, stdout, stderr, clock, say }, closing, signal)
     builtOf(session)
     const desired = await session.desired(session.stage)
@@ -97,7 +103,7 @@ const restore: Program = defineProgram({
     const { name } = flags
     if (name === '') throw new ProgramError('Say with --name which snapshot; "etcd snapshot-list" shows them')
     checkName(name)
-    const say = (text: string): void => void stdout.write(`${text}\n`)
+    const say = sayTo(flags, stdout)
     const options = { ...context, flags, stdout, stderr, clock, say }
     await restoreSnapshot(options, { name, usesLocalState: flags['use-local-state'] }, closing, signal)
     say(`The cluster is what it was when snapshot ${name} was saved.`)

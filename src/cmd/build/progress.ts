@@ -1,13 +1,23 @@
-/** What a run says while it runs: a line for each step that is done, with the machine it was done to. */
+/** The lines that a run prints: one for each step that is done, with the machine it was done to. */
+import type { Writable } from 'node:stream'
+
 import type { Progress } from '#provision/apply.ts'
 import type { Plan, Step, Wave } from '#provision/step.ts'
 
-export function progressLine(progress: Progress): string | undefined {
+import type { OutputFlags } from './flags.ts'
+
+/** Writes lines for a command, unless it is quiet. */
+export function sayTo({ quiet }: Pick<OutputFlags, 'quiet'>, stream: Writable): (text: string) => void {
+  return quiet ? () => undefined : (text) => void stream.write(`${text}\n`)
+}
+
+/** The line for an event, if it is worth one; with `isDebug` also when a step begins. */
+export function progressLine(progress: Progress, isDebug = false): string | undefined {
   switch (progress.event) {
     case 'wave':
       return `[${progress.wave.name}] ${amountOf(progress.wave)}`
     case 'begin':
-      return undefined
+      return isDebug ? `[${progress.wave.name}] begin ${stepText(progress.step)}` : undefined
     case 'done':
       return `[${progress.wave.name}] ${stepText(progress.step)}`
     case 'failed':

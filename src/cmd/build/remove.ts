@@ -10,7 +10,7 @@ import { observeCluster } from '#provision/observe.ts'
 import { planRemoval } from '#provision/removal.ts'
 
 import { BUILD_FLAGS } from './flags.ts'
-import { progressLine } from './progress.ts'
+import { progressLine, sayTo } from './progress.ts'
 import { openSession } from './session.ts'
 
 export const remove: Program = defineProgram({
@@ -21,7 +21,7 @@ export const remove: Program = defineProgram({
   flags: { build: { ...BUILD_FLAGS, force: flag(bool, false, 'do not ask') } },
   async run({ flags, stdin, stdout, stderr, clock, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
-    const say = (text: string): void => void stdout.write(`${text}\n`)
+    const say = sayTo(flags, stdout)
     const session = await openSession({ ...context, flags, stdin, stdout, stderr, clock, say }, closing, signal)
     if (!flags.force && !(await isSure(stdin(), stdout, session.files.config))) return 1
     const { connections, api, stage } = session
@@ -31,7 +31,7 @@ export const remove: Program = defineProgram({
     const plan = planRemoval(desired, hosts)
     const site = { machine: (name: string) => connections.machine(name), api, clock }
     const told = (progress: Parameters<typeof progressLine>[0]): void => {
-      const line = progressLine(progress)
+      const line = progressLine(progress, flags.debug || flags.trace)
       if (line !== undefined) say(line)
     }
     const { failures } = await applyPlan(plan, site, told, signal)

@@ -285,6 +285,7 @@ function openMachines(
     knownHostsFile: knownHosts,
     usesAgent: flags['ssh-agent-auth'],
     isHere: flags.local,
+    traces: flags.trace,
     payload(kind: string): ReturnType<typeof makePayload> {
       const made =
         payloads.get(kind) ?? makePayload(kind, { root, cache, ...(bundled && { bundle: dirname(bundled) }) })

@@ -57,8 +57,8 @@ export async function restoreSnapshot(
   closing: AsyncDisposableStack,
   signal: AbortSignal,
 ): Promise<void> {
-  const { say, clock, env } = options
-  const bringing: Bringing = { say, clock, signal }
+  const { say, clock, env, flags } = options
+  const bringing: Bringing = { say, isDebug: flags.debug || flags.trace, clock, signal }
   const looking = await openSession(options, closing, signal)
   if (looking.stages.length > 1)
     throw new ProgramError(

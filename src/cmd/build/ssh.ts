@@ -24,6 +24,8 @@ export interface SshOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
   readonly say: (text: string) => void
+  /** Whether every call to a machine gets a line. */
+  readonly traces: boolean
   readonly signal: AbortSignal
 }
 
@@ -71,7 +73,10 @@ export async function openConnections(options: SshOptions, closing: AsyncDisposa
     }
     return connected
   }
-  const connections = new Connections(connect)
+  const connections = new Connections(
+    connect,
+    options.traces ? (name, call) => say(`[trace] ${name}: ${call}`) : undefined,
+  )
   closing.use(connections)
   return connections
 }

@@ -5,6 +5,7 @@ import { observeCluster } from '#provision/observe.ts'
 import type { Observed } from '#provision/observed.ts'
 
 import { BUILD_FLAGS } from './flags.ts'
+import { sayTo } from './progress.ts'
 import { openSession } from './session.ts'
 
 export const status: Program = defineProgram({
@@ -13,7 +14,7 @@ export const status: Program = defineProgram({
   flags: { build: BUILD_FLAGS },
   async run({ flags, stdout, stderr, clock, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
-    const say = (text: string): void => void stderr.write(`${text}\n`)
+    const say = sayTo(flags, stderr)
     const session = await openSession({ ...context, flags, stdout, stderr, clock, say }, closing, signal)
     const { connections, api, stage } = session
     const wanted = await session.desired(stage)

@@ -6,7 +6,7 @@ import { stepsOf } from '#provision/step.ts'
 
 import { bringUp, planFor } from './bring.ts'
 import { BUILD_FLAGS, CERTIFICATE_FLAGS } from './flags.ts'
-import { planText } from './progress.ts'
+import { planText, sayTo } from './progress.ts'
 import { openSession } from './session.ts'
 
 const RUN_FLAGS = {
@@ -31,14 +31,14 @@ export const up: Program = defineProgram({
   async run({ flags, stdout, stderr, clock, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
     const began = clock.elapsed()
-    const say = (text: string): void => void stdout.write(`${text}\n`)
+    const say = sayTo(flags, stdout)
     const session = await openSession({ ...context, flags, stdout, stderr, clock, say }, closing, signal)
     if (flags.init) {
       await session.begin(session.stage, session.restoring)
       return 0
     }
     const options = { checksPorts: !flags['disable-port-check'], workersOnly: flags['update-only'] }
-    const done = await bringUp(session, options, { say, clock, signal })
+    const done = await bringUp(session, options, { say, isDebug: flags.debug || flags.trace, clock, signal })
     const seconds = ((clock.elapsed() - began) / 1000).toFixed(1)
     say(
       done === 0
@@ -62,7 +62,7 @@ export const plan: Program = defineProgram({
   },
   async run({ flags, stdout, stderr, clock, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
-    const say = (text: string): void => void stderr.write(`${text}\n`)
+    const say = sayTo(flags, stderr)
     const session = await openSession({ ...context, flags, stdout, stderr, clock, say }, closing, signal)
     const options = { checksPorts: !flags['disable-port-check'], workersOnly: flags['update-only'] }
     const found = await planFor(session, await session.desired(session.stage), options, clock)

@@ -3,6 +3,7 @@ import { writeFileAtomically } from '#lib/atomic-file.ts'
 import { type Command, defineProgram, type Program, ProgramError } from '#lib/program.ts'
 
 import { BUILD_FLAGS } from './flags.ts'
+import { sayTo } from './progress.ts'
 import { openSession } from './session.ts'
 
 const getKubeconfig: Program = defineProgram({
@@ -11,7 +12,7 @@ const getKubeconfig: Program = defineProgram({
   flags: { build: BUILD_FLAGS },
   async run({ flags, stdout, stderr, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
-    const say = (text: string): void => void stderr.write(`${text}\n`)
+    const say = sayTo(flags, stderr)
     const session = await openSession({ ...context, flags, stdout, stderr, say }, closing, signal)
     if (session.before === undefined) throw new ProgramError(`There is no cluster in ${session.files.state} yet`)
     await session.saveKubeconfig(session.stage)
@@ -26,7 +27,7 @@ const getStateFile: Program = defineProgram({
   flags: { build: BUILD_FLAGS },
   async run({ flags, stdout, stderr, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
-    const say = (text: string): void => void stderr.write(`${text}\n`)
+    const say = sayTo(flags, stderr)
     const session = await openSession({ ...context, flags, stdout, stderr, say }, closing, signal)
     const state = await session.api.savedState()
     if (state === undefined) throw new ProgramError('The cluster has no secret full-cluster-state')
