@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
+import { crc32 } from 'node:zlib'
 
 import { realClock, sleep } from '#lib/clock.ts'
 import { stringifyYaml } from '#lib/yaml.ts'
@@ -21,10 +24,22 @@ function onDisk({ dir }: Wire): string {
   return ['store.db', 'store.db-wal'].map((name) => readFileSync(join(dir, name), 'latin1')).join('')
 }
 
-function writeConfig(file: string, ...providers: object[]): void {
-  const resources = [{ resources: ['secrets'], providers }]
+function writeConfig(file: string, names: readonly string[], ...providers: object[]): void {
+  const resources = [{ resources: names, providers }]
   const text = stringifyYaml({ kind: 'EncryptionConfiguration', apiVersion: 'apiserver.config.k8s.io/v1', resources })
   writeFileSync(file, text, { mode: 0o600 })
+}
+
+/** Puts the value of one key under another, as a person could who can write to the file of the store. */
+function moveValue(store: string, from: string, to: string): void {
+  using db = new DatabaseSync(store)
+  const last = 'FROM log WHERE key = ? ORDER BY id DESC LIMIT 1'
+  const source = db.prepare(`SELECT value ${last}`).get(from)
+  const row = `id || ' ' || key || ' ' || prev || ' ' || created || ' ' || lease`
+  const target = db.prepare(`SELECT id, ${row} AS row ${last}`).get(to)
+  assert.ok(source?.['value'] instanceof Uint8Array && typeof target?.['row'] === 'string')
+  const crc = crc32(source['value'], crc32(target['row']))
+  db.prepare('UPDATE log SET value = ?, crc = ? WHERE id = ?').run(source['value'], crc, target['id'] ?? null)
 }
 
 async function until(isSo: () => Promise<boolean>): Promise<void> {
@@ -54,7 +69,7 @@ describe('Secrets at rest', ofOurs, () => {
     const plugin = await startPlugin(t)
     const file = join(plugin.socket, '..', 'encryption.yaml')
     const kms = { kms: { apiVersion: 'v2', name: 'vault', endpoint: `unix://${plugin.socket}` } }
-    writeConfig(file, kms, { identity: {} })
+    writeConfig(file, ['secrets'], kms, { identity: {} })
     await using wire = await startWire({
       flags: [
         '--datastore=sqlite:store.db',
@@ -69,7 +84,7 @@ describe('Secrets at rest', ofOurs, () => {
     const unchanged = await wire.must('PUT', `${SECRETS}/one`, made)
     assert.equal(unchanged.metadata.resourceVersion, made.metadata.resourceVersion)
     const keys = [{ name: 'box', secret: Buffer.alloc(32, 1).toString('base64') }]
-    writeConfig(file, { secretbox: { keys } }, kms)
+    writeConfig(file, ['secrets'], { secretbox: { keys } }, kms)
     await until(async () => {
       const { metadata } = await wire.must('PUT', `${SECRETS}/one`, unchanged)
       return metadata.resourceVersion !== made.metadata.resourceVersion
@@ -79,10 +94,33 @@ describe('Secrets at rest', ofOurs, () => {
     assert.equal(Buffer.from(data.canary, 'base64').toString(), CANARY)
   })
 
+  it('are not served under the key of another object, to which somebody moved them in the store', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'hyperkube-moved-'))
+    t.after(() => rmSync(folder, { recursive: true }))
+    const [file, store] = [join(folder, 'encryption.yaml'), join(folder, 'store.db')]
+    const keys = [{ name: 'box', secret: Buffer.alloc(32, 1).toString('base64') }]
+    writeConfig(file, ['*.*'], { secretbox: { keys } })
+    const flags = [`--datastore=sqlite:${store}`, `--encryption-provider-config=${file}`]
+    const [mine, map] = [`${SECRETS}/mine`, '/api/v1/namespaces/default/configmaps/victim']
+    {
+      await using wire = await startWire({ flags })
+      for (const name of ['victim', 'mine']) await wire.must('POST', SECRETS, secret(name))
+      await wire.must('POST', '/api/v1/namespaces/default/configmaps', { metadata: { name: 'victim' } })
+    }
+    moveValue(store, '/registry/secrets/default/victim', '/registry/secrets/default/mine')
+    moveValue(store, '/registry/secrets/default/victim', '/registry/configmaps/default/victim')
+    await using wire = await startWire({ flags })
+    for (const path of [mine, map]) {
+      const { status, text } = await wire.request('GET', path)
+      assert.equal(status, 500, `${path}: ${text}`)
+      assert.ok(!text.includes(Buffer.from(CANARY).toString('base64')))
+    }
+  })
+
   it('are not written while the plugin is away, and the server says that it is not ready', async (t) => {
     const plugin = await startPlugin(t, false)
     const file = join(plugin.socket, '..', 'encryption.yaml')
-    writeConfig(file, {
+    writeConfig(file, ['secrets'], {
       kms: { apiVersion: 'v2', name: 'vault', endpoint: `unix://${plugin.socket}`, timeout: '200ms' },
     })
     await using wire = await startWire({ flags: [`--encryption-provider-config=${file}`] })

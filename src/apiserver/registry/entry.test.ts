@@ -8,13 +8,16 @@ import { createEntryMaker, type EntryMaker, parseBody } from './entry.ts'
 
 const PREFIX = '{"kind":"Widget","apiVersion":"v1",'
 
-/** A maker that says what it had to decode. */
-function createMaker(): { readonly maker: EntryMaker; readonly decoded: string[] } {
+/** A maker, and a record of the texts that it had to decode. */
+function createMaker(open: (value: Uint8Array) => Uint8Array = (value) => value): {
+  readonly maker: EntryMaker
+  readonly decoded: string[]
+} {
   const decoded: string[] = []
   const maker = createEntryMaker({
     prefix: PREFIX,
     keyPrefix: '/registry/widgets/',
-    open: ({ value }) => value,
+    open: ({ value }) => open(value),
     decode(bytes) {
       const text = Buffer.from(bytes).toString()
       decoded.push(text)
@@ -123,5 +126,26 @@ describe('the body of an entry', () => {
   it('is text of one character a byte', () => {
     const { metadata } = parseBody(Buffer.from('"metadata":{"name":"é😀"}}').toString('latin1'))
     assert.equal(metadata.name, 'é😀')
+  })
+})
+
+describe('createEntryMaker', () => {
+  const { maker } = createMaker((value) => Buffer.from(value))
+  const canonical = `${PREFIX}${METADATA}}}`
+  const other = `{"apiVersion":"v1","kind":"Widget",${METADATA}}}`
+
+  it('reads sealed values under the key of their object', () => {
+    for (const text of [canonical, other]) assert.equal(maker.read(listed(text)).name, 'a')
+    const clusterScoped = `${PREFIX}"metadata":{"name":"a","uid":"u-1"}}`
+    assert.equal(maker.read(listed(clusterScoped, '/registry/widgets/a')).namespace, '')
+  })
+
+  it('refuses sealed values that were moved to the key of another object', () => {
+    for (const text of [canonical, other])
+      for (const key of ['/registry/widgets/evil/a', '/registry/widgets/ns/b', '/registry/widgets/a'])
+        assert.throws(() => maker.read(listed(text, key)), {
+          code: 'corrupt',
+          message: `The value of "${key}" was sealed for another object`,
+        })
   })
 })

@@ -8,7 +8,7 @@
 import { isAt } from '#lib/bytes-at.ts'
 import { parseJson } from '#lib/json.ts'
 import type { KubeObject } from '#meta/object.ts'
-import type { KeyValue, Revision } from '#storage/backend.ts'
+import { type KeyValue, type Revision, StorageError } from '#storage/backend.ts'
 
 import { latin1 } from './latin1.ts'
 
@@ -84,20 +84,24 @@ export function createEntryMaker(options: EntryMakerOptions): EntryMaker {
   const make = (key: string, revision: Revision, text: Text, at = home): StoredEntry =>
     new StoredEntry(key, revision, { namespace: namespaceOf(key), text, home: at })
   const makeText = (text: string, revision: Revision): Text => latin1(withVersion(text.slice(prefix.length), revision))
+  const readOther = (key: string, revision: Revision, other: string | OtherText): StoredEntry => {
+    if (typeof other === 'string') return make(key, revision, makeText(other, revision))
+    return make(key, revision, latin1(withVersion(other.body, revision)), { fields, apiVersion: other.apiVersion })
+  }
   return {
     prefix,
     read(stored, isListed = false) {
       const { key, value, modRevision } = stored
       const bytes = open(stored)
+      const isSealed = bytes !== value
       const whole = head.read(bytes)
-      if (whole === undefined) {
-        const other = decode(bytes)
-        if (typeof other === 'string') return make(key, modRevision, makeText(other, modRevision))
-        const body = latin1(withVersion(other.body, modRevision))
-        return make(key, modRevision, body, { fields, apiVersion: other.apiVersion })
-      }
       // Sealed values were opened into memory of their own.
-      return make(key, modRevision, isListed && bytes === value ? whole : textOf(whole, modRevision))
+      const entry =
+        whole === undefined
+          ? readOther(key, modRevision, decode(bytes))
+          : make(key, modRevision, isListed && !isSealed ? whole : textOf(whole, modRevision))
+      if (isSealed) checkKey(entry)
+      return entry
     },
     written(key, text, object, revision) {
       const entry = make(key, revision, makeText(text, revision))
@@ -105,6 +109,15 @@ export function createEntryMaker(options: EntryMakerOptions): EntryMaker {
       return entry
     },
   }
+}
+
+/**
+ * Throws `corrupt` for a sealed value under the key of another object. Not every cipher authenticates the storage key: without
+ * this check, a person who can write to the store but has no key could move a Secret to a namespace where they may read it.
+ */
+function checkKey({ key, namespace, name, object: { metadata } }: Entry): void {
+  if (metadata.name === name && (metadata.namespace ?? '') === namespace) return
+  throw new StorageError('corrupt', `The value of "${key}" was sealed for another object`)
 }
 
 /** A string; or bytes without a version, which goes in at `cut`. */

@@ -14,6 +14,7 @@ import type { StructSchema } from '#meta/schema.ts'
 import { coerceEmbedded } from '#model/custom/embedded.ts'
 import { structuralOf } from '#model/custom/structural.ts'
 import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
+import { StorageError } from '#storage/backend.ts'
 import { createCollectionMeter } from '#storage/watch-cache/collection-meter.ts'
 
 import { Representation } from '../answers/representation.ts'
@@ -339,6 +340,8 @@ export class Registry implements ObjectReader {
         const decode = (from: Buffer): ReturnType<typeof decodeObject> =>
           decodeObject(from, mediaType, { schemaFor: shapes.schemaFor, defaultKind: kind })
         const { object, gvk } = custom === undefined ? decode(bytes) : decodeCustom(bytes, decode)
+        if (gvk.kind !== kind.kind)
+          throw new StorageError('corrupt', `A ${gvk.kind} is stored under a key of ${kind.plural}`)
         const found = object as unknown as KubeObject
         if (custom !== undefined) {
           found.metadata.generation ??= 1

@@ -8,7 +8,10 @@ import { broken, type EncryptionKey, opening, type Sealer } from './transformer.
 const NONCE_BYTES = 24
 const TAG_BYTES = 16
 
-/** Nonces are long enough to be drawn at random for ever. The storage key is not authenticated: the format has no place. */
+/**
+ * Nonces are long enough to be drawn at random for ever. The format has no place for the storage key: the registry compares it with
+ * the name and namespace in the opened object instead.
+ */
 export function createSecretbox({ name, secret }: EncryptionKey, random: Random): Sealer {
   return {
     prefix: `k8s:enc:secretbox:v1:${name}:`,

@@ -1,7 +1,7 @@
 /**
  * Sealing and opening of single values, in upstream's formats, so that a store can be taken over in either direction:
  * `k8s:enc:<provider>:v1:<key name>:` and then what the provider makes. The storage key is authenticated with the value
- * where the format has a place for it, so a sealed value cannot be moved to another key.
+ * where the format has a place for it. For all formats, the registry refuses an object under the key of another (`entry.ts`).
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 
