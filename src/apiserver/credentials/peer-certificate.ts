@@ -47,16 +47,20 @@ export function createPeerVerifier({ clock, authorities }: PeerVerifierOptions):
   }
 }
 
+const UNKNOWN_AUTHORITY =
+  'The certificate is signed by an unknown authority: OpenSSL does not find it signed by a client authority'
+
 function examine(peer: Peer, by: Pick<Finding, 'authorities' | 'judgedBy'>, nowMs: number): Finding {
   try {
+    // First, so that no signature is computed with the keys of strangers.
+    if (by.authorities === by.judgedBy && !peer.isTrusted) {
+      throw new X509Error('untrusted', UNKNOWN_AUTHORITY)
+    }
     const [leafDer, ...others] = peer.chain()
     if (leafDer === undefined) throw new X509Error('malformed', 'The certificate could not be read')
     const leaf = parseCertificate(leafDer)
     const intermediates = others.flatMap(readable)
     const chain = verifyChain(leaf, { roots: by.authorities, intermediates, nowMs, usage: 'client auth' })
-    if (by.authorities === by.judgedBy && !peer.isTrusted) {
-      throw new X509Error('untrusted', 'OpenSSL does not find it signed by a client authority')
-    }
     const validUntilMs = Math.min(...chain.map(({ notAfterMs }) => notAfterMs))
     return { ...by, validUntilMs, outcome: leaf }
   } catch (cause) {

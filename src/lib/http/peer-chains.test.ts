@@ -5,11 +5,12 @@ import { connect, type SecureVersion, type TLSSocket } from 'node:tls'
 import { realClock } from '../clock.ts'
 import { secureRandom } from '../random.ts'
 import { type Authority, createAuthority, type Issued, loadAuthority } from '../x509/authority.ts'
-import { parseCertificate, signCertificate } from '../x509/certificate.ts'
+import { parseBundle, parseCertificate, signCertificate } from '../x509/certificate.ts'
 import { verifyChain } from '../x509/chain.ts'
 import { createKey, keyToPem, parsePrivateKey } from '../x509/key.ts'
 import { nameOf } from '../x509/name.ts'
 import type { Peer } from './exchange.ts'
+import { readAuthorities } from './peer-chains.ts'
 import { createHttpServer } from './server.ts'
 
 const tools = { clock: realClock, random: secureRandom }
@@ -181,4 +182,46 @@ describe('the chain of a client', () => {
     assert.equal(seen.length, 16)
     assert.ok(seen.every(({ isTrusted, names }) => !isTrusted && names.length === 0))
   })
+
+  it('remembers no intermediates that a trusted client sends but no authority signed', async () => {
+    const port = await start()
+    const version = 'TLSv1.3'
+    const twin = createAuthority({ commonName: 'root' }, tools)
+    const { subjectKeyId: _, ...named } = root.certificate
+    const key = createKey()
+    const nowMs = realClock.now()
+    const plan = { subject: nameOf({ commonName: 'alice' }), key, usages: ['client auth'] }
+    const leaf = signCertificate(
+      { ...plan, notBeforeMs: nowMs - 60_000, notAfterMs: nowMs + 60_000 },
+      { key: parsePrivateKey(root.keyPem), certificate: named },
+      secureRandom,
+    )
+    const client = { pem: leaf.pem + twin.certificatePem, keyPem: keyToPem(key) }
+    const { session } = await visit(port, { client, version })
+    assert.deepEqual(seen.pop(), { isTrusted: true, sent: 2, names: ['alice', 'root'] })
+    assert.equal((await visit(port, { client, version, session })).isReused, true)
+    assert.deepEqual(seen.pop(), { isTrusted: true, sent: 1, names: ['alice', 'root'] })
+  })
+})
+
+describe('readAuthorities', () => {
+  const body = root.certificate.der.toString('base64')
+  const [begin, end] = ['-----BEGIN CERTIFICATE-----', '-----END CERTIFICATE-----']
+  for (const [name, pem] of [
+    ['CRLF', root.certificatePem.replaceAll('\n', '\r\n')],
+    ['one line', `${begin}\n${body}\n${end}`],
+    ['blank lines', `${begin}\n\n${body.replaceAll(/.{64}/g, '$&\n\n')}\n${end}\n`],
+    ['indentation', root.certificatePem.replaceAll(/^/gm, '  ')],
+    ['comments', `# of a - b\nSubject: root\n${root.certificatePem}\nthe end\n`],
+    [
+      'another label',
+      `-----BEGIN TRUSTED CERTIFICATE-----\n${body}\n-----END TRUSTED CERTIFICATE-----\n${root.certificatePem}`,
+    ],
+  ] as const)
+    it(`reads PEM with ${name} as verifyChain's authorities are read`, () => {
+      assert.deepEqual(
+        readAuthorities([pem]).map(({ raw }) => raw),
+        parseBundle(pem).map(({ der }) => der),
+      )
+    })
 })

@@ -8,10 +8,12 @@
 import { X509Certificate } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
 
+import { parseBundle } from '../x509/certificate.ts'
+
 /** Real chains are shorter. */
 const MAX_CHAIN = 10
 
-/** Signatures checked for one client: it can send certificates that seem to sign each other in every order. */
+/** Signatures checked for one client: it can send many certificates that an authority seems to have signed. */
 const MAX_CHECKS = 64
 
 /** More intermediates than anybody runs; the least recently used one is dropped first. */
@@ -21,9 +23,9 @@ export class PeerChains {
   readonly #intermediates = new Map<string, X509Certificate>()
   #authorities: readonly X509Certificate[] = []
 
-  /** PEM of the authorities that later connections are checked against. */
-  setAuthorities(bundles: readonly string[]): void {
-    this.#authorities = bundles.flatMap(certificatesOf)
+  /** Later connections are checked against these. */
+  setAuthorities(authorities: readonly X509Certificate[]): void {
+    this.#authorities = authorities
   }
 
   /**
@@ -34,12 +36,9 @@ export class PeerChains {
   admit(socket: TLSSocket): boolean {
     const chain = this.#chainOf(socket)
     const [leaf, ...others] = chain
-    if (
-      leaf === undefined ||
-      !isSignedByOneOf(leaf, { authorities: this.#authorities, others, checksLeft: MAX_CHECKS })
-    )
-      return false
-    if (!socket.isSessionReused()) for (const certificate of others) this.#touch(certificate)
+    const trusted = signedBy(this.#authorities, chain)
+    if (leaf === undefined || !trusted.has(leaf)) return false
+    if (!socket.isSessionReused()) for (const one of others) if (trusted.has(one)) this.#touch(one)
     return true
   }
 
@@ -75,38 +74,42 @@ export class PeerChains {
   }
 }
 
-const BLOCK = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
-
-function certificatesOf(bundle: string): X509Certificate[] {
-  return (bundle.match(BLOCK) ?? []).map((pem) => new X509Certificate(pem))
+/**
+ * Reads PEM of authorities. OpenSSL gets DER: `parseBundle`, which reads the same authorities for `verifyChain`, accepts line breaks
+ * and blanks that OpenSSL's reader of PEM refuses. Throws for a certificate that one of them cannot read.
+ */
+export function readAuthorities(bundles: readonly string[] = []): X509Certificate[] {
+  return bundles.flatMap((pem) => parseBundle(pem).map(({ der }) => new X509Certificate(der)))
 }
 
-interface Search {
-  readonly authorities: readonly X509Certificate[]
-  /** Untrusted certificates that may lie between the client's and an authority. */
-  readonly others: readonly X509Certificate[]
-  checksLeft: number
-}
-
-function isSignedByOneOf(certificate: X509Certificate, search: Search, depth = 1): boolean {
-  const { authorities, others } = search
-  if (authorities.some((one) => isSame(one, certificate) || hasSigned(one, certificate, search))) return true
-  if (depth >= MAX_CHAIN) return false
-  return others.some(
-    (one) =>
-      one.ca &&
-      !isSame(one, certificate) &&
-      hasSigned(one, certificate, search) &&
-      isSignedByOneOf(one, search, depth + 1),
-  )
+/**
+ * The certificates of a chain to which signatures lead from an authority. The search goes from the authorities down, so that it never
+ * computes with a key of the client's choice: some keys take OpenSSL many milliseconds.
+ */
+function signedBy(
+  authorities: readonly X509Certificate[],
+  chain: readonly X509Certificate[],
+): ReadonlySet<X509Certificate> {
+  const trusted = new Set(chain.filter((one) => authorities.some((authority) => isSame(authority, one))))
+  const issuers = [...authorities]
+  const checks = { left: MAX_CHECKS }
+  // Grows while it is walked: each authority that is found signed may have signed others.
+  for (const issuer of issuers) {
+    for (const one of chain) {
+      if (trusted.has(one) || !hasSigned(issuer, one, checks)) continue
+      trusted.add(one)
+      if (one.ca) issuers.push(one)
+    }
+  }
+  return trusted
 }
 
 function isSame(a: X509Certificate, b: X509Certificate): boolean {
   return a.raw.equals(b.raw)
 }
 
-function hasSigned(issuer: X509Certificate, certificate: X509Certificate, search: Search): boolean {
-  if (!certificate.checkIssued(issuer) || search.checksLeft-- <= 0) return false
+function hasSigned(issuer: X509Certificate, certificate: X509Certificate, checks: { left: number }): boolean {
+  if (!certificate.checkIssued(issuer) || checks.left-- <= 0) return false
   try {
     return certificate.verify(issuer.publicKey)
   } catch {

@@ -18,7 +18,7 @@ import { HTTP2_CODES } from './http2-codes.ts'
 import type { BoundAddress, ListenAddress, Listener } from './listen.ts'
 import { bind } from './listen.ts'
 import { http } from './node-http.ts'
-import { PeerChains } from './peer-chains.ts'
+import { PeerChains, readAuthorities } from './peer-chains.ts'
 import { resetStream } from './reset.ts'
 import type { HttpLimits, ServerContext } from './server-context.ts'
 import { createServerContext, DEFAULT_LIMITS } from './server-context.ts'
@@ -96,8 +96,10 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     },
     reloadTls(material) {
       if (tls === undefined) throw new Error('This server has no TLS to reload')
+      // Read first: a reload that fails changes nothing.
+      const authorities = readAuthorities(material.clientAuthorities)
       tls.reload(material)
-      state.chains.setAuthorities(material.clientAuthorities ?? [])
+      state.chains.setAuthorities(authorities)
     },
     async drain(graceMs) {
       for (const listener of listeners) listener.close()
@@ -166,7 +168,7 @@ function track(state: State, socket: Socket): Connection {
 
 function createSecure(state: State, material: ServerTls, http1: Http1Server, onHandshakeError?: () => void): TlsServer {
   const tls = createTlsServer(material, state.limits.handshakeTimeoutMs, onHandshakeError)
-  state.chains.setAuthorities(material.clientAuthorities ?? [])
+  state.chains.setAuthorities(readAuthorities(material.clientAuthorities))
   let http2: Http2Server | undefined
   tls.server.on('secureConnection', (socket: TLSSocket) => {
     if (socket.alpnProtocol === 'h2') acceptHttp2(state, (http2 ??= createHttp2(state)), socket)
