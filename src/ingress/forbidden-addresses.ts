@@ -20,9 +20,9 @@ for (const [network, prefix] of [
   ['fe80::', 10],
 ] as const)
   FORBIDDEN.addSubnet(network, prefix, 'ipv6')
-/** Metadata services outside of link-local addresses: Azure's, Alibaba's and, by IPv6, Amazon's. */
-for (const address of ['168.63.129.16', '100.100.100.200']) FORBIDDEN.addAddress(address, 'ipv4')
-FORBIDDEN.addAddress('fd00:ec2::254', 'ipv6')
+/** Metadata services outside of link-local addresses: Azure's, Alibaba's and Oracle's and, by IPv6, Amazon's and Google's. */
+for (const address of ['168.63.129.16', '100.100.100.200', '192.0.0.192']) FORBIDDEN.addAddress(address, 'ipv4')
+for (const address of ['fd00:ec2::254', 'fd20:ce::254']) FORBIDDEN.addAddress(address, 'ipv6')
 
 /** Of IPv4 and IPv6, in any form; IPv4 inside IPv6 counts as what it is. */
 export function isForbiddenAddress(address: string): boolean {
@@ -33,21 +33,40 @@ export function isForbiddenAddress(address: string): boolean {
   return FORBIDDEN.check(bare, family === 4 ? 'ipv4' : 'ipv6') || (inner !== undefined && isForbiddenAddress(inner))
 }
 
-/** The IPv4 address in one that is translated (`64:ff9b::/96`) or mapped (`::ffff:0:0/96`). */
+/** IPv6 networks whose addresses lead to an IPv4 address inside them, and where that begins, in groups of 16 bits. */
+const EMBEDDING = (
+  [
+    // Mapped (RFC 4291) and translated (RFC 2765).
+    ['::ffff:0:0', 96, 6],
+    ['::ffff:0:0:0', 96, 6],
+    // NAT64: the well-known network (RFC 6052) and the one for local use (RFC 8215).
+    ['64:ff9b::', 96, 6],
+    ['64:ff9b:1::', 48, 6],
+    // 6to4 (RFC 3056).
+    ['2002::', 16, 1],
+  ] as const
+).map(([network, prefix, begins]) => {
+  const block = new BlockList()
+  block.addSubnet(network, prefix, 'ipv6')
+  return { block, begins }
+})
+
 function innerAddress(address: string): string | undefined {
-  if (!MAPPED.check(address, 'ipv6')) return undefined
-  const host = new URL(`http://[${address}]`).hostname.slice(1, -1)
-  const [high = '0', low = '0'] = host.split(':').slice(-2)
-  const bytes = [high, low].flatMap((part) => {
-    const value = Number.parseInt(part || '0', 16)
-    return [value >> 8, value & 0xff]
-  })
-  return bytes.join('.')
+  const found = EMBEDDING.find(({ block }) => block.check(address, 'ipv6'))
+  if (found === undefined) return undefined
+  const groups = groupsOf(address).slice(found.begins, found.begins + 2)
+  return groups.flatMap((group) => [group >> 8, group & 0xff]).join('.')
 }
 
-const MAPPED = new BlockList()
-MAPPED.addSubnet('::ffff:0:0', 96, 'ipv6')
-MAPPED.addSubnet('64:ff9b::', 96, 'ipv6')
+/** The eight groups of an IPv6 address. */
+function groupsOf(address: string): number[] {
+  // The URL has the address without leading zeros and dots.
+  const text = new URL(`http://[${address}]`).hostname.slice(1, -1)
+  const [head = [], tail = []] = text
+    .split('::')
+    .map((part) => part.split(':').flatMap((group) => (group === '' ? [] : [Number.parseInt(group, 16)])))
+  return [...head, ...Array.from({ length: 8 - head.length - tail.length }, () => 0), ...tail]
+}
 
 /** A backend that leads to a forbidden address. */
 export class ForbiddenAddressError extends HttpError {
