@@ -7,14 +7,16 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import { type Clock, sleep } from '#lib/clock.ts'
-import { isOwnerVisible, lockOwner, type LockOwner, type ProcessLock, takeProcessLock } from '#lib/process-lock.ts'
+import { isDatabaseOpen, isOwnerVisible, lockOwner, type LockOwner } from '#lib/process-lock.ts'
+import { type ProcessLock, takeProcessLock } from '#lib/process-lock.ts'
 import { ProgramError } from '#lib/program.ts'
 
 import { comesTrue, readClusterFile } from './cluster-file.ts'
 import { isOwnFile } from './own-files.ts'
 
 const CLUSTER_LOCK = 'cluster.lock'
-const STORE_LOCK = 'store.db.lock'
+const STORE = 'store.db'
+const STORE_LOCK = `${STORE}.lock`
 
 const POLL_MS = 20
 
@@ -60,13 +62,32 @@ export async function stopCluster(dataDir: string, clock: Clock, waitMs: number)
   }
 }
 
-/** For `reset`: the store itself, which another program may have open. Throws ProgramError when one has. */
+/**
+ * For `reset`: the lock of the store, which another program may have open. Throws ProgramError when one has, also when the lock was
+ * deleted under it.
+ */
 export function takeStore(dataDir: string): ProcessLock | undefined {
+  const lock = takeStoreLock(dataDir)
+  if (!isDatabaseOpen(join(dataDir, STORE))) return lock
+  lock?.release()
+  throw new ProgramError(inUse(dataDir, 0))
+}
+
+function takeStoreLock(dataDir: string): ProcessLock | undefined {
   const file = join(dataDir, STORE_LOCK)
   if (statSync(file, { throwIfNoEntry: false }) === undefined) return undefined
   const attempt = takeProcessLock(file, 'upkeep')
   if ('lock' in attempt) return attempt.lock
-  throw new ProgramError(`The store of ${dataDir} is in use by process ${attempt.owner.pid}; stop it first`)
+  throw new ProgramError(inUse(dataDir, attempt.owner.pid))
+}
+
+function inUse(dataDir: string, pid: number): string {
+  return `The store of ${dataDir} is in use by ${processText(pid, 'another process')}; stop it first`
+}
+
+/** 0: the number is not known. */
+function processText(pid: number, unknown: string): string {
+  return pid > 0 ? `process ${pid}` : unknown
 }
 
 async function hasOwnFiles(dataDir: string): Promise<boolean> {
@@ -83,7 +104,9 @@ async function stopAndLock(dataDir: string, clock: Clock, waitMs: number): Promi
   let stopping: LockOwner | undefined
   for (;;) {
     const attempt = takeProcessLock(join(dataDir, CLUSTER_LOCK), 'upkeep')
-    const owner = 'owner' in attempt ? attempt.owner : await olderOwner(dataDir)
+    const named = 'owner' in attempt ? attempt.owner : undefined
+    // A damaged file does not name its owner; the lock of the store may.
+    const owner = named !== undefined && named.pid > 0 ? named : ((await olderOwner(dataDir)) ?? named)
     if (owner === undefined && 'lock' in attempt) {
       await exitOf(stopping, clock, limit)
       return { wasRunning: stopping !== undefined, lock: attempt.lock }

@@ -64,6 +64,24 @@ export function lockOwner(file: string): LockOwner | undefined {
   return undefined
 }
 
+/**
+ * True while any process has this SQLite database in WAL mode open. A lock file can be deleted under its owner, as programs that tidy
+ * up old files do; the database itself shows who uses it all the same.
+ */
+export function isDatabaseOpen(file: string): boolean {
+  if (!isThere(file)) return false
+  using db = new DatabaseSync(addressOf(file), { timeout: BUSY_MS })
+  try {
+    // Every connection has a shared lock on the file for as long as it is open; this one must be alone.
+    db.exec('PRAGMA locking_mode = EXCLUSIVE; SELECT 1 FROM sqlite_schema')
+    return false
+  } catch (error) {
+    if (isBusy(error)) return true
+    if (isDamaged(error)) return false
+    throw error
+  }
+}
+
 /** Whether the owner still runs and is visible from here: a process in another container has another number here. */
 export function isOwnerVisible({ pid, began }: LockOwner): boolean {
   if (pid <= 0) return false
@@ -164,12 +182,9 @@ function lockOn(file: string, db: DatabaseSync): ProcessLock {
 
 /** Undefined where another process deletes the file meanwhile. */
 function open(file: string): DatabaseSync | undefined {
-  const address = pathToFileURL(file)
-  // SQLite creates no file: it would be readable by others.
-  address.searchParams.set('mode', 'rw')
   let db: DatabaseSync | undefined
   try {
-    db = new DatabaseSync(address, { timeout: BUSY_MS, returnArrays: true })
+    db = new DatabaseSync(addressOf(file), { timeout: BUSY_MS, returnArrays: true })
     db.exec('PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF')
     return db
   } catch (error) {
@@ -181,6 +196,13 @@ function open(file: string): DatabaseSync | undefined {
     if (isThere(file)) explainAccess(file)
     return undefined
   }
+}
+
+/** SQLite creates no file: it would be readable by others. */
+function addressOf(file: string): URL {
+  const address = pathToFileURL(file)
+  address.searchParams.set('mode', 'rw')
+  return address
 }
 
 function explainAccess(file: string): void {

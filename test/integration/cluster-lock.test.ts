@@ -217,6 +217,26 @@ describe('the lock of a cluster', () => {
     other.lock.release()
   })
 
+  it('keeps reset from a running cluster whose locks were deleted', async (t) => {
+    const at = place('unlocked')
+    const started = await startUp(t, at.up)
+    for (const name of ['cluster.lock', 'store.db.lock']) rmSync(join(at.data, name))
+    const { code, err } = run('reset', at.flag)
+    assert.deepEqual([code, err], [1, `Error: The store of ${at.data} is in use by another process; stop it first\n`])
+    assert.ok(existsSync(join(at.data, 'store.db')) && existsSync(join(at.data, 'pki')))
+    await kill(started)
+    assert.equal(run('reset', at.flag).code, 0)
+    assertNothingLeft(at)
+  })
+
+  it('lets down stop a cluster whose lock was overwritten', async (t) => {
+    const at = place('overwritten')
+    const started = await startUp(t, at.up)
+    writeFileSync(join(at.data, 'cluster.lock'), Buffer.alloc(4096, 'x'))
+    assert.equal(run('down', at.flag).code, 0)
+    await started.exit
+  })
+
   const whyNoUser = process.getuid?.() === 0 ? false : 'only root can act as another user'
   it('says to whom the cluster belongs that another user may not stop', { skip: whyNoUser }, async (t) => {
     const at = place('foreign')
