@@ -3,6 +3,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { describe, it } from 'node:test'
 
+import { COMMANDS } from '../reliability/api/commands.ts'
 import { commitsSince } from './age.ts'
 import { formatPage, type LastRun, parsePage } from './page.ts'
 import { JUDGES, type Judge, REQUIREMENTS } from './registry.ts'
@@ -58,6 +59,16 @@ describe('the registry of judges', () => {
       ({ command }) => command[1] ?? '',
     )
     assert.deepEqual(new Set(benches), new Set(named))
+  })
+
+  it('has every command of the reliability harness', () => {
+    const named = JUDGES.filter(({ command }) => command[0] === 'test/reliability/main.ts').map(
+      ({ command }) => command[1],
+    )
+    assert.deepEqual(
+      Object.keys(COMMANDS).filter((name) => !named.includes(name)),
+      [],
+    )
   })
 
   it('names scripts, rooms and requirements that exist', () => {

@@ -238,6 +238,8 @@ hostile | 12 | - | server | reliability/main.ts hostile
   Well-behaved clients are served while others attack the API server
 fuzz | 6 | - | server | reliability/main.ts fuzz
   10,000 random requests get no 500 and hold the event loop for no longer than allowed
+request-cost | 60 | - | server | reliability/main.ts cost --requests 10000 --seed 1
+  10,000 random large requests hold the event loop for at most 100 ms and allocate at most 64 MB each
 server-kills | 8 | - | server storage | reliability/main.ts kills --times 100
   kube-apiserver loses nothing over 100 kills
 server-stops | 3 | - | apiserver control-plane | reliability/main.ts terms --times 20
