@@ -41,10 +41,7 @@ async function checkSource(path: string): Promise<void> {
     throw new VolumeFault('MountVolume.NewMounter initialization failed', text)
   })
   if (found.isDirectory()) return
-  const text = found.isBlockDevice()
-    ? 'block devices as local volumes are not supported by this kubelet'
-    : 'only directory and block device are supported'
-  throw new VolumeFault('MountVolume.NewMounter initialization failed', text)
+  throw new VolumeFault('MountVolume.NewMounter initialization failed', 'only directory and block device are supported')
 }
 
 async function isShared({ dir, podsDir }: BindAsk, mounter: Mounter): Promise<boolean> {

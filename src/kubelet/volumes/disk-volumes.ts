@@ -13,13 +13,14 @@ import { fitsNodeTerm } from '#model/node-fit.ts'
 
 import type { KubeletMeters } from '../metrics/kubelet-families.ts'
 import type { VolumeFsUse } from '../node-stats.ts'
-import { setUpBind } from './bind-directory.ts'
+import { type BindAsk, setUpBind } from './bind-directory.ts'
 import { ClaimFault, type Claimed, claimedBy, claimsText } from './claims.ts'
 import type { CsiAsk } from './csi/csi-ask.ts'
 import { Unattached } from './csi/csi-attachments.ts'
 import { CSI_PLUGIN } from './csi/csi-names.ts'
 import { deviceLink } from './csi/csi-records.ts'
 import type { CsiVolumes } from './csi/csi-volumes.ts'
+import { deviceMountPath, mountDevice, unmountUnusedDevices } from './device-mount.ts'
 import { checkHostPath } from './host-path-check.ts'
 import { nestedMounts } from './nested-mounts.ts'
 import { persistentPluginOf, pluginOf } from './plugins/index.ts'
@@ -30,7 +31,14 @@ import { Turns } from './turns.ts'
 import type { Brought, BroughtVolume, SubPathAsk, VolumeCount, VolumeKeeper } from './volume-keeper.ts'
 import { measureDirectory } from './volume-measures.ts'
 import { podPaths, podsDir } from './volume-paths.ts'
-import { type VolumeAsk, VolumeFault, type VolumePlan, type VolumePlugin, type VolumeSources } from './volume-plugin.ts'
+import {
+  type BindPlan,
+  type VolumeAsk,
+  VolumeFault,
+  type VolumePlan,
+  type VolumePlugin,
+  type VolumeSources,
+} from './volume-plugin.ts'
 
 export interface DiskVolumesOptions extends Tools {
   readonly rootDir: string
@@ -66,7 +74,7 @@ export class DiskVolumes implements VolumeKeeper {
   readonly #held = new Map<string, Map<string, Held>>()
   /** By pod and volume: those that could not be brought yet. */
   readonly #missing = new Set<string>()
-  /** By directory of the node: pods that have the same one come one after the other, so that there is a first. */
+  /** By directory of the node: pods that share one are served one after the other, so that there is a first. */
   readonly #binding = new Turns()
 
   constructor(options: DiskVolumesOptions) {
@@ -178,13 +186,22 @@ export class DiskVolumes implements VolumeKeeper {
     const { fsGroup, fsGroupChangePolicy: policy } = pod.spec.securityContext ?? {}
     await mkdir(paths.pod, { recursive: true, mode: 0o750 })
     if (plan.at === 'bind') {
-      const ask = { ...plan, dir, podsDir: podsDir(root), fsGroup, policy }
-      await this.#binding.take(plan.from, () => setUpBind(ask, this.#options.mounter))
+      await this.#bind(plan, root, { dir, podsDir: podsDir(root), fsGroup, policy })
       return { hostPath: dir, readOnly: plan.readOnly, isContent }
     }
     const ready = paths.ready(isContent ? `wrapped_${name}` : name)
     await setUpDirectory({ ...plan, dir, ready, fsGroup, nested: nestedMounts(pod, name) }, this.#options)
     return { hostPath: dir, readOnly: isContent, isContent }
+  }
+
+  async #bind(plan: BindPlan, root: string, target: Omit<BindAsk, 'from' | 'readOnly' | 'options'>): Promise<void> {
+    const { readOnly, options } = plan
+    const mountPath = await deviceMountPath(root, plan.from, plan.name)
+    const from = mountPath ?? plan.from
+    await this.#binding.take(from, async () => {
+      if (mountPath !== undefined) await mountDevice({ ...plan, device: plan.from, target: mountPath }, this.#options)
+      await setUpBind({ ...target, from, readOnly, options }, this.#options.mounter)
+    })
   }
 
   subPath(ask: SubPathAsk): Promise<string> {
@@ -205,13 +222,20 @@ export class DiskVolumes implements VolumeKeeper {
   }
 
   async leave(uid: string): Promise<void> {
-    const { mounter, clock, onLeave, csi } = this.#options
+    const { clock, onLeave, csi } = this.#options
     // Drivers unmount what is theirs.
     if (csi !== undefined) await clock.during(csi.leave(uid))
-    await clock.during(this.#root().then((root) => tearDown(podPaths(root, uid), mounter)))
+    await clock.during(this.#tearDown(uid))
     this.#held.delete(uid)
     for (const key of this.#missing) if (key.startsWith(`${uid}/`)) this.#missing.delete(key)
     onLeave(uid)
+  }
+
+  async #tearDown(uid: string): Promise<void> {
+    const { mounter } = this.#options
+    const root = await this.#root()
+    await tearDown(podPaths(root, uid), mounter)
+    await unmountUnusedDevices(root, mounter, this.#binding)
   }
 
   /** What cannot be measured is left out. */

@@ -32,14 +32,25 @@ export type VolumePlan =
   | { readonly at: 'node'; readonly path: string; readonly type: string; readonly readOnly: boolean }
   /** A directory of the pod's own, in memory or on the disk, with files of ours in it or none. */
   | { readonly at: 'pod'; readonly memory?: MemoryMount; readonly files?: Payload }
-  /** A directory of the node, mounted where the pod has its volumes. */
-  | { readonly at: 'bind'; readonly from: string; readonly readOnly: boolean; readonly options: readonly string[] }
+  | BindPlan
   /** Something that a driver brings. */
   | { readonly at: 'driver'; readonly source: CsiSource }
   /** A device of the node, handed to containers as it is. */
   | { readonly at: 'device'; readonly path: string; readonly readOnly: boolean }
   /** An image that the runtime mounts. */
   | { readonly at: 'runtime'; readonly image: VolumeImage }
+
+/** A directory of the node, or the file system on a block device of it, mounted where the pod has its volumes. */
+export interface BindPlan {
+  readonly at: 'bind'
+  readonly from: string
+  readonly readOnly: boolean
+  readonly options: readonly string[]
+  /** Of the PersistentVolume. */
+  readonly name: string
+  /** The file system that an unformatted block device gets. */
+  readonly fsType: string
+}
 
 /** Memory as a file system. */
 export interface MemoryMount {

@@ -1,4 +1,4 @@
-/** local: a directory of the node behind a claim, mounted where the pod has its volumes; or a device, handed to containers. */
+/** local: a directory or the file system of a block device, mounted where the pod has its volumes; or the device itself. */
 import { goQuote } from '#lib/go-text.ts'
 
 import type { VolumePlugin } from '../volume-plugin.ts'
@@ -9,11 +9,12 @@ export const local: VolumePlugin = {
   isContent: false,
   async plan({ persistent }) {
     const { spec, metadata } = persistent?.object ?? { spec: {}, metadata: {} }
-    const { path = '' } = spec.local ?? {}
-    if (path === '') throw new Error(`LocalVolume volume ${goQuote(metadata.name ?? '')} path is empty`)
+    const { name = '' } = metadata
+    const { path = '', fsType = 'ext4' } = spec.local ?? {}
+    if (path === '') throw new Error(`LocalVolume volume ${goQuote(name)} path is empty`)
     if (path.split('/').includes('..')) throw new Error(`invalid path: ${path} must not contain '..'`)
     const { readOnly = false } = persistent ?? {}
     if (spec.volumeMode === 'Block') return { at: 'device', path, readOnly }
-    return { at: 'bind', from: path, readOnly, options: spec.mountOptions ?? [] }
+    return { at: 'bind', from: path, readOnly, options: spec.mountOptions ?? [], name, fsType }
   },
 }
