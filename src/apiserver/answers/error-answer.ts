@@ -1,9 +1,10 @@
 /** What went wrong, as an answer: a Status in the form the client accepts, with the headers that go with its code. */
 import type { Exchange } from '#lib/http/exchange.ts'
-import { negotiateStatus, prefersPretty } from '#meta/codec/negotiate.ts'
+import { negotiateStatus } from '#meta/codec/negotiate.ts'
 import type { StatusError } from '#meta/status.ts'
 
 import type { WholeAnswer } from '../call.ts'
+import { formIn } from './form.ts'
 import type { Representation } from './representation.ts'
 
 /** Never refuses: a client that accepts nothing we have gets indented JSON. */
@@ -13,8 +14,8 @@ export function errorAnswer(
   { status }: StatusError,
 ): WholeAnswer {
   const negotiated = negotiateStatus(headers.accept ?? '')
-  const pretty = negotiated.pretty || prefersPretty(prettyOf(path), headers['user-agent'] ?? '')
-  const answer = encoder.value(status, { negotiated, pretty }, httpStatus(status.code))
+  const form = formIn(negotiated, prettyOf(path), headers['user-agent'] ?? '')
+  const answer = encoder.value(status, form, httpStatus(status.code))
   const retry = status.details?.retryAfterSeconds
   return {
     ...answer,

@@ -22,12 +22,7 @@ import type { Entry } from '../registry/entry.ts'
 import { latin1 } from '../registry/latin1.ts'
 import type { Lens } from '../registry/lens.ts'
 import type { Shapes } from '../registry/shapes.ts'
-
-export interface Form {
-  readonly negotiated: Negotiated
-  /** For people: indented. */
-  readonly pretty: boolean
-}
+import type { Form } from './form.ts'
 
 export interface RepresentationOptions {
   /** As the request addresses it. */

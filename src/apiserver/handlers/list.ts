@@ -12,7 +12,7 @@ import { badRequestError, failure, resourceExpiredError } from '#meta/status-err
 import { prefixEnd, type Revision, StorageError } from '#storage/backend.ts'
 import { boundsOf } from '#storage/watch-cache/collection.ts'
 
-import type { Form } from '../answers/representation.ts'
+import type { Form } from '../answers/form.ts'
 import type { Answer, Call, WholeAnswer } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
 import { checkReadable, storageFailure } from '../registry/errors.ts'

@@ -13,7 +13,7 @@ import { nameIsSubdomain } from '#meta/validation/names.ts'
 import { validateFinalizerName, validateObjectMeta } from '#meta/validation/object-meta.ts'
 import { nonNegative } from '#meta/validation/rules.ts'
 
-import type { Form } from '../answers/representation.ts'
+import type { Form } from '../answers/form.ts'
 import type { Answer, Call } from '../call.ts'
 import { ageColumn, nameColumn } from '../registry/columns.ts'
 import type { Column, ScaleRules } from '../registry/resource.ts'

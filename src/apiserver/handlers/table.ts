@@ -11,7 +11,7 @@ import { badRequestError } from '#meta/status-errors.ts'
 import type { Table, TableCell, TableColumn, TableRow } from '#meta/table.ts'
 import { aggregateText } from '#meta/validation/field-error.ts'
 
-import type { Form } from '../answers/representation.ts'
+import type { Form } from '../answers/form.ts'
 import type { Call, WholeAnswer } from '../call.ts'
 import { ageColumn, nameColumn } from '../registry/columns.ts'
 import type { Entry } from '../registry/entry.ts'

@@ -6,12 +6,12 @@ import {
   type Negotiated,
   negotiateAccept,
   type Offer,
-  prefersPretty,
   type Refusal,
 } from '#meta/codec/negotiate.ts'
 import { failure } from '#meta/status-errors.ts'
 
-import type { Form, Representation } from '../answers/representation.ts'
+import { type Form, formIn } from '../answers/form.ts'
+import type { Representation } from '../answers/representation.ts'
 import type { Call } from '../call.ts'
 import type { Resource } from '../registry/resource.ts'
 import type { Services } from '../registry/services.ts'
@@ -40,8 +40,7 @@ export function offerOf({ resource }: Pick<View, 'resource'>, endpoint: 'object'
 /** The form of the answer, or the refusal as an error. */
 export function formOf(call: Call, endpoint: Offer['endpoint'], tables = true): Form {
   const negotiated = accepted(negotiate(call.header('accept'), endpoint, tables))
-  const pretty = negotiated.pretty || prefersPretty(call.query.get('pretty') ?? '', call.header('user-agent'))
-  return { negotiated, pretty }
+  return formIn(negotiated, call.query.get('pretty') ?? '', call.header('user-agent'))
 }
 
 /** Clients say the same all the time. Bounded, for those that do not. */
