@@ -219,9 +219,10 @@ function busybox(): LayerFile[] {
 /** Where glibc's getent looks. */
 const NAME_SERVICES = 'passwd: files\ngroup: files\nhosts: files dns\n'
 
-/** What tests run beside agnhost: dig, getent, curl, nc, ip, ss, iperf, bash. Those come before busybox's of the same name. */
+/** What tests run beside agnhost: dig, getent, curl, wget, nc, ip, ss, iperf, bash. Those come before busybox's of the same name. */
 function agnhostTools({ say }: Tools): LayerFile[] {
-  const root = unpacked(['bash', 'bind9-dnsutils', 'curl', 'iperf', 'iproute2', 'libc-bin', 'netcat-openbsd'], say)
+  const packages = ['bash', 'bind9-dnsutils', 'curl', 'iperf', 'iproute2', 'libc-bin', 'netcat-openbsd', 'wget']
+  const root = unpacked(packages, say)
   const own = [
     'bin/bash',
     'bin/nc.openbsd => usr/bin/nc',
@@ -232,11 +233,16 @@ function agnhostTools({ say }: Tools): LayerFile[] {
     'usr/bin/getent',
     'usr/bin/iperf',
     'usr/bin/nslookup',
+    'usr/bin/wget',
   ]
   return [
-    ...busybox(),
+    ...busybox().filter(({ path }) => path !== 'bin/wget'),
     ...people(),
     ...filesOf(root, own),
+    // Debian builds busybox without the timeout of wget: `wget -T 5`, which tests run, ends with SIGSEGV.
+    { path: 'bin/wget', mode: 0o777, link: '/usr/bin/wget' },
+    // As busybox's: one try.
+    { path: 'etc/wgetrc', content: 'tries = 1\n' },
     // Debian's busybox, as a shell, prefers itself to whatever is in PATH.
     { path: 'bin/sh', mode: 0o777, link: 'bash' },
     // A test reads it in a volume of an image that upstream makes of Alpine.

@@ -24,8 +24,10 @@ const TRIALS: Readonly<Record<string, { command?: string[]; says?: RegExp; besid
   pause: {},
   agnhost: {
     beside: [
-      'dig -v 2>&1; curl --version; nc -h 2>&1; ss -V; bash --version; iperf -v 2>&1; true',
-      /DiG[^]*curl[^]*OpenBSD[^]*iproute2[^]*bash[^]*iperf/,
+      'dig -v 2>&1; curl --version; nc -h 2>&1; ss -V; bash --version; iperf -v 2>&1; ' +
+        '/agnhost netexec --http-port 8080 >/dev/null 2>&1 & sleep 2; ' +
+        'for program in wget /bin/wget; do $program -T 5 -qO- http://localhost:8080/hostname; echo " $program $?"; done',
+      /DiG[^]*curl[^]*OpenBSD[^]*iproute2[^]*bash[^]*iperf[^]* wget 0\n[^]* \/bin\/wget 0\n/,
     ],
   },
   nginx: { beside: ['wget -qO- 127.0.0.1', /Welcome to nginx!/] },
