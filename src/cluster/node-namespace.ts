@@ -89,9 +89,12 @@ interface Outside {
 export function planOutside({ link, netns, nodeBridge }: Outside, found: LinkState | undefined): Commands {
   const made = ['link', 'add', 'name', link, 'type', 'veth', 'peer', 'name', NODE_LINK, 'netns', netns]
   const isUp = found?.flags.includes('UP') === true
+  const isHairpin = found?.master === nodeBridge && found.linkinfo?.info_slave_data?.hairpin === true
   return [
     ...(found === undefined ? [made] : []),
     ...(found?.master === nodeBridge ? [] : [['link', 'set', 'dev', link, 'master', nodeBridge]]),
+    // Without it, the bridge drops what a node sends to itself through a node port of another node.
+    ...(isHairpin ? [] : [['link', 'set', 'dev', link, 'type', 'bridge_slave', 'hairpin', 'on']]),
     ...(isUp ? [] : [['link', 'set', 'dev', link, 'up']]),
   ]
 }

@@ -14,7 +14,12 @@ export interface LinkState {
   readonly master?: string
   /** MAC. */
   readonly address?: string
-  readonly linkinfo?: { readonly info_kind?: string; readonly info_data?: Readonly<Record<string, unknown>> }
+  readonly linkinfo?: {
+    readonly info_kind?: string
+    readonly info_data?: Readonly<Record<string, unknown>>
+    /** Of a port of a bridge. */
+    readonly info_slave_data?: { readonly hairpin?: boolean }
+  }
   readonly addr_info: readonly AddressState[]
 }
 
