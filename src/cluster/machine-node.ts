@@ -100,7 +100,10 @@ export async function startMachineNode(
   followAddresses({ ...node, networkReady: flannel.ready }, closing)
   const asProxy = { transport: server.clientAs(PROXY_USER) }
   const families = familiesOf(around.podCidr)
-  startMachineProxy({ ...around, nodeName: name, addresses: machine.addresses, families, connect: asProxy }, closing)
+  await startMachineProxy(
+    { ...around, nodeName: name, addresses: machine.addresses, families, connect: asProxy },
+    closing,
+  )
   await startOthers({ server }, around, { server: `https://${inner}:${port}`, clusterDns: node.clusterDns }, closing)
   const isEverywhere = ANY.includes(around.address)
   return {

@@ -69,7 +69,7 @@ export async function startNodeProcess(options: NodeProcessOptions, closing: Asy
     families: familiesOf(podCidr),
     connect: await connectAs('kube-proxy'),
   }
-  startMachineProxy(asProxy, closing)
+  await startMachineProxy(asProxy, closing)
 }
 
 const pki = ({ dataDir }: Pick<NodeProcessOptions, 'dataDir'>, file: string): string => join(dataDir, PKI_FOLDER, file)

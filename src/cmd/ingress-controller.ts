@@ -6,13 +6,13 @@ import { aborted } from '#lib/abort.ts'
 import { flag, type FlagGroups } from '#lib/flags/flags.ts'
 import { bool, int, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
+import { servePages } from '#lib/http/pages.ts'
 import { LOG_FLAGS } from '#lib/log-flags.ts'
 import { METRICS_CONTENT_TYPE } from '#lib/metrics.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
 import { kubernetesVersion } from '#model/version.ts'
 
 import { openNodeClient } from './node-client.ts'
-import { servePages } from './pages.ts'
 
 const NAME = 'ingress-controller'
 

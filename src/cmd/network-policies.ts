@@ -5,13 +5,13 @@
 import { aborted } from '#lib/abort.ts'
 import { flag, type FlagGroups } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
+import { servePages } from '#lib/http/pages.ts'
 import { LOG_FLAGS } from '#lib/log-flags.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
 import { kubernetesVersion } from '#model/version.ts'
 import { removePolicies, startEnforcer } from '#network/policies/enforcer.ts'
 
 import { machineNodeName, openNodeClient } from './node-client.ts'
-import { servePages } from './pages.ts'
 
 const NAME = 'kube-network-policies'
 /** Of nftables, family inet; nobody else's. */

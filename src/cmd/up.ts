@@ -23,6 +23,7 @@ import type { Settings } from '#control-plane/flags/flags.ts'
 import { GENERIC_FLAGS } from '#control-plane/flags/general-flags.ts'
 import { aborted } from '#lib/abort.ts'
 import { writeFileAtomically } from '#lib/atomic-file.ts'
+import { parseIp } from '#lib/cidr.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, int, oneOf, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
@@ -82,6 +83,11 @@ const FLAGS = {
       int,
       1,
       'Number of nodes. With --runtime containerd: this machine, and the others in network namespaces. 0: you bring your own.',
+    ),
+    'kubelet-address': flag(
+      string,
+      '',
+      "IP address the kubelet of this machine listens on, such as the node's own. It always asks for credentials. (default: --bind-address)",
     ),
   },
   network: {
@@ -225,6 +231,14 @@ async function bringUp(invocation: UpInvocation, dir: DataDir, { closing, signal
   return { ...known, controllers, scheduler: flags.scheduler, nodes: many, runtime: chosen.runtime }
 }
 
+/** Throws ProgramError. */
+function kubeletAddress(flags: UpInvocation['flags']): string {
+  const address = flags['kubelet-address']
+  if (address === '') return flags['bind-address']
+  if (parseIp(address) === undefined) throw new ProgramError(`--kubelet-address: "${address}" is not an IP address`)
+  return address
+}
+
 function planOf(
   { flags, env }: UpInvocation,
   { path, location }: DataDir,
@@ -235,7 +249,7 @@ function planOf(
   const isSimulated = runtime === 'simulated'
   const further = { many: nodes - 1, program: fileURLToPath(new URL('../../bin/hyperkube', import.meta.url)) }
   const ranges = { nodeCidr, podCidr, backend, stubDomains: flags['stub-domains'] }
-  const machine = { dataDir: path, env, address: flags['bind-address'], authority: ca, ...ranges, further }
+  const machine = { dataDir: path, env, address: kubeletAddress(flags), authority: ca, ...ranges, further }
   const names = Object.keys({ ...FEATURES, ...AUDIT_FLAGS }) as (keyof typeof FEATURES | keyof typeof AUDIT_FLAGS)[]
   const asked = Object.fromEntries(names.map((name) => [name, flags[name]])) as Partial<Settings>
   return {

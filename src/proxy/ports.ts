@@ -1,10 +1,10 @@
 /** The two ports of kube-proxy, without TLS as upstream's: one that says how it is, one for metrics. */
 import type { Node } from '#apis/core/v1.ts'
+import { type PagesOptions, servePages } from '#lib/http/pages.ts'
 import { METRICS_CONTENT_TYPE, type Registry } from '#lib/metrics.ts'
-import { healthz, type HealthFacts, livez } from '#proxy/health.ts'
-import type { ProxyMeters } from '#proxy/proxy-metrics.ts'
 
-import { type PagesOptions, servePages } from '../pages.ts'
+import { healthz, type HealthFacts, livez } from './health.ts'
+import type { ProxyMeters } from './proxy-metrics.ts'
 
 export interface HealthPages {
   readonly meters: ProxyMeters

@@ -1,15 +1,16 @@
-/** What kube-proxy sets of the machine, once: how many flows it keeps in mind and how long, and who is killed last. */
+/** What kube-proxy sets of the machine, once: limits and timeouts of connection tracking, and its OOM score. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 
 import type { Logger } from '#lib/log.ts'
 import { durationMs } from '#meta/duration.ts'
-import type { ProxyConfiguration } from '#proxy/configuration.ts'
+
+import type { ProxyConfiguration } from './configuration.ts'
 
 const CONNTRACK = '/proc/sys/net/netfilter'
 
-/** What cannot be set is told, and stays as it is: a container may not be allowed to. */
-export async function applySystemSettings({ conntrack, oomScoreAdj }: ProxyConfiguration, log: Logger): Promise<void> {
+/** Sets the limits and timeouts of connection tracking, of the network namespace of this process. A container may not be allowed to. */
+export async function applyConntrackSettings(conntrack: ProxyConfiguration['conntrack'], log: Logger): Promise<void> {
   const { maxPerCore, min, tcpBeLiberal } = conntrack
   const seconds = (text: string): number => Math.floor(durationMs(text) / 1000)
   const most = Math.max(maxPerCore * availableParallelism(), min)
@@ -24,6 +25,10 @@ export async function applySystemSettings({ conntrack, oomScoreAdj }: ProxyConfi
   // Nothing is said by 0.
   for (const [file, value, isAtLeast] of wanted)
     if (value > 0) await setSysctl(file, value, { isAtLeast: isAtLeast === true, log })
+}
+
+export async function applySystemSettings({ conntrack, oomScoreAdj }: ProxyConfiguration, log: Logger): Promise<void> {
+  await applyConntrackSettings(conntrack, log)
   await writeFile('/proc/self/oom_score_adj', String(oomScoreAdj)).catch((error: unknown) =>
     log.info('Failed to apply OOMScore', { err: (error as Error).message }),
   )

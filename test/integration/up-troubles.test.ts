@@ -50,6 +50,8 @@ describe('hyperkube up in trouble', () => {
   it('takes gates and versions that are off, and says which it does not know', async () => {
     const data = join(dir, 'gates')
     assert.match(up(data, '--feature-gates=Nonsense=true').err, /unrecognized feature gate: Nonsense/)
+    const address = '--kubelet-address: "everywhere" is not an IP address'
+    assert.ok(up(data, '--kubelet-address=everywhere').err.includes(address))
     const gates = '--feature-gates=PodCertificateRequest=true'
     const started = up(data, '--detach', gates, '--runtime-config=certificates.k8s.io/v1beta1=true')
     assert.equal(started.code, 0, started.err)

@@ -9,6 +9,7 @@ import type { ApiClient } from '#client/api-client.ts'
 import { aborted } from '#lib/abort.ts'
 import { findUnsupported } from '#lib/flags/flag-support.ts'
 import type { FlagGroups } from '#lib/flags/flags.ts'
+import { servePages } from '#lib/http/pages.ts'
 import { createIpRoute } from '#lib/iproute.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
 import { kubernetesVersion } from '#model/version.ts'
@@ -20,7 +21,6 @@ import { removeFlannel } from '#network/flannel/removal.ts'
 
 import { readNetConf } from '../net-conf-file.ts'
 import { openNodeClient } from '../node-client.ts'
-import { servePages } from '../pages.ts'
 import { FLANNELD_FLAGS, type FlanneldSettings } from './flags.ts'
 
 /** Every setting is in the table of flags, with its type. */

@@ -1,10 +1,9 @@
 /** The port on which a supervisor says how it is. */
+import { type PagesOptions, servePages } from '#lib/http/pages.ts'
 import { readProcess, registerProcessMetrics } from '#lib/metrics-process.ts'
 import { createRegistry, METRICS_CONTENT_TYPE } from '#lib/metrics.ts'
 import { declareNodeMetrics, type NodeSeen } from '#supervisor/metrics.ts'
 import { describeOutcome } from '#supervisor/outcome.ts'
-
-import { type PagesOptions, servePages } from '../pages.ts'
 
 /** Throws ProgramError. */
 export async function serveNodePages(address: string, options: PagesOptions, seen: () => NodeSeen): Promise<void> {

@@ -8,10 +8,10 @@ import { ProgramError } from '#lib/program.ts'
 import type { Backend } from '#proxy/backend.ts'
 import { createIptablesBackend } from '#proxy/iptables/backend.ts'
 import type { IptablesSettings } from '#proxy/iptables/skeleton.ts'
+import { setSysctl } from '#proxy/system-settings.ts'
 
 import { detectorOf, FAMILIES, nodeIpsOf, nodePortIpsOf } from './node-facts.ts'
 import type { ProxyProgram } from './program.ts'
-import { setSysctl } from './system-settings.ts'
 
 const ROUTE_LOCALNET = '/proc/sys/net/ipv4/conf/all/route_localnet'
 const TCP_BE_LIBERAL = '/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal'

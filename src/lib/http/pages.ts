@@ -1,9 +1,9 @@
-/** A port without TLS on which a program of a node says how it is: a few pages, each made when it is asked for. */
-import type { Clock } from '#lib/clock.ts'
-import { type Exchange, PLAIN_TEXT } from '#lib/http/exchange.ts'
-import { createHttpServer } from '#lib/http/server.ts'
-import type { Logger } from '#lib/log.ts'
-import { ProgramError } from '#lib/program.ts'
+/** A port without TLS for health and metrics of a program: a few pages, each rendered on request. */
+import type { Clock } from '../clock.ts'
+import type { Logger } from '../log.ts'
+import { ProgramError } from '../program.ts'
+import { type Exchange, PLAIN_TEXT } from './exchange.ts'
+import { createHttpServer } from './server.ts'
 
 export interface PagesOptions {
   readonly clock: Clock
@@ -40,6 +40,6 @@ export async function servePages(
     closing.defer(() => server.drain(0))
   } catch (cause) {
     if (isFatal) throw new ProgramError(`failed to listen on ${address}: ${(cause as Error).message}`, { cause })
-    log.error(cause, 'A port could not be had', { address })
+    log.error(cause, 'Failed to listen', { address })
   }
 }

@@ -22,6 +22,8 @@ const missing = (await whyNoContainerd()) ?? (hasKubectl ? undefined : 'there is
 if (missing !== undefined) process.stderr.write(`up with containers: skipping, ${missing}\n`)
 
 const LIMIT_MS = 120_000
+/** Not that of the API server, which reaches the kubelet here for logs and exec all the same. */
+const KUBELET_ADDRESS = '127.0.0.2'
 
 describe('hyperkube up with containers', { skip: missing ?? false }, () => {
   let folder = ''
@@ -30,7 +32,8 @@ describe('hyperkube up with containers', { skip: missing ?? false }, () => {
 
   async function up(): Promise<void> {
     const where = [flag(), `--kubeconfig=${join(folder, 'kubeconfig')}`, '--secure-port=0', '-o=json']
-    child = spawn(HYPERKUBE, ['up', '--runtime=containerd', ...where], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const node = ['--runtime=containerd', `--kubelet-address=${KUBELET_ADDRESS}`]
+    child = spawn(HYPERKUBE, ['up', ...node, ...where], { stdio: ['ignore', 'pipe', 'inherit'] })
     const ended = once(child, 'exit').then(([code]) => assert.fail(`It ended with ${code}`))
     await Promise.race([once(child.stdout ?? child, 'data'), ended])
   }
@@ -90,6 +93,31 @@ describe('hyperkube up with containers', { skip: missing ?? false }, () => {
       encoding: 'utf8',
     })
     assert.equal(typed.stdout, '$(reboot); `x`\n')
+  })
+
+  it('listens on the address of --kubelet-address and asks for credentials there', () => {
+    const port = kubectl('get', 'nodes', '-o=jsonpath={.items[0].status.daemonEndpoints.kubeletEndpoint.Port}')
+    const status = (...args: string[]): string =>
+      spawnSync('curl', ['-sk', '-m', '10', '-o', '/dev/null', '-w', '%{http_code}', ...args], { encoding: 'utf8' })
+        .stdout
+    const metrics = `https://${KUBELET_ADDRESS}:${port}/metrics`
+    assert.equal(status(metrics), '401')
+    const statusFor = (account: string): string =>
+      status('-H', `Authorization: Bearer ${kubectl('create', 'token', account)}`, metrics)
+    for (const account of ['agent', 'stranger']) kubectl('create', 'serviceaccount', account)
+    const role = '--clusterrole=system:kubelet-api-admin'
+    kubectl('create', 'clusterrolebinding', 'agent', role, '--serviceaccount=default:agent')
+    assert.deepEqual(['agent', 'stranger'].map(statusFor), ['200', '403'])
+  })
+
+  it('serves the ports of kube-proxy and keeps connections that wait to be closed for an hour', () => {
+    const get = (url: string): string => spawnSync('curl', ['-s', '-m', '10', url], { encoding: 'utf8' }).stdout
+    const ip = kubectl('get', 'nodes', '-o=jsonpath={.items[0].status.addresses[?(@.type=="InternalIP")].address}')
+    for (const host of ['127.0.0.1', ip]) assert.match(get(`http://${host}:10256/healthz`), /"nodeEligible":true/)
+    assert.equal(get('http://127.0.0.1:10249/proxyMode'), 'nftables')
+    assert.match(get('http://127.0.0.1:10249/metrics'), /^kubeproxy_sync_proxy_rules_last_timestamp_seconds/m)
+    const timeout = '/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_close_wait'
+    assert.equal(readFileSync(timeout, 'utf8').trim(), '3600')
   })
 
   it('reaches a pod through a Service, from another pod and from the machine', async () => {
