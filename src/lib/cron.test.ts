@@ -101,6 +101,15 @@ test('what is no schedule is refused in the words of robfig/cron', () => {
   }
 })
 
+test('parseCron reads a repeated expression once and refuses texts that no schedule needs', () => {
+  assert.deepEqual(parseCron(`${'0-58/2,'.repeat(100_000)}1 * * * *`), parseCron('0-58/2,1 * * * *'))
+  const distinct = Array.from({ length: 2001 }, (_, n) => `${'0'.repeat(n)}1`).join(',')
+  assert.throws(() => parseCron(`${distinct} * * * *`), { message: 'too many expressions in a field: 2001' })
+  assert.throws(() => parseCron(`@every ${'1h'.repeat(1000)}`), {
+    message: 'failed to parse duration: it has 2007 characters',
+  })
+})
+
 test('time zones are known by their exact names', () => {
   for (const name of ['', 'UTC', 'Europe/Berlin', 'US/Eastern', 'Etc/GMT+5', 'EST5EDT']) checkTimeZone(name)
   for (const name of ['europe/berlin', 'Nowhere', '+01:00', 'Local']) {

@@ -104,8 +104,12 @@ function splitZone(text: string): { readonly zone?: string; readonly rest: strin
   return { zone, rest: text.slice(space).trim() }
 }
 
+/** No duration needs more characters; each costs time. */
+const MAX_DURATION_LENGTH = 1000
+
 /** Whole seconds, at least one. */
 function parseEvery(text: string): number {
+  if (text.length > MAX_DURATION_LENGTH) throw new Error(`failed to parse duration: it has ${text.length} characters`)
   try {
     return Math.max(1000, Math.trunc(parseDuration(text.slice(EVERY.length)) / 1000) * 1000)
   } catch (cause) {
@@ -119,10 +123,16 @@ interface Field {
   readonly hasStar: boolean
 }
 
+/** More than there are ranges of minutes; each costs time. */
+const MAX_EXPRESSIONS = 2000
+
 function parseField(text: string, bounds: Bounds): Field {
   const values = new Set<number>()
   let hasStar = false
-  for (const expression of text.split(',').filter((part) => part !== '')) {
+  const expressions = new Set(text.split(','))
+  expressions.delete('')
+  if (expressions.size > MAX_EXPRESSIONS) throw new Error(`too many expressions in a field: ${expressions.size}`)
+  for (const expression of expressions) {
     const range = parseRange(expression, bounds)
     hasStar ||= range.hasStar
     for (let value = range.first; value <= range.last; value += range.step) values.add(value)

@@ -193,19 +193,25 @@ interface Place {
 
 /** Undefined when there is no such container. */
 function find(patching: Patching, path: string): Place | undefined {
-  const steps = path.split('/').map((step) => step.replaceAll(/~[01]/g, (code) => (code === '~1' ? '/' : '~')))
-  const key = steps.pop() as string
-  // Like the original, whatever stands before the first slash is not looked at.
-  if (steps.length === 0 || !isContainer(patching.root)) return undefined
+  const last = path.lastIndexOf('/')
+  if (last < 0 || !isContainer(patching.root)) return undefined
   let container = (patching.root = own(patching, patching.root))
-  for (const step of steps.slice(1)) {
+  // Step by step, so that a path of a million steps costs no more than those that exist. Like upstream, it ignores text before
+  // the first slash.
+  for (let slash = path.indexOf('/'), end = 0; slash < last; slash = end) {
+    end = path.indexOf('/', slash + 1)
+    const step = unescaped(path.slice(slash + 1, end))
     const inner = getOwn(patching, { container, key: step })
     if (!isContainer(inner)) return undefined
     const copy = own(patching, inner)
     if (copy !== inner) put(patching, { container, key: step }, copy)
     container = copy
   }
-  return { container, key }
+  return { container, key: unescaped(path.slice(last + 1)) }
+}
+
+function unescaped(step: string): string {
+  return step.replaceAll(/~[01]/g, (code) => (code === '~1' ? '/' : '~'))
 }
 
 function own(patching: Patching, container: Container): Container {

@@ -124,10 +124,17 @@ describe('parseDuration', () => {
     ['', 'time: invalid duration ""'],
     ['1.2.3s', 'time: missing unit in duration "1.2.3s"'],
     ['1ms2', 'time: missing unit in duration "1ms2"'],
+    ['10000000000000000000ns', 'time: invalid duration "10000000000000000000ns"'],
+    ['9223372036854775808ns', 'time: invalid duration "9223372036854775808ns"'],
     ['\0é', String.raw`time: invalid duration "\x00\xc3\xa9"`],
   ] as const) {
     it(`refuses ${JSON.stringify(text)}`, () => assert.throws(() => parseDuration(text), { message }))
   }
+})
+
+describe('parseDuration of very long numbers', () => {
+  it('ignores leading zeros', () => assert.equal(parseDuration(`${'0'.repeat(100_000)}7s`), 7000))
+  it('cuts fractions', () => assert.equal(parseDuration(`0.${'9'.repeat(100_000)}s`), 999.999999))
 })
 
 describe('formatDuration', () => {

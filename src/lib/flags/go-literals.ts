@@ -98,8 +98,11 @@ export function parseDuration(text: string): number {
   do {
     const [part = '', whole = '', fraction = '', unit = ''] =
       /^(\d*)(?:\.(\d*))?([^.\d]*)/.exec(unsigned.slice(at)) ?? []
-    if (whole + fraction === '') throw new Error(`time: invalid duration ${goTimeQuote(text)}`)
-    total += BigInt(`0${whole}`) * scaleOf(unit, text) + fractionOf(fraction, scaleOf(unit, text))
+    const integer = whole.replace(/^0+/, '')
+    if (whole + fraction === '' || integer.length > INT64_DIGITS) {
+      throw new Error(`time: invalid duration ${goTimeQuote(text)}`)
+    }
+    total += BigInt(`0${integer}`) * scaleOf(unit, text) + fractionOf(fraction, scaleOf(unit, text))
     at += part.length
   } while (at < unsigned.length)
   const signed = text.startsWith('-') ? -total : total
@@ -114,9 +117,13 @@ function scaleOf(unit: string, text: string): bigint {
   return scale
 }
 
+/** Longer integers overflow; digits of a fraction from there on are far below a nanosecond. */
+const INT64_DIGITS = 19
+
 /** The part of `scale` that the digits after the point stand for, cut to whole nanoseconds. */
 function fractionOf(digits: string, scale: bigint): bigint {
-  return digits === '' ? 0n : (BigInt(digits) * scale) / 10n ** BigInt(digits.length)
+  const read = digits.slice(0, INT64_DIGITS)
+  return read === '' ? 0n : (BigInt(read) * scale) / 10n ** BigInt(read.length)
 }
 
 /** time.Duration.String() of a duration in milliseconds: `1h0m0s`, `1.5s`, `100ms`, `0s`. */

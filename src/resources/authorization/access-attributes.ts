@@ -100,8 +100,12 @@ function readLabels(selector: LabelSelectorAttributes | undefined): ReadSelector
   }
 }
 
+/** Selectors of real requests are part of a URL, which is shorter. Parsing megabytes would keep all others waiting. */
+const MAX_RAW_LENGTH = 64 << 10
+
 function readRaw(raw: string, canonical: (text: string) => string): ReadSelector {
   if (raw === '') return NOTHING_READ
+  if (raw.length > MAX_RAW_LENGTH) return { text: '', isBroken: true }
   try {
     return { text: canonical(raw), isBroken: false }
   } catch {

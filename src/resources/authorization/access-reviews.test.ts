@@ -93,6 +93,12 @@ describe('access reviews', () => {
       [{ labelSelector: { rawSelector: 'a in (b, c)' } }, '', 'a in (b,c)', undefined],
       [{ fieldSelector: { requirements: [{ key: 'k', operator: 'In', values: ['v,w'] }] } }, 'k=v\\,w', '', undefined],
       [
+        { labelSelector: { rawSelector: `${'a,'.repeat(40_000)}a` } },
+        '',
+        '',
+        'spec.resourceAttributes.labelSelector ignored due to parse error',
+      ],
+      [
         { fieldSelector: { rawSelector: '&&' } },
         '',
         '',

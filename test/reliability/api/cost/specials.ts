@@ -6,6 +6,7 @@ import type { CostRequest } from './requests.ts'
 const json = { 'content-type': 'application/json' }
 const maps = '/api/v1/namespaces/default/configmaps'
 const pods = '/api/v1/namespaces/default/pods'
+const cronJobs = '/apis/batch/v1/namespaces/default/cronjobs'
 const roles = '/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles'
 
 function many<T>(count: number, make: (n: number) => T): T[] {
@@ -119,6 +120,32 @@ const SPECIALS: Readonly<Record<string, () => RawRequest[]>> = {
       post(`${pods}?dryRun=All`, pod('digits', { containers: [{ name: 'c', image: 'i', resources: { limits } }] })),
       post(`${pods}?dryRun=All`, pod('name', { hostname: `${'a.'.repeat(900_000)}!` })),
       post(`${pods}?dryRun=All`, pod('image', { containers: [{ name: 'c', image: 'a/'.repeat(500_000) }] })),
+    ]
+  },
+  'schedules, selectors and pointers of megabytes'() {
+    const jobTemplate = {
+      spec: { template: { spec: { restartPolicy: 'Never', containers: [{ name: 'c', image: 'i' }] } } },
+    }
+    const schedules = [
+      `${'0-59/1,'.repeat(200_000)}1 * * * *`,
+      `@every ${'1h'.repeat(700_000)}`,
+      `@every 0.${'9'.repeat(1_400_000)}h`,
+    ]
+    const raw = [`${'a,'.repeat(700_000)}a`, `a in (${'b,'.repeat(700_000)}b)`]
+    const reviews = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
+    const attributes = (rawSelector: string): object => ({
+      verb: 'list',
+      resource: 'pods',
+      labelSelector: { rawSelector },
+    })
+    return [
+      ...schedules.map((schedule) =>
+        post(`${cronJobs}?dryRun=All`, { metadata: { name: 'c' }, spec: { schedule, jobTemplate } }),
+      ),
+      ...raw.map((text) => post(reviews, { spec: { resourceAttributes: attributes(text) } })),
+      post(maps, { metadata: { name: 'deep' } }),
+      patch('json-patch+json', `${maps}/deep?dryRun=All`, [{ op: 'add', path: '/a'.repeat(700_000), value: 1 }]),
+      remove(`${maps}/deep`),
     ]
   },
   'CVE-2019-11253, CVE-2019-11254: documents that unfold'() {
