@@ -5,6 +5,7 @@
 import { type Event, parseEvents, YAMLException } from 'js-yaml'
 
 import { YamlError } from './yaml-error.ts'
+import { readFlow } from './yaml-flow.ts'
 
 /** The parser calls itself for every level: the machine's stack ends before go-yaml's 10,000. */
 export const MAX_YAML_DEPTH = 1_000
@@ -26,11 +27,11 @@ export function readYamlEvents(given: string, maxRetried: number | undefined): Y
       return { text, events: parseEvents(text, { maxDepth: MAX_YAML_DEPTH }) }
     } catch (cause) {
       if (!(cause instanceof YAMLException)) throw cause
-      const mended = indentContinuation(text, cause)
+      const mended = indentContinuation(text, cause) ?? withoutRest(text, cause)
       if (mended !== undefined && read + text.length > (maxRetried ?? Infinity)) {
         throw new YamlError('effort', 'yaml: document takes long to read', { cause })
       }
-      if (mended === undefined || read >= MAX_RETRIED) throw asYamlError(text, cause)
+      if (mended === undefined || read >= MAX_RETRIED) throw asYamlError({ given, text }, cause)
       text = mended
     }
   }
@@ -45,15 +46,69 @@ function indentContinuation(text: string, cause: YAMLException): string | undefi
   return `${text.slice(0, start)}${' '.repeat(32)}${text.slice(start)}`
 }
 
-function asYamlError(text: string, cause: YAMLException): YamlError {
+/** go-yaml does not look at what follows a flow collection that is the whole document. */
+function withoutRest(text: string, cause: YAMLException): string | undefined {
+  const { position = 0 } = cause.mark ?? {}
+  const root = /^(?:[ \t]*(?:#.*)?\r?\n|%.*\n|---(?=[ \t\r\n]))*[ \t]*(?=[[{])/.exec(text)?.[0].length
+  const outcome = root === undefined || root >= position ? undefined : readFlow(text, root)
+  if (root === undefined || outcome === undefined || !('end' in outcome) || outcome.end > position) return undefined
+  return outcome.end < text.trimEnd().length ? text.slice(0, outcome.end) : undefined
+}
+
+function asYamlError({ given, text }: { given: string; text: string }, cause: YAMLException): YamlError {
   if (cause.reason.startsWith('nesting exceeded')) {
     return new YamlError('depth', `yaml: exceeded max depth of ${MAX_YAML_DEPTH}`, { cause })
   }
   const { line, column, position } = cause.mark ?? { line: 0, column: 0, position: 0 }
+  const inFlow = explainFlow(given, line)
+  if (inFlow !== undefined) {
+    const shown = inFlow.line === 0 ? '' : `line ${inFlow.line}: `
+    const at = { line: line + 1, column: column + 1 }
+    return new YamlError('syntax', `yaml: ${shown}${inFlow.message}`, { cause, at })
+  }
   const [message, shift] = explain(text, position, cause.reason)
   // Like go-yaml, which counts lines from 0 and takes 0 for unknown, keep quiet about the first line.
   const where = line > 0 ? `line ${line + shift}: ` : ''
   return new YamlError('syntax', `yaml: ${where}${message}`, { cause, at: { line: line + 1, column: column + 1 } })
+}
+
+/** Where a flow collection may begin in a block: at the start of a line, or after what leads to a value. */
+const FLOW_START = /(?:^[ \t]*|[-:?][ \t]+)(?:[&!]\S*[ \t]+)*(?=[[{])/gm
+
+/** Each reads up to the end of the text. */
+const MAX_TRIES = 8
+
+const BLOCK_SCALAR = /(?:^|[-:?\s])[|>][-+\d]*[ \t]*(?:[ \t]#.*)?\r?$/
+
+/** The lines as one text, with blanks in place of the text of block scalars. */
+function blankBlockScalars(lines: readonly string[]): string {
+  let outside = -1
+  const blanked = lines.map((line) => {
+    const indent = line.search(/[^ ]|$/)
+    if (outside >= 0 && (indent > outside || line.trim() === '')) return ' '.repeat(line.length)
+    outside = BLOCK_SCALAR.test(line) ? indent : -1
+    return line
+  })
+  return blanked.join('\n')
+}
+
+/** What go-yaml finds in the flow collection that fails on `line`, counted from 0; undefined where there is none. */
+function explainFlow(text: string, line: number): { readonly message: string; readonly line: number } | undefined {
+  const lines = text.split('\n')
+  const lineStart = lines.slice(0, line).reduce((sum, one) => sum + one.length + 1, 0)
+  let passed = 0
+  let tries = 0
+  for (const { 0: lead, index } of blankBlockScalars(lines).matchAll(FLOW_START)) {
+    const start = index + lead.length
+    if (tries > MAX_TRIES || start > lineStart + (lines[line] ?? '').length) return undefined
+    if (start < passed) continue
+    const outcome = readFlow(text, start)
+    if (outcome !== undefined && 'end' in outcome) passed = outcome.end
+    // What fails long before the parser did was no flow collection.
+    else if (outcome !== undefined && outcome.offset >= lineStart) return outcome
+    else tries++
+  }
+  return undefined
 }
 
 /** A message, and what to add to the line (counted from 0): go-yaml's scanner and parser count differently. */
@@ -104,7 +159,7 @@ const BY_CHARACTER: Readonly<Record<string, Explanation>> = {
 /** Something stands where the next key was to begin. */
 function explainEntry(text: string, start: number, position: number): Explanation {
   const before = text.slice(start, position)
-  if (before.trim() === '' || /["']$/.test(before)) return NO_KEY
+  if (before.trim() === '' || (/["'\]}]\s*$/.test(before) && text.charAt(position) !== ':')) return NO_KEY
   return BY_CHARACTER[text.charAt(position)] ?? NO_MAPPING
 }
 
