@@ -1,6 +1,7 @@
 /** From a call to the handler of its verb; what the resource does not serve is refused here, in upstream's words. */
 import { Bindings, Pods } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
+import { acceptsRoute, isRefusal, negotiatePatch } from '#meta/codec/negotiate.ts'
 import { failure, genericError, internalError, methodNotSupportedError, notFoundError } from '#meta/status-errors.ts'
 
 import { notFoundPage } from './answers/not-found-page.ts'
@@ -47,10 +48,11 @@ export function createDispatch(registry: Registry, connectors: Connectors): (cal
     if (view === undefined) return answerUnstored(call, registry, connectors)
     if (view.resource.custom !== undefined) {
       if (isElsewhere(call, view.resource.kind)) return notFoundPage()
-      refuseCustom(call, view)
+      return answerCustom(call, view, connectors)
     }
-    noteDeprecation(call, view)
-    return handlerOf(call, view, connectors)(call, view)
+    const handler = handlerOf(call, view, connectors)
+    if (isRoutable(call)) noteDeprecation(call, view)
+    return handler(call, view)
   }
 }
 
@@ -65,6 +67,12 @@ function answerUnstored(call: Call, registry: Registry, connectors: Connectors):
   if (review === undefined || !isReviewPath(call, review.kind)) throw notServed()
   if (call.method !== 'POST') throw methodNotAllowed(call)
   return answerReview(call, review, registry.services)
+}
+
+/** Whether a route takes the media types of the request. What no route takes has no warnings. */
+function isRoutable(call: Call): boolean {
+  if (!acceptsRoute(call.header('accept'))) return false
+  return call.info.verb !== 'patch' || !isRefusal(negotiatePatch(call.header('content-type'), 'builtin'))
 }
 
 function noteDeprecation(call: Call, view: View): void {
@@ -86,10 +94,17 @@ function isElsewhere({ info }: Call, { namespaced }: Kind): boolean {
   return info.namespace === '' && info.verb !== 'list' && info.verb !== 'watch'
 }
 
-/** What becomes of a custom resource depends on its definition. */
-function refuseCustom({ info }: Call, { resource: { custom, kind } }: View): void {
-  const named = { group: kind.group, resource: kind.plural }
+/** Custom resources have no routes: the deprecation of their version is sent with every answer, refusals included. */
+function answerCustom(call: Call, view: View, connectors: Connectors): Promise<Answer> {
+  const { custom } = view.resource
   if (custom?.brokenBecause !== undefined) throw internalError(new Error(custom.brokenBecause))
+  noteDeprecation(call, view)
+  refuseCustom(call, view)
+  return handlerOf(call, view, connectors)(call, view)
+}
+
+function refuseCustom({ info }: Call, { resource: { kind } }: View): void {
+  const named = { group: kind.group, resource: kind.plural }
   if (info.subresource === '') return
   const part = kind.subresources.find(({ name }) => name === info.subresource)
   if (part === undefined) throw notFoundError(named, info.name)
@@ -115,12 +130,12 @@ function answerVirtual(call: Call, virtual: VirtualResource, services: Services)
   const routing = routingOf(call.method, call.info, virtual.kind)
   if (routing === 'no-path' || call.info.subresource !== '') throw notServed()
   const handler = virtual.handlers[call.info.verb]
-  if (virtual.deprecation !== undefined) call.warn(virtual.deprecation)
   const { group, plural } = virtual.kind
   if (call.info.verb === 'watch' && handler === undefined) {
     throw methodNotSupportedError({ group, resource: plural }, 'watch')
   }
   if (routing === 'no-method' || handler === undefined) throw methodNotAllowed(call)
+  if (virtual.deprecation !== undefined && isRoutable(call)) call.warn(virtual.deprecation)
   return handler(call, services)
 }
 
@@ -128,7 +143,7 @@ function answerVirtual(call: Call, virtual: VirtualResource, services: Services)
 function handlerOf(call: Call, view: View, connectors: Connectors): Handler {
   const { resource, subresource, verb, rest } = call.info
   const { kind } = view.representation
-  const routing = routingOf(call.method, call.info, kind)
+  const routing = routingOf(call.method, call.info, kind, view.resource.custom !== undefined)
   const part = subresource === '' ? kind : kind.subresources.find(({ name }) => name === subresource)
   if (part === undefined || routing === 'no-path') throw notServed()
   if (rest.length > 0 && subresource !== 'proxy') throw notServed()

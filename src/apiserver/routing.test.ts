@@ -51,4 +51,10 @@ describe('the shape of a path', () => {
       assert.ok(found.every(([, outcome]) => outcome !== 'no-path'))
     })
   }
+
+  it('takes a POST to the path of one custom resource', () => {
+    const info = requestInfoOf('POST', '/api/v1/namespaces/x/pods/a', new URLSearchParams())
+    assert.equal(routingOf('POST', info, kindOf('pods')), 'no-method')
+    assert.equal(routingOf('POST', info, kindOf('pods'), true), 'routed')
+  })
 })

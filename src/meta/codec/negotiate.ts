@@ -150,10 +150,17 @@ export function notAList(goType: string): Refusal {
 
 const plainJson: Negotiated = { mediaType: 'application/json', stream: false, pretty: false }
 
-/** The router looks at names only, before anything else: it knows no `application/*` and no parameters. */
-function refuseRoute(accept: string, offer: Offer): Refusal | undefined {
+/**
+ * Whether upstream's router finds a route of a built-in kind. It compares names of media types only, before the API
+ * negotiates: it knows neither `application/*` nor parameters.
+ */
+export function acceptsRoute(accept: string): boolean {
   const known: readonly string[] = MEDIA_TYPES
-  if (acceptedTypes(accept).some((type) => type === '*/*' || known.includes(type))) return undefined
+  return accept === '' || acceptedTypes(accept).some((type) => type === '*/*' || known.includes(type))
+}
+
+function refuseRoute(accept: string, offer: Offer): Refusal | undefined {
+  if (acceptsRoute(accept)) return undefined
   const produced = offer.endpoint === 'list' ? [...MEDIA_TYPES, ...streams(MEDIA_TYPES)] : MEDIA_TYPES
   return { ...refused(`406: Not Acceptable\n\nAvailable representations: ${produced.join(', ')}`), details: {} }
 }
