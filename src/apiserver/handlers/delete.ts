@@ -13,11 +13,13 @@ import { BUILT_IN, type Shapes } from '../registry/shapes.ts'
 import { answerWithList, answerWithObject } from './answers.ts'
 import { otherRequest, writeRequestOf } from './body.ts'
 import { listOptionsOf, selectEntries } from './list.ts'
+import { selectionOf } from './selection.ts'
 import { formFor, type View } from './view.ts'
 
 export async function deleteObject(call: Call, view: View): Promise<Answer> {
   const form = formFor(call, view, 'object')
   const options = await deleteOptionsOf(call, view)
+  warnOfDeletion(call, view, options)
   const { entry, gone } = await view.store.delete(
     writeRequestOf(call, view.representation.kind, options),
     call.info.name,
@@ -37,8 +39,10 @@ const DELETIONS_OF_A_WORKER = 16
 export async function deleteCollection(call: Call, view: View): Promise<Answer> {
   const form = formFor(call, view, 'list')
   const listOptions = listOptionsOf(call, view)
+  const selection = selectionOf(view, call.info.namespace, listOptions)
   const options = await deleteOptionsOf(call, view)
-  const { entries, metadata } = await selectEntries(call, view, listOptions)
+  warnOfDeletion(call, view, options)
+  const { entries, metadata } = await selectEntries(call, view, { options: listOptions, selection })
   const waiting = entries.values()
   const failures: unknown[] = []
   const deleteInTurn = async (): Promise<void> => {
@@ -79,8 +83,11 @@ async function deleteOptionsOf(call: Call, view: View): Promise<DeleteOptions> {
   const options = body.length === 0 ? decodeDeleteOptions(call.query) : decodeOptions(call, view, body)
   const errors = validateDeleteOptions(options)
   if (errors.length > 0) throw invalidOptionsError('DeleteOptions', errors)
-  for (const warning of view.resource.deletionWarnings?.(options) ?? []) call.warn(warning)
   return options
+}
+
+function warnOfDeletion(call: Call, { resource }: View, options: DeleteOptions): void {
+  for (const warning of resource.deletionWarnings?.(options) ?? []) call.warn(warning)
 }
 
 function decodeOptions(call: Call, { representation }: View, body: Buffer): DeleteOptions {
@@ -102,8 +109,8 @@ function decodeOptions(call: Call, { representation }: View, body: Buffer): Dele
 }
 
 /** The answer to a deletion that is done. It has no code. */
-function successOf({ resource }: View, { name, object }: Entry): KubeObject {
-  const { group, plural } = resource.kind
+function successOf({ representation }: View, { name, object }: Entry): KubeObject {
+  const { group, plural } = representation.kind
   const details = { name, ...(group === '' ? {} : { group }), kind: plural, uid: object.metadata.uid }
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details } as KubeObject
 }

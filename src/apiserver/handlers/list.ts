@@ -117,9 +117,12 @@ export interface Selected {
   readonly metadata: ListMeta
 }
 
-/** The objects a list or a delete of many is about, with the list's metadata. */
-export async function selectEntries(call: Call, view: View, options: ListOptions): Promise<Selected> {
-  const selection = selectionOf(view, call.info.namespace, options)
+/** The objects a delete of many is about, with the list's metadata. `selection` is that of `options`. */
+export async function selectEntries(
+  call: Call,
+  view: View,
+  { options, selection }: { readonly options: ListOptions; readonly selection: Selection },
+): Promise<Selected> {
   const start = await startOf(call, view, options)
   return selectFrom(call, view, { selection, start })
 }

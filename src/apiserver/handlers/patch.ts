@@ -54,7 +54,7 @@ export async function patchObject(call: Call, view: View): Promise<Answer> {
   const { options, isApply, change } = await readPatch(call, services, {
     kind: representation.kind,
     schemaFor: resource.shapes.schemaFor,
-    resource: { group: resource.kind.group, resource: resource.kind.plural },
+    resource: { group: representation.kind.group, resource: resource.kind.plural },
     needsVersion: resource.putNeedsVersion === true,
     custom: resource.custom,
   })

@@ -33,7 +33,7 @@ export async function updateObject(call: Call, view: View): Promise<Answer> {
     refuse?.()
     // What is not there yet has no version that could be named.
     if (needsVersion && live.metadata.uid !== undefined) {
-      const { group, plural } = view.resource.kind
+      const { group, plural } = kind
       throw versionRequired({ group, resource: plural }, call.info.name)
     }
     // Without a version it is asked again when somebody else was faster.

@@ -4,7 +4,8 @@ import { describe, it } from 'node:test'
 import type { KubeObject, ObjectMeta } from '#meta/object.ts'
 import type { DeleteOptions } from '#meta/options.ts'
 
-import { type DeletionPlan, type DeletionRequest, planDeletion } from './deletion.ts'
+import { checkPreconditions, type DeletionPlan, type DeletionRequest, planDeletion } from './deletion.ts'
+import type { Resource } from './resource.ts'
 
 const NOW = '2026-01-01T00:00:00Z'
 const at = (seconds: number): string => new Date(Date.parse(NOW) + seconds * 1000).toISOString().replace('.000', '')
@@ -26,17 +27,35 @@ function outcome(planned: DeletionPlan): unknown[] {
   return [planned.isLast ? 'mark, then remove' : 'mark', deletionTimestamp, deletionGracePeriodSeconds, generation]
 }
 
+const MARKED = { marksFirst: 'with-policy' } as const
+
 describe('deleting a kind that nobody has to stop', () => {
   const rows: readonly (readonly [string, ObjectMeta, Partial<DeletionRequest>, unknown[]])[] = [
     ['goes at once', {}, {}, ['remove']],
     ['waits for its finalizers', { finalizers: ['a/b'], generation: 1 }, {}, ['mark', NOW, 0, 2]],
     ['is not marked twice', { finalizers: ['a/b'], ...running(0) }, {}, ['wait']],
     ['goes when they have', running(0), {}, ['remove']],
-    ['waits for what the kind holds, and nobody times that', {}, { isHeld: true }, ['mark', NOW, undefined, undefined]],
+    [
+      'waits for what the kind holds, and nobody times that',
+      {},
+      { isHeld: true, marksFirst: 'with-policy' },
+      ['mark', NOW, undefined, undefined],
+    ],
+    ['is only marked by the first DELETE of some kinds', { generation: 1 }, MARKED, ['mark', NOW, undefined, 1]],
+    ['goes by the second DELETE of those kinds', { deletionTimestamp: NOW }, MARKED, ['remove']],
+    ['stays unchanged while the kind holds it', { deletionTimestamp: NOW }, { ...MARKED, isHeld: true }, ['wait']],
   ]
   for (const [name, metadata, more, expected] of rows) {
     it(name, () => assert.deepEqual(outcome(plan(metadata, {}, more)), expected))
   }
+
+  it('sets the finalizers of the policy unless the kind ignores it', () => {
+    const finalizers = (marksFirst: DeletionRequest['marksFirst']): unknown => {
+      const planned = plan({}, { propagationPolicy: 'Orphan' }, { marksFirst })
+      return planned.action === 'mark' && planned.object.metadata.finalizers
+    }
+    assert.deepEqual([finalizers('with-policy'), finalizers('without-policy')], [['orphan'], undefined])
+  })
 
   it('may be told what becomes of its dependents even when it is on its way', () => {
     const planned = plan({ finalizers: ['orphan'], ...running(0) }, { propagationPolicy: 'Foreground' })
@@ -64,5 +83,42 @@ describe('deleting a kind that somebody has to stop', () => {
 
   it('leaves finalizers alone while the grace is running', () => {
     assert.equal(plan(running(30), { propagationPolicy: 'Foreground' }, kind(30)).action, 'wait')
+  })
+})
+
+describe('checkPreconditions', () => {
+  const kind = { group: 'example.com', version: 'v1', kind: 'Thing', plural: 'things' } as Resource['kind']
+  const object: KubeObject = { metadata: { name: 'x', uid: 'u', resourceVersion: '7' } }
+  const message = (preconditions: DeleteOptions['preconditions'], marksFirst?: Resource['marksFirst']): string => {
+    try {
+      checkPreconditions({ kind, marksFirst }, object, { preconditions: preconditions ?? {} })
+      return ''
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+
+  it('accepts the uid and the version of the object', () => {
+    assert.equal(message({ uid: 'u', resourceVersion: '7' }), '')
+  })
+
+  it('refuses another uid or version in the words of the generic store', () => {
+    assert.deepEqual(
+      [message({ uid: 'o' }), message({ resourceVersion: '1' })],
+      [
+        'Operation cannot be fulfilled on Thing.example.com "x": the UID in the precondition (o) does not match the UID in record (u). The object might have been deleted and then recreated',
+        'Operation cannot be fulfilled on Thing.example.com "x": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (7). The object might have been modified',
+      ],
+    )
+  })
+
+  it('names the resource for kinds whose first DELETE only marks', () => {
+    assert.deepEqual(
+      [message({ uid: 'o' }, 'with-policy'), message({ resourceVersion: '1' }, 'without-policy')],
+      [
+        'Operation cannot be fulfilled on things.example.com "x": Precondition failed: UID in precondition: o, UID in object meta: u',
+        'Operation cannot be fulfilled on things.example.com "x": Precondition failed: ResourceVersion in precondition: 1, ResourceVersion in object meta: 7',
+      ],
+    )
   })
 })

@@ -2,11 +2,13 @@
  * How an object goes: at once, or after those who have a say in it (a kubelet that stops containers, finalizers) are
  * done. Pure: what is there and what was asked for in, what to do out.
  */
-import type { GroupVersionKind } from '#meta/kind.ts'
+import type { Kind } from '#apis/kinds.ts'
 import { addFinalizer, type KubeObject, type ObjectMeta, removeFinalizer } from '#meta/object.ts'
 import type { DeleteOptions } from '#meta/options.ts'
 import { conflictError } from '#meta/status-errors.ts'
 import { epochMsOf, timeOf } from '#meta/time.ts'
+
+import type { Resource } from './resource.ts'
 
 const ORPHAN = 'orphan'
 const FOREGROUND = 'foregroundDeletion'
@@ -27,27 +29,32 @@ export interface DeletionRequest {
   readonly graceSeconds: ((asked: number | undefined) => number) | undefined
   /** The kind keeps it, whatever its finalizers. */
   readonly isHeld: boolean
+  /** As of the resource. */
+  readonly marksFirst?: Resource['marksFirst']
   readonly nowMs: number
 }
 
 export function planDeletion(request: DeletionRequest): DeletionPlan {
-  const { object, options, graceSeconds, isHeld, nowMs } = request
+  const { object, options, graceSeconds, marksFirst, nowMs } = request
   const { metadata } = object
   const asked = options.gracePeriodSeconds === undefined ? undefined : soon(options.gracePeriodSeconds)
   if (metadata.deletionTimestamp !== undefined) return planAgain(request, asked)
-  setPropagation(object, options)
+  if (marksFirst !== 'without-policy') setPropagation(object, options)
+  if (marksFirst !== undefined) {
+    metadata.deletionTimestamp = timeOf(nowMs)
+    return { action: 'mark', object, isLast: false }
+  }
   const isKept = isKeptBack(request)
   if (graceSeconds === undefined && !isKept) return { action: 'remove' }
   const seconds = soon(graceSeconds?.(asked) ?? 0)
   begin(metadata, seconds, nowMs)
-  // What the kind itself holds is nobody's to time.
-  if (isHeld) delete metadata.deletionGracePeriodSeconds
   return { action: 'mark', object, isLast: !isKept && seconds === 0 }
 }
 
 /** For an object that is on its way. */
 function planAgain(request: DeletionRequest, asked: number | undefined): DeletionPlan {
-  const { object, options, graceSeconds } = request
+  const { object, options, graceSeconds, isHeld } = request
+  if (isHeld) return { action: 'wait' }
   const running = object.metadata.deletionGracePeriodSeconds ?? 0
   const isRunning = graceSeconds !== undefined && running > 0
   // Only what the client sends shortens the grace that is running, and nothing else changes meanwhile.
@@ -100,7 +107,7 @@ function setPropagation(object: KubeObject, { propagationPolicy, orphanDependent
 
 /** Throws StatusError 409 when it is another object than the one that was to be deleted. */
 export function checkPreconditions(
-  { group, kind }: GroupVersionKind,
+  { kind: { group, kind, plural }, marksFirst }: { kind: Kind; marksFirst?: Resource['marksFirst'] },
   { metadata }: KubeObject,
   { preconditions }: DeleteOptions,
 ): void {
@@ -111,6 +118,10 @@ export function checkPreconditions(
     const wanted = preconditions?.[field]
     const there = metadata[field] ?? ''
     if (wanted === undefined || wanted === there) continue
+    if (marksFirst !== undefined) {
+      const why = `Precondition failed: ${label} in precondition: ${wanted}, ${label} in object meta: ${there}`
+      throw conflictError({ group, resource: plural }, metadata.name ?? '', why)
+    }
     const why = `the ${label} in the precondition (${wanted}) does not match the ${label} in record (${there}). The object might have been ${field === 'uid' ? 'deleted and then recreated' : 'modified'}`
     throw conflictError({ group, resource: kind }, metadata.name ?? '', why)
   }

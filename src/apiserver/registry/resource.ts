@@ -210,6 +210,8 @@ export interface ResourceSpec<T extends KubeObject> {
   /** Objects go by themselves after this long (events). */
   readonly ttlMs?: number
   readonly nameRule?: NameRule
+  /** In place of `nameRule`, for kinds whose spec decides the name. */
+  nameRuleFor?(object: T): NameRule
   /** The name that `generateName` leads to. Default: with five characters drawn at random. */
   readonly generateName?: (base: string, random: Random) => string
 
@@ -237,6 +239,11 @@ export interface ResourceSpec<T extends KubeObject> {
   deletionWarnings?(options: DeleteOptions): string[]
   /** Something of its own keeps an object that is being deleted, besides finalizers (a namespace's contents). */
   isHeld?(object: T): boolean
+  /**
+   * The first DELETE marks the object and removes nothing, without a grace period or a new generation; whether it sets
+   * the finalizers of the propagation policy. A later DELETE is as of any other kind.
+   */
+  readonly marksFirst?: 'with-policy' | 'without-policy' | undefined
   /** Called when the object has really gone. */
   released?(object: T, context: WriteContext): Promise<void>
 

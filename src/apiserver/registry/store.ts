@@ -155,10 +155,11 @@ export class Store {
   /** Under a name that is drawn, again when it is taken. */
   async #createNamed(request: WriteRequest, body: KubeObject, prefix: string): Promise<Written> {
     const { generateName: draw = generateName } = this.resource
+    const copy = deepCopy(body)
     for (let tries = NAME_TRIES; ; tries--) {
-      const name = draw(prefix, this.#services.random)
-      const object = deepCopy(body)
-      object.metadata.name = name
+      // Rules may know the object by identity: the first try takes the object itself.
+      const object = tries === NAME_TRIES ? body : deepCopy(copy)
+      const name = (object.metadata.name = draw(prefix, this.#services.random))
       const outcome = await this.#createOnce(request, object)
       if (outcome !== undefined) return outcome
       if (tries === 1) throw generateNameConflictError(this.#addressed(request), name, 1)
@@ -356,7 +357,7 @@ export class Store {
     for (;;) {
       const entry = await this.get(request.namespace, name, request.signal)
       if (entry === undefined) throw notFoundError(this.#addressed(request), name)
-      checkPreconditions(this.resource.kind, entry.object, options)
+      checkPreconditions(this.resource, entry.object, options)
       const outcome = await this.#deleteOnce(request, entry, options)
       if (outcome !== undefined) return outcome
     }
@@ -395,6 +396,7 @@ export class Store {
       options: resource.ignoresPropagation === true ? bare : options,
       graceSeconds: resource.graceSeconds && ((asked) => resource.graceSeconds?.(object, asked) ?? 0),
       isHeld: resource.isHeld?.(object) ?? false,
+      marksFirst: resource.marksFirst,
       nowMs: context.clock.now(),
     })
   }

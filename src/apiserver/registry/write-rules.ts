@@ -91,7 +91,10 @@ export function validateCreate(
 ): Promise<void> | void {
   const rules = rulesOf(resource, gvk)
   const errors = withErrorLimit(() => [
-    ...validateObjectMeta(object.metadata, { namespaced: resource.kind.namespaced, name: resource.nameRule }),
+    ...validateObjectMeta(object.metadata, {
+      namespaced: resource.kind.namespaced,
+      name: rules.nameRuleFor?.(object) ?? resource.nameRule,
+    }),
     ...validateFinalizerNames(metadataRulesOf(resource, rules), object),
   ])
   const own = (): FieldError[] => rules.validate?.(object, context) ?? []
@@ -124,7 +127,7 @@ function validateFinalizerNames(rules: MetadataRules, { metadata: { finalizers }
   return finalizers.flatMap((one, at) => validateFinalizerName(index('metadata.finalizers', at), one))
 }
 
-type Rules = Pick<Resource, 'validate' | 'validateUpdate' | 'metadataRules'>
+type Rules = Pick<Resource, 'validate' | 'validateUpdate' | 'metadataRules' | 'nameRuleFor'>
 
 /** Some versions have rules of their own for the same stored kind. */
 function rulesOf(resource: Resource, gvk: GroupVersionKind): Rules {
@@ -236,13 +239,13 @@ interface Again {
 
 /** What is wrong once for every kind, and again for as often as the rules of this kind look at it. */
 function validateMetadata(
-  { kind: { namespaced }, nameRule }: Resource,
+  { kind: { namespaced }, nameRule, nameRuleFor }: Resource,
   [next, old]: readonly [KubeObject, KubeObject],
   { looks, finalizers }: Again,
 ): FieldError[] {
   const judge = (name: NameRule): FieldError[] => validateObjectMeta(next.metadata, { namespaced, name })
   // Every kind's rule for names is stricter than the one for all, so what passes it need not be looked at twice.
-  const own = looks.includes('whole') ? judge(nameRule) : undefined
+  const own = looks.includes('whole') ? judge(nameRuleFor?.(next) ?? nameRule) : undefined
   const whole = own?.length === 0 ? own : judge(nameIsPathSegment)
   const change = validateObjectMetaUpdate(next.metadata, old.metadata)
   const again = looks.flatMap((look) => [...(look === 'whole' ? (own ?? []) : change), ...finalizers])

@@ -37,6 +37,7 @@ export const namespace: Resource<Namespace> = defineResource<Namespace>({
     object.status = { ...object.status, phase: 'Terminating' }
   },
   isHeld: isNamespaceHeld,
+  marksFirst: 'with-policy',
   status: {
     keeps: ['spec'],
     validateUpdate: validatePhase,

@@ -54,6 +54,21 @@ describe('deleting one', () => {
     assert.equal((await remove(`/api/v1/namespaces/${ns}/podtemplates/t`)).json().kind, 'PodTemplate')
   })
 
+  it('40: preconditions of a namespace and a definition fail in the words of their stores', async () => {
+    const { metadata } = await wire.must('GET', `/api/v1/namespaces/${ns}`)
+    await refused(remove(`/api/v1/namespaces/${ns}`, { preconditions: { uid: 'other' } }), 409, {
+      message: `Operation cannot be fulfilled on namespaces "${ns}": Precondition failed: UID in precondition: other, UID in object meta: ${metadata.uid}`,
+      details: { name: ns, kind: 'namespaces' },
+    })
+  })
+
+  it('40: a collection is selected before anything is warned of', async () => {
+    const jobs = `/apis/batch/v1/namespaces/${ns}/jobs`
+    const got = await remove(`${jobs}?fieldSelector=spec.none%3Dx`)
+    assert.deepEqual([got.status, got.all('warning')], [400, []])
+    assert.equal((await remove(`${jobs}?dryRun=All`)).all('warning').length, 1)
+  })
+
   it('40: 202 only for orphanDependents=false while the object stays', async () => {
     await make('stays', { finalizers: ['x.io/f'] })
     const got = await remove(`${maps}/stays`, { orphanDependents: false })

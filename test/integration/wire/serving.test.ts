@@ -433,7 +433,12 @@ describe('events and deprecated kinds', () => {
     assert.equal(got.metadata.resourceVersion, old.metadata.resourceVersion)
     assert.deepEqual([got.apiVersion, got.note, got.regarding.name], ['events.k8s.io/v1', 'm', 'p'])
     assert.equal(got.metadata.managedFields[0].apiVersion, 'v1')
-    await wire.must('DELETE', `${events}/e`)
+    const stale = { body: { metadata: { resourceVersion: '1' } }, headers: PATCHES.merge }
+    await refused(wire.request('PATCH', `${events}/e`, stale), 409, {
+      details: { name: 'e', group: 'events.k8s.io', kind: 'events' },
+    })
+    const deleted = await wire.must('DELETE', `${events}/e`)
+    assert.deepEqual([deleted.details.group, deleted.details.kind], ['events.k8s.io', 'events'])
     assert.equal((await get(`${core}/e`)).status, 404)
   })
 
@@ -461,5 +466,19 @@ describe('events and deprecated kinds', () => {
     const component = '299 - "v1 ComponentStatus is deprecated in v1.19+"'
     assert.deepEqual((await get('/api/v1/componentstatuses')).all('warning'), [component])
     assert.deepEqual((await get('/api/v1/componentstatuses/etcd-0')).all('warning'), [component])
+  })
+
+  it('60: requests that no route takes have no warnings', async () => {
+    const one = `/api/v1/namespaces/${ns}/endpoints/none`
+    for (const [method, where, options, status] of [
+      ['GET', `${one}/status`, {}, 404],
+      ['POST', one, { body: { metadata: { name: 'none' } } }, 405],
+      ['GET', one, { headers: { accept: 'text/html' } }, 406],
+      ['PATCH', one, { body: {}, headers: { 'content-type': 'application/json' } }, 415],
+      ['POST', '/api/v1/componentstatuses', { body: {} }, 405],
+    ] as const) {
+      const got = await wire.request(method, where, options)
+      assert.deepEqual([got.status, got.all('warning')], [status, []], `${method} ${where}`)
+    }
   })
 })

@@ -70,6 +70,15 @@ const dns1035 =
   "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
 
 describe('a definition', () => {
+  it('takes no other name, generated or not, than its plural and group', async () => {
+    const { errors } = await create(changed(body, 'metadata', { name: 'foos.other', generateName: 'foos.' }))
+    const why = 'must be spec.names.plural+"."+spec.group'
+    assert.deepEqual(
+      errors.filter((error) => error.endsWith(why)),
+      [`metadata.generateName: Invalid value: "foos.": ${why}`, `metadata.name: Invalid value: "foos.other": ${why}`],
+    )
+  })
+
   it('is taken, and remembers in which version objects are stored', async () => {
     const { errors, object: taken } = await create(body)
     assert.deepEqual(errors, [])

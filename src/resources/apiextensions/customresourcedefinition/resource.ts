@@ -14,6 +14,7 @@ import { flatMapSteps, type Steps } from '#lib/slices.ts'
 import { addFinalizer, semanticEqual } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
 import { type FieldError, index, invalid, key, required } from '#meta/validation/field-error.ts'
+import { nameIsSubdomain } from '#meta/validation/names.ts'
 import { immutable } from '#meta/validation/rules.ts'
 import { validateDefaults } from '#model/custom/default-rules.ts'
 import { anySchema, schemasOf, type Schema, someSchema } from '#model/custom/schema-walk.ts'
@@ -35,6 +36,12 @@ export const customResourceDefinition: Resource<CustomResourceDefinition> = defi
   kind: CustomResourceDefinitions,
   metadataRules: { plainFinalizers: true },
   storagePrefix: 'apiextensions.k8s.io/customresourcedefinitions',
+  nameRuleFor:
+    ({ spec }) =>
+    (name, prefix) => [
+      ...nameIsSubdomain(name, prefix),
+      ...(name === `${spec.names.plural}.${spec.group}` ? [] : ['must be spec.names.plural+"."+spec.group']),
+    ],
   // That a version has a status is said by an empty object.
   generation: (next, old) => !isDeepStrictEqual(next.spec, old.spec),
   applyDefaults({ spec, status }) {
@@ -59,7 +66,7 @@ export const customResourceDefinition: Resource<CustomResourceDefinition> = defi
   },
   judge: validateDefinition,
   warnings: formatWarnings,
-  // Upstream cleans up before it lets go, whatever the policy.
+  marksFirst: 'without-policy',
   deletion(object, _, { clock }) {
     if (object.metadata.deletionTimestamp === undefined) markTerminating(object, clock)
   },
@@ -104,11 +111,6 @@ function markTerminating(object: CustomResourceDefinition, clock: RuleContext['c
   object.status = { ...object.status, conditions: [...others, condition] }
 }
 
-function validateName({ metadata: { name = '' }, spec }: CustomResourceDefinition): FieldError[] {
-  if (name === '' || name === `${spec.names.plural}.${spec.group}`) return []
-  return [invalid('metadata.name', name, 'must be spec.names.plural+"."+spec.group')]
-}
-
 const strict: SpecOptions = {
   openApiSchema: true,
   structural: true,
@@ -130,7 +132,6 @@ function* validateDefinition(
 ): Steps<FieldError[]> {
   const { spec, status } = next
   return [
-    ...(old === undefined ? validateName(next) : []),
     ...(yield* validateSpecChange(next, old)),
     ...(old === undefined ? [] : validateFixed(next, old)),
     ...validateNames('status.acceptedNames', status.acceptedNames),

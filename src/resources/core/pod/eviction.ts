@@ -120,7 +120,7 @@ async function remove(call: Call, view: View, options: DeleteOptions): Promise<v
   let { preconditions = {} } = options
   if (!isDry(options)) {
     const { entry } = await store.update(otherRequest(request, { subresource: 'status' }), name, (live) => {
-      checkPreconditions(resource.kind, live, options)
+      checkPreconditions(resource, live, options)
       return evicted(live as Pod, services.clock)
     })
     // What was asked for was there a moment ago; since then only we have changed it.
