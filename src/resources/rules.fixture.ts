@@ -66,16 +66,18 @@ export function judge<T extends KubeObject>(resource: Resource<T>, options: Judg
     if (schema === undefined) throw new Error(`No schema for ${resource.kind.kind}`)
     return decodeValue(schema, structuredClone(object), 'Ignore', { offences: [] }) as T
   }
-  const read = (body: object): T => {
+  const defaulted = (body: object): T => {
     const { group, version, kind } = resource.kind
     const object = canonical({ kind, apiVersion: group === '' ? version : `${group}/${version}`, ...body })
     resource.applyDefaults?.(object, context)
-    return canonical(object)
+    return object
   }
+  const read = (body: object): T => canonical(defaulted(body))
   return {
     read,
     async create(body) {
-      const object = read(body)
+      // As in the store, where nothing copies the object between its defaults and what prepares it.
+      const object = defaulted(body)
       clearSystemFields(object.metadata)
       fillSystemFields(object.metadata, context)
       const errors = await complaints(async () => {

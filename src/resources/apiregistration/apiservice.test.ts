@@ -31,6 +31,11 @@ test('refuses names, priorities and places that break the rules', async () => {
       'v1.other.io',
       ['metadata.name: Invalid value: "v1.other.io": must be `spec.version+"."+spec.group`: "v1.g.io"'],
     ],
+    [
+      'metadata.generateName',
+      'v1.',
+      ['metadata.generateName: Invalid value: "v1.": must be `spec.version+"."+spec.group`: "v1.g.io"'],
+    ],
     ['spec.group', '', ['metadata.name: Invalid value: "v1.g.io": must be `spec.version+"."+spec.group`: "v1."']],
     [
       'spec.version',

@@ -5,13 +5,7 @@ import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { goQuote } from '#lib/go-text.ts'
 import { timeOf } from '#meta/time.ts'
 import { asJson, child, type FieldError, index, invalid, notSupported, required } from '#meta/validation/field-error.ts'
-import {
-  dns1035Label,
-  dns1123Subdomain,
-  nameIsPathSegment,
-  pathSegmentName,
-  portNumber,
-} from '#meta/validation/names.ts'
+import { dns1035Label, dns1123Subdomain, type NameRule, pathSegmentName, portNumber } from '#meta/validation/names.ts'
 import { complaining } from '#meta/validation/rules.ts'
 
 const DEFAULT_PORT = 443
@@ -22,7 +16,7 @@ export const apiService: Resource<APIService> = defineResource<APIService>({
   kind: APIServices,
   metadataRules: { update: ['change', 'whole'], plainFinalizers: true },
   storagePrefix: 'apiregistration.k8s.io/apiservices',
-  nameRule: nameIsPathSegment,
+  nameRuleFor: nameRuleOf,
   applyDefaults({ spec: { service } }) {
     if (service !== undefined) service.port ??= DEFAULT_PORT
   },
@@ -55,7 +49,6 @@ export const apiService: Resource<APIService> = defineResource<APIService>({
 function validateApiService(object: APIService): FieldError[] {
   const { group = '', version = '', groupPriorityMinimum, versionPriority } = object.spec
   return [
-    ...validateName(object),
     ...(group === '' && version !== 'v1'
       ? [required('spec.group', 'only v1 may have an empty group and it better be legacy kube')]
       : []),
@@ -67,11 +60,13 @@ function validateApiService(object: APIService): FieldError[] {
   ]
 }
 
-/** A name that could not be any object's has been refused already. */
-function validateName({ metadata: { name = '' }, spec: { group = '', version = '' } }: APIService): FieldError[] {
+function nameRuleOf({ spec: { group = '', version = '' } }: APIService): NameRule {
   const wanted = `${version}.${group}`
-  if (name === wanted || name === '' || pathSegmentName(name).length > 0) return []
-  return [invalid('metadata.name', name, `must be \`spec.version+"."+spec.group\`: ${goQuote(wanted)}`)]
+  return (name) => {
+    const complaints = pathSegmentName(name)
+    if (complaints.length > 0 || name === wanted) return complaints
+    return [`must be \`spec.version+"."+spec.group\`: ${goQuote(wanted)}`]
+  }
 }
 
 function validatePriority(field: string, value: number, limit: number): FieldError[] {

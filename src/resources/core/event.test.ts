@@ -62,6 +62,11 @@ describe('event', () => {
       'source: Invalid value: "": needs to be unset',
     ])
     assert.deepEqual(strict({ metadata, involvedObject, type: 'Normal' }), ['eventTime: Required value'])
+    const generated = { ...metadata, generateName: 'Bad_', name: 'Bad_x' }
+    assert.deepEqual(
+      strict({ ...newShape, metadata: generated }).map((error) => error.slice(0, error.indexOf(':'))),
+      ['metadata.generateName', 'metadata.name'],
+    )
   })
 
   it('changes nothing but its series there', () => {

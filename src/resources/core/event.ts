@@ -7,9 +7,9 @@ import { Events as NewEvents } from '#apis/events/v1.ts'
 import { defineResource, type Column, type Resource } from '#apiserver/registry/resource.ts'
 import { byteLength } from '#lib/go-text.ts'
 import { ageText } from '#meta/duration.ts'
-import { semanticEqual } from '#meta/object.ts'
+import { type ObjectMeta, semanticEqual } from '#meta/object.ts'
 import { type FieldError, invalid, required } from '#meta/validation/field-error.ts'
-import { dns1123Subdomain, nameIsPathSegment } from '#meta/validation/names.ts'
+import { dns1123Subdomain, nameIsPathSegment, nameIsSubdomain } from '#meta/validation/names.ts'
 import { complaining, immutable } from '#meta/validation/rules.ts'
 import { validateQualifiedName } from '#model/pod-spec/checks.ts'
 
@@ -129,12 +129,11 @@ function validateLength(field: string, text: string, limit: number): FieldError[
 /** An event that is created through events.k8s.io/v1; `object` is in the form of v1. */
 export function validateStrictEvent(object: Event): FieldError[] {
   const { metadata, type = '', source, count = 0 } = object
-  const { name = '' } = metadata
   const unset = (field: string, isSet: boolean): FieldError[] =>
     isSet ? [invalid(field, '', 'needs to be unset')] : []
   return [
     ...validateLegacyEvent(object, 'reportingController'),
-    ...(name === '' ? [] : complaining('metadata.name', name, dns1123Subdomain(name))),
+    ...validateNames(metadata),
     ...validateSeries(object),
     ...(isUnset(object.eventTime) ? [required('eventTime')] : []),
     ...(type === 'Normal' || type === 'Warning' ? [] : [invalid('type', '', `has invalid value: ${type}`)]),
@@ -142,6 +141,16 @@ export function validateStrictEvent(object: Event): FieldError[] {
     ...unset('lastTimestamp', !isUnset(object.lastTimestamp)),
     ...unset('count', count !== 0),
     ...unset('source', (source?.component ?? '') !== '' || (source?.host ?? '') !== ''),
+  ]
+}
+
+/** Stricter than what holds for every version. That a name is missing has been refused by then. */
+function validateNames({ name = '', generateName = '' }: ObjectMeta): FieldError[] {
+  return [
+    ...(generateName === ''
+      ? []
+      : complaining('metadata.generateName', generateName, nameIsSubdomain(generateName, true))),
+    ...(name === '' ? [] : complaining('metadata.name', name, nameIsSubdomain(name, false))),
   ]
 }
 

@@ -19,6 +19,11 @@ describe('replication controller', () => {
     assert.equal(object.spec.template?.spec.restartPolicy, 'Always')
   })
 
+  it('refuses a generated name and not its prefix', () => {
+    const { nameRule } = replicationController
+    assert.deepEqual([nameRule('Bad_', true), nameRule('Bad_x', false).length], [[], 1])
+  })
+
   it('refuses what could never run', () => {
     assert.deepEqual(trial.create({ metadata, spec: {} }).errors, [
       'spec.selector: Required value',

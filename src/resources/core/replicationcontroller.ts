@@ -5,6 +5,7 @@ import { defineResource, type Resource, type RuleContext } from '#apiserver/regi
 import { labelsText, selectorFromLabels, selectorText } from '#meta/labels.ts'
 import { addFinalizer, hasFinalizer, semanticEqual } from '#meta/object.ts'
 import { type FieldError, invalid, notFound, required } from '#meta/validation/field-error.ts'
+import { nameIsSubdomain } from '#meta/validation/names.ts'
 import { nonNegative } from '#meta/validation/rules.ts'
 import { defaultPodTemplate } from '#model/pod-spec/defaults.ts'
 import { dropDisabledTemplateFields } from '#model/pod-spec/gated-fields.ts'
@@ -17,6 +18,8 @@ import { podNameWarnings, validateCounts, validateNotAbove } from '../workload.t
 export const replicationController: Resource<ReplicationController> = defineResource<ReplicationController>({
   kind: ReplicationControllers,
   storagePrefix: 'controllers',
+  // Upstream validates the name that it generates, not its prefix.
+  nameRule: (name, prefix) => (prefix ? [] : nameIsSubdomain(name, false)),
   generation: 'spec',
   applyDefaults,
   prepareCreate: ({ spec }, context) => dropDisabledTemplateFields(spec?.template, undefined, context),

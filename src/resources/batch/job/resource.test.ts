@@ -48,6 +48,8 @@ test('selects its pods by its own uid and wears their labels', async () => {
   }
   assert.deepEqual(object.spec.template.metadata.labels, labels)
   assert.deepEqual(object.metadata.labels, labels)
+  const same = (await create(changed(body, 'metadata.labels', { app: 'pi' }))).object.metadata.labels
+  assert.deepEqual(same, { app: 'pi' }, 'labels that the client gave do not grow')
   const own = (await create(changed(body, 'metadata.labels', { x: 'y' }))).object.metadata.labels
   assert.deepEqual(own, { x: 'y' })
 })

@@ -39,6 +39,7 @@ export const job: Resource<Job> = defineResource<Job>({
   prepareCreate(object, context) {
     generateSelector(object)
     inheritLabels(object)
+    growInherited(object)
     dropDisabledTemplateFields(object.spec.template, undefined, context)
   },
   prepareUpdate(next, old, context) {
@@ -86,7 +87,8 @@ export const job: Resource<Job> = defineResource<Job>({
 /** Practically never: retries are counted for each index. */
 const NO_BACKOFF_LIMIT = 2 ** 31 - 1
 
-function applyDefaults({ spec }: Job): void {
+function applyDefaults(object: Job): void {
+  const { spec } = object
   if (spec.completions === undefined && spec.parallelism === undefined) spec.completions = 1
   spec.parallelism ??= 1
   spec.backoffLimit ??= spec.backoffLimitPerIndex === undefined ? 6 : NO_BACKOFF_LIMIT
@@ -96,12 +98,24 @@ function applyDefaults({ spec }: Job): void {
   spec.manualSelector ??= false
   defaultFailurePolicy(spec)
   defaultPodTemplate(spec.template)
+  inheritLabels(object)
 }
+
+/** Labels of Jobs that had none. Upstream shares them with the template, so that they grow with those of the template. */
+const inherited = new WeakSet<object>()
 
 /** A Job without labels has those of its pods. */
 function inheritLabels({ metadata, spec }: Job): void {
-  const { labels } = spec.template.metadata
-  if (labels !== undefined && Object.keys(metadata.labels ?? {}).length === 0) metadata.labels = { ...labels }
+  const labels = spec.template?.metadata?.labels
+  if (labels === undefined || Object.keys(metadata.labels ?? {}).length > 0) return
+  metadata.labels = { ...labels }
+  inherited.add(metadata.labels)
+}
+
+/** After labels have been added to the template. */
+function growInherited({ metadata, spec }: Job): void {
+  const { labels } = metadata
+  if (labels !== undefined && inherited.has(labels)) metadata.labels = { ...spec.template.metadata.labels, ...labels }
 }
 
 /** Selects its pods by its own uid, which no other Job has. Labels that contradict are left for validation to refuse. */
