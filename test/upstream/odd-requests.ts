@@ -1,16 +1,18 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 /**
  * The same odd requests to upstream's kube-apiserver and to ours, and where the answers differ in code, warnings or a
  * single byte of the body: `node test/upstream/odd-requests.ts [--only TEXT] [--ours-twice]`. What differs by its nature
- * (uids, times, versions, drawn names and addresses) is masked. Ends with 1 when anything differs. With `--ours-twice`
- * ours stands in for upstream's too, which shows that the list itself has only one answer.
+ * (uids, times, versions, drawn names and addresses) is masked. `odd-request-differences.ts` lists the differences that
+ * stay, with their reasons. Ends with 1 when anything else differs. With `--ours-twice` ours stands in for upstream's
+ * too, which shows that the list itself has only one answer.
  */
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { Agent, request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 
 import { type AdminTls, startOwn } from './kube-apiserver.ts'
+import { sameBut } from './odd-request-differences.ts'
 import { type Ask, everyStory } from './odd-request-list.ts'
 import { startReference } from './reference.ts'
 
@@ -94,20 +96,26 @@ function parting(theirs: string, ours: string): string {
 const say = (line: string): boolean => process.stdout.write(`${line}\n`)
 
 /** How the answers to one request differ, for people; empty when they do not. */
-async function difference(ask: Ask, upstream: Side, ours: Side): Promise<string> {
-  const [theirs, own] = [masked(await send(upstream, ask)), masked(await send(ours, ask))]
+async function difference(name: string, ask: Ask, { upstream, ours }: Sides): Promise<string> {
+  const answer = async (side: Side): Promise<string> => sameBut(name, ask, masked(await send(side, ask)))
+  const [theirs, own] = [await answer(upstream), await answer(ours)]
   if (ask.prepares === true || theirs === own) return ''
   const body = ask.body === undefined ? '' : typeof ask.body === 'string' ? ask.body : JSON.stringify(ask.body)
   return `${ask.method} ${ask.path} ${ask.type ?? ''} ${body.slice(0, 200)}\n${parting(theirs, own)}`
 }
 
-async function compare(upstream: Side, ours: Side): Promise<number> {
+interface Sides {
+  readonly upstream: Side
+  readonly ours: Side
+}
+
+async function compare(sides: Sides): Promise<number> {
   const asks = everyStory()
     .filter(({ name }) => name.includes(options.only ?? ''))
     .flatMap(({ name, asks: all }) => all.map((ask) => ({ name, ask })))
   let different = 0
   for (const { name, ask } of asks) {
-    const text = await difference(ask, upstream, ours)
+    const text = await difference(name, ask, sides)
     if (text === '') continue
     different++
     say(`${name}: ${text}`)
@@ -125,7 +133,7 @@ async function main(): Promise<number> {
   const upstream = await (options['ours-twice'] === true ? startOwn : startReference)(await sub('upstream'))
   const ours = await startOwn(await sub('ours'))
   try {
-    return (await compare(upstream, ours)) === 0 ? 0 : 1
+    return (await compare({ upstream, ours })) === 0 ? 0 : 1
   } finally {
     agent.destroy()
     await Promise.all([upstream.stop(), ours.stop()])
