@@ -12,7 +12,9 @@ import type { CustomRules, FieldText, Resource } from '#apiserver/registry/resou
 import { createCustomShapes } from '#apiserver/registry/shapes.ts'
 import { apiVersionOf, compareVersions } from '#meta/kind.ts'
 import { deepCopy, type KubeObject, semanticEqual } from '#meta/object.ts'
+import type { FieldError } from '#meta/validation/field-error.ts'
 import { nameIsSubdomain } from '#meta/validation/names.ts'
+import { validateObjectMeta, validateObjectMetaUpdate } from '#meta/validation/object-meta.ts'
 import { judgeObject, type Verdict } from '#model/custom/object-rules.ts'
 
 import { columnsOf } from './columns.ts'
@@ -71,7 +73,7 @@ class VersionMaker {
     const schema = schemas.get(version.name) as VersionSchema
     const kind = this.#kindOf(version)
     const { scale } = version.subresources ?? {}
-    const judge = judging(schema)
+    const judge = judging(schema, kind.namespaced)
     const deprecation = this.#deprecationOf(version)
     const hasStatus = version.subresources?.status !== undefined
     let selectors: Resource['fieldSelectors']
@@ -93,7 +95,10 @@ class VersionMaker {
       validateUpdate: (next, old) => judge(next, old).errors,
       warnings: (next, old) => [...judge(next, old).warnings, ...finalizerWarnings(next, old)],
       status: {
-        prepareUpdate: (next) => schema.preparePart(next, 'status'),
+        prepareUpdate(next, old) {
+          if (old.metadata.uid !== undefined) next.metadata.uid = old.metadata.uid
+          schema.preparePart(next, 'status')
+        },
         validateUpdate: (next, old) => judge(next, old, 'status').errors,
         warnings: (next, old) => judge(next, old, 'status').warnings,
       },
@@ -202,7 +207,10 @@ function isChangedBesideMetadata(next: KubeObject, old: KubeObject): boolean {
 }
 
 /** Errors and warnings come of one look at the object, and are asked for one after the other. */
-function judging(schema: VersionSchema): (next: KubeObject, old?: KubeObject, part?: 'status') => Verdict {
+function judging(
+  schema: VersionSchema,
+  namespaced: boolean,
+): (next: KubeObject, old?: KubeObject, part?: 'status') => Verdict {
   let last: { readonly next: KubeObject; readonly old: KubeObject | undefined; readonly verdict: Verdict } | undefined
   return (next, old, part) => {
     if (last?.next === next && last.old === old && last.verdict.errors.length === 0) {
@@ -210,11 +218,17 @@ function judging(schema: VersionSchema): (next: KubeObject, old?: KubeObject, pa
       last = undefined
       return verdict
     }
-    const change = { next: json(next), old: old && json(old), part }
+    const metadataErrors = (): FieldError[] => validateMetadata(next, old, namespaced)
+    const change = { next: json(next), old: old && json(old), part, metadataErrors }
     const verdict = judgeObject(change, schema.structural, schema.declared.subresources?.scale)
     last = { next, old, verdict }
     return verdict
   }
+}
+
+function validateMetadata(next: KubeObject, old: KubeObject | undefined, namespaced: boolean): FieldError[] {
+  if (old !== undefined) return validateObjectMetaUpdate(next.metadata, old.metadata)
+  return validateObjectMeta(next.metadata, { namespaced, name: nameIsSubdomain })
 }
 
 function selectorsOf({

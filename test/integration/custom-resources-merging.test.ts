@@ -2,7 +2,17 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
-import { APPLY, conditionOf, Custom, definition, type Json, MERGE, object, specSchema } from './custom-kit.ts'
+import {
+  APPLY,
+  conditionOf,
+  Custom,
+  definition,
+  JSON_PATCH,
+  type Json,
+  MERGE,
+  object,
+  specSchema,
+} from './custom-kit.ts'
 
 let custom: Custom
 const TEXT = { type: 'string' }
@@ -176,5 +186,54 @@ describe('a definition that trusts junk', () => {
       await custom.refused('GET', '/apis/ex.io/v1/namespaces/default/junks'),
       '500 Internal error occurred: error resolving resource',
     )
+  })
+})
+
+describe('odd requests for a custom resource', () => {
+  const one = `${SUBS}/odd`
+  const answerOf = async (...asked: Parameters<Custom['ask']>): Promise<{ status: number; body: Json }> => {
+    const answer = await custom.ask(...asked)
+    return { status: answer.status, body: answer.json() }
+  }
+  const messageOf = async (...asked: Parameters<Custom['ask']>): Promise<readonly [number, string]> => {
+    const { status, body } = await answerOf(...asked)
+    return [status, body.message]
+  }
+
+  before(() => custom.ask('POST', SUBS, object('Sub', 'odd', { spec: { replicas: 1 } })))
+
+  it('answers a POST to the path of one object with what its body creates', async () => {
+    assert.deepEqual(await messageOf('POST', one, object('Sub', 'odd', {})), [409, 'subs.ex.io "odd" already exists'])
+  })
+
+  it('compares the version of any body with the one of the path', async () => {
+    const body = { ...object('Sub', 'other', {}), apiVersion: 'v9' }
+    const message = 'the API version in the data (v9) does not match the expected API version (ex.io/v1)'
+    assert.deepEqual(await messageOf('POST', SUBS, body), [400, message])
+  })
+
+  it('names the type of metadata that a patch breaks', async () => {
+    const [status, message] = await messageOf('PATCH', one, { metadata: 'text' }, MERGE)
+    assert.equal(status, 422)
+    assert.match(message, /json: cannot unmarshal string into Go value of type v1\.ObjectMeta$/)
+  })
+
+  it('refuses a patch that leaves no kind', async () => {
+    const message = ` "" is invalid: patch: Invalid value: "{}": Object 'Kind' is missing in '{}'`
+    const patch = [{ op: 'replace', path: '', value: {} }]
+    assert.deepEqual(await messageOf('PATCH', one, patch, JSON_PATCH), [422, message])
+  })
+
+  it('refuses another kind under the name of that kind, and ignores it in a patch of the status', async () => {
+    const message = 'Other.ex.io "odd" is invalid: kind: Invalid value: "Other": must be Sub'
+    assert.deepEqual(await messageOf('PATCH', one, { kind: 'Other' }, MERGE), [422, message])
+    const { status, body } = await answerOf('PATCH', `${one}/status`, { kind: 'Other' }, MERGE)
+    assert.deepEqual([status, body.kind], [200, 'Sub'])
+  })
+
+  it('keeps the uid when a patch of the status names another', async () => {
+    const { body: stored } = await answerOf('GET', one)
+    const { status, body } = await answerOf('PATCH', `${one}/status`, { metadata: { uid: 'other' } }, MERGE)
+    assert.deepEqual([status, body.metadata.uid], [200, stored.metadata.uid])
   })
 })

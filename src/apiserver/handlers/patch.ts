@@ -14,7 +14,7 @@ import { goWord } from '#meta/codec/decode-state.ts'
 import { CodecError } from '#meta/codec/error.ts'
 import { isRefusal, negotiatePatch, type PatchType } from '#meta/codec/negotiate.ts'
 import { unmarshalErrors } from '#meta/codec/object.ts'
-import { apiVersionOf, type GroupResource, type GroupVersionKind } from '#meta/kind.ts'
+import { apiVersionOf, type GroupResource, type GroupVersionKind, parseApiVersion } from '#meta/kind.ts'
 import { copyInSteps, type KubeObject, type ObjectMeta } from '#meta/object.ts'
 import { invalidOptionsError, type PatchOptions, patchOptionsQuery, validatePatchOptions } from '#meta/options.ts'
 import type { JsonMap } from '#meta/patch/json-map.ts'
@@ -211,7 +211,8 @@ function* decodeFor(
     make,
   )
   for (const offence of offences) call.warn(offence)
-  if (custom !== undefined) checkCustomKind(kind, object)
+  // A status is written into the stored object, whatever kind the patched one says it is of.
+  if (custom !== undefined && call.info.subresource === '') checkCustomKind(kind, object)
   return { ...object, kind: kind.kind, apiVersion: apiVersionOf(kind) }
 }
 
@@ -222,7 +223,7 @@ function checkCustomKind(wanted: GroupVersionKind, { kind = '', apiVersion = '',
     ...(kind === wanted.kind ? [] : [invalid('kind', kind, `must be ${wanted.kind}`)]),
     ...(apiVersion === own ? [] : [invalid('apiVersion', apiVersion, `must be ${own}`)]),
   ]
-  if (errors.length > 0) throw invalidError(wanted, metadata.name ?? '', errors)
+  if (errors.length > 0) throw invalidError({ ...parseApiVersion(apiVersion), kind }, metadata.name ?? '', errors)
 }
 
 type Config = Partial<KubeObject> & { metadata?: KubeObject['metadata'] }

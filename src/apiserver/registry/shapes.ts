@@ -50,7 +50,8 @@ export function createCustomShapes(
   typeFor: (version: string) => StructSchema | undefined,
 ): Shapes {
   const schemaOf = (gvk: GroupVersionKind): StructSchema | undefined => {
-    if (gvk.group !== group) return schemaFor(gvk)
+    // Upstream reads whatever comes before it compares the version with the one of the path.
+    if (gvk.group !== group) return schemaFor(gvk) ?? CUSTOM_OBJECT
     return gvk.kind === listKind ? CUSTOM_LIST : CUSTOM_OBJECT
   }
   return {

@@ -280,11 +280,17 @@ function guarded<Value>(gvk: GroupVersionKind, run: () => Value, { prune }: Part
     return run()
   } catch (cause) {
     if (!(cause instanceof CodecError)) throw cause
-    // Of a custom resource, upstream reads metadata by itself.
-    const own = 'Go struct field ObjectMeta.'
-    const message = prune === undefined ? cause.message : cause.message.replace(`${own}metadata.`, own)
+    const message = prune === undefined ? cause.message : customTypeText(cause.message)
     throw new CodecError(cause.code, message, { cause, gvk })
   }
+}
+
+/** The text of a type error in a custom resource, of which upstream reads the metadata by itself. */
+export function customTypeText(message: string): string {
+  const own = 'Go struct field ObjectMeta.'
+  return message
+    .replace(`${own}metadata.`, own)
+    .replace('Go struct field Unstructured.metadata of type', 'Go value of type')
 }
 
 function withTypeMeta(object: JsonObject, gvk: GroupVersionKind, schema: StructSchema): JsonObject {

@@ -8,7 +8,7 @@ import type { Steps } from '#lib/slices.ts'
 
 import { decodeValue, type FieldValidation } from '../codec/decode.ts'
 import { CodecError } from '../codec/error.ts'
-import { clearsManagedFields, unknownKindText } from '../codec/object.ts'
+import { clearsManagedFields, customTypeText, unknownKindText } from '../codec/object.ts'
 import { type GroupVersionKind, parseApiVersion } from '../kind.ts'
 import type { KubeObject } from '../object.ts'
 import type { StructSchema } from '../schema.ts'
@@ -46,10 +46,12 @@ export function* decodePatched(
   const patched = yield* make()
   yield
   yield* checkKind(isKnown, document, patched, make)
+  if (prune !== undefined) requireKind(document, patched)
   const clears = clearsManagedFields(patched)
   const decoded = decodeOnce(schema, patched, validation)
   yield
-  const { value, offences } = decoded ?? (yield* look(schema, document, make, validation))
+  const { value, offences } =
+    decoded ?? (yield* look({ schema, isCustom: prune !== undefined }, document, make, validation))
   yield
   const object = value as KubeObject
   if (clears) object.metadata.managedFields = []
@@ -75,6 +77,13 @@ function* checkKind(
   if (!isKnown(gvk)) throw invalidPatch(shownIn(document, yield* make()), unknownKindText(gvk))
 }
 
+/** A custom resource is decoded by what it says of itself. */
+function requireKind(document: PatchDocument, patched: unknown): void {
+  if (!isMap(patched) || (patched['kind'] ?? '') !== '') return
+  const shown = shownIn(document, patched)
+  throw invalidPatch(shown, `Object 'Kind' is missing in '${shown}'`)
+}
+
 interface Decoded {
   readonly value: unknown
   readonly offences: readonly string[]
@@ -93,7 +102,12 @@ function decodeOnce(schema: StructSchema, patched: unknown, validation: FieldVal
 }
 
 /** Decodes once more, the way upstream goes about patches of this type. */
-function* look(schema: StructSchema, document: PatchDocument, make: Make, validation: FieldValidation): Steps<Decoded> {
+function* look(
+  { schema, isCustom }: { readonly schema: StructSchema; readonly isCustom: boolean },
+  document: PatchDocument,
+  make: Make,
+  validation: FieldValidation,
+): Steps<Decoded> {
   const offences: string[] = []
   try {
     if (document.type !== 'application/strategic-merge-patch+json') {
@@ -107,7 +121,8 @@ function* look(schema: StructSchema, document: PatchDocument, make: Make, valida
     return { value: canonical, offences: validation === 'Ignore' ? [] : unknown }
   } catch (cause) {
     if (!(cause instanceof CodecError)) throw cause
-    throw invalidPatch(shownIn(document, yield* make()), cause.message)
+    const why = isCustom ? customTypeText(cause.message) : cause.message
+    throw invalidPatch(shownIn(document, yield* make()), why)
   }
 }
 

@@ -19,6 +19,8 @@ export interface ObjectChange {
   readonly old?: JsonObject | undefined
   /** Set when only the status is written, and so only the status is judged. */
   readonly part?: 'status' | undefined
+  /** What is wrong with the metadata: rules are not run on an object of which something is missing or too long. */
+  readonly metadataErrors?: () => readonly FieldError[]
 }
 
 export interface Verdict {
@@ -37,7 +39,8 @@ export function judgeObject(change: ObjectChange, schema: Structural, scale?: Cu
     ...validateNewListTypes(next, old, schema),
   ]
   if ((schema.has & HAS_RULES) === 0) return { errors, warnings: [] }
-  if (errors.some(({ type }) => blocking.has(type))) {
+  const isBlocked = (error: FieldError): boolean => blocking.has(error.type)
+  if (errors.some(isBlocked) || change.metadataErrors?.().some(isBlocked) === true) {
     return { errors: [...errors, invalid(NOWHERE, null, NOT_CHECKED)], warnings: [] }
   }
   const run = runRules(next, schema, { old })

@@ -7,7 +7,7 @@ import type { JsonObject, JsonValue } from '#lib/json-value.ts'
 import { encodeFieldsV1 } from '#meta/apply/fields-v1.ts'
 import { validateTyped } from '#meta/apply/validate.ts'
 import { fieldSetOf } from '#meta/apply/walk.ts'
-import { fieldErrorText } from '#meta/validation/field-error.ts'
+import { type FieldError, fieldErrorText, required } from '#meta/validation/field-error.ts'
 
 import { applyDefaults, dropNulls } from './defaults.ts'
 import { coerceEmbedded, validateEmbedded } from './embedded.ts'
@@ -226,6 +226,8 @@ describe('an object as a whole', () => {
       'spec.n: Invalid value: "string": spec.n in body must be of type integer: "string"',
       skipped,
     ])
+    const metadataErrors = (): FieldError[] => [required('metadata.name', 'name or generateName is required')]
+    assert.deepEqual(errors({ next: { spec: { n: 1 } }, metadataErrors }, schema), [skipped])
     assert.deepEqual(errors({ next: { spec: { n: 2 } } }, schema), [
       'spec.n: Invalid value: 2: spec.n in body should be less than or equal to 1',
     ])

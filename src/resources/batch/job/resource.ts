@@ -8,8 +8,9 @@ import { hasInvalidLabelValue, labelSelectorText, validateLabelSelector } from '
 import { matchesLabels } from '#meta/labels.ts'
 import { addFinalizer, hasFinalizer } from '#meta/object.ts'
 import { epochMsOf } from '#meta/time.ts'
-import { type FieldError, invalid, key, required } from '#meta/validation/field-error.ts'
+import { type FieldError, index, invalid, key, required } from '#meta/validation/field-error.ts'
 import { dns1123Label } from '#meta/validation/names.ts'
+import { validateFinalizerName, validateObjectMetaUpdate } from '#meta/validation/object-meta.ts'
 import { defaultPodTemplate } from '#model/pod-spec/defaults.ts'
 import { dropDisabledTemplateFields } from '#model/pod-spec/gated-fields.ts'
 import { podTemplateOptions } from '#model/pod-spec/options.ts'
@@ -31,7 +32,8 @@ const PODS_STAY =
 
 export const job: Resource<Job> = defineResource<Job>({
   kind: Jobs,
-  metadataRules: { update: ['whole', 'change'] },
+  // What changed of the metadata is validated after the object, by `validateUpdate`.
+  metadataRules: { update: ['whole'] },
   generation: 'spec',
   deletionWarnings: ({ propagationPolicy, orphanDependents }) =>
     propagationPolicy === undefined && orphanDependents === undefined ? [PODS_STAY] : [],
@@ -50,7 +52,8 @@ export const job: Resource<Job> = defineResource<Job>({
   validateUpdate(next, old, context) {
     const spec = validateSpec(next, old, context)
     // What is wrong with the spec is said twice, as the causes of upstream's answer do.
-    return [...validateAround(next, old, spec), ...spec, ...validateJobUpdate(next, old, context)]
+    const around = validateAround(next, old, spec)
+    return [...around, ...validateMetadataUpdate(next, old), ...spec, ...validateJobUpdate(next, old, context)]
   },
   warnings: (next, old) => [
     ...(old === undefined ? podNameWarnings(next.metadata) : []),
@@ -133,6 +136,13 @@ function generateSelector({ metadata: { name = '', uid = '' }, spec }: Job): voi
   // In order, as a refusal shows them.
   const matchLabels = Object.fromEntries(labels.sort(([a], [b]) => compareText(a, b)))
   spec.selector = { ...spec.selector, matchLabels }
+}
+
+function validateMetadataUpdate({ metadata }: Job, old: Job): FieldError[] {
+  return [
+    ...validateObjectMetaUpdate(metadata, old.metadata),
+    ...(metadata.finalizers ?? []).flatMap((one, at) => validateFinalizerName(index('metadata.finalizers', at), one)),
+  ]
 }
 
 /** The rules of a Job as a whole, with what is wrong with its spec in its place. */
