@@ -127,7 +127,7 @@ describe('writeFileAtomically', () => {
       process.stdout.write('after\\n')`
     const run = (command: string): string =>
       execFileSync('sh', ['-c', command, process.execPath, program], { cwd: dir, encoding: 'utf8' })
-    for (const path of ['/dev/stdout', '/dev/fd/1', '/proc/self/fd/1']) {
+    for (const path of ['/dev/stdout', '/dev/fd/1', '/proc/self/fd/1', '/proc/thread-self/fd/1']) {
       assert.equal(run(`"$0" --input-type=module -e "$1" ${path} | cat`), 'before\ncontent\nafter\n', path)
       assert.equal(run(`"$0" --input-type=module -e "$1" ${path} > out; cat out`), 'before\ncontent\nafter\n', path)
     }

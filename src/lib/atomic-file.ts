@@ -74,6 +74,9 @@ const writeDescriptor = promisify<number, string | Uint8Array, void>(writeFile)
 
 const MAX_LINKS = 40
 
+/** The folders of this process's descriptors, and of those that its threads share with it. */
+const OPEN_FILES = new RegExp(`^/proc/${process.pid}/(?:task/\\d+/)?fd$`)
+
 /** The path behind all links, whether it is there or not; a number for a descriptor of this process. */
 async function endOfLinks(file: string): Promise<string | number> {
   let path = file
@@ -81,7 +84,7 @@ async function endOfLinks(file: string): Promise<string | number> {
     const folder = await realpath(dirname(path)).catch(ignoreMissing)
     if (folder === undefined) return path
     path = join(folder, basename(path))
-    if (folder === `/proc/${process.pid}/fd`) return Number(basename(path))
+    if (OPEN_FILES.test(folder)) return Number(basename(path))
     const next = await readlink(path).catch((error: unknown) => {
       // EINVAL: it is no link. Windows has UNKNOWN for it.
       if (!['EINVAL', 'ENOENT', 'UNKNOWN'].includes(codeOf(error))) throw error

@@ -111,6 +111,15 @@ describe('the chain of a client', () => {
     })
   }
 
+  it('may have ten levels', async () => {
+    const port = await start()
+    const ways = [below(root, 'level 9')]
+    for (let level = 8; level > 0; level--) ways.unshift(below(ways[0]!, `level ${level}`))
+    await visit(port, { client: clientOf(...ways), version: 'TLSv1.3' })
+    const { isTrusted, sent, names } = seen.pop() ?? {}
+    assert.deepEqual([isTrusted, sent, names?.length], [true, 10, 11])
+  })
+
   it('is found among authorities of one name', async () => {
     const port = await start()
     const version = 'TLSv1.3'

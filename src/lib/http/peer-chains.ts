@@ -11,7 +11,7 @@ import type { TLSSocket } from 'node:tls'
 import { parseBundle } from '../x509/certificate.ts'
 
 /** Real chains are shorter. */
-const MAX_CHAIN = 10
+const MAX_CHAIN = 16
 
 /** Signatures checked for one client: it can send many certificates that an authority seems to have signed. */
 const MAX_CHECKS = 64

@@ -17,7 +17,7 @@ export interface Trust {
 }
 
 /** Enough for every real hierarchy. */
-const MAX_CHAIN = 8
+const MAX_CHAIN = 16
 
 /** Signatures looked at for one leaf: a peer can send certificates that sign each other in every order. */
 const MAX_CHECKS = 64
