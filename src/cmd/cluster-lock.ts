@@ -1,6 +1,6 @@
 /**
  * The lock of a data directory. `up` owns it from its first step to its last; `down` and `reset` own it while they clean up.
- * Whoever owns it runs: texts in files and command lines prove nothing.
+ * The process that owns it runs; a pid in a file or a name in a command line proves nothing.
  */
 import { statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /** The files that a cluster keeps in its data directory. All others belong to somebody else and stay. */
 
-/** `reset` writes it first and deletes it last, so that nobody starts a cluster of which half is deleted. */
+/** `reset` writes it first and deletes it last, so that `up` does not start a half-deleted cluster. */
 export const UNFINISHED_RESET = 'reset.unfinished'
 
 const NAMES = [

@@ -91,7 +91,7 @@ async function removeContexts(
   return removed
 }
 
-/** The locks last, so that nobody starts a cluster of which half is deleted. Whether there were any files. */
+/** Deletes the locks last, so that `up` does not start a half-deleted cluster. Returns true if there were files. */
 async function removeFiles(
   path: string,
   withSnapshots: boolean,

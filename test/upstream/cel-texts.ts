@@ -127,7 +127,7 @@ async function main(seed: number, rounds: number): Promise<void> {
     let differing = 0
     for (let round = 0; round < rounds; round++) differing += await compare()
     process.stdout.write(
-      `${rounds * RULES_IN_ONE - differing} of ${rounds * RULES_IN_ONE} texts are said the same of\n`,
+      `${rounds * RULES_IN_ONE - differing} of ${rounds * RULES_IN_ONE} texts get the same compile errors\n`,
     )
   } finally {
     await reference.stop()

@@ -36,7 +36,7 @@ describe('deleting a kind that nobody has to stop', () => {
     ['is not marked twice', { finalizers: ['a/b'], ...running(0) }, {}, ['wait']],
     ['goes when they have', running(0), {}, ['remove']],
     [
-      'waits for what the kind holds, and nobody times that',
+      'waits until the contents are deleted, without a grace period',
       {},
       { isHeld: true, marksFirst: 'with-policy' },
       ['mark', NOW, undefined, undefined],

@@ -85,7 +85,7 @@ export const REFUSED: Readonly<Record<string, string>> = {
 }
 
 /**
- * Gates that are on by default and do less here than upstream: whoever names one to turn it on must know. Turning one off
+ * Gates that are on by default and do less here than upstream: a user who turns one on by name gets an error. Turning one off
  * has upstream's effect.
  */
 export const HOLLOW: Readonly<Record<string, string>> = {

@@ -22,11 +22,11 @@ describe('pickOldestEmulation', () => {
   const newerBinary = candidate('binary', { emulationVersion: '1.35.0', binaryVersion: '1.37.0' })
   const younger = candidate('younger', { emulationVersion: '1.35.0' }, '2026-01-02T00:00:00Z')
   const table: readonly (readonly [string, LeaseCandidate[], string | undefined])[] = [
-    ['nobody of none', [], undefined],
+    ['no candidate from an empty list', [], undefined],
     ['the oldest emulation', [newer, older], 'older'],
     ['the oldest binary of the same emulation', [newerBinary, older], 'older'],
     ['the eldest of the same versions', [younger, older], 'older'],
-    ['nobody without versions', [candidate('x', {}), candidate('y', { emulationVersion: 'x' })], undefined],
+    ['no candidate without valid versions', [candidate('x', {}), candidate('y', { emulationVersion: 'x' })], undefined],
     [
       'numbers, not texts',
       [candidate('a', { emulationVersion: '1.9.0' }), candidate('b', { emulationVersion: '1.10.0' })],
