@@ -1,11 +1,10 @@
 /**
- * `npm run build`: sources → dist/, what gets published; with `--into FOLDER`, what `npm start` runs: the same bundle
- * without declarations. One esbuild run with code splitting, and one more for those that are apart: commands stay lazy (a
- * start reads only the chunks it needs), and every other entry shares its classes with the others, so an error thrown by
- * `hyperkube/apiserver` is an `instanceof` the one from `hyperkube/client`. All output lies flat in one folder, which gives
- * `import.meta.url` one meaning: see `assetUrls`. Only the kinds lie below it, under their group and version; they read nothing.
- *
- * Dependencies stay outside the bundle: npm installs them, and their security fixes reach users without a release.
+ * `npm run build`: bundles the sources into dist/, the published package. `--into FOLDER` builds the same bundle
+ * without declarations, for `npm start`. esbuild runs once with code splitting, so that commands load lazily and all
+ * entries share their classes: an error thrown by `hyperkube/apiserver` is an `instanceof` the one from
+ * `hyperkube/client`. A second run builds the standalone bundles. All output is in one flat folder, so that
+ * `import.meta.url` means the same everywhere (see `assetUrls`); only the kinds are below it. Dependencies are not
+ * bundled: npm installs them, so users get their security fixes without a release.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -25,13 +24,13 @@ const { values: options } = parseArgs({
 const DIST = options.into ?? join(ROOT, 'dist')
 const TSC = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
 
-/** The package's doors: output name → source. A door whose room is not built yet is left out, and said so. */
+/** The package's entry points: output name → source. An entry whose source does not exist yet is skipped with a message. */
 const ENTRIES: Readonly<Record<string, string>> = {
   hyperkube: 'cmd/entry.ts',
   main: 'cmd/main.ts',
-  client: 'client/door.ts',
+  client: 'client/public-api.ts',
   apiserver: 'control-plane/start.ts',
-  testing: 'testing/door.ts',
+  testing: 'testing/public-api.ts',
 }
 
 /** Programs of cmd that hold nothing of the others: one that is started all day, and one that stays and is to be small. */
@@ -44,8 +43,8 @@ const APART = ['kubectl.ts', 'node/node.ts']
 const SINGLE: Readonly<Record<string, string>> = {
   node: 'node/node.ts',
   'kube-apiserver': 'apiserver.ts',
-  'kube-controller-manager': 'controller-manager.ts',
-  up: 'up.ts',
+  'kube-controller-manager': 'controller-manager/controller-manager.ts',
+  up: 'cluster/up.ts',
 }
 
 /** Files that sources read at run time through `new URL('./x.json', import.meta.url)`; copied with their folders. */
@@ -194,7 +193,7 @@ function emitTypes(): void {
       outDir: './types',
     },
     include: ['../src'],
-    exclude: ['../src/**/*.test.ts', '../src/**/*.suite.ts', '../src/dashboard'],
+    exclude: ['../src/**/*.test.ts', '../src/**/*.suite.ts', '../src/**/*.fixture.ts', '../src/dashboard'],
   }
   const project = join(DIST, 'tsconfig.types.json')
   writeFileSync(project, JSON.stringify(options))

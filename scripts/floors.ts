@@ -1,20 +1,26 @@
 /**
- * The floors of the house as data, and the check that nothing climbs. Pure: sources in, complaints out, so the test
- * can plant every violation. docs/architecture.md draws the same picture for people.
+ * The layering rules of the sources as data, and the check that no import points upwards. Pure: sources in, complaints
+ * out, so that its test can plant every violation. docs/architecture.md draws the same picture.
  */
 import { posix } from 'node:path'
 
+import { checkFolders } from './folder-order.ts'
+
 const STATE = ['lib', 'meta', 'cel', 'apis', 'model'] as const
 const COMPONENT = [...STATE, 'client'] as const
-const SERVING = [...STATE, 'storage', 'apiserver'] as const
+const SERVING = [...STATE, 'storage', 'auth', 'component', 'apiserver'] as const
 /** All that a whole cluster is made of. */
 const WHOLE = [
   ...SERVING,
   'client',
+  'reconcile',
   'control-plane',
   'controllers',
   'scheduler',
+  'cri',
+  'containerd',
   'kubelet',
+  'simulated-node',
   'proxy',
   'network',
   'dns',
@@ -31,24 +37,32 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   model: ['lib', 'meta', 'cel', 'apis'],
   storage: STATE,
   client: STATE,
-  apiserver: [...STATE, 'storage'],
+  auth: STATE,
+  // The parts that every program of a cluster has: a secure port, pages, gates, flags, leader election.
+  component: [...COMPONENT, 'auth'],
+  reconcile: COMPONENT,
+  apiserver: [...STATE, 'storage', 'auth', 'component'],
   resources: SERVING,
   admission: SERVING,
   apiextensions: SERVING,
   aggregation: SERVING,
   // Controllers of the API server itself are clients of it, such as leader-election/.
   'control-plane': [...SERVING, 'client', 'resources', 'admission', 'apiextensions', 'aggregation'],
-  controllers: COMPONENT,
+  controllers: [...COMPONENT, 'reconcile'],
   scheduler: COMPONENT,
-  kubelet: COMPONENT,
+  cri: ['lib', 'apis'],
+  containerd: [...STATE, 'cri'],
+  kubelet: [...COMPONENT, 'auth', 'component', 'cri'],
+  // It decides about pods with the functions of the kubelet.
+  'simulated-node': [...COMPONENT, 'kubelet'],
   proxy: COMPONENT,
   network: COMPONENT,
   dns: COMPONENT,
   ingress: COMPONENT,
-  cloud: COMPONENT,
+  cloud: [...COMPONENT, 'reconcile'],
   kustomize: ['lib', 'meta', 'apis'],
   kubectl: [...COMPONENT, 'kustomize'],
-  provision: COMPONENT,
+  provision: [...COMPONENT, 'cri', 'containerd'],
   supervisor: COMPONENT,
   cluster: [...WHOLE, 'resources'],
   dashboard: ['meta', 'apis'],
@@ -66,48 +80,11 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
+/** `test/kits`, imported as `#kits/…`: simulations and fakes for tests. They may import every room; no source imports them. */
+const KITS = 'kits'
+
 /** Names that say nothing about what lives inside. */
 const BANNED_NAMES = new Set(['utils', 'helpers', 'common', 'misc', 'types', 'constants'])
-
-/**
- * Files beside an `index.ts` that are not on its shelf: the shape of the things on it, or what runs them. Every other
- * file of such a folder must be imported by the index.
- */
-const STRUCTURAL: Readonly<Record<string, readonly string[]>> = {
-  storage: ['auto-compaction', 'backend', 'event-feed', 'leases', 'ordered-tree', 'write-check'],
-  'apiserver/authenticators': ['authenticator'],
-  'apiserver/authorizers': ['authorizer', 'follow'],
-  resources: ['created-at', 'expressions', 'reviews', 'webhook-client', 'workload'],
-  admission: ['chain', 'metrics', 'plugin'],
-  'kubectl/commands': ['get-output', 'get-watch'],
-  'kubectl/generators': ['generator', 'sources'],
-  controllers: [
-    'adoption',
-    'attachable',
-    'cache',
-    'controller',
-    'disruption-plan',
-    'expectations',
-    'gates',
-    'in-rounds',
-    'measured',
-    'manager',
-    'node-events',
-    'node-pods',
-    'operations',
-    'pod-creation',
-    'pods-by-claim',
-    'replica-keeper',
-    'replicas',
-    'revisions',
-    'root-bundle',
-    'selection',
-    'served-kinds',
-    'service-pods',
-    'settings',
-    'waiting',
-  ],
-}
 
 interface Import {
   readonly specifier: string
@@ -135,6 +112,53 @@ export function checkFloors(files: ReadonlyMap<string, string>): string[] {
   ]
 }
 
+/** Complaints about the folders inside rooms: circles, and too many files. */
+export function checkInside(files: ReadonlyMap<string, string>): string[] {
+  const sources = [...files]
+    .filter(([path]) => path.includes('/') && !path.startsWith('apis/'))
+    .map(([path, text]) => readSource(path, text))
+  const indexes = sources.filter(({ path }) => path.endsWith('/index.ts'))
+  return checkFolders(
+    sources.map((source) => ({ path: source.path, targets: targetsOf(source) })),
+    new Set(indexes.flatMap(({ path, imports }) => imports.map(({ specifier }) => resolve(path, specifier) ?? ''))),
+  )
+}
+
+/** Every file that Node loads when it loads `entry`: types and `import()` do not count. */
+export function loadedFiles(files: ReadonlyMap<string, string>, entry: string): Set<string> {
+  const loaded = new Set([entry])
+  for (const path of loaded) {
+    const { imports } = readSource(path, files.get(path) ?? '')
+    const values = imports.filter(({ lazy, typeOnly }) => !lazy && !typeOnly)
+    for (const { specifier } of values) {
+      const target = resolve(path, specifier)
+      if (target !== undefined && files.has(target)) loaded.add(target)
+    }
+  }
+  return loaded
+}
+
+/** Sources that no program and no entry of the package imports, not even for a type or lazily: code for tests only. */
+export function unreachedFiles(files: ReadonlyMap<string, string>, entries: readonly string[]): string[] {
+  const reached = new Set(entries)
+  for (const path of reached) {
+    for (const { specifier } of readImports(files.get(path) ?? '')) {
+      const target = resolve(path, specifier)
+      if (target !== undefined) reached.add(target)
+    }
+  }
+  return [...files.keys()].filter((path) => !reached.has(path) && !isForTests(path))
+}
+
+function isForTests(path: string): boolean {
+  return path.startsWith(`${KITS}/`) || /\.(test|suite|fixture)\.ts$/.test(path)
+}
+
+/** The files of `src` that a source imports when it is loaded. */
+function targetsOf({ path, imports }: Source): string[] {
+  return imports.filter(({ lazy }) => !lazy).flatMap(({ specifier }) => resolve(path, specifier) ?? [])
+}
+
 /** The formatter takes a head for part of the first import, and moves both when another import comes to stand first. */
 function checkHead(path: string, text: string): string[] {
   const isDisplaced = /^import[^]*?\*\/\nimport /.test(text)
@@ -159,7 +183,7 @@ function readImports(text: string): Import[] {
 
 function checkNames({ path, room }: Source): string[] {
   const complaints: string[] = []
-  if (!Object.hasOwn(ROOMS, room)) {
+  if (room !== KITS && !Object.hasOwn(ROOMS, room)) {
     complaints.push(
       `${path}: room "${room}" is not listed; add it to ROOMS in scripts/floors.ts with what it may import`,
     )
@@ -193,12 +217,15 @@ function checkImport(source: Source, { specifier }: Import, files: ReadonlyMap<s
 }
 
 function checkOutside({ path, room }: Source, specifier: string): string[] {
+  if (specifier.startsWith('.')) return [`${path}: "${specifier}" leaves src; a test imports test/kits as "#kits/…"`]
   return room === 'dashboard' && specifier.startsWith('node:')
     ? [`${path}: the dashboard runs in a browser: no "${specifier}"`]
     : []
 }
 
 function mayImport({ path, room }: Source, target: string): boolean {
+  if (target === KITS) return isForTests(path)
+  if (room === KITS) return true
   if (target === 'testing') return path.endsWith('.test.ts')
   return ROOMS[room]?.includes(target) ?? false
 }
@@ -211,31 +238,25 @@ function resolve(path: string, specifier: string): string | undefined {
   return target.startsWith('..') ? undefined : target
 }
 
+/** A file beside an `index.ts` is listed there, unless another file of the sources imports it. */
 function checkShelves(sources: readonly Source[]): string[] {
-  const complaints: string[] = []
-  for (const index of sources.filter(({ path }) => path.endsWith('/index.ts'))) {
-    const folder = posix.dirname(index.path)
-    const listed = new Set(index.imports.map(({ specifier }) => resolve(index.path, specifier)))
-    for (const { path } of sources) {
-      const isShelfFile =
-        posix.dirname(path) === folder && path !== index.path && !/\.(test|suite|worker|fixture)\.ts$/.test(path)
-      const structural = STRUCTURAL[folder]?.includes(posix.basename(path, '.ts')) ?? false
-      if (isShelfFile && !structural && !listed.has(path)) {
-        complaints.push(`${path}: not listed in ${index.path}; add its line there`)
-      }
-    }
-  }
-  return complaints
+  const written = sources.filter(({ path }) => !isForTests(path))
+  const imported = new Set(
+    written.flatMap(({ path, imports }) => imports.map(({ specifier }) => resolve(path, specifier))),
+  )
+  const shelves = new Map(
+    sources.flatMap(({ path }) => (path.endsWith('/index.ts') ? [[posix.dirname(path), path]] : [])),
+  )
+  return sources.flatMap(({ path }) => {
+    const index = shelves.get(posix.dirname(path))
+    const isFree = index === undefined || index === path || /\.(test|suite|worker|fixture)\.ts$/.test(path)
+    return isFree || imported.has(path) ? [] : [`${path}: not listed in ${index}; add its line there`]
+  })
 }
 
 /** Rings of files that import each other, types included: a ring of types is a ring in the reader's head. */
 function findCycles(sources: readonly Source[]): string[] {
-  const graph = new Map(
-    sources.map(({ path, imports }) => [
-      path,
-      imports.filter(({ lazy }) => !lazy).flatMap(({ specifier }) => resolve(path, specifier) ?? []),
-    ]),
-  )
+  const graph = new Map(sources.map((source) => [source.path, targetsOf(source)]))
   const done = new Set<string>()
   const complaints: string[] = []
   const visit = (path: string, trail: readonly string[]): void => {

@@ -1,7 +1,7 @@
 /**
- * The gate: what must hold before anything lands. `check` is the inner loop (static checks, unit tests), `test` adds
- * the tests that start servers, disks and processes. Static checks come first because they fail fastest; node's test
- * runner comes last, so its closing lines close the output.
+ * The gate: every check that must pass before a change lands. `check` runs static checks and unit tests, `test` adds
+ * the tests that start servers, disks and processes. Static checks run first because they fail fastest; Node's test
+ * runner runs last, so that its summary ends the output.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * Generates `src/apis` from the interface facts of Kubernetes: `npm run gen` writes, `npm run gen:check` only compares
- * and fails on a difference. The facts are not part of the repository; without them the check is skipped, aloud.
+ * Generates `src/apis` from the API facts of Kubernetes: `npm run gen` writes the files, `npm run gen:check` fails if
+ * they differ. The facts are not in the repository; without them the check is skipped with a message.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'

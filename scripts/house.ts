@@ -1,6 +1,6 @@
 /**
- * The house at several commits, side by side: `node scripts/house.ts COMMIT …`. For each room its hand-written sources (files,
- * those at its root among them, lines) and the lines of its tests; then what came and went between commits.
+ * Compares the size of the sources at several commits: `node scripts/house.ts COMMIT …`. Prints files, lines and test
+ * lines of each room, then the files added and removed between the commits.
  */
 import { execFileSync } from 'node:child_process'
 

@@ -1,7 +1,6 @@
 /**
- * kubectl in one file, in the form that Node loads fastest. It is bundled as modules with their shared parts apart, and each part becomes
- * a function of the file, which runs when somebody needs it: nothing of a command is read, compiled or made before. Modules of
- * Node are loaded when they are used.
+ * Bundles kubectl into one file that Node loads fast. Each shared part becomes a function that runs on first use, so
+ * that an unused command is neither parsed nor compiled. Node's modules are loaded on first use, too.
  */
 import { writeFileSync } from 'node:fs'
 import { basename } from 'node:path'

@@ -1,20 +1,25 @@
-/** docs/metrics.md from the table of families: `node scripts/metrics-doc.ts` writes it, its test holds it up to date. */
+/**
+ * Generates docs/metrics.md from the tables of metric families: `node scripts/metrics-doc.ts` writes it, a test checks
+ * that it is up to date.
+ */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { CERTIFICATE_BUCKETS, CERTIFICATE_FAMILIES } from '#kubelet/metrics/certificate-metrics.ts'
 import { KUBELET_BUCKETS, KUBELET_FAMILIES } from '#kubelet/metrics/kubelet-families.ts'
 import { PROBE_FAMILIES } from '#kubelet/metrics/probe-counts.ts'
-import type { FamilyRow } from '#lib/metrics-table.ts'
+import { type FamilyRow, parseFamily } from '#lib/metrics/table.ts'
 import { BUCKETS } from '#model/metrics/buckets.ts'
 import { CONTROLLER_FAMILIES } from '#model/metrics/controller-families.ts'
 import { FAMILIES } from '#model/metrics/families.ts'
+import { PROXY_BUCKETS, PROXY_FAMILIES } from '#proxy/proxy-metrics.ts'
+import { SCHEDULER_BUCKETS, SCHEDULER_FAMILIES } from '#scheduler/decision/meters.ts'
 
 export const DOC: string = join(import.meta.dirname, '..', 'docs', 'metrics.md')
 
 const HEAD = `# Metrics
 
-Made by \`node scripts/metrics-doc.ts\` from \`src/model/metrics\`; do not edit.
+Made by \`node scripts/metrics-doc.ts\` from the tables of families; do not edit.
 
 \`GET /metrics\` shows these families under the names, types, labels and buckets of Kubernetes v1.36, each once something
 has been counted in it; besides them \`process_*\` and \`nodejs_eventloop_lag_*\`. \`DELETE /metrics\` counts anew.
@@ -35,9 +40,19 @@ certificates only where the kubelet renews them by itself. \`/metrics/resource\`
 use. Which of upstream's families are not here, and why: \`test/upstream/kubelet-metrics.ts\`.
 `
 
+const SCHEDULER = `## kube-scheduler
+
+Besides \`rest_client_*\`, \`leader_election_master_status\` and what every component shows:
+`
+
+const PROXY = `## kube-proxy
+
+Besides what every component shows:
+`
+
 /** The page. */
 export function renderDoc(): string {
-  const all = { ...KUBELET_BUCKETS, ...CERTIFICATE_BUCKETS, ...BUCKETS }
+  const all = { ...KUBELET_BUCKETS, ...CERTIFICATE_BUCKETS, ...BUCKETS, ...SCHEDULER_BUCKETS, ...PROXY_BUCKETS }
   const bounds = Object.entries(all).map(([name, list]) => `| ${name} | ${list.join(', ')} |`)
   return [
     HEAD,
@@ -48,6 +63,12 @@ export function renderDoc(): string {
     '',
     KUBELET,
     ...tableOf({ ...KUBELET_FAMILIES, ...CERTIFICATE_FAMILIES, ...PROBE_FAMILIES }),
+    '',
+    SCHEDULER,
+    ...tableOf(SCHEDULER_FAMILIES),
+    '',
+    PROXY,
+    ...tableOf(PROXY_FAMILIES),
     '',
     '## Buckets',
     '',
@@ -61,10 +82,11 @@ export function renderDoc(): string {
 function tableOf(families: Readonly<Record<string, FamilyRow>>): string[] {
   const names = Object.keys(families).sort()
   const rows = names.map((name) => {
-    const [type, stability, labels, help, more = {}] = families[name] ?? ['counter', 'ALPHA', '', '']
-    const since = 'since' in more ? ` Deprecated since ${more.since}.` : ''
-    const buckets = 'buckets' in more && more.buckets !== undefined ? ` (${more.buckets})` : ''
-    const cells = [`\`${name}\``, type + buckets, stability, labels === '' ? '' : `\`${labels}\``, help + since]
+    const { type, stability, labels, help, buckets, deprecatedSince } = parseFamily(families[name] as FamilyRow)
+    const since = deprecatedSince === undefined ? '' : ` Deprecated since ${deprecatedSince}.`
+    const bounds = buckets === undefined ? '' : ` (${buckets})`
+    const words = labels.length === 0 ? '' : `\`${labels.join(' ')}\``
+    const cells = [`\`${name}\``, type + bounds, stability, words, help + since]
     return `| ${cells.join(' | ')} |`
   })
   return [

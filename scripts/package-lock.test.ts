@@ -1,4 +1,4 @@
-/** What `npm ci` asks of the lock file, on every platform. */
+/** Checks that `npm ci` accepts the lock file on every platform. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ const { packages } = JSON.parse(readFileSync(join(import.meta.dirname, '..', 'pa
 }
 
 describe('the lock file', () => {
-  it('has the optional packages of all platforms, or npm ci refuses it', () => {
+  it('contains the optional packages of all platforms, which npm ci requires', () => {
     const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
       Object.keys(optionalDependencies).filter(
         (name) => !(`node_modules/${name}` in packages || `${path}/node_modules/${name}` in packages),
@@ -25,7 +25,7 @@ describe('the lock file', () => {
     assert.deepEqual(missing, [])
   })
 
-  it('knows each package by its hash and none by where it was fetched from', () => {
+  it('identifies each package by its hash, without a download URL', () => {
     const installed = Object.entries(packages).filter(([path]) => path !== '')
     assert.deepEqual(
       installed.filter(([, { integrity, resolved }]) => integrity === undefined || resolved !== undefined),

@@ -1,6 +1,6 @@
 /**
- * Property tests draw the same cases in every run of the gate, so that a change lands or not by what it changes.
- * PROPERTY_SEED=random draws anew; a number draws that seed's cases again.
+ * Sets one fixed seed for property tests, so that every run of the gate draws the same cases. PROPERTY_SEED=random
+ * draws new cases; a number draws the cases of that seed.
  */
 import fc from 'fast-check'
 

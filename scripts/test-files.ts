@@ -1,4 +1,4 @@
-/** Which tests there are, in the three kinds that are run differently. */
+/** Finds the test files and sorts them into three groups, which run in different ways. */
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -8,8 +8,12 @@ const ROOT = join(import.meta.dirname, '..')
  * Tests that start processes or write to disks. They run each file in a process of its own; unit tests share one, which
  * takes less than half the time.
  */
-const REAL_WORLD = ['test/**/*.test.ts', 'src/storage/{etcd,sqlite}*.test.ts', 'src/storage/{etcd,sqlite}/**/*.test.ts']
-const UNIT = ['src/**/*.test.ts', 'scripts/**/*.test.ts']
+const REAL_WORLD = [
+  'test/!(kits)/**/*.test.ts',
+  'src/storage/{etcd,sqlite}*.test.ts',
+  'src/storage/{etcd,sqlite}/**/*.test.ts',
+]
+const UNIT = ['src/**/*.test.ts', 'test/kits/**/*.test.ts', 'scripts/**/*.test.ts']
 
 /** Those of them that use what a machine has once: its containers, networks, devices and packages, or all of its time. */
 const MACHINE = [

@@ -3,22 +3,64 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 
-import { checkFloors } from '../scripts/floors.ts'
+import { checkFloors, checkInside, loadedFiles, unreachedFiles } from '../scripts/floors.ts'
 
 const SRC = new URL('.', import.meta.url)
+const KITS = new URL('../test/kits/', import.meta.url)
 
-describe('the house', () => {
-  it('stands: every import goes down, every room is listed, every shelf is whole, there is no cycle', () => {
-    const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'))
-    const sources = new Map(files.map((path) => [path.replaceAll('\\', '/'), readFileSync(new URL(path, SRC), 'utf8')]))
+/** Paths are relative to `src`; those of test/kits begin with `kits/`. */
+function readSources(folder: URL, prefix = ''): [path: string, text: string][] {
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'))
+  return files.map((path) => [prefix + path.replaceAll('\\', '/'), readFileSync(new URL(path, folder), 'utf8')])
+}
+
+/** Sources of the package's entries (scripts/build.ts). */
+const ENTRIES = [
+  'cmd/entry.ts',
+  'cmd/main.ts',
+  'client/public-api.ts',
+  'control-plane/start.ts',
+  'testing/public-api.ts',
+]
+
+describe('the sources', () => {
+  const sources = new Map([...readSources(SRC), ...readSources(KITS, 'kits/')])
+
+  it('import only from lower floors without cycles, are in listed rooms, and each shelf lists its files', () => {
     assert.deepEqual(checkFloors(sources), [])
+  })
+
+  for (const program of [
+    'cmd/scheduler/scheduler.ts',
+    'cmd/controller-manager/controller-manager.ts',
+    'cmd/cloud-controller-manager/cloud-controller-manager.ts',
+    'cmd/proxy/proxy.ts',
+    'cmd/kubelet/kubelet.ts',
+  ]) {
+    it(`of ${program} do not load the API server`, () => {
+      assert.ok(sources.has(program))
+      const loaded = [...loadedFiles(sources, program)]
+      assert.deepEqual(
+        loaded.filter((path) => /^(admission|apiserver|control-plane|resources|storage)\//.test(path)),
+        [],
+      )
+    })
+  }
+
+  it('contain no file that only tests import', () => {
+    const others = [...sources.keys()].filter((path) => path.endsWith('.worker.ts') || path.startsWith('apis/'))
+    assert.deepEqual(unreachedFiles(sources, [...ENTRIES, ...others]), [])
+  })
+
+  it('are in folders without cycles between them, at most 25 files in each', () => {
+    assert.deepEqual(checkInside(sources), [])
   })
 })
 
 /** A planted violation: the files, and what the check must say of them. */
 const PLANTED: readonly [rule: string, files: Record<string, string>, complaint: RegExp][] = [
   [
-    'an import that climbs',
+    'an import of a higher floor',
     { 'lib/heap.ts': `import { f } from '#meta/kind.ts'`, 'meta/kind.ts': '' },
     /lib\/heap\.ts: room "lib" may not import "meta"/,
   ],
@@ -28,8 +70,8 @@ const PLANTED: readonly [rule: string, files: Record<string, string>, complaint:
     /room "meta" may not import "storage"/,
   ],
   [
-    'an import that goes sideways',
-    { 'kubelet/kubelet.ts': `import { f } from '#scheduler/queue.ts'`, 'scheduler/queue.ts': '' },
+    'an import of another room on the same floor',
+    { 'kubelet/kubelet.ts': `import { f } from '#scheduler/queue/queue.ts'`, 'scheduler/queue.ts': '' },
     /room "kubelet" may not import "scheduler"/,
   ],
   [
@@ -38,7 +80,7 @@ const PLANTED: readonly [rule: string, files: Record<string, string>, complaint:
     /room "client" may not import "storage"/,
   ],
   [
-    'a re-export that climbs',
+    'a re-export of a higher floor',
     { 'meta/kind.ts': `export { a } from '#apis/kinds.ts'`, 'apis/kinds.ts': '' },
     /room "meta" may not import "apis"/,
   ],
@@ -57,14 +99,14 @@ const PLANTED: readonly [rule: string, files: Record<string, string>, complaint:
     { 'lib/a.ts': `import './b.ts'\n/** What this is. */\nimport './c.ts'`, 'lib/b.ts': '', 'lib/c.ts': '' },
     /lib\/a\.ts: its head has slipped/,
   ],
-  ['an import of nothing', { 'lib/a.ts': `import { f } from './gone.ts'` }, /"\.\/gone\.ts" does not exist/],
+  ['an import of a missing file', { 'lib/a.ts': `import { f } from './gone.ts'` }, /"\.\/gone\.ts" does not exist/],
   [
     'a cycle',
     { 'lib/a.ts': `import './b.ts'`, 'lib/b.ts': `import './c.ts'`, 'lib/c.ts': `import type { A } from './a.ts'` },
     /import cycle: lib\/a\.ts → lib\/b\.ts → lib\/c\.ts → lib\/a\.ts/,
   ],
   ['an unlisted room', { 'attic/a.ts': '' }, /room "attic" is not listed/],
-  ['a name that says nothing', { 'lib/utils.ts': '' }, /"utils" says nothing/],
+  ['a vague name', { 'lib/utils.ts': '' }, /"utils" says nothing/],
   [
     'a shelf file missing from its index',
     {
@@ -79,6 +121,16 @@ const PLANTED: readonly [rule: string, files: Record<string, string>, complaint:
     { 'kubectl/a.ts': `import { aPod } from '#testing/objects.ts'`, 'testing/objects.ts': '' },
     /room "kubectl" may not import "testing"/,
   ],
+  [
+    'a source that imports a kit',
+    { 'kubelet/a.ts': `import { MemoryRuntime } from '#kits/cri/memory-runtime.ts'`, 'kits/cri/memory-runtime.ts': '' },
+    /room "kubelet" may not import "kits"/,
+  ],
+  [
+    'a source that imports a kit by its path',
+    { 'kubelet/a.ts': `import { MemoryRuntime } from '../../test/kits/cri/memory-runtime.ts'` },
+    /kubelet\/a\.ts: "\.\.\/\.\.\/test\/kits\/cri\/memory-runtime\.ts" leaves src/,
+  ],
   ['a dashboard that needs Node', { 'dashboard/main.ts': `import { x } from 'node:fs'` }, /runs in a browser/],
 ]
 
@@ -89,11 +141,25 @@ describe('the floor check', () => {
     })
   }
 
-  it('lets a test use the testing room, a lazy import close a ring, and a comment say anything', () => {
+  it('finds files that only tests import', () => {
+    const files = {
+      'cmd/entry.ts': `import type { A } from '#lib/a.ts'\nconst f = () => import('#lib/lazy.ts')`,
+      'lib/a.ts': '',
+      'lib/lazy.ts': '',
+      'lib/fake.ts': '',
+      'lib/a.test.ts': `import { fake } from './fake.ts'`,
+      'kits/lib/fake.ts': '',
+    }
+    assert.deepEqual(unreachedFiles(new Map(Object.entries(files)), ['cmd/entry.ts']), ['lib/fake.ts'])
+  })
+
+  it('allows kits and the testing room in tests, lazy imports in cycles, and anything in comments', () => {
     const files = {
       'kubectl/a.ts': `// import { x } from '#cmd/main.ts'\n/* import '#cmd/main.ts' */`,
-      'kubectl/a.test.ts': `import { aPod } from '#testing/objects.ts'`,
+      'kubectl/a.test.ts': `import { aPod } from '#testing/objects.ts'\nimport { b } from '#kits/kubectl/b.ts'`,
+      'kubectl/a.fixture.ts': `import { b } from '#kits/kubectl/b.ts'`,
       'testing/objects.ts': '',
+      'kits/kubectl/b.ts': `import { c } from '#testing/objects.ts'`,
       'cmd/main.ts': `const f = () => import('./up.ts')`,
       'cmd/up.ts': `import { table } from './main.ts'`,
     }

@@ -1,17 +1,17 @@
-/** Nothing that users may set is read and then ignored without a word: a flag, or a field of a configuration file. */
+/** Checks that the program uses every flag and configuration field that it accepts, or lists it as unused. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 
-import { SCHEDULER_FLAGS } from '#cmd/scheduler-flags.ts'
+import { SCHEDULER_FLAGS } from '#cmd/scheduler/flags.ts'
 import type { FlagGroup } from '#lib/flags/flag-support.ts'
 import type { Schema, StructSchema } from '#meta/schema.ts'
-import { CONFIGURATION, IDLE_FIELDS } from '#scheduler/configuration/configuration.ts'
+import { CONFIGURATION } from '#scheduler/configuration/configuration.ts'
 import { ARGS } from '#scheduler/configuration/plugin-args.ts'
 
 const SRC = new URL('.', import.meta.url)
 
-/** All words in files that do more with settings than to declare, default, judge and show them. */
+/** All words in the files that use settings, without those that only declare, default, validate or print them. */
 function wordsOf(where: RegExp, except: RegExp): ReadonlySet<string> {
   const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).map((path) => path.replaceAll('\\', '/'))
   const used = files.filter((path) => path.endsWith('.ts') && where.test(path) && !except.test(path))
@@ -19,7 +19,7 @@ function wordsOf(where: RegExp, except: RegExp): ReadonlySet<string> {
 }
 
 describe('every flag', () => {
-  it('of kube-scheduler is used, or says that it is not', () => {
+  it('of kube-scheduler is used or listed as unused', () => {
     const words = wordsOf(/./, /\.(test|fixture)\.ts$|(?<!log-)flags\.ts$|configz/)
     const flags = Object.values(SCHEDULER_FLAGS).flatMap((group) => Object.entries(group as FlagGroup))
     const claimed = flags.filter(([, { idle, unsupported }]) => (idle ?? unsupported) === undefined)
@@ -30,7 +30,7 @@ describe('every flag', () => {
   })
 })
 
-/** Paths of fields that have no fields, without what is an API object of its own. */
+/** Paths of the leaf fields, without embedded API objects. */
 function leaves({ fields }: StructSchema, path = ''): string[] {
   return Array.from(fields.values()).flatMap(({ name, schema }) => {
     const inner = structIn(schema)
@@ -45,19 +45,22 @@ function structIn(schema: Schema): StructSchema | undefined {
 
 describe('every field', () => {
   const words = wordsOf(/^scheduler\/|^cmd\/scheduler/, /\.(test|fixture)\.ts$|flags\.ts$|configuration\/(?!profiles)/)
-  const isUsed = (path: string): boolean => words.has(path.slice(path.lastIndexOf('.') + 1))
+  const settings = wordsOf(/^component\/|^cmd\//, /\.(test|fixture)\.ts$|flags?\.ts$|flags\//)
+  const flags = new Map(CONFIGURATION.options.map(({ path, flag = '' }) => [path, flag]))
+  const isUsed = (path: string): boolean =>
+    words.has(path.slice(path.lastIndexOf('.') + 1)) || settings.has(flags.get(path) ?? '')
 
-  it('of KubeSchedulerConfiguration is used, or says that it is not', () => {
-    // May say only one thing, and anything else is refused.
+  it('of KubeSchedulerConfiguration is used or listed as unused', () => {
+    // Validation rejects every value but one.
     const fixed = new Set(['leaderElection.resourceLock'])
-    const claimed = leaves(CONFIGURATION.schema).filter((path) => IDLE_FIELDS[path] === undefined && !fixed.has(path))
+    const idle = new Set(CONFIGURATION.options.flatMap((option) => (option.idle === undefined ? [] : [option.path])))
+    const claimed = leaves(CONFIGURATION.schema).filter((path) => !idle.has(path) && !fixed.has(path))
     assert.deepEqual(
       claimed.filter((path) => !isUsed(path)),
       [],
     )
   })
 
-  // Pods that claim devices wait, and are told why.
   for (const [plugin, { fields }] of ARGS) {
     it(`of the arguments of ${plugin} is used`, () => {
       assert.deepEqual(

@@ -1,4 +1,4 @@
-/** Writes `src/apis/catalog.ts`: the served resources, with everything left out that its reader can tell by itself. */
+/** Writes `src/apis/catalog.ts`: the served resources, without values that its reader can derive. */
 import { createHash } from 'node:crypto'
 
 import { RESOURCE_GATES } from './corrections.ts'

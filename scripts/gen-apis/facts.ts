@@ -1,6 +1,6 @@
 /**
- * The interface facts of Kubernetes, as read from the facts directory. Nothing here is prose: descriptions are never
- * looked at, so they cannot reach what is generated.
+ * Reads the API facts of Kubernetes from the facts directory. Descriptions are never read, so that no prose of upstream
+ * reaches the generated files.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,6 +10,8 @@ export interface Facts {
   readonly definitions: ReadonlyMap<string, Definition>
   /** Protobuf messages by package, `k8s.io.api.core.v1`, in the order of the .proto file, which is Go's. */
   readonly messages: ReadonlyMap<string, Readonly<Record<string, Message>>>
+  /** By name of the protobuf package, `runtime.v1`. */
+  readonly wire: ReadonlyMap<string, WirePackage>
   readonly presence: ReadonlyMap<string, Readonly<Record<string, Readonly<Record<string, Presence>>>>>
   /** Kinds that have a fixture: group, version, kind. */
   readonly fixtures: readonly (readonly [group: string, version: string, kind: string])[]
@@ -47,6 +49,17 @@ export interface MessageField {
   readonly type?: string
   readonly map?: readonly [key: string, value: string]
   readonly repeated?: boolean
+  /** The oneof that the field is a member of. */
+  readonly oneof?: string
+}
+
+/** Messages, enums and services of CRI, etcd or plugins. Nested enums are `Message.Enum`. */
+export interface WirePackage {
+  readonly messages: Readonly<Record<string, Message>>
+  readonly enums?: Readonly<Record<string, Readonly<Record<string, number>>>>
+  readonly services?: Readonly<
+    Record<string, Readonly<Record<string, { readonly request: string; readonly response: string }>>>
+  >
 }
 
 /** Letters of wire-presence.json; a pair when JSON has another name for the field than protobuf. */
@@ -71,6 +84,8 @@ export interface ApiResource {
   readonly storageVersionHash?: string
 }
 
+const WIRE_FILES = ['protobuf-cri.json', 'protobuf-etcd.json', 'protobuf-kubelet-plugins.json']
+
 /** Whether `directory` has the facts. They are never part of the repository. */
 export function hasFacts(directory: string): boolean {
   return existsSync(join(directory, 'protobuf-kubernetes.json'))
@@ -83,6 +98,7 @@ export function loadFacts(directory: string): Facts {
   return {
     definitions: loadDefinitions(directory, read),
     messages: new Map(Object.entries(protobuf).map(([name, { messages }]) => [name, messages ?? {}])),
+    wire: new Map(WIRE_FILES.flatMap((file) => Object.entries(read(file) as Record<string, WirePackage>))),
     presence: new Map(Object.entries(presence).filter(([name]) => name !== '_legend')),
     fixtures: listFixtures(directory),
     groups: (read('discovery', 'aggregated_v2.json') as { items: DiscoveryGroup[] }).items,

@@ -1,6 +1,6 @@
 /**
- * The packages: each group version with its structs and kinds. Sources that disagree are an error, so that a new
- * release cannot slip a field past us.
+ * Collects the structs and kinds of each group version. Throws if sources disagree, so that no field of a new release
+ * is missed.
  */
 import { ELSEWHERE, EXTRA_KINDS, GATES, GROUPS, JSON_ONLY } from './corrections.ts'
 import type { Facts, Message } from './facts.ts'

@@ -1,6 +1,6 @@
 /**
- * One struct, joined from three sources: protobuf says which fields there are, in Go's order; wire-presence says how
- * Go holds and writes them; OpenAPI says how they merge.
+ * Joins the three sources of a struct: protobuf has the fields in Go's order, wire-presence how Go encodes them,
+ * OpenAPI how they merge.
  */
 import { EMPTY_COUNTS, GATES, JSON_ONLY, PRESENCE, TYPE_META } from './corrections.ts'
 import type { Definition, Facts, Message, MessageField, Presence, Property } from './facts.ts'

@@ -1,4 +1,4 @@
-/** Types of fields: what a protobuf type is in JSON, and the name Go has for it. */
+/** Maps types of fields: a protobuf type to its JSON type and its name in Go. */
 import type { ScalarType } from '../../src/meta/schema.ts'
 import type { MessageField } from './facts.ts'
 

@@ -1,4 +1,4 @@
-/** AlwaysDeny: a server that takes no writes; for tests and for maintenance. */
+/** AlwaysDeny: refuses all writes, for tests and maintenance. */
 import { refuse } from './kit/refusal.ts'
 import { type AdmissionPlugin, defineAdmission } from './plugin.ts'
 

@@ -1,7 +1,8 @@
-/** AlwaysPullImages: nobody runs an image that is on the node because somebody else had the right to pull it. */
+/** AlwaysPullImages: sets the pull policy Always, so that a pod cannot use an image for which it has no credentials. */
 import type { Pod } from '#apis/core/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { asJson, fieldErrorText, index, notSupported } from '#meta/validation/field-error.ts'
+import { fieldErrorText } from '#meta/validation/field-error.ts'
+import { asJson, fieldPath } from '#meta/validation/field-path.ts'
 import { containersOf } from '#model/pod-spec/walk.ts'
 
 import { aggregate, refuse } from './kit/refusal.ts'
@@ -25,15 +26,17 @@ export const alwaysPullImages: AdmissionPlugin = defineAdmission({
     const { spec } = attributes.object as Pod
     const policies = [
       ...containersOf(spec).map(
-        ({ container, path }) => [`${path}.imagePullPolicy`, container.imagePullPolicy] as const,
+        ({ container, path }) => [path.child('imagePullPolicy'), container.imagePullPolicy] as const,
       ),
       ...(spec.volumes ?? []).flatMap(({ image }, at) =>
-        image === undefined ? [] : [[`${index('spec.volumes', at)}.image.pullPolicy`, image.pullPolicy] as const],
+        image === undefined
+          ? []
+          : [[fieldPath('spec.volumes').index(at).child('image.pullPolicy'), image.pullPolicy] as const],
       ),
     ]
     const errors = policies
       .filter(([, policy]) => policy !== ALWAYS)
-      .map(([path, policy]) => notSupported(path, asJson(policy ?? ''), [ALWAYS]))
+      .map(([path, policy]) => path.notSupported(asJson(policy ?? ''), [ALWAYS]))
     if (errors.length > 0) throw refuse(attributes, aggregate(errors.map(fieldErrorText)))
   },
 })

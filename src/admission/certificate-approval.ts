@@ -1,13 +1,13 @@
-/** CertificateApproval: whoever approves or denies a request must be trusted with its signer. */
+/** CertificateApproval: users who approve or deny a request need the right for its signer. */
 import type { CertificateSigningRequest } from '#apis/certificates/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 
 import { refuse } from './kit/refusal.ts'
-import { type Ask, mayUseSigner } from './kit/signer-access.ts'
+import { type Authorize, mayUseSigner } from './kit/signer-access.ts'
 import { type AdmissionPlugin, defineAdmission } from './plugin.ts'
 
-export function createCertificateApproval(ask: Ask): AdmissionPlugin {
+export function createCertificateApproval(ask: Authorize): AdmissionPlugin {
   return defineAdmission({
     name: 'CertificateApproval',
     on: ['UPDATE'],
@@ -16,8 +16,8 @@ export function createCertificateApproval(ask: Ask): AdmissionPlugin {
   })
 }
 
-/** By the signer that is stored: the update might name another one. */
-async function check(ask: Ask, attributes: Attributes): Promise<void> {
+/** Uses the stored signer: the update might name another one. */
+async function check(ask: Authorize, attributes: Attributes): Promise<void> {
   const { signerName } = (attributes.oldObject as CertificateSigningRequest).spec
   if (await mayUseSigner(ask, attributes, { verb: 'approve', signerName })) return
   throw refuse(attributes, `user not permitted to approve requests with signerName ${goQuote(signerName)}`)

@@ -1,14 +1,14 @@
-/** CertificateSigning: whoever puts a certificate or a condition into a request must be its signer. */
+/** CertificateSigning: users who set a certificate or a condition need the right to sign for the signer. */
 import type { CertificateSigningRequest } from '#apis/certificates/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { semanticEqual } from '#meta/object.ts'
 
 import { refuse } from './kit/refusal.ts'
-import { type Ask, mayUseSigner } from './kit/signer-access.ts'
+import { type Authorize, mayUseSigner } from './kit/signer-access.ts'
 import { type AdmissionPlugin, defineAdmission } from './plugin.ts'
 
-export function createCertificateSigning(ask: Ask): AdmissionPlugin {
+export function createCertificateSigning(ask: Authorize): AdmissionPlugin {
   return defineAdmission({
     name: 'CertificateSigning',
     on: ['UPDATE'],
@@ -24,7 +24,7 @@ export function createCertificateSigning(ask: Ask): AdmissionPlugin {
   })
 }
 
-async function check(ask: Ask, attributes: Attributes): Promise<void> {
+async function check(ask: Authorize, attributes: Attributes): Promise<void> {
   const { signerName } = (attributes.oldObject as CertificateSigningRequest).spec
   if (await mayUseSigner(ask, attributes, { verb: 'sign', signerName })) return
   throw refuse(attributes, `user not permitted to sign requests with signerName ${goQuote(signerName)}`)

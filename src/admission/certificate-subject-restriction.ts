@@ -1,7 +1,7 @@
-/** CertificateSubjectRestriction: no client certificate of the API server's own signer makes its holder almighty. */
+/** CertificateSubjectRestriction: the API server's client signer issues no certificate for system:masters. */
 import type { CertificateSigningRequest } from '#apis/certificates/v1.ts'
-import { PRIVILEGED_GROUP } from '#apiserver/authorizers/authorizer.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
+import { PRIVILEGED_GROUP } from '#auth/authorizer.ts'
 import { readCertificateRequest } from '#model/certificate-requests.ts'
 
 import { refuse } from './kit/refusal.ts'

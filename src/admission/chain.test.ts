@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { sampleWrite } from '#kits/admission/sample-write.ts'
 import { createVirtualClock, sleep } from '#lib/clock.ts'
 import { createServerMeters } from '#model/metrics/families.ts'
 
 import { createChain } from './chain.ts'
 import { createDefaultTolerationSeconds } from './default-toleration-seconds.ts'
-import { sampleWrite } from './kit/sample-write.ts'
 import { createNodeDeclaredFeatureValidator } from './node-declared-feature-validator.ts'
 import { defineAdmission, Rounds } from './plugin.ts'
 import { createPodTopologyLabels } from './pod-topology-labels.ts'
@@ -19,8 +19,8 @@ function pod(spec: object = {}): object {
   return { metadata: { name: 'p' }, spec: { containers: [{ name: 'c', resources: {} }], ...spec } }
 }
 
-describe('plugins with nothing to say', () => {
-  it('answer without a promise, so that the chain need not wait', () => {
+describe('plugins that do not handle a write', () => {
+  it('return undefined instead of a promise, so that the chain does not wait', () => {
     const { attributes } = sampleWrite({ resource: 'pods', object: pod(), oldObject: pod() })
     const { attributes: created } = sampleWrite({ resource: 'pods', object: pod() })
     assert.equal(createPriority({ isEnabled }).mutate!(attributes, new Rounds()), undefined)
@@ -32,29 +32,29 @@ describe('plugins with nothing to say', () => {
   })
 })
 
-describe('the chain', () => {
-  it('asks those who change once more, and only once, when one of them wants it', async () => {
-    const asked: string[] = []
+describe('admission chain', () => {
+  it('runs mutating plugins once more, and only once, on request', async () => {
+    const calls: string[] = []
     const quiet = defineAdmission({
       name: 'Quiet',
       on: ['CREATE'],
-      mutate: (_, round) => void asked.push(round.isSecond ? 'quiet again' : 'quiet'),
+      mutate: (_, round) => void calls.push(round.isSecond ? 'quiet again' : 'quiet'),
     })
     const eager = defineAdmission({
       name: 'Eager',
       on: ['CREATE'],
       mutate(_, round) {
         const times = round.memory(eager, () => ({ count: 0 }))
-        asked.push(`eager ${++times.count}`)
+        calls.push(`eager ${++times.count}`)
         round.askAgain()
       },
     })
     const chain = createChain({ mutating: [quiet, eager], validating: [] })
     await chain.mutate(sampleWrite({ resource: 'pods', object: pod() }).attributes)
-    assert.deepEqual(asked, ['quiet', 'eager 1', 'quiet again', 'eager 2'])
+    assert.deepEqual(calls, ['quiet', 'eager 1', 'quiet again', 'eager 2'])
   })
 
-  it('tells how long plugins took that had something to say, and who refused', async () => {
+  it('measures plugins that handle a write, and their refusals', async () => {
     const metrics = createServerMeters()
     const clock = createVirtualClock()
     const slow = defineAdmission({ name: 'Slow', on: ['CREATE'], validate: () => sleep(clock, 30) })

@@ -1,4 +1,4 @@
-/** The chain: plugins asked in order, first all that change, then, once nothing changes any more, all that refuse. */
+/** The admission chain: runs all mutating plugins in order, then all validating plugins. */
 import type { Admission, Attributes } from '#apiserver/registry/admission.ts'
 import { type Clock, realClock } from '#lib/clock.ts'
 import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
@@ -7,9 +7,9 @@ import { type AdmissionMeter, type AdmissionStep, createAdmissionMetrics } from 
 import { type AdmissionPlugin, concerns, Rounds } from './plugin.ts'
 
 export interface ChainOptions {
-  /** In the order they mutate. */
+  /** In mutating order. */
   readonly mutating: readonly AdmissionPlugin[]
-  /** In the order they validate: another one, because quota must count only what is let in. */
+  /** In validating order, which differs: quota must count only admitted objects. */
   readonly validating: readonly AdmissionPlugin[]
   readonly metrics?: ServerMeters | undefined
   readonly clock?: Clock
@@ -28,7 +28,7 @@ export function createChain({ mutating, validating, metrics, clock = realClock }
       const question = (plugin: AdmissionPlugin): void | Promise<void> => plugin.mutate?.(attributes, rounds)
       return measured(admit, attributes, (step) => {
         const again = (): void | Promise<void> => {
-          if (!rounds.isAsked) return undefined
+          if (!rounds.isRequested) return undefined
           rounds.isSecond = true
           return ask(plugins, step, question)
         }
@@ -43,7 +43,7 @@ export function createChain({ mutating, validating, metrics, clock = realClock }
   }
 }
 
-/** Those that have something to say about a write. Of all plugins they are few, and the same for all writes of a kind. */
+/** The plugins that handle a write: few of all, and the same for all writes of a kind. */
 function choosing(plugins: readonly AdmissionPlugin[]): (attributes: Attributes) => readonly AdmissionPlugin[] {
   const known = new WeakMap<Attributes['kind'], Map<string, readonly AdmissionPlugin[]>>()
   return (attributes) => {
@@ -57,7 +57,10 @@ function choosing(plugins: readonly AdmissionPlugin[]): (attributes: Attributes)
   }
 }
 
-/** Plugins that answer at once cost no turn of the event loop, and no promise: most writes pass most plugins untouched. */
+/**
+ * Plugins with a synchronous result need no promise and no turn of the event loop: most writes pass most plugins
+ * untouched.
+ */
 function ask(
   plugins: readonly AdmissionPlugin[],
   step: AdmissionStep,

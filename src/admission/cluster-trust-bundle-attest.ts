@@ -1,14 +1,14 @@
-/** ClusterTrustBundleAttest: whoever publishes what to trust in a signer's name must be trusted with the signer. */
+/** ClusterTrustBundleAttest: users who publish trust anchors for a signer need the right for that signer. */
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { type KubeObject, semanticEqual } from '#meta/object.ts'
 
 import { refuse } from './kit/refusal.ts'
-import { type Ask, mayUseSigner } from './kit/signer-access.ts'
+import { type Authorize, mayUseSigner } from './kit/signer-access.ts'
 import { type AdmissionPlugin, defineAdmission } from './plugin.ts'
 
 export interface ClusterTrustBundleAttestOptions {
-  readonly ask: Ask
+  readonly ask: Authorize
   readonly isEnabled: (gate: string) => boolean
 }
 
@@ -40,7 +40,7 @@ function substance(object: KubeObject | undefined): unknown {
   return { ...object, metadata }
 }
 
-async function check(ask: Ask, attributes: Attributes, signerName: string): Promise<void> {
+async function check(ask: Authorize, attributes: Attributes, signerName: string): Promise<void> {
   if (await mayUseSigner(ask, attributes, { verb: 'attest', signerName })) return
   throw refuse(attributes, `user not permitted to attest for signerName ${goQuote(signerName)}`)
 }

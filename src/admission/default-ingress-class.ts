@@ -1,4 +1,4 @@
-/** DefaultIngressClass: an ingress that names no class gets the default one. */
+/** DefaultIngressClass: sets the default class of an ingress without one. */
 import { type Ingress, IngressClasses } from '#apis/networking/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { newestDefault } from '#model/newest-default.ts'
@@ -6,7 +6,7 @@ import { newestDefault } from '#model/newest-default.ts'
 import { type AdmissionPlugin, defineAdmission } from './plugin.ts'
 
 const MARKS = ['ingressclass.kubernetes.io/is-default-class']
-/** Where the class was named before there was a field; its controllers still read it. */
+/** The annotation that predates the field; controllers still read it. */
 const OLD_ANNOTATION = 'kubernetes.io/ingress.class'
 
 export const defaultIngressClass: AdmissionPlugin = defineAdmission({

@@ -3,10 +3,10 @@ import { describe, it } from 'node:test'
 
 import type { PersistentVolumeClaim } from '#apis/core/v1.ts'
 import type { Ingress } from '#apis/networking/v1.ts'
+import { admit } from '#kits/admission/sample-write.ts'
 
 import { defaultIngressClass } from './default-ingress-class.ts'
 import { defaultStorageClass } from './default-storage-class.ts'
-import { admit } from './kit/sample-write.ts'
 
 describe('DefaultStorageClass and DefaultIngressClass', () => {
   const marked = (name: string, annotation: string, made: string): object => ({
@@ -15,7 +15,7 @@ describe('DefaultStorageClass and DefaultIngressClass', () => {
   const storage = 'storageclass.kubernetes.io/is-default-class'
   const claim = (spec: object = {}, annotations?: object): object => ({ metadata: { name: 'c', annotations }, spec })
 
-  it('take the newest of several', async () => {
+  it('use the newest of several defaults', async () => {
     const world = {
       'storageclasses.storage.k8s.io': [
         marked('old', storage, '2026-01-01T00:00:00Z'),
@@ -54,7 +54,7 @@ describe('DefaultStorageClass and DefaultIngressClass', () => {
     }
   })
 
-  it('set nothing where nothing is marked', async () => {
+  it('set nothing without a default', async () => {
     const object = claim()
     assert.deepEqual(await admit(defaultStorageClass, { resource: 'persistentvolumeclaims', object }), object)
     assert.deepEqual(await admit(defaultIngressClass, { resource: 'ingresses.networking.k8s.io', object }), object)

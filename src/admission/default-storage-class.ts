@@ -1,9 +1,9 @@
-/** DefaultStorageClass: claims that name no class get the default one. */
+/** DefaultStorageClass: sets the default class of claims without one. */
 import type { PersistentVolumeClaim } from '#apis/core/v1.ts'
 import { StorageClasses } from '#apis/storage/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { newestDefault } from '#model/newest-default.ts'
-import { DEFAULT_STORAGE_CLASS_MARKS, hasStorageClass } from '#model/volumes.ts'
+import { DEFAULT_STORAGE_CLASS_MARKS, hasStorageClass } from '#model/volumes/volumes.ts'
 
 import { type AdmissionPlugin, defineAdmission } from './plugin.ts'
 
@@ -14,7 +14,7 @@ export const defaultStorageClass: AdmissionPlugin = defineAdmission({
 
   mutate(attributes) {
     const claim = attributes.object as PersistentVolumeClaim
-    // An empty name is an answer too: no class.
+    // An empty name is explicit: no class.
     return hasStorageClass(claim) ? undefined : nameDefault(attributes, claim.spec)
   },
 })

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { Pod } from '#apis/core/v1.ts'
+import { admit } from '#kits/admission/sample-write.ts'
 
 import { createDefaultTolerationSeconds } from './default-toleration-seconds.ts'
-import { admit } from './kit/sample-write.ts'
 
 function pod(spec: object = {}): object {
   return { metadata: { name: 'p' }, spec: { containers: [{ name: 'c', resources: {} }], ...spec } }
@@ -18,27 +18,27 @@ describe('DefaultTolerationSeconds', () => {
     tolerationSeconds,
   })
   const table: readonly [what: string, tolerations: object[] | undefined, expected: object[]][] = [
-    ['none', undefined, [added('not-ready'), added('unreachable')]],
-    ['all', [{ operator: 'Exists' }], [{ operator: 'Exists' }]],
+    ['without any', undefined, [added('not-ready'), added('unreachable')]],
+    ['with both', [{ operator: 'Exists' }], [{ operator: 'Exists' }]],
     [
-      'one',
+      'with one of them',
       [{ key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute' }],
       [{ key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute' }, added('unreachable')],
     ],
     [
-      'another effect',
+      'with another effect',
       [{ operator: 'Exists', effect: 'NoSchedule' }],
       [{ operator: 'Exists', effect: 'NoSchedule' }, added('not-ready'), added('unreachable')],
     ],
   ]
   for (const [what, tolerations, expected] of table) {
-    it(`adds what is missing to ${what}`, async () => {
+    it(`adds missing tolerations to a pod ${what}`, async () => {
       const plugin = createDefaultTolerationSeconds()
       const { spec } = (await admit(plugin, { resource: 'pods', object: pod({ tolerations }) })) as Pod
       assert.deepEqual(spec.tolerations, expected)
     })
   }
-  it('takes the seconds of its flags', async () => {
+  it('uses the seconds of its flags', async () => {
     const plugin = createDefaultTolerationSeconds({ notReadySeconds: 5, unreachableSeconds: 6 })
     const { spec } = (await admit(plugin, { resource: 'pods', object: pod() })) as Pod
     assert.deepEqual(spec.tolerations, [added('not-ready', 5), added('unreachable', 6)])

@@ -1,6 +1,6 @@
 /**
- * DefaultTolerationSeconds: a pod stays for a while on a node that is not ready or cannot be reached, unless it says
- * itself how it takes that.
+ * DefaultTolerationSeconds: a pod tolerates a node that is not ready or unreachable for a while, unless it sets its own
+ * tolerations.
  */
 import type { Pod, Toleration } from '#apis/core/v1.ts'
 

@@ -1,4 +1,4 @@
-/** DenyServiceExternalIPs: no Service takes traffic for addresses that it has not had before. */
+/** DenyServiceExternalIPs: a Service cannot add external IPs. */
 import type { Service } from '#apis/core/v1.ts'
 
 import { refuse } from './kit/refusal.ts'

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import type { User } from '#apiserver/registry/resource.ts'
+import type { User } from '#auth/user.ts'
+import { refusal, refusalStatus, type SampleWrite } from '#kits/admission/sample-write.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 
 import { createEventRateLimit, type EventLimit } from './event-rate-limit.ts'
-import { refusal, refusalStatus, type SampleWrite } from './kit/sample-write.ts'
 import type { AdmissionPlugin } from './plugin.ts'
 
 function create(...limits: EventLimit[]): { readonly plugin: AdmissionPlugin; readonly clock: VirtualClock } {
@@ -25,7 +25,7 @@ const event = (more: Partial<SampleWrite> = {}, about = 'p'): SampleWrite => ({
 const by = (name: string): Partial<SampleWrite> => ({ user: { name } as User })
 
 describe('EventRateLimit', () => {
-  it('lets a burst in, and then as many as come back', async () => {
+  it('admits a burst, and then the configured rate', async () => {
     const { plugin, clock } = create({ type: 'Server', qps: 2, burst: 3 })
     const let3 = [await refusal(plugin, event()), await refusal(plugin, event()), await refusal(plugin, event())]
     assert.deepEqual(let3, [undefined, undefined, undefined])
@@ -43,7 +43,7 @@ describe('EventRateLimit', () => {
     ['SourceAndObject', event({}, 'p'), event({}, 'q'), 'kubeletnPodp'],
   ]
   for (const [type, one, other, key] of keyed) {
-    it(`counts each ${type} for itself`, async () => {
+    it(`counts events of each ${type} separately`, async () => {
       const { plugin } = create({ type, qps: 1, burst: 1 })
       assert.equal(await refusal(plugin, one), undefined)
       assert.equal(await refusal(plugin, other), undefined)
@@ -51,7 +51,7 @@ describe('EventRateLimit', () => {
     })
   }
 
-  it('asks every limit, and tells all that are reached', async () => {
+  it('checks every limit and reports all exceeded limits', async () => {
     const { plugin } = create({ type: 'Server', qps: 1, burst: 1 }, { type: 'User', qps: 1, burst: 1 })
     await refusal(plugin, event(by('jane')))
     assert.equal(
@@ -60,14 +60,14 @@ describe('EventRateLimit', () => {
     )
   })
 
-  it('forgets whom it has not heard of for longest', async () => {
+  it('evicts the least recently used key', async () => {
     const { plugin } = create({ type: 'User', qps: 1, burst: 1, cacheSize: 2 })
     for (const name of ['a', 'b', 'c']) assert.equal(await refusal(plugin, event(by(name))), undefined)
     assert.notEqual(await refusal(plugin, event(by('c'))), undefined)
     assert.equal(await refusal(plugin, event(by('a'))), undefined)
   })
 
-  it('counts neither dry runs nor events of the newer group nor anything else', async () => {
+  it('counts neither dry runs, events of events.k8s.io nor other kinds', async () => {
     const { plugin } = create({ type: 'Server', qps: 1, burst: 1 })
     await refusal(plugin, event())
     const objectKind = { group: 'events.k8s.io', version: 'v1', kind: 'Event' }

@@ -1,10 +1,10 @@
 /**
- * EventRateLimit: how many events may be written, by the server as a whole, by namespace, by user, or by what they are
- * about. Off unless turned on; only with limits of its own. Upstream's plugin/pkg/admission/eventratelimit, v1.36.
+ * EventRateLimit: limits the rate of events for the server, by namespace, by user, or by source and object. Off by
+ * default; requires a configuration. Upstream's plugin/pkg/admission/eventratelimit, v1.36.
  */
 import type { Event } from '#apis/core/v1.ts'
-import { aggregatedText } from '#apiserver/authorizers/authorizer.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
+import { aggregatedText } from '#auth/authorizer.ts'
 import type { Clock } from '#lib/clock.ts'
 import { failure } from '#meta/status-errors.ts'
 
@@ -14,10 +14,10 @@ export type EventLimitType = 'Server' | 'Namespace' | 'User' | 'SourceAndObject'
 
 export interface EventLimit {
   readonly type: EventLimitType
-  /** Events a second, after a burst. */
+  /** Events per second, after a burst. */
   readonly qps: number
   readonly burst: number
-  /** Namespaces, users or objects remembered at most; 0: the default. */
+  /** The maximum number of remembered namespaces, users or objects; 0: the default. */
   readonly cacheSize?: number
 }
 
@@ -36,7 +36,7 @@ export function createEventRateLimit({ clock, limits }: EventRateLimitOptions): 
     resources: ['events'],
 
     validate(attributes) {
-      // Upstream knows the newer group's events by another kind, and lets them pass.
+      // Upstream's events of the newer group have another kind, which it does not limit.
       if (attributes.dryRun || attributes.objectKind.group !== '') return
       const reached = enforced.flatMap(({ type, accept }) => {
         const key = KEYS[type](attributes)
@@ -65,14 +65,14 @@ const KEYS: Readonly<Record<EventLimitType, (attributes: Attributes) => string>>
 
 interface Bucket {
   tokens: number
-  /** When `tokens` was right. */
+  /** The time at which `tokens` was computed. */
   atMs: number
 }
 
-/** Whether one more is within the limit; counts it then. */
+/** True if one more event is within the limit; counts it then. */
 function createLimit(clock: Clock, { type, qps, burst, cacheSize = 0 }: EventLimit): (key: string) => boolean {
   const size = type === 'Server' ? 1 : cacheSize || DEFAULT_CACHE_SIZE
-  /** Used longest ago first. */
+  /** Least recently used first. */
   const buckets = new Map<string, Bucket>()
   return (key) => {
     const nowMs = clock.elapsed()

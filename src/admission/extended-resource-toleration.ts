@@ -1,7 +1,7 @@
-/** ExtendedResourceToleration: pods that ask for a special resource may run where it is reserved for them. */
+/** ExtendedResourceToleration: pods that request an extended resource tolerate the taint of its nodes. */
 import type { Pod } from '#apis/core/v1.ts'
-import { compareText } from '#lib/go-text.ts'
-import { isExtendedResource } from '#model/pod-spec/resource-names.ts'
+import { compareText } from '#lib/go/text.ts'
+import { isExtendedResource } from '#model/pod-spec/containers/resource-names.ts'
 
 import { type AdmissionPlugin, defineAdmission } from './plugin.ts'
 

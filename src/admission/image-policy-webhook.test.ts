@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { ImageReview, ImageReviewStatus } from '#apis/imagepolicy/v1alpha1.ts'
+import { refusal, type SampleWrite } from '#kits/admission/sample-write.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { forbiddenError } from '#meta/status-errors.ts'
 
 import { createImagePolicyWebhook, type ImagePolicy } from './image-policy-webhook.ts'
-import { refusal, type SampleWrite } from './kit/sample-write.ts'
 import type { AdmissionPlugin } from './plugin.ts'
 
 interface Backend {
@@ -63,7 +63,7 @@ describe('ImagePolicyWebhook', () => {
     ])
   })
 
-  it('sends images of ephemeral containers, and asks about no other part of a pod', async () => {
+  it('sends images of ephemeral containers and ignores other subresources', async () => {
     const { plugin, reviews } = create({ allowed: true })
     await refusal(plugin, pod({ subresource: 'ephemeralcontainers' }))
     assert.deepEqual(reviews[0]?.spec.containers, [{ image: 'debug:1' }])
@@ -71,14 +71,14 @@ describe('ImagePolicyWebhook', () => {
     assert.equal(reviews.length, 1)
   })
 
-  it('refuses with the reason of the backend', async () => {
+  it("refuses with the backend's reason", async () => {
     const denied = 'pods "p" is forbidden: image policy webhook backend denied one or more images: unsigned'
     assert.equal(await refusal(create({ allowed: false, reason: 'unsigned' }).plugin, pod()), denied)
     const silent = 'pods "p" is forbidden: one or more images rejected by webhook backend'
     assert.equal(await refusal(create({ allowed: false }).plugin, pod()), silent)
   })
 
-  it('keeps answers, an approval longer than a denial', async () => {
+  it('caches answers, an approval longer than a denial', async () => {
     for (const [allowed, ttlMs] of [
       [true, 5000],
       [false, 1000],
@@ -94,7 +94,7 @@ describe('ImagePolicyWebhook', () => {
     }
   })
 
-  it('adds the annotations of the backend to the audit event', async () => {
+  it("adds the backend's annotations to the audit event", async () => {
     const notes: string[] = []
     const annotate = (key: string, value: string): void => void notes.push(`${key}=${value}`)
     await refusal(create({ allowed: true, auditAnnotations: { rule: '7' } }).plugin, pod({ annotate }))
@@ -105,19 +105,19 @@ describe('ImagePolicyWebhook', () => {
     ])
   })
 
-  it('refuses pods while the backend is away, unless they are admitted by default', async () => {
+  it('refuses pods while the backend is unreachable, unless they are admitted by default', async () => {
     const away = new Error('Post "https://x": EOF')
     assert.equal(await refusal(create(away).plugin, pod()), 'pods "p" is forbidden: Post "https://x": EOF')
     assert.equal(await refusal(create(away, { defaultAllow: true }).plugin, pod()), undefined)
   })
 
-  it('passes on the refusal of a backend that answers 403', async () => {
+  it('answers 403 if the backend answers 403', async () => {
     const cause = forbiddenError({ group: '', resource: '' }, '', 'no credentials')
     const { plugin } = create(new Error(cause.message, { cause }))
     assert.equal(await refusal(plugin, pod()), cause.message)
   })
 
-  it('does not start without a configuration', () => {
+  it('fails at start without a configuration', () => {
     assert.throws(() => createImagePolicyWebhook({ clock: createVirtualClock() }), { message: 'no config specified' })
   })
 })

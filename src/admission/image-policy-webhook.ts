@@ -1,24 +1,24 @@
 /**
- * ImagePolicyWebhook: a backend outside the cluster decides which images pods may use. Off by default; it needs a
- * configuration. Upstream's plugin/pkg/admission/imagepolicy, v1.36.
+ * ImagePolicyWebhook: an external backend decides which images pods may use. Off by default; requires a configuration.
+ * Upstream's plugin/pkg/admission/imagepolicy, v1.36.
  */
 import type { Pod } from '#apis/core/v1.ts'
 import type { ImageReview, ImageReviewSpec, ImageReviewStatus } from '#apis/imagepolicy/v1alpha1.ts'
-import { ExpiringCache } from '#apiserver/credentials/expiring-cache.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import type { Clock } from '#lib/clock.ts'
+import { ExpiringCache } from '#lib/collections/expiring-cache.ts'
 import { StatusError } from '#meta/status.ts'
 
 import { refuse } from './kit/refusal.ts'
 import { type AdmissionPlugin, defineAdmission } from './plugin.ts'
 
 export interface ImagePolicy {
-  /** Sends the review to the backend, with retries; rejects when there is no answer. */
+  /** Sends the review to the backend, with retries; rejects without an answer. */
   readonly send: (review: ImageReview, signal: AbortSignal) => Promise<ImageReviewStatus>
-  /** How long an answer counts for pods with the same images and annotations; 0: not at all. */
+  /** The cache lifetime of an answer for pods with the same images and annotations; 0: not cached. */
   readonly allowTtlMs: number
   readonly denyTtlMs: number
-  /** Whether pods are admitted while the backend does not answer. */
+  /** True if pods are admitted while the backend does not answer. */
   readonly defaultAllow: boolean
 }
 
@@ -92,7 +92,7 @@ async function ask(
       attributes.annotate?.(`${AUDIT_PREFIX}failed-open`, 'true')
       return 'failed-open'
     }
-    // A backend that answers 403 has refused in its own words.
+    // A backend that answers 403 has refused with its own text.
     const { cause } = error as Error
     if (cause instanceof StatusError && cause.status.reason === 'Forbidden') throw cause
     throw refuse(attributes, (error as Error).message)

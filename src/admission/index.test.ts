@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs'
 import { glob } from 'node:fs/promises'
 import { describe, it } from 'node:test'
 
-import { NO_OPINION } from '#apiserver/authorizers/authorizer.ts'
+import { NO_OPINION } from '#auth/authorizer.ts'
+import { sampleWrite } from '#kits/admission/sample-write.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 
 import { admissionFlagErrors, createAdmission, enabledPlugins, pluginNames, PLUGINS } from './index.ts'
-import { sampleWrite } from './kit/sample-write.ts'
 
 const parts = {
   clock: createVirtualClock(),
@@ -26,37 +26,38 @@ const parts = {
   },
 }
 
-describe('the admission flags', () => {
+describe('admission flags', () => {
   const table: readonly [what: string, flags: object, errors: string[]][] = [
-    ['nothing', {}, []],
-    ['what kubeadm passes', { enable: ['NodeRestriction'] }, []],
-    ['an unknown name to enable', { enable: ['Nope'] }, ['enable-admission-plugins plugin "Nope" is unknown']],
-    ['an unknown name to disable', { disable: ['Nope'] }, ['disable-admission-plugins plugin "Nope" is unknown']],
+    ['no values', {}, []],
+    ['the values that kubeadm passes', { enable: ['NodeRestriction'] }, []],
+    ['an unknown plugin to enable', { enable: ['Nope'] }, ['enable-admission-plugins plugin "Nope" is unknown']],
+    ['an unknown plugin to disable', { disable: ['Nope'] }, ['disable-admission-plugins plugin "Nope" is unknown']],
     [
-      'both',
+      'a plugin that is both enabled and disabled',
       { enable: ['Priority', 'LimitRanger'], disable: ['LimitRanger', 'Priority'] },
       ['[LimitRanger Priority] in enable-admission-plugins and disable-admission-plugins overlapped'],
     ],
-    ['one that is off by default', { enable: ['PodNodeSelector'] }, []],
-    ['one that is off by default, to disable', { disable: ['PodNodeSelector'] }, []],
+    ['a default-off plugin to enable', { enable: ['PodNodeSelector'] }, []],
+    ['a default-off plugin to disable', { disable: ['PodNodeSelector'] }, []],
   ]
   for (const [what, flags, errors] of table) {
-    it(`take ${what}`, () => assert.deepEqual(admissionFlagErrors(flags), errors))
+    it(`${errors.length === 0 ? 'accept' : 'reject'} ${what}`, () =>
+      assert.deepEqual(admissionFlagErrors(flags), errors))
   }
 
-  it('stop the server from starting when they are wrong', () => {
+  it('prevent the start of the server if they are invalid', () => {
     assert.throws(() => createAdmission({ ...parts, enable: ['Nope'] }), /plugin "Nope" is unknown/)
   })
 
-  it('know 41 names', () => assert.equal(pluginNames.length, 41))
+  it('accept 41 names of plugins', () => assert.equal(pluginNames.length, 41))
 })
 
-describe('the table of plugins', () => {
+describe('table of plugins', () => {
   const made = PLUGINS.flatMap(([name, , source]) =>
     typeof source === 'function' ? [{ name, plugin: source(parts) }] : [],
   )
 
-  it('has in each row the plugin of that name, and nothing twice', () => {
+  it('has the plugin of that name in each row, without duplicates', () => {
     assert.deepEqual(
       made.map(({ plugin }) => plugin.name),
       made.map(({ name }) => name),
@@ -64,7 +65,7 @@ describe('the table of plugins', () => {
     assert.equal(new Set(pluginNames).size, PLUGINS.length)
   })
 
-  it('has a row for each plugin there is', async () => {
+  it('has a row for each plugin file', async () => {
     const names = new Set(made.map(({ name }) => name))
     const folder = new URL('.', import.meta.url)
     const files = await Array.fromAsync(glob('**/*.ts', { cwd: folder }))
@@ -81,7 +82,7 @@ describe('the table of plugins', () => {
     )
   })
 
-  it('says of the others why there is none', () => {
+  it('has a reason for each missing plugin', () => {
     const others = Object.groupBy(
       PLUGINS.filter(([, , source]) => typeof source === 'string'),
       ([, , source]) => source as string,
@@ -98,8 +99,8 @@ describe('the table of plugins', () => {
   })
 })
 
-describe('the order of plugins', () => {
-  it('is that of upstream', () => {
+describe('order of plugins', () => {
+  it("is the same as upstream's", () => {
     assert.deepEqual(enabledPlugins({}).slice(0, 6), [
       'NamespaceLifecycle',
       'LimitRanger',
@@ -112,17 +113,17 @@ describe('the order of plugins', () => {
     assert.ok(!enabledPlugins({ disable: ['Priority'] }).includes('Priority'))
   })
 
-  it('holds for plugins made elsewhere', async () => {
-    const asked: string[] = []
+  it('includes plugins created elsewhere', async () => {
+    const calls: string[] = []
     const on = ['CREATE'] as const
     const admission = createAdmission({
       ...parts,
       more: [
-        { name: 'ValidatingAdmissionWebhook', on, validate: () => void asked.push('validate') },
+        { name: 'ValidatingAdmissionWebhook', on, validate: () => void calls.push('validate') },
         {
           name: 'MutatingAdmissionWebhook',
           on,
-          mutate: ({ object }) => void asked.push(Object.keys(object!.metadata).join()),
+          mutate: ({ object }) => void calls.push(Object.keys(object!.metadata).join()),
         },
       ],
     })
@@ -133,6 +134,6 @@ describe('the order of plugins', () => {
     })
     await admission.mutate(attributes)
     await admission.validate(attributes)
-    assert.deepEqual(asked, ['name,finalizers', 'validate'])
+    assert.deepEqual(calls, ['name,finalizers', 'validate'])
   })
 })

@@ -1,11 +1,8 @@
-/**
- * Every admission plugin of v1.36 in the order in which they are asked, and which of them are on. A plugin is asked
- * first, in this order, what it changes, and when nothing changes any more, in the same order, what it refuses.
- */
-import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
+/** All admission plugins of v1.36 in upstream's order, and their defaults. */
 import type { Admission } from '#apiserver/registry/admission.ts'
+import type { Authorizer } from '#auth/authorizer.ts'
 import type { Clock } from '#lib/clock.ts'
-import { compareText, goQuote } from '#lib/go-text.ts'
+import { compareText, goQuote } from '#lib/go/text.ts'
 import type { Random } from '#lib/random.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 
@@ -54,13 +51,13 @@ import { storageObjectInUseProtection } from './storage-object-in-use-protection
 import { taintNodesByCondition } from './taint-nodes-by-condition.ts'
 
 export interface AdmissionFlags {
-  /** `--enable-admission-plugins`: besides those that are on anyway. */
+  /** `--enable-admission-plugins`: in addition to the default ones. */
   readonly enable?: readonly string[]
   /** `--disable-admission-plugins`. */
   readonly disable?: readonly string[]
 }
 
-/** What `--admission-control-config-file` says, by plugin. */
+/** The configuration of `--admission-control-config-file`, by plugin. */
 export interface PluginSettings {
   readonly podSecurity?: Omit<PodSecurityOptions, 'clock'>
   readonly limitedResources?: readonly LimitedResource[]
@@ -73,23 +70,23 @@ export interface AdmissionOptions extends AdmissionFlags, PluginSettings {
   readonly clock: Clock
   readonly random: Random
   readonly isEnabled: (gate: string) => boolean
-  /** Answers the questions of plugins that depend on what the user may do besides. */
+  /** Authorizes the user for plugins that depend on further rights. */
   readonly authorize: Authorizer['authorize']
-  /** Stores what is used of quotas. */
+  /** Stores the usage of quotas. */
   readonly quotas: QuotaWriter
   /** For NamespaceAutoProvision. */
   readonly namespaces: NamespaceCreator
   /** For OwnerReferencesPermissionEnforcement. */
   readonly resourcesFor: OwnerReferencesOptions['resourcesFor']
-  /** The backend of ImagePolicyWebhook, which does not start without. */
+  /** The backend of ImagePolicyWebhook, which requires one. */
   readonly imagePolicy?: ImagePolicy
   readonly tolerationSeconds?: DefaultTolerationSecondsOptions
   readonly metrics?: ServerMeters | undefined
-  /** Plugins made elsewhere, which are asked in the place that upstream has for their name: policies and webhooks. */
+  /** Plugins created elsewhere, inserted at upstream's position of their name: policies and webhooks. */
   readonly more?: readonly AdmissionPlugin[]
 }
 
-/** Throws what `admissionFlagErrors` finds wrong. */
+/** Throws the errors of `admissionFlagErrors`. */
 export function createAdmission(options: AdmissionOptions): Admission {
   const errors = admissionFlagErrors(options)
   if (errors.length > 0) throw new Error(errors.length === 1 ? errors[0] : `[${errors.join(', ')}]`)
@@ -107,14 +104,14 @@ export function createAdmission(options: AdmissionOptions): Admission {
 
 type Source =
   | ((options: AdmissionOptions) => AdmissionPlugin)
-  /** Among `more`, when there is one. */
+  /** Taken from `more`, if present. */
   | 'elsewhere'
-  /** Has nothing to say. */
+  /** Does nothing. */
   | 'silent'
 
 /**
- * Every plugin: upstream's names in upstream's order, whether it is asked unless it is turned off or only when it is
- * turned on, and where it comes from. NodeRestriction is on here, because nodes are not trusted by default.
+ * All plugins: upstream's names in upstream's order, whether each is on by default, and its factory. NodeRestriction is
+ * on here, because nodes are not trusted by default.
  */
 export const PLUGINS: readonly (readonly [name: string, state: 'on' | 'off', source: Source])[] = [
   ['AlwaysAdmit', 'off', 'silent'],
@@ -164,12 +161,12 @@ export const PLUGINS: readonly (readonly [name: string, state: 'on' | 'off', sou
   ['AlwaysDeny', 'off', () => alwaysDeny],
 ]
 
-/** Every name that the flags take, sorted, for their help. */
+/** All names for the flags, sorted, for their help. */
 export const pluginNames: readonly string[] = PLUGINS.map(([name]) => name).sort(compareText)
 
 const nameSet: ReadonlySet<string> = new Set(pluginNames)
 
-/** What is wrong with the flags, in upstream's words where they have any. */
+/** The errors of the flags, with upstream's texts where they exist. */
 export function admissionFlagErrors({ enable = [], disable = [] }: AdmissionFlags): string[] {
   const unknown = (flag: string, names: readonly string[]): string[] =>
     names
@@ -180,7 +177,7 @@ export function admissionFlagErrors({ enable = [], disable = [] }: AdmissionFlag
   return [...unknown('enable', enable), ...unknown('disable', disable), ...(both.length === 0 ? [] : [overlap])]
 }
 
-/** The names that are on, in order. */
+/** The enabled names, in order. */
 export function enabledPlugins({ enable = [], disable = [] }: AdmissionFlags): string[] {
   return PLUGINS.filter(([name, state]) => (state === 'on' && !disable.includes(name)) || enable.includes(name)).map(
     ([name]) => name,

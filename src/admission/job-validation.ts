@@ -1,8 +1,8 @@
-/** JobValidation: a job whose pods start all or none does not change how many they are. */
+/** JobValidation: a job with gang scheduling cannot change its number of pods. */
 import type { Job } from '#apis/batch/v1.ts'
 import { type PodGroup, PodGroups } from '#apis/scheduling/v1alpha2.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { isControlledBy } from '#meta/object.ts'
 
 import { refuse } from './kit/refusal.ts'
@@ -34,7 +34,7 @@ async function check(attributes: Attributes, job: Job): Promise<void> {
   throw refuse(attributes, `cannot change parallelism for a Job referencing gang-scheduled PodGroup ${name}`)
 }
 
-/** The group that the template names, or those that were made for the job. */
+/** The pod group of the template, or those created for the job. */
 async function groupsOf({ objects, namespace }: Attributes, job: Job): Promise<readonly PodGroup[]> {
   const name = job.spec.template.spec.schedulingGroup?.podGroupName
   if (name === undefined) {

@@ -1,4 +1,4 @@
-/** LimitPodHardAntiAffinityTopology: a pod keeps others off its node, not off a whole zone. */
+/** LimitPodHardAntiAffinityTopology: required anti-affinity may only use the topology key of a node. */
 import type { Pod } from '#apis/core/v1.ts'
 
 import { refuse } from './kit/refusal.ts'

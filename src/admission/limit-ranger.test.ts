@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { Pod } from '#apis/core/v1.ts'
+import { admit, refusal, type World } from '#kits/admission/sample-write.ts'
 
-import { admit, refusal, type World } from './kit/sample-write.ts'
 import { createLimitRanger } from './limit-ranger.ts'
 
 const plugin = createLimitRanger({ isEnabled: () => true })
@@ -17,7 +17,7 @@ function pod(resources: object = {}, rest: object = {}): object {
 }
 
 describe('LimitRanger', () => {
-  it('gives containers the defaults they lack and says so in an annotation', async () => {
+  it('sets missing defaults of containers and records them in an annotation', async () => {
     const world = range({
       type: 'Container',
       default: { memory: '64Mi', cpu: '1' },
@@ -42,7 +42,7 @@ describe('LimitRanger', () => {
     )
   })
 
-  it('leaves a pod alone when nothing is missing or no range is there', async () => {
+  it('leaves a pod unchanged if nothing is missing or no range exists', async () => {
     const object = pod({ limits: { cpu: '1' } })
     assert.deepEqual(await admit(plugin, { resource: 'pods', object }), object)
     const world = range({ type: 'Container', default: { cpu: '3' } })
@@ -54,55 +54,65 @@ describe('LimitRanger', () => {
   const ratio = { type: 'Container', maxLimitRequestRatio: { cpu: '2' } }
   const forPod = { type: 'Pod', max: { cpu: '1' } }
   const table: readonly [what: string, limit: object, object: object, message: string | undefined][] = [
-    ['no request', min, pod(), 'minimum cpu usage per Container is 100m.  No request is specified'],
     [
-      'a low request',
+      'without a request but with a minimum',
+      min,
+      pod(),
+      'minimum cpu usage per Container is 100m.  No request is specified',
+    ],
+    [
+      'whose request is below the minimum',
       min,
       pod({ requests: { cpu: '50m' } }),
       'minimum cpu usage per Container is 100m, but request is 50m',
     ],
     [
-      'a low limit',
+      'whose limit is below the minimum',
       min,
       pod({ requests: { cpu: '100m' }, limits: { cpu: '99m' } }),
       'minimum cpu usage per Container is 100m, but limit is 99m',
     ],
-    ['the least', min, pod({ requests: { cpu: '100m' } }), undefined],
-    ['no limit', max, pod(), 'maximum memory usage per Container is 1Gi.  No limit is specified'],
+    ['with exactly the minimum', min, pod({ requests: { cpu: '100m' } }), undefined],
     [
-      'a high limit',
+      'without a limit but with a maximum',
+      max,
+      pod(),
+      'maximum memory usage per Container is 1Gi.  No limit is specified',
+    ],
+    [
+      'whose limit is above the maximum',
       max,
       pod({ limits: { memory: '2Gi' } }),
       'maximum memory usage per Container is 1Gi, but limit is 2Gi',
     ],
     [
-      'a high request',
+      'whose request is above the maximum',
       max,
       pod({ limits: { memory: '1Gi' }, requests: { memory: '3Gi' } }),
       'maximum memory usage per Container is 1Gi, but request is 3Gi',
     ],
-    ['the most', max, pod({ limits: { memory: '1024Mi' } }), undefined],
+    ['with exactly the maximum', max, pod({ limits: { memory: '1024Mi' } }), undefined],
     [
-      'a ratio without request',
+      'with a ratio but no request',
       ratio,
       pod({ limits: { cpu: '1' } }),
       'cpu max limit to request ratio per Container is 2, but no request is specified or request is 0',
     ],
     [
-      'a ratio without limit',
+      'with a ratio but no limit',
       ratio,
       pod({ requests: { cpu: '1' } }),
       'cpu max limit to request ratio per Container is 2, but no limit is specified or limit is 0',
     ],
     [
-      'a high ratio',
+      'above the ratio',
       ratio,
       pod({ requests: { cpu: '300m' }, limits: { cpu: '1' } }),
       'cpu max limit to request ratio per Container is 2, but provided ratio is 3.333333',
     ],
-    ['a fair ratio', ratio, pod({ requests: { cpu: '500m' }, limits: { cpu: '1' } }), undefined],
+    ['within the ratio', ratio, pod({ requests: { cpu: '500m' }, limits: { cpu: '1' } }), undefined],
     [
-      'a pod as a whole',
+      'whose containers together exceed the maximum',
       forPod,
       pod(
         { limits: { cpu: '600m' } },
@@ -111,20 +121,20 @@ describe('LimitRanger', () => {
       'maximum cpu usage per Pod is 1, but limit is 1200m',
     ],
     [
-      'resources of the pod',
+      'whose pod-level resources exceed the maximum',
       forPod,
       pod({}, { resources: { limits: { cpu: '2' } } }),
       'maximum cpu usage per Pod is 1, but limit is 2',
     ],
   ]
   for (const [what, limit, object, message] of table) {
-    it(`judges ${what}`, async () => {
+    it(`checks a pod ${what}`, async () => {
       const expected = message === undefined ? undefined : `pods "p" is forbidden: ${message}`
       assert.equal(await refusal(plugin, { resource: 'pods', object, world: range(limit) }), expected)
     })
   }
 
-  it('lists all complaints of a range at once', async () => {
+  it('reports all violations of a range at once', async () => {
     const world = range({ type: 'Container', min: { memory: '1Mi', cpu: '1' } })
     assert.equal(
       await refusal(plugin, { resource: 'pods', object: pod(), world }),
@@ -132,7 +142,7 @@ describe('LimitRanger', () => {
     )
   })
 
-  it('looks at pods only when they are created or resized, and not when they go', async () => {
+  it('checks pods only on creation and resize, not on deletion', async () => {
     const world = range(min)
     assert.equal(await refusal(plugin, { resource: 'pods', object: pod(), oldObject: pod(), world }), undefined)
     const resize = { resource: 'pods', subresource: 'resize', object: pod(), oldObject: pod(), world }
@@ -141,21 +151,21 @@ describe('LimitRanger', () => {
     assert.equal(await refusal(plugin, { ...resize, oldObject: going }), undefined)
   })
 
-  it('limits the storage that claims request', async () => {
+  it('limits the storage requests of claims', async () => {
     const world = range({ type: 'PersistentVolumeClaim', min: { storage: '1Gi' }, max: { storage: '2Gi' } })
     const claim = (storage?: string): object => ({
       metadata: { name: 'c' },
       spec: { resources: { requests: storage === undefined ? {} : { storage } } },
     })
-    const judge = (object: object): Promise<string | undefined> =>
+    const refusalOf = (object: object): Promise<string | undefined> =>
       refusal(plugin, { resource: 'persistentvolumeclaims', object, world })
-    assert.equal(await judge(claim('1500Mi')), undefined)
+    assert.equal(await refusalOf(claim('1500Mi')), undefined)
     assert.equal(
-      await judge(claim('1Mi')),
+      await refusalOf(claim('1Mi')),
       'persistentvolumeclaims "c" is forbidden: minimum storage usage per PersistentVolumeClaim is 1Gi, but request is 1Mi',
     )
     assert.equal(
-      await judge(claim('3Gi')),
+      await refusalOf(claim('3Gi')),
       'persistentvolumeclaims "c" is forbidden: maximum storage usage per PersistentVolumeClaim is 2Gi, but request is 3Gi',
     )
   })

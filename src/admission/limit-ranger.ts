@@ -1,6 +1,6 @@
 /**
- * LimitRanger: what a LimitRange of the namespace says about the resources of containers, pods and claims. Containers
- * that say nothing get its defaults; what is below the least, above the most or too far apart is refused. Upstream's
+ * LimitRanger: applies the LimitRanges of the namespace to containers, pods and claims. It sets missing defaults and
+ * refuses values below the minimum, above the maximum or with too large a ratio. Upstream's
  * plugin/pkg/admission/limitranger, v1.36.
  */
 import {
@@ -13,7 +13,7 @@ import {
   type ResourceRequirements,
 } from '#apis/core/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 import {
   compareQuantities,
   isZeroQuantity,
@@ -49,7 +49,10 @@ export function createLimitRanger({ isEnabled }: LimitRangerOptions): AdmissionP
   })
 }
 
-/** Containers of a pod never change, except for their resources through `resize`; what goes away may be as it is. */
+/**
+ * The containers of a pod are immutable except for their resources through `resize`; objects that are being deleted are
+ * not checked.
+ */
 function isMeant({ kind, operation, subresource, oldObject }: Attributes): boolean {
   if (kind.plural === 'pods' && (operation === 'UPDATE') !== (subresource === 'resize')) return false
   return oldObject?.metadata.deletionTimestamp === undefined
@@ -73,17 +76,20 @@ async function checkLimits(attributes: Attributes, podLevel: boolean): Promise<v
 
 const ANNOTATION = 'kubernetes.io/limit-ranger'
 
-/** Sets what is missing and tells in an annotation what that was. */
+/** Sets missing values and records them in an annotation. */
 function defaultPod(pod: Pod, range: LimitRange): void {
   const items = (range.spec.limits ?? []).filter(({ type }) => type === 'Container')
   const limits = Object.assign({}, ...items.map((item) => item.default)) as ResourceList
   const requests = Object.assign({}, ...items.map((item) => item.defaultRequest)) as ResourceList
-  const told = [
+  const changes = [
     ...(pod.spec.containers ?? []).flatMap((one) => defaultContainer(one, 'container', { limits, requests })),
     ...(pod.spec.initContainers ?? []).flatMap((one) => defaultContainer(one, 'init container', { limits, requests })),
   ]
-  if (told.length === 0) return
-  pod.metadata.annotations = { ...pod.metadata.annotations, [ANNOTATION]: `LimitRanger plugin set: ${told.join('; ')}` }
+  if (changes.length === 0) return
+  pod.metadata.annotations = {
+    ...pod.metadata.annotations,
+    [ANNOTATION]: `LimitRanger plugin set: ${changes.join('; ')}`,
+  }
 }
 
 function defaultContainer(
@@ -91,21 +97,21 @@ function defaultContainer(
   what: string,
   defaults: Readonly<Record<'limits' | 'requests', ResourceList>>,
 ): string[] {
-  const told: string[] = []
+  const changes: string[] = []
   const resources: ResourceRequirements = { ...container.resources }
   for (const part of ['requests', 'limits'] as const) {
     const given = resources[part]
     const added = sortedAmounts(defaults[part]).filter(([name]) => amountOf(given, name) === undefined)
     if (added.length === 0) continue
     resources[part] = { ...given, ...Object.fromEntries(added) }
-    told.push(`${added.map(([name]) => name).join(', ')} ${part.slice(0, -1)} for ${what} ${container.name}`)
+    changes.push(`${added.map(([name]) => name).join(', ')} ${part.slice(0, -1)} for ${what} ${container.name}`)
   }
   container.resources = resources
-  return told
+  return changes
 }
 
-/** What is asked for, in the form constraints are checked against. */
-interface Asked {
+/** The resources in the form that constraints are checked against. */
+interface ResourceAmounts {
   readonly requests: Amounts
   readonly limits: Amounts
 }
@@ -126,8 +132,8 @@ function podComplaints(pod: Pod, range: LimitRange, podLevel: boolean): string[]
   })
 }
 
-/** Without overhead, and of what the pod asks as a whole only CPU and memory, unlike the scheduler's view. */
-function wholePod(pod: Pod, podLevel: boolean): Asked {
+/** Without overhead, and with only CPU and memory of pod-level resources, unlike the scheduler's sum. */
+function wholePod(pod: Pod, podLevel: boolean): ResourceAmounts {
   const options = { excludeOverhead: true, skipPodLevel: true }
   const own = podLevel ? pod.spec.resources : undefined
   const subject = { spec: pod.spec, status: {} }
@@ -141,22 +147,22 @@ function computeAmounts(list: ResourceList | undefined): [string, Quantity][] {
   return [...amountsOf(list)].filter(([name]) => name === 'cpu' || name === 'memory')
 }
 
-/** Only requests of claims mean anything. */
+/** Claims have only requests. */
 function claimComplaints({ spec }: PersistentVolumeClaim, range: LimitRange): string[] {
-  const asked = { requests: amountsOf(spec.resources?.requests), limits: new Map() }
+  const amounts = { requests: amountsOf(spec.resources?.requests), limits: new Map() }
   return (range.spec.limits ?? [])
     .filter(({ type }) => type === 'PersistentVolumeClaim')
     .flatMap((item) => [
-      ...each(item.min, (name, bound) => belowMin(item.type, name, bound, asked)),
-      ...each(item.max, (name, bound) => aboveMaxRequest(item.type, name, bound, asked)),
+      ...each(item.min, (name, bound) => belowMin(item.type, name, bound, amounts)),
+      ...each(item.max, (name, bound) => aboveMaxRequest(item.type, name, bound, amounts)),
     ])
 }
 
-function complaintsOf(item: LimitRangeItem, asked: Asked): string[] {
+function complaintsOf(item: LimitRangeItem, amounts: ResourceAmounts): string[] {
   return [
-    ...each(item.min, (name, bound) => belowMin(item.type, name, bound, asked)),
-    ...each(item.max, (name, bound) => aboveMax(item.type, name, bound, asked)),
-    ...each(item.maxLimitRequestRatio, (name, bound) => aboveRatio(item.type, name, bound, asked)),
+    ...each(item.min, (name, bound) => belowMin(item.type, name, bound, amounts)),
+    ...each(item.max, (name, bound) => aboveMax(item.type, name, bound, amounts)),
+    ...each(item.maxLimitRequestRatio, (name, bound) => aboveRatio(item.type, name, bound, amounts)),
   ]
 }
 
@@ -168,7 +174,12 @@ function each(bounds: ResourceList | undefined, constraint: Constraint): string[
     .flatMap((name) => constraint(name, parseQuantity(bounds?.[name] ?? '0')) ?? [])
 }
 
-function belowMin(type: string, name: string, min: Quantity, { requests, limits }: Asked): string | undefined {
+function belowMin(
+  type: string,
+  name: string,
+  min: Quantity,
+  { requests, limits }: ResourceAmounts,
+): string | undefined {
   const rule = `minimum ${name} usage per ${type} is ${quantityText(min)}`
   const request = requests.get(name)
   const limit = limits.get(name)
@@ -178,7 +189,12 @@ function belowMin(type: string, name: string, min: Quantity, { requests, limits 
   return undefined
 }
 
-function aboveMax(type: string, name: string, max: Quantity, { requests, limits }: Asked): string | undefined {
+function aboveMax(
+  type: string,
+  name: string,
+  max: Quantity,
+  { requests, limits }: ResourceAmounts,
+): string | undefined {
   const rule = `maximum ${name} usage per ${type} is ${quantityText(max)}`
   const request = requests.get(name)
   const limit = limits.get(name)
@@ -188,14 +204,19 @@ function aboveMax(type: string, name: string, max: Quantity, { requests, limits 
   return undefined
 }
 
-function aboveMaxRequest(type: string, name: string, max: Quantity, { requests }: Asked): string | undefined {
+function aboveMaxRequest(type: string, name: string, max: Quantity, { requests }: ResourceAmounts): string | undefined {
   const rule = `maximum ${name} usage per ${type} is ${quantityText(max)}`
   const request = requests.get(name)
   if (request === undefined) return `${rule}.  No request is specified`
   return compare(request, max) > 0 ? `${rule}, but request is ${quantityText(request)}` : undefined
 }
 
-function aboveRatio(type: string, name: string, max: Quantity, { requests, limits }: Asked): string | undefined {
+function aboveRatio(
+  type: string,
+  name: string,
+  max: Quantity,
+  { requests, limits }: ResourceAmounts,
+): string | undefined {
   const rule = `${name} max limit to request ratio per ${type} is ${quantityText(max)}`
   const request = requests.get(name)
   const limit = limits.get(name)
@@ -205,7 +226,7 @@ function aboveRatio(type: string, name: string, max: Quantity, { requests, limit
   return ratio * 1000 > quantityMilliValue(max) ? `${rule}, but provided ratio is ${ratio.toFixed(6)}` : undefined
 }
 
-/** Finer than a thousandth nobody looks. */
+/** Values are compared in thousandths. */
 function inMilli(quantity: Quantity): Quantity {
   return roundQuantityUp(quantity, -3)
 }

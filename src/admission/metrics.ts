@@ -1,23 +1,23 @@
-/** How long admission takes, as a whole and plugin by plugin. Only plugins with something to say are measured. */
+/** Metrics of admission, as a whole and by plugin. Only plugins that handle a write are measured. */
 import type { Operation } from '#apiserver/registry/admission.ts'
 import type { Clock } from '#lib/clock.ts'
-import type { Histogram } from '#lib/metrics.ts'
+import type { Histogram } from '#lib/metrics/metrics.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 
 import type { AdmissionPlugin } from './plugin.ts'
 
 export interface AdmissionMeter {
-  /** One write enters the step. */
+  /** Starts one step of a write. */
   begin(operation: Operation): AdmissionStep
 }
 
 export interface AdmissionStep {
   asking(plugin: AdmissionPlugin): void
-  /** The plugin asked last let it pass. */
+  /** The last plugin admitted the write. */
   admitted(): void
-  /** The plugin asked last refused, which ends the step. */
+  /** The last plugin refused, which ends the step. */
   rejected(): void
-  /** All plugins have let it pass. */
+  /** All plugins admitted the write. */
   end(): void
 }
 
@@ -38,7 +38,7 @@ class Step implements AdmissionStep {
   readonly #find: Find
   readonly #operation: Operation
   readonly #startMs: number
-  /** When the plugin asked last was asked: right after the one before. */
+  /** The start time of the last plugin: the end of the one before. */
   #lapMs: number
   #plugin = ''
 
@@ -78,7 +78,7 @@ class Step implements AdmissionStep {
   }
 }
 
-/** By plugin, then by operation and outcome. */
+/** By plugin, then by operation and result. */
 function remembered(find: Find): Find {
   const known = new Map<string, Map<string, Histogram>>()
   return (name, operation, isRejected) => {

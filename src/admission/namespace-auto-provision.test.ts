@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { refusal, type SampleWrite } from './kit/sample-write.ts'
+import { refusal, type SampleWrite } from '#kits/admission/sample-write.ts'
+
 import { createNamespaceAutoProvision } from './namespace-auto-provision.ts'
 
 const secret: SampleWrite = { resource: 'secrets', object: { metadata: { name: 's', generateName: '' } } }

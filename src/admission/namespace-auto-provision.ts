@@ -1,5 +1,5 @@
 /**
- * NamespaceAutoProvision: creates the namespace of a new object when there is none. Off by default. Upstream's
+ * NamespaceAutoProvision: creates the missing namespace of a new object. Off by default. Upstream's
  * plugin/pkg/admission/namespace/autoprovision, v1.36.
  */
 import { Namespaces } from '#apis/core/v1.ts'
@@ -9,7 +9,7 @@ import { refuseEarly } from './kit/refusal.ts'
 import { type AdmissionPlugin, defineAdmission } from './plugin.ts'
 
 export interface NamespaceCreator {
-  /** Creates the namespace; one that exists already is no error. Throws when the write fails. */
+  /** Creates the namespace; an existing one is no error. Throws if the write fails. */
   ensure(name: string): Promise<void>
 }
 

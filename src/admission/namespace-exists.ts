@@ -1,4 +1,4 @@
-/** NamespaceExists: nothing is written in a namespace that is not there, not even to what was left behind. */
+/** NamespaceExists: refuses every write in a namespace that does not exist. */
 import { Namespaces } from '#apis/core/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { notFoundError } from '#meta/status-errors.ts'

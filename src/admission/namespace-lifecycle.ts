@@ -1,6 +1,6 @@
 /**
- * NamespaceLifecycle: nothing is created in a namespace that is not there or is going away, and the namespaces the
- * system lives in cannot be deleted.
+ * NamespaceLifecycle: refuses creation in a namespace that is missing or terminating, and deletion of system
+ * namespaces.
  */
 import { Namespaces } from '#apis/core/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
@@ -10,7 +10,7 @@ import { type AdmissionPlugin, defineAdmission } from './plugin.ts'
 
 const IMMORTAL: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public', 'kube-node-lease'])
 
-/** Access reviews are questions about a namespace, which need not be there. */
+/** Access reviews may name a namespace that does not exist. */
 const REVIEWS: ReadonlySet<string> = new Set(['localsubjectaccessreviews'])
 
 export const namespaceLifecycle: AdmissionPlugin = defineAdmission({

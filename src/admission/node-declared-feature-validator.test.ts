@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { refusal } from './kit/sample-write.ts'
+import { refusal } from '#kits/admission/sample-write.ts'
+
 import { createNodeDeclaredFeatureValidator } from './node-declared-feature-validator.ts'
 
 const isEnabled = (): boolean => true
@@ -18,32 +19,32 @@ describe('NodeDeclaredFeatureValidator', () => {
       { metadata: { name: 'new' }, status: { declaredFeatures: ['InPlacePodLevelResourcesVerticalScaling'] } },
     ],
   }
-  const judge = (next: object, old: object): Promise<string | undefined> =>
+  const refusalOf = (next: object, old: object): Promise<string | undefined> =>
     refusal(plugin, { resource: 'pods', subresource: 'resize', object: pod(next), oldObject: pod(old), world })
   const cpu = (amount: string): object => ({ requests: { cpu: amount } })
 
-  it('asks whether the node knows what the update needs', async () => {
-    assert.equal(await judge({ nodeName: 'old' }, { nodeName: 'old' }), undefined)
-    assert.equal(await judge({ resources: cpu('2') }, { resources: cpu('1') }), undefined)
+  it('checks that the node supports the update', async () => {
+    assert.equal(await refusalOf({ nodeName: 'old' }, { nodeName: 'old' }), undefined)
+    assert.equal(await refusalOf({ resources: cpu('2') }, { resources: cpu('1') }), undefined)
     assert.equal(
-      await judge({ nodeName: 'new', resources: cpu('2') }, { nodeName: 'new', resources: cpu('1') }),
+      await refusalOf({ nodeName: 'new', resources: cpu('2') }, { nodeName: 'new', resources: cpu('1') }),
       undefined,
     )
     assert.equal(
-      await judge({ nodeName: 'old', resources: cpu('2') }, { nodeName: 'old', resources: cpu('1') }),
+      await refusalOf({ nodeName: 'old', resources: cpu('2') }, { nodeName: 'old', resources: cpu('1') }),
       'pods "p" is forbidden: pod update requires features InPlacePodLevelResourcesVerticalScaling which are not available on node "old"',
     )
     const init = (amount: string, restartPolicy?: string): object => ({
       nodeName: 'new',
       initContainers: [{ name: 'i', resources: cpu(amount), restartPolicy }],
     })
-    assert.equal(await judge(init('2', 'Always'), init('1', 'Always')), undefined)
+    assert.equal(await refusalOf(init('2', 'Always'), init('1', 'Always')), undefined)
     assert.equal(
-      await judge(init('2'), init('1')),
+      await refusalOf(init('2'), init('1')),
       'pods "p" is forbidden: pod update requires features InPlacePodVerticalScalingInitContainers which are not available on node "new"',
     )
     assert.equal(
-      await judge({ nodeName: 'gone', resources: cpu('2') }, { nodeName: 'gone' }),
+      await refusalOf({ nodeName: 'gone', resources: cpu('2') }, { nodeName: 'gone' }),
       'pods "p" is forbidden: node "gone" not found',
     )
   })

@@ -1,10 +1,10 @@
 /**
- * NodeDeclaredFeatureValidator: a pod that runs already is changed only in ways its node knows. Upstream's
- * component-helpers/nodedeclaredfeatures, v1.36: of the features declared there two can be needed by an update.
+ * NodeDeclaredFeatureValidator: refuses updates of a running pod that its node does not support. Upstream's
+ * component-helpers/nodedeclaredfeatures, v1.36: an update can need two of the features declared there.
  */
 import { type Container, Nodes, type Pod } from '#apis/core/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { isSidecar } from '#model/pod-spec/walk.ts'
 
@@ -15,7 +15,7 @@ export interface NodeDeclaredFeatureValidatorOptions {
   readonly isEnabled: (gate: string) => boolean
 }
 
-/** By name, in order: what in an update needs the feature. */
+/** By name, in order: the predicate that tells if an update needs the feature. */
 const FEATURES: readonly (readonly [name: string, isNeeded: (next: Pod, old: Pod) => boolean])[] = [
   ['InPlacePodLevelResourcesVerticalScaling', ({ spec }, old) => !semanticEqual(spec.resources, old.spec.resources)],
   ['InPlacePodVerticalScalingInitContainers', resizesInitContainer],

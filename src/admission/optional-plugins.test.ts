@@ -1,15 +1,15 @@
-/** Plugins that are off unless somebody turns them on, or a gate: a few lines each. */
+/** Small plugins that are off by default or behind a gate. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { Pod } from '#apis/core/v1.ts'
+import { admit, refusal, run, sampleWrite } from '#kits/admission/sample-write.ts'
 
 import { alwaysDeny } from './always-deny.ts'
 import { alwaysPullImages } from './always-pull-images.ts'
 import { denyServiceExternalIps } from './deny-service-external-ips.ts'
 import { extendedResourceToleration } from './extended-resource-toleration.ts'
 import { createJobValidation } from './job-validation.ts'
-import { admit, refusal, run, sampleWrite } from './kit/sample-write.ts'
 import { limitPodHardAntiAffinityTopology } from './limit-pod-hard-anti-affinity-topology.ts'
 import { namespaceExists } from './namespace-exists.ts'
 import { createPodGroupProtection } from './pod-group-protection.ts'
@@ -22,14 +22,14 @@ describe('AlwaysPullImages', () => {
     metadata: { name: 'p' },
     spec: { containers: [{ name: 'c', image, imagePullPolicy }], volumes: [{ name: 'v', image: { reference: 'r' } }] },
   })
-  it('pulls every image again, unless the pod had it before', async () => {
+  it('pulls every image again, except in existing containers of the pod', async () => {
     const { spec } = (await admit(alwaysPullImages, { resource: 'pods', object: pod('a') })) as Pod
     assert.equal(spec.containers[0]!.imagePullPolicy, 'Always')
     assert.equal(spec.volumes![0]!.image!.pullPolicy, 'Always')
     const kept = (await admit(alwaysPullImages, { resource: 'pods', object: pod('a'), oldObject: pod('a') })) as Pod
     assert.equal(kept.spec.containers[0]!.imagePullPolicy, 'IfNotPresent')
   })
-  it('refuses what somebody changed back', async () => {
+  it('rejects an imagePullPolicy that a later plugin changed back', async () => {
     const { attributes } = sampleWrite({ resource: 'pods', object: pod('a') })
     await assert.rejects(async () => alwaysPullImages.validate!(attributes), {
       message:
@@ -40,39 +40,39 @@ describe('AlwaysPullImages', () => {
 
 describe('DenyServiceExternalIPs', () => {
   const service = (...externalIPs: string[]): object => ({ metadata: { name: 's' }, spec: { externalIPs } })
-  it('lets a Service keep and lose addresses', async () => {
-    const judge = (object: object, oldObject?: object): Promise<string | undefined> =>
+  it('allows a Service to keep and remove addresses', async () => {
+    const refusalOf = (object: object, oldObject?: object): Promise<string | undefined> =>
       refusal(denyServiceExternalIps, {
         resource: 'services',
         object,
         ...(oldObject === undefined ? {} : { oldObject }),
       })
     const denied = 'services "s" is forbidden: Use of external IPs is denied by admission control'
-    assert.equal(await judge(service()), undefined)
-    assert.equal(await judge(service('1.1.1.1')), denied)
-    assert.equal(await judge(service('1.1.1.1'), service('1.1.1.1', '2.2.2.2')), undefined)
-    assert.equal(await judge(service('3.3.3.3'), service('1.1.1.1')), denied)
+    assert.equal(await refusalOf(service()), undefined)
+    assert.equal(await refusalOf(service('1.1.1.1')), denied)
+    assert.equal(await refusalOf(service('1.1.1.1'), service('1.1.1.1', '2.2.2.2')), undefined)
+    assert.equal(await refusalOf(service('3.3.3.3'), service('1.1.1.1')), denied)
   })
 })
 
 describe('LimitPodHardAntiAffinityTopology', () => {
-  it('lets pods keep others off their node only', async () => {
+  it('allows required anti-affinity only with topologyKey kubernetes.io/hostname', async () => {
     const pod = (topologyKey: string): object => ({
       metadata: { name: 'p' },
       spec: { affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey }] } } },
     })
-    const judge = (object: object): Promise<string | undefined> =>
+    const refusalOf = (object: object): Promise<string | undefined> =>
       refusal(limitPodHardAntiAffinityTopology, { resource: 'pods', object })
-    assert.equal(await judge(pod('kubernetes.io/hostname')), undefined)
+    assert.equal(await refusalOf(pod('kubernetes.io/hostname')), undefined)
     assert.equal(
-      await judge(pod('zone')),
+      await refusalOf(pod('zone')),
       'pods "p" is forbidden: affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey zone but only key kubernetes.io/hostname is allowed',
     )
   })
 })
 
 describe('ExtendedResourceToleration', () => {
-  it('tolerates the taint of every special resource asked for, once', async () => {
+  it('adds one toleration per extended resource', async () => {
     const toleration = (key: string): object => ({ key, operator: 'Exists', effect: 'NoSchedule' })
     const requests = { cpu: '1', 'b.com/x': '1', 'a.com/y': '1' }
     const spec = { containers: [{ name: 'c', resources: { requests } }], tolerations: [toleration('b.com/x')] }
@@ -83,7 +83,7 @@ describe('ExtendedResourceToleration', () => {
 })
 
 describe('NamespaceExists and AlwaysDeny', () => {
-  it('say no', async () => {
+  it('reject writes to a missing namespace, and all writes', async () => {
     const write = { resource: 'secrets', object: { metadata: { name: 's' } } }
     assert.equal(await refusal(namespaceExists, write), 'namespaces "ns" not found')
     assert.equal(
@@ -97,14 +97,14 @@ describe('NamespaceExists and AlwaysDeny', () => {
   })
 })
 
-describe('the plugins of workloads', () => {
+describe('workload plugins', () => {
   const resource = 'podgroups.scheduling.k8s.io'
   const group = (workload: object | null = null): object => ({
     metadata: { name: 'g' },
     spec: { podGroupTemplateRef: workload === null ? null : { workload }, schedulingPolicy: {} },
   })
 
-  it('keep a pod group, where the gate is on', async () => {
+  it('reject the deletion of a PodGroup with pods if the feature gate is on', async () => {
     const plugin = createPodGroupProtection({ isEnabled })
     const kept = await admit(plugin, { resource, object: group() })
     assert.deepEqual(kept!.metadata.finalizers, ['scheduling.k8s.io/podgroup-protection'])
@@ -112,7 +112,7 @@ describe('the plugins of workloads', () => {
     assert.deepEqual(await admit(off, { resource, object: group() }), group())
   })
 
-  it('want the template of a pod group', async () => {
+  it('require that the template of a PodGroup exists', async () => {
     const plugin = createPodGroupWorkloadExists({ isEnabled })
     const spec = { podGroupTemplates: [{ name: 't' }] }
     const world = {
@@ -121,16 +121,16 @@ describe('the plugins of workloads', () => {
         { metadata: { name: 'going', deletionTimestamp: '2026-01-01T00:00:00Z' }, spec },
       ],
     }
-    const judge = (workloadName: string, podGroupTemplateName = 't'): Promise<string | undefined> =>
+    const refusalOf = (workloadName: string, podGroupTemplateName = 't'): Promise<string | undefined> =>
       refusal(plugin, { resource, object: group({ workloadName, podGroupTemplateName }), world })
     const start = 'podgroups.scheduling.k8s.io "g" is forbidden: PodGroup rejected:'
-    assert.equal(await judge('w'), undefined)
-    assert.equal(await judge('x'), `${start} Workload "x" not found`)
-    assert.equal(await judge('going'), `${start} Workload "going" is being deleted`)
-    assert.equal(await judge('w', 'u'), `${start} PodGroupTemplate "u" not found in Workload "w"`)
+    assert.equal(await refusalOf('w'), undefined)
+    assert.equal(await refusalOf('x'), `${start} Workload "x" not found`)
+    assert.equal(await refusalOf('going'), `${start} Workload "going" is being deleted`)
+    assert.equal(await refusalOf('w', 'u'), `${start} PodGroupTemplate "u" not found in Workload "w"`)
   })
 
-  it('hold a job to its number when its pods start together', async () => {
+  it("keep the number of a gang-scheduled job's pods", async () => {
     const plugin = createJobValidation({ isEnabled })
     const job = (parallelism: number, podGroupName?: string): object => ({
       metadata: { name: 'j', uid: 'u' },
@@ -147,7 +147,7 @@ describe('the plugins of workloads', () => {
         { metadata: { name: 'loose' }, spec: { schedulingPolicy: { basic: {} } } },
       ],
     }
-    const judge = async (next: object, old: object): Promise<string | undefined> => {
+    const refusalOf = async (next: object, old: object): Promise<string | undefined> => {
       const { attributes } = sampleWrite({ resource: 'jobs.batch', object: next, oldObject: old, world })
       return run(plugin, attributes).then(
         () => undefined,
@@ -156,9 +156,9 @@ describe('the plugins of workloads', () => {
     }
     const message =
       'jobs.batch "j" is forbidden: cannot change parallelism for a Job referencing gang-scheduled PodGroup'
-    assert.equal(await judge(job(2), job(2)), undefined)
-    assert.equal(await judge(job(3, 'named'), job(2, 'named')), `${message} "named"`)
-    assert.equal(await judge(job(3), job(2)), `${message} "own"`)
-    assert.equal(await judge(job(3, 'loose'), job(2, 'loose')), undefined)
+    assert.equal(await refusalOf(job(2), job(2)), undefined)
+    assert.equal(await refusalOf(job(3, 'named'), job(2, 'named')), `${message} "named"`)
+    assert.equal(await refusalOf(job(3), job(2)), `${message} "own"`)
+    assert.equal(await refusalOf(job(3, 'loose'), job(2, 'loose')), undefined)
   })
 })

@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { type Access, ALLOWED, noOpinion } from '#apiserver/authorizers/authorizer.ts'
+import { type Access, ALLOWED, noOpinion } from '#auth/authorizer.ts'
+import { refusal, sampleKind, type SampleWrite } from '#kits/admission/sample-write.ts'
 import type { OwnerReference } from '#meta/object.ts'
 
-import { refusal, sampleKind, type SampleWrite } from './kit/sample-write.ts'
 import { createOwnerReferencesPermissionEnforcement } from './owner-references-permission-enforcement.ts'
 import type { AdmissionPlugin } from './plugin.ts'
 
 const accessText = ({ verb, group, resource, subresource, namespace, name }: Access): string =>
   `${verb} ${[resource, subresource].filter(Boolean).join('/')}.${group} ${namespace}/${name}`
 
-/** Allows what is in the list, and writes down what it is asked. */
-function create(allowed: readonly string[]): { readonly plugin: AdmissionPlugin; readonly asked: string[] } {
-  const asked: string[] = []
+/** Allows the listed accesses and records all checks. */
+function create(allowed: readonly string[]): { readonly plugin: AdmissionPlugin; readonly checks: string[] } {
+  const checks: string[] = []
   const plugin = createOwnerReferencesPermissionEnforcement({
     authorize(_, access) {
-      asked.push(accessText(access))
+      checks.push(accessText(access))
       return allowed.includes(accessText(access)) ? ALLOWED : noOpinion('no')
     },
     resourcesFor({ kind }) {
@@ -26,7 +26,7 @@ function create(allowed: readonly string[]): { readonly plugin: AdmissionPlugin;
       return [{ group, version, resource: plural, namespaced }]
     },
   })
-  return { plugin, asked }
+  return { plugin, checks }
 }
 
 const owner = (more: Partial<OwnerReference> = {}): OwnerReference => ({
@@ -55,23 +55,17 @@ describe('OwnerReferencesPermissionEnforcement', () => {
   const table: readonly (readonly [string, SampleWrite, string[], string | undefined, string[]])[] = [
     ['an object without owners', created(), [], undefined, []],
     ['an owner of a new object', created(owner()), [], undefined, []],
-    ['owners that stay', updated([blocking], blocking), [], undefined, []],
+    ['unchanged owners', updated([blocking], blocking), [], undefined, []],
     ['owners in the status of a pod', { ...updated([], owner()), subresource: 'status' }, [], undefined, []],
     ['a new owner for a user who may delete', updated([], owner()), [DELETE], undefined, [DELETE]],
     ['a new owner', updated([], owner()), [], cannotDelete, [DELETE]],
-    ['an owner that is taken away', updated([owner()]), [], cannotDelete, [DELETE]],
+    ['the removal of an owner', updated([owner()]), [], cannotDelete, [DELETE]],
     ['a blocked owner', created(blocking), [], cannotBlock, [ANYTHING, OWNER]],
-    ['a blocked owner for its finalizer', created(blocking), [OWNER], undefined, [ANYTHING, OWNER]],
-    ['a blocked owner for the finalizer of all', created(blocking), [ANYTHING], undefined, [ANYTHING]],
-    ['one owner many times', created(blocking, blocking, blocking), [OWNER], undefined, [ANYTHING, OWNER]],
-    [
-      'an owner that is blocked from now on',
-      updated([owner()], blocking),
-      [DELETE],
-      cannotBlock,
-      [DELETE, ANYTHING, OWNER],
-    ],
-    ['an owner that is blocked no longer', updated([blocking], owner()), [DELETE], undefined, [DELETE]],
+    ['a blocked owner by permission for its finalizers', created(blocking), [OWNER], undefined, [ANYTHING, OWNER]],
+    ['a blocked owner by permission for all finalizers', created(blocking), [ANYTHING], undefined, [ANYTHING]],
+    ['a repeated owner', created(blocking, blocking, blocking), [OWNER], undefined, [ANYTHING, OWNER]],
+    ['a newly blocked owner', updated([owner()], blocking), [DELETE], cannotBlock, [DELETE, ANYTHING, OWNER]],
+    ['an owner that is no longer blocked', updated([blocking], owner()), [DELETE], undefined, [DELETE]],
     [
       'an owner outside of namespaces',
       created(owner({ apiVersion: 'v1', kind: 'Node', name: 'n', blockOwnerDeletion: true })),
@@ -89,9 +83,9 @@ describe('OwnerReferencesPermissionEnforcement', () => {
   ]
   for (const [what, write, allowed, message, questions] of table) {
     it(`${message === undefined ? 'admits' : 'refuses'} ${what}`, async () => {
-      const { plugin, asked } = create(allowed)
+      const { plugin, checks } = create(allowed)
       assert.equal(await refusal(plugin, write), message)
-      assert.deepEqual(asked, questions)
+      assert.deepEqual(checks, questions)
     })
   }
 })

@@ -1,10 +1,10 @@
 /**
- * OwnerReferencesPermissionEnforcement: only a user who may delete an object changes its owners, and only a user who may
- * set finalizers of an owner blocks its deletion. Off by default. Upstream's plugin/pkg/admission/gc, v1.36.
+ * OwnerReferencesPermissionEnforcement: changing owners requires the right to delete the object, and blocking an
+ * owner's deletion the right to set its finalizers. Off by default. Upstream's plugin/pkg/admission/gc, v1.36.
  */
-import { type Access, type Authorizer, resourceAccess, type Verdict } from '#apiserver/authorizers/authorizer.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { type Access, type Authorizer, resourceAccess, type Verdict } from '#auth/authorizer.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { apiVersionOf, type GroupVersionKind, type GroupVersionResource, parseApiVersion } from '#meta/kind.ts'
 import { type OwnerReference, semanticEqual } from '#meta/object.ts'
 
@@ -17,7 +17,7 @@ export interface OwnerResource extends GroupVersionResource {
 
 export interface OwnerReferencesOptions {
   readonly authorize: Authorizer['authorize']
-  /** The resources that serve a kind, of this server and of aggregated ones; empty when there is none. */
+  /** The resources of a kind, of this server and aggregated ones; empty if there is none. */
   readonly resourcesFor: (kind: GroupVersionKind) => readonly OwnerResource[]
 }
 
@@ -76,13 +76,13 @@ const FINALIZE_ANYTHING: Access = resourceAccess({
   name: '*',
 })
 
-/** References that block the deletion of their owner and did not before. */
+/** New references that block the deletion of their owner. */
 function newlyBlocking({ given, old }: Owners): readonly OwnerReference[] {
   const before = new Map(old.map((reference) => [reference.uid, reference.blockOwnerDeletion === true]))
   return given.filter(({ uid, blockOwnerDeletion }) => blockOwnerDeletion === true && before.get(uid) !== true)
 }
 
-/** What the user must be allowed to do, each access once: an object may repeat its owners thousands of times. */
+/** The required accesses, each once: an object may repeat its owners thousands of times. */
 function distinctAccesses(
   { resourcesFor }: OwnerReferencesOptions,
   attributes: Attributes,

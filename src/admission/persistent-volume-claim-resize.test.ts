@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { refusal } from './kit/sample-write.ts'
+import { refusal } from '#kits/admission/sample-write.ts'
+
 import { persistentVolumeClaimResize } from './persistent-volume-claim-resize.ts'
 
 describe('PersistentVolumeClaimResize', () => {
@@ -16,21 +17,21 @@ describe('PersistentVolumeClaimResize', () => {
       { metadata: { name: 'lead' } },
     ],
   }
-  const judge = (object: object, oldObject: object): Promise<string | undefined> =>
+  const refusalOf = (object: object, oldObject: object): Promise<string | undefined> =>
     refusal(persistentVolumeClaimResize, { resource: 'persistentvolumeclaims', object, oldObject, world })
   const cannot =
     'persistentvolumeclaims "c" is forbidden: only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize'
 
-  it('lets bound claims of classes that can grow', async () => {
-    assert.equal(await judge(claim('2Gi'), claim('1Gi')), undefined)
-    assert.equal(await judge(claim('1Gi'), claim('1024Mi')), undefined)
+  it('allows only bound claims whose StorageClass allows expansion to grow', async () => {
+    assert.equal(await refusalOf(claim('2Gi'), claim('1Gi')), undefined)
+    assert.equal(await refusalOf(claim('1Gi'), claim('1024Mi')), undefined)
     assert.equal(
-      await judge(claim('2Gi', { storageClassName: 'lead' }), claim('1Gi', { storageClassName: 'lead' })),
+      await refusalOf(claim('2Gi', { storageClassName: 'lead' }), claim('1Gi', { storageClassName: 'lead' })),
       cannot,
     )
-    assert.equal(await judge(claim('2Gi', { storageClassName: 'lead' }), claim('1Gi')), cannot)
+    assert.equal(await refusalOf(claim('2Gi', { storageClassName: 'lead' }), claim('1Gi')), cannot)
     assert.equal(
-      await judge(claim('2Gi'), { ...claim('1Gi'), status: { phase: 'Pending' } }),
+      await refusalOf(claim('2Gi'), { ...claim('1Gi'), status: { phase: 'Pending' } }),
       'persistentvolumeclaims "c" is forbidden: Only bound persistent volume claims can be expanded',
     )
   })

@@ -1,9 +1,9 @@
-/** PersistentVolumeClaimResize: a claim grows only when it is bound and its storage class says that volumes can. */
+/** PersistentVolumeClaimResize: a claim may grow only if it is bound and its storage class allows expansion. */
 import type { PersistentVolumeClaim } from '#apis/core/v1.ts'
 import { StorageClasses } from '#apis/storage/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { compareQuantities, parseQuantity, type Quantity } from '#meta/quantity.ts'
-import { storageClassOf } from '#model/volumes.ts'
+import { storageClassOf } from '#model/volumes/volumes.ts'
 
 import { refuse } from './kit/refusal.ts'
 import { type AdmissionPlugin, defineAdmission } from './plugin.ts'

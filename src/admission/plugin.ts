@@ -1,38 +1,41 @@
-/** An admission plugin: what it looks at, what it changes, what it refuses. */
+/** The interface of an admission plugin: the resources it handles, mutation and validation. */
 import type { Attributes, Operation } from '#apiserver/registry/admission.ts'
 
 export interface AdmissionPlugin {
   /** Upstream's name, for --enable-admission-plugins and metrics. */
   readonly name: string
   readonly on: readonly Operation[]
-  /** `pods`, `deployments.apps`, `pods/binding`; absent: everything. A resource without part means itself only. */
+  /**
+   * `pods`, `deployments.apps`, `pods/binding`; absent: everything. A resource without a subresource matches only
+   * itself.
+   */
   readonly resources?: readonly string[]
-  /** Changes `attributes.object` in place; throws StatusError to refuse. */
+  /** Modifies `attributes.object` in place; throws StatusError to refuse. */
   mutate?(attributes: Attributes, round: Round): void | Promise<void>
-  /** Throws StatusError to refuse; changes nothing. */
+  /** Throws StatusError to refuse; modifies nothing. */
   validate?(attributes: Attributes): void | Promise<void>
 }
 
 /**
- * Plugins that change objects are asked in a first round and, when one of them wants it because it changed what others
- * have looked at before, in a second and last one.
+ * The rounds of mutation: a first one, and a second and last one if a plugin requests it because it changed an object
+ * that others had already seen.
  */
 export interface Round {
   readonly isSecond: boolean
-  /** Asks for a second round; without effect in it. */
+  /** Requests a second round; no effect in the second one. */
   askAgain(): void
-  /** What a plugin keeps from the first round for the second: made when it is first asked for. */
+  /** State that a plugin keeps from the first round for the second, made on demand. */
   memory<T>(owner: object, make: () => T): T
 }
 
 /** For one write. */
 export class Rounds implements Round {
   isSecond = false
-  isAsked = false
+  isRequested = false
   readonly #memories = new Map<object, unknown>()
 
   askAgain(): void {
-    this.isAsked = true
+    this.isRequested = true
   }
 
   memory<T>(owner: object, make: () => T): T {
@@ -45,7 +48,7 @@ export function defineAdmission(plugin: AdmissionPlugin): AdmissionPlugin {
   return plugin
 }
 
-/** Whether the plugin has anything to say about this write. */
+/** True if the plugin handles this write. */
 export function concerns({ on, resources }: AdmissionPlugin, { operation, kind, subresource }: Attributes): boolean {
   if (!on.includes(operation)) return false
   if (resources === undefined) return true

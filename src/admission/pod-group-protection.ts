@@ -1,4 +1,4 @@
-/** PodGroupProtection: a pod group stays until no pod is left in it. */
+/** PodGroupProtection: a finalizer keeps a pod group until its last pod is gone. */
 import { addFinalizer } from '#meta/object.ts'
 
 import { type AdmissionPlugin, defineAdmission } from './plugin.ts'

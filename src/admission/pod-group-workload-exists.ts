@@ -1,7 +1,7 @@
-/** PodGroupWorkloadExists: a pod group made from a template of a workload is made only while both are there. */
+/** PodGroupWorkloadExists: a pod group needs the workload and the template that it names. */
 import { type PodGroup, type WorkloadPodGroupTemplateReference, Workloads } from '#apis/scheduling/v1alpha2.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 
 import { refuse } from './kit/refusal.ts'
 import { type AdmissionPlugin, defineAdmission } from './plugin.ts'

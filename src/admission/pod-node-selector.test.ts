@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { Pod } from '#apis/core/v1.ts'
+import { admit, refusalStatus, type SampleWrite } from '#kits/admission/sample-write.ts'
 
-import { admit, refusalStatus, type SampleWrite } from './kit/sample-write.ts'
 import { createPodNodeSelector, type NodeSelectorsByNamespace } from './pod-node-selector.ts'
 
 interface Case {
@@ -27,10 +27,10 @@ describe('PodNodeSelector', () => {
   const merged: readonly (readonly [what: string, given: Case, selector: object | undefined])[] = [
     ['nothing without annotation and configuration', { own: { a: 'b' } }, { a: 'b' }],
     ['the selector of the namespace', { annotation: 'env=dev, zone = x' }, { env: 'dev', zone: 'x' }],
-    ['it to the labels of the pod', { own: { a: 'b' }, annotation: 'env=dev' }, { env: 'dev', a: 'b' }],
+    ["the selector to the pod's own one", { own: { a: 'b' }, annotation: 'env=dev' }, { env: 'dev', a: 'b' }],
     ['the default of the cluster', { configured: { clusterDefaultNodeSelector: 'a=b' } }, { a: 'b' }],
     [
-      'nothing for an empty annotation in place of the default',
+      'nothing for an empty annotation, despite a default',
       { annotation: '', configured: { clusterDefaultNodeSelector: 'a=b' } },
       undefined,
     ],
@@ -46,8 +46,13 @@ describe('PodNodeSelector', () => {
   const conflict = 'forbidden: pod node label selector conflicts with its namespace node label selector'
   const beyond = 'forbidden: pod node label selector labels conflict with its namespace whitelist'
   const refused: readonly (readonly [what: string, given: Case, code: number, message: string])[] = [
-    ['another value', { own: { env: 'prod' }, annotation: 'env=dev' }, 403, `pods "p" is ${conflict}`],
-    ['no name yet', { own: { env: 'prod' }, annotation: 'env=dev', generateName: 'g-' }, 403, `pods is ${conflict}`],
+    ['a conflicting value', { own: { env: 'prod' }, annotation: 'env=dev' }, 403, `pods "p" is ${conflict}`],
+    [
+      'a conflict and no name yet',
+      { own: { env: 'prod' }, annotation: 'env=dev', generateName: 'g-' },
+      403,
+      `pods is ${conflict}`,
+    ],
     ['a label beyond the whitelist', { own: { a: 'b' }, configured: { ns: 'c=d' } }, 403, `pods "p" is ${beyond}`],
     ['an annotation that is no list of labels', { annotation: 'a=b=c' }, 500, 'invalid selector: [a b c]'],
   ]
@@ -58,14 +63,14 @@ describe('PodNodeSelector', () => {
     })
   }
 
-  it('names the label that is not valid', async () => {
+  it('names the invalid label in its error', async () => {
     const messageOf = async (annotation: string): Promise<string | undefined> =>
       (await refusalStatus(createPodNodeSelector(), write({ annotation })))?.message
     assert.match((await messageOf('a b=c')) ?? '', /^<nil>: Invalid value: "a b": name part must consist of/)
     assert.match((await messageOf('a=b c')) ?? '', /^\[a\]: Invalid value: "b c": a valid label must be/)
   })
 
-  it('fails when there is no namespace', async () => {
+  it('rejects a pod if its namespace does not exist', async () => {
     const status = await refusalStatus(createPodNodeSelector(), { ...write({}), world: {} })
     assert.deepEqual([status?.code, status?.message], [500, 'Internal error occurred: namespace ns does not exist'])
   })

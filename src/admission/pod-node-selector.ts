@@ -1,19 +1,20 @@
 /**
- * PodNodeSelector: the node selector that a namespace gives to its pods, and the labels that its pods may select. Off by
+ * PodNodeSelector: adds the node selector of a namespace to its pods and restricts the labels they may select. Off by
  * default. Upstream's plugin/pkg/admission/podnodeselector, v1.36.
  */
 import { type Namespace, Namespaces, type Pod } from '#apis/core/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { failure, forbiddenError, internalError } from '#meta/status-errors.ts'
-import { fieldErrorText, invalid } from '#meta/validation/field-error.ts'
+import { fieldErrorText } from '#meta/validation/field-error.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
 import { qualifiedName, labelValue } from '#meta/validation/names.ts'
 
 import { sentName } from './kit/refusal.ts'
 import { type AdmissionPlugin, defineAdmission } from './plugin.ts'
 
 /**
- * `podNodeSelectorPluginConfig`: selectors as text, by namespace. The selector of a namespace lists every label that its
- * pods may select; that of `clusterDefaultNodeSelector` goes to namespaces without the annotation.
+ * `podNodeSelectorPluginConfig`: selectors as text, by namespace. A namespace's selector lists every label that its
+ * pods may select; `clusterDefaultNodeSelector` applies to namespaces without the annotation.
  */
 export type NodeSelectorsByNamespace = Readonly<Record<string, string>>
 
@@ -74,7 +75,7 @@ function configuredFor(configured: NodeSelectorsByNamespace, name: string): stri
   return Object.hasOwn(configured, name) ? (configured[name] ?? '') : ''
 }
 
-/** `a=b,c=d` as labels. Throws StatusError 500, as upstream answers for a selector that it cannot read. */
+/** Parses `a=b,c=d` as labels. Throws StatusError 500 for an invalid selector, as upstream. */
 function parseLabels(selector: string): ReadonlyMap<string, string> {
   if (selector === '') return new Map()
   return new Map(
@@ -83,9 +84,10 @@ function parseLabels(selector: string): ReadonlyMap<string, string> {
       if (sides.length !== 2) throw unreadable(`invalid selector: [${sides.join(' ')}]`)
       const [key = '', value = ''] = sides.map((side) => side.trim())
       const badKey = qualifiedName(key)
-      if (badKey.length > 0) throw unreadable(fieldErrorText(invalid('<nil>', key, badKey.join('; '))))
+      if (badKey.length > 0) throw unreadable(fieldErrorText(fieldPath('<nil>').invalid(key, badKey.join('; '))))
       const badValue = labelValue(value)
-      if (badValue.length > 0) throw unreadable(fieldErrorText(invalid(`[${key}]`, value, badValue.join('; '))))
+      if (badValue.length > 0)
+        throw unreadable(fieldErrorText(fieldPath(`[${key}]`).invalid(value, badValue.join('; '))))
       return [key, value] as const
     }),
   )

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { refusalStatus } from './kit/sample-write.ts'
+import { refusalStatus } from '#kits/admission/sample-write.ts'
+
 import { createPodResizeValidator } from './pod-resize-validator.ts'
 
 const isEnabled = (): boolean => true
@@ -21,7 +22,7 @@ describe('PodResizeValidator', () => {
   }
   const sized = (nodeName: string, requests: object): object =>
     pod({ nodeName, containers: [{ name: 'c', resources: { requests } }] })
-  const judge = (nodeName: string, requests: object): ReturnType<typeof refusalStatus> =>
+  const statusOf = (nodeName: string, requests: object): ReturnType<typeof refusalStatus> =>
     refusalStatus(plugin, {
       resource: 'pods',
       subresource: 'resize',
@@ -30,16 +31,16 @@ describe('PodResizeValidator', () => {
       world,
     })
 
-  it('holds a pod to what its node has', async () => {
-    assert.equal(await judge('n', { cpu: '2' }), undefined)
-    assert.equal(await judge('n', { cpu: '1' }), undefined)
-    const much = await judge('n', { cpu: '2500m', memory: '2Gi' })
+  it("limits a pod to its node's allocatable resources", async () => {
+    assert.equal(await statusOf('n', { cpu: '2' }), undefined)
+    assert.equal(await statusOf('n', { cpu: '1' }), undefined)
+    const much = await statusOf('n', { cpu: '2500m', memory: '2Gi' })
     assert.equal(
       much?.message,
       'pods "p" is forbidden: node didn\'t have enough allocatable resources: cpu, requested: 2500, allocatable: 2000; memory, requested: 2147483648, allocatable: 1073741824',
     )
     assert.deepEqual(much?.details?.causes, [{ reason: 'NodeCapacity' }])
-    const windows = await judge('w', { cpu: '2' })
+    const windows = await statusOf('w', { cpu: '2' })
     assert.equal(
       windows?.message,
       'pods "p" is forbidden: pod resize is only supported on linux nodes, node "w" is "windows"',

@@ -1,7 +1,7 @@
-/** PodResizeValidator: a pod is not resized beyond what its node has, nor where resizing is not known. */
+/** PodResizeValidator: refuses a resize beyond the node's allocatable resources, or on nodes that do not support it. */
 import { type Node, Nodes, type Pod } from '#apis/core/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { compareQuantities, quantityMilliValue, quantityOf, quantityValue } from '#meta/quantity.ts'
 import type { StatusCause, StatusError } from '#meta/status.ts'

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { Pod, Toleration } from '#apis/core/v1.ts'
+import { admit, refusalStatus, type SampleWrite } from '#kits/admission/sample-write.ts'
 
-import { admit, refusalStatus, type SampleWrite } from './kit/sample-write.ts'
 import { type ClusterTolerations, createPodTolerationRestriction } from './pod-toleration-restriction.ts'
 
 interface Case {
@@ -41,15 +41,15 @@ const pressure: Toleration = { key: 'node.kubernetes.io/memory-pressure', operat
 
 describe('PodTolerationRestriction', () => {
   const merged: readonly (readonly [what: string, given: Case, tolerations: readonly Toleration[] | undefined])[] = [
-    ['nothing to a pod of class BestEffort', {}, undefined],
-    ['memory pressure to other pods', { isBurstable: true }, [pressure]],
-    ['memory pressure on update as well', { isBurstable: true, isUpdate: true, own: [a] }, [a, pressure]],
+    ['no memory pressure toleration to a BestEffort pod', {}, undefined],
+    ['a memory pressure toleration to pods of other QoS classes', { isBurstable: true }, [pressure]],
+    ['a memory pressure toleration on update as well', { isBurstable: true, isUpdate: true, own: [a] }, [a, pressure]],
     ['the default of the namespace', { own: [b], defaults: JSON.stringify([a]) }, [b, a]],
     ['the default of the cluster', { cluster: { default: [a] } }, [a]],
-    ['no default of the cluster beside an empty one', { defaults: '', cluster: { default: [a] } }, undefined],
+    ['no cluster default if the namespace has an empty one', { defaults: '', cluster: { default: [a] } }, undefined],
     ['no default on update', { isUpdate: true, cluster: { default: [a] } }, undefined],
-    ['a default in place of those that it includes', { own: [a], defaults: JSON.stringify([anyA]) }, [anyA]],
-    ['what an empty whitelist of the namespace allows', { own: [a], whitelist: '', cluster: { whitelist: [b] } }, [a]],
+    ['a default and removes tolerations that it includes', { own: [a], defaults: JSON.stringify([anyA]) }, [anyA]],
+    ['the default that an empty whitelist allows', { own: [a], whitelist: '', cluster: { whitelist: [b] } }, [a]],
   ]
   for (const [what, given, tolerations] of merged) {
     it(`adds ${what}`, async () => {
@@ -61,15 +61,19 @@ describe('PodTolerationRestriction', () => {
   const conflict = 'pod tolerations (possibly merged with namespace default tolerations) conflict with its'
   const refused: readonly (readonly [what: string, given: Case, message: string | undefined])[] = [
     ['within the whitelist', { own: [a], whitelist: JSON.stringify([anyA]) }, undefined],
-    ['beyond the namespace', { own: [b], whitelist: JSON.stringify([anyA]) }, `${conflict} namespace whitelist`],
-    ['beyond the cluster', { own: [b], cluster: { whitelist: [anyA] } }, `${conflict} cluster whitelist`],
     [
-      'that a default brings along',
+      "outside the namespace's whitelist",
+      { own: [b], whitelist: JSON.stringify([anyA]) },
+      `${conflict} namespace whitelist`,
+    ],
+    ["outside the cluster's whitelist", { own: [b], cluster: { whitelist: [anyA] } }, `${conflict} cluster whitelist`],
+    [
+      'outside the whitelist that a default adds',
       { defaults: JSON.stringify([b]), cluster: { whitelist: [anyA] } },
       `${conflict} cluster whitelist`,
     ],
     [
-      'in an annotation that is no list',
+      'from an annotation that is not a list',
       { defaults: '{}' },
       'json: cannot unmarshal object into Go value of type []v1.Toleration',
     ],

@@ -1,12 +1,12 @@
 /**
- * PodTolerationRestriction: tolerations that the pods of a namespace get, and the only ones that they may have. Off by
+ * PodTolerationRestriction: adds tolerations of a namespace to its pods and restricts theirs to a whitelist. Off by
  * default. Upstream's plugin/pkg/admission/podtolerationrestriction, v1.36.
  */
 import { type Namespace, Namespaces, type Pod, type Toleration } from '#apis/core/v1.ts'
+import { structFor } from '#apis/schemas.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { parseJson } from '#lib/json.ts'
+import { parseJson } from '#lib/json/json.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
-import { listOf, optional, scalar, struct, text } from '#meta/config-kind.ts'
 import type { ListSchema } from '#meta/schema.ts'
 import { failure, notFoundError } from '#meta/status-errors.ts'
 import { qosClassOf } from '#model/pod-resources.ts'
@@ -19,27 +19,19 @@ export interface PodTolerationOptions {
   readonly podTolerations?: ClusterTolerations
 }
 
-/** The configuration of the plugin: it counts for namespaces without the annotation in question. */
+/** The plugin's configuration, for namespaces without the annotation. */
 export interface ClusterTolerations {
   readonly default?: readonly Toleration[]
   readonly whitelist?: readonly Toleration[]
 }
 
-/** Tolerations in the plugin's configuration and in annotations of namespaces. */
-export const TOLERATIONS: ListSchema = listOf(
-  struct('v1.Toleration', {
-    key: text,
-    operator: scalar('string', 'v1.TolerationOperator'),
-    value: text,
-    effect: scalar('string', 'v1.TaintEffect'),
-    tolerationSeconds: optional(scalar('int64')),
-  }),
-)
+/** Tolerations in annotations of namespaces. */
+const TOLERATIONS: ListSchema = { type: 'list', items: structFor('core.v1', 'Toleration'), pointerItems: false }
 
 const DEFAULT_ANNOTATION = 'scheduler.alpha.kubernetes.io/defaultTolerations'
 const WHITELIST_ANNOTATION = 'scheduler.alpha.kubernetes.io/tolerationsWhitelist'
 
-/** More than fit into the annotations of an object, which have 256 KiB together. */
+/** More than fit into the annotations of an object, which are limited to 256 KiB. */
 const MAX_TOLERATIONS = 256 << 10
 
 const MEMORY_PRESSURE: Toleration = {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { Binding, Pod } from '#apis/core/v1.ts'
+import { admit } from '#kits/admission/sample-write.ts'
 
-import { admit } from './kit/sample-write.ts'
 import { createPodTopologyLabels } from './pod-topology-labels.ts'
 
 const isEnabled = (): boolean => true
@@ -18,7 +18,7 @@ describe('PodTopologyLabels', () => {
   const world = { nodes: [{ metadata: { name: 'n', labels } }] }
   const copied = { 'topology.kubernetes.io/zone': 'z', 'topology.kubernetes.io/region': 'r' }
 
-  it('labels bindings and pods that are bound from the start', async () => {
+  it('copies the topology labels of the node to a Binding, and to a pod that is created with a node', async () => {
     const object = { metadata: { name: 'p', labels: { a: 'b' } }, target: { kind: 'Node', name: 'n' } }
     const binding = (await admit(plugin, { resource: 'pods', subresource: 'binding', object, world })) as Binding
     assert.deepEqual(binding.metadata.labels, { a: 'b', ...copied })
@@ -26,7 +26,7 @@ describe('PodTopologyLabels', () => {
     assert.deepEqual(bound.metadata.labels, copied)
   })
 
-  it('copies nothing from a node that is not there', async () => {
+  it('adds no labels if the node does not exist', async () => {
     const object = pod({ nodeName: 'x' })
     assert.deepEqual(await admit(plugin, { resource: 'pods', object, world }), object)
   })

@@ -1,4 +1,4 @@
-/** PodTopologyLabels: a pod carries the zone and the region of the node it is bound to. */
+/** PodTopologyLabels: copies the zone and region labels of a node to pods bound to it. */
 import { type Binding, Nodes, type Pod } from '#apis/core/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
 
@@ -14,7 +14,7 @@ export function createPodTopologyLabels({ isEnabled }: PodTopologyLabelsOptions)
   return defineAdmission({
     name: 'PodTopologyLabels',
     on: ['CREATE'],
-    // What a binding is labelled with goes over to its pod.
+    // The labels of a binding are copied to its pod.
     resources: ['pods', 'pods/binding'],
 
     mutate(attributes) {
@@ -30,7 +30,7 @@ function nodeOf({ object, subresource }: Attributes): string {
   return target?.kind === 'Node' ? (target.name ?? '') : ''
 }
 
-/** A node that is not there is no reason to refuse: pods could always be bound to it. */
+/** A missing node is no reason to refuse: pods may be bound to a node that does not exist. */
 async function copyLabels({ objects, object }: Attributes, name: string): Promise<void> {
   const found = (await objects.get(Nodes, '', name))?.metadata.labels ?? {}
   const copied = LABELS.filter((label) => Object.hasOwn(found, label)).map((label) => [label, found[label] ?? ''])

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { Pod } from '#apis/core/v1.ts'
+import { admit, refusal } from '#kits/admission/sample-write.ts'
 
-import { admit, refusal } from './kit/sample-write.ts'
 import { createPriority } from './priority.ts'
 
 const isEnabled = (): boolean => true
@@ -17,21 +17,21 @@ describe('Priority', () => {
   const classes = (...found: object[]): Record<string, object[]> => ({ 'priorityclasses.scheduling.k8s.io': found })
   const high = { metadata: { name: 'high' }, value: 1000, preemptionPolicy: 'Never' }
 
-  it('is zero without classes', async () => {
+  it('is zero for a pod without a class if there is no default class', async () => {
     const { spec } = (await admit(plugin, { resource: 'pods', object: pod() })) as Pod
     assert.equal(spec.priority, 0)
     assert.equal(spec.preemptionPolicy, 'PreemptLowerPriority')
     assert.equal(spec.priorityClassName, undefined)
   })
 
-  it('is that of the class', async () => {
+  it("is the value of the pod's PriorityClass", async () => {
     const object = pod({ priorityClassName: 'high' })
     const { spec } = (await admit(plugin, { resource: 'pods', object, world: classes(high) })) as Pod
     assert.equal(spec.priority, 1000)
     assert.equal(spec.preemptionPolicy, 'Never')
   })
 
-  it('is that of the lowest default where no class is named', async () => {
+  it('is the value of the lowest default class for a pod without priorityClassName', async () => {
     const world = classes(
       { metadata: { name: 'b' }, value: 7, globalDefault: true },
       { metadata: { name: 'a' }, value: 5, globalDefault: true },
@@ -41,32 +41,32 @@ describe('Priority', () => {
     assert.equal(spec.priority, 5)
   })
 
-  it('refuses what is not so', async () => {
-    const judge = (spec: object): Promise<string | undefined> =>
+  it('rejects a pod whose priority contradicts its class', async () => {
+    const refusalOf = (spec: object): Promise<string | undefined> =>
       refusal(plugin, { resource: 'pods', object: pod(spec), world: classes(high) })
     assert.equal(
-      await judge({ priorityClassName: 'low' }),
+      await refusalOf({ priorityClassName: 'low' }),
       'pods "p" is forbidden: no PriorityClass with name low was found',
     )
     assert.equal(
-      await judge({ priorityClassName: 'high', priority: 1 }),
+      await refusalOf({ priorityClassName: 'high', priority: 1 }),
       'pods "p" is forbidden: the integer value of priority (1) must not be provided in pod spec; priority admission controller computed 1000 from the given PriorityClass name',
     )
     assert.equal(
-      await judge({ priorityClassName: 'high', preemptionPolicy: 'PreemptLowerPriority' }),
+      await refusalOf({ priorityClassName: 'high', preemptionPolicy: 'PreemptLowerPriority' }),
       'pods "p" is forbidden: the string value of PreemptionPolicy (PreemptLowerPriority) must not be provided in pod spec; priority admission controller computed Never from the given PriorityClass name',
     )
-    assert.equal(await judge({ priorityClassName: 'high', priority: 1000, preemptionPolicy: 'Never' }), undefined)
+    assert.equal(await refusalOf({ priorityClassName: 'high', priority: 1000, preemptionPolicy: 'Never' }), undefined)
   })
 
-  it('stays on update', async () => {
+  it('stays unchanged on update', async () => {
     const oldObject = pod({ priority: 3, preemptionPolicy: 'Never' })
     const { spec } = (await admit(plugin, { resource: 'pods', object: pod(), oldObject })) as Pod
     assert.equal(spec.priority, 3)
     assert.equal(spec.preemptionPolicy, 'Never')
   })
 
-  it('lets there be one default class', async () => {
+  it('rejects a second default PriorityClass', async () => {
     const one = { metadata: { name: 'one' }, value: 1, globalDefault: true }
     const two = { metadata: { name: 'two' }, value: 2, globalDefault: true }
     const resource = 'priorityclasses.scheduling.k8s.io'

@@ -1,5 +1,5 @@
 /**
- * Priority: the number behind the name of a PriorityClass, and the class that counts where none is named. Upstream's
+ * Priority: sets a pod's priority from its PriorityClass, or from the default class. Upstream's
  * plugin/pkg/admission/priority, v1.36.
  */
 import type { Pod } from '#apis/core/v1.ts'
@@ -35,7 +35,7 @@ export function createPriority({ isEnabled }: PriorityOptions): AdmissionPlugin 
   })
 }
 
-/** Clients that do not know these fields drop them. */
+/** Clients that do not know these fields drop them, so the stored values are restored. */
 function keepRank({ object, oldObject }: Attributes): void {
   const { spec } = object as Pod
   const { priority, preemptionPolicy } = (oldObject as Pod).spec
@@ -72,7 +72,7 @@ async function rankGroup(attributes: Attributes): Promise<void> {
 }
 
 interface Rank {
-  /** Empty when no class counts. */
+  /** Empty if there is no class. */
   readonly name: string
   readonly value: number
   readonly preemptionPolicy: string | undefined
@@ -88,7 +88,7 @@ async function rankOf(attributes: Attributes, name: string): Promise<Rank> {
   return { name: '', value: 0, preemptionPolicy: 'PreemptLowerPriority' }
 }
 
-/** Two at once can come about in a race; then the lower one counts. */
+/** A race can create two defaults; then the lower one counts. */
 async function defaultClass(objects: ObjectReader): Promise<PriorityClass | undefined> {
   let chosen: PriorityClass | undefined
   for (const one of await objects.list(PriorityClasses, '')) {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { Pod } from '#apis/core/v1.ts'
+import { admit, refusal } from '#kits/admission/sample-write.ts'
 
-import { admit, refusal } from './kit/sample-write.ts'
 import { runtimeClass } from './runtime-class.ts'
 
 function pod(spec: object = {}): object {
@@ -21,10 +21,10 @@ describe('RuntimeClass', () => {
     },
   }
   const world = { 'runtimeclasses.node.k8s.io': [kata, { metadata: { name: 'runc' }, handler: 'runc' }] }
-  const judge = (spec: object): Promise<string | undefined> =>
+  const refusalOf = (spec: object): Promise<string | undefined> =>
     refusal(runtimeClass, { resource: 'pods', object: pod(spec), world })
 
-  it('adds overhead, selector and tolerations, leaving out those that others cover', async () => {
+  it('adds overhead, selector and tolerations without redundant ones', async () => {
     const narrow = { key: 'kata', operator: 'Equal', value: 'x', effect: 'NoSchedule' }
     const other = { key: 'other', operator: 'Exists' }
     const object = pod({ runtimeClassName: 'kata', nodeSelector: { a: 'b' }, tolerations: [narrow, other] })
@@ -34,26 +34,26 @@ describe('RuntimeClass', () => {
     assert.deepEqual(spec.tolerations, [other, { key: 'kata', operator: 'Exists', effect: 'NoSchedule' }])
   })
 
-  it('refuses what does not fit', async () => {
+  it('rejects a pod whose overhead or node selector conflicts with its RuntimeClass', async () => {
     assert.equal(
-      await judge({ runtimeClassName: 'x' }),
+      await refusalOf({ runtimeClassName: 'x' }),
       'pods "p" is forbidden: pod rejected: RuntimeClass "x" not found',
     )
     assert.equal(
-      await judge({ runtimeClassName: 'kata', nodeSelector: { runtime: 'runc' } }),
+      await refusalOf({ runtimeClassName: 'kata', nodeSelector: { runtime: 'runc' } }),
       'pods "p" is forbidden: conflict: runtimeClass.scheduling.nodeSelector[runtime] = kata; pod.spec.nodeSelector[runtime] = runc',
     )
     assert.equal(
-      await judge({ runtimeClassName: 'kata', overhead: { cpu: '1' } }),
+      await refusalOf({ runtimeClassName: 'kata', overhead: { cpu: '1' } }),
       "pods \"p\" is forbidden: pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
     )
     const unexplained =
       'pods "p" is forbidden: pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead'
-    assert.equal(await judge({ overhead: { cpu: '1' } }), unexplained)
-    assert.equal(await judge({ runtimeClassName: 'runc', overhead: { cpu: '1' } }), unexplained)
-    assert.equal(await judge({ runtimeClassName: 'kata', overhead: { cpu: '0.25' } }), undefined)
-    assert.equal(await judge({ runtimeClassName: 'runc' }), undefined)
-    assert.equal(await judge({}), undefined)
+    assert.equal(await refusalOf({ overhead: { cpu: '1' } }), unexplained)
+    assert.equal(await refusalOf({ runtimeClassName: 'runc', overhead: { cpu: '1' } }), unexplained)
+    assert.equal(await refusalOf({ runtimeClassName: 'kata', overhead: { cpu: '0.25' } }), undefined)
+    assert.equal(await refusalOf({ runtimeClassName: 'runc' }), undefined)
+    assert.equal(await refusalOf({}), undefined)
   })
 
   const seconds = (tolerationSeconds?: number): object => ({
@@ -62,7 +62,7 @@ describe('RuntimeClass', () => {
     effect: 'NoExecute',
     tolerationSeconds,
   })
-  it('keeps the toleration that lasts longer', async () => {
+  it('keeps the toleration with the longer duration', async () => {
     const scheduling = { tolerations: [seconds(10)] }
     const of = { 'runtimeclasses.node.k8s.io': [{ metadata: { name: 'r' }, handler: 'r', scheduling }] }
     for (const [own, expected] of [

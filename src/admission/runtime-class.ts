@@ -1,11 +1,11 @@
 /**
- * RuntimeClass: what a pod's runtime costs on top of its containers, and on which nodes it runs at all. Upstream's
+ * RuntimeClass: sets a pod's overhead, node selector and tolerations from its runtime class. Upstream's
  * plugin/pkg/admission/runtimeclass and pkg/util/tolerations, v1.36.
  */
 import type { Pod } from '#apis/core/v1.ts'
 import { type RuntimeClass, RuntimeClasses } from '#apis/node/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { compareText, goQuote } from '#lib/go-text.ts'
+import { compareText, goQuote } from '#lib/go/text.ts'
 import { compareQuantities } from '#meta/quantity.ts'
 import { amountsOf } from '#model/pod-resources.ts'
 import type { ResourceList } from '#model/resource-lists.ts'

@@ -1,4 +1,4 @@
-/** StorageObjectInUseProtection: volumes, claims and attribute classes stay until nothing uses them any more. */
+/** StorageObjectInUseProtection: finalizers keep volumes, claims and attributes classes while they are in use. */
 import { addFinalizer } from '#meta/object.ts'
 
 import { type AdmissionPlugin, defineAdmission } from './plugin.ts'

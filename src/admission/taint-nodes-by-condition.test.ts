@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { Node } from '#apis/core/v1.ts'
+import { admit } from '#kits/admission/sample-write.ts'
 
-import { admit } from './kit/sample-write.ts'
 import { taintNodesByCondition } from './taint-nodes-by-condition.ts'
 
 describe('TaintNodesByCondition', () => {

@@ -1,4 +1,4 @@
-/** TaintNodesByCondition: nothing is scheduled to a new node before its controller has seen it ready. */
+/** TaintNodesByCondition: a new node is tainted until its controller has seen it ready. */
 import type { Node } from '#apis/core/v1.ts'
 
 import { type AdmissionPlugin, defineAdmission } from './plugin.ts'

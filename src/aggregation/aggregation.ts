@@ -1,20 +1,20 @@
 /**
- * The aggregation layer: APIServices name group versions that other servers answer for. Here their parts are put together:
- * the roster says who answers for what, availability who can, the proxy passes requests on, and what the others serve is
- * fetched in the background, so that discovery and OpenAPI show it as if it were served here.
+ * The aggregation layer: APIServices delegate group versions to other servers. The roster routes group versions,
+ * availability checks the servers, and the proxy forwards requests. Discovery and OpenAPI of the servers are fetched in
+ * the background and shown as if served here.
  */
 import { Services } from '#apis/core/v1.ts'
 import { EndpointSlices } from '#apis/discovery/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import type { Aggregated } from '#apiserver/aggregated.ts'
-import { follow, type Following } from '#apiserver/authorizers/follow.ts'
-import type { Call } from '#apiserver/call.ts'
 import type { Network } from '#apiserver/connect/address-rule.ts'
 import type { ServiceDirectory } from '#apiserver/connect/service-directory.ts'
 import { SERVICE_NAME } from '#apiserver/connect/service-endpoint.ts'
 import { documentAnswer } from '#apiserver/openapi/v3.ts'
 import type { Entry } from '#apiserver/registry/entry.ts'
+import { follow, type Following } from '#apiserver/registry/follow.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
+import type { Call } from '#component/requests/call.ts'
 
 import { startAvailability } from './availability.ts'
 import { startRemoteDiscovery } from './discovery.ts'
@@ -26,17 +26,17 @@ import { followRoster, type Remote, type Roster } from './roster.ts'
 export interface AggregationOptions {
   readonly directory: ServiceDirectory
   readonly network: Network
-  /** What other servers are shown, as it is now. */
+  /** The current client certificate for other servers. */
   readonly certificate: () => FrontProxyCertificate | undefined
   readonly requestTimeoutMs: number
-  /** What we could not do. */
+  /** Receives internal errors. */
   readonly onError: (error: unknown) => void
-  /** What the server of an APIService, by name, did not answer as it should; it is asked again. */
+  /** Receives errors of an APIService's server, by name; the request is retried. */
   readonly onSilence: (error: unknown, name: string) => void
 }
 
 export interface Aggregation extends Aggregated {
-  /** Ends all connections to other servers; resolves when nothing is written any more. */
+  /** Closes all connections to other servers; resolves when nothing is written any more. */
   close(): Promise<void>
 }
 
@@ -87,16 +87,16 @@ export function startAggregation(registry: Registry, options: AggregationOptions
 
 const LEGACY_NAME = 'v1.'
 
-/** Of requests without a group only those of the core group are anybody's, all of them together. */
+/** Requests without a group belong to the core group, which is delegated as a whole. */
 function remoteFor({ info }: Call, roster: Roster): Remote | undefined {
-  // Every request passes here, and most clusters have no other server.
+  // Every request passes here, and most clusters have no aggregated server.
   if (!roster.hasRemotes) return undefined
   const { apiPrefix, group, version, path } = info
   if (apiPrefix === 'apis') return roster.remote(`${version}.${group}`)
   return /^\/api(?:\/|$)/.test(path) ? roster.remote(LEGACY_NAME) : undefined
 }
 
-/** Whether a server can be used depends on its Service and the endpoints of that. */
+/** The availability of a server depends on its Service and endpoints. */
 function followServices(registry: Registry, roster: Roster, look: (name: string) => void): Following[] {
   const part = (kind: Kind, serviceOf: (entry: Entry) => string): Following[] => {
     const collection = registry.storeOf(kind)?.collection

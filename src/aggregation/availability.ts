@@ -1,15 +1,14 @@
 /**
- * Whether the server behind an APIService can be used: its Service is there and has endpoints, and it answers the first
- * question every client asks. Said in the condition Available, by which requests are let through. Looked at when something
- * it depends on changes, every half minute, and ever more rarely while it fails. Follows upstream's
- * kube-aggregator/pkg/controllers/status, v1.36.
+ * Availability of an APIService's server: its Service exists and has endpoints, and the server answers a discovery
+ * request. The condition Available records it and gates requests. It is checked after changes, every half minute, and
+ * with backoff while it fails. Follows upstream's kube-aggregator/pkg/controllers/status, v1.36.
  */
 import { type APIService, type APIServiceCondition, APIServices } from '#apis/apiregistration/v1.ts'
 import type { ServiceDirectory } from '#apiserver/connect/service-directory.ts'
 import { hasEndpoint } from '#apiserver/connect/service-endpoint.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 import { createItemBackoff } from '#lib/backoff.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { type Requeue, WorkQueue } from '#lib/work-queue.ts'
 import { deepCopy } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
@@ -29,7 +28,7 @@ export interface AvailabilityOptions {
 }
 
 export interface Availability {
-  /** Looks at an APIService, soon. */
+  /** Schedules a check of an APIService. */
   readonly look: (name: string) => void
   /** Resolves when nothing is written any more. */
   close(): Promise<void>
@@ -39,7 +38,7 @@ const WORKERS = 5
 const RECHECK_MS = 30_000
 const BACKOFF = { baseMs: 5, capMs: 30_000 }
 
-/** Answers that are no success, or none: tried again, and nobody's fault here. */
+/** A failed check of the other server: it is retried, and is no error of this server. */
 class CheckFailed extends Error {
   override readonly name = 'CheckFailed'
 }
@@ -89,7 +88,7 @@ async function sync(options: AvailabilityOptions, name: string): Promise<Requeue
 const PASSED: Verdict = { status: 'True', reason: 'Passed', message: 'all checks passed' }
 const LOCAL: Verdict = { status: 'True', reason: 'Local', message: 'Local APIServices are always available' }
 
-/** What can be seen without asking the server itself; undefined: nothing is in the way. */
+/** The checks without a request to the server; undefined if they pass. */
 export function findObstacle({ service }: Remote, directory: ServiceDirectory): Verdict | undefined {
   const { namespace, name, port } = service
   const place = `service/${name} in ${goQuote(namespace)}`
@@ -106,11 +105,11 @@ export function findObstacle({ service }: Remote, directory: ServiceDirectory): 
   return no('MissingEndpoints', `endpointslices for ${place} ${lack}`)
 }
 
-/** Behind a Service there may be several servers: one that answers is enough. */
+/** A Service may have several servers: one that answers is enough. */
 const ATTEMPTS = 5
 const TIMEOUT_MS = 5000
 
-/** Undefined when it answers; why not otherwise, as the last of them said. */
+/** Undefined if it answers; otherwise the last error. */
 async function checkDiscovery(remote: Remote, frontProxy: FrontProxy): Promise<string | undefined> {
   let last = ''
   const attempts = Array.from({ length: ATTEMPTS }, async () => {
@@ -131,8 +130,8 @@ async function attempt(remote: Remote, frontProxy: FrontProxy): Promise<string |
   try {
     const url = frontProxy.locate(remote)
     place = `${url}${path}`
-    const asked = { path, accept: '', user: 'system:kube-aggregator', groups: ['system:masters'] }
-    const { status } = await frontProxy.ask(remote, url, { ...asked, timeoutMs: TIMEOUT_MS, limitBytes: 0 })
+    const request = { path, accept: '', user: 'system:kube-aggregator', groups: ['system:masters'] }
+    const { status } = await frontProxy.ask(remote, url, { ...request, timeoutMs: TIMEOUT_MS, limitBytes: 0 })
     if (status >= 200 && status < 300) return undefined
     return `failing or missing response from ${place}: bad status from ${place}: ${status}`
   } catch (error) {
@@ -141,7 +140,7 @@ async function attempt(remote: Remote, frontProxy: FrontProxy): Promise<string |
   }
 }
 
-/** Where a group version is served. */
+/** The discovery path of a group version. */
 export function rootOf({ group, version }: Pick<Remote, 'group' | 'version'>): string {
   return group === '' ? `/api/${version}` : `/apis/${group}/${version}`
 }
@@ -174,12 +173,12 @@ function conditionOf({ status }: APIService): APIServiceCondition | undefined {
   return status?.conditions?.find(({ type }) => type === 'Available')
 }
 
-/** What the APIService becomes; undefined when it says so already. Not changed itself. */
+/** The updated APIService; undefined if the condition is unchanged. Does not modify its argument. */
 export function planCondition(object: APIService, verdict: Verdict, nowMs: number): APIService | undefined {
-  const said = conditionOf(object)
+  const current = conditionOf(object)
   const { status, reason, message } = verdict
-  if (said?.status === status && said.reason === reason && said.message === message) return undefined
-  const lastTransitionTime = said?.status === status ? (said.lastTransitionTime ?? timeOf(nowMs)) : timeOf(nowMs)
+  if (current?.status === status && current.reason === reason && current.message === message) return undefined
+  const lastTransitionTime = current?.status === status ? (current.lastTransitionTime ?? timeOf(nowMs)) : timeOf(nowMs)
   const condition: APIServiceCondition = { type: 'Available', status, lastTransitionTime, reason, message }
   const next = deepCopy(object)
   const conditions = next.status?.conditions ?? []

@@ -1,6 +1,6 @@
 /**
- * What other servers say that they serve, for the one document in which clients look. Asked when an APIService changes and
- * every minute; a server that cannot be asked keeps its group versions there, marked as stale. Follows upstream's
+ * Discovery of aggregated servers, for the aggregated document. It is fetched when an APIService changes and every
+ * minute; an unreachable server keeps its group versions, marked as stale. Follows upstream's
  * kube-aggregator/pkg/apiserver/handler_discovery.go, v1.36.
  */
 import type { APIGroupDiscoveryList, APIResourceDiscovery, APIVersionDiscovery } from '#apis/apidiscovery/v2.ts'
@@ -25,7 +25,7 @@ export interface RemoteDiscoveryOptions {
 }
 
 export interface RemoteDiscovery {
-  /** Asks the server of an APIService, soon; forgets one that has gone. */
+  /** Schedules a fetch for an APIService; drops a deleted one. */
   readonly look: (name: string) => void
   versions(): readonly AggregatedVersion[]
   close(): Promise<void>
@@ -38,7 +38,7 @@ const BACKOFF = { baseMs: 500, capMs: REFRESH_MS }
 export function startRemoteDiscovery(options: RemoteDiscoveryOptions): RemoteDiscovery {
   const { clock, roster } = options
   const known = new Map<string, AggregatedVersion>()
-  /** The same until one of them changes. */
+  /** Returns the same objects until one of them changes. */
   let all: readonly AggregatedVersion[] = []
   const note = (name: string, version: AggregatedVersion | undefined): void => {
     if (version === undefined ? !known.delete(name) : isSame(known.get(name), version)) return
@@ -94,8 +94,8 @@ function versionOf(
   return { group, groupPriority, versionPriority, discovery }
 }
 
-/** What one server said of all its group versions, which several APIServices may be about. */
-interface Said {
+/** The group versions of one server, which several APIServices may use. */
+interface ServerDiscovery {
   readonly versions: ReadonlyMap<string, APIVersionDiscovery>
   readonly etag: string | undefined
 }
@@ -105,30 +105,32 @@ const ACCEPT = ['v2', 'v2beta1']
   .join(',')
 const AGGREGATED = /;\s*as=APIGroupDiscoveryList/
 const TIMEOUT_MS = 5000
-/** Several times what the API server itself says of all its kinds. */
+/** Several times the size of the API server's own discovery. */
 const LIMIT_BYTES = 4 << 20
 const USER = 'system:kube-aggregator'
 
 class Fetcher {
   readonly #options: RemoteDiscoveryOptions
   /** By Service. */
-  readonly #said = new Map<string, Said>()
+  readonly #discoveries = new Map<string, ServerDiscovery>()
 
   constructor(options: RemoteDiscoveryOptions) {
     this.#options = options
   }
 
-  /** Undefined when the server does not name the group version. Rejects when it cannot be asked, or answers nonsense. */
+  /**
+   * Undefined if the server does not list the group version. Rejects if it is unreachable or the response is malformed.
+   */
   async fetch(remote: Remote): Promise<APIVersionDiscovery | undefined> {
     const key = serviceKey(remote)
-    const known = this.#said.get(key)
+    const known = this.#discoveries.get(key)
     this.#forgetUnused()
     const { frontProxy } = this.#options
     const url = frontProxy.locate(remote)
     const limits = { timeoutMs: TIMEOUT_MS, limitBytes: LIMIT_BYTES }
     const { etag } = known ?? {}
-    const asked = { path: '/apis', accept: ACCEPT, user: USER, groups: ['system:masters'], ...limits }
-    const reply = await frontProxy.ask(remote, url, { ...asked, ...(etag !== undefined && { etag }) })
+    const request = { path: '/apis', accept: ACCEPT, user: USER, groups: ['system:masters'], ...limits }
+    const reply = await frontProxy.ask(remote, url, { ...request, ...(etag !== undefined && { etag }) })
     if (reply.status === 304 && known !== undefined) return known.versions.get(apiVersionOf(remote))
     if (reply.status === 503) throw new Error(`service ${key} returned non-success response code: 503`)
     if (reply.status !== 200 || !AGGREGATED.test(reply.headers['content-type'] ?? '')) {
@@ -137,13 +139,13 @@ class Fetcher {
       return readLegacy(remote, legacy)
     }
     const versions = readAggregated(reply)
-    this.#said.set(key, { versions, etag: reply.headers.etag })
+    this.#discoveries.set(key, { versions, etag: reply.headers.etag })
     return versions.get(apiVersionOf(remote))
   }
 
   #forgetUnused(): void {
     const used = new Set([...this.#options.roster.remotes()].map(serviceKey))
-    for (const key of this.#said.keys()) if (!used.has(key)) this.#said.delete(key)
+    for (const key of this.#discoveries.keys()) if (!used.has(key)) this.#discoveries.delete(key)
   }
 }
 
@@ -151,7 +153,7 @@ function serviceKey({ service: { namespace, name, port } }: Remote): string {
   return `${namespace}/${name}:${port}`
 }
 
-/** By group version. Throws for what is no such list. */
+/** By group version. Throws for a malformed list. */
 export function readAggregated({ body }: Pick<Reply, 'body'>): Map<string, APIVersionDiscovery> {
   const { object, gvk } = decodeObject(body, 'application/json', { schemaFor: BUILT_IN.schemaFor })
   if (gvk.kind !== 'APIGroupDiscoveryList') throw new Error(`discovery is no APIGroupDiscoveryList but a ${gvk.kind}`)
@@ -163,7 +165,7 @@ export function readAggregated({ body }: Pick<Reply, 'body'>): Map<string, APIVe
   )
 }
 
-/** Clients of some releases fail where a kind is missing. */
+/** Some client releases fail if a kind is missing. */
 function completed(version: APIVersionDiscovery): APIVersionDiscovery {
   const nothing = { group: '', version: '', kind: '' }
   const resources = version.resources?.map(({ subresources, ...resource }) => ({
@@ -176,7 +178,7 @@ function completed(version: APIVersionDiscovery): APIVersionDiscovery {
   return { ...version, ...(resources !== undefined && { resources }) }
 }
 
-/** From the document of one group version, as servers had it before there was one for all. */
+/** From the document of one group version, for servers without aggregated discovery. */
 export function readLegacy(remote: Remote, { status, body }: Pick<Reply, 'status' | 'body'>): APIVersionDiscovery {
   const path = rootOf(remote)
   if (status !== 200) throw new Error(`failed to download legacy discovery for ${path}: ${status}`)
@@ -187,7 +189,7 @@ export function readLegacy(remote: Remote, { status, body }: Pick<Reply, 'status
   return { version: remote.version, resources: [...byName].map(([name, rows]) => resourceOf(name, rows)) }
 }
 
-/** A resource and its subresources; there may be only those. */
+/** A resource and its subresources; a resource may have only subresources. */
 function resourceOf(resource: string, rows: readonly APIResource[]): APIResourceDiscovery {
   const whole = rows.find(({ name }) => name === resource)
   const parts = rows.filter((row) => row !== whole)

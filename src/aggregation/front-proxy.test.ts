@@ -5,7 +5,7 @@ import { HttpError } from '#lib/http/http-error.ts'
 
 import { failureText, userHeaders } from './front-proxy.ts'
 
-test('a user is said in headers, one for each value, with keys that fit', () => {
+test('the X-Remote headers contain one header per value, with encoded keys', () => {
   const extra = { 'scopes/a': ['one', 'two'], 'ü%': ['x'], Mixed: ['y'] }
   assert.deepEqual(userHeaders({ name: 'jane', uid: 'u', groups: ['a', 'b'], extra }), {
     'x-remote-user': 'jane',
@@ -18,7 +18,7 @@ test('a user is said in headers, one for each value, with keys that fit', () => 
   assert.deepEqual(userHeaders({ name: 'x', uid: '', groups: [], extra: {} }), { 'x-remote-user': 'x' })
 })
 
-test('a server that takes too long exceeds a deadline', () => {
+test('failureText() returns "context deadline exceeded" for a timeout', () => {
   assert.equal(failureText(new HttpError('timeout', 'late'), 'a:1'), 'context deadline exceeded')
   assert.equal(failureText(new Error('other'), 'a:1'), 'other')
 })

@@ -1,14 +1,13 @@
 /**
- * How this server speaks to those behind it: over TLS that is checked for the name of their Service, showing the
- * certificate of the front proxy, and saying in headers on whose behalf. They believe the headers because of the
- * certificate.
+ * The client for aggregated servers: TLS verified for the name of their Service, with the front-proxy client
+ * certificate and user headers, which the servers trust because of the certificate.
  */
 import { allowedAddress, isKubeletAddress, type Network } from '#apiserver/connect/address-rule.ts'
 import { dialText } from '#apiserver/connect/dial-text.ts'
 import type { RequestHeaders } from '#apiserver/connect/forwarded-headers.ts'
 import { hostPort } from '#apiserver/connect/kubelet-location.ts'
 import type { ServiceDirectory } from '#apiserver/connect/service-directory.ts'
-import type { User } from '#apiserver/registry/resource.ts'
+import type { User } from '#auth/user.ts'
 import type { Clock } from '#lib/clock.ts'
 import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
 import { type ClientTls } from '#lib/http/dial.ts'
@@ -27,20 +26,20 @@ export interface FrontProxyOptions {
   readonly clock: Clock
   readonly directory: ServiceDirectory
   readonly network: Network
-  /** The same object until it is renewed; undefined: other servers are shown nothing. */
+  /** Returns the same object until it is renewed; undefined: no client certificate. */
   readonly certificate: () => FrontProxyCertificate | undefined
 }
 
-/** What we ask on our own account. */
+/** A request of the server itself. */
 export interface Question {
   readonly path: string
   readonly accept: string
   readonly user: string
   readonly groups?: readonly string[]
-  /** Answered 304 when the answer would still be this one. */
+  /** The server answers 304 if the response would be unchanged. */
   readonly etag?: string
   readonly timeoutMs: number
-  /** Of the answer; 0: its body is not looked at. */
+  /** The limit of the response; 0: its body is ignored. */
   readonly limitBytes: number
 }
 
@@ -49,12 +48,12 @@ export interface Reply extends ResponseHead {
 }
 
 export interface FrontProxy {
-  /** `https://host:port` of one of the servers. Throws an Error with upstream's text when there is none. */
+  /** `https://host:port` of one of the servers. Throws an Error with upstream's text if there is none. */
   locate(remote: Remote): string
   clientOf(remote: Remote): HttpClient
   /** Rejects with an Error in the words of Go's network library. */
   ask(remote: Remote, url: string, question: Question): Promise<Reply>
-  /** New connections go by what the APIService says now; those of one that has gone are kept no longer. */
+  /** New connections use the current APIService; those of a deleted one are closed. */
   forget(name: string): void
   close(): void
 }
@@ -87,7 +86,7 @@ export function createFrontProxy(options: FrontProxyOptions): FrontProxy {
       try {
         return await ask(client, url, question)
       } catch (cause) {
-        // Behind a connection that is still open there may be nobody any more: the next question makes a new one.
+        // The peer of an open connection may be gone: the next request makes a new one.
         if (isLate(cause)) client.reloadTls(tlsOf(remote, options.certificate()))
         const when = isLate(cause) ? ' (Client.Timeout exceeded while awaiting headers)' : ''
         const text = failureText(cause, new URL(url).host)
@@ -104,12 +103,12 @@ export function createFrontProxy(options: FrontProxyOptions): FrontProxy {
 
 interface Connected {
   readonly client: HttpClient
-  /** What it was made of. */
+  /** Its inputs. */
   readonly certificate: FrontProxyCertificate | undefined
   readonly terms: string
 }
 
-/** Which server is believed to be the one. */
+/** The expected server identity. */
 function termsOf({ spec, service }: Remote): string {
   return [service.namespace, service.name, spec.insecureSkipTLSVerify === true, spec.caBundle].join('/')
 }
@@ -147,7 +146,7 @@ export function failureText(cause: unknown, host: string): string {
   return isLate(cause) ? 'context deadline exceeded' : dialText(cause, host)
 }
 
-/** Who the user is, for a server that believes us. A header for each value, as upstream sends them. */
+/** The user headers for a server that trusts this one. One header per value, as upstream. */
 export function userHeaders({ name, uid, groups, extra }: User): RequestHeaders {
   return {
     'x-remote-user': name,
@@ -159,7 +158,7 @@ export function userHeaders({ name, uid, groups, extra }: User): RequestHeaders 
   }
 }
 
-/** What may not stand in the name of a header, percent-encoded, byte by byte. */
+/** Percent-encodes bytes that are not allowed in header names. */
 function escapeKey(key: string): string {
   return [...Buffer.from(key)]
     .map((byte) => {

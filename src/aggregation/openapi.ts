@@ -1,15 +1,15 @@
 /**
- * How other servers describe what they serve. Of OpenAPI v2 we keep what belongs to their group versions, to be merged
- * into our own document; of v3 only where the documents are, because those are passed on as they are. A server that has
- * only v2 gets that converted. Asked when an APIService becomes available and every minute; what was known stays until
- * there is something newer. Follows upstream's kube-aggregator/pkg/controllers/openapi and openapiv3, v1.36.
+ * OpenAPI of aggregated servers. The parts of v2 for their group versions are merged into our document; of v3 only the
+ * addresses are kept, because those documents are proxied. v2 is converted for servers without v3. Fetched when an
+ * APIService becomes available and every minute; the last state stays until there is a newer one. Follows upstream's
+ * kube-aggregator/pkg/controllers/openapi and openapiv3, v1.36.
  */
 import type { Swagger } from '#apiserver/aggregated.ts'
 import { type OpenApiDocument, openApiDocument } from '#apiserver/openapi/v3.ts'
 import { createItemBackoff } from '#lib/backoff.ts'
 import type { Clock } from '#lib/clock.ts'
-import { isJsonObject } from '#lib/json-value.ts'
-import { inSlices } from '#lib/slices.ts'
+import { isJsonObject } from '#lib/json/value.ts'
+import { runInSlices } from '#lib/time-slicing.ts'
 import { WorkQueue } from '#lib/work-queue.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 
@@ -26,10 +26,10 @@ export interface RemoteOpenApiOptions {
 }
 
 export interface RemoteOpenApi {
-  /** Asks the server of an APIService, soon; forgets one that has gone. */
+  /** Schedules a fetch for an APIService; drops a deleted one. */
   readonly look: (name: string) => void
   swaggers(): readonly Swagger[]
-  /** By name of the document: its URL, and the APIService whose server has it. */
+  /** By name of the document: its URL, and its APIService. */
   index(): ReadonlyMap<string, Indexed>
   close(): Promise<void>
 }
@@ -37,7 +37,7 @@ export interface RemoteOpenApi {
 export interface Indexed {
   readonly url: string
   readonly apiService: string
-  /** Made here; absent: to be had from the other server. */
+  /** A converted document; absent: it is proxied. */
   readonly document?: OpenApiDocument
 }
 
@@ -52,7 +52,7 @@ const NOTHING: Described = { swagger: undefined, etag: undefined, index: new Map
 const REFRESH_MS = 60_000
 const BACKOFF = { baseMs: 1000, capMs: REFRESH_MS }
 const TIMEOUT_MS = 60_000
-/** Several times what the API server itself says of all its kinds; parsing more would hold everybody up. */
+/** Several times the size of the API server's own document; parsing more would block the event loop. */
 const LIMIT_BYTES = 4 << 20
 const USER = 'system:aggregator'
 
@@ -74,7 +74,7 @@ export function startRemoteOpenApi(options: RemoteOpenApiOptions): RemoteOpenApi
     signal: ended.signal,
     async handle(name) {
       const remote = roster.remote(name)
-      // Looked at again when it becomes available.
+      // Fetched again when it becomes available.
       if (remote?.isAvailable !== true) return
       const { frontProxy } = options
       const url = frontProxy.locate(remote)
@@ -110,7 +110,7 @@ function mergeIndexes(known: ReadonlyMap<string, Described>): ReadonlyMap<string
 
 const ASKED: Omit<Question, 'path' | 'accept'> = { user: USER, timeoutMs: TIMEOUT_MS, limitBytes: LIMIT_BYTES }
 
-/** Where the documents of v3 are; undefined when the server does not know v3. */
+/** The addresses of the v3 documents; undefined if the server has no v3. */
 async function fetchIndex(
   frontProxy: FrontProxy,
   remote: Remote,
@@ -135,9 +135,9 @@ async function fetchSwagger(
   if (status === 404) return { ...NOTHING, index }
   if (status !== 200) throw new Error(`failed to retrieve openAPI spec, http error: ${status}`)
   const swagger = filterSwagger(JSON.parse(body.toString()), `/apis/${remote.group}/${remote.version}/`)
-  // What cannot be said in both forms would spoil the document for all.
+  // A value without a form in both formats would break the whole document.
   const { encodeOpenApiV2 } = await import('#apiserver/openapi/v2-protobuf.ts')
-  if (swagger !== undefined) await inSlices(encodeOpenApiV2(swagger))
+  if (swagger !== undefined) await runInSlices(encodeOpenApiV2(swagger))
   return { swagger, etag: headers.etag, index }
 }
 
@@ -148,7 +148,7 @@ function converted({ group, version }: Remote, swagger: Swagger | undefined): De
   return new Map([[name, { url: `/openapi/v3/${name}?hash=${document.hash}`, document }]])
 }
 
-/** Only what is where such documents are: anything else is no place to send clients to. */
+/** Only paths of such documents: clients must not be sent elsewhere. */
 export function readIndex(body: Buffer): Described['index'] {
   const document: unknown = JSON.parse(body.toString())
   const paths = isJsonObject(document) ? document['paths'] : undefined

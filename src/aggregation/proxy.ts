@@ -1,9 +1,8 @@
 /**
- * A request for another server, passed on after it was let in: who asks is said in headers, the rest goes as it came, and
- * so does the answer. Redirects are neither followed nor passed on: they would lead clients, with their credentials, to
- * wherever the other server likes (CVE-2022-3172). Follows upstream's kube-aggregator/pkg/apiserver/handler_proxy.go, v1.36.
+ * Proxies an authorized request to an aggregated server: user headers are added, everything else passes unchanged, as
+ * does the response. Redirects are neither followed nor passed on: they would lead clients, with their credentials, to
+ * any address (CVE-2022-3172). Follows upstream's kube-aggregator/pkg/apiserver/handler_proxy.go, v1.36.
  */
-import type { Answer, Call, WholeAnswer } from '#apiserver/call.ts'
 import {
   requestHeaders,
   type RequestHeaders,
@@ -13,7 +12,8 @@ import {
 import { bodyOf } from '#apiserver/connect/passed-body.ts'
 import { relayed } from '#apiserver/connect/relay.ts'
 import { passUpgrade } from '#apiserver/connect/stream-upgrade.ts'
-import { isLongRunning } from '#apiserver/filters/inflight.ts'
+import type { Answer, Call, WholeAnswer } from '#component/requests/call.ts'
+import { isLongRunning } from '#component/requests/inflight.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
 
@@ -23,19 +23,19 @@ import type { Remote } from './roster.ts'
 export interface PassingOn {
   readonly clock: Clock
   readonly frontProxy: FrontProxy
-  /** How long an answer may take, to its last byte; one without end by nature may take longer. */
+  /** The timeout of a complete response; long-running ones may take longer. */
   readonly requestTimeoutMs: number
-  /** Whether other servers are told the uid of the user. */
+  /** True if user headers include the uid. */
   readonly tellsUid: boolean
 }
 
-/** Discovery must be quick: clients ask every server for it before they do anything. */
+/** Discovery must be quick: clients request it from every server first. */
 const DISCOVERY_TIMEOUT_MS = 5000
 
-/** Who waits for the answer has been told that it is late by then; this lets go of the connection. */
+/** The client has received a timeout by then; this closes the connection. */
 const LETTING_GO_MS = 1000
 
-/** Never throws: what goes wrong is an answer, as plain text. */
+/** Never throws: errors are plain-text responses. */
 export async function passOn(call: Call, remote: Remote, options: PassingOn): Promise<Answer> {
   if (!remote.isAvailable) return unavailable('service unavailable')
   const { frontProxy, clock } = options
@@ -64,7 +64,7 @@ export async function passOn(call: Call, remote: Remote, options: PassingOn): Pr
   }
 }
 
-/** Who asks, whom they asked and under which id; nothing else is added, and what only proves something to us is gone. */
+/** User headers, host and audit ID; nothing else is added, and credentials for this server are removed. */
 function headersFor(
   { user, auditId, exchange }: Call,
   url: string,
@@ -72,7 +72,7 @@ function headersFor(
   passed: RequestHeaders,
 ): RequestHeaders {
   const { host } = new URL(url)
-  const { host: _asked, ...kept } = passed
+  const { host: _host, ...kept } = passed
   const known = tellsUid ? user : { ...user, uid: '' }
   const isUpgrade = exchange.upgradeProtocol !== undefined
   const [path = ''] = exchange.path.split('?')

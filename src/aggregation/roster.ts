@@ -1,17 +1,17 @@
 /**
- * The roster: every APIService as it is now, and so which group versions other servers answer for and what clients are told
- * there is. It follows the collection, so a request is never routed by an older state than a GET would show.
+ * The roster: all current APIServices, and so the routing of group versions and the announced groups. It follows the
+ * collection, so a request is never routed by an older state than a GET shows.
  */
 import { type APIService, APIServices, type APIServiceSpec } from '#apis/apiregistration/v1.ts'
 import type { AnnouncedGroup } from '#apiserver/aggregated.ts'
-import { follow, type Following } from '#apiserver/authorizers/follow.ts'
 import type { ServiceReference } from '#apiserver/connect/service-endpoint.ts'
 import type { Entry } from '#apiserver/registry/entry.ts'
+import { follow, type Following } from '#apiserver/registry/follow.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 import { compareVersions } from '#meta/kind.ts'
 
-/** An APIService whose group version another server answers for. */
+/** An APIService whose group version another server serves. */
 export interface Remote {
   /** `v1.example.com`. */
   readonly name: string
@@ -34,7 +34,7 @@ export interface Roster {
 
 const DEFAULT_PORT = 443
 
-/** `changed` is told the name of every APIService that comes, changes or goes. */
+/** `changed` receives the name of every APIService that is added, changed or deleted. */
 export function followRoster(registry: Pick<Registry, 'storeOf'>, changed: (name: string) => void): Roster {
   const all = new Map<string, APIService>()
   const remotes = new Map<string, Remote>()
@@ -83,7 +83,7 @@ function remoteOf(name: string, { spec, status }: APIService): Remote | undefine
   }
 }
 
-/** Groups by the highest priority any of their versions gives them, then by name; versions by theirs, then by age. */
+/** Groups by the highest priority of their versions, then by name; versions by priority, then by age. */
 export function planAnnouncement(services: readonly APIService[]): AnnouncedGroup[] {
   const byGroup = Map.groupBy(services.toSorted(byGroupPriority), ({ spec }) => spec.group ?? '')
   return [...byGroup].map(([name, own]) => ({
@@ -94,7 +94,7 @@ export function planAnnouncement(services: readonly APIService[]): AnnouncedGrou
   }))
 }
 
-/** By the name of the APIService, as upstream has it, and so by version before group. */
+/** By the name of the APIService, as upstream, and so by version before group. */
 function byGroupPriority({ metadata: one, spec: a }: APIService, { metadata: other, spec: b }: APIService): number {
   return b.groupPriorityMinimum - a.groupPriorityMinimum || compareText(one.name ?? '', other.name ?? '')
 }

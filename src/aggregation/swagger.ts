@@ -1,10 +1,10 @@
-/** The part of a document of OpenAPI v2 that describes the paths of one group version, and what those refer to. */
+/** The part of an OpenAPI v2 document for the paths of one group version, with its references. */
 import type { Swagger } from '#apiserver/aggregated.ts'
-import { isJsonObject, type JsonObject } from '#lib/json-value.ts'
+import { isJsonObject, type JsonObject } from '#lib/json/value.ts'
 
 const PREFIX = '#/definitions/'
 
-/** Undefined when the document has none of these paths. Throws for what is no such document. */
+/** Undefined if the document has none of these paths. Throws for a malformed document. */
 export function filterSwagger(document: unknown, under: string): Swagger | undefined {
   const { info, paths, definitions = {} }: JsonObject = isJsonObject(document) ? document : {}
   if (!isJsonObject(paths) || !isJsonObject(definitions)) throw new Error('the document of OpenAPI v2 has no paths')
@@ -17,10 +17,10 @@ export function filterSwagger(document: unknown, under: string): Swagger | undef
   }
 }
 
-/** Deeper than any schema that people write, and far from what a stack holds. */
+/** Deeper than any real schema, and well within the stack. */
 const MAX_DEPTH = 200
 
-/** The definitions that something refers to, directly or through others. */
+/** The referenced definitions, directly or transitively. */
 function reachable(from: unknown, definitions: JsonObject): JsonObject {
   const found: JsonObject = {}
   const open: (readonly [value: unknown, depth: number])[] = [[from, 0]]
@@ -34,7 +34,7 @@ function reachable(from: unknown, definitions: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(definitions).filter(([name]) => Object.hasOwn(found, name)))
 }
 
-/** The definition a reference is to, once. */
+/** The definition of a reference, once. */
 function definitionAt({ $ref: ref }: JsonObject, definitions: JsonObject, found: JsonObject): unknown {
   if (typeof ref !== 'string' || !ref.startsWith(PREFIX)) return undefined
   const name = ref.slice(PREFIX.length)

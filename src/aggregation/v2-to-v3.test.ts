@@ -3,7 +3,7 @@ import { test } from 'node:test'
 
 import { convertToV3 } from './v2-to-v3.ts'
 
-test('bodies, answers, parameters and references stand where v3 has them', () => {
+test('the OpenAPI v2 to v3 conversion moves bodies, responses, parameters and references to their v3 positions', () => {
   const schema = { $ref: '#/definitions/W' }
   const post = {
     operationId: 'createW',
@@ -48,7 +48,7 @@ test('bodies, answers, parameters and references stand where v3 has them', () =>
   })
 })
 
-test('nonsense stays what it is', () => {
+test('the OpenAPI v2 to v3 conversion keeps malformed parts unchanged', () => {
   const odd = { paths: { '/a': 7, '/b': { get: null, post: { parameters: 'x', responses: [] } } } }
   assert.deepEqual(convertToV3(odd)['paths'], { '/a': 7, '/b': { get: null, post: { responses: {} } } })
 })

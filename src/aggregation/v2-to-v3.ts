@@ -1,13 +1,13 @@
 /**
- * OpenAPI v2 as v3, for servers that have only that. The two differ in where schemas stand: of bodies and answers beside
- * their media types, of parameters apart from the rest of them, and all that have names under another roof.
+ * Converts OpenAPI v2 to v3, for servers without v3. The formats differ in the position of schemas: for bodies and
+ * responses beside their media types, for parameters in a separate member, and for definitions under `components`.
  */
 import type { Swagger } from '#apiserver/aggregated.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
 
 const METHODS: ReadonlySet<string> = new Set(['get', 'put', 'post', 'delete', 'options', 'head', 'patch'])
 
-/** A new document. What makes no sense is left as it is: whoever reads it will see what the other server said. */
+/** A new document. Malformed parts stay unchanged. */
 export function convertToV3({ info, paths, definitions }: Swagger): JsonObject {
   return withRoof({
     openapi: '3.0.0',
@@ -61,7 +61,7 @@ function contentOf(types: readonly string[], schema: JsonValue): JsonObject {
 
 const OF_PARAMETERS: ReadonlySet<string> = new Set(['name', 'in', 'description', 'required', 'allowEmptyValue', '$ref'])
 
-/** What it is called stays, what it may be is its schema. */
+/** The name stays; the type becomes the schema. */
 function parameter(value: JsonValue): JsonValue {
   if (!isJsonObject(value)) return value
   const isOwn = ([key]: readonly [string, JsonValue]): boolean => OF_PARAMETERS.has(key) || key.startsWith('x-')
@@ -70,7 +70,7 @@ function parameter(value: JsonValue): JsonValue {
   return { ...Object.fromEntries(own), ...(schema.length > 0 && { schema: Object.fromEntries(schema) }) }
 }
 
-/** References lead to where definitions are in v3. */
+/** References point to the v3 position of definitions. */
 function withRoof(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(withRoof)
   if (!isJsonObject(value)) return value

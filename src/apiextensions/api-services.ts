@@ -1,12 +1,11 @@
 /**
- * The APIServices by which groups of definitions are announced: one for each version that any definition of the group
- * serves. The server makes them, puts them back when somebody changes or deletes them, and takes them away again. One that
- * people have made themselves is theirs.
+ * The APIServices of definitions' groups: one for each version that any definition of the group serves. The server
+ * creates them, restores them after changes, and removes them. An APIService that users created stays theirs.
  */
 import { type CustomResourceDefinition, CustomResourceDefinitions } from '#apis/apiextensions/v1.ts'
 import { type APIService, APIServices } from '#apis/apiregistration/v1.ts'
-import { follow, type Following, joinFollowings } from '#apiserver/authorizers/follow.ts'
 import type { Entry } from '#apiserver/registry/entry.ts'
+import { follow, type Following, joinFollowings } from '#apiserver/registry/follow.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { isConflict, isNotFound } from '#meta/status.ts'
@@ -14,10 +13,10 @@ import { isConflict, isNotFound } from '#meta/status.ts'
 const AUTO_MANAGED = 'kube-aggregator.kubernetes.io/automanaged'
 const GROUP_PRIORITY = 1000
 const VERSION_PRIORITY = 100
-/** After a failure of the store. */
+/** The pause after a failure of the store. */
 const RETRY_MS = 1000
 
-/** Starts at once; undefined when definitions or APIServices are not served. */
+/** Starts at once; undefined if definitions or APIServices are not served. */
 export function startApiServices(registry: Registry, onError: (error: unknown) => void): Following | undefined {
   const definitions = registry.storeOf(CustomResourceDefinitions)
   const services = registry.storeOf(APIServices)
@@ -43,7 +42,7 @@ interface GroupVersion {
 class Announcing {
   readonly #registry: Registry
   readonly #onError: (error: unknown) => void
-  /** What is wanted, by name, with the definitions that want it. */
+  /** The wanted APIServices by name, with their definitions. */
   readonly #wanted = new Map<string, GroupVersion & { readonly by: Set<string> }>()
   readonly #byDefinition = new Map<string, readonly string[]>()
   readonly #there = new Map<string, APIService>()
@@ -95,7 +94,7 @@ class Announcing {
     this.#look(name)
   }
 
-  /** Brings one into the state that is wanted; asked again meanwhile, it looks once more. */
+  /** Reconciles one APIService; a request during a run causes another run. */
   #look(name: string): void {
     if (this.#planOf(name) === undefined) return
     if (this.#busy.has(name)) return void this.#busy.set(name, 'again')

@@ -1,10 +1,10 @@
 /**
- * Lets definitions go: first all their objects are deleted, as clients would delete them, and when the last has gone, the
- * finalizer that kept the definition is taken off. Until then its status says how far that is.
+ * Deletes definitions: first all their objects, as clients would, and after the last one the finalizer of the
+ * definition. Meanwhile its status shows the progress.
  */
 import { type CustomResourceDefinition, CustomResourceDefinitions } from '#apis/apiextensions/v1.ts'
-import { follow, type Following } from '#apiserver/authorizers/follow.ts'
 import type { Entry } from '#apiserver/registry/entry.ts'
+import { follow, type Following } from '#apiserver/registry/follow.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 import type { Store } from '#apiserver/registry/store.ts'
 import { sleep } from '#lib/clock.ts'
@@ -13,9 +13,9 @@ import { isConflict, isNotFound } from '#meta/status.ts'
 
 import { CLEANUP_FINALIZER, type Condition, isTrue, withCondition } from './definition.ts'
 
-/** How many are deleted at the same time: enough to share commits, not so many that others wait. */
+/** The number of concurrent deletions: enough to share commits, not so many that other requests wait. */
 const AT_A_TIME = 32
-/** After a failure. */
+/** The pause after a failure. */
 const RETRY_MS = 1000
 
 const IN_PROGRESS: Condition = {
@@ -32,7 +32,7 @@ const COMPLETED: Condition = {
   message: 'removed all instances',
 }
 
-/** Starts at once; undefined when definitions are not served. */
+/** Starts at once; undefined if definitions are not served. */
 export function startCleanup(registry: Registry, onError: (error: unknown) => void): Following | undefined {
   const store = registry.storeOf(CustomResourceDefinitions)
   if (store === undefined) return undefined
@@ -95,7 +95,7 @@ class Cleanup {
     await this.#say(name, IN_PROGRESS)
     const definition = await this.#registry.get(CustomResourceDefinitions, '', name)
     if (definition === undefined) return
-    // What never got its names has no objects; those that are there are another's.
+    // A definition without accepted names has no objects; existing ones belong to another.
     const isOurs = isTrue(definition, 'Established')
     const { group } = definition.spec
     const store = this.#registry.storeOf({ group, plural: definition.status.acceptedNames.plural })
@@ -127,7 +127,7 @@ class Cleanup {
   }
 }
 
-/** Resolves when nothing is stored any more. */
+/** Resolves when no object is stored any more. */
 async function untilEmpty({ collection }: Store, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   let left = 0

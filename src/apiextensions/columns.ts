@@ -2,8 +2,8 @@
 import type { CustomResourceColumnDefinition } from '#apis/apiextensions/v1.ts'
 import { nameColumn } from '#apiserver/registry/columns.ts'
 import type { Column } from '#apiserver/registry/resource.ts'
-import type { JsonValue } from '#lib/json-value.ts'
-import { stringifyJson } from '#lib/json.ts'
+import { stringifyJson } from '#lib/json/json.ts'
+import type { JsonValue } from '#lib/json/value.ts'
 import { ageText } from '#meta/duration.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { TableCell, TableColumn } from '#meta/table.ts'
@@ -17,7 +17,7 @@ const NAME: Column<KubeObject> = {
     'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names',
 }
 
-/** Where nothing is declared. */
+/** The default columns. */
 const AGE: CustomResourceColumnDefinition = {
   name: 'Age',
   type: 'date',
@@ -26,7 +26,7 @@ const AGE: CustomResourceColumnDefinition = {
   jsonPath: '.metadata.creationTimestamp',
 }
 
-/** A path that cannot be read costs the columns from there on, as it does upstream. */
+/** As upstream, an invalid path drops its column and all later ones. */
 export function columnsOf(declared: readonly CustomResourceColumnDefinition[] | undefined): Column<KubeObject>[] {
   const columns = [NAME]
   for (const one of declared === undefined || declared.length === 0 ? [AGE] : declared) {

@@ -1,6 +1,6 @@
 /**
- * From a definition to what the registry serves: one resource for each version, with the rules of that version. Only what
- * every request needs is made at once; schemas, columns and paths wait until somebody asks.
+ * Turns a definition into resources of the registry: one for each version, with its rules. Schemas, columns and paths
+ * are made on demand.
  */
 import { createHash } from 'node:crypto'
 
@@ -12,10 +12,10 @@ import type { CustomRules, FieldText, Resource } from '#apiserver/registry/resou
 import { createCustomShapes } from '#apiserver/registry/shapes.ts'
 import { apiVersionOf, compareVersions } from '#meta/kind.ts'
 import { deepCopy, type KubeObject, semanticEqual } from '#meta/object.ts'
-import type { FieldError } from '#meta/validation/field-error.ts'
+import type { FieldError } from '#meta/validation/field-path.ts'
 import { nameIsSubdomain } from '#meta/validation/names.ts'
 import { validateObjectMeta, validateObjectMetaUpdate } from '#meta/validation/object-meta.ts'
-import { judgeObject, type Verdict } from '#model/custom/object-rules.ts'
+import { validateObject, type Verdict } from '#model/custom/object-rules.ts'
 
 import { columnsOf } from './columns.ts'
 import { isTrue, storageVersionOf } from './definition.ts'
@@ -27,17 +27,17 @@ import { hasSoundBundle } from './status-plan.ts'
 import { canonical, json, VersionSchema } from './version-schema.ts'
 
 const VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch']
-/** While the definition goes. */
+/** While the definition is being deleted. */
 const LAST_VERBS = ['delete', 'deletecollection', 'get', 'list', 'watch']
 const PART_VERBS = ['get', 'patch', 'update']
 
-/** How objects get from one version to another, where more than the name of the version changes. */
+/** The conversion between versions, if more than the version's name changes. */
 export interface Converter {
-  /** All of one version. Throws StatusError. */
+  /** All objects of one version. Throws StatusError. */
   convert(objects: readonly KubeObject[], apiVersion: string): Promise<readonly KubeObject[]>
 }
 
-/** `entry` is the definition's, which is established. */
+/** `entry` is that of the established definition. */
 export function customResourceOf(entry: Entry, converter: Converter | undefined): CustomResource {
   const definition = entry.object as CustomResourceDefinition
   const stored = storageVersionOf(definition)
@@ -54,7 +54,7 @@ export function customResourceOf(entry: Entry, converter: Converter | undefined)
 
 interface Versions {
   readonly schemas: ReadonlyMap<string, VersionSchema>
-  /** The version in which objects are written. */
+  /** The storage version. */
   readonly stored: string
   readonly converter: Converter | undefined
 }
@@ -73,7 +73,7 @@ class VersionMaker {
     const schema = schemas.get(version.name) as VersionSchema
     const kind = this.#kindOf(version)
     const { scale } = version.subresources ?? {}
-    const judge = judging(schema, kind.namespaced)
+    const validateChange = createValidator(schema, kind.namespaced)
     const deprecation = this.#deprecationOf(version)
     const hasStatus = version.subresources?.status !== undefined
     let selectors: Resource['fieldSelectors']
@@ -88,19 +88,19 @@ class VersionMaker {
       custom: this.#customOf(schema, kind),
       generation: hasStatus ? 'spec' : isChangedBesideMetadata,
       applyDefaults: (object) => void schema.applyDefaults(object),
-      // What admission has added is judged as what clients send.
+      // Fields that admission adds are validated like those of clients.
       prepareCreate: (object) => schema.prepare(object),
       prepareUpdate: (next, old) => (hasStatus ? prepareBut(schema, next, old) : schema.prepare(next)),
-      validate: (object) => judge(object).errors,
-      validateUpdate: (next, old) => judge(next, old).errors,
-      warnings: (next, old) => [...judge(next, old).warnings, ...finalizerWarnings(next, old)],
+      validate: (object) => validateChange(object).errors,
+      validateUpdate: (next, old) => validateChange(next, old).errors,
+      warnings: (next, old) => [...validateChange(next, old).warnings, ...finalizerWarnings(next, old)],
       status: {
         prepareUpdate(next, old) {
           if (old.metadata.uid !== undefined) next.metadata.uid = old.metadata.uid
           schema.preparePart(next, 'status')
         },
-        validateUpdate: (next, old) => judge(next, old, 'status').errors,
-        warnings: (next, old) => judge(next, old, 'status').warnings,
+        validateUpdate: (next, old) => validateChange(next, old, 'status').errors,
+        warnings: (next, old) => validateChange(next, old, 'status').warnings,
       },
       ...(scale !== undefined && { scale: scaleRules(scale, replicasPathsOf(this.#definition.spec)) }),
       ...(deprecation !== undefined && { deprecation }),
@@ -144,7 +144,7 @@ class VersionMaker {
     const storedAs = apiVersionOf({ group, version: stored })
     const { schemas } = this.#versions
     const { uid, generation } = this.#definition.metadata
-    // What is stored is read by the schema of its own version, defaults too, and then only pruned to this one's.
+    // A stored object is decoded and defaulted by the schema of its stored version, and then pruned to this one's.
     const show = (object: KubeObject): KubeObject => {
       const home = homeOf(object)
       home.settle(object)
@@ -179,7 +179,7 @@ class VersionMaker {
     }
   }
 
-  /** The Warning of a version that is to go. */
+  /** The Warning of a deprecated version. */
   #deprecationOf({ name, deprecated, deprecationWarning }: CustomResourceDefinitionVersion): string | undefined {
     if (deprecated !== true) return undefined
     if (deprecationWarning !== undefined) return deprecationWarning
@@ -193,7 +193,7 @@ class VersionMaker {
   }
 }
 
-/** Status is the stored object's, whatever this version would make of it. */
+/** Status comes from the stored object, whatever this version would make of it. */
 function prepareBut(schema: VersionSchema, next: KubeObject, old: KubeObject): void {
   schema.prepare(next)
   if ('status' in old) Object.assign(next, { status: old.status })
@@ -206,8 +206,8 @@ function isChangedBesideMetadata(next: KubeObject, old: KubeObject): boolean {
   return !semanticEqual(now, before)
 }
 
-/** Errors and warnings come of one look at the object, and are asked for one after the other. */
-function judging(
+/** Errors and warnings come from one validation, and are requested one after the other. */
+function createValidator(
   schema: VersionSchema,
   namespaced: boolean,
 ): (next: KubeObject, old?: KubeObject, part?: 'status') => Verdict {
@@ -220,7 +220,7 @@ function judging(
     }
     const metadataErrors = (): FieldError[] => validateMetadata(next, old, namespaced)
     const change = { next: json(next), old: old && json(old), part, metadataErrors }
-    const verdict = judgeObject(change, schema.structural, schema.declared.subresources?.scale)
+    const verdict = validateObject(change, schema.structural, schema.declared.subresources?.scale)
     last = { next, old, verdict }
     return verdict
   }
@@ -242,7 +242,7 @@ function selectorsOf({
   )
 }
 
-/** Tells clients when the version in which objects are stored has changed. */
+/** The storage version hash of discovery, by which clients see that the storage version has changed. */
 function storageHash(text: string): string {
   return createHash('sha256').update(text).digest().subarray(0, 8).toString('base64')
 }

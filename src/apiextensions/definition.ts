@@ -1,4 +1,4 @@
-/** What the parts of this room ask of a definition: its versions, its names, what is said of it in conditions. */
+/** Helpers for definitions: versions, names and conditions. */
 import { isDeepStrictEqual } from 'node:util'
 
 import type {
@@ -16,7 +16,7 @@ export function isTrue({ status }: CustomResourceDefinition, type: string): bool
   return (status?.conditions ?? []).some((condition) => condition.type === type && condition.status === 'True')
 }
 
-/** Those before it with this one, in its place. The time is that at which its status changed last. */
+/** The conditions with this one, in its position. The time is that of the last change of its status. */
 export function withCondition(
   conditions: readonly CustomResourceDefinitionCondition[],
   { type, status, reason, message }: Condition,
@@ -36,7 +36,7 @@ export function withCondition(
     : conditions.map((one) => (one.type === type ? condition : one))
 }
 
-/** Requests are answered from the moment its names are its own. */
+/** A definition is served as soon as its names are accepted. */
 export function isServed(definition: CustomResourceDefinition): boolean {
   return isTrue(definition, 'NamesAccepted') || isTrue(definition, 'Established')
 }
@@ -45,7 +45,7 @@ export function storageVersionOf({ spec }: CustomResourceDefinition): CustomReso
   return spec.versions.find(({ storage }) => storage)
 }
 
-/** Whether both make objects look the same. A deletion counts as a new generation, and changes nothing about them. */
+/** True if both show objects equally. A deletion increments the generation without changing that. */
 export function looksAs(next: CustomResourceDefinition, before: CustomResourceDefinition): boolean {
   if (next.metadata.uid !== before.metadata.uid) return false
   if (!isDeepStrictEqual(next.status.acceptedNames, before.status.acceptedNames)) return false

@@ -1,5 +1,5 @@
-/** Fields by simple paths, `.spec.replicas`: what scale and selectable fields are read and written by. */
-import { isJsonObject, type JsonValue } from '#lib/json-value.ts'
+/** Reads and writes fields by simple paths, `.spec.replicas`, for scale and selectable fields. */
+import { isJsonObject, type JsonValue } from '#lib/json/value.ts'
 
 export function segmentsOf(path: string): readonly string[] {
   return path.replace(/^\./, '').split('.')
@@ -14,7 +14,7 @@ export function readField(object: object, segments: readonly string[]): JsonValu
   return value
 }
 
-/** Makes what is missing on the way. */
+/** Creates missing objects on the way. */
 export function writeField(object: object, segments: readonly string[], value: JsonValue): void {
   let place = object as Record<string, JsonValue>
   for (const segment of segments.slice(0, -1)) {
@@ -27,7 +27,7 @@ export function writeField(object: object, segments: readonly string[], value: J
   if (last !== undefined) place[last] = value
 }
 
-/** As selectors compare it: nothing is the empty text. */
+/** The text for selectors: a missing value is the empty text. */
 export function fieldText(value: JsonValue | undefined): string {
   if (typeof value === 'string') return value
   return typeof value === 'boolean' || typeof value === 'number' || typeof value === 'bigint' ? String(value) : ''

@@ -1,5 +1,5 @@
-/** Finalizers of custom resources may have any name; whoever adds one that others could use as well is told so. */
-import { goQuote } from '#lib/go-text.ts'
+/** Warnings for new finalizers of custom resources whose names have no domain and may clash. */
+import { goQuote } from '#lib/go/text.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { qualifiedName } from '#meta/validation/names.ts'
 

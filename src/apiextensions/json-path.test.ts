@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import type { JsonValue } from '#lib/json-value.ts'
+import type { JsonValue } from '#lib/json/value.ts'
 
 import { compilePath } from './json-path.ts'
 
@@ -34,15 +34,15 @@ const found: readonly (readonly [path: string, results: JsonValue[]])[] = [
   ['.status..type', ['Ready', 'Other']],
 ]
 
-describe('a JSON path', () => {
+describe('JSON path', () => {
   for (const [path, results] of found) {
-    it(`${path} leads to ${JSON.stringify(results)}`, () => {
+    it(`selects ${JSON.stringify(results)} with ${path}`, () => {
       assert.deepEqual(compilePath(path)?.(OBJECT), results)
     })
   }
 
   for (const path of ['.spec[?(@.a', 'spec', '.spec[', '.spec.list[a', '.a b']) {
-    it(`is not ${path}`, () => {
+    it(`rejects ${path}`, () => {
       assert.equal(compilePath(path), undefined)
     })
   }

@@ -1,16 +1,16 @@
 /**
- * JSON paths as printer columns have them: `.spec.replicas`, `.status.conditions[?(@.type=="Ready")].status`,
- * `.items[*].name`, `.a['b.c'][-1]`. A path is compiled once into steps; each step makes of some values those that are
- * one step further. What is not there is no result.
+ * JSON paths of printer columns: `.spec.replicas`, `.status.conditions[?(@.type=="Ready")].status`, `.items[*].name`,
+ * `.a['b.c'][-1]`. A path is compiled once into steps; each step maps values to the next values. Missing values yield
+ * no result.
  */
-import { isJsonObject, type JsonValue } from '#lib/json-value.ts'
+import { isJsonObject, type JsonValue } from '#lib/json/value.ts'
 
-/** The values that a path leads to, in order. */
+/** The values of a path, in order. */
 export type Path = (value: JsonValue) => readonly JsonValue[]
 
 type Step = (value: JsonValue) => readonly JsonValue[]
 
-/** Undefined for what is no path. */
+/** Undefined for an invalid path. */
 export function compilePath(text: string): Path | undefined {
   const reader = new Reader(text)
   const steps = readSteps(reader)
@@ -18,7 +18,7 @@ export function compilePath(text: string): Path | undefined {
   return (value) => walk(value, steps)
 }
 
-/** A column shows the first result, and nobody wants more than fits on a screen. */
+/** A column shows the first result, so the number of results is limited. */
 const MAX_RESULTS = 1000
 
 function walk(value: JsonValue, steps: readonly Step[]): readonly JsonValue[] {
@@ -42,7 +42,7 @@ class Reader {
     return this.at >= this.#text.length
   }
 
-  /** What matches here, which must be a sticky expression; it is read. */
+  /** The match of a sticky expression at this position, which is consumed. */
   take(pattern: RegExp): RegExpExecArray | undefined {
     pattern.lastIndex = this.at
     const match = pattern.exec(this.#text)
@@ -63,7 +63,7 @@ const OPERATOR = /\s*(==|!=|<=|>=|<|>)\s*/y
 const CURRENT = /@/y
 const LITERAL = /"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|(-?\d+(?:\.\d+)?)|(true|false)/y
 
-/** Undefined where there is something that is no step. */
+/** Undefined for an invalid step. */
 function readSteps(reader: Reader): Step[] | undefined {
   const steps: Step[] = []
   for (;;) {
@@ -100,7 +100,7 @@ function members(value: JsonValue): readonly JsonValue[] {
   return isJsonObject(value) ? Object.values(value) : []
 }
 
-/** The value and everything below it. */
+/** The value and all its descendants. */
 function descendants(value: JsonValue): readonly JsonValue[] {
   const found: JsonValue[] = [value]
   for (let at = 0; at < found.length && found.length < MAX_RESULTS; at++) {

@@ -23,25 +23,25 @@ const clashes: readonly (readonly [taken: object, reason: string, message: strin
   [{ plural: 'as', kind: 'A', listKind: 'AList' }, 'ListKindConflict', '"AList" is already in use'],
 ]
 
-describe('the names of a definition', () => {
-  it('are all accepted when they are free', () => {
+describe('names of a CustomResourceDefinition', () => {
+  it('are all accepted if they are free', () => {
     const { accepted, condition } = planNames(asking({ shortNames: ['s'], categories: ['all'] }), takenNames([]))
     assert.deepEqual(accepted, { ...NAMES, shortNames: ['s'], categories: ['all'] })
     assert.deepEqual([condition.status, condition.reason], ['True', 'NoConflicts'])
   })
 
   for (const [taken, reason, message] of clashes) {
-    it(`that others have are refused: ${reason}`, () => {
-      const asked = asking({ shortNames: ['s1', 's2'] })
-      const { condition } = planNames(asked, takenNames([taken as typeof NAMES]))
+    it(`are rejected with reason ${reason} if another definition has them`, () => {
+      const definition = asking({ shortNames: ['s1', 's2'] })
+      const { condition } = planNames(definition, takenNames([taken as typeof NAMES]))
       assert.deepEqual(condition, { type: 'NamesAccepted', status: 'False', reason, message })
     })
   }
 
-  it('stay its own, and the old ones too where the new are taken', () => {
+  it('stay accepted, and the old names stay if the new ones are taken', () => {
     const before = { ...NAMES, shortNames: ['old'] }
-    const asked = asking({ shortNames: ['new'] }, before)
-    const { accepted } = planNames(asked, takenNames([before, { plural: 'bs', shortNames: ['new'], kind: 'B' }]))
+    const definition = asking({ shortNames: ['new'] }, before)
+    const { accepted } = planNames(definition, takenNames([before, { plural: 'bs', shortNames: ['new'], kind: 'B' }]))
     assert.deepEqual(accepted, before)
   })
 })

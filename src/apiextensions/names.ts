@@ -1,19 +1,19 @@
 /**
- * Names: which of those that a definition asks for it gets. Within a group nobody shares a resource name (plural,
- * singular, short) or a kind; who was first keeps it, and who waits is served when it becomes free.
+ * Names: decides which requested names a definition gets. Within a group resource names (plural, singular, short) and
+ * kinds are unique; the first definition keeps a name, and others get it when it becomes free.
  */
 import type { CustomResourceDefinition, CustomResourceDefinitionNames } from '#apis/apiextensions/v1.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 
 import type { Condition } from './definition.ts'
 
-/** What is taken in a group. */
+/** The taken names of a group. */
 export interface TakenNames {
   readonly resources: ReadonlySet<string>
   readonly kinds: ReadonlySet<string>
 }
 
-/** By what the definitions of the group were given, this one included. */
+/** The accepted names of all definitions of the group, including this one. */
 export function takenNames(given: Iterable<CustomResourceDefinitionNames>): TakenNames {
   const resources = new Set<string>()
   const kinds = new Set<string>()
@@ -29,30 +29,30 @@ export interface NamePlan {
   readonly condition: Condition
 }
 
-/** Of several clashes the last is told. */
+/** The last of several conflicts is reported. */
 export function planNames({ spec, status }: CustomResourceDefinition, taken: TakenNames): NamePlan {
-  const { names: asked } = spec
-  const { acceptedNames: held } = status
-  const accepted: CustomResourceDefinitionNames = { ...held }
+  const { names: requested } = spec
+  const { acceptedNames: current } = status
+  const accepted: CustomResourceDefinitionNames = { ...current }
   let condition: Condition | undefined
   const clash = (reason: string, messages: readonly string[]): void => {
     const message = messages.length === 1 ? messages[0] : `[${messages.join(', ')}]`
     condition = { type: 'NamesAccepted', status: 'False', reason, ...(message !== undefined && { message }) }
   }
   const take = (name: 'plural' | 'singular' | 'kind' | 'listKind', used: ReadonlySet<string>, reason: string): void => {
-    const wanted = asked[name] ?? ''
-    if (wanted !== (held[name] ?? '') && used.has(wanted)) clash(reason, [inUse(wanted)])
+    const wanted = requested[name] ?? ''
+    if (wanted !== (current[name] ?? '') && used.has(wanted)) clash(reason, [inUse(wanted)])
     else accepted[name] = wanted
   }
   take('plural', taken.resources, 'PluralConflict')
   take('singular', taken.resources, 'SingularConflict')
-  const others = (asked.shortNames ?? []).filter((name) => !(held.shortNames ?? []).includes(name))
+  const others = (requested.shortNames ?? []).filter((name) => !(current.shortNames ?? []).includes(name))
   const clashing = others.filter((name) => taken.resources.has(name))
   if (clashing.length > 0) clash('ShortNamesConflict', clashing.map(inUse))
-  else setOrDelete(accepted, 'shortNames', asked.shortNames)
+  else setOrDelete(accepted, 'shortNames', requested.shortNames)
   take('kind', taken.kinds, 'KindConflict')
   take('listKind', taken.kinds, 'ListKindConflict')
-  setOrDelete(accepted, 'categories', asked.categories)
+  setOrDelete(accepted, 'categories', requested.categories)
   return { accepted: tidy(accepted), condition: condition ?? NO_CONFLICTS }
 }
 
@@ -76,7 +76,7 @@ function setOrDelete(
   else names[name] = value
 }
 
-/** In canonical order, without what is empty. */
+/** In canonical order, without empty values. */
 function tidy(names: CustomResourceDefinitionNames): CustomResourceDefinitionNames {
   const { plural, singular = '', shortNames = [], kind, listKind = '', categories = [] } = names
   return {

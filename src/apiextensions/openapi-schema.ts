@@ -1,11 +1,11 @@
 /**
- * How OpenAPI documents describe a custom resource: its schema with what every object has. v3 shows the schema whole; v2
- * has no word for much of it, and clients take what is listed there for all that there may be, so that it says less where
- * anything may be.
+ * The OpenAPI definitions of a custom resource: its schema with the common fields of objects. v3 shows the complete
+ * schema. v2 cannot express much of it, and clients treat its fields as exhaustive, so it says less where any field is
+ * allowed.
  */
 import type { CustomResourceDefinitionVersion, JSONSchemaProps } from '#apis/apiextensions/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
-import type { Definition, Dialect } from '#apiserver/openapi/definitions.ts'
+import type { Definition, Dialect } from '#apiserver/registry/openapi-definition.ts'
 
 const CONVENTIONS = 'https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md'
 const API_VERSION = {
@@ -75,7 +75,7 @@ function objectDefinition(schema: JSONSchemaProps | undefined, dialect: Dialect)
   return { ...own, properties: sorted({ ...(properties as object), ...more }) }
 }
 
-/** One schema and all inside it. Schemas nest no deeper than what was let in. */
+/** One schema and its nested ones. Their depth is limited by validation. */
 function shape(schema: JSONSchemaProps, dialect: Dialect): Definition {
   const isEmbedded = schema['x-kubernetes-embedded-resource'] === true
   const shaped = dialect.wrapsRefs ? shapeV3(schema, dialect) : shapeV2(schema, dialect)
@@ -127,7 +127,7 @@ function children({ properties, items, additionalProperties }: Inside, dialect: 
   }
 }
 
-/** An object inside of another has what every object has. */
+/** An embedded object has the common fields of objects. */
 function withObject({ properties, required = [], ...own }: Definition, dialect: Dialect): Definition {
   const needed = new Set([...(required as string[]), 'kind', 'apiVersion'])
   const more = {

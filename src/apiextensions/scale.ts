@@ -1,4 +1,4 @@
-/** `scale` of a custom resource: where its definition says that replicas and selector are. */
+/** `scale` of a custom resource, by the paths of replicas and selector in its definition. */
 import type { CustomResourceDefinitionSpec, CustomResourceSubresourceScale } from '#apis/apiextensions/v1.ts'
 import type { ScaleRules } from '#apiserver/registry/resource.ts'
 import type { ReplicasPaths } from '#meta/apply/scale-fields.ts'

@@ -1,10 +1,10 @@
 /**
- * Serving: keeps what the registry serves in step with the definitions that are established. A definition is looked at
- * within the commit that changed it; what others wrote is followed like what was written here.
+ * Serving: registers the established definitions in the registry. A definition takes effect within the commit that
+ * changed it, whichever server wrote it.
  */
 import { type CustomResourceDefinition, CustomResourceDefinitions } from '#apis/apiextensions/v1.ts'
-import { follow, type Following } from '#apiserver/authorizers/follow.ts'
 import type { Entry } from '#apiserver/registry/entry.ts'
+import { follow, type Following } from '#apiserver/registry/follow.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 
 import { type Converter, customResourceOf } from './custom-resource.ts'
@@ -12,24 +12,24 @@ import { isServed, isTrue, looksAs } from './definition.ts'
 
 export interface ServingOptions {
   readonly registry: Registry
-  /** How objects of a definition are converted; undefined where only the name of the version changes. */
+  /** The conversion of a definition; undefined if only the name of the version changes. */
   readonly converterOf: (definition: CustomResourceDefinition) => Converter | undefined
   readonly onError: (error: unknown) => void
 }
 
-/** After a failure of the store. */
+/** The pause after a failure of the store. */
 const RETRY_MS = 1000
 
-/** What is served of a definition. */
+/** The served resources of a definition. */
 interface Served {
   readonly group: string
   readonly plural: string
-  /** The definition by which it is served. */
+  /** The served state of the definition. */
   readonly entry: Entry
   readonly isTerminating: boolean
 }
 
-/** Undefined when definitions are not served. Ready when what is there is served. */
+/** Undefined if definitions are not served. Resolves when all existing ones are served. */
 export function startServing(options: ServingOptions): Following | undefined {
   const store = options.registry.storeOf(CustomResourceDefinitions)
   if (store === undefined) return undefined
@@ -44,7 +44,7 @@ export function startServing(options: ServingOptions): Following | undefined {
 class Serving {
   readonly #options: ServingOptions
   readonly #served = new Map<string, Served>()
-  /** One change of the registry after the other, for each definition. */
+  /** Serializes changes of the registry for each definition. */
   readonly #running = new Map<string, Promise<void>>()
 
   constructor(options: ServingOptions) {
@@ -76,7 +76,7 @@ class Serving {
     this.#run(name, undefined, () => void this.#options.registry.remove(served))
   }
 
-  /** Unless it has changed meanwhile. */
+  /** Skipped if it has changed meanwhile. */
   #retry(name: string, failed: Served): void {
     const { clock } = this.#options.registry.services
     const again = (): void => {
@@ -93,7 +93,7 @@ class Serving {
 
   #run(name: string, next: Served | undefined, work: () => Promise<void> | void): void {
     const before = this.#running.get(name)
-    // What waits for nobody is done at once, in the same commit.
+    // Synchronous work is done at once, in the same commit.
     const running = (before === undefined ? Promise.resolve(work()) : before.then(work)).catch((error: unknown) => {
       this.#options.onError(error)
       if (next !== undefined) this.#retry(name, next)

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import { type CustomResourceDefinition, CustomResourceDefinitions } from '#apis/apiextensions/v1.ts'
 import { APIServices } from '#apis/apiregistration/v1.ts'
-import type { Following } from '#apiserver/authorizers/follow.ts'
+import type { Following } from '#apiserver/registry/follow.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 import { defineResource } from '#apiserver/registry/resource.ts'
 import { createServers, type TestServers } from '#apiserver/registry/servers.fixture.ts'
@@ -12,7 +12,7 @@ import type { KubeObject } from '#meta/object.ts'
 import { CLEANUP_FINALIZER, isTrue } from './definition.ts'
 import { startCustomResources } from './start.ts'
 
-/** Through the status of a definition metadata is written as well. */
+/** The status endpoint of a definition also writes metadata. */
 const DEFINITIONS = defineResource<KubeObject>({
   kind: CustomResourceDefinitions,
   metadataRules: { plainFinalizers: true },
@@ -47,7 +47,7 @@ const define = (registry: Registry, body = definition()): Promise<unknown> =>
   registry.writer.create(CustomResourceDefinitions, body as never)
 
 describe('servers that share a store', () => {
-  it('follow the definitions that any of them was given', async () => {
+  it("follow each other's definitions", async () => {
     await using servers = createServers()
     const all = [await start(servers), await start(servers)]
     await define((all[0] as (typeof all)[0]).registry)
@@ -58,12 +58,12 @@ describe('servers that share a store', () => {
       assert.equal(registry.find(THINGS)?.resource.kind.kind, 'Thing')
       assert.ok(await registry.get(APIServices, '', 'v1.ex.io'))
     }
-    // Nothing is written that is there already.
+    // Nothing is written again.
     assert.equal((await read((all[1] as (typeof all)[0]).registry))?.status.conditions?.length, 2)
     for (const { following } of all) following.close()
   })
 
-  it('serve after their start what was defined before', async () => {
+  it('serve existing definitions after their start', async () => {
     await using servers = createServers()
     const first = await start(servers)
     await define(first.registry)
@@ -76,8 +76,8 @@ describe('servers that share a store', () => {
   })
 })
 
-describe('a definition that is deleted', () => {
-  it('goes when its objects have gone, and is served no longer', async () => {
+describe('a deleted CustomResourceDefinition', () => {
+  it('is removed after its objects, and then no longer served', async () => {
     await using servers = createServers()
     const { registry, following } = await start(servers)
     await define(registry, definition([CLEANUP_FINALIZER]))
@@ -93,7 +93,7 @@ describe('a definition that is deleted', () => {
     following.close()
   })
 
-  it('keeps the finalizers of others', async () => {
+  it('keeps the finalizers of other controllers', async () => {
     await using servers = createServers()
     const { registry, following } = await start(servers)
     await define(registry, definition([CLEANUP_FINALIZER, 'other.ex.io/x']))

@@ -9,7 +9,7 @@ import { planStatus } from './status-plan.ts'
 interface Odd {
   readonly schema?: JSONSchemaProps
   readonly preserves?: boolean
-  /** Nobody owns what did not come by way of the API. */
+  /** Objects that were not written through the API have no owner. */
   readonly isOwned?: boolean
 }
 
@@ -31,7 +31,7 @@ function definition({
   }
 }
 
-/** Plans on until there is nothing more to say; what is said of the schema then. */
+/** Plans until nothing changes; returns the NonStructuralSchema condition. */
 function structureOf(start: CustomResourceDefinition, change?: (settled: CustomResourceDefinition) => void): string[] {
   const settle = (from: CustomResourceDefinition): CustomResourceDefinition => {
     const status = planStatus(from, takenNames([]), 0)
@@ -48,8 +48,8 @@ const untyped: JSONSchemaProps = { type: 'object', properties: { a: {} } }
 const field = 'spec.versions[0].schema.openAPIV3Schema.properties[a].type'
 const missing = `${field}: Required value: must not be empty for specified object fields`
 
-describe('a definition that did not come by way of the API', () => {
-  it('is told what keeps its schema from being structural', () => {
+describe('a CustomResourceDefinition that was not written through the API', () => {
+  it('gets the reasons why its schema is not structural', () => {
     assert.deepEqual(structureOf(definition({})), [])
     assert.deepEqual(structureOf(definition({ schema: untyped })), [`True Violations: ${missing}`])
     assert.deepEqual(structureOf(definition({ schema: untyped, preserves: true })), [
@@ -61,7 +61,7 @@ describe('a definition that did not come by way of the API', () => {
     ])
   })
 
-  it('is told so no longer once it is mended', () => {
+  it('loses the NonStructuralSchema condition once the schema is fixed', () => {
     const mended = structureOf(definition({ schema: untyped }), ({ spec }) => {
       Object.assign(spec.versions[0] ?? {}, { schema: { openAPIV3Schema: { type: 'object' } } })
     })
@@ -69,8 +69,8 @@ describe('a definition that did not come by way of the API', () => {
   })
 })
 
-describe('a definition that somebody owns', () => {
-  it('was judged when it was written', () => {
+describe('a CustomResourceDefinition with managed fields', () => {
+  it('gets no schema condition, because the API validated it', () => {
     assert.deepEqual(structureOf(definition({ schema: untyped, isOwned: true })), [])
   })
 })

@@ -1,12 +1,13 @@
 /**
- * What the server says of a definition in its status, step by step: that its API was approved, which names it got, that
- * it is being installed, and at last that it is established. Pure: definition and taken names in, the next status out.
+ * The status of a definition, step by step: API approval, accepted names, installing, established. Pure: takes the
+ * definition and the taken names, and returns the next status.
  */
 import type { CustomResourceDefinition, CustomResourceDefinitionStatus } from '#apis/apiextensions/v1.ts'
-import { goQuote } from '#lib/go-text.ts'
-import { atOnce } from '#lib/slices.ts'
+import { goQuote } from '#lib/go/text.ts'
+import { runAtOnce } from '#lib/time-slicing.ts'
 import { semanticEqual } from '#meta/object.ts'
-import { aggregateText, type FieldError, invalid } from '#meta/validation/field-error.ts'
+import { aggregateText } from '#meta/validation/field-error.ts'
+import { type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { structuralObstacle, validateStructural } from '#model/custom/structure-rules.ts'
 
 import { type Condition, isTrue, withCondition } from './definition.ts'
@@ -15,7 +16,7 @@ import { planNames, type TakenNames } from './names.ts'
 const APPROVAL = 'api-approved.kubernetes.io'
 const LINK = 'https://github.com/kubernetes/enhancements/pull/1111'
 
-/** The next status; undefined when nothing more is to be said. */
+/** The next status; undefined if nothing changes. */
 export function planStatus(
   definition: CustomResourceDefinition,
   taken: TakenNames,
@@ -37,7 +38,7 @@ export function planStatus(
 
 const ODD = 'NonStructuralSchema'
 
-/** What was written by way of the API is structural: whoever wrote it owns it. What came to be otherwise may be anything. */
+/** Schemas written through the API are structural: those objects have an owner. Other objects may contain anything. */
 function mayBeOdd({ metadata: { managedFields }, spec, status }: CustomResourceDefinition): boolean {
   if (spec.preserveUnknownFields === true) return true
   const { conditions } = status
@@ -49,7 +50,7 @@ function mayBeOdd({ metadata: { managedFields }, spec, status }: CustomResourceD
 
 function oddityOf({ spec }: CustomResourceDefinition): Condition | undefined {
   const errors: FieldError[] =
-    spec.preserveUnknownFields === true ? [invalid('spec.preserveUnknownFields', true, 'must be false')] : []
+    spec.preserveUnknownFields === true ? [fieldPath('spec.preserveUnknownFields').invalid(true, 'must be false')] : []
   for (const [at, { name, schema }] of spec.versions.entries()) {
     if (schema?.openAPIV3Schema === undefined) continue
     const obstacle = structuralObstacle(schema.openAPIV3Schema)
@@ -57,8 +58,8 @@ function oddityOf({ spec }: CustomResourceDefinition): Condition | undefined {
       const message = `failed to check validation schema for version ${name}: ${obstacle}`
       return { type: ODD, status: 'Unknown', reason: 'StructuralError', message }
     }
-    const path = `spec.versions[${at}].schema.openAPIV3Schema`
-    for (const error of atOnce(validateStructural(path, schema.openAPIV3Schema))) errors.push(error)
+    const path = fieldPath(`spec.versions[${at}].schema.openAPIV3Schema`)
+    for (const error of runAtOnce(validateStructural(path, schema.openAPIV3Schema))) errors.push(error)
   }
   if (errors.length === 0) return undefined
   return { type: ODD, status: 'True', reason: 'Violations', message: aggregateText(errors) }
@@ -66,13 +67,13 @@ function oddityOf({ spec }: CustomResourceDefinition): Condition | undefined {
 
 const ACCEPTED = 'the initial names have been accepted'
 
-/** What it is until it is established, for the first time or again. */
+/** The state until it is established, for the first time or again. */
 function installing(definition: CustomResourceDefinition, { status }: Condition): Condition | undefined {
   const type = 'Established'
   const before = definition.status.conditions?.find((one) => one.type === type)
   if (before?.status === 'True') return undefined
   if (status === 'True') {
-    // Why it cannot be established stays until that has changed.
+    // The reason why it is not established stays until that changes.
     if (before?.reason === INVALID_BUNDLE.reason) return undefined
     return { type, status: 'False', reason: 'Installing', message: ACCEPTED }
   }
@@ -93,13 +94,13 @@ function establishing(definition: CustomResourceDefinition): Condition | undefin
   return { type: 'Established', status: 'True', reason: 'InitialNamesAccepted', message: ACCEPTED }
 }
 
-/** Whether whom to trust about conversions can be read, where it is said. */
+/** True if the conversion webhook has no CA bundle, or one that contains a certificate. */
 export function hasSoundBundle({ spec }: CustomResourceDefinition): boolean {
   const { caBundle = '' } = spec.conversion?.webhook?.clientConfig ?? {}
   return caBundle === '' || Buffer.from(caBundle, 'base64').includes('-----BEGIN CERTIFICATE-----')
 }
 
-/** Groups of the project itself say where their API was reviewed. */
+/** Groups of the Kubernetes project must name their API review. */
 function approvalOf({ spec, metadata: { annotations = {} } }: CustomResourceDefinition): Condition | undefined {
   if (!/(?:^|\.)(?:k8s|kubernetes)\.io$/.test(spec.group)) return undefined
   const text = annotations[APPROVAL] ?? ''

@@ -1,14 +1,14 @@
 /**
- * Writes into the status of definitions what the server has to say of them. Each definition is looked at when it changes,
- * and all of a group when names in it become free; several servers do the same, and whoever is second finds it done.
+ * Writes the status of definitions. A definition is processed when it changes, and all of a group when a name becomes
+ * free; several servers do the same, and the second finds it done.
  */
 import {
   type CustomResourceDefinition,
   type CustomResourceDefinitionNames,
   CustomResourceDefinitions,
 } from '#apis/apiextensions/v1.ts'
-import { follow, type Following } from '#apiserver/authorizers/follow.ts'
 import type { Entry } from '#apiserver/registry/entry.ts'
+import { follow, type Following } from '#apiserver/registry/follow.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 import { isBeingDeleted } from '#meta/object.ts'
 import { isConflict, isNotFound } from '#meta/status.ts'
@@ -16,7 +16,7 @@ import { isConflict, isNotFound } from '#meta/status.ts'
 import { takenNames } from './names.ts'
 import { planStatus } from './status-plan.ts'
 
-/** Starts at once; undefined when definitions are not served. */
+/** Starts at once; undefined if definitions are not served. */
 export function startStatusWriter(registry: Registry, onError: (error: unknown) => void): Following | undefined {
   const store = registry.storeOf(CustomResourceDefinitions)
   if (store === undefined) return undefined
@@ -27,10 +27,10 @@ export function startStatusWriter(registry: Registry, onError: (error: unknown) 
   })
 }
 
-/** After a failure of the store. */
+/** The pause after a failure of the store. */
 const RETRY_MS = 1000
 
-interface Known {
+interface DefinitionState {
   readonly entry: Entry
   readonly given: CustomResourceDefinitionNames
 }
@@ -39,7 +39,7 @@ class StatusWriter {
   readonly #registry: Registry
   readonly #onError: (error: unknown) => void
   /** By group, then by name of the definition. */
-  readonly #groups = new Map<string, Map<string, Known>>()
+  readonly #groups = new Map<string, Map<string, DefinitionState>>()
 
   constructor(registry: Registry, onError: (error: unknown) => void) {
     this.#registry = registry
@@ -48,7 +48,7 @@ class StatusWriter {
 
   set(entry: Entry): void {
     const { spec, status } = entry.object as CustomResourceDefinition
-    const group = this.#groups.get(spec.group) ?? new Map<string, Known>()
+    const group = this.#groups.get(spec.group) ?? new Map<string, DefinitionState>()
     this.#groups.set(spec.group, group)
     const before = group.get(entry.name)?.given
     group.set(entry.name, { entry, given: status.acceptedNames })
@@ -65,32 +65,32 @@ class StatusWriter {
   }
 
   /** A name may have become free. */
-  #lookAtOthers(group: Map<string, Known>, but: string): void {
+  #lookAtOthers(group: Map<string, DefinitionState>, but: string): void {
     for (const { entry } of group.values()) if (entry.name !== but) this.#look(group, entry)
   }
 
-  #look(group: Map<string, Known>, entry: Entry): void {
+  #look(group: Map<string, DefinitionState>, entry: Entry): void {
     const { clock } = this.#registry.services
     const definition = entry.object as CustomResourceDefinition
     if (isBeingDeleted(definition)) return
     const status = planStatus(definition, takenFor(group, entry.name, definition), clock.now())
     if (status === undefined) return
-    // Taken from this moment on, so that no two get the same.
+    // Reserved from this moment on, so that no two definitions get the same name.
     group.set(entry.name, { entry, given: status.acceptedNames })
     void this.#write(group, entry).catch((error: unknown) => {
-      // Somebody was faster: what they wrote is looked at when it comes.
+      // Another server was faster: its write is processed when it arrives.
       if (isNotFound(error) || isConflict(error)) return
       this.#onError(error)
       clock.after(RETRY_MS, () => this.#lookAgain(group, entry), { background: true })
     })
   }
 
-  #lookAgain(group: Map<string, Known>, { name, modRevision }: Entry): void {
+  #lookAgain(group: Map<string, DefinitionState>, { name, modRevision }: Entry): void {
     const now = group.get(name)?.entry
     if (now?.modRevision === modRevision) this.#look(group, now)
   }
 
-  async #write(group: ReadonlyMap<string, Known>, { name, modRevision }: Entry): Promise<void> {
+  async #write(group: ReadonlyMap<string, DefinitionState>, { name, modRevision }: Entry): Promise<void> {
     const { writer, services } = this.#registry
     const terms = { resourceVersion: String(modRevision), shares: true }
     const change = (live: CustomResourceDefinition): CustomResourceDefinition => {
@@ -101,9 +101,9 @@ class StatusWriter {
   }
 }
 
-/** What others were given, and what the definition itself has. */
+/** The accepted names of others, and those of the definition itself. */
 function takenFor(
-  group: ReadonlyMap<string, Known>,
+  group: ReadonlyMap<string, DefinitionState>,
   name: string,
   { status }: CustomResourceDefinition,
 ): ReturnType<typeof takenNames> {
@@ -111,7 +111,7 @@ function takenFor(
   return takenNames([...others, status.acceptedNames])
 }
 
-/** Whether something that was taken is no longer. */
+/** True if a taken name has become free. */
 function isSmaller(now: CustomResourceDefinitionNames, before: CustomResourceDefinitionNames): boolean {
   const { resources, kinds } = takenNames([now])
   const old = takenNames([before])

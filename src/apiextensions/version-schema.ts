@@ -1,11 +1,11 @@
 /**
- * The schema of one version, made of the definition when it is first needed: most definitions of a cluster are there for
- * objects that nobody touches. The definition's text is what is kept until then.
+ * The schema of one version, compiled on demand: in most clusters most definitions have no objects. Until
+ * then only the definition's text is kept.
  */
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '#apis/apiextensions/v1.ts'
 import type { Entry } from '#apiserver/registry/entry.ts'
 import { CUSTOM_OBJECT } from '#apiserver/registry/shapes.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
 import { CodecError } from '#meta/codec/error.ts'
 import type { KubeObject } from '#meta/object.ts'
@@ -28,7 +28,7 @@ export class VersionSchema {
     this.#version = version
   }
 
-  /** The version as the definition has it now; not to be kept. */
+  /** The current version of the definition; do not retain it. */
   get declared(): CustomResourceDefinitionVersion {
     const { spec } = this.#entry.object as CustomResourceDefinition
     return spec.versions.find(({ name }) => name === this.#version) as CustomResourceDefinitionVersion
@@ -39,14 +39,14 @@ export class VersionSchema {
     return this.#structural
   }
 
-  /** What server-side apply merges by. */
+  /** The schema for server-side apply. */
   get typed(): StructSchema {
     const { group, names } = (this.#entry.object as CustomResourceDefinition).spec
     this.#typed ??= schemaOf(this.structural, `${group}/${this.#version}, Kind=${names.kind}`)
     return this.#typed
   }
 
-  /** As `CustomRules.prune`. Throws CodecError for what is no metadata. */
+  /** See `CustomRules.prune`. Throws CodecError for invalid metadata. */
   prune(object: KubeObject, keepsNulls = false): string[] {
     const unknown: string[] = []
     const fault = coerceEmbedded(json(object), this.structural, { unknown })
@@ -56,26 +56,26 @@ export class VersionSchema {
     return [...unknown, ...pruned].sort()
   }
 
-  /** Defaults of an embedded object's metadata are pruned like what clients send. */
+  /** Defaults of an embedded object's metadata are pruned like a client's values. */
   applyDefaults(object: KubeObject): boolean {
     const isChanged = applyDefaults(json(object), this.structural)
     if (isChanged) coerceEmbedded(json(object), this.structural, { dropInvalid: true })
     return isChanged
   }
 
-  /** Leaves in the object what this version knows. */
+  /** Removes fields that this version does not know. */
   trim(object: KubeObject): void {
     this.#leaveKnown(object)
     dropNulls(json(object), this.structural)
   }
 
-  /** The same, and fills in defaults. */
+  /** The same, with defaults. */
   settle(object: KubeObject): void {
     this.trim(object)
     this.applyDefaults(object)
   }
 
-  /** What is about to be judged: as `settle`, but for nulls, which are judged as they are. */
+  /** Prepares an object for validation: like `settle`, but keeps nulls, which validation checks. */
   prepare(object: KubeObject): void {
     this.#leaveKnown(object)
     this.applyDefaults(object)
@@ -86,7 +86,7 @@ export class VersionSchema {
     prune(json(object), this.structural)
   }
 
-  /** The same for one part; the others are left as they are. */
+  /** The same for one part; the others stay unchanged. */
   preparePart(object: KubeObject, name: string): void {
     const value = json(object)[name]
     const part = { metadata: {}, ...(value !== undefined && { [name]: value }) }
@@ -99,7 +99,7 @@ export class VersionSchema {
 
 const ANYTHING = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
 
-/** The object with its keys in order. It is given away. */
+/** The object with its keys in order. Takes ownership of it. */
 export function canonical(object: KubeObject): KubeObject {
   return decodeValue(CUSTOM_OBJECT, object, 'Ignore', { offences: [] }) as KubeObject
 }

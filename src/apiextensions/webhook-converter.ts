@@ -1,11 +1,11 @@
 /**
- * Conversion by webhook: objects of one version go out in a review and come back in another. The webhook may change
- * everything but what makes an object itself; what it may not change is put back. Every failure is told in upstream's words.
+ * Conversion by webhook: sends objects of one version in a review and receives them in another. The webhook may not
+ * change immutable metadata, which is restored. Errors have upstream's texts.
  */
 import type { CustomResourceDefinition } from '#apis/apiextensions/v1.ts'
 import type { WebhookCaller, WebhookClientConfig } from '#apiserver/webhooks/caller.ts'
 import type { Clock } from '#lib/clock.ts'
-import { isJsonObject, type JsonObject } from '#lib/json-value.ts'
+import { isJsonObject, type JsonObject } from '#lib/json/value.ts'
 import { type Random, uuid } from '#lib/random.ts'
 import { withinSpan } from '#lib/tracing/active.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
@@ -25,13 +25,13 @@ export interface ConversionParts {
 }
 
 const TIMEOUT_MS = 30_000
-/** A review of so much is answered within its time by webhooks that upstream asks about one object after the other. */
+/** The maximum size of a review, which a webhook can answer in time although upstream sends objects one by one. */
 const REVIEW_OBJECTS = 100
 const REVIEW_BYTES = 1 << 20
-/** An answer may be larger than the question, by labels and renamed fields. */
+/** A response may be larger than the request, by labels and renamed fields. */
 const ANSWER_FACTOR = 4
 
-/** Undefined where versions differ in their name only. */
+/** Undefined if versions differ only in their name. */
 export function converterOf(
   { spec, metadata }: CustomResourceDefinition,
   parts: ConversionParts,
@@ -53,7 +53,7 @@ export function converterOf(
   }
 }
 
-/** In a row, those of one version together, as many as fit into a review. */
+/** Batches of consecutive objects of one version that fit into a review. */
 function* reviewsOf(objects: readonly KubeObject[]): Generator<readonly KubeObject[]> {
   let some: KubeObject[] = []
   let size = 0
@@ -72,7 +72,7 @@ function* reviewsOf(objects: readonly KubeObject[]): Generator<readonly KubeObje
 
 type Fail = (type: string, what: string) => ConversionFailure
 
-/** What went wrong, by the word that metrics have for it, and what clients are told. */
+/** The error, by its name in metrics, and the text for clients. */
 class ConversionFailure extends Error {
   readonly type: string
   readonly refusal: StatusError
@@ -86,7 +86,7 @@ class ConversionFailure extends Error {
 
 type Measure = <T>(objects: readonly KubeObject[], apiVersion: string, work: () => Promise<T>) => Promise<T>
 
-/** Counts how conversions of one definition go, by upstream's names. Throws StatusError where they fail. */
+/** Counts conversions of one definition under upstream's names. Throws StatusError on failure. */
 function createMeter(definition: string, { clock, metrics }: ConversionParts): Measure {
   const requests = metrics.family('apiserver_conversion_webhook_request_total')
   const durations = metrics.family('apiserver_conversion_webhook_duration_seconds')
@@ -131,7 +131,7 @@ class Exchange {
     this.#parts = parts
   }
 
-  /** All of one version. Throws ConversionFailure. */
+  /** All objects of one version. Throws ConversionFailure. */
   async ask(objects: readonly KubeObject[], apiVersion: string): Promise<KubeObject[]> {
     const { kind = '', apiVersion: from = '' } = objects[0] ?? {}
     const fail: Fail = (type, what) => {
@@ -179,14 +179,15 @@ class Exchange {
   }
 }
 
-/** Upstream sends an empty one along. */
+/** Upstream sends an empty response along. */
 const NO_RESPONSE = { uid: '', convertedObjects: null, result: { metadata: {} } }
 
-/** The objects of a response, or why there are none. `uid` is what it must repeat. */
+/** The objects of a response, or the error. The response must repeat `uid`. */
 function convertedIn({ response }: JsonObject, uid: string | undefined): readonly unknown[] | string {
   if (!isJsonObject(response)) return 'no response provided'
-  const { uid: said = '', result, convertedObjects } = response
-  if (uid !== undefined && said !== uid) return `expected response.uid="${uid}", got ${JSON.stringify(said)}`
+  const { uid: responseUid = '', result, convertedObjects } = response
+  if (uid !== undefined && responseUid !== uid)
+    return `expected response.uid="${uid}", got ${JSON.stringify(responseUid)}`
   const { status = '', message = '' } = isJsonObject(result) ? result : {}
   if (status === 'Success') return Array.isArray(convertedObjects) ? convertedObjects : []
   return typeof message === 'string' && message !== ''
@@ -194,14 +195,18 @@ function convertedIn({ response }: JsonObject, uid: string | undefined): readonl
     : `response.result.status was '${typeof status === 'string' ? status : ''}', not 'Success'`
 }
 
-interface Place {
+interface ObjectPosition {
   readonly apiVersion: string
   readonly at: number
   readonly isAlone: boolean
 }
 
-/** The converted object, with everything that a conversion may not change; or what is wrong with it. */
-function settled(object: KubeObject, converted: unknown, { apiVersion, at, isAlone }: Place): KubeObject | string {
+/** The converted object with all immutable parts restored; or the error. */
+function settled(
+  object: KubeObject,
+  converted: unknown,
+  { apiVersion, at, isAlone }: ObjectPosition,
+): KubeObject | string {
   const what = isAlone ? 'object' : 'converted object'
   if (!isJsonObject(converted)) return `returned invalid ${what} at index ${at}: no object`
   const { apiVersion: version = '', kind = '', metadata, ...rest } = converted as Partial<KubeObject>
@@ -230,7 +235,7 @@ function changedIdentity(before: ObjectMeta, after: ObjectMeta): string | undefi
   return other && `must have the same ${other[0]}: ${other[1] ?? ''} != ${other[2] ?? ''}`
 }
 
-/** Only labels and annotations are the webhook's to change. */
+/** The webhook may change only labels and annotations. */
 function restored(before: ObjectMeta, { labels, annotations }: ObjectMeta): ObjectMeta {
   const { labels: _, annotations: __, ...rest } = before
   return { ...rest, ...(labels !== undefined && { labels }), ...(annotations !== undefined && { annotations }) }

@@ -21,7 +21,7 @@ const versions = groups.flatMap((group) => group.versions)
 const kinds = versions.flatMap((version) => version.kinds)
 
 describe('a kind', () => {
-  it('says how it is served', () => {
+  it('has its verbs, scope and names', () => {
     assert.deepEqual(Deployments, {
       group: 'apps',
       version: 'v1',
@@ -50,7 +50,7 @@ describe('a kind', () => {
     })
   })
 
-  it('is one object, imported or looked up', () => {
+  it('is the same object when imported and when looked up', () => {
     assert.equal(kindFor({ group: '', version: 'v1', kind: 'Pod' }), Pods)
     assert.equal(resourceFor({ group: '', version: 'v1', resource: 'pods' }), Pods)
     assert.equal(
@@ -60,7 +60,7 @@ describe('a kind', () => {
     assert.equal(Endpoints.kind, 'Endpoints')
   })
 
-  it('carries the type of its objects', () => {
+  it('has the type of its objects', () => {
     const nameOf = <T extends { metadata: { name?: string } }>(_kind: Kind<T>, object: T): string =>
       object.metadata.name!
     const deployment: Deployment = {
@@ -73,7 +73,7 @@ describe('a kind', () => {
     assert.equal(nameOf(Pods, deployment), 'web')
   })
 
-  it('is unknown when it is no resource of its own, or a custom one', () => {
+  it('is unknown if it is not a resource or a custom one', () => {
     assert.equal(kindFor({ group: 'autoscaling', version: 'v1', kind: 'Scale' }), undefined)
     assert.equal(kindFor({ group: '', version: 'v1', kind: 'PodList' }), undefined)
     assert.equal(kindFor({ group: '__proto__', version: 'v1', kind: 'constructor' }), undefined)
@@ -81,7 +81,7 @@ describe('a kind', () => {
     assert.throws(() => kind('v1', 'widgets'), /No resource "widgets" in "v1"/)
   })
 
-  it('knows in which version it is stored, and whether at all', () => {
+  it('has a storage version if it is stored', () => {
     assert.deepEqual(HorizontalPodAutoscalers.storage, { group: 'autoscaling', version: 'v2' })
     assert.deepEqual(kindFor({ group: 'events.k8s.io', version: 'v1', kind: 'Event' })?.storage, Events.storage)
     assert.deepEqual(Events.storage, { group: '', version: 'v1' })
@@ -98,7 +98,7 @@ describe('a kind', () => {
     }
   })
 
-  it('names the gate it needs beyond its version', () => {
+  it('has the gate that it needs beyond its version', () => {
     assert.equal(ClusterTrustBundles.gate, 'ClusterTrustBundle')
     assert.equal(Pods.gate, undefined)
   })
@@ -113,7 +113,7 @@ describe('a kind', () => {
 })
 
 describe('served versions', () => {
-  it('are 22 by default', () => {
+  it('are 22 group versions by default', () => {
     const served = versions.filter((version) => version.servedByDefault).map(apiVersionOf)
     assert.deepEqual(served.sort(), [
       'admissionregistration.k8s.io/v1',
@@ -172,7 +172,7 @@ describe('discovery', { skip }, () => {
     )
   })
 
-  it('shows the same resources in its aggregated form', () => {
+  it('has the same resources in its aggregated form', () => {
     for (const { metadata, versions: documented } of readGroups()) {
       for (const { version, resources } of documented) {
         const served = versions.find((item) => item.group === metadata.name && item.version === version)
@@ -186,7 +186,7 @@ describe('discovery', { skip }, () => {
   it('has one document per version', () => assert.equal(lists.length, versions.length))
 
   for (const file of lists) {
-    it(`shows the same resources in ${file}`, () => {
+    it(`has the same resources as upstream in ${file}`, () => {
       const { groupVersion, resources } = read(file) as { groupVersion: string; resources: object[] }
       const served = versions.find((version) => apiVersionOf(version) === groupVersion)
       assert.deepEqual(resourceLines(served!), resources)

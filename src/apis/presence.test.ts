@@ -1,5 +1,5 @@
 /**
- * What is there and what is not, in sparse objects. Every row was produced by upstream's own types (k8s.io/api v0.36.4):
+ * Which fields sparse objects contain after decoding and encoding. Every row was produced by upstream's own types (k8s.io/api v0.36.4):
  * what was decoded, how it is written again in JSON and in protobuf, and what JSON the protobuf decodes to where that
  * differs (protobuf knows no empty lists, and no list but a missing one).
  */
@@ -7,8 +7,8 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { describe, it } from 'node:test'
 
-import type { JsonObject } from '#lib/json-value.ts'
-import { parseJson } from '#lib/json.ts'
+import { parseJson } from '#lib/json/json.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { decodeValue, zeroValue } from '#meta/codec/decode.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import { decodeMessage } from '#meta/codec/protobuf-decode.ts'
@@ -33,7 +33,7 @@ interface Row {
 describe('presence of fields', () => {
   for (const { type, given, json, protobuf, back = json, settles = false } of rows()) {
     const schema = schemaOf(type)
-    it(`keeps that of ${type} ${given.slice(0, 60)}`, () => {
+    it(`is kept for ${type} ${given.slice(0, 60)}`, () => {
       const object = decodeValue(schema, parseJson(given), 'Strict', { offences: [], settles }) as JsonObject
       assert.equal(encodeJson(object), json)
       assert.equal(encodeMessage(schema, object).toString('base64'), protobuf)
@@ -45,7 +45,7 @@ describe('presence of fields', () => {
     })
   }
 
-  it('is kept of what is empty and counts, until the object is stored', () => {
+  it('is kept for meaningful empty values until the object is stored', () => {
     const given = { spec: { maxReplicas: 1, behavior: { scaleUp: { policies: [] } }, metrics: [] } }
     const specOf = (settles: boolean): JsonObject => {
       const schema = schemaOf('autoscaling/v2 HorizontalPodAutoscaler')
@@ -57,14 +57,14 @@ describe('presence of fields', () => {
     assert.ok(!('metrics' in specOf(false)))
   })
 
-  it('is that of nothing for an empty message', () => {
+  it('is empty for an empty message', () => {
     for (const { type } of rows()) {
       const schema = schemaOf(type)
       assert.deepEqual(decodeMessage(schema, Buffer.alloc(0)), zeroValue(schema), type)
     }
   })
 
-  it('is told for thirty kinds and more', () => {
+  it('is tested for at least thirty kinds', () => {
     assert.ok(new Set(rows().map(({ type }) => type)).size >= 30)
   })
 })

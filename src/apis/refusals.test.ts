@@ -1,5 +1,5 @@
 /**
- * What is said of bodies that do not fit their kind. Every text was produced by upstream's decoder (sigs.k8s.io/json with
+ * Errors for bodies that do not fit their kind. Every text was produced by upstream's decoder (sigs.k8s.io/json with
  * k8s.io/api v0.36.4).
  */
 import assert from 'node:assert/strict'
@@ -308,7 +308,7 @@ describe('values of the wrong type', () => {
 
 describe('unknown and repeated fields', () => {
   for (const [type, body, offences] of offending) {
-    it(`are told of ${body}`, () => {
+    it(`are reported for ${body}`, () => {
       assert.deepEqual(decode(type, body, 'Warn').offences, offences)
       assert.deepEqual(decode(type, body, 'Ignore').offences, [])
       assert.throws(() => decode(type, body, 'Strict'), { message: `strict decoding error: ${offences.join(', ')}` })

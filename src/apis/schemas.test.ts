@@ -15,14 +15,14 @@ const skip = existsSync(fixtures) ? false : `no API facts in "${facts}"`
 const pod = schemaFor({ group: '', version: 'v1', kind: 'Pod' })!
 
 describe('schemaFor', () => {
-  it('gives the same object each time, shared between kinds', () => {
+  it('returns the same object each time, shared between kinds', () => {
     const template = structFor('core.v1', 'PodTemplateSpec')
     assert.equal(schemaFor({ group: '', version: 'v1', kind: 'Pod' }), pod)
     assert.equal(at(schemaFor({ group: 'apps', version: 'v1', kind: 'Deployment' })!, 'spec.template').schema, template)
     assert.equal(at(pod, 'spec').schema, template.fields.get('spec')?.schema)
   })
 
-  it('knows nothing of custom resources, nor of names that every JavaScript object has', () => {
+  it('has no schema for custom resources or names of Object.prototype', () => {
     for (const gvk of [
       { group: 'example.com', version: 'v1', kind: 'Widget' },
       { group: 'example.com', version: 'v1', kind: 'DeleteOptions' },
@@ -36,11 +36,11 @@ describe('schemaFor', () => {
     }
   })
 
-  it('says which struct a program asked for in vain', () => {
+  it('names a missing struct', () => {
     assert.throws(() => structFor('core.v1', 'Nothing'), /No struct "Nothing" in the table "core.v1"/)
   })
 
-  it('answers for the kinds that every group version knows, from one struct', () => {
+  it('uses one struct for kinds of every group version', () => {
     const options = schemaFor({ group: 'meta.k8s.io', version: 'v1', kind: 'DeleteOptions' })
     assert.ok(options)
     assert.equal(schemaFor({ group: '', version: 'v1', kind: 'DeleteOptions' }), options)
@@ -62,7 +62,7 @@ describe('schemaFor', () => {
     ['apiregistration.k8s.io', 'v1beta1', 'APIServiceList', 'v1beta1.APIServiceList'],
     ['rbac.authorization.k8s.io', 'v1', 'ClusterRole', 'v1.ClusterRole'],
   ] as const) {
-    it(`knows ${group}/${version} ${kind}`, () => {
+    it(`has ${group}/${version} ${kind}`, () => {
       const schema = schemaFor({ group, version, kind })
       assert.equal(schema?.goType, goType)
       assert.deepEqual([...schema.fields.keys()].slice(0, 2), ['kind', 'apiVersion'])
@@ -95,7 +95,7 @@ describe('presence', () => {
     [gvk('', 'Status'), 'metadata', { pointer: false, omitEmpty: false }],
   ]
   for (const [kind, path, expected] of cases) {
-    it(`of ${kind.kind} ${path} is as Go has it`, () => {
+    it(`of ${kind.kind} ${path} is omitted or kept as in Go`, () => {
       const field = at(schemaFor(kind)!, path)
       for (const [name, value] of Object.entries(expected)) assert.equal(field[name as keyof FieldSchema], value, name)
     })
@@ -103,7 +103,7 @@ describe('presence', () => {
 })
 
 describe('merge rules', () => {
-  it('come with list types, keys, strategies and defaults', () => {
+  it('include list types, keys, strategies and defaults', () => {
     const ports = at(pod, 'spec.containers.ports')
     assert.deepEqual(
       [ports.listType, ports.mapKeys, ports.patchStrategy, ports.patchMergeKey],
@@ -124,13 +124,13 @@ describe('merge rules', () => {
     assert.deepEqual([claimRef.mapType, (claimRef.schema as StructSchema).mapType], ['granular', 'atomic'])
   })
 
-  it('reach members that JSON inlines', () => {
+  it('include members that JSON inlines', () => {
     assert.equal(at(pod, 'spec.volumes.projected.sources').listType, 'atomic')
     assert.equal(at(pod, 'spec.ephemeralContainers.name').required, true)
     assert.equal(at(pod, 'spec.ephemeralContainers.ports').patchMergeKey, 'containerPort')
   })
 
-  it('name the gate of a field that is dropped while it is off', () => {
+  it('name the gate of a gated field', () => {
     assert.equal(at(pod, 'spec.containers.lifecycle.stopSignal').gate, 'ContainerStopSignals')
     assert.equal(at(schemaFor(gvk('coordination.k8s.io', 'Lease'))!, 'spec.strategy').gate, 'CoordinatedLeaderElection')
     assert.equal(at(pod, 'spec.hostname').gate, undefined)
@@ -178,7 +178,7 @@ describe('protobuf', () => {
     assert.ok(messages > 900, `${messages} messages`)
   })
 
-  it('nests what JSON inlines', () => {
+  it('nests structs that JSON inlines', () => {
     const volume = structFor('core.v1', 'Volume')
     const nested = volume.protobuf?.fields.find(({ inline }) => inline !== undefined)
     assert.equal(nested?.number, 2)
@@ -187,19 +187,19 @@ describe('protobuf', () => {
     assert.deepEqual([...volume.fields.keys()].slice(0, 2), ['name', 'hostPath'])
   })
 
-  it('tells a wrapped list from a repeated field', () => {
+  it('distinguishes a wrapped list from a repeated field', () => {
     const verbs = structFor('meta.v1', 'APIResource').protobuf?.fields.find(({ field }) => field?.name === 'verbs')
     assert.deepEqual([verbs?.wire, verbs?.repeated, verbs?.field?.schema.type], ['message', false, 'list'])
     const shortNames = structFor('meta.v1', 'APIResource').protobuf?.fields.find(({ number }) => number === 5)
     assert.deepEqual([shortNames?.wire, shortNames?.repeated], ['string', true])
   })
 
-  it('is missing from what has only a JSON form', () => {
+  it('is absent from structs with only a JSON form', () => {
     assert.equal(structFor('meta.v1', 'Table').protobuf, undefined)
     assert.ok(pod.protobuf)
   })
 
-  it('gives every JSON field a place, kind and apiVersion excepted', () => {
+  it('has every JSON field except kind and apiVersion', () => {
     for (const struct of allStructs()) {
       if (struct.protobuf === undefined) continue
       const placed = fieldsOf(struct.protobuf)
@@ -215,12 +215,12 @@ describe('protobuf', () => {
 describe('recursive and special types', () => {
   const props = structFor('apiextensions.v1', 'JSONSchemaProps')
 
-  it('are cycles of objects', () => {
+  it('are cyclic references between schema objects', () => {
     const properties = props.fields.get('properties')?.schema
     assert.equal(properties?.type === 'map' && properties.values, props)
   })
 
-  it('keep the alternatives of a value that is one thing or another', () => {
+  it('keep the alternatives of union types', () => {
     const items = props.fields.get('items')?.schema
     assert.equal(items?.type, 'any')
     assert.equal(items.goType, 'v1.JSONSchemaPropsOrArray')
@@ -238,7 +238,7 @@ describe('recursive and special types', () => {
 describe('fixtures', { skip }, () => {
   const files = skip ? [] : readdirSync(fixtures).filter((file) => file.endsWith('.json'))
 
-  it('number 185', () => assert.equal(files.length, 185))
+  it('are 185 files', () => assert.equal(files.length, 185))
 
   for (const file of files) {
     it(`${file} has the fields of its schema, in their order`, () => {

@@ -1,23 +1,25 @@
-/** What servers behind this one add to it: who answers, what is served and how it is described. src/aggregation fills it. */
+/** The contributions of aggregated servers: request routing, discovery and OpenAPI. src/aggregation implements it. */
 import type { APIVersionDiscovery } from '#apis/apidiscovery/v2.ts'
+import type { Answer, Call } from '#component/requests/call.ts'
 import type { GroupVersion } from '#meta/kind.ts'
 
-import type { Answer, Call } from './call.ts'
-
 export interface Aggregated {
-  /** Health checks, as upstream names those of its parts that run because of this. */
+  /** Health checks, under upstream's names of the parts that aggregation adds. */
   readonly hooks: readonly string[]
-  /** Passes the request on to the server it is for; undefined when that is this one. */
+  /** Proxies the request to the aggregated server; undefined if this server answers itself. */
   readonly answer: (call: Call) => Promise<Answer> | undefined
-  /** The groups that APIServices announce, whoever serves them, in the order clients are told of them. Core is one. */
+  /** The groups of all APIServices, local and remote, in the order of discovery. Core is one of them. */
   announced(): readonly AnnouncedGroup[]
-  /** What other servers say of their group versions. The same objects until something changes. */
+  /** Discovery of aggregated group versions. Returns the same objects until something changes. */
   versions(): readonly AggregatedVersion[]
-  /** OpenAPI v2 of other servers, each only what belongs to its group version. The same objects until something changes. */
+  /**
+   * OpenAPI v2 of aggregated servers, each restricted to its group version. Returns the same objects until something
+   * changes.
+   */
   swaggers(): readonly Swagger[]
-  /** OpenAPI v3 of other servers: where each document is, by its name, `apis/example.com/v1`. */
+  /** OpenAPI v3 of aggregated servers: the address of each document by its name, `apis/example.com/v1`. */
   openApiIndex(): ReadonlyMap<string, string>
-  /** Asks for the document of that name where it is; undefined when no other server has it. */
+  /** Fetches the document of that name; undefined if no aggregated server has it. */
   openApi(call: Call, name: string): Promise<Answer> | undefined
 }
 
@@ -31,9 +33,9 @@ export interface AggregatedVersion {
   readonly group: string
   readonly groupPriority: number
   readonly versionPriority: number
-  /** As aggregated discovery shows it. */
+  /** The form of aggregated discovery. */
   readonly discovery: APIVersionDiscovery
 }
 
-/** A document of another server: objects and lists of any depth. */
+/** A document of another server: nested objects and lists. */
 export type Swagger = Readonly<Record<string, unknown>>

@@ -1,8 +1,18 @@
 /**
- * One API server: its registry, the filters before it and the listener. What it serves, who may, and what is let in are
- * handed in; src/control-plane makes them from settings.
+ * One API server: its registry, its filters and its listener. Resources, authorization and admission are passed in;
+ * src/control-plane builds them from settings.
  */
 import type { Kind, ServedGroup } from '#apis/kinds.ts'
+import type { Authenticate } from '#auth/access.ts'
+import { NO_REQUEST, type RequestInfo } from '#auth/request-info.ts'
+import type { User } from '#auth/user.ts'
+import { createDebugPages, type DebugOptions } from '#component/pages/debug-pages.ts'
+import { createHealth, type HealthCheck } from '#component/pages/health.ts'
+import type { Answer, Call } from '#component/requests/call.ts'
+import { createInflight, type Load } from '#component/requests/inflight.ts'
+import type { MeterRequest } from '#component/requests/request-meter.ts'
+import { createRequestServer } from '#component/requests/request-server.ts'
+import type { RequestServerOptions, Route } from '#component/requests/server-options.ts'
 import type { HttpClient } from '#lib/http/client.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 import type { Listener } from '#lib/http/listen.ts'
@@ -10,50 +20,45 @@ import { createLoopbackClient, LoopbackExchange } from '#lib/http/loopback.ts'
 import type { HttpLimits } from '#lib/http/server-context.ts'
 import { createHttpServer, type HttpServer } from '#lib/http/server.ts'
 import type { ServerTls } from '#lib/http/tls.ts'
-import { readProcess } from '#lib/metrics-process.ts'
+import { readProcess } from '#lib/metrics/process.ts'
 import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
 import { createZPages } from '#model/zpages.ts'
 
 import type { Aggregated, AnnouncedGroup } from './aggregated.ts'
-import { Representation } from './answers/representation.ts'
-import type { Answer, Call } from './call.ts'
-import { createDebugPages, type DebugOptions } from './diagnostics/debug-pages.ts'
 import { healthChecks } from './diagnostics/health-checks.ts'
-import { createHealth, type HealthCheck } from './diagnostics/health.ts'
 import { createMetricsPages } from './diagnostics/metrics-pages.ts'
 import { createPathIndex, listPaths } from './diagnostics/path-index.ts'
 import { type Connectors, createDispatch } from './dispatch.ts'
 import { createDumps } from './fairness/dumps.ts'
 import { createFairness, type Fairness } from './fairness/fairness.ts'
-import type { Authenticate } from './filters/access.ts'
-import { createInflight, type Load } from './filters/inflight.ts'
-import { createRequestMetrics, type MeterRequest } from './metrics/requests.ts'
+import { createRequestMetrics } from './metrics/requests.ts'
 import type { OpenApiOptions } from './openapi/document.ts'
 import { createOpenApiV2 } from './openapi/v2.ts'
 import { createOpenApiV3 } from './openapi/v3.ts'
 import type { Registry } from './registry/registry.ts'
-import type { User } from './registry/resource.ts'
+import { Representation } from './registry/representation.ts'
 import { BUILT_IN } from './registry/shapes.ts'
-import { NO_REQUEST, type RequestInfo } from './request-info.ts'
 import { createDiscovery } from './routes/discovery.ts'
-import { type ApiServerOptions, createApiServer, type Route } from './server.ts'
 
-/** What a server is made of besides what it makes of its registry. */
-export interface ApiServerParts extends Omit<ApiServerOptions, OwnPart> {
-  /** With everything in it that is served and that must be there before the first request; its cache is loaded. */
+/** The dependencies of a server. */
+export interface ApiServerParts extends Omit<RequestServerOptions, OwnPart> {
+  /**
+   * The registry with all served resources and all objects that must exist before the first request. Its cache is
+   * loaded.
+   */
   readonly registry: Registry
   readonly connectors: Connectors
-  /** Servers behind this one; absent: none. */
+  /** Aggregated servers; absent if there are none. */
   readonly aggregated?: Aggregated
-  /** What /version shows. */
+  /** The content of /version. */
   readonly versionInfo: { readonly gitVersion: string; readonly goVersion?: string }
-  /** What /flagz shows: flags as text, by name. */
+  /** The content of /flagz: flags as text, by name. */
   readonly flags?: ReadonlyMap<string, string>
   readonly debug?: DebugOptions
-  /** What /metrics shows; everything that is done is counted in it. */
+  /** The metrics of /metrics. */
   readonly metrics: ServerMeters
   readonly httpLimits?: Partial<HttpLimits>
-  /** How many seats the requests of all priority levels have; absent: `inflight` limits them. */
+  /** The number of seats of all priority levels together. If absent, `inflight` limits requests. */
   readonly seats?: number
   /** Host and port under which the cluster reaches this server, for discovery. */
   readonly serverAddress: string
@@ -72,17 +77,17 @@ type OwnPart =
 
 export interface ApiServer {
   readonly registry: Registry
-  /** Answers an exchange, whichever way it came. */
+  /** Handles an exchange from any transport. */
   readonly serve: (exchange: Exchange) => Promise<void>
-  /** For those in this process: a client whose requests are this user's, and pass what all requests pass. */
+  /** A client for this process. Its requests belong to this user and pass all filters. */
   clientAs(user: User): Pick<HttpClient, 'request'>
-  /** Answers who connects to any of the ports. Once. */
+  /** Starts serving connections on all ports. Call it once. */
   accept(listeners: readonly Listener[], tls: ServerTls | undefined): void
-  /** New connections get these certificates. Throws, changing nothing, if they are unusable. */
+  /** Sets the certificates of new connections. Throws and changes nothing if they are unusable. */
   reloadTls(tls: ServerTls): void
-  /** From now on the server says that it is not ready, and goes on serving: those who send requests go elsewhere. */
+  /** Reports the server as not ready while it keeps serving, so that load balancers use another server. */
   announceStop(): void
-  /** Stops accepting, ends watches, lets running requests finish for `graceMs`. */
+  /** Stops accepting, ends watches and waits up to `graceMs` for running requests. */
   stop(graceMs: number): Promise<void>
 }
 
@@ -145,7 +150,7 @@ function createServe(
   const status = { group: '', version: 'v1', kind: 'Status' }
   const encoder = new Representation({ kind: status as Kind, stored: status, shapes: BUILT_IN, memos })
   const { inflight = createInflight({ maxReading: 0, maxMutating: 0 }) } = parts
-  return createApiServer({
+  return createRequestServer({
     ...parts,
     authenticate: knowingOurselves(parts.authenticate),
     clock,
@@ -162,15 +167,15 @@ function createServe(
   })
 }
 
-/** Who is in this process need not prove who they are. */
+/** Clients in this process need no authentication. */
 function knowingOurselves(authenticate: Authenticate): Authenticate {
   return (exchange) => (exchange instanceof LoopbackExchange ? (exchange.identity as User) : authenticate(exchange))
 }
 
-/** What of the inside of the server is shown. */
+/** The diagnostic pages. */
 type Shown = Pick<ServeParts, 'checks' | 'fairness'>
 
-/** Everything that is no resource. */
+/** All paths that are not resources. */
 function createRoutes(parts: ApiServerParts, encoder: Representation, shown: Shown): Route {
   const { registry, serverAddress, aggregated, metrics } = parts
   const { clock } = registry.services
@@ -206,7 +211,7 @@ function createRoutes(parts: ApiServerParts, encoder: Representation, shown: Sho
     parts.routes(call)
 }
 
-/** For those who look after the server: health, metrics, what it is and what there is. */
+/** Pages for operators: health, metrics, version and the index of paths. */
 function createDiagnostics(
   { registry, aggregated, versionInfo, flags = new Map(), metrics: meters, debug }: ApiServerParts,
   served: () => readonly ServedGroup[],

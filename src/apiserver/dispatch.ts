@@ -1,11 +1,14 @@
-/** From a call to the handler of its verb; what the resource does not serve is refused here, in upstream's words. */
+/**
+ * Dispatches a call to the handler of its verb. Rejects verbs that the resource does not serve, with upstream's texts.
+ */
 import { Bindings, Pods } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
+import { type Answer, type Call, otherwise } from '#component/requests/call.ts'
+import { notFoundPage } from '#component/requests/not-found-page.ts'
 import { acceptsRoute, isRefusal, negotiatePatch } from '#meta/codec/negotiate.ts'
 import { failure, genericError, internalError, methodNotSupportedError, notFoundError } from '#meta/status-errors.ts'
+import { isAddedGroup } from '#model/catalog-groups.ts'
 
-import { notFoundPage } from './answers/not-found-page.ts'
-import { type Answer, type Call, otherwise } from './call.ts'
 import { deprecationOf } from './filters/deprecations.ts'
 import { createObject } from './handlers/create.ts'
 import { deleteCollection, deleteObject } from './handlers/delete.ts'
@@ -18,7 +21,6 @@ import { updateObject } from './handlers/update.ts'
 import type { View } from './handlers/view.ts'
 import { watchObjects } from './handlers/watch.ts'
 import type { Registry } from './registry/registry.ts'
-import { isAddedGroup } from './registry/served-groups.ts'
 import type { Services } from './registry/services.ts'
 import type { VirtualResource } from './registry/virtual.ts'
 import { routingOf } from './routing.ts'
@@ -36,13 +38,13 @@ const VERBS: Readonly<Record<string, Handler>> = {
   deletecollection: deleteCollection,
 }
 
-/** Handlers of subresources that are more than a part of their object, by `plural/subresource` or by `*` + `/subresource`. */
+/** Handlers of special subresources, by `plural/subresource` or by `*` + `/subresource`. */
 export type Connectors = Readonly<Record<string, Readonly<Record<string, Handler>>>>
 
 export function createDispatch(registry: Registry, connectors: Connectors): (call: Call) => Promise<Answer> {
   const isCompressing = registry.services.isEnabled('APIResponseCompression')
-  return async (asked) => {
-    const call = isCompressing ? asked : withoutCompression(asked)
+  return async (original) => {
+    const call = isCompressing ? original : withoutCompression(original)
     const { group, version, resource } = call.info
     const view = registry.find({ group, version, resource })
     if (view === undefined) return answerUnstored(call, registry, connectors)
@@ -56,7 +58,7 @@ export function createDispatch(registry: Registry, connectors: Connectors): (cal
   }
 }
 
-/** Of what is not stored, or not there at all. */
+/** Answers for resources that are not stored or do not exist. */
 function answerUnstored(call: Call, registry: Registry, connectors: Connectors): Answer | Promise<Answer> {
   const { group, version, resource } = call.info
   if (resource === Bindings.plural && group === Bindings.group) return bindByBody(call, registry, connectors)
@@ -69,7 +71,7 @@ function answerUnstored(call: Call, registry: Registry, connectors: Connectors):
   return answerReview(call, review, registry.services)
 }
 
-/** Whether a route takes the media types of the request. What no route takes has no warnings. */
+/** True if the route accepts the request's media types. Requests without a route get no warnings. */
 function isRoutable(call: Call): boolean {
   if (!acceptsRoute(call.header('accept'))) return false
   return call.info.verb !== 'patch' || !isRefusal(negotiatePatch(call.header('content-type'), 'builtin'))
@@ -88,13 +90,13 @@ function noteDeprecation(call: Call, view: View): void {
   countDeprecated(call, view, deprecation.removedRelease)
 }
 
-/** A kind of the cluster under a namespace, or a namespaced one outside where only reads of many span namespaces. */
+/** True for a cluster-scoped kind under a namespace, or a namespaced kind outside one except for lists and watches. */
 function isElsewhere({ info }: Call, { namespaced }: Kind): boolean {
   if (!namespaced) return info.namespace !== ''
   return info.namespace === '' && info.verb !== 'list' && info.verb !== 'watch'
 }
 
-/** Custom resources have no routes: the deprecation of their version is sent with every answer, refusals included. */
+/** Custom resources have no routes: every response, errors included, carries the deprecation warning of the version. */
 function answerCustom(call: Call, view: View, connectors: Connectors): Promise<Answer> {
   const { custom } = view.resource
   if (custom?.brokenBecause !== undefined) throw internalError(new Error(custom.brokenBecause))
@@ -113,11 +115,11 @@ function refuseCustom({ info }: Call, { resource: { kind } }: View): void {
 
 function countDeprecated({ info }: Call, { services }: View, removedRelease: string): void {
   const { group, version, resource, subresource } = info
-  const asked = services.metrics.family('apiserver_requested_deprecated_apis')
-  asked.labels(group, version, resource, subresource, removedRelease).set(1)
+  const deprecated = services.metrics.family('apiserver_requested_deprecated_apis')
+  deprecated.labels(group, version, resource, subresource, removedRelease).set(1)
 }
 
-/** POST to `bindings` does what POST to `pods/NAME/binding` does; the name is in the body. */
+/** POST to `bindings` equals POST to `pods/NAME/binding`; the name is in the body. */
 function bindByBody(call: Call, registry: Registry, connectors: Connectors): Promise<Answer> {
   const view = registry.find({ group: Pods.group, version: Pods.version, resource: Pods.plural })
   const bind = connectors['pods/binding']?.['create']
@@ -139,7 +141,7 @@ function answerVirtual(call: Call, virtual: VirtualResource, services: Services)
   return handler(call, services)
 }
 
-/** Throws 404 or 405 where there is none. */
+/** Throws 404 or 405 if there is none. */
 function handlerOf(call: Call, view: View, connectors: Connectors): Handler {
   const { resource, subresource, verb, rest } = call.info
   const { kind } = view.representation
@@ -148,7 +150,7 @@ function handlerOf(call: Call, view: View, connectors: Connectors): Handler {
   if (part === undefined || routing === 'no-path') throw notServed()
   if (rest.length > 0 && subresource !== 'proxy') throw notServed()
   const connector = connectors[`${resource}/${subresource}`]?.[verb]
-  // What is handed on takes methods that have no verb, and so are not in discovery.
+  // Connectors accept methods without an API verb, which discovery does not list.
   const isTaken = part.verbs.includes(verb) || connector !== undefined || isHidden(call, view)
   if (routing === 'no-method' || !isTaken) throw methodNotAllowed(call)
   const handler =
@@ -159,23 +161,25 @@ function handlerOf(call: Call, view: View, connectors: Connectors): Handler {
   return handler
 }
 
-/** What discovery no longer shows of a custom resource that goes works all the same. */
+/** A custom resource that is being deleted still works, although discovery no longer shows it. */
 function isHidden({ info }: Call, { resource }: View): boolean {
   return resource.custom !== undefined && info.subresource === ''
 }
 
-/** Questions have neither names nor lists over all namespaces. */
+/** Reviews have neither names nor lists over all namespaces. */
 function isReviewPath({ info }: Call, { namespaced }: Kind): boolean {
   return info.name === '' && namespaced === (info.namespace !== '')
 }
 
-/** Subresources through which the object itself is read and written: `status` and the resource's other parts. */
+/** Subresources that read and write the object itself: `status` and the resource's other parts. */
 function partHandler({ resource }: View, subresource: string, verb: string): Handler | undefined {
   const isPart = subresource === 'status' || Object.hasOwn(resource.parts ?? {}, subresource)
   return isPart && (verb === 'get' || verb === 'update' || verb === 'patch') ? VERBS[verb] : undefined
 }
 
-/** A group version that is served, without this resource: clients must be able to tell it from a missing object. */
+/**
+ * The group version is served without this resource: clients must be able to distinguish that from a missing object.
+ */
 function notServed(): Error {
   return failure({
     code: 404,
@@ -185,12 +189,12 @@ function notServed(): Error {
   })
 }
 
-/** No route for the method: upstream says so in the same words for every resource. */
+/** No route for the method: upstream's text is the same for every resource. */
 function methodNotAllowed({ method }: Call): Error {
   return genericError({ code: 405, method })
 }
 
-/** The call of a client that wants nothing compressed. */
+/** The same call without response compression. */
 function withoutCompression(call: Call): Call {
   return otherwise(call, { header: (name) => (name === 'accept-encoding' ? '' : call.header(name)) })
 }

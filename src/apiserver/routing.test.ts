@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import { type Kind, resourceFor } from '#apis/kinds.ts'
+import { requestInfoOf } from '#auth/request-info.ts'
 
-import { requestInfoOf } from './request-info.ts'
 import { type Routing, routingOf } from './routing.ts'
 
 const ALL = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
-/** By path: the methods that are routed; `none` where there is no such path. */
+/** By path: the routed methods; `none` if the path does not exist. */
 const PATHS: readonly (readonly [path: string, methods: string])[] = [
   ['/api/v1/pods', 'GET'],
   ['/api/v1/pods?watch=1', 'GET'],
@@ -41,9 +41,9 @@ function routing(method: string, path: string): Routing {
   return routingOf(method, info, kindOf(info.resource))
 }
 
-describe('the shape of a path', () => {
+describe('routing by path', () => {
   for (const [path, methods] of PATHS) {
-    it(`${path} takes ${methods}`, () => {
+    it(`allows ${methods} for ${path}`, () => {
       const found = ALL.map((method) => [method, routing(method, path)] as const)
       if (methods === 'none') return assert.ok(found.every(([, outcome]) => outcome === 'no-path'))
       const routed = found.filter(([, outcome]) => outcome === 'routed').map(([method]) => method)
@@ -52,7 +52,7 @@ describe('the shape of a path', () => {
     })
   }
 
-  it('takes a POST to the path of one custom resource', () => {
+  it('accepts a POST to the path of one custom resource', () => {
     const info = requestInfoOf('POST', '/api/v1/namespaces/x/pods/a', new URLSearchParams())
     assert.equal(routingOf('POST', info, kindOf('pods')), 'no-method')
     assert.equal(routingOf('POST', info, kindOf('pods'), true), 'routed')

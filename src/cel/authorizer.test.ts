@@ -26,13 +26,13 @@ const checks =
   "authorizer.group('apps').resource('deployments').subresource('scale').namespace('ns').name('n')" +
   ".fieldSelector('a=b').check('update').allowed() && authorizer.path('/healthz').check('get').allowed()"
 
-describe('an authorizer in an expression', () => {
-  it('is asked what the expression says', async () => {
-    const asked: Check[] = []
-    const authorize: Authorize = (check) => (asked.push(check), { allowed: true, reason: '' })
+describe('authorizer in an expression', () => {
+  it('receives the attributes that the expression checks', async () => {
+    const received: Check[] = []
+    const authorize: Authorize = (check) => (received.push(check), { allowed: true, reason: '' })
     assert.equal((await run(checks, authorize)).value, true)
     const subject = { kind: 'requester' }
-    assert.deepEqual(asked, [
+    assert.deepEqual(received, [
       {
         kind: 'resource',
         subject,
@@ -49,26 +49,26 @@ describe('an authorizer in an expression', () => {
     ])
   })
 
-  it('may take its time, is asked once, and the expression is charged once', async () => {
+  it('may be asynchronous, is called once, and is charged once', async () => {
     const now = await run(checks, () => ({ allowed: true, reason: '' }))
-    let asked = 0
+    let received = 0
     const later = await run(checks, async () => {
-      asked++
+      received++
       return { allowed: true, reason: '' }
     })
     assert.deepEqual(later, now)
-    assert.equal(asked, 2)
+    assert.equal(received, 2)
     assert.ok(now.spent > 700_000)
   })
 
-  it('is asked about a service account, and about the request itself', async () => {
-    const asked: Check[] = []
-    const authorize: Authorize = (check) => (asked.push(check), { allowed: false, reason: 'no', error: 'broken' })
+  it('checks a service account, and the request itself', async () => {
+    const received: Check[] = []
+    const authorize: Authorize = (check) => (received.push(check), { allowed: false, reason: 'no', error: 'broken' })
     const source =
       "authorizer.serviceAccount('ns', 'sa').path('/x').check('get').reason() + authorizer.requestResource.check('get').error()"
     assert.equal((await run(source, authorize)).value, 'nobroken')
-    assert.deepEqual(asked[0]?.subject, { kind: 'serviceAccount', namespace: 'ns', name: 'sa' })
-    assert.equal(asked[1]?.kind, 'resource')
+    assert.deepEqual(received[0]?.subject, { kind: 'serviceAccount', namespace: 'ns', name: 'sa' })
+    assert.equal(received[1]?.kind, 'resource')
   })
 
   it('refuses names that no service account has', async () => {
@@ -80,7 +80,7 @@ describe('an authorizer in an expression', () => {
     )
   })
 
-  it('lets no third check happen', async () => {
+  it('fails at the third check of an expression', async () => {
     const third = ["'a'", "'b'", "'c'"].map((verb) => `authorizer.path('/').check(${verb}).allowed()`).join(' && ')
     await assert.rejects(
       run(third, () => ({ allowed: true, reason: '' })),

@@ -1,10 +1,10 @@
 /**
- * What expressions ask of an authorizer. Evaluation does not wait; an authorizer whose answer is not there at once has the
- * evaluation broken off, and done again when the answer has come.
+ * The interface of expressions to an authorizer. Evaluation is synchronous: without a cached answer the evaluation is
+ * aborted and repeated when the answer has arrived.
  */
 import { OpaqueValue } from './value.ts'
 
-/** Whom a check is about: who made the request, or a service account that an expression names. */
+/** The subject of a check: the requesting user, or a service account that the expression names. */
 export type Subject =
   | { readonly kind: 'requester' }
   | { readonly kind: 'serviceAccount'; namespace: string; name: string }
@@ -35,17 +35,17 @@ interface ResourceCheck {
 export interface Answer {
   readonly allowed: boolean
   readonly reason: string
-  /** What went wrong, which does not keep it from being allowed. */
+  /** The evaluation error, which does not prevent an allowed result. */
   readonly error?: string
 }
 
 /** Implemented by the server, for one request. */
 export type Authorize = (check: Check) => Answer | Promise<Answer>
 
-/** Answers so far, by check. */
+/** The answers so far, by check. */
 type Answers = Map<string, Answer>
 
-/** Thrown through an evaluation that needs an answer that is not there yet. */
+/** Thrown through an evaluation that needs a missing answer. */
 class Suspension extends Error {
   readonly key: string
   readonly answer: Promise<Answer>
@@ -60,7 +60,7 @@ class Suspension extends Error {
 
 const REQUESTER: Subject = { kind: 'requester' }
 
-/** The variable `authorizer`. One for each request: answers are remembered. */
+/** The variable `authorizer`. One per request, because answers are cached. */
 export class AuthorizerValue extends OpaqueValue {
   readonly typeName = 'kubernetes.authorization.Authorizer'
   readonly subject: Subject
@@ -75,7 +75,7 @@ export class AuthorizerValue extends OpaqueValue {
   equals(other: AuthorizerValue): boolean {
     return this === other
   }
-  /** The same authorizer, asked about a service account. */
+  /** The same authorizer for a service account. */
   forServiceAccount(namespace: string, name: string): AuthorizerValue {
     return new AuthorizerValue(this.#authorize, { kind: 'serviceAccount', namespace, name }, this.#answers)
   }
@@ -90,7 +90,7 @@ export class AuthorizerValue extends OpaqueValue {
   }
 }
 
-/** `authorizer.requestResource`, or what was built step by step. */
+/** `authorizer.requestResource`, or a check that was built step by step. */
 export class ResourceCheckValue extends OpaqueValue {
   readonly typeName = 'kubernetes.authorization.ResourceCheck'
   readonly authorizer: AuthorizerValue
@@ -109,7 +109,7 @@ export class ResourceCheckValue extends OpaqueValue {
   }
 }
 
-/** Work that evaluates, done again each time that an answer it needs has come. */
+/** Runs an evaluation, again each time that a needed answer arrives. */
 export async function whenAnswered<T>(work: () => T): Promise<T> {
   for (;;) {
     try {

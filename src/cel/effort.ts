@@ -1,7 +1,7 @@
 /**
- * A second budget, for work that CEL's cost does not see: deep comparison, long strings looked through again and again,
- * large regular expressions. Generous beside every honest rule; there so that no expression holds the thread for long.
- * One for all, because an evaluation runs from its beginning to its end without a pause.
+ * A second budget, for work that CEL's cost does not count: deep comparison, string searches and large regular
+ * expressions. The budget keeps expressions from blocking the thread. It is global, because an evaluation runs without
+ * a pause.
  */
 import { CelBudgetError } from './value.ts'
 
@@ -12,7 +12,7 @@ let left = LIMIT
 /** Evaluations that run within others: of variables that are expressions themselves. */
 let depth = 0
 
-/** What was found out in this evaluation, during which nothing changes, and is forgotten with it. */
+/** Results cached during one evaluation, in which nothing changes. */
 let notes = new WeakMap<object, unknown>()
 
 /** A new evaluation begins; one within another shares its budget. */
@@ -28,7 +28,7 @@ export function endEffort(): void {
 
 let hasNotes = false
 
-/** What `find` finds out about an object, which is done once for each evaluation. */
+/** The result of `find` for an object, computed once per evaluation. */
 export function noted<T>(object: object, find: () => T): T {
   const known = notes.get(object) as T | undefined
   if (known !== undefined || depth === 0) return known ?? find()
@@ -38,7 +38,7 @@ export function noted<T>(object: object, find: () => T): T {
   return found
 }
 
-/** Throws what running over the cost limit throws. Outside of evaluations, where texts are short, nothing is counted. */
+/** Throws the error of an exceeded cost limit. Outside of evaluations, where texts are short, nothing is counted. */
 export function spendEffort(steps: number): void {
   if (depth === 0) return
   left -= steps

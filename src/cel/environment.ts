@@ -1,21 +1,21 @@
 /**
- * Environment: what an expression may use, and the way from text to program. Made once for each place that takes
- * expressions (rules of a schema, match conditions, policies, device selectors, …) and kept.
+ * Environment: declares the names that an expression may use and compiles text to programs. Each place that takes
+ * expressions creates one environment and reuses it.
  */
-import type { Expression } from './ast.ts'
-import type { Checked } from './checked.ts'
-import { check } from './checker.ts'
-import { type Declarations, declare } from './declarations.ts'
-import { estimateCost } from './estimator.ts'
+import type { Checked } from './checking/checked.ts'
+import { check } from './checking/checker.ts'
+import { type Declarations, declare } from './checking/declarations.ts'
+import { validate } from './checking/validators.ts'
+import { estimateCost } from './cost/estimator.ts'
 import { baseLibraries } from './libraries/index.ts'
 import type { Library, Span } from './library.ts'
-import { parse } from './parser.ts'
-import { plan } from './plan.ts'
+import { plan } from './planner/plan.ts'
 import type { Program } from './program.ts'
-import { type Issue, report } from './source.ts'
+import type { Expression } from './syntax/ast.ts'
+import { parse } from './syntax/parser.ts'
+import { type Issue, report } from './syntax/source.ts'
+import { walk } from './syntax/walk.ts'
 import type { CelType } from './type.ts'
-import { validate } from './validators.ts'
-import { walk } from './walk.ts'
 
 export interface EnvironmentOptions {
   /** Default: everything Kubernetes 1.36 has. */

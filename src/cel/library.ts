@@ -1,6 +1,6 @@
 /**
- * The shape of a library: functions with all that is known of each overload in one place. The checker reads the
- * signatures, the estimator `estimate`, the planner `evaluate` and `cost`.
+ * The interface of a CEL library: each overload with its signature for the checker, `estimate` for the estimator, and
+ * `evaluate` and `cost` for the planner.
  */
 import type { CelType } from './type.ts'
 import type { Result, Value } from './value.ts'

@@ -1,4 +1,4 @@
-/** An expression that is ready to be evaluated, again and again. */
+/** A compiled expression that can be evaluated repeatedly. */
 import type { Value } from './value.ts'
 
 export interface Program {

@@ -1,6 +1,6 @@
 /**
- * CEL's types. An object type is declared, by a schema or by Kubernetes, and known by its name; everything with the same
- * name is the same type. Sizes ride along for the cost estimate and never make two types differ.
+ * CEL's types. A schema or Kubernetes declares object types, which their names identify. Size limits of a type serve
+ * the cost estimator and do not affect equality.
  */
 
 export type CelType =

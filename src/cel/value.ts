@@ -1,6 +1,6 @@
 /**
- * CEL's values in memory. The common ones are plain: null, booleans, strings, and an int that is exact as a number; larger
- * ints are bigints, never both for the same value. What JavaScript would mix up with them has a class.
+ * CEL's values in memory. Null, booleans, strings and ints are plain JavaScript values; an int is a bigint if a number
+ * would be inexact. All other types have a class.
  */
 
 export type Value =

@@ -1,6 +1,6 @@
 /**
- * Tokens of ServiceAccounts, asked for by whoever may: each controller acts as an account of its own. The account is made
- * when it is not there; a token is renewed when four fifths of its life are over.
+ * ServiceAccount tokens for controllers, requested through the TokenRequest API. A missing account is created; a token
+ * is renewed after four fifths of its lifetime.
  */
 import type { TokenRequest } from '#apis/authentication/v1.ts'
 import { Namespaces, ServiceAccounts } from '#apis/core/v1.ts'
@@ -13,10 +13,13 @@ import { type ApiClient, pathOf } from './api-client.ts'
 const LIFE_SECONDS = 3600
 const MIN_LIFE_MS = 600_000
 const USED_SHARE = 0.8
-/** Pauses between tries, as upstream. */
+/** Pauses between retries, as upstream. */
 const RETRY_MS: readonly number[] = [500, 1000, 2000]
 
-/** The newest token of an account of the namespace, for `ApiClientOptions.bearerToken`. */
+/**
+ * Returns a function that resolves to the current token of an account in the namespace, for
+ * `ApiClientOptions.bearerToken`.
+ */
 export function createAccountTokens(client: ApiClient, namespace: string): (account: string) => () => Promise<string> {
   return (name) => {
     let token: { readonly text: string; readonly renewAtMs: number } | undefined
@@ -75,7 +78,7 @@ async function ensure(client: ApiClient, account: Account): Promise<void> {
   } catch (error) {
     if (!isNotFound(error)) throw error
   }
-  // Whether that works is told by what comes next.
+  // An error here shows in the next request.
   await client.create(Namespaces, { metadata: { name: account.namespace } }).catch(() => undefined)
   await client.create(ServiceAccounts, { metadata: { ...account } }).catch((error: unknown) => {
     if (!isAlreadyExists(error)) throw error

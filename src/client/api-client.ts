@@ -1,15 +1,15 @@
 /**
- * The API as a client sees it: every verb on any kind, typed where the kind is. What the server refuses is thrown as the
- * StatusError it sent. Requests wait for their turn (`limits`), and are sent again where the server says when.
+ * Client of the Kubernetes API: every verb on any kind, typed by the kind. Throws the server's StatusError. Applies the
+ * client-side rate limit (`limits`) and honours Retry-After.
  */
 import type { Kind } from '#apis/kinds.ts'
 import { type BucketOptions, createTokenBucket, type RateLimiter } from '#lib/backoff.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import type { HttpClient } from '#lib/http/client.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
-import { isJsonObject, type JsonValue } from '#lib/json-value.ts'
-import { parseJson, readJson, stringifyJson } from '#lib/json.ts'
+import { parseJson, readJson, stringifyJson } from '#lib/json/json.ts'
+import { isJsonObject, type JsonValue } from '#lib/json/value.ts'
 import { apiVersionOf, type GroupResource } from '#meta/kind.ts'
 import type { KubeList, KubeObject } from '#meta/object.ts'
 import {
@@ -31,44 +31,44 @@ import type { WatchEvent } from '#meta/watch.ts'
 
 import { readSharedEvents, readWatchEvents } from './watch-events.ts'
 
-/** HTTPS, or the server in the same process: see `ApiServer.clientAs`. */
+/** HTTPS, or an API server in this process: see `ApiServer.clientAs`. */
 export type Transport = Pick<HttpClient, 'request'>
 
 export interface ApiClientOptions {
   readonly transport: Transport
-  /** `https://10.0.0.1:6443`, with a path when the API is below one. Nobody looks at it in process. */
+  /** `https://10.0.0.1:6443`, with a path if the API is served below one. Unused in process. */
   readonly server?: string
   readonly clock: Clock
-  /** `kube-scheduler/v1.36.4 (linux/amd64) kubernetes/…`: the first word names the owner of fields that are set. */
+  /** `kube-scheduler/v1.36.4 (linux/amd64) kubernetes/…`: the server takes the first word as field manager. */
   readonly userAgent: string
-  /** Asked for each request; for credentials that are not part of the connection. */
+  /** Called for each request, for credentials that are not part of the connection. */
   readonly bearerToken?: () => Promise<string | undefined>
-  /** Default: none, fairness is the server's. */
+  /** Default: no client-side limit; the server applies priority and fairness. */
   readonly limits?: BucketOptions
-  /** Told what an object is like after each change of it, before whoever changed it is. */
+  /** Called with the new state after each update, patch and apply, before the caller's promise resolves. */
   readonly onChanged?: (kind: Kind, object: KubeObject) => void
 }
 
-/** One object; `namespace` is left out for kinds that have none. */
+/** The name of one object; `namespace` is absent for cluster-scoped kinds. */
 export interface Where {
   readonly namespace?: string | undefined
   readonly name: string
 }
 
-/** An object as a client writes it: the server fills in what is left out. */
+/** An object to write; the server fills in missing fields. */
 export type Draft<T extends KubeObject> = Partial<Omit<T, 'metadata'>> & Pick<T, 'metadata'>
 
-/** What a manager wants of an object: any part of it, and which object it is. */
+/** An apply configuration: any subset of fields, with the metadata that names the object. */
 export type Wanted<T extends KubeObject> = Parts<Omit<T, 'metadata'>> & Pick<T, 'metadata'>
 
 type Parts<V> = V extends readonly (infer E)[] ? Parts<E>[] : V extends object ? { [K in keyof V]?: Parts<V[K]> } : V
 
-interface Limits {
+interface RequestOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-interface Reading extends Limits {
-  /** Objects with their metadata and nothing else (PartialObjectMetadata). */
+interface ReadOptions extends RequestOptions {
+  /** Requests PartialObjectMetadata: metadata only. */
   readonly metadataOnly?: boolean | undefined
 }
 
@@ -85,23 +85,23 @@ const PATCH_TYPES = {
   apply: 'application/apply-patch+yaml',
 } as const
 
-export interface Ask {
+export interface ApiRequest {
   readonly method: string
-  /** With its query. */
+  /** Includes the query. */
   readonly path: string
-  /** What it is about, for the message when the answer is in no form of the API. */
+  /** The resource and name for the error message when the response is not an API Status. */
   readonly about?: { readonly resource: GroupResource; readonly name?: string }
-  /** Sent as JSON; a buffer as it is. */
+  /** A buffer is sent unchanged, anything else as JSON. */
   readonly body?: unknown
-  /** Default `application/json`; empty: the request does not name one. */
+  /** Default `application/json`; empty: no Content-Type header. */
   readonly contentType?: string
   readonly accept?: string | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** How often a server that says "later" is asked again, as upstream's client does. */
+/** Retries after a response with Retry-After, as client-go. */
 const MAX_RETRIES = 10
-/** More than any answer has; a list can be read in pages. */
+/** Larger than any response; lists can be paged. */
 const MAX_BYTES = 1 << 30
 
 export class ApiClient {
@@ -117,7 +117,7 @@ export class ApiClient {
     return this.#options.clock
   }
 
-  get<T extends KubeObject>(kind: Kind<T>, where: Where, options: GetOptions & Reading = {}): Promise<T> {
+  get<T extends KubeObject>(kind: Kind<T>, where: Where, options: GetOptions & ReadOptions = {}): Promise<T> {
     const { signal, metadataOnly, ...query } = options
     const path = pathOf(kind, where) + text(encodeQuery(getOptionsQuery, query))
     return this.#json({
@@ -131,49 +131,49 @@ export class ApiClient {
 
   async list<T extends KubeObject>(
     kind: Kind<T>,
-    options: ListOptions & { readonly namespace?: string } & Reading = {},
+    options: ListOptions & { readonly namespace?: string } & ReadOptions = {},
   ): Promise<KubeList<T>> {
     const { signal, namespace, metadataOnly, ...query } = options
     const path = pathOf(kind, { namespace }) + text(encodeQuery(listOptionsQuery, query))
-    const ask = { method: 'GET', path, about: about(kind), accept: acceptOf('List', metadataOnly), signal }
-    const list = await this.#json<KubeList<T>>(ask)
-    // An empty list of metadata says null.
+    const request = { method: 'GET', path, about: about(kind), accept: acceptOf('List', metadataOnly), signal }
+    const list = await this.#json<KubeList<T>>(request)
+    // Upstream returns null for an empty list of metadata.
     return list.items === null ? { ...list, items: [] } : list
   }
 
-  /** Ends with the connection, with the signal or after `timeoutSeconds`; see `follow` for one that goes on. */
+  /** Ends with the connection, the signal or `timeoutSeconds`; `follow` in reflector.ts reconnects. */
   async *watch<T extends KubeObject>(
     kind: Kind<T>,
-    options: ListOptions & { readonly namespace?: string } & Reading = {},
+    options: ListOptions & { readonly namespace?: string } & ReadOptions = {},
   ): AsyncGenerator<WatchEvent<T>, void, undefined> {
     const response = await this.#watch(kind, options)
     for await (const events of readWatchEvents<T>(response.body)) yield* events
   }
 
   /**
-   * The same, with what came together told together. `isShared`: objects may be those that others in this process got, and
-   * nobody may change anything in them.
+   * Like `watch`, but yields all events of one read as a batch. With `isShared`, objects may be shared with other
+   * clients in this process and must not be changed.
    */
-  async *watchTogether<T extends KubeObject>(
+  async *watchBatches<T extends KubeObject>(
     kind: Kind<T>,
-    options: ListOptions & { readonly namespace?: string; readonly isShared?: boolean | undefined } & Reading = {},
+    options: ListOptions & { readonly namespace?: string; readonly isShared?: boolean | undefined } & ReadOptions = {},
   ): AsyncGenerator<readonly WatchEvent<T>[], void, undefined> {
-    const { isShared = false, ...asked } = options
-    const { body, shared } = await this.#watch(kind, asked)
+    const { isShared = false, ...watchOptions } = options
+    const { body, shared } = await this.#watch(kind, watchOptions)
     yield* isShared && shared !== undefined ? readSharedEvents<T>(shared) : readWatchEvents<T>(body)
   }
 
-  #watch(kind: Kind, options: ListOptions & { readonly namespace?: string } & Reading): Promise<HttpResponse> {
+  #watch(kind: Kind, options: ListOptions & { readonly namespace?: string } & ReadOptions): Promise<HttpResponse> {
     const { signal, namespace, metadataOnly, ...query } = options
     const path = pathOf(kind, { namespace }) + text(encodeQuery(listOptionsQuery, { ...query, watch: true }))
     return this.ask({ method: 'GET', path, about: about(kind), accept: acceptOf('', metadataOnly), signal })
   }
 
-  /** The object's own namespace and name count; `subresource` for what is made below an object (binding, eviction). */
+  /** Takes namespace and name from the object. `subresource` creates a subresource of it (binding, eviction). */
   create<T extends KubeObject>(
     kind: Kind<T>,
     object: Draft<T>,
-    options: CreateOptions & Limits & { readonly subresource?: string } = {},
+    options: CreateOptions & RequestOptions & { readonly subresource?: string } = {},
   ): Promise<T> {
     const { signal, subresource, ...query } = options
     const { namespace, name } = object.metadata
@@ -182,11 +182,11 @@ export class ApiClient {
     return this.#json({ method: 'POST', path, about: about(kind), body: typed(kind, object), signal })
   }
 
-  /** Refused with a conflict when somebody changed it since: `metadata.resourceVersion` says what is replaced. */
+  /** Throws a conflict if `metadata.resourceVersion` is not the stored one. */
   update<T extends KubeObject>(
     kind: Kind<T>,
     object: Draft<T>,
-    options: CreateOptions & Limits & { readonly subresource?: string } = {},
+    options: CreateOptions & RequestOptions & { readonly subresource?: string } = {},
   ): Promise<T> {
     const { signal, subresource, ...query } = options
     const { namespace, name = '' } = object.metadata
@@ -194,7 +194,7 @@ export class ApiClient {
     return this.#change(kind, { method: 'PUT', path, about: about(kind, name), body: typed(kind, object), signal })
   }
 
-  updateStatus<T extends KubeObject>(kind: Kind<T>, object: Draft<T>, limits: Limits = {}): Promise<T> {
+  updateStatus<T extends KubeObject>(kind: Kind<T>, object: Draft<T>, limits: RequestOptions = {}): Promise<T> {
     return this.update(kind, object, { ...limits, subresource: 'status' })
   }
 
@@ -202,79 +202,90 @@ export class ApiClient {
     kind: Kind<T>,
     where: Where & { readonly subresource?: string },
     { type, value }: Patch,
-    options: PatchOptions & Limits = {},
+    options: PatchOptions & RequestOptions = {},
   ): Promise<T> {
     const { signal, ...query } = options
     const path = pathOf(kind, where) + text(encodeQuery(patchOptionsQuery, query))
-    const ask = { method: 'PATCH', path, about: about(kind, where.name), contentType: PATCH_TYPES[type] }
-    return this.#change(kind, { ...ask, body: value, signal })
+    const request = { method: 'PATCH', path, about: about(kind, where.name), contentType: PATCH_TYPES[type] }
+    return this.#change(kind, { ...request, body: value, signal })
   }
 
-  /** Server-side apply: the object says what this manager wants, and nothing else. */
+  /** Server-side apply: the object contains exactly the fields that this manager owns. */
   apply<T extends KubeObject>(
     kind: Kind<T>,
     object: Wanted<T>,
-    options: PatchOptions & Limits & { readonly fieldManager: string; readonly subresource?: string },
+    options: PatchOptions & RequestOptions & { readonly fieldManager: string; readonly subresource?: string },
   ): Promise<T> {
     const { signal, subresource, ...query } = options
     const { namespace, name } = object.metadata
     const path = pathOf(kind, { namespace, name, subresource }) + text(encodeQuery(patchOptionsQuery, query))
-    const ask = { method: 'PATCH', path, about: about(kind, name), contentType: PATCH_TYPES.apply }
-    return this.#change(kind, { ...ask, body: typed(kind, object), signal })
+    const request = { method: 'PATCH', path, about: about(kind, name), contentType: PATCH_TYPES.apply }
+    return this.#change(kind, { ...request, body: typed(kind, object), signal })
   }
 
-  async delete(kind: Kind, where: Where, options: DeleteOptions & Limits = {}): Promise<void> {
+  async delete(kind: Kind, where: Where, options: DeleteOptions & RequestOptions = {}): Promise<void> {
     const { signal, ...body } = options
-    const ask = { method: 'DELETE', path: pathOf(kind, where), about: about(kind, where.name) }
-    await this.#done({ ...ask, body: deleteOptions(body), signal })
+    const request = { method: 'DELETE', path: pathOf(kind, where), about: about(kind, where.name) }
+    await this.#discard({ ...request, body: deleteOptions(body), signal })
   }
 
-  async deleteCollection(kind: Kind, selection: Selection, options: DeleteOptions & Limits = {}): Promise<void> {
+  async deleteCollection(
+    kind: Kind,
+    selection: Selection,
+    options: DeleteOptions & RequestOptions = {},
+  ): Promise<void> {
     const { signal, ...body } = options
     const { namespace, ...query } = selection
     const path = pathOf(kind, { namespace }) + text(encodeQuery(listOptionsQuery, query))
-    await this.#done({ method: 'DELETE', path, about: about(kind), body: deleteOptions(body), signal })
+    await this.#discard({ method: 'DELETE', path, about: about(kind), body: deleteOptions(body), signal })
   }
 
-  /** Anything else. Resolves with an answer of success, whose body is still to be read; throws StatusError else. */
-  async ask(ask: Ask): Promise<HttpResponse> {
+  /** Sends any request. Resolves with a 2xx response whose body is unread; throws StatusError otherwise. */
+  async ask(request: ApiRequest): Promise<HttpResponse> {
     for (let retries = 0; ; retries++) {
-      await this.#turn(ask.signal)
-      const response = await this.#send(ask)
+      await this.#waitForRateLimit(request.signal)
+      const response = await this.#send(request)
       if (response.status >= 200 && response.status < 300) return response
       const after = Number(response.headers['retry-after'] ?? Number.NaN)
       if (retries >= MAX_RETRIES || Number.isNaN(after) || !(response.status === 429 || response.status >= 500)) {
-        throw await failureOf(ask, response)
+        throw await failureOf(request, response)
       }
       response.discard()
-      await sleep(this.clock, after * 1000, ask.signal)
+      await sleep(this.clock, after * 1000, request.signal)
     }
   }
 
-  async #change<T extends KubeObject>(kind: Kind<T>, ask: Ask): Promise<T> {
-    const object = await this.#json<T>(ask)
-    // A scale, say, is answered with something else.
+  async #change<T extends KubeObject>(kind: Kind<T>, request: ApiRequest): Promise<T> {
+    const object = await this.#json<T>(request)
+    // A subresource such as scale returns another kind.
     if (object.kind === kind.kind) this.#options.onChanged?.(kind, object)
     return object
   }
 
-  async #json<R>(ask: Ask): Promise<R> {
-    const response = await this.ask(ask)
+  async #json<R>(request: ApiRequest): Promise<R> {
+    const response = await this.ask(request)
     return readJson(await response.bytes(MAX_BYTES)) as R
   }
 
-  /** For answers that nobody reads: everything that was deleted may be more than can be read at once. */
-  async #done(ask: Ask): Promise<void> {
-    const response = await this.ask(ask)
+  /** Discards the response: a deleted collection may be too large to parse. */
+  async #discard(request: ApiRequest): Promise<void> {
+    const response = await this.ask(request)
     await response.bytes(MAX_BYTES)
   }
 
-  async #turn(signal: AbortSignal | undefined): Promise<void> {
+  async #waitForRateLimit(signal: AbortSignal | undefined): Promise<void> {
     const waitMs = this.#bucket?.when('') ?? 0
     if (waitMs > 0) await sleep(this.clock, waitMs, signal)
   }
 
-  async #send({ method, path, body, contentType = 'application/json', accept, signal }: Ask): Promise<HttpResponse> {
+  async #send({
+    method,
+    path,
+    body,
+    contentType = 'application/json',
+    accept,
+    signal,
+  }: ApiRequest): Promise<HttpResponse> {
     const { transport, server = 'https://kubernetes.default.svc', userAgent, bearerToken } = this.#options
     const token = await bearerToken?.()
     const headers = {
@@ -294,7 +305,7 @@ function acceptOf(suffix: 'List' | '', metadataOnly = false): string | undefined
   return `application/json;as=PartialObjectMetadata${suffix};g=meta.k8s.io;v=v1,application/json`
 }
 
-function about({ group, plural }: Kind, name = ''): NonNullable<Ask['about']> {
+function about({ group, plural }: Kind, name = ''): NonNullable<ApiRequest['about']> {
   return { resource: { group, resource: plural }, name }
 }
 
@@ -306,17 +317,17 @@ function deleteOptions(options: DeleteOptions): object {
   return { kind: 'DeleteOptions', apiVersion: 'v1', ...options }
 }
 
-interface Place {
+interface ResourcePath {
   readonly namespace?: string | undefined
   readonly name?: string | undefined
   readonly subresource?: string | undefined
 }
 
 /**
- * Where a collection, an object or a part of one is served. Throws for a name that would lead to another object or to a
- * collection: the URL parser resolves `..`.
+ * The URL path of a collection, object or subresource. Throws on a name that leads to another resource: the URL parser
+ * resolves `..`.
  */
-export function pathOf(kind: Kind, { namespace = '', name = '', subresource = '' }: Place): string {
+export function pathOf(kind: Kind, { namespace = '', name = '', subresource = '' }: ResourcePath): string {
   requireSegment('resource name', name)
   requireSegment('namespace', namespace)
   requireSegment('subresource', subresource)
@@ -337,18 +348,18 @@ function text(query: URLSearchParams): string {
 
 const MAX_ERROR_BYTES = 1 << 20
 
-async function failureOf({ method, about }: Ask, response: HttpResponse): Promise<StatusError> {
-  const said = await response.text(MAX_ERROR_BYTES).catch(() => '')
-  const status = statusIn(said)
+async function failureOf({ method, about }: ApiRequest, response: HttpResponse): Promise<StatusError> {
+  const body = await response.text(MAX_ERROR_BYTES).catch(() => '')
+  const status = statusIn(body)
   if (status !== undefined) return new StatusError(status)
-  const serverMessage = said.slice(0, 2048).trim()
+  const serverMessage = body.slice(0, 2048).trim()
   return genericError({ code: response.status, method, serverMessage, unexpected: true, ...about })
 }
 
-function statusIn(said: string): Status | undefined {
-  if (!said.startsWith('{')) return undefined
+function statusIn(body: string): Status | undefined {
+  if (!body.startsWith('{')) return undefined
   try {
-    const value: JsonValue = parseJson(said)
+    const value: JsonValue = parseJson(body)
     return isJsonObject(value) && value['kind'] === 'Status' ? (value as unknown as Status) : undefined
   } catch {
     return undefined

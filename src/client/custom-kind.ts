@@ -1,16 +1,16 @@
-/** Kinds that are not built in: what a client has to know of one to speak of it. */
+/** Kind descriptors for custom resources. */
 import type { Kind } from '#apis/kinds.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 
 export interface KindNames extends GroupVersionKind {
-  /** The resource: lower-case and plural. */
+  /** The resource name: lower-case and plural. */
   readonly plural: string
-  /** Whether its objects are in namespaces. Default: they are. */
+  /** Default: true. */
   readonly namespaced?: boolean
 }
 
-/** `T` is the type of its objects, status and all. Nobody checks that the server has such a kind. */
+/** `T` is the type of the objects, including status. The server is not asked whether the kind exists. */
 export function defineKind<T extends KubeObject = KubeObject>({ namespaced = true, ...names }: KindNames): Kind<T> {
   return {
     ...names,

@@ -1,21 +1,21 @@
 /**
- * What a server serves, as kinds that any client can use: built-in ones as well as those that were made at run time. Asked
- * for all at once where the server can (aggregated discovery), else group by group.
+ * Discovery of the kinds that a server serves, built-in and custom. Uses aggregated discovery where the server has it,
+ * else one request for each group version.
  */
 import type { Kind, Subresource } from '#apis/kinds.ts'
-import { parseJson } from '#lib/json.ts'
+import { parseJson } from '#lib/json/json.ts'
 import { type GroupKind, type GroupResource, parseApiVersion } from '#meta/kind.ts'
 
 import type { ApiClient } from './api-client.ts'
 
 export interface ServedKind extends Kind {
-  /** The version that the server prefers for its group. */
+  /** True in the group's preferred version. */
   readonly isPreferred: boolean
 }
 
-export interface Discovered {
+export interface DiscoveryResult {
   readonly kinds: readonly ServedKind[]
-  /** `group/version` of which nobody knows what it serves now: the server behind it does not answer. */
+  /** `group/version` names whose discovery failed because their aggregated server does not respond. */
   readonly unknown: readonly string[]
 }
 
@@ -54,8 +54,8 @@ interface ResourceDiscovery {
   }[]
 }
 
-/** Everything, the core group first, groups and versions in the server's order of preference. */
-export async function discover(client: ApiClient, signal?: AbortSignal): Promise<Discovered> {
+/** All kinds: the core group first, then groups and versions in the server's order of preference. */
+export async function discover(client: ApiClient, signal?: AbortSignal): Promise<DiscoveryResult> {
   const documents = await Promise.all(['/api', '/apis'].map((path) => read(client, path, signal)))
   const groups = documents.flatMap(({ items }) => items ?? [])
   const versions = groups.flatMap(({ metadata: { name = '' }, versions: all = [] }) =>
@@ -86,7 +86,7 @@ function kindOf(group: string, version: string, resource: ResourceDiscovery, isP
   const { responseKind = {}, subresources = [] } = resource
   const kind = responseKind.kind ?? ''
   return {
-    // Where it is served counts, whatever its objects say of themselves.
+    // The group version that serves the resource counts, not the one in its objects.
     group,
     version,
     kind,
@@ -106,7 +106,7 @@ function kindOf(group: string, version: string, resource: ResourceDiscovery, isP
   }
 }
 
-/** Finds kinds by what people and objects call them. */
+/** Looks up kinds by resource name, short name or object. */
 export class KindMap {
   readonly #kinds: readonly ServedKind[]
 
@@ -114,7 +114,7 @@ export class KindMap {
     this.#kinds = kinds
   }
 
-  /** The kind an object says it is; of a group alone, in the preferred version. */
+  /** The kind of an object; without a version, in the preferred version of its group. */
   ofObject({
     apiVersion = '',
     kind = '',

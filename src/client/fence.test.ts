@@ -7,10 +7,10 @@ import type { HttpResponse } from '#lib/http/response.ts'
 import { Fence } from './fence.ts'
 import { LeadershipLost } from './leader-election.ts'
 
-describe('the fence of a leader', () => {
+describe('Fence', () => {
   const ask = (method: string): HttpRequest => ({ method, url: 'https://server/api/v1/pods', headers: {} })
 
-  it('lets everything pass while it leads, and no write from then on', async () => {
+  it('passes every request while this program is the leader, and rejects writes afterwards', async () => {
     const fence = new Fence()
     const sent: string[] = []
     const transport = fence.around({

@@ -23,11 +23,11 @@ const END = {
   object: { metadata: { resourceVersion: '1', annotations: { 'k8s.io/initial-events-end': 'true' } } },
 }
 
-/** An informer whose watch says what `tell` is given, and the news that it has. */
+/** An informer with a watch that receives what `send` is given, and the notifications of its listener. */
 async function watching(...before: readonly ConfigMap[]): Promise<{
   readonly informer: Informer<ConfigMap>
-  readonly news: string[]
-  readonly tell: (type: string, object: object) => Promise<void>
+  readonly notifications: string[]
+  readonly send: (type: string, object: object) => Promise<void>
 }> {
   const { readable, writable } = new TransformStream<Buffer, Buffer>()
   const writer = writable.getWriter()
@@ -36,30 +36,31 @@ async function watching(...before: readonly ConfigMap[]): Promise<{
   const client = new ApiClient({ transport: { request: () => Promise.resolve(answer) }, clock, userAgent: 'test' })
   const options = { client, kind: ConfigMaps, random: createSeededRandom(1), onError: () => undefined }
   const informer = new Informer<ConfigMap>(options)
-  const news: string[] = []
+  const notifications: string[] = []
   informer.listen({
-    added: ({ metadata }) => news.push(`added ${metadata.resourceVersion}`),
-    updated: ({ metadata }, old) => news.push(`${old.metadata.resourceVersion} is ${metadata.resourceVersion}`),
-    deleted: ({ metadata }) => news.push(`deleted ${metadata.resourceVersion}`),
+    added: ({ metadata }) => notifications.push(`added ${metadata.resourceVersion}`),
+    updated: ({ metadata }, old) =>
+      notifications.push(`${old.metadata.resourceVersion} is ${metadata.resourceVersion}`),
+    deleted: ({ metadata }) => notifications.push(`deleted ${metadata.resourceVersion}`),
   })
   void informer.run(new AbortController().signal)
-  const tell = async (type: string, object: object): Promise<void> => {
+  const send = async (type: string, object: object): Promise<void> => {
     await writer.write(Buffer.from(`${JSON.stringify({ type, object })}\n`))
     await clock.advance(1)
   }
-  for (const object of before) await tell('ADDED', object)
-  await tell(END.type, END.object)
-  return { informer, news, tell }
+  for (const object of before) await send('ADDED', object)
+  await send(END.type, END.object)
+  return { informer, notifications, send }
 }
 
-describe('an informer that reads what is there', () => {
-  it('holds what objects have in common once from the first on, and tells of them when all have come', async () => {
+describe('Informer during its initial list', () => {
+  it('shares equal parts of objects, and calls its handlers after the whole list', async () => {
     const owned = (name: string): ConfigMap => {
       const map = configMap(1, name)
       return { ...map, metadata: { ...map.metadata, name, labels: { app: 'web' } }, data: { text: 'long' } }
     }
-    const { informer, news } = await watching(owned('a'), owned('b'))
-    assert.deepEqual(news, ['added 1', 'added 1'])
+    const { informer, notifications } = await watching(owned('a'), owned('b'))
+    assert.deepEqual(notifications, ['added 1', 'added 1'])
     const [one, other] = [informer.get('b/a'), informer.get('b/b')]
     assert.notEqual(one?.metadata.name, other?.metadata.name)
     assert.equal(one?.data, other?.data)
@@ -67,35 +68,35 @@ describe('an informer that reads what is there', () => {
   })
 })
 
-describe('an informer that learns of a change before the watch tells', () => {
-  it('shows it at once, and nothing older afterwards', async () => {
-    const { informer, news, tell } = await watching()
-    await tell('ADDED', configMap(2))
+describe('Informer.learn', () => {
+  it('adds a written object to the cache at once, and ignores older events afterwards', async () => {
+    const { informer, notifications, send } = await watching()
+    await send('ADDED', configMap(2))
     informer.learn(configMap(5))
     assert.equal(informer.get('b/a')?.metadata.resourceVersion, '5')
-    for (const version of [3, 5, 6]) await tell('MODIFIED', configMap(version))
-    await tell('DELETED', configMap(7))
-    assert.deepEqual(news, ['added 2', '2 is 5', '5 is 6', 'deleted 7'])
+    for (const version of [3, 5, 6]) await send('MODIFIED', configMap(version))
+    await send('DELETED', configMap(7))
+    assert.deepEqual(notifications, ['added 2', '2 is 5', '5 is 6', 'deleted 7'])
   })
 
-  it('does not bring back what has gone, nor take one object for another or the past for news', async () => {
-    const { informer, news, tell } = await watching()
+  it('ignores deleted objects, other objects of the same name and older versions', async () => {
+    const { informer, notifications, send } = await watching()
     informer.learn(configMap(5))
-    await tell('ADDED', configMap(8, 'other'))
+    await send('ADDED', configMap(8, 'other'))
     informer.learn(configMap(9))
     informer.learn(configMap(7, 'other'))
-    assert.deepEqual(news, ['added 8'])
+    assert.deepEqual(notifications, ['added 8'])
   })
 })
 
-describe('informers', () => {
-  it('read a kind once for who wants it whole and who wants its metadata, and stop when nobody listens', async () => {
-    const asked: string[] = []
+describe('Informers', () => {
+  it('watch a kind once for whole objects and metadata, and stop without listeners', async () => {
+    const requests: string[] = []
     const open = new Set<string>()
     const transport = {
       request: ({ url, headers, signal }: HttpRequest): Promise<HttpResponse> => {
         const what = `${String(url).split('/').at(-1)?.split('?')[0]}${headers?.['accept']?.includes('Partial') ? ' metadata' : ''}`
-        asked.push(what)
+        requests.push(what)
         open.add(what)
         const { readable, writable } = new TransformStream<Buffer, Buffer>()
         signal?.addEventListener('abort', () => open.delete(what))
@@ -110,7 +111,7 @@ describe('informers', () => {
     const watches = [ConfigMaps, Secrets, Secrets].map((kind) => informers.metadataOf(kind, {}))
     await clock.advance(1)
     assert.equal(watches[0]?.informer, whole)
-    assert.deepEqual(asked, ['configmaps', 'secrets metadata'])
+    assert.deepEqual(requests, ['configmaps', 'secrets metadata'])
     for (const watch of watches) {
       assert.deepEqual([...open], ['configmaps', 'secrets metadata'])
       watch.stop()

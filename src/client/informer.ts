@@ -1,7 +1,7 @@
 /**
- * Informer: a collection kept in memory, indexed, with news for any number of listeners. It holds each object once,
- * however many listen; objects are shared and must not be changed. An object goes through a strict sequence of states:
- * added, updated any number of times, deleted; a listener that comes later hears of everything as added.
+ * Informer: an indexed in-memory copy of a collection with event handlers. Objects are shared and must not be changed.
+ * A listener sees each object added, updated any number of times, then deleted; a late listener first gets every object
+ * as added.
  */
 import type { Kind } from '#apis/kinds.ts'
 import type { BackoffPolicy } from '#lib/backoff.ts'
@@ -10,19 +10,19 @@ import type { Random } from '#lib/random.ts'
 import { type KubeObject, objectKey } from '#meta/object.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
 
-import { Siblings } from './alike.ts'
 import type { ApiClient, Selection } from './api-client.ts'
-import { follow } from './follow.ts'
+import { InternPool } from './interning.ts'
+import { follow } from './reflector.ts'
 
 export interface Listener<T extends KubeObject> {
   added?(object: T): void
   /** Also on a resync, with the same object twice. */
   updated?(object: T, old: T): void
-  /** The last state that was seen. */
+  /** The last seen state. */
   deleted?(object: T): void
 }
 
-/** The values under which an object is found. */
+/** The index values of an object. */
 export type Index<T extends KubeObject> = (object: T) => readonly string[]
 
 export interface InformerOptions<T extends KubeObject> {
@@ -30,12 +30,12 @@ export interface InformerOptions<T extends KubeObject> {
   readonly kind: Kind<T>
   readonly random: Random
   readonly selection?: Selection
-  /** Reads and keeps the metadata of objects and nothing else. */
+  /** Requests and stores metadata only. */
   readonly metadataOnly?: boolean
   readonly indexes?: Readonly<Record<string, Index<T>>>
-  /** What is kept of an object: to drop what nobody here reads. */
+  /** Drops unused fields before an object is stored. */
   readonly transform?: (object: T) => T
-  /** How long to wait after each failure to read or to watch; as upstream's reflector unless said: up to half a minute. */
+  /** Backoff between failed lists and watches. Default: as client-go, up to half a minute. */
   readonly retry?: BackoffPolicy
   readonly onError: (error: unknown) => void
 }
@@ -44,10 +44,10 @@ export class Informer<T extends KubeObject> {
   readonly kind: Kind<T>
   readonly #options: InformerOptions<T>
   readonly #objects = new Map<string, T>()
-  readonly #siblings = new Siblings<T>()
+  readonly #internPool = new InternPool<T>()
   readonly #indexes = new Map<string, { readonly of: Index<T>; readonly keys: Map<string, Set<string>> }>()
   readonly #listeners = new Set<Listener<T>>()
-  /** Resource versions of objects that were learned of before their event: those of events to come may be older. */
+  /** Versions passed to `learn` ahead of their watch event: older events are skipped. */
   readonly #ahead = new Map<string, number>()
   readonly #synced = Promise.withResolvers<void>()
   #isSynced = false
@@ -58,13 +58,13 @@ export class Informer<T extends KubeObject> {
     for (const [name, of] of Object.entries(options.indexes ?? {})) this.addIndex(name, of)
   }
 
-  /** Begins to follow; ends with the signal. Never throws. */
+  /** Lists and watches until the signal is aborted. Never throws. */
   run(signal: AbortSignal): Promise<void> {
     const { client, kind, random, selection = {}, metadataOnly, retry, onError } = this.#options
     return follow(
       { client, kind, random, selection, metadataOnly, isShared: true, signal, retry },
       {
-        arrived: (object) => this.#slimmed(object),
+        arrived: (object) => this.#interned(object),
         replace: (objects) => this.#replace(objects),
         change: (event) => this.#change(event),
         failed: onError,
@@ -72,7 +72,7 @@ export class Informer<T extends KubeObject> {
     )
   }
 
-  /** Whether everything that was there when it began has been seen. */
+  /** Whether the initial list is complete. */
   get isSynced(): boolean {
     return this.#isSynced
   }
@@ -86,16 +86,16 @@ export class Informer<T extends KubeObject> {
   }
 
   /**
-   * What somebody changed an object into, before the watch tells: whoever looks next sees it, and does not act on what was.
-   * Only of objects that are there, since of others nobody could say whether they have gone again meanwhile.
+   * Stores the result of a write before its watch event arrives, so that the next read sees it. Ignores unknown
+   * objects: they may have been deleted meanwhile.
    */
   learn(object: T): void {
     const key = objectKey(object)
-    const held = this.#objects.get(key)
-    if (held === undefined || held.metadata.uid !== object.metadata.uid) return
-    const [before, version] = [versionOf(held), versionOf(object)]
+    const stored = this.#objects.get(key)
+    if (stored === undefined || stored.metadata.uid !== object.metadata.uid) return
+    const [before, version] = [versionOf(stored), versionOf(object)]
     if (!(version > before)) return
-    this.#hold(this.#slimmed(object))
+    this.#store(this.#interned(object))
     this.#ahead.set(key, version)
   }
 
@@ -108,7 +108,7 @@ export class Informer<T extends KubeObject> {
     return this.#objects.values()
   }
 
-  /** The objects whose index has the value, in no order. */
+  /** The objects with this index value, unordered. */
   by(index: string, value: string): T[] {
     const found = this.#indexes.get(index)
     if (found === undefined) throw new Error(`${this.kind.kind} has no index "${index}"`)
@@ -116,14 +116,14 @@ export class Informer<T extends KubeObject> {
     return keys === undefined ? [] : Array.from(keys, (key) => this.#objects.get(key) as T)
   }
 
-  /** Harmless when there is one of that name: it is then kept. */
+  /** Does nothing if an index of that name exists. */
   addIndex(name: string, of: Index<T>): void {
     if (this.#indexes.has(name)) return
     this.#indexes.set(name, { of, keys: new Map() })
     for (const [key, object] of this.#objects) this.#reindex(key, object, undefined, name)
   }
 
-  /** Returns what ends it. `resyncMs`: everything is told again that often. */
+  /** Returns a function that removes the listener. `resyncMs`: the period of resyncs. */
   listen(listener: Listener<T>, resyncMs = 0): () => void {
     this.#listeners.add(listener)
     for (const object of this.#objects.values()) listener.added?.(object)
@@ -142,9 +142,9 @@ export class Informer<T extends KubeObject> {
     const gone = new Set(this.#objects.keys())
     for (const object of objects) {
       gone.delete(objectKey(object))
-      this.#hold(object)
+      this.#store(object)
     }
-    this.#siblings.restart(objects)
+    this.#internPool.reset(objects)
     for (const key of gone) this.#remove(key)
     this.#isSynced = true
     this.#synced.resolve()
@@ -156,26 +156,26 @@ export class Informer<T extends KubeObject> {
     if (type !== 'DELETED' && ahead !== undefined && versionOf(object) < ahead) return
     if (ahead !== undefined) this.#ahead.delete(key)
     if (type === 'DELETED') this.#remove(key, object)
-    else this.#hold(this.#slimmed(object))
+    else this.#store(this.#interned(object))
   }
 
-  /** What is held of an object: without what nobody reads, and with parts of others that are equal. */
-  #slimmed(received: T): T {
+  /** The object to store: transformed, with equal parts of other objects shared. */
+  #interned(received: T): T {
     const fresh = this.#options.transform?.(received) ?? received
-    const held = this.#objects.get(objectKey(fresh))
-    // What was read again after a pause may not have changed.
-    if (held !== undefined && held.metadata.resourceVersion === fresh.metadata.resourceVersion) return held
-    return this.#siblings.take(fresh, held?.metadata.uid === fresh.metadata.uid ? held : undefined)
+    const stored = this.#objects.get(objectKey(fresh))
+    // A new list may return unchanged objects.
+    if (stored !== undefined && stored.metadata.resourceVersion === fresh.metadata.resourceVersion) return stored
+    return this.#internPool.intern(fresh, stored?.metadata.uid === fresh.metadata.uid ? stored : undefined)
   }
 
-  #hold(object: T): void {
+  #store(object: T): void {
     const key = objectKey(object)
-    const held = this.#objects.get(key)
-    if (held !== undefined && held.metadata.resourceVersion === object.metadata.resourceVersion) return
-    const isOther = held !== undefined && held.metadata.uid !== object.metadata.uid
-    // Another object under the same name: whoever listens must hear that the first one has gone.
+    const stored = this.#objects.get(key)
+    if (stored !== undefined && stored.metadata.resourceVersion === object.metadata.resourceVersion) return
+    const isOther = stored !== undefined && stored.metadata.uid !== object.metadata.uid
+    // Another object of the same name: listeners must see the deletion of the first.
     if (isOther) this.#remove(key)
-    const old = isOther ? undefined : held
+    const old = isOther ? undefined : stored
     this.#objects.set(key, object)
     this.#reindex(key, object, old)
     for (const listener of this.#listeners) {
@@ -185,11 +185,11 @@ export class Informer<T extends KubeObject> {
   }
 
   #remove(key: string, last: T | undefined = this.#objects.get(key)): void {
-    const held = this.#objects.get(key)
-    if (held === undefined || last === undefined) return
+    const stored = this.#objects.get(key)
+    if (stored === undefined || last === undefined) return
     this.#objects.delete(key)
-    this.#siblings.forget(held)
-    this.#reindex(key, undefined, held)
+    this.#internPool.forget(stored)
+    this.#reindex(key, undefined, stored)
     for (const listener of this.#listeners) listener.deleted?.(last)
   }
 
@@ -197,7 +197,7 @@ export class Informer<T extends KubeObject> {
     for (const [name, { of, keys }] of this.#indexes) {
       if (only !== undefined && name !== only) continue
       const [before, now] = [old === undefined ? [] : of(old), object === undefined ? [] : of(object)]
-      // Most changes leave an object where it is found.
+      // Most changes keep the index values.
       if (before.length === now.length && before.every((value, at) => value === now[at])) continue
       for (const value of before) {
         const found = keys.get(value)
@@ -213,7 +213,7 @@ export class Informer<T extends KubeObject> {
   }
 }
 
-/** Versions of one kind are numbers that grow. */
+/** Resource versions of one kind are increasing numbers. */
 function versionOf({ metadata }: KubeObject): number {
   return Number(metadata.resourceVersion ?? Number.NaN)
 }

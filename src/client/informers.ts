@@ -1,6 +1,6 @@
 /**
- * Informers shared by all who watch the same kind, so that each object is held once and read once. Who owns which field
- * (`managedFields`) is as much again as the rest of an object, and of no use to whoever decides by what it says: it is not kept.
+ * Shared informers: one list and watch for each kind, however many listeners. `managedFields` are dropped: they are
+ * half of an object, and no listener reads them.
  */
 import type { Kind } from '#apis/kinds.ts'
 import type { Random } from '#lib/random.ts'
@@ -13,42 +13,42 @@ import { Informer, type InformerOptions, type Listener } from './informer.ts'
 export interface InformersOptions {
   readonly client: ApiClient
   readonly random: Random
-  /** Ends all of them. */
+  /** Stops all informers. */
   readonly signal: AbortSignal
-  /** What is kept of a kind, and of which of its objects. Default: all of all. */
+  /** The transform and selection of a kind. Default: whole objects, all of them. */
   readonly tailor?: (kind: Kind) => Tailoring
   readonly onError: (error: unknown, kind: Kind) => void
 }
 
 export type Tailoring = Pick<InformerOptions<KubeObject>, 'selection' | 'metadataOnly' | 'transform' | 'indexes'>
 
-interface Followed {
+interface RunningInformer {
   readonly informer: Informer<KubeObject>
   readonly running: Promise<void>
 }
 
-interface FollowedMetadata extends Followed {
+interface RunningMetadataInformer extends RunningInformer {
   readonly end: AbortController
   listening: number
 }
 
 export interface MetadataWatch {
-  /** May hold more than metadata. */
+  /** May contain more than metadata. */
   readonly informer: Informer<KubeObject>
-  /** Once, by whoever asked for it. */
+  /** Called once by each caller of `metadataOf`. */
   stop(): void
 }
 
 export class Informers {
   readonly #options: InformersOptions
-  readonly #informers = new Map<string, Followed>()
-  readonly #metadata = new Map<string, FollowedMetadata>()
+  readonly #informers = new Map<string, RunningInformer>()
+  readonly #metadata = new Map<string, RunningMetadataInformer>()
 
   constructor(options: InformersOptions) {
     this.#options = options
   }
 
-  /** Begins to follow the kind when somebody first asks for it. */
+  /** Starts the informer of the kind on the first call. */
   of<T extends KubeObject>(kind: Kind<T>): Informer<T> {
     const key = kindKey(kind)
     let found = this.#informers.get(key)
@@ -56,13 +56,13 @@ export class Informers {
       found = this.#follow(kind, this.#options.tailor?.(kind) ?? {}, this.#options.signal)
       this.#informers.set(key, found)
     }
-    // Under this key there are only objects of this kind.
+    // Entries under this key have this kind.
     return found.informer as unknown as Informer<T>
   }
 
   /**
-   * For who looks at nothing but metadata: of the whole objects where those are followed already, so that nothing is watched
-   * twice. Other kinds are followed as long as somebody listens.
+   * Metadata of a kind: from the informer of whole objects if there is one, else from a watch of metadata that lasts
+   * while someone listens.
    */
   metadataOf(kind: Kind, listener: Listener<KubeObject>): MetadataWatch {
     const key = kindKey(kind)
@@ -83,13 +83,13 @@ export class Informers {
     }
   }
 
-  #followMetadata(kind: Kind): FollowedMetadata {
+  #followMetadata(kind: Kind): RunningMetadataInformer {
     const end = new AbortController()
     const signal = AbortSignal.any([this.#options.signal, end.signal])
     return { ...this.#follow(kind, { metadataOnly: true, transform: onlyOwnership }, signal), end, listening: 0 }
   }
 
-  #follow(kind: Kind, { transform, ...tailoring }: Tailoring, signal: AbortSignal): Followed {
+  #follow(kind: Kind, { transform, ...tailoring }: Tailoring, signal: AbortSignal): RunningInformer {
     const { client, random, onError } = this.#options
     const informer = new Informer<KubeObject>({
       client,
@@ -102,34 +102,34 @@ export class Informers {
     return { informer, running: informer.run(signal) }
   }
 
-  /** Shows a change before the watch tells of it, if the kind is followed: see `Informer.learn`. */
+  /** Passes the result of a write to the kind's informer, if there is one: see `Informer.learn`. */
   learn(kind: Kind, object: KubeObject): void {
     this.#informers.get(kindKey(kind))?.informer.learn(object)
   }
 
-  /** Resolves when those of these kinds have seen what was there. */
+  /** Resolves when the informers of these kinds have their initial list. */
   async synced(kinds: readonly Kind[]): Promise<void> {
     await Promise.all(kinds.map((kind) => this.of(kind).synced))
   }
 
-  /** Resolves when all have ended, after the signal. */
+  /** Resolves when all informers have stopped, after the signal. */
   async ended(): Promise<void> {
     const all = [...this.#informers.values(), ...this.#metadata.values()]
     await Promise.all(all.map(({ running }) => running))
   }
 }
 
-/** In place: it was read for nobody else. Not taken out, because that would make the object twice as large. */
+/** In place, because no one else has this object. Sets undefined: `delete` would double the object's size in V8. */
 function withoutManagers(object: KubeObject): KubeObject {
   const metadata: { managedFields?: ObjectMeta['managedFields'] | undefined } = object.metadata
   if (metadata.managedFields !== undefined) metadata.managedFields = undefined
   return object
 }
 
-/** What the graph of owners and whoever counts need, and no more: there are many of these. */
+/** The fields that the garbage collector and quota need: there are many of these objects. */
 function onlyOwnership({ metadata }: KubeObject): KubeObject {
   const { name, namespace, uid, resourceVersion, ownerReferences, finalizers, deletionTimestamp } = metadata
   const kept = { name, namespace, uid, resourceVersion, ownerReferences, finalizers, deletionTimestamp }
-  // What is undefined is not there.
+  // Undefined fields are absent.
   return { metadata: kept as ObjectMeta }
 }

@@ -1,7 +1,7 @@
 /**
- * Leader election on a Lease, as client-go's: of several candidates at most one leads, as long as no clock runs away by
- * more than the difference of lease duration and renew deadline. Nobody's clock is compared with another's: what counts
- * is how long a candidate has seen the record unchanged. A record is written only as it was read.
+ * Leader election on a Lease, as client-go's. At most one candidate leads, as long as clocks drift by less than lease
+ * duration minus renew deadline. Candidates compare no clocks: each measures how long it has seen the record unchanged.
+ * A record is only written over the version that was read.
  */
 import { type Lease, Leases, type LeaseSpec } from '#apis/coordination/v1.ts'
 import { jitteredMs } from '#lib/backoff.ts'
@@ -17,34 +17,36 @@ export interface LeaderElectionOptions {
   readonly random: Random
   readonly namespace: string
   readonly name: string
-  /** Unlike every other candidate's. */
+  /** Unique among candidates. */
   readonly identity: string
-  /** For how long others keep away from a record that does not change. Default 15 s. */
+  /** How long others wait before they take over an unchanged record. Default 15 s. */
   readonly leaseDurationMs?: number
-  /** For how long a leader that cannot renew goes on. Default 10 s; less than the duration. */
+  /** How long a leader goes on without a renewal. Default 10 s; less than the lease duration. */
   readonly renewDeadlineMs?: number
   /** Between two attempts. Default 2 s. */
   readonly retryPeriodMs?: number
   /**
-   * Whether the API server names the leader (CoordinatedLeaderElection): the record is then renewed, never created or
-   * taken over. A LeaseCandidate named like `identity` must be there: see lease-candidate.ts. Default: no.
+   * Whether the API server names the leader (CoordinatedLeaderElection): the candidate then renews the record, and
+   * never creates it or takes it over. A LeaseCandidate named like `identity` must exist: see lease-candidate.ts.
+   * Default: false.
    */
   readonly coordinated?: boolean
-  /** Whether the record is given back when the work ends, so that another need not wait. Default: yes. */
+  /** Whether to release the record when the work ends, so that another candidate need not wait. Default: true. */
   readonly releases?: boolean
-  /** Somebody else leads, or we do. */
+  /** Called when the leader changes, including to us. */
   readonly onLeader?: (identity: string) => void
   readonly onError?: (error: unknown) => void
 }
 
-/** Why the work of a leader was ended though nobody asked for it. */
+/** The lease expired or another candidate has it. */
 export class LeadershipLost extends Error {
   override readonly name = 'LeadershipLost'
 }
 
 /**
- * Waits until it leads, then does the work, whose signal is aborted when it leads no more; until that is noticed, `leads` says
- * whether the last renewal still holds. Resolves when the work is done or `signal` is aborted; rejects with LeadershipLost.
+ * Acquires the lease, then does the work, and aborts the work's signal when it loses the lease. `leads` tells at any
+ * moment whether the last renewal is still valid. Resolves when the work is done or `signal` is aborted; rejects with
+ * LeadershipLost.
  */
 export async function lead(
   options: LeaderElectionOptions,
@@ -85,7 +87,7 @@ class Candidate {
   #seen: Lease | undefined
   #seenAtMs = 0
   #renewedMs = 0
-  #told = ''
+  #reportedLeader = ''
 
   constructor(options: LeaderElectionOptions) {
     this.#options = options
@@ -95,7 +97,7 @@ class Candidate {
     this.#retryMs = options.retryPeriodMs ?? 2000
   }
 
-  /** No time was lost since the last renewal. */
+  /** Whether the last renewal is within the renew deadline. */
   get leads(): boolean {
     return this.#clock.elapsed() - this.#renewedMs < this.#deadlineMs
   }
@@ -107,12 +109,12 @@ class Candidate {
     }
   }
 
-  /** Resolves to true when the deadline passed without a renewal, to false when it was ended. */
+  /** Resolves to true if the deadline passed without a renewal, to false if the signal was aborted. */
   async renew(signal: AbortSignal): Promise<boolean> {
     while (!signal.aborted) {
       await sleep(this.#clock, this.#retryMs, signal).catch(() => undefined)
       if (signal.aborted) return false
-      // Who was stopped for a while and goes on finds this out before it hears of anything that it could do.
+      // A process that was suspended notices the loss here, before it handles any event.
       if (!this.leads) return true
       const leftMs = this.#renewedMs + this.#deadlineMs - this.#clock.elapsed()
       const deadline = AbortSignal.any([signal, this.#after(leftMs)])
@@ -122,19 +124,19 @@ class Candidate {
   }
 
   /**
-   * Best effort: whoever comes next waits a second instead of the whole duration. Read anew, and again on a conflict: a
-   * renewal that was cut short may have come through.
+   * Best effort: the next leader waits a second instead of the lease duration. Reads the record again on a conflict,
+   * because an aborted renewal may have succeeded.
    */
   async release(): Promise<void> {
     const { client, identity, onError } = this.#options
     const signal = this.#after(this.#deadlineMs)
     try {
       for (let tries = 0; tries < RELEASE_TRIES; tries++) {
-        const held = await this.#read(signal)
-        if (held === undefined || held.spec.holderIdentity !== identity) return
+        const lease = await this.#read(signal)
+        if (lease === undefined || lease.spec.holderIdentity !== identity) return
         const now = microTimeOf(this.#clock.now())
         const given = { holderIdentity: '', leaseDurationSeconds: 1, renewTime: now, acquireTime: now }
-        const done = client.update(Leases, { ...held, spec: { ...held.spec, ...given } }, { signal })
+        const done = client.update(Leases, { ...lease, spec: { ...lease.spec, ...given } }, { signal })
         if (await done.then(() => true, unlessConflict)) return
       }
     } catch (error) {
@@ -150,10 +152,10 @@ class Candidate {
 
   async #tryOnce(signal: AbortSignal): Promise<boolean> {
     try {
-      const askedMs = this.#clock.elapsed()
+      const requestedMs = this.#clock.elapsed()
       const isOurs = await this.#acquireOrRenew(signal)
-      if (isOurs) this.#renewedMs = askedMs
-      this.#tell()
+      if (isOurs) this.#renewedMs = requestedMs
+      this.#reportLeader()
       return isOurs
     } catch (error) {
       if (!signal.aborted) this.#options.onError?.(error)
@@ -174,24 +176,24 @@ class Candidate {
     const current = await this.#read(signal)
     if (coordinated && !this.#mayRenew(current)) return false
     if (current === undefined) {
-      this.#saw(await client.create(Leases, { metadata: { namespace, name }, spec: mine }, { signal }))
+      this.#observe(await client.create(Leases, { metadata: { namespace, name }, spec: mine }, { signal }))
       return true
     }
-    this.#saw(current)
+    this.#observe(current)
     const { holderIdentity = '', acquireTime, leaseTransitions = 0 } = current.spec
     const isOurs = holderIdentity === identity
     if (!isOurs && holderIdentity !== '' && !this.#hasEnded(current)) return false
     const kept: LeaseSpec = isOurs
       ? { leaseTransitions, ...(acquireTime !== undefined && { acquireTime }) }
       : { leaseTransitions: leaseTransitions + 1 }
-    this.#saw(await client.update(Leases, { ...current, spec: { ...current.spec, ...mine, ...kept } }, { signal }))
+    this.#observe(await client.update(Leases, { ...current, spec: { ...current.spec, ...mine, ...kept } }, { signal }))
     return true
   }
 
-  /** Whether the server has named this candidate, and prefers no other. */
+  /** Whether the server chose this candidate and prefers no other. */
   #mayRenew(current: Lease | undefined): boolean {
     if (current === undefined) return false
-    this.#saw(current)
+    this.#observe(current)
     const { holderIdentity, preferredHolder = '' } = current.spec
     return holderIdentity === this.#options.identity && preferredHolder === '' && !this.#hasEnded(current)
   }
@@ -206,7 +208,7 @@ class Candidate {
     }
   }
 
-  #saw(lease: Lease): void {
+  #observe(lease: Lease): void {
     const isSame = this.#seen !== undefined && sameRecord(this.#seen.spec, lease.spec)
     this.#seen = lease
     if (!isSame) this.#seenAtMs = this.#clock.elapsed()
@@ -216,10 +218,10 @@ class Candidate {
     return this.#clock.elapsed() >= this.#seenAtMs + (spec.leaseDurationSeconds ?? 0) * 1000
   }
 
-  #tell(): void {
+  #reportLeader(): void {
     const { holderIdentity = '' } = this.#seen?.spec ?? {}
-    if (holderIdentity === this.#told) return
-    this.#told = holderIdentity
+    if (holderIdentity === this.#reportedLeader) return
+    this.#reportedLeader = holderIdentity
     this.#options.onLeader?.(holderIdentity)
   }
 }

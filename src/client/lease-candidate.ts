@@ -1,6 +1,6 @@
 /**
- * The LeaseCandidate of a program that takes part in coordinated leader election. It exists while the program runs, and is
- * renewed when the API server pings it and every five minutes, as client-go does.
+ * The LeaseCandidate of a program in coordinated leader election. It exists while the program runs. As in client-go, it
+ * is renewed every five minutes and when the API server pings it.
  */
 import { type LeaseCandidate, LeaseCandidates } from '#apis/coordination/v1beta1.ts'
 import type { Random } from '#lib/random.ts'
@@ -15,7 +15,7 @@ export interface LeaseCandidateOptions {
   readonly client: ApiClient
   readonly random: Random
   readonly namespace: string
-  /** The identity of the candidate in the lease. */
+  /** The candidate's identity in the lease. */
   readonly name: string
   readonly leaseName: string
   /** Semantic versions: `1.36.4`. */
@@ -26,7 +26,7 @@ export interface LeaseCandidateOptions {
 
 const RENEW: Requeue = { requeueAfterMs: 5 * 60_000 }
 
-/** Keeps the candidate until the signal is aborted. Never throws. */
+/** Creates and renews the candidate until the signal is aborted. Never throws. */
 export async function keepLeaseCandidate(options: LeaseCandidateOptions, signal: AbortSignal): Promise<void> {
   const { client, random, namespace, name, onError } = options
   const selection = { namespace, fieldSelector: `metadata.name=${name}` }

@@ -1,7 +1,6 @@
 /**
- * An operator: looks at every object of a kind, and again whenever that or something it made has changed, until the world is
- * as the object wants it. Level-driven: it is told what to look at, never what happened. One object is looked at by one
- * worker at a time; what fails is tried again, later and later.
+ * Runs a reconciler for every object of a kind, and again whenever the object or an owned object changes. One worker
+ * handles an object at a time; failures are retried with backoff.
  */
 import type { Kind } from '#apis/kinds.ts'
 import { type Random, secureRandom } from '#lib/random.ts'
@@ -15,20 +14,20 @@ import { Informer, type InformerOptions } from './informer.ts'
 export interface Operator<T extends KubeObject> {
   readonly client: ApiClient
   readonly kind: Kind<T>
-  /** Kinds of what it makes, with its object as controller: see `controllerRef`. */
+  /** Kinds of objects that have the reconciled object as controller: see `controllerRef`. */
   readonly owns?: readonly Kind[]
-  /** Default: all of them. */
+  /** Default: all namespaces. */
   readonly namespace?: string
-  /** How many objects at once. Default: 2. */
+  /** Concurrent reconciles. Default: 2. */
   readonly workers?: number
   readonly random?: Random
-  /** The object as last seen; it is shared and must not be changed. Not called for objects that are gone. */
+  /** Gets the cached object, which is shared and must not be changed. Not called for deleted objects. */
   readonly reconcile: (object: T, signal: AbortSignal) => Promise<Requeue | void>
-  /** Hears of everything that goes wrong, and is tried again. */
+  /** Gets every error; the operator retries afterwards. */
   readonly onError: (error: unknown) => void
 }
 
-/** Runs until the signal is aborted, and resolves when what was under way has ended. */
+/** Runs until the signal is aborted; resolves when running reconciles have ended. */
 export async function runOperator<T extends KubeObject>(operator: Operator<T>, signal: AbortSignal): Promise<void> {
   const { client, kind, owns = [], workers = 2, reconcile, onError } = operator
   const queue = new WorkQueue<string>({ clock: client.clock })
@@ -50,7 +49,7 @@ export async function runOperator<T extends KubeObject>(operator: Operator<T>, s
     ...made,
   ]
   const following = informers.map((informer) => informer.run(signal))
-  // Nothing is done for want of knowing.
+  // Reconcile only with synced caches.
   await Promise.race([Promise.all(informers.map(({ synced }) => synced)), Promise.all(following)])
   await queue.run({
     workers,

@@ -1,5 +1,5 @@
-/** A transport whose requests are over after a while, on either side: the server is told how long whoever asks will wait. */
-import { durationOfMs } from '#meta/duration.ts'
+/** A transport with a request timeout, applied locally and sent to the server as `timeout`. */
+import { durationOfMs } from '#lib/go/duration.ts'
 
 import type { Transport } from './api-client.ts'
 

@@ -1,30 +1,30 @@
-/** Waits for an object to become what somebody needs, over any number of lost connections. */
+/** Waits until an object satisfies a predicate, over any number of lost connections. */
 import type { Kind } from '#apis/kinds.ts'
 import { secureRandom, type Random } from '#lib/random.ts'
 import type { KubeObject } from '#meta/object.ts'
 
 import type { ApiClient, Where } from './api-client.ts'
-import { follow } from './follow.ts'
+import { follow } from './reflector.ts'
 
 export interface UntilOptions<T extends KubeObject> extends Where {
   readonly client: ApiClient
   readonly kind: Kind<T>
-  /** Default: as long as it takes. */
+  /** Default: no limit. */
   readonly timeoutMs?: number
   readonly signal?: AbortSignal
   readonly random?: Random
-  /** What goes wrong on the way, and is tried again. */
+  /** Gets errors that are retried. */
   readonly onError?: (error: unknown) => void
 }
 
-/** What was waited for did not come in time. */
+/** The timeout passed before the predicate was true. */
 export class UntilTimeout extends Error {
   override readonly name = 'UntilTimeout'
 }
 
 /**
- * Resolves with the first state that satisfies the predicate, which sees undefined while there is no such object. Rejects with
- * UntilTimeout, with the signal's reason, or with what the predicate throws.
+ * Resolves with the first state that satisfies the predicate, which gets undefined while the object does not exist.
+ * Rejects with UntilTimeout, the signal's reason, or the predicate's error.
  */
 export async function until<T extends KubeObject>(
   { client, kind, namespace, name, timeoutMs, signal, random = secureRandom, onError }: UntilOptions<T>,

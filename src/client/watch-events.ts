@@ -1,14 +1,11 @@
-/**
- * The events of a watch out of the bytes of its answer: one JSON document a line. What came together is told together, so that
- * nobody decides by a part of it.
- */
-import { readJson } from '#lib/json.ts'
+/** Parses the events of a watch: one JSON document a line. Events of one read are delivered as one batch. */
+import { readJson } from '#lib/json/json.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { WatchEvent } from '#meta/watch.ts'
 
 const NEWLINE = 0x0a
 
-/** A line that is cut off when the stream ends was never sent. */
+/** Drops an incomplete last line. */
 export async function* readWatchEvents<T extends KubeObject>(
   pieces: AsyncIterable<Buffer>,
 ): AsyncGenerator<readonly WatchEvent<T>[], void, undefined> {
@@ -18,13 +15,13 @@ export async function* readWatchEvents<T extends KubeObject>(
     try {
       takeLines(piece, begun, events)
     } finally {
-      // Also what came before a line that nobody can read. Of a watch of that kind.
+      // Also yields the events before an unreadable line. The caller knows the kind.
       if (events.length > 0) yield events as WatchEvent<T>[]
     }
   }
 }
 
-/** Adds to `events` what is whole; `begun` is a line without its end, before and after. */
+/** Adds complete lines to `events`; `begun` carries an incomplete line over to the next call. */
 function takeLines(piece: Buffer, begun: Buffer[], events: WatchEvent[]): void {
   let from = 0
   for (let end = piece.indexOf(NEWLINE); end >= 0; end = piece.indexOf(NEWLINE, from)) {
@@ -36,20 +33,23 @@ function takeLines(piece: Buffer, begun: Buffer[], events: WatchEvent[]): void {
   if (from < piece.length) begun.push(piece.subarray(from))
 }
 
-/** What pieces that several read were decoded into. */
+/** Decoded chunks that several clients of this process read. */
 const decoded = new WeakMap<Buffer, readonly WatchEvent[]>()
 
-/** The same of pieces that others in this process read too: they are decoded once, and nobody may change what they hold. */
+/**
+ * Like readWatchEvents, for chunks shared by clients in this process: each is decoded once, and nobody may change the
+ * objects.
+ */
 export async function* readSharedEvents<T extends KubeObject>(
   groups: AsyncIterable<readonly Buffer[]>,
 ): AsyncGenerator<readonly WatchEvent<T>[], void, undefined> {
   for await (const pieces of groups) {
-    // Of a watch of the same kind.
+    // The caller knows the kind.
     yield pieces.flatMap((piece) => eventsIn(piece) as readonly WatchEvent<T>[])
   }
 }
 
-/** Of whole lines. */
+/** The chunk contains whole lines only. */
 function eventsIn(piece: Buffer): readonly WatchEvent[] {
   const known = decoded.get(piece)
   if (known !== undefined) return known

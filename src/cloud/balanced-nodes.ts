@@ -1,4 +1,4 @@
-/** Which nodes stand behind load balancers. Pure. */
+/** Selects the nodes behind load balancers. Pure. */
 import type { Node } from '#apis/core/v1.ts'
 import { isBeingDeleted } from '#meta/object.ts'
 
@@ -7,12 +7,12 @@ const TO_BE_DELETED = 'ToBeDeletedByClusterAutoscaler'
 const TRUE = new Set(['1', 't', 'T', 'true', 'TRUE', 'True'])
 const FALSE = new Set(['0', 'f', 'F', 'false', 'FALSE', 'False'])
 
-/** Nodes that are not ready stay: what stands before them sees for itself which of them answer. */
+/** Nodes that are not ready stay: the load balancer checks their health itself. */
 export function isBalanced(node: Node): boolean {
   return !isBeingDeleted(node) && !isExcluded(node) && !isGoing(node)
 }
 
-/** A value that is neither yes nor no excludes, as upstream has it. */
+/** An invalid label value excludes the node, as upstream. */
 function isExcluded({ metadata: { labels = {} } }: Node): boolean {
   const value = labels[EXCLUDED]
   return value !== undefined && (TRUE.has(value) || !FALSE.has(value))
@@ -20,7 +20,7 @@ function isExcluded({ metadata: { labels = {} } }: Node): boolean {
 
 const isGoing = ({ spec }: Node): boolean => spec.taints?.some(({ key }) => key === TO_BE_DELETED) ?? false
 
-/** Whether a change of a node matters to those who stand behind it. */
+/** Whether a node change affects load balancers. */
 export function changesBalance(node: Node, old: Node): boolean {
   return describe(node) !== describe(old)
 }

@@ -1,16 +1,16 @@
 /**
- * The provider `local`: machines that no cloud manages. Services are reached at the addresses of the nodes; the machine that
- * runs the loops gets routes to the pods of all others, over links that they share; nodes are what their kubelets say they are.
+ * The provider `local`, for machines without a cloud. Services use the nodes' addresses; this machine gets routes to
+ * the pods of other nodes on shared links; node data comes from the kubelets.
  */
 import type { Node } from '#apis/core/v1.ts'
-import { createIpRoute, type IpRoute, type RouteState } from '#lib/iproute.ts'
+import { createIpRoute, type IpRoute, type RouteState } from '#lib/net/iproute.ts'
 
 import { createNodeBalancer } from './node-balancer.ts'
 import type { CloudProvider, Instances, Route, Routes } from './provider.ts'
 
-/** Where kubelets and API servers are reached. */
+/** The ports of kubelets and API servers. */
 const RESERVED = [10_250, 6443]
-/** Says in the machine's table whose routes these are. */
+/** The routing protocol number of our routes. */
 const PROTOCOL = '72'
 
 export function createLocalProvider(ip: IpRoute = createIpRoute()): CloudProvider {
@@ -22,7 +22,7 @@ export function createLocalProvider(ip: IpRoute = createIpRoute()): CloudProvide
   }
 }
 
-/** Nobody else could tell that a machine is gone. */
+/** Always present: no cloud can tell that a machine is gone. */
 const INSTANCES: Instances = {
   exists: () => Promise.resolve(true),
   isShutDown: () => Promise.resolve(false),
@@ -30,9 +30,9 @@ const INSTANCES: Instances = {
     Promise.resolve({ providerId: `local://${name}`, addresses: status?.addresses ?? [] }),
 }
 
-type Marked = RouteState & { readonly protocol?: string }
+type RouteWithProtocol = RouteState & { readonly protocol?: string }
 
-/** Of this machine. What leads to its own pods is there without a route. */
+/** Routes in this machine's table. Its own pods need none. */
 export function createMachineRoutes(ip: IpRoute): Routes {
   const made = new Map<string, Route>()
   const gatewayFor = ({ destination, addresses }: Route): string | undefined =>
@@ -40,7 +40,7 @@ export function createMachineRoutes(ip: IpRoute): Routes {
       ?.address
   return {
     async list() {
-      const all: readonly Marked[] = [...(await ip.routes(4)), ...(await ip.routes(6))]
+      const all: readonly RouteWithProtocol[] = [...(await ip.routes(4)), ...(await ip.routes(6))]
       return all
         .filter(({ protocol }) => protocol === PROTOCOL)
         .map(({ dst, gateway = '' }) => {

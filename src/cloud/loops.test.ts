@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 import type { Node } from '#apis/core/v1.ts'
-import type { IpRoute } from '#lib/iproute.ts'
+import type { IpRoute } from '#lib/net/iproute.ts'
 
 import { createMachineRoutes } from './local.ts'
 import { loopsFor } from './loops.ts'
-import { addressesFor, initialized, labelsToMend } from './node-loop.ts'
+import { addressesFor, initialized, labelsToReconcile } from './node-loop.ts'
 import { loadProvider } from './providers.ts'
 import { planRoutes } from './route-loop.ts'
 
@@ -24,7 +24,7 @@ const SETTINGS = {
 const nodeOf = (name: string, podCIDRs: string[] = [], more: object = {}): Node =>
   ({ metadata: { name }, spec: { podCIDRs }, status: {}, ...more }) as unknown as Node
 
-test('a provider has the loops that it can do', async () => {
+test('a provider starts only the controllers that it supports', async () => {
   const names = async (provider: string, more: object = {}): Promise<string[]> => {
     const found = await loadProvider(provider, '/', { config: undefined })
     return loopsFor(found, { ...SETTINGS, ...more }).map(({ name }) => name)
@@ -40,7 +40,7 @@ test('a provider has the loops that it can do', async () => {
   assert.equal((await names('local', { hasRoutes: false })).includes('node-route-controller'), false)
 })
 
-test('a node becomes what its cloud says, and open to pods', () => {
+test('a node gets its cloud metadata and loses the uninitialized taint', () => {
   const taints = [
     { key: 'node.cloudprovider.kubernetes.io/uninitialized', effect: 'NoSchedule' },
     { key: 'x', effect: 'NoSchedule' },
@@ -58,17 +58,17 @@ test('a node becomes what its cloud says, and open to pods', () => {
   ])
 })
 
-test('labels of before count where those that took their place differ', () => {
+test('deprecated zone labels take precedence over different current labels', () => {
   const labelled = (labels: Record<string, string>): Node => nodeOf('a', [], { metadata: { name: 'a', labels } })
   const older = { 'failure-domain.beta.kubernetes.io/zone': 'z', 'beta.kubernetes.io/instance-type': 'big' }
-  assert.deepEqual(labelsToMend(labelled({ ...older, 'topology.kubernetes.io/zone': 'y' })), {
+  assert.deepEqual(labelsToReconcile(labelled({ ...older, 'topology.kubernetes.io/zone': 'y' })), {
     'topology.kubernetes.io/zone': 'z',
     'node.kubernetes.io/instance-type': 'big',
   })
-  assert.equal(labelsToMend(labelled({ 'topology.kubernetes.io/zone': 'y' })), undefined)
+  assert.equal(labelsToReconcile(labelled({ 'topology.kubernetes.io/zone': 'y' })), undefined)
 })
 
-test('addresses are those of the cloud, the one that was asked for alone of its type and first', () => {
+test('node addresses come from the cloud; the --node-ip address is first and the only one of its type', () => {
   const hostname = { type: 'Hostname', address: 'a' }
   const [one, two] = [
     { type: 'InternalIP', address: '10.0.0.1' },
@@ -88,7 +88,7 @@ test('addresses are those of the cloud, the one that was asked for alone of its 
   )
 })
 
-test('routes lead to the pods of each node; those of others are left alone', () => {
+test('the route controller creates routes to the pods of each node, and keeps routes that it did not create', () => {
   const routes = [
     { node: 'a', destination: '10.244.0.0/24', addresses: [] },
     { node: 'gone', destination: '10.244.9.0/24', addresses: [] },
@@ -118,8 +118,8 @@ test('routes lead to the pods of each node; those of others are left alone', () 
   )
 })
 
-test('routes of this machine are its own by their mark, and none leads to itself', async () => {
-  const said: string[] = []
+test('the provider identifies its routes by their protocol, and creates no route to this machine', async () => {
+  const commandsRun: string[] = []
   const table = [
     { dst: '10.244.1.0/24', gateway: '192.168.7.2', protocol: '72' },
     { dst: 'default', gateway: '192.168.7.254', protocol: 'static' },
@@ -128,7 +128,7 @@ test('routes of this machine are its own by their mark, and none leads to itself
     routes: (family: number) => Promise.resolve(family === 4 ? table : []),
     links: () => Promise.resolve([{ addr_info: [{ local: '192.168.7.1' }] }]),
     ip: (commands: readonly (readonly string[])[]) =>
-      Promise.resolve(void said.push(...commands.map((words) => words.join(' ')))),
+      Promise.resolve(void commandsRun.push(...commands.map((words) => words.join(' ')))),
   } as unknown as IpRoute
   const routes = createMachineRoutes(ip)
   const { signal } = new AbortController()
@@ -150,7 +150,7 @@ test('routes of this machine are its own by their mark, and none leads to itself
     },
   ])
   await routes.remove('c', to('b', ''), signal)
-  assert.deepEqual(said, [
+  assert.deepEqual(commandsRun, [
     'route replace 10.244.1.0/24 via 192.168.7.2 proto 72',
     'route delete 10.244.1.0/24 proto 72',
   ])

@@ -1,5 +1,6 @@
-/** All loops that depend on a cloud, of those that a provider can do. Pure. */
-import type { CloudLoop } from './loop.ts'
+/** All cloud controllers that a provider supports. Pure. */
+import type { Controller } from '#reconcile/controller.ts'
+
 import { createNodeLifecycleLoop } from './node-lifecycle-loop.ts'
 import { createNodeLoop } from './node-loop.ts'
 import type { CloudProvider } from './provider.ts'
@@ -9,7 +10,7 @@ import { createServiceLoop } from './service-loop.ts'
 export interface LoopSettings {
   readonly clusterName: string
   readonly clusterCidrs: readonly string[]
-  /** Whether pods get addresses here, and whether their cloud is to know where they are. */
+  /** Whether nodes get pod CIDRs and the cloud needs routes to them. */
   readonly hasRoutes: boolean
   readonly nodeWorkers: number
   readonly serviceWorkers: number
@@ -26,7 +27,7 @@ export const LOOP_NAMES: Readonly<Record<string, string>> = {
   'service-lb-controller': 'service',
 }
 
-export function loopsFor({ instances, loadBalancer, routes }: CloudProvider, settings: LoopSettings): CloudLoop[] {
+export function loopsFor({ instances, loadBalancer, routes }: CloudProvider, settings: LoopSettings): Controller[] {
   const { clusterName, clusterCidrs } = settings
   return [
     ...(instances === undefined

@@ -30,7 +30,7 @@ const viewOf = (slices: readonly EndpointSlice[]): ClusterView => ({
   list: <T extends KubeObject>() => slices as unknown as Iterable<T>,
 })
 
-test('nodes that are excluded or going do not stand behind load balancers', () => {
+test('load balancers exclude nodes that are terminating or have the exclusion label', () => {
   const label = 'node.kubernetes.io/exclude-from-external-load-balancers'
   assert.equal(isBalanced(nodeOf('a')), true)
   for (const [value, isIn] of [
@@ -45,7 +45,7 @@ test('nodes that are excluded or going do not stand behind load balancers', () =
   assert.equal(changesBalance(nodeOf('a'), nodeOf('a', { addresses: ['InternalIP 10.0.0.1'] })), true)
 })
 
-test('a Service has the addresses of the nodes, of its families, those for the world first', () => {
+test('a Service has node addresses of its families, external ones first', () => {
   const nodes = [
     nodeOf('b', { addresses: ['InternalIP 10.0.0.2', 'InternalIP fd00::2', 'Hostname b'] }),
     nodeOf('a', { addresses: ['InternalIP 10.0.0.1', 'ExternalIP 192.0.2.1'] }),
@@ -65,7 +65,7 @@ test('a Service has the addresses of the nodes, of its families, those for the w
   assert.equal(ips(local), undefined)
 })
 
-test('what is to be done about a Service', () => {
+test('stepFor() returns "ensure", "clean up" or "nothing" for a Service', () => {
   const finalizers = ['service.kubernetes.io/load-balancer-cleanup']
   assert.equal(stepFor(serviceOf({})), 'ensure')
   assert.equal(stepFor(serviceOf({ loadBalancerClass: 'example.com/other' })), 'nothing')

@@ -1,6 +1,6 @@
 /**
- * A load balancer for bare machines: the nodes themselves. A Service is reached at their addresses on its own ports, because the
- * rules that every node has for Services take what comes in there. Who was first has a port; the next one waits for it.
+ * A load balancer on the nodes themselves: a Service is reachable at node addresses on its own ports, through the rules
+ * of kube-proxy. The oldest Service gets a port; others wait for it.
  */
 import { type LoadBalancerIngress, type LoadBalancerStatus, type Node, type Service, Services } from '#apis/core/v1.ts'
 import { EndpointSlices } from '#apis/discovery/v1.ts'
@@ -10,7 +10,7 @@ import { type BalancerRequest, type ClusterView, type LoadBalancer, Refused } fr
 import { wantsBalancer } from './service-loop.ts'
 
 export interface NodeBalancerOptions {
-  /** Ports on which nodes themselves are reached: a Service that had one would be asked instead. */
+  /** Ports of node components, which no Service may take. */
   readonly reserved: () => readonly number[]
 }
 
@@ -23,24 +23,24 @@ export function createNodeBalancer({ reserved }: NodeBalancerOptions): LoadBalan
       refuseTaken(service, view)
       return statusFor(service, nodes, view)
     },
-    // Without addresses nobody is led there.
+    // Without addresses in the status no traffic is routed.
     remove: () => Promise.resolve(),
   }
 }
 
 function refuseReserved({ spec }: Service, reserved: readonly number[]): void {
   const port = spec.ports?.find(({ port: one }) => reserved.includes(one))?.port
-  if (port !== undefined) throw new Refused(`port ${port} is where the nodes themselves are reached`)
+  if (port !== undefined) throw new Refused(`port ${port} is reserved for node components`)
 }
 
-/** Those before it, as long as they are there, have their ports to themselves. */
+/** Older Services keep their ports while they exist. */
 function refuseTaken(service: Service, view: ClusterView): void {
   const wanted = portsOf(service)
   for (const other of view.list(Services)) {
     if (!isBefore(other, service) || !wantsBalancer(other) || isBeingDeleted(other)) continue
     const taken = portsOf(other).find((port) => wanted.includes(port))
     const { namespace, name } = other.metadata
-    if (taken !== undefined) throw new Refused(`port ${taken} of the nodes is taken by service ${namespace}/${name}`)
+    if (taken !== undefined) throw new Refused(`port ${taken} is already used by service ${namespace}/${name}`)
   }
 }
 
@@ -53,7 +53,7 @@ function isBefore(one: Service, other: Service): boolean {
 
 const ageOf = ({ metadata: { creationTimestamp = '', uid = '' } }: Service): string => `${creationTimestamp} ${uid}`
 
-/** Pure. With traffic for local endpoints alone, only nodes that have one. */
+/** Pure. With externalTrafficPolicy Local, only nodes with an endpoint. */
 export function statusFor(service: Service, nodes: readonly Node[], view: BalancerRequest['view']): LoadBalancerStatus {
   const isLocal = service.spec.externalTrafficPolicy === 'Local'
   const serving = isLocal ? nodesWithEndpoints(service, view) : undefined
@@ -64,7 +64,7 @@ export function statusFor(service: Service, nodes: readonly Node[], view: Balanc
   return ingress.length === 0 ? {} : { ingress }
 }
 
-/** Those for the world, or else those for everybody. */
+/** External addresses, or internal ones if there are none. */
 function addressesOf({ status }: Node): string[] {
   const of = (type: string): string[] =>
     (status?.addresses ?? []).filter((one) => one.type === type).map(({ address }) => address)

@@ -1,9 +1,12 @@
-/** Nodes whose machines are gone or off: upstream's `cloud-node-lifecycle-controller` removes the first and marks the second. */
+/**
+ * Upstream's `cloud-node-lifecycle-controller`: deletes nodes whose machines are gone, and taints those whose machines
+ * are shut down.
+ */
 import { type Node, Nodes } from '#apis/core/v1.ts'
 import { sleep } from '#lib/clock.ts'
 import { isNotFound } from '#meta/status.ts'
+import { rule, type Controller, EVENTS, type ControllerContext, related } from '#reconcile/controller.ts'
 
-import { allow, type CloudLoop, EVENT_RULES, type LoopContext, watching } from './loop.ts'
 import type { Instances } from './provider.ts'
 
 const SHUTDOWN = { key: 'node.cloudprovider.kubernetes.io/shutdown', effect: 'NoSchedule' } as const
@@ -13,20 +16,20 @@ export interface NodeLifecycleOptions {
   readonly periodMs: number
 }
 
-export function createNodeLifecycleLoop({ instances, periodMs }: NodeLifecycleOptions): CloudLoop {
+export function createNodeLifecycleLoop({ instances, periodMs }: NodeLifecycleOptions): Controller {
   return {
     name: 'cloud-node-lifecycle-controller',
     aliases: ['cloud-node-lifecycle'],
     account: 'node-controller',
     component: 'cloud-node-lifecycle-controller',
-    watches: [watching(Nodes, () => [])],
-    rules: [allow('', 'nodes', 'get list watch delete patch update'), ...EVENT_RULES],
+    watches: [related(Nodes, () => [])],
+    rules: [rule('', 'nodes', 'get list watch delete patch update'), EVENTS],
     reconcile: () => Promise.resolve(),
     async run(context) {
       for (;;) {
         for (const node of Array.from(context.cache.list(Nodes))) {
-          await look(instances, node, context).catch((error: unknown) =>
-            context.log.error(error, 'Error checking the machine of a node', { node: node.metadata.name }),
+          await checkInstance(instances, node, context).catch((error: unknown) =>
+            context.log.error(error, 'Failed to check the instance of a node', { node: node.metadata.name }),
           )
         }
         await sleep(context.clock, periodMs, context.signal, { background: true })
@@ -35,7 +38,7 @@ export function createNodeLifecycleLoop({ instances, periodMs }: NodeLifecycleOp
   }
 }
 
-async function look(instances: Instances, node: Node, context: LoopContext): Promise<void> {
+async function checkInstance(instances: Instances, node: Node, context: ControllerContext): Promise<void> {
   const { client, signal, event } = context
   const { name = '' } = node.metadata
   const isMarked = node.spec.taints?.some(({ key }) => key === SHUTDOWN.key) ?? false
@@ -59,7 +62,7 @@ async function look(instances: Instances, node: Node, context: LoopContext): Pro
   }
 }
 
-async function mark(node: Node, isOff: boolean, { client, signal }: LoopContext): Promise<void> {
+async function mark(node: Node, isOff: boolean, { client, signal }: ControllerContext): Promise<void> {
   const others = (node.spec.taints ?? []).filter(({ key }) => key !== SHUTDOWN.key)
   const taints = isOff ? [...others, SHUTDOWN] : others
   await client.update(Nodes, { ...node, spec: { ...node.spec, taints } }, { signal })

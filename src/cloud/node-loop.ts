@@ -1,32 +1,32 @@
-/** Nodes that wait for their cloud: upstream's `cloud-node-controller` says what machine each is, and lets pods onto it. */
+/** Upstream's `cloud-node-controller`: sets cloud metadata on new nodes and removes their uninitialized taint. */
 import { type Node, type NodeAddress, Nodes } from '#apis/core/v1.ts'
-import { formatIp, parseIp } from '#lib/cidr.ts'
 import { sleep } from '#lib/clock.ts'
+import { formatIp, parseIp } from '#lib/net/cidr.ts'
+import { rule, type Controller, EVENTS, type ControllerContext, related } from '#reconcile/controller.ts'
 
-import { allow, type CloudLoop, EVENT_RULES, type LoopContext, watching } from './loop.ts'
 import { type InstanceMetadata, type Instances } from './provider.ts'
 
 const UNINITIALIZED = 'node.cloudprovider.kubernetes.io/uninitialized'
 const PROVIDED_IP = 'alpha.kubernetes.io/provided-node-ip'
-/** Labels of before, each with the one that took its place. Where they differ the older one counts, as upstream has it. */
+/** Deprecated labels with their replacements. The deprecated value wins, as upstream. */
 const RENAMED = [
   ['failure-domain.beta.kubernetes.io/zone', 'topology.kubernetes.io/zone'],
   ['failure-domain.beta.kubernetes.io/region', 'topology.kubernetes.io/region'],
   ['beta.kubernetes.io/instance-type', 'node.kubernetes.io/instance-type'],
 ] as const
-/** Names that are for Kubernetes to give. */
+/** Label names reserved for Kubernetes. */
 const RESERVED = /(^|\.)(kubernetes|k8s)\.io\//
 
 export interface NodeLoopOptions {
   readonly instances: Instances
-  /** How often addresses are asked for. */
+  /** The period of address updates. */
   readonly updateMs: number
   readonly workers?: number
 }
 
 const isWaiting = ({ spec }: Node): boolean => spec.taints?.some(({ key }) => key === UNINITIALIZED) ?? false
 
-export function createNodeLoop({ instances, updateMs, workers = 1 }: NodeLoopOptions): CloudLoop {
+export function createNodeLoop({ instances, updateMs, workers = 1 }: NodeLoopOptions): Controller {
   return {
     name: 'cloud-node-controller',
     aliases: ['cloud-node'],
@@ -34,31 +34,27 @@ export function createNodeLoop({ instances, updateMs, workers = 1 }: NodeLoopOpt
     component: 'cloud-node-controller',
     workers,
     watches: [
-      watching(
+      related(
         Nodes,
         ({ metadata: { name = '' } }) => [name],
-        (node, old) => isWaiting(node) || labelsToMend(node) !== undefined || isWaiting(old),
+        (node, old) => isWaiting(node) || labelsToReconcile(node) !== undefined || isWaiting(old),
       ),
     ],
-    rules: [
-      allow('', 'nodes', 'get list watch update patch'),
-      allow('', 'nodes/status', 'update patch'),
-      ...EVENT_RULES,
-    ],
+    rules: [rule('', 'nodes', 'get list watch update patch'), rule('', 'nodes/status', 'update patch'), EVENTS],
     async reconcile(name, context) {
       const node = context.cache.get(Nodes, name)
       if (node === undefined) return
       if (isWaiting(node)) await initialize(instances, node, context)
-      else await mendLabels(node, context)
+      else await reconcileLabels(node, context)
     },
     async run(context) {
       for (;;) {
-        for (const node of Array.from(context.cache.list(Nodes))) await look(node, context)
+        for (const node of Array.from(context.cache.list(Nodes))) await updateAddresses(node, context)
         await sleep(context.clock, updateMs, context.signal, { background: true })
       }
     },
   }
-  async function look(node: Node, context: LoopContext): Promise<void> {
+  async function updateAddresses(node: Node, context: ControllerContext): Promise<void> {
     if (isWaiting(node)) return
     try {
       const metadata = await instances.metadata(node, context.signal)
@@ -69,14 +65,14 @@ export function createNodeLoop({ instances, updateMs, workers = 1 }: NodeLoopOpt
   }
 }
 
-async function initialize(instances: Instances, node: Node, context: LoopContext): Promise<void> {
+async function initialize(instances: Instances, node: Node, context: ControllerContext): Promise<void> {
   const { client, signal, event, log } = context
   const metadata = await instances.metadata(node, signal)
   if (metadata === undefined) {
-    log.info('The cloud says nothing of the node yet', { node: node.metadata.name })
+    log.info('Cloud provider has no metadata of the node yet', { node: node.metadata.name })
     return
   }
-  // What is wrong is found out before pods are let in: nobody would look again.
+  // Fails before the taint is removed, because afterwards nobody would check again.
   if (!node.spec.providerID && metadata.providerId === '')
     throw new Error(`cloud provider does not set node provider ID for node ${node.metadata.name}`)
   addressesFor(node, metadata)
@@ -85,7 +81,7 @@ async function initialize(instances: Instances, node: Node, context: LoopContext
   event(node, { type: 'Normal', reason: 'Synced', message: 'Node synced successfully' })
 }
 
-/** The node as its cloud knows it, open to pods. Pure. */
+/** The node with cloud metadata and without the taint. Pure. */
 export function initialized(
   node: Node,
   { providerId, instanceType, zone, region, labels = {} }: InstanceMetadata,
@@ -107,15 +103,15 @@ export function initialized(
     },
     spec: {
       ...node.spec,
-      // What a node has said once stays.
+      // An existing value stays.
       providerID: node.spec.providerID || providerId,
       taints: (node.spec.taints ?? []).filter(({ key }) => key !== UNINITIALIZED),
     },
   }
 }
 
-/** Undefined: they are as they should be. Pure. */
-export function labelsToMend({ metadata: { labels = {} } }: Node): Readonly<Record<string, string>> | undefined {
+/** Undefined: no change is needed. Pure. */
+export function labelsToReconcile({ metadata: { labels = {} } }: Node): Readonly<Record<string, string>> | undefined {
   const wrong = RENAMED.flatMap(([older, newer]): [string, string][] => {
     const value = labels[older]
     return value === undefined || labels[newer] === value ? [] : [[newer, value]]
@@ -123,16 +119,16 @@ export function labelsToMend({ metadata: { labels = {} } }: Node): Readonly<Reco
   return wrong.length === 0 ? undefined : Object.fromEntries(wrong)
 }
 
-async function mendLabels(node: Node, { client, signal }: LoopContext): Promise<void> {
-  const labels = labelsToMend(node)
+async function reconcileLabels(node: Node, { client, signal }: ControllerContext): Promise<void> {
+  const labels = labelsToReconcile(node)
   if (labels === undefined) return
   const where = { name: node.metadata.name ?? '' }
   await client.patch(Nodes, where, { type: 'strategic', value: { metadata: { labels } } }, { signal })
 }
 
 /**
- * What a node's addresses become: those of its cloud, with its own hostname where that names none. Those that the kubelet was told to
- * use come first, must be among them, and are the only ones of their type. Pure; undefined: they stay.
+ * The addresses of a node: those of the cloud, with its own hostname if the cloud has none. Addresses provided by the
+ * kubelet come first, must be among them, and are the only ones of their type. Pure; undefined: unchanged.
  */
 export function addressesFor(node: Node, { addresses = [] }: InstanceMetadata): readonly NodeAddress[] | undefined {
   const preferred = withProvided(node.metadata.annotations?.[PROVIDED_IP], addresses)
@@ -145,7 +141,7 @@ export function addressesFor(node: Node, { addresses = [] }: InstanceMetadata): 
   return JSON.stringify(wanted) === JSON.stringify(own) ? undefined : wanted
 }
 
-/** `provided`: one address, or one of each family with a comma between. Throws upstream's errors. */
+/** `provided` is one address, or one of each family separated by a comma. Throws upstream's errors. */
 function withProvided(provided: string | undefined, addresses: readonly NodeAddress[]): readonly NodeAddress[] {
   if (provided === undefined) return addresses
   const first: NodeAddress[] = []
@@ -166,8 +162,12 @@ function sameIp(text: string, wanted: string): boolean {
   return ip !== undefined && formatIp(ip) === wanted
 }
 
-/** Replaces them all, whatever else the kubelet says of the node meanwhile. */
-async function writeAddresses(node: Node, metadata: InstanceMetadata, { client, signal }: LoopContext): Promise<void> {
+/** Replaces the whole list, even if the kubelet changes the status meanwhile. */
+async function writeAddresses(
+  node: Node,
+  metadata: InstanceMetadata,
+  { client, signal }: ControllerContext,
+): Promise<void> {
   const addresses = addressesFor(node, metadata)
   if (addresses === undefined) return
   const where = { name: node.metadata.name ?? '', subresource: 'status' }

@@ -1,6 +1,6 @@
 /**
- * What a cloud does for a cluster, as upstream's provider interface divides it: machines, load balancers and routes. A provider has
- * the parts that it can do; loops of those that it has not do not run. Providers of others are modules whose `createProvider` makes one.
+ * The cloud provider interface, divided as upstream's: instances, load balancers and routes. A provider implements a
+ * subset; controllers of missing parts do not run. An external provider is a module with `createProvider`.
  */
 import type { LoadBalancerStatus, Node, NodeAddress, Service } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
@@ -13,7 +13,7 @@ export interface CloudProvider {
   readonly routes?: Routes
 }
 
-/** What is known of the cluster; objects are shared and must not be changed. */
+/** Cached cluster objects; they are shared and must not be changed. */
 export interface ClusterView {
   get<T extends KubeObject>(kind: Kind<T>, key: string): T | undefined
   list<T extends KubeObject>(kind: Kind<T>): Iterable<T>
@@ -23,7 +23,7 @@ export interface ClusterView {
 export interface Instances {
   exists(node: Node, signal: AbortSignal): Promise<boolean>
   isShutDown(node: Node, signal: AbortSignal): Promise<boolean>
-  /** Undefined: nothing is known yet, and the node waits. */
+  /** Undefined: not known yet, and the node waits. */
   metadata(node: Node, signal: AbortSignal): Promise<InstanceMetadata | undefined>
 }
 
@@ -33,7 +33,7 @@ export interface InstanceMetadata {
   readonly addresses?: readonly NodeAddress[]
   readonly zone?: string
   readonly region?: string
-  /** Further ones; those with a name of Kubernetes, or that the node has, are left out. */
+  /** Additional labels; reserved names and labels that the node already has are skipped. */
   readonly labels?: Readonly<Record<string, string>>
 }
 
@@ -45,27 +45,27 @@ export interface BalancerRequest {
 }
 
 export interface LoadBalancer {
-  /** It costs nothing to be asked again: it is, whenever anything about Services, their endpoints or nodes changes. */
+  /** `ensure` is cheap: it is called after every change of Services, endpoints or nodes. */
   readonly isFree?: boolean
   /** Undefined: there is none. */
   find(request: BalancerRequest): Promise<LoadBalancerStatus | undefined>
-  /** Makes it, or changes it into what the Service wants on these nodes. Throws ImplementedElsewhere where another does all that. */
+  /** Creates or updates the balancer. Throws ImplementedElsewhere if another component does that. */
   ensure(request: BalancerRequest & { readonly nodes: readonly Node[] }): Promise<LoadBalancerStatus>
-  /** Only nodes have changed. Without it `ensure` is asked. Throws as that does. */
+  /** Called if only nodes changed. Without it `ensure` is called. Throws like `ensure`. */
   update?(request: BalancerRequest & { readonly nodes: readonly Node[] }): Promise<void>
-  /** Harmless when there is none. */
+  /** Does nothing if there is none. */
   remove(request: BalancerRequest): Promise<void>
 }
 
 export interface Route {
-  /** Of the cloud; for one that is to be made a hint, which no two nodes share. */
+  /** The cloud's name of the route; for a new route a unique hint. */
   readonly name?: string
   readonly node: string
   readonly addresses: readonly NodeAddress[]
-  /** `addresses` are what it leads to: when those of the node are others, it is made anew. */
+  /** Whether `addresses` are the targets: if the node's addresses differ, the route is recreated. */
   readonly tellsAddresses?: boolean
   readonly destination: string
-  /** It leads nowhere: what it led to is gone. */
+  /** The target is gone. */
   readonly isBlackhole?: boolean
 }
 
@@ -77,13 +77,13 @@ export interface Routes {
 
 export class ImplementedElsewhere extends Error {}
 
-/** A Service cannot be balanced as things are; trying again changes nothing until they do. */
+/** The Service cannot be balanced now; a retry needs a change first. */
 export class Refused extends Error {}
 
 export interface ProviderOptions {
-  /** What the file of `--cloud-config` says; undefined: there is none. */
+  /** The content of the `--cloud-config` file; undefined if there is none. */
   readonly config: string | undefined
 }
 
-/** What a provider's module exports under the name `createProvider`. */
+/** The export `createProvider` of a provider module. */
 export type CreateProvider = (options: ProviderOptions) => CloudProvider | Promise<CloudProvider>

@@ -1,18 +1,18 @@
-/** Providers by name: those that are built in, or a module of that name. */
+/** Looks up a provider by name: built in, or a module. */
 import { pathToFileURL } from 'node:url'
 
 import { createLocalProvider } from './local.ts'
 import type { CloudProvider, CreateProvider, ProviderOptions } from './provider.ts'
 
 const BUILT_IN: Readonly<Record<string, CreateProvider>> = {
-  /** Nothing at all: for those who want the program to be there and to do nothing. */
+  /** Does nothing. */
   none: () => ({ name: 'none' }),
   local: () => createLocalProvider(),
 }
 
 export class UnknownProvider extends Error {}
 
-/** `name` is one of ours, a path that begins with a dot or a slash, or the name of a package. Throws UnknownProvider. */
+/** `name` is a built-in provider, a path that begins with a dot or slash, or a package. Throws UnknownProvider. */
 export async function loadProvider(name: string, cwd: string, options: ProviderOptions): Promise<CloudProvider> {
   const create = BUILT_IN[name] ?? (await fromModule(name, cwd))
   return create(options)

@@ -1,11 +1,11 @@
-/** Routes to the pods of each node: upstream's `node-route-controller`. */
+/** Upstream's `node-route-controller`: maintains routes to the pods of each node. */
 import { type Node, type NodeAddress, Nodes } from '#apis/core/v1.ts'
-import { type Cidr, cidrSize, contains, parseCidr } from '#lib/cidr.ts'
 import { sleep } from '#lib/clock.ts'
-import { formatDuration } from '#lib/flags/go-literals.ts'
+import { durationOfMs } from '#lib/go/duration.ts'
+import { type Cidr, cidrSize, contains, parseCidr } from '#lib/net/cidr.ts'
 import { timeOf } from '#meta/time.ts'
+import { rule, type Controller, EVENTS, type ControllerContext, related } from '#reconcile/controller.ts'
 
-import { allow, type CloudLoop, EVENT_RULES, type LoopContext, watching } from './loop.ts'
 import type { Route, Routes } from './provider.ts'
 
 export interface RouteLoopOptions {
@@ -24,7 +24,7 @@ const podCidrsOf = ({
   spec: { podCIDR, podCIDRs = podCIDR === undefined ? [] : [podCIDR] },
 }: Node): readonly string[] => podCIDRs
 
-/** Routes outside the cluster's ranges are somebody else's. Pure. */
+/** Routes outside the cluster CIDRs are not ours. Pure. */
 export function planRoutes(
   nodes: readonly Node[],
   routes: readonly Route[],
@@ -46,9 +46,9 @@ export function planRoutes(
   )
   const keyOf = ({ node, destination }: Route): string => `${node} ${destination}`
   const isRight = (route: Route): boolean => {
-    const wish = wanted.get(keyOf(route))
-    if (wish === undefined || route.isBlackhole === true) return false
-    return route.tellsAddresses !== true || areSame(wish.addresses, route.addresses)
+    const desired = wanted.get(keyOf(route))
+    if (desired === undefined || route.isBlackhole === true) return false
+    return route.tellsAddresses !== true || areSame(desired.addresses, route.addresses)
   }
   const there = new Set(routes.filter(isRight).map(keyOf))
   return {
@@ -57,7 +57,7 @@ export function planRoutes(
   }
 }
 
-/** Its first or last address is in one of the ranges: one that leads to more than those, a default for one, is not ours. */
+/** Its first or last address is in a range; a wider route, such as a default route, is not ours. */
 function isWithin({ destination }: Route, ranges: readonly Cidr[]): boolean {
   const block = parseCidr(destination)
   if (block === undefined) return false
@@ -72,14 +72,14 @@ function areSame(one: readonly NodeAddress[], other: readonly NodeAddress[]): bo
   return texts(one) === texts(other)
 }
 
-export function createRouteLoop(options: RouteLoopOptions): CloudLoop {
+export function createRouteLoop(options: RouteLoopOptions): Controller {
   return {
     name: 'node-route-controller',
     aliases: ['route'],
     account: 'route-controller',
     component: 'route_controller',
-    watches: [watching(Nodes, () => [])],
-    rules: [allow('', 'nodes', 'list watch'), allow('', 'nodes/status', 'patch'), ...EVENT_RULES],
+    watches: [related(Nodes, () => [])],
+    rules: [rule('', 'nodes', 'list watch'), rule('', 'nodes/status', 'patch'), EVENTS],
     reconcile: () => Promise.resolve(),
     async run(context) {
       for (;;) {
@@ -92,16 +92,19 @@ export function createRouteLoop(options: RouteLoopOptions): CloudLoop {
   }
 }
 
-async function round({ routes, clusterName, clusterCidrs }: RouteLoopOptions, context: LoopContext): Promise<void> {
+async function round(
+  { routes, clusterName, clusterCidrs }: RouteLoopOptions,
+  context: ControllerContext,
+): Promise<void> {
   const { cache, signal, log } = context
   const nodes = Array.from(cache.list(Nodes))
   const known = await routes.list(clusterName, signal)
   const { create, remove } = planRoutes(nodes, known, clusterCidrs)
-  // First: what is made may want the place of what goes.
+  // Removes first: a new route may need the destination.
   for (const route of remove)
     await routes
       .remove(clusterName, route, signal)
-      .catch((error: unknown) => log.error(error, 'Could not delete a route', { destination: route.destination }))
+      .catch((error: unknown) => log.error(error, 'Failed to delete route', { destination: route.destination }))
   const failed = new Set<string>()
   for (const route of create) {
     const node = nodes.find(({ metadata }) => metadata.name === route.node)
@@ -112,31 +115,35 @@ async function round({ routes, clusterName, clusterCidrs }: RouteLoopOptions, co
   for (const node of nodes) {
     const { name = '' } = node.metadata
     const hasRange = podCidrsOf(node).length > 0
-    if (hasRange || led.has(name)) await tell(node, hasRange && !failed.has(name), context)
+    if (hasRange || led.has(name)) await writeNetworkCondition(node, hasRange && !failed.has(name), context)
   }
 }
 
 async function make(
   node: Node | undefined,
   create: () => Promise<void>,
-  { clock, event, log, route }: LoopContext & { readonly route: Route },
+  { clock, event, log, route }: ControllerContext & { readonly route: Route },
 ): Promise<boolean> {
   const beganMs = clock.elapsed()
   try {
     await create()
     return true
   } catch (error) {
-    const took = formatDuration(clock.elapsed() - beganMs)
+    const took = durationOfMs(clock.elapsed() - beganMs)
     const what = `${route.name} ${route.destination} for node ${route.node}`
     const message = `Could not create route ${what} after ${took}: ${(error as Error).message}`
-    log.error(error, 'Could not create a route', { node: route.node, destination: route.destination })
+    log.error(error, 'Failed to create route', { node: route.node, destination: route.destination })
     if (node !== undefined) event(node, { type: 'Warning', reason: 'FailedToCreateRoute', message })
     return false
   }
 }
 
-/** Pods are let onto a node when they can be reached there. */
-async function tell(node: Node, isReached: boolean, { client, clock, signal }: LoopContext): Promise<void> {
+/** Sets NetworkUnavailable according to the route. */
+async function writeNetworkCondition(
+  node: Node,
+  isReached: boolean,
+  { client, clock, signal }: ControllerContext,
+): Promise<void> {
   const status = isReached ? 'False' : 'True'
   const reason = isReached ? 'RouteCreated' : 'NoRouteCreated'
   const before = node.status?.conditions?.find(({ type }) => type === 'NetworkUnavailable')

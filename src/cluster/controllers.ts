@@ -1,40 +1,40 @@
 /**
- * Controllers in the process of their server: without a connection and without encoding credentials, but each with the
- * identity that it would have outside, which RBAC lets do what its role says and nothing else.
+ * Controllers in the API server's process: without a connection and tokens, but each with its own identity, so that
+ * RBAC applies.
  */
-import type { User } from '#apiserver/registry/resource.ts'
+import type { User } from '#auth/user.ts'
 import type { ApiClientOptions } from '#client/api-client.ts'
+import type { EnvironmentOptions } from '#control-plane/environment.ts'
 import type { RunningServer } from '#control-plane/server.ts'
-import type { Surroundings } from '#control-plane/site.ts'
 import type { Controller } from '#controllers/controller.ts'
 import { CONTROLLERS } from '#controllers/index.ts'
 import { runControllers } from '#controllers/manager.ts'
-import { chooseControllers } from '#controllers/selection.ts'
 import type { ControllerSettings } from '#controllers/settings.ts'
+import { chooseControllers } from '#controllers/workloads/selection.ts'
 import { ProgramError } from '#lib/program.ts'
 import { userAgent } from '#model/version.ts'
 
 const MANAGER: User = { name: 'system:kube-controller-manager', uid: '', groups: ['system:authenticated'], extra: {} }
 const GROUPS = ['system:serviceaccounts', 'system:serviceaccounts:kube-system', 'system:authenticated']
 
-export interface InProcessControllers extends Pick<Surroundings, 'clock' | 'random' | 'log' | 'readFile'> {
+export interface InProcessControllers extends Pick<EnvironmentOptions, 'clock' | 'random' | 'log' | 'readFile'> {
   readonly controllers: readonly Controller[]
   readonly settings: ControllerSettings
   readonly isEnabled: (gate: string) => boolean
 }
 
-/** Those whose gates are on, of those that `--controllers` names. Throws ProgramError for names that nobody knows. */
+/** The controllers of `--controllers` with enabled gates. Throws ProgramError for unknown names. */
 export function chosenControllers(
   wanted: readonly string[],
   { log, isEnabled }: Pick<InProcessControllers, 'log' | 'isEnabled'>,
 ): readonly Controller[] {
-  const { controllers, errors, missing } = chooseControllers(CONTROLLERS, wanted)
+  const { controllers, errors, cloudOnly } = chooseControllers(CONTROLLERS, wanted)
   if (errors.length > 0) throw new ProgramError(errors.join(', '))
-  for (const name of missing) log.info('The controller is not there', { controller: name })
+  for (const name of cloudOnly) log.info('Controller runs only in cloud-controller-manager', { controller: name })
   return controllers.filter(({ gates = [] }) => gates.every(isEnabled))
 }
 
-/** They end before what is on `closing` already. */
+/** They stop before everything already on `closing`. */
 export function startInProcessControllers(
   { server }: Pick<RunningServer, 'server'>,
   options: InProcessControllers,
@@ -48,14 +48,14 @@ export function startInProcessControllers(
   })
   const stop = new AbortController()
   const ended = runControllers({ ...options, connect, userAgent: userAgent('kube-controller-manager') }, stop.signal)
-  const told = ended.catch((error: unknown) => log.error(error, 'The controllers have ended'))
+  const logged = ended.catch((error: unknown) => log.error(error, 'Controllers stopped'))
   closing.defer(() => {
     stop.abort()
-    return told
+    return logged
   })
 }
 
-/** An account of kube-system. */
+/** A service account of kube-system. */
 export function accountUser(account: string): User {
   return { name: `system:serviceaccount:kube-system:${account}`, uid: '', groups: GROUPS, extra: {} }
 }

@@ -1,14 +1,13 @@
 /**
- * How nodes of other machines come in: a token that is good for a day and for nothing but asking for a certificate, in a kubeconfig
- * that `hyperkube kubelet --bootstrap-kubeconfig` takes; and the roles that let it ask and have the answer given. The names
- * are kubeadm's.
+ * Joining of nodes from other machines: a bootstrap token, valid for a day, in a kubeconfig for `hyperkube kubelet
+ * --bootstrap-kubeconfig`, and the roles for CSRs and their approval. Names are kubeadm's.
  */
 import { Secrets } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import { ClusterRoleBindings } from '#apis/rbac/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import type { Random } from '#lib/random.ts'
-import { stringifyYaml } from '#lib/yaml-write.ts'
+import { stringifyYaml } from '#lib/yaml/write.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
 
@@ -29,7 +28,7 @@ function binding(name: string, role: string, group: string): readonly [Kind, Kub
   return [ClusterRoleBindings, { metadata: { name }, roleRef, subjects } as KubeObject]
 }
 
-/** Returns `abcdef.0123456789abcdef`. The one who cleans up tokens takes it away when its day is over. */
+/** Returns `abcdef.0123456789abcdef`. The token cleaner deletes it after a day. */
 export async function makeJoinToken(client: ApiClient, random: Random): Promise<string> {
   const [id, secret] = [textOf(random, 6), textOf(random, 16)]
   const data = {

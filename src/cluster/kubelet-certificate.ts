@@ -1,7 +1,7 @@
-/** What the kubelet of this machine shows the API server: signed by the cluster itself, and anew long before it ends. */
+/** The client certificate of this machine's kubelet, signed by the cluster and renewed long before it expires. */
 import type { Clock } from '#lib/clock.ts'
 import type { CertificateAndKey } from '#lib/http/tls.ts'
-import { type Rounds, startRounds } from '#lib/rounds.ts'
+import { type PeriodicTask, runPeriodically } from '#lib/periodic.ts'
 import type { Authority } from '#lib/x509/authority.ts'
 
 export interface KubeletNames {
@@ -9,7 +9,7 @@ export interface KubeletNames {
   readonly ips: readonly string[]
 }
 
-/** A year is what it is good for. */
+/** Certificates are valid for a year. */
 const RENEW_EVERY_MS = 7 * 24 * 3_600_000
 
 export function issueFor(authority: Authority, { node, ips }: KubeletNames): CertificateAndKey {
@@ -18,12 +18,12 @@ export function issueFor(authority: Authority, { node, ips }: KubeletNames): Cer
   return { certificate: issued.certificatePem, key: issued.keyPem }
 }
 
-/** `changed` is called with a new one every week, until it is stopped. */
+/** Calls `changed` with a new certificate every week until it is stopped. */
 export function keepIssuing(
   authority: Authority,
   names: KubeletNames,
   { clock, onError }: { readonly clock: Clock; readonly onError: (error: unknown) => void },
   changed: (next: CertificateAndKey) => void,
-): Rounds {
-  return startRounds({ clock, periodMs: RENEW_EVERY_MS, onError }, async () => changed(issueFor(authority, names)))
+): PeriodicTask {
+  return runPeriodically({ clock, periodMs: RENEW_EVERY_MS, onError }, async () => changed(issueFor(authority, names)))
 }

@@ -1,6 +1,6 @@
 /**
- * The default StorageClass: volumes that are folders of the node that runs the first pod, as Rancher's
- * local-path-provisioner makes them, under its names. The kubelet of that node makes the folder.
+ * The default StorageClass: volumes are directories on the node of the first pod, like Rancher's local-path-provisioner
+ * and under its names. The kubelet creates the directory.
  */
 import { dirname, join } from 'node:path'
 
@@ -11,18 +11,12 @@ import {
   PersistentVolumes,
 } from '#apis/core/v1.ts'
 import { type StorageClass, StorageClasses } from '#apis/storage/v1.ts'
-import {
-  type Controller,
-  type ControllerContext,
-  defineController,
-  EVENTS,
-  related,
-  rule,
-} from '#controllers/controller.ts'
-import { PROVISIONED_BY, STORAGE_PROVISIONER } from '#controllers/persistentvolume-binder/annotations.ts'
+import { type Controller, type ControllerContext, defineController } from '#controllers/controller.ts'
+import { PROVISIONED_BY, STORAGE_PROVISIONER } from '#controllers/volumes/persistentvolume-binder/annotations.ts'
 import { isBeingDeleted, objectKey } from '#meta/object.ts'
 import { isAlreadyExists } from '#meta/status.ts'
-import { claimReference, SELECTED_NODE } from '#model/volume-binding.ts'
+import { claimReference, SELECTED_NODE } from '#model/volumes/binding.ts'
+import { EVENTS, related, rule } from '#reconcile/controller.ts'
 
 const PROVISIONER = 'rancher.io/local-path'
 const MODES = ['ReadWriteOnce', 'ReadWriteOncePod']
@@ -34,7 +28,7 @@ export const LOCAL_PATH_CLASS: Omit<StorageClass, 'kind' | 'apiVersion'> = {
   volumeBindingMode: 'WaitForFirstConsumer',
 }
 
-/** Keys are of claims, `namespace/name`, and of volumes, which have no namespace. `folder` is where volumes are on a node. */
+/** Keys are claims, `namespace/name`, and volumes without a namespace. `folder` contains the volumes on a node. */
 export function localPathProvisioner(folder: string): Controller {
   return defineController({
     name: 'local-path-provisioner',
@@ -60,7 +54,7 @@ export function localPathProvisioner(folder: string): Controller {
   })
 }
 
-/** The binder has handed it over, and the scheduler has said where. */
+/** The binder has assigned it to us, and the scheduler has selected a node. */
 function isWaiting(claim: PersistentVolumeClaim): boolean {
   const { annotations = {} } = claim.metadata
   return (
@@ -97,7 +91,7 @@ async function provision(claim: PersistentVolumeClaim, folder: string, context: 
   try {
     await client.create(PersistentVolumes, volume, { signal })
   } catch (error) {
-    // Made before, by one who was stopped before it saw so.
+    // Created by an earlier run that was interrupted.
     if (!isAlreadyExists(error)) throw error
   }
   const made = `Successfully provisioned volume ${volume.metadata.name}`
@@ -145,7 +139,7 @@ function volumeFor(
   }
 }
 
-/** Anybody who may make volumes can write any path into one that looks like ours: nothing outside the folder is removed. */
+/** Anyone who can create volumes can write any path: removes nothing outside of the folder. */
 async function remove(volume: PersistentVolume, folder: string, context: ControllerContext): Promise<void> {
   const { client, folders, signal } = context
   const path = volume.spec.hostPath?.path ?? ''

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 
 import { createVirtualClock } from '#lib/clock.ts'
-import { createLog } from '#lib/log.ts'
+import { createLog } from '#lib/log/log.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { parseCertificate } from '#lib/x509/certificate.ts'
 import { verifyChain } from '#lib/x509/chain.ts'
@@ -20,8 +20,8 @@ async function folderFor(t: TestContext): Promise<string> {
   return folder
 }
 
-describe('local pki', () => {
-  it('makes everything once, for its owner only, and opens the same again', async (t) => {
+describe('local PKI', () => {
+  it('creates everything once with mode 0600, and reuses it', async (t) => {
     const folder = join(await folderFor(t), 'pki')
     const options = {
       files: pkiFolder(folder),
@@ -44,7 +44,7 @@ describe('local pki', () => {
     assert.throws(() => verifyChain(admin, { ...trust, roots: [first.frontProxyCa.certificate] }))
   })
 
-  it('renews what nears its end, also after a year switched off, and what lacks a name', async (t) => {
+  it('renews expiring certificates, even after a year offline, and those that lack a name', async (t) => {
     const clock = createVirtualClock()
     const options = { files: pkiFolder(await folderFor(t)), hosts: ['127.0.0.1'], clock, random: createSeededRandom(1) }
     const first = await openLocalPki(options)
@@ -56,7 +56,7 @@ describe('local pki', () => {
     assert.deepEqual(parseCertificate(renamed.apiServer.certificate).names.dns, ['api.example.com'])
     assert.equal(renamed.admin.certificate, later.admin.certificate)
   })
-  it('renews itself while it runs: over two years every certificate is always good, and whoever shows it hears of a new one', async () => {
+  it('renews at runtime: certificates are valid for two years, and listeners get new ones', async () => {
     const clock = createVirtualClock()
     const kept = new Map<string, string>()
     const files = {
@@ -65,9 +65,9 @@ describe('local pki', () => {
     }
     const log = createLog({ clock, stream: { write: (_text: string, done: () => void) => done() } }).logger
     const options = { files, hosts: ['127.0.0.1'], clock, random: createSeededRandom(1), log }
-    const told: string[] = []
+    const renewed: string[] = []
     const pki = await openLocalPki(options)
-    const rounds = keepFresh(options, pki, async ({ admin }) => void told.push(admin.certificate))
+    const rounds = keepFresh(options, pki, async ({ admin }) => void renewed.push(admin.certificate))
     for (let day = 0; day < 730; day += 10) {
       await clock.advance(10 * DAY_MS)
       for (const name of ['apiserver', 'admin', 'front-proxy-client'])
@@ -77,8 +77,8 @@ describe('local pki', () => {
         )
     }
     await rounds.stop()
-    assert.equal(told.length, 2)
-    assert.equal(told[1], kept.get('admin.crt'))
+    assert.equal(renewed.length, 2)
+    assert.equal(renewed[1], kept.get('admin.crt'))
     assert.equal(kept.get('ca.crt'), pki.ca.certificatePem)
   })
 })

@@ -1,16 +1,15 @@
 /**
- * The certificates of a cluster on one machine: three authorities (cluster, front proxy, ServiceAccount key) and what
- * they sign, kept in files, made when missing and renewed when near their end: while the cluster runs, and when it starts
- * again after a year. Private keys are readable by their owner only.
+ * The PKI of a cluster on one machine: cluster CA, front-proxy CA, ServiceAccount key and the certificates. Creates
+ * missing files and renews expiring ones, at runtime and at the start. Private keys are readable by their owner only.
  */
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import { writeFileAtomically } from '#lib/atomic-file.ts'
 import type { Clock } from '#lib/clock.ts'
-import type { Logger } from '#lib/log.ts'
+import { writeFileAtomically } from '#lib/files/atomic-file.ts'
+import type { Logger } from '#lib/log/log.ts'
+import { type PeriodicTask, runPeriodically } from '#lib/periodic.ts'
 import type { Random } from '#lib/random.ts'
-import { type Rounds, startRounds } from '#lib/rounds.ts'
 import { type Authority, createAuthority, type IssuePlan, loadAuthority } from '#lib/x509/authority.ts'
 import { parseCertificate } from '#lib/x509/certificate.ts'
 import { createKey, keyToPem } from '#lib/x509/key.ts'
@@ -24,36 +23,36 @@ export interface KeyPair {
 export interface LocalPki {
   readonly ca: Authority
   readonly frontProxyCa: Authority
-  /** What the API server shows its clients. */
+  /** The API server's serving certificate. */
   readonly apiServer: KeyPair
   /** For the first user: member of system:masters. */
   readonly admin: KeyPair
-  /** What the API server shows kubelets. */
+  /** The API server's client certificate for kubelets. */
   readonly kubeletClient: KeyPair
-  /** What the API server shows aggregated servers. */
+  /** The API server's client certificate for aggregated servers. */
   readonly frontProxyClient: KeyPair
   /** PEM of the private key that signs ServiceAccount tokens. */
   readonly serviceAccountKey: string
 }
 
-/** Where they are kept, by the names of kubeadm's files. */
+/** File access, by kubeadm's file names. */
 export interface PkiFiles {
-  /** Undefined: there is no such file. */
+  /** Undefined: the file does not exist. */
   read(name: string): Promise<string | undefined>
   write(name: string, text: string): Promise<void>
 }
 
 export interface LocalPkiOptions {
   readonly files: PkiFiles
-  /** Addresses and names clients reach the API server by. */
+  /** Addresses and names of the API server. */
   readonly hosts: readonly string[]
   readonly clock: Clock
   readonly random: Random
-  /** How long authorities and certificates are good for. Default: ten years and one. */
+  /** The validity of CAs and certificates. Default: ten years and one year. */
   readonly validityMs?: number
 }
 
-/** In a folder, which is made when it is not there. */
+/** Files in a directory, which is created if missing. */
 export function pkiFolder(folder: string): PkiFiles {
   return {
     async read(name) {
@@ -71,12 +70,12 @@ export function pkiFolder(folder: string): PkiFiles {
   }
 }
 
-/** A certificate with less than this part of its life left is made anew. */
+/** Renews a certificate with less than this part of its lifetime left. */
 const RENEW_BELOW = 0.3
 
 const OWNER_ONLY = { mode: 0o600 }
 
-/** Opens the certificates, making and renewing what is needed. */
+/** Reads the certificates; creates and renews them if needed. */
 export async function openLocalPki(options: LocalPkiOptions): Promise<LocalPki> {
   const ca = await openAuthority(options, 'ca', 'kubernetes')
   const frontProxyCa = await openAuthority(options, 'front-proxy-ca', 'front-proxy-ca')
@@ -133,7 +132,7 @@ async function openPair(
   return made
 }
 
-/** Long enough to live, from this authority, and for all the names that are wanted now. */
+/** Valid long enough, signed by this CA, and with all names. */
 function isFresh({ certificate }: KeyPair, authority: Authority, { names }: IssuePlan, nowMs: number): boolean {
   const parsed = parseCertificate(certificate)
   const lifeMs = parsed.notAfterMs - parsed.notBeforeMs
@@ -156,30 +155,30 @@ async function readPair(files: PkiFiles, name: string): Promise<KeyPair | undefi
   return certificate === undefined || key === undefined ? undefined : { certificate, key }
 }
 
-/** The key first: a certificate without its key would look complete to nobody. */
+/** Writes the key first: a certificate without its key would look complete. */
 async function writePair(files: PkiFiles, name: string, { certificate, key }: KeyPair): Promise<void> {
   await files.write(`${name}.key`, key)
   await files.write(`${name}.crt`, certificate)
 }
 
-/** Much shorter than what is left of a certificate that is renewed. */
+/** Much shorter than the remaining lifetime at renewal. */
 const RENEW_EVERY_MS = 24 * 3_600_000
 
-/** Renews what nears its end as long as the cluster runs; `renewed` is told whenever something was. */
+/** Renews expiring certificates while the cluster runs; calls `renewed` after each renewal. */
 export function keepFresh(
   options: LocalPkiOptions & { readonly log: Logger },
   pki: LocalPki,
   renewed: (pki: LocalPki) => Promise<void>,
-): Rounds {
+): PeriodicTask {
   const { clock, log } = options
-  const onError = (error: unknown): void => log.error(error, 'Certificates could not be renewed; it is tried again')
+  const onError = (error: unknown): void => log.error(error, 'Failed to renew certificates; retrying')
   let shown = pki
-  return startRounds({ clock, periodMs: RENEW_EVERY_MS, onError }, async () => {
+  return runPeriodically({ clock, periodMs: RENEW_EVERY_MS, onError }, async () => {
     const found = await openLocalPki(options)
     if (PAIRS.every((name) => found[name].certificate === shown[name].certificate)) return
     await renewed(found)
     shown = found
-    log.info('Certificates were renewed')
+    log.info('Renewed certificates')
   })
 }
 

@@ -1,19 +1,19 @@
-/** Nodes in the process of their server: each is who its kubelet would be. */
+/** Nodes in the API server's process, each with its kubelet's identity. */
 import { type Node, Nodes } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { follow } from '#client/follow.ts'
+import { follow } from '#client/reflector.ts'
+import type { EnvironmentOptions } from '#control-plane/environment.ts'
 import type { RunningServer } from '#control-plane/server.ts'
-import type { Surroundings } from '#control-plane/site.ts'
-import type { NodePlan } from '#kubelet/simulated/node-life.ts'
-import { type SimulatedNodes, startSimulatedNodes } from '#kubelet/simulated/start.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
+import type { NodePlan } from '#simulated-node/simulated-node.ts'
+import { type SimulatedNodes, startSimulatedNodes } from '#simulated-node/start.ts'
 
-import type { MachineNode, MachineNodePlan, NodeSurroundings } from './machine-node.ts'
+import type { MachineNode, MachineNodePlan, NodeSurroundings } from './machine/machine-node.ts'
 
 export interface NodesPlan {
-  /** How many, or which. */
+  /** The number, or the nodes. */
   readonly simulated: number | readonly NodePlan[]
-  /** How often they say that they are there; default: as kubelets do. */
+  /** The heartbeat period. Default: as kubelets. */
   readonly renewMs?: number
   /** The machine itself, with containers. */
   readonly machine?: MachineNodePlan
@@ -24,7 +24,7 @@ export interface StartedNodes {
   readonly machine?: MachineNode
 }
 
-/** Resolves when they are registered. They end before what is on `closing` already. */
+/** Resolves when they are registered. They stop before everything already on `closing`. */
 export async function startInProcessNodes(
   running: Pick<RunningServer, 'server' | 'port'>,
   { simulated: nodes, machine: plan, ...around }: NodesPlan & NodeSurroundings,
@@ -40,16 +40,19 @@ export async function startInProcessNodes(
         })
   closing.use(simulated)
   if (plan === undefined) return { ...(simulated && { simulated }) }
-  // Who runs no containers does not load what does.
-  const { startMachineNode } = await import('./machine-node.ts')
+  // Loaded only with containers.
+  const { startMachineNode } = await import('./machine/machine-node.ts')
   const machine = await startMachineNode(running, { ...around, ...plan }, closing)
   return { ...(simulated && { simulated }), machine }
 }
 
-/** Resolves when so many nodes are ready and the controller that judges nodes has said so, or when everything ends. */
+/**
+ * Resolves when this many nodes are ready and the node lifecycle controller has removed their taints, or when
+ * everything stops.
+ */
 export async function untilReady(
   client: ApiClient,
-  { simulated, machine, random }: NodesPlan & Pick<Surroundings, 'random'>,
+  { simulated, machine, random }: NodesPlan & Pick<EnvironmentOptions, 'random'>,
   closing: AsyncDisposableStack,
 ): Promise<void> {
   const real = machine === undefined ? 0 : 1 + machine.further.many

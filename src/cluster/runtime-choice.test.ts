@@ -5,8 +5,8 @@ import { type Ability, chooseRuntime, containerFault, effectiveCapabilities, rea
 
 const ABLE: Ability = { platform: 'linux', isRoot: true, mayMount: true, missing: undefined }
 
-describe('what runs pods', () => {
-  it('is containers where they can run, and says what keeps them from it', () => {
+describe('chooseRuntime', () => {
+  it('uses containers if possible, and otherwise names the reason', () => {
     assert.equal(containerFault(ABLE), undefined)
     assert.equal(containerFault({ ...ABLE, platform: 'darwin' }), 'containers need Linux')
     assert.equal(containerFault({ ...ABLE, isRoot: false }), 'containers need root')
@@ -14,27 +14,29 @@ describe('what runs pods', () => {
     assert.equal(containerFault({ ...ABLE, missing: 'There is no runc' }), 'There is no runc')
   })
 
-  it('stays what it was, unless somebody says otherwise', () => {
-    const base = { asked: 'auto', nodes: 1, before: undefined, fault: undefined } as const
+  it('keeps the previous runtime unless the user chooses another', () => {
+    const base = { requested: 'auto', nodes: 1, before: undefined, fault: undefined } as const
     assert.deepEqual(chooseRuntime(base), { runtime: 'containerd' })
     assert.deepEqual(chooseRuntime({ ...base, before: 'simulated' }), { runtime: 'simulated' })
-    assert.deepEqual(chooseRuntime({ ...base, asked: 'containerd', before: 'simulated' }), { runtime: 'containerd' })
-    assert.deepEqual(chooseRuntime({ ...base, asked: 'simulated', before: 'containerd' }), { runtime: 'simulated' })
+    assert.deepEqual(chooseRuntime({ ...base, requested: 'containerd', before: 'simulated' }), {
+      runtime: 'containerd',
+    })
+    assert.deepEqual(chooseRuntime({ ...base, requested: 'simulated', before: 'containerd' }), { runtime: 'simulated' })
     assert.deepEqual(chooseRuntime({ ...base, nodes: 3 }), { runtime: 'simulated' })
     assert.deepEqual(chooseRuntime({ ...base, nodes: 0 }), { runtime: 'simulated' })
   })
 
-  it('falls back with a reason when nobody asked, and with an error when somebody did', () => {
-    const base = { asked: 'auto', nodes: 1, before: undefined, fault: 'containers need root' } as const
+  it('falls back with a reason by default, and fails on an explicit choice', () => {
+    const base = { requested: 'auto', nodes: 1, before: undefined, fault: 'containers need root' } as const
     assert.deepEqual(chooseRuntime(base), { runtime: 'simulated', why: 'containers need root' })
-    assert.deepEqual(chooseRuntime({ ...base, asked: 'containerd' }), {
+    assert.deepEqual(chooseRuntime({ ...base, requested: 'containerd' }), {
       runtime: 'containerd',
       fault: 'containers need root',
     })
     assert.deepEqual(chooseRuntime({ ...base, before: 'containerd' }).fault, 'containers need root')
   })
 
-  it('is found out from what the machine is', async () => {
+  it('detects what the machine supports', async () => {
     assert.equal(effectiveCapabilities('Name:\tnode\nCapEff:\t00000000a80425fb\n') & (1n << 21n), 0n)
     assert.notEqual(effectiveCapabilities('CapEff:\t000001ffffffffff\n') & (1n << 21n), 0n)
     assert.equal(effectiveCapabilities(''), 0n)

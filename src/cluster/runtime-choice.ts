@@ -1,21 +1,21 @@
-/** Whether containers can run on this machine, and who decides when nobody has said: what a cluster was before it stays. */
+/** Chooses the node runtime: containers or simulated nodes. An existing cluster keeps its runtime. */
 import { readFile } from 'node:fs/promises'
 
-import { findPrograms } from '#kubelet/containerd/programs.ts'
+import { findPrograms } from '#containerd/programs.ts'
 
 export type NodeRuntime = 'containerd' | 'simulated'
 
-/** What containers need of a machine. */
+/** The requirements of containers. */
 export interface Ability {
   readonly platform: string
   readonly isRoot: boolean
-  /** Root of a container is often not allowed to. */
+  /** Root inside of a container often may not mount. */
   readonly mayMount: boolean
-  /** Which programs are not there, in a sentence; undefined: all are. */
+  /** A sentence about missing programs; undefined: none. */
   readonly missing: string | undefined
 }
 
-/** Why no containers can run here; undefined: they can. */
+/** Why containers cannot run here; undefined: they can. */
 export function containerFault({ platform, isRoot, mayMount, missing }: Ability): string | undefined {
   if (platform !== 'linux') return 'containers need Linux'
   if (!isRoot) return 'containers need root'
@@ -25,24 +25,24 @@ export function containerFault({ platform, isRoot, mayMount, missing }: Ability)
 
 export interface Choice {
   readonly runtime: NodeRuntime
-  /** What a user should know of it; undefined: it is what was asked for. */
+  /** A hint for the user; undefined: as requested. */
   readonly why?: string
-  /** It was asked for, or this cluster has it, and it cannot be. */
+  /** The requested or previous runtime is not possible. */
   readonly fault?: string
 }
 
-export interface Wish {
-  readonly asked: 'auto' | NodeRuntime
+export interface RuntimeOptions {
+  readonly requested: 'auto' | NodeRuntime
   readonly nodes: number
-  /** What the cluster of this data directory had; undefined: there is none yet. */
+  /** The previous runtime of this data directory; undefined: a new cluster. */
   readonly before: NodeRuntime | undefined
   readonly fault: string | undefined
 }
 
-export function chooseRuntime({ asked, nodes, before, fault }: Wish): Choice {
-  const wanted = asked === 'auto' ? before : asked
+export function chooseRuntime({ requested, nodes, before, fault }: RuntimeOptions): Choice {
+  const wanted = requested === 'auto' ? before : requested
   if (wanted === 'simulated') return { runtime: 'simulated' }
-  // Many of them are meant to be light, unless containers are asked for.
+  // Several nodes default to simulated ones, which are light.
   if (wanted === 'containerd') return { runtime: 'containerd', ...(fault !== undefined && nodes > 0 && { fault }) }
   if (nodes !== 1) return { runtime: 'simulated' }
   return fault === undefined ? { runtime: 'containerd' } : { runtime: 'simulated', why: fault }
@@ -63,7 +63,7 @@ export async function readAbility(env: Readonly<Record<string, string | undefine
   }
 }
 
-/** Of `/proc/self/status`. */
+/** From `/proc/self/status`. */
 export function effectiveCapabilities(status: string): bigint {
   return BigInt(`0x${/^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? '0'}`)
 }

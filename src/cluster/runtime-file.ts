@@ -1,34 +1,37 @@
-/** What runs the pods of a cluster, written down beside its state: a cluster that is started again goes on as it was. */
+/** The recorded runtime and ranges of a cluster, so that a restart continues with them. */
 import { existsSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 
-import { placesOf } from '#kubelet/containerd/places.ts'
-import { writeFileAtomically } from '#lib/atomic-file.ts'
-import { contains, nthAddress, parseCidr, parseIp } from '#lib/cidr.ts'
+import { containerdPaths } from '#containerd/paths.ts'
+import { writeFileAtomically } from '#lib/files/atomic-file.ts'
+import { contains, nthAddress, parseCidr, parseIp } from '#lib/net/cidr.ts'
 import type { FlannelBackend } from '#network/flannel/net-conf.ts'
 
-import { rangesOf } from './asked-ranges.ts'
+import { rangesOf } from './address-ranges.ts'
 import type { NodeRuntime } from './runtime-choice.ts'
 
 export interface RuntimeFile {
   readonly runtime: NodeRuntime
-  /** Ranges are of IPv4, or of both families with a comma between. Addresses of pods; chosen once, because pods that run keep theirs. */
+  /**
+   * Ranges are IPv4, or dual stack separated by a comma. The pod range is fixed, because running pods keep their
+   * addresses.
+   */
   readonly podCidr: string
-  /** How many nodes there were, with containers; the machine is one of them. */
+  /** The number of nodes with containers, including the machine. */
   readonly nodes?: number
-  /** Of services. Clusters from before pods could reach them say nothing. */
+  /** The Service range. Absent in clusters of early releases. */
   readonly serviceCidr?: string
-  /** Of nodes, private to this machine: the API server has the first, where pods reach it. Clusters without containers have none. */
+  /** The node range, private to this machine: the API server has the first address. Absent without containers. */
   readonly nodeCidr?: string
-  /** How packets get from node to node, where somebody has said it. */
+  /** flannel's backend, if the user chose one. */
   readonly backend?: FlannelBackend
 }
 
 export const RUNTIME_FILE = 'runtime.json'
 
-/** Undefined: nothing was written yet. */
+/** Undefined: there is no file. */
 export async function readRuntimeFile(dataDir: string): Promise<RuntimeFile | undefined> {
   try {
     return JSON.parse(await readFile(join(dataDir, RUNTIME_FILE), 'utf8')) as RuntimeFile
@@ -42,14 +45,14 @@ export function writeRuntimeFile(dataDir: string, file: RuntimeFile): Promise<vo
   return writeFileAtomically(join(dataDir, RUNTIME_FILE), `${JSON.stringify(file)}\n`, { mode: 0o600 })
 }
 
-/** One of each: those of two clusters on a machine never meet, neither on its links nor in the rules of its kernel. */
+/** Separate for each cluster on a machine, on links and in kernel rules. */
 export interface Ranges {
   readonly podCidr: string
   readonly serviceCidr: string
   readonly nodeCidr: string
 }
 
-/** What kubeadm's users know, or the next that no interface of this machine is in: other clusters have theirs. */
+/** kubeadm's usual ranges, or the next ones that no interface of this machine uses. */
 export function freeRanges(own: readonly string[] = ownAddresses()): Ranges {
   const taken = own.flatMap((address) => parseIp(address) ?? [])
   const isFree = (text: string): boolean => {
@@ -71,7 +74,7 @@ const rangesAt = (at: number): Ranges => ({
   nodeCidr: `10.${108 + at}.0.0/24`,
 })
 
-/** Of links, and where they lead: a bridge that nobody is on yet is not among the links that Node tells of. */
+/** Addresses of links and destinations of routes: Node does not list a bridge without ports. */
 export function ownAddresses(): readonly string[] {
   const links = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address))
   return [...links, ...destinations(existsSync(ROUTES) ? readFileSync(ROUTES, 'latin1') : '')]
@@ -79,7 +82,7 @@ export function ownAddresses(): readonly string[] {
 
 const ROUTES = '/proc/net/route'
 
-/** Of IPv4 routes as the kernel lists them: in the second column, with the last byte first. */
+/** IPv4 routes of `/proc/net/route`: the second column, little-endian. */
 export function destinations(routes: string): string[] {
   return routes
     .split('\n')
@@ -88,7 +91,7 @@ export function destinations(routes: string): string[] {
     .map((word) => [6, 4, 2, 0].map((at) => Number.parseInt(word.slice(at, at + 2), 16)).join('.'))
 }
 
-/** One of each range of nodes; the first is the machine's. */
+/** One address of each node range; the first is the machine's. */
 export function nodeAddresses(nodeCidr: string, nth = 1): readonly string[] {
   return rangesOf(nodeCidr).flatMap((text) => {
     const cidr = parseCidr(text)
@@ -96,14 +99,14 @@ export function nodeAddresses(nodeCidr: string, nth = 1): readonly string[] {
   })
 }
 
-/** That of the first family, by which nodes reach each other. */
+/** The address of the first family, used between nodes. */
 export function nodeAddress(nodeCidr: string, nth = 1): string {
   return nodeAddresses(nodeCidr, nth)[0] ?? ''
 }
 
-/** Where nobody says otherwise: VXLAN, with a number of 24 bits that is far from those that people choose. */
+/** The default: VXLAN with a 24-bit VNI far from usual ones. */
 export function backendFor(dataDir: string): FlannelBackend {
-  const vni = 0x10_00_00 | Number.parseInt(placesOf(dataDir).id.slice(0, 5), 16)
+  const vni = 0x10_00_00 | Number.parseInt(containerdPaths(dataDir).id.slice(0, 5), 16)
   return { type: 'vxlan', vni, port: VXLAN_PORT, directRouting: false, learning: false, gbp: false }
 }
 

@@ -1,10 +1,10 @@
-/** The scheduler in the process of its server: without a connection, but with the identity that it would have outside. */
-import type { User } from '#apiserver/registry/resource.ts'
+/** The scheduler in the API server's process: without a connection, but with its own identity. */
+import type { User } from '#auth/user.ts'
 import { ApiClient } from '#client/api-client.ts'
-import { findGates } from '#control-plane/flags/gate-reach.ts'
-import { createGates } from '#control-plane/flags/gates.ts'
+import { findGates } from '#component/flags/gate-reach.ts'
+import { createGates } from '#component/flags/gates.ts'
+import type { EnvironmentOptions } from '#control-plane/environment.ts'
 import type { RunningServer } from '#control-plane/server.ts'
-import type { Surroundings } from '#control-plane/site.ts'
 import type { FeatureGates } from '#lib/flags/feature-gates.ts'
 import { userAgent } from '#model/version.ts'
 import { SCHEDULER_REACH } from '#scheduler/gates.ts'
@@ -12,13 +12,13 @@ import { startScheduler } from '#scheduler/start.ts'
 
 const SCHEDULER: User = { name: 'system:kube-scheduler', uid: '', groups: ['system:authenticated'], extra: {} }
 
-export interface InProcessScheduler extends Pick<Surroundings, 'clock' | 'random' | 'log'> {
-  /** Its server's, which may be more than it has; what it does not do is told. */
+export interface InProcessScheduler extends Pick<EnvironmentOptions, 'clock' | 'random' | 'log'> {
+  /** The server's gates; unsupported ones are logged. */
   readonly gates: FeatureGates
   readonly host: string
 }
 
-/** It ends before what is on `closing` already. */
+/** It stops before everything already on `closing`. */
 export function startInProcessScheduler(
   { server }: Pick<RunningServer, 'server'>,
   { clock, random, log, gates, host }: InProcessScheduler,

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { parseCidr } from '#lib/cidr.ts'
+import { parseCidr } from '#lib/net/cidr.ts'
 
 import { podCidrFor } from './settings.ts'
 
-test('every node has 256 addresses for its pods, however many nodes there are', () => {
+test('every node has 256 pod addresses, for any number of nodes', () => {
   for (const nodes of [1, 256, 257, 10_000, 32_768]) {
     const { prefixLength = 32 } = parseCidr(podCidrFor(nodes)) ?? {}
     assert.ok(2 ** (24 - prefixLength) >= nodes, `${nodes} nodes in ${podCidrFor(nodes)}`)

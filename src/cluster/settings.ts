@@ -1,20 +1,20 @@
-/** What a cluster on one machine is told, as kubeadm would: one authority for everything, Node and RBAC decide. */
+/** API server settings of a cluster on one machine, as kubeadm: one CA, authorizers Node and RBAC. */
 import type { Settings } from '#control-plane/flags/flags.ts'
 import { settingsWith } from '#control-plane/flags/flags.ts'
 import { controllerSettings, type ControllerSettings } from '#controllers/settings.ts'
-import { nthAddress, parseCidr } from '#lib/cidr.ts'
+import { nthAddress, parseCidr } from '#lib/net/cidr.ts'
 
-import { rangesOf } from './asked-ranges.ts'
+import { rangesOf } from './address-ranges.ts'
 
-/** Where nothing else is said. */
+/** The default. */
 export const SERVICE_CIDR = '10.0.0.0/24'
 
-/** Addresses of pods, 256 for each node: what kubeadm's users know, or what holds it and is enough for 32,768 nodes. */
+/** The pod range with 256 addresses for each node: kubeadm's usual one, or a larger one for up to 32,768 nodes. */
 export function podCidrFor(nodes: number): string {
   return nodes <= 256 ? '10.244.0.0/16' : '10.128.0.0/9'
 }
 
-/** How the API server is reached: from this machine, and from pods through its service, which has the first address. */
+/** The server's names: from this machine, and from pods through its Service, which has the first address. */
 export function servingNames(serviceCidr: string = SERVICE_CIDR): readonly string[] {
   const blocks = rangesOf(serviceCidr).flatMap((text) => parseCidr(text) ?? [])
   return [
@@ -29,7 +29,7 @@ export function servingNames(serviceCidr: string = SERVICE_CIDR): readonly strin
   ]
 }
 
-/** `own` says where objects are and where the server listens; `pki` where a file of the certificates is. */
+/** `own` has storage and listen settings; `pki` returns the path of a certificate file. */
 export function serverSettings(pki: (file: string) => string, own: Partial<Settings>): Settings {
   return settingsWith({
     'tls-cert-file': pki('apiserver.crt'),
@@ -51,7 +51,7 @@ export function serverSettings(pki: (file: string) => string, own: Partial<Setti
     'kubelet-certificate-authority': pki('ca.crt'),
     'kubelet-client-certificate': pki('apiserver-kubelet-client.crt'),
     'kubelet-client-key': pki('apiserver-kubelet-client.key'),
-    // By name only where they have no address.
+    // By name only without an address.
     'kubelet-preferred-address-types': ['InternalIP', 'ExternalIP', 'Hostname'],
     ...own,
   })

@@ -1,38 +1,38 @@
-/** `kube-apiserver`: the API server as a program of its own, with upstream's flags. */
+/** `kube-apiserver`: runs the API server as a separate program with upstream's flags. */
 import { APISERVER_FLAGS, type Settings } from '#control-plane/flags/flags.ts'
 import type { RunningServer } from '#control-plane/server.ts'
 import { onAbort } from '#lib/abort.ts'
 import { sleep } from '#lib/clock.ts'
+import { tidyWhenQuiet } from '#lib/process/tidy-memory.ts'
 import { defineProgram, type Invocation, type Program } from '#lib/program.ts'
-import { tidyWhenQuiet } from '#lib/tidy-memory.ts'
 import { kubernetesVersion } from '#model/version.ts'
 
 import { runAlone } from './process.ts'
-import { startSmall } from './small-start.ts'
+import { startSmall } from './small-heap.ts'
 
 export const apiserver: Program = defineProgram({
   name: 'kube-apiserver',
   aliases: ['apiserver'],
   long:
-    'The Kubernetes API server checks and stores the objects of a cluster (pods, services, deployments and all others) ' +
-    'and serves them over HTTPS. Everything else in a cluster works by talking to it.',
+    'The Kubernetes API server validates and stores the objects of a cluster (pods, services, deployments and all others) ' +
+    'and serves them over HTTPS. All other components of a cluster communicate through it.',
   version: kubernetesVersion(),
   flags: APISERVER_FLAGS,
   run: runApiServer,
 })
 
-/** Where the process begins when this is all of the program. */
+/** The start time of the process, if the process runs only this program. */
 export function start(): void {
   void runAlone(apiserver)
 }
 
 async function runApiServer(invocation: Invocation<typeof APISERVER_FLAGS>, signal: AbortSignal): Promise<number> {
   const { clock, log } = invocation
-  // Every setting is in the table of flags, with its type: see flags.ts.
+  // The table of flags defines every setting with its type: see flags.ts.
   const settings = invocation.flags as unknown as Settings
   await using closing = new AsyncDisposableStack()
   const starting = startSmall(async () => {
-    // Help and version need none of this.
+    // Loaded here, because help and version need none of it.
     const { startApiServer } = await import('#control-plane/start.ts')
     return startApiServer(settings, invocation, closing)
   })
@@ -45,7 +45,10 @@ async function runApiServer(invocation: Invocation<typeof APISERVER_FLAGS>, sign
   return 0
 }
 
-/** Not ready at once, so that nobody new is sent here; then, after the delay asked for, the rest is closed in order. */
+/**
+ * Readiness fails at once, so that load balancers send no new clients. After the shutdown delay everything closes in
+ * order.
+ */
 async function leave(
   running: RunningServer,
   settings: Settings,
@@ -63,7 +66,7 @@ function untilAborted(signal: AbortSignal): Promise<void> {
   return new Promise((done) => signal.addEventListener('abort', () => done(), { once: true }))
 }
 
-/** A store that does not answer must not keep the program from ending. What was opened by then is closed all the same. */
+/** A store that does not respond must not block the exit. Everything that was opened by then is still closed. */
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const stopped = Promise.withResolvers<never>()
   const release = onAbort(signal, () => stopped.reject(signal.reason as Error))

@@ -1,6 +1,6 @@
 /**
- * `hyperkube assets`: a directory that controller-runtime's envtest takes for its own (KUBEBUILDER_ASSETS). What is in it calls
- * back here: kube-apiserver is ours with objects in memory, etcd just says that it is well, because nobody asks it anything.
+ * `hyperkube assets`: writes a directory for controller-runtime's envtest (KUBEBUILDER_ASSETS). Its programs call
+ * hyperkube: kube-apiserver stores objects in memory, and etcd only reports that it is healthy.
  */
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
@@ -18,11 +18,11 @@ export const assets: Program = defineProgram({
   long:
     "assets prints a directory with kube-apiserver, etcd and kubectl for controller-runtime's envtest:\n\n" +
     '  KUBEBUILDER_ASSETS=$(hyperkube assets) go test ./...\n\n' +
-    'With --with-controllers the controllers, a scheduler and a simulated node run beside the server, so that owners take ' +
-    'what they own with them, namespaces go, and pods run. kubectl is the one that the machine has.',
+    'With --with-controllers the controllers, a scheduler and a simulated node run beside the server, so that garbage ' +
+    'collection, namespace deletion and pods work. kubectl is the one installed on the machine.',
   version: kubernetesVersion(),
   flags: {
-    assets: { 'with-controllers': flag(bool, false, 'controllers, a scheduler and a simulated node run as well') },
+    assets: { 'with-controllers': flag(bool, false, 'also run controllers, a scheduler and a simulated node') },
   },
   async run({ flags, stdout, stderr, env }) {
     const isWhole = flags['with-controllers']
@@ -33,14 +33,15 @@ export const assets: Program = defineProgram({
     await writeScript(join(folder, 'etcd'), 'envtest-etcd')
     const kubectl = findKubectl(env)
     await rm(join(folder, 'kubectl'), { force: true })
-    if (kubectl === undefined) stderr.write('There is no kubectl on this machine: the directory has none either\n')
+    if (kubectl === undefined)
+      stderr.write('kubectl is not installed on this machine, so the directory does not contain it\n')
     else await symlink(kubectl, join(folder, 'kubectl'))
     stdout.write(`${folder}\n`)
     return 0
   },
 })
 
-/** A shell quotes what is between single quotes, but for those. */
+/** Single quotes protect everything in a shell except single quotes. */
 async function writeScript(file: string, command: string): Promise<void> {
   const program = fileURLToPath(new URL('../../bin/hyperkube', import.meta.url)).replaceAll("'", String.raw`'\''`)
   await writeFile(file, `#!/bin/sh\nexec '${program}' ${command} "$@"\n`)

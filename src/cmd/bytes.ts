@@ -1,4 +1,4 @@
-/** Sizes as people read them. */
+/** Formats sizes for people. */
 
 export function formatBytes(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']

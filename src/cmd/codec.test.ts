@@ -4,9 +4,9 @@ import { Readable, Writable } from 'node:stream'
 import { describe, it } from 'node:test'
 
 import { schemaFor } from '#apis/schemas.ts'
+import { runProgram } from '#kits/cmd/run-program.ts'
 import { StopSignal } from '#lib/program.ts'
 import { encodeProtobuf } from '#meta/codec/protobuf.ts'
-import { runProgram } from '#testing/run-program.ts'
 
 import { codec } from './codec.ts'
 
@@ -26,7 +26,7 @@ async function run(input: string | Buffer, ...args: string[]): Promise<Outcome> 
     },
   })
   const bytes = Buffer.from(input)
-  // In two parts, as a pipe may deliver it.
+  // In two chunks, as a pipe may deliver it.
   const stdin = (): Readable => Readable.from([bytes.subarray(0, 3), bytes.subarray(3)])
   const { signal } = new AbortController()
   const { code, err } = await runProgram((context) => codec.run(context, signal), { args, stdin, stdout })
@@ -47,7 +47,7 @@ describe('codec', () => {
   const forms = { json, yaml, protobuf }
   for (const [from, input] of Object.entries(forms)) {
     for (const [to, output] of Object.entries(forms)) {
-      it(`reads ${from} and writes ${to}, told so or not`, async () => {
+      it(`reads ${from} and writes ${to}, with or without a flag for the format`, async () => {
         for (const given of ['auto', from]) {
           const { code, bytes, err } = await run(input, `--from=${given}`, `--to=${to}`)
           assert.deepEqual([code, err], [0, ''])
@@ -57,7 +57,7 @@ describe('codec', () => {
     }
   }
 
-  it('reads what etcdctl prints: a newline behind the value, a line with the key before it', async () => {
+  it('reads the output of etcdctl: an optional line with the key, and a newline after the value', async () => {
     const value = Buffer.concat([protobuf, Buffer.from('\n')])
     assert.equal((await run(value, '--to=json')).text, json)
     const keyed = Buffer.concat([Buffer.from('/registry/configmaps/b/a\n'), value])
@@ -68,18 +68,18 @@ describe('codec', () => {
     assert.equal((await run(json, '--to=json', '--pretty')).text, `${JSON.stringify(object, undefined, 2)}\n`)
   })
 
-  it('reads many YAML documents, without those that are only comments', async () => {
+  it('reads several YAML documents and skips those with only comments', async () => {
     const { text, err, code } = await run(`# licence\n---\n${yaml}---\n\n---\n# end\n---\n${custom}`, '--to=json')
     assert.deepEqual([code, err], [0, ''])
     assert.equal(text, list(json.trim(), custom.trim()))
   })
 
-  it('reads an array of objects as so many objects, and writes several as YAML documents', async () => {
+  it('reads an array as several objects and writes several objects as YAML documents', async () => {
     const { text } = await run(`[${json},${custom}]`)
     assert.equal(text, `${yaml}---\napiVersion: example.com/v1\nb: 1.5\nkind: Thing\nmetadata:\n  name: a\n`)
   })
 
-  it('decodes the items of a List each by its kind, and leaves it a List', async () => {
+  it('decodes each item of a List by its kind and keeps the List', async () => {
     const { text, err } = await run(list('{"apiVersion":"v1","kind":"ConfigMap","x":1}', custom), '--to=json')
     assert.equal(text, list('{"kind":"ConfigMap","apiVersion":"v1","metadata":{}}', custom.trim()))
     assert.equal(err, 'Warning: unknown field "x"\n')
@@ -93,7 +93,7 @@ describe('codec', () => {
     assert.match((await run(bytes, '--to=json')).text, /"activeDeadlineSeconds":9223372036854775807/)
   })
 
-  it('warns of fields the kind does not have, and refuses them when strict', async () => {
+  it('warns of unknown fields, and rejects them in strict mode', async () => {
     const input = '{"kind":"ConfigMap","apiVersion":"v1","spec":{},"data":{"a":"1","a":"2"}}'
     const lenient = await run(input, '--to=json')
     assert.equal(lenient.code, 0)
@@ -105,7 +105,7 @@ describe('codec', () => {
     assert.equal(inArray.err, 'Error: strict decoding error: duplicate field "[0].data.a"\n')
   })
 
-  it('carries what a watch sends, which does not say its kind, through every form', async () => {
+  it('converts watch events, which have no kind, to every format', async () => {
     const event = '{"type":"ADDED","object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}}\n'
     const { bytes } = await run(event, '--to=protobuf')
     assert.equal(bytes.subarray(0, 10).toString('hex'), '6b3873000a040a001200')
@@ -125,10 +125,10 @@ describe('codec', () => {
   })
 
   const refusals: readonly [name: string, input: string | Buffer, args: readonly string[], message: string][] = [
-    ['nothing', ' \n', [], 'Nothing to decode: standard input has no object'],
-    ['only comments', '# a\n', [], 'Nothing to decode: standard input has no object'],
+    ['empty input', ' \n', [], 'Standard input contains no object'],
+    ['input with only comments', '# a\n', [], 'Standard input contains no object'],
     [
-      'a sealed value',
+      'an encrypted value',
       Buffer.from('k8s:enc:aesgcm:v1:key1:\u0001\u0002', 'latin1'),
       [],
       'The value is encrypted by provider "aesgcm" (v1) with key "key1": read the object through an API server that ' +
@@ -140,10 +140,10 @@ describe('codec', () => {
       ['--to=protobuf'],
       'Kind "Thing" of "example.com/v1" is not built in and has no protobuf form: use --to json or --to yaml',
     ],
-    ['an object without kind', '{"a":1}', [], 'The object does not say what it is: it needs "kind" and "apiVersion"'],
+    ['an object without kind', '{"a":1}', [], 'The object has no type: it needs "kind" and "apiVersion"'],
     ['an object without version', '{"kind":"Pod"}', [], 'The object of kind "Pod" needs an "apiVersion"'],
-    ['what is no JSON', '{', [], "couldn't get version/kind; json parse error: unexpected end of JSON input"],
-    ['what is no array', '[', [], 'unexpected end of JSON input'],
+    ['invalid JSON', '{', [], "couldn't get version/kind; json parse error: unexpected end of JSON input"],
+    ['an unterminated array', '[', [], 'unexpected end of JSON input'],
     [
       'a wrong type in the second of two',
       `${yaml}---\nkind: ConfigMap\napiVersion: v1\ndata: 1\n`,
@@ -151,7 +151,7 @@ describe('codec', () => {
       'Object 2: json: cannot unmarshal number into Go struct field ConfigMap.data of type map[string]string',
     ],
     [
-      'what is no protobuf',
+      'invalid protobuf',
       json,
       ['--from=protobuf'],
       'provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]',
@@ -163,12 +163,7 @@ describe('codec', () => {
       ['--output-version=apps/v1'],
       'no kind "ConfigMap" is registered for version "apps/v1" in scheme "pkg/api/legacyscheme/scheme.go:30"',
     ],
-    [
-      'a version that is none',
-      json,
-      ['--output-version=a/b/c'],
-      '--output-version: unexpected GroupVersion string: a/b/c',
-    ],
+    ['an invalid version', json, ['--output-version=a/b/c'], '--output-version: unexpected GroupVersion string: a/b/c'],
   ]
   for (const [name, input, args, message] of refusals) {
     it(`refuses ${name}`, async () => {
@@ -177,13 +172,13 @@ describe('codec', () => {
     })
   }
 
-  it('refuses a form it does not know', async () => {
+  it('rejects an unknown format', async () => {
     const { code, err } = await run(json, '--to=cbor')
     assert.equal(code, 1)
     assert.match(err, /invalid argument "cbor" for "--to" flag: must be one of "json", "yaml", "protobuf"/)
   })
 
-  it('stops waiting for input when it is told to', async () => {
+  it('stops reading input when it is aborted', async () => {
     const stop = new AbortController()
     const endless = new Readable({ read: () => undefined })
     const outcome = runProgram((context) => codec.run(context, stop.signal), { args: [], stdin: () => endless })

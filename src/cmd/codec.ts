@@ -1,6 +1,6 @@
 /**
- * `hyperkube codec`: reads API objects in any of their forms and writes them in another: a manifest, an answer of the
- * server, a value out of etcd. What goes through comes out canonical, as upstream would write it.
+ * `hyperkube codec`: reads API objects in any encoding and writes them in another: manifests, API responses or values
+ * from etcd. The output has upstream's canonical form.
  */
 import { Buffer } from 'node:buffer'
 import { addAbortSignal, type Readable } from 'node:stream'
@@ -8,16 +8,16 @@ import { addAbortSignal, type Readable } from 'node:stream'
 import { schemaFor } from '#apis/schemas.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, oneOf, string } from '#lib/flags/kinds.ts'
-import type { JsonLimits } from '#lib/json-scan.ts'
-import { type JsonDuplicate, JsonError, type JsonObject } from '#lib/json-value.ts'
-import { parseJson, stringifyJson } from '#lib/json.ts'
+import { parseJson, stringifyJson } from '#lib/json/json.ts'
+import type { JsonLimits } from '#lib/json/scan.ts'
+import { type JsonDuplicate, JsonError, type JsonObject } from '#lib/json/value.ts'
 import { defineProgram, type Program, ProgramError } from '#lib/program.ts'
-import { YamlError } from '#lib/yaml-error.ts'
-import { splitYaml, stringifyYaml } from '#lib/yaml.ts'
+import { YamlError } from '#lib/yaml/error.ts'
+import { splitYaml, stringifyYaml } from '#lib/yaml/yaml.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import { CodecError } from '#meta/codec/error.ts'
 import type { MediaType } from '#meta/codec/negotiate.ts'
-import { type Decoded, decodeObject, decodeUntypedObject } from '#meta/codec/object.ts'
+import { type DecodedObject, decodeObject, decodeUntypedObject } from '#meta/codec/object.ts'
 import { encodeProtobuf, isProtobuf } from '#meta/codec/protobuf.ts'
 import { apiVersionOf, type GroupVersion, type GroupVersionKind, parseApiVersion } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
@@ -28,7 +28,7 @@ type Form = 'json' | 'yaml' | 'protobuf'
 interface Reading {
   readonly form: Form
   readonly strict: boolean
-  /** Gets every offence that is not fatal. */
+  /** Receives every problem that is not fatal. */
   readonly warn: (offence: string) => void
 }
 
@@ -38,25 +38,25 @@ const mediaTypes: Readonly<Record<Form, MediaType>> = {
   protobuf: 'application/vnd.kubernetes.protobuf',
 }
 
-/** Nobody waits for anybody else here, so only memory limits what is read. */
+/** Only memory limits the input, because nothing else runs in the process. */
 const LIMITS: JsonLimits = { maxDepth: 10_000, maxLength: 2 ** 29, maxWeight: Number.MAX_SAFE_INTEGER }
 
-const NOTHING = 'Nothing to decode: standard input has no object'
+const NOTHING = 'Standard input contains no object'
 
 export const codec: Program = defineProgram({
   name: 'codec',
   long:
-    'codec reads API objects from standard input and writes them to standard output in another form.\n\n' +
-    'It reads JSON, YAML and the protobuf that clusters keep in etcd ("etcdctl get --print-value-only KEY | ' +
-    'hyperkube codec"). Several objects are YAML documents, or items of a List in the other forms. Fields that ' +
-    'the kind does not have are left out with a warning; kinds that are not built in pass through as they are.',
+    'codec reads API objects from standard input and writes them to standard output in another format.\n\n' +
+    'It reads JSON, YAML and the protobuf values of etcd ("etcdctl get --print-value-only KEY | ' +
+    'hyperkube codec"). Several objects are written as YAML documents, or as items of a List in other formats. Unknown ' +
+    'fields are dropped with a warning. Objects of kinds that are not built in stay unchanged.',
   flags: {
     codec: {
-      from: flag(oneOf('auto', 'json', 'yaml', 'protobuf'), 'auto', 'form of the input: auto, json, yaml or protobuf'),
-      to: flag(oneOf('json', 'yaml', 'protobuf'), 'yaml', 'form of the output: json, yaml or protobuf'),
-      'output-version': flag(string, '', 'convert objects to this `apiVersion`, as autoscaling/v1'),
+      from: flag(oneOf('auto', 'json', 'yaml', 'protobuf'), 'auto', 'input format: auto, json, yaml or protobuf'),
+      to: flag(oneOf('json', 'yaml', 'protobuf'), 'yaml', 'output format: json, yaml or protobuf'),
+      'output-version': flag(string, '', 'convert objects to this `apiVersion`, such as autoscaling/v1'),
       pretty: flag(bool, false, 'indent JSON'),
-      strict: flag(bool, false, 'refuse unknown and repeated fields instead of warning of them'),
+      strict: flag(bool, false, 'reject unknown and duplicate fields instead of warning'),
     },
   },
   async run({ flags, stdin, stdout, stderr }, signal) {
@@ -66,7 +66,7 @@ export const codec: Program = defineProgram({
     const decoded = readObjects(bytes, { form, strict: flags.strict, warn })
     const version = flags['output-version']
     const objects = version === '' ? decoded : decoded.map((each) => inVersion(each, version))
-    stdout.write(told('', () => writeObjects(objects, flags.to, flags.pretty)))
+    stdout.write(explained('', () => writeObjects(objects, flags.to, flags.pretty)))
     return 0
   },
 })
@@ -77,7 +77,7 @@ async function readAll(input: Readable, signal: AbortSignal): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** The value itself: without the line with its key that `etcdctl get` prints. Throws when it is sealed or missing. */
+/** Returns the value without the line with its key that `etcdctl get` prints. Throws if it is encrypted or missing. */
 function openValue(input: Buffer): Buffer {
   const line = input[0] === 0x2f ? input.indexOf('\n') + 1 : 0
   const bytes = input.subarray(line)
@@ -96,24 +96,24 @@ function detectForm(bytes: Buffer): Form {
   return /^\s*[[{]/.test(bytes.toString('utf8', 0, 4096)) ? 'json' : 'yaml'
 }
 
-function readObjects(bytes: Buffer, reading: Reading): Decoded[] {
+function readObjects(bytes: Buffer, reading: Reading): DecodedObject[] {
   const documents = splitDocuments(bytes, reading)
   const decoded = documents.map((document, index) => {
-    const place = documents.length === 1 ? '' : `Object ${index + 1}: `
-    return told(place, () => readObject(document, reading))
+    const prefix = documents.length === 1 ? '' : `Object ${index + 1}: `
+    return explained(prefix, () => readObject(document, reading))
   })
   if (decoded.length === 0) throw new ProgramError(NOTHING)
   return decoded.map((each) => mapItems(each, (item) => readItem(item, reading)))
 }
 
-/** The texts of the objects: YAML documents, members of a JSON array, or the one that there is. */
+/** The texts of the objects: YAML documents, items of a JSON array, or a single object. */
 function splitDocuments(bytes: Buffer, { form, strict, warn }: Reading): (Buffer | string)[] {
   if (form === 'protobuf') return [bytes]
   const text = bytes.toString('utf8')
-  if (form === 'yaml') return splitYaml(text).filter(saysSomething)
+  if (form === 'yaml') return splitYaml(text).filter(hasContent)
   if (!/^\s*\[/.test(text)) return [bytes]
   const duplicates: JsonDuplicate[] = []
-  const values = told('', () => parseJson(text, { exactNumbers: true, duplicates, limits: LIMITS }))
+  const values = explained('', () => parseJson(text, { exactNumbers: true, duplicates, limits: LIMITS }))
   for (const { path } of duplicates) {
     const offence = `duplicate field "${path}"`
     if (strict) throw new ProgramError(`strict decoding error: ${offence}`)
@@ -122,7 +122,7 @@ function splitDocuments(bytes: Buffer, { form, strict, warn }: Reading): (Buffer
   return (values as unknown[]).map((value) => stringifyJson(value))
 }
 
-function readObject(document: Buffer | string, { form, strict, warn }: Reading): Decoded {
+function readObject(document: Buffer | string, { form, strict, warn }: Reading): DecodedObject {
   const validation = strict ? 'Strict' : 'Warn'
   const mediaType = mediaTypes[form]
   const options = { schemaFor, validation, limits: LIMITS } as const
@@ -146,14 +146,14 @@ function readObject(document: Buffer | string, { form, strict, warn }: Reading):
   return decoded
 }
 
-/** What a watch sends, line by line: the one kind that does not say what it is. */
+/** A watch event, one a line: the only type without a kind. */
 const WATCH_EVENT: GroupVersionKind = { group: '', version: 'v1', kind: 'WatchEvent' }
 
-function isWatchEvent({ object: { type, object } }: Decoded): boolean {
+function isWatchEvent({ object: { type, object } }: DecodedObject): boolean {
   return typeof type === 'string' && type !== '' && typeof object === 'object' && object !== null
 }
 
-/** `etcdctl` ends a value with a newline, which can never be the end of a message that is whole. */
+/** `etcdctl` adds a newline to a value; a complete message never ends with it. */
 function withoutLineEnd<T>(document: Buffer | string, form: Form, read: (body: Buffer | string) => T): T {
   try {
     return read(document)
@@ -164,17 +164,17 @@ function withoutLineEnd<T>(document: Buffer | string, form: Form, read: (body: B
   }
 }
 
-/** Whether a document is more than comments. */
-function saysSomething(document: string): boolean {
+/** True if a document has more than comments. */
+function hasContent(document: string): boolean {
   return document.split('\n').some((line) => !/^\s*(?:#|$)/.test(line))
 }
 
-/** A plain `List` holds objects of any kind, which say what they are: they are changed one by one. */
-function mapItems(decoded: Decoded, change: (item: JsonObject) => JsonObject): Decoded {
+/** A plain `List` contains objects of any kind, which are converted one by one. */
+function mapItems(decoded: DecodedObject, change: (item: JsonObject) => JsonObject): DecodedObject {
   const { gvk, object } = decoded
   const { items } = object
   if (gvk.group !== '' || gvk.version !== 'v1' || gvk.kind !== 'List' || !Array.isArray(items)) return decoded
-  const changed = items.map((item, index) => told(`Item ${index + 1}: `, () => change(item as JsonObject)))
+  const changed = items.map((item, index) => explained(`Item ${index + 1}: `, () => change(item as JsonObject)))
   return { ...decoded, object: { ...object, items: changed } }
 }
 
@@ -182,11 +182,11 @@ function readItem(item: JsonObject, reading: Reading): JsonObject {
   return readObject(stringifyJson(item), { ...reading, form: 'json' }).object
 }
 
-function inVersion(decoded: Decoded, apiVersion: string): Decoded {
+function inVersion(decoded: DecodedObject, apiVersion: string): DecodedObject {
   const { gvk } = decoded
   if (gvk.kind === 'List') return mapItems(decoded, (item) => converted(item, apiVersion))
   const target = { ...parseVersion(apiVersion), kind: gvk.kind }
-  return { ...decoded, gvk: target, object: told('', () => converted(decoded.object, apiVersion)) }
+  return { ...decoded, gvk: target, object: explained('', () => converted(decoded.object, apiVersion)) }
 }
 
 function converted(item: JsonObject, apiVersion: string): JsonObject {
@@ -202,7 +202,7 @@ function parseVersion(apiVersion: string): GroupVersion {
   }
 }
 
-function writeObjects(decoded: readonly Decoded[], to: Form, pretty: boolean): string | Buffer {
+function writeObjects(decoded: readonly DecodedObject[], to: Form, pretty: boolean): string | Buffer {
   const objects = decoded.map(({ object }) => object)
   if (to === 'yaml') return objects.map((object) => stringifyYaml(object)).join('---\n')
   const [first, second] = decoded
@@ -216,7 +216,7 @@ function writeObjects(decoded: readonly Decoded[], to: Form, pretty: boolean): s
 function writeProtobuf(gvk: GroupVersionKind, object: JsonObject): Buffer {
   const schema = schemaFor(gvk)
   if (schema?.protobuf !== undefined) {
-    // What does not say its kind in JSON does not say it here.
+    // A type without a kind in JSON has none here either.
     const named = object['kind'] === undefined ? { group: '', version: '', kind: '' } : gvk
     return encodeProtobuf(schema, named, object)
   }
@@ -225,13 +225,13 @@ function writeProtobuf(gvk: GroupVersionKind, object: JsonObject): Buffer {
   )
 }
 
-/** Runs `read`; what is wrong with the input is told to the user, with the place in front. */
-function told<T>(place: string, read: () => T): T {
+/** Runs `read` and reports problems of the input to the user, with their position in front. */
+function explained<T>(prefix: string, read: () => T): T {
   try {
     return read()
   } catch (cause) {
     if (cause instanceof CodecError || cause instanceof ConversionError || isSyntax(cause)) {
-      throw new ProgramError(place + explain(cause), { cause })
+      throw new ProgramError(prefix + explain(cause), { cause })
     }
     throw cause
   }
@@ -244,7 +244,7 @@ function isSyntax(error: unknown): error is Error {
 function explain(error: Error): string {
   if (!(error instanceof CodecError)) return error.message
   // Upstream's texts for these repeat the whole input.
-  if (error.code === 'no-kind') return 'The object does not say what it is: it needs "kind" and "apiVersion"'
+  if (error.code === 'no-kind') return 'The object has no type: it needs "kind" and "apiVersion"'
   if (error.code === 'no-version') return `The object of kind "${error.gvk?.kind}" needs an "apiVersion"`
   return error.message
 }

@@ -1,4 +1,7 @@
-/** `dns`: the name server of a cluster as a program of its own, in pods behind Service `kube-dns`; and as a cache on every node. */
+/**
+ * `dns`: runs the DNS server of a cluster as a separate program, in pods behind Service `kube-dns` or as a cache on
+ * every node.
+ */
 import type { Upstream } from '#dns/forwarder.ts'
 import { startDns, startNameCache } from '#dns/start.ts'
 import { serverOf, stubFault, stubsIn } from '#dns/stub-domains.ts'
@@ -7,8 +10,8 @@ import { sleep } from '#lib/clock.ts'
 import { flag, type FlagGroups } from '#lib/flags/flags.ts'
 import { duration, int, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
-import { createIpRoute } from '#lib/iproute.ts'
-import { LOG_FLAGS } from '#lib/log-flags.ts'
+import { LOG_FLAGS } from '#lib/log/flags.ts'
+import { createIpRoute } from '#lib/net/iproute.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
 import { kubernetesVersion } from '#model/version.ts'
 
@@ -18,19 +21,23 @@ const NAME = 'dns'
 
 const FLAGS = {
   dns: {
-    kubeconfig: flag(string, '', 'kubeconfig `file` (default: as a pod)'),
-    master: flag(string, '', '`address` of the API server, instead of that of the kubeconfig'),
+    kubeconfig: flag(string, '', 'kubeconfig `file` (default: the service account of the pod)'),
+    master: flag(string, '', '`address` of the API server; overrides the kubeconfig'),
     'bind-address': flag(string, '0.0.0.0', '`address` to listen on'),
-    port: flag(int, 53, 'port for questions'),
+    port: flag(int, 53, 'port for DNS queries'),
     'metrics-port': flag(int, 9153, 'port of /metrics, /health and /ready'),
     domain: flag(string, 'cluster.local', 'domain of the cluster'),
-    'own-addresses': flag(strings, [], 'addresses at which this server is reached, and that it never asks itself'),
-    upstreams: flag(strings, [], 'servers for all other names (default: those of --resolv-conf)'),
-    'resolv-conf': flag(string, '/etc/resolv.conf', '`file` that names them'),
-    'stub-domains': flag(strings, [], 'domains that others answer for: corp.example=10.1.2.3'),
-    'lameduck-period': flag(duration, 0, 'how long it goes on answering when it is told to end'),
-    'cache-of': flag(strings, [], 'servers that know the cluster: this one only remembers what they said'),
-    'local-address': flag(string, '', '`address` that the machine is given for as long as this runs'),
+    'own-addresses': flag(strings, [], 'addresses of this server, to which it never forwards queries'),
+    upstreams: flag(strings, [], 'upstream servers for other names (default: those in --resolv-conf)'),
+    'resolv-conf': flag(string, '/etc/resolv.conf', '`file` with the default upstream servers'),
+    'stub-domains': flag(strings, [], 'domains with other servers: corp.example=10.1.2.3'),
+    'lameduck-period': flag(duration, 0, 'how long the server keeps answering after a stop signal'),
+    'cache-of': flag(
+      strings,
+      [],
+      'cluster DNS servers to forward to and cache; this server then watches no API objects',
+    ),
+    'local-address': flag(string, '', '`address` to add to the machine while the server runs'),
   },
   logs: LOG_FLAGS,
 } as const satisfies FlagGroups
@@ -40,8 +47,8 @@ type DnsInvocation = Invocation<typeof FLAGS>
 export const dns: Program = defineProgram({
   name: NAME,
   long:
-    'dns answers for the names of Services and pods, and asks others about all other names. With --cache-of it knows none itself: one on every ' +
-    'node, at an address of its own (--local-address), spares the cluster’s servers.',
+    'dns answers queries for names of Services and pods, and forwards all other queries. With --cache-of it only caches: one instance on every ' +
+    'node, at a local address (--local-address), reduces the load on the cluster’s servers.',
   version: kubernetesVersion(),
   flags: FLAGS,
   run: runDns,
@@ -75,10 +82,10 @@ async function runDns(invocation: DnsInvocation, signal: AbortSignal): Promise<n
     const client = await openNodeClient(invocation, closing, { name: NAME, where })
     const names = await startDns({ ...shared, client, domain: flags.domain, stubDomains }, closing)
     await open(names, invocation)
-    void names.synced.then(() => log.info('All names are known'))
+    void names.synced.then(() => log.info('Caches synced'))
   }
   await aborted(signal)
-  // Who was told of this server has yet to hear that it goes.
+  // Clients of this server must first learn that it stops.
   if (flags['lameduck-period'] > 0) await sleep(clock, flags['lameduck-period'])
   return 0
 }
@@ -90,22 +97,29 @@ async function open(
   const address = flags['local-address'] === '' ? flags['bind-address'] : flags['local-address']
   await doors.serveMetrics(address, flags['metrics-port'])
   const { udpPort } = await doors.listen(address, flags.port)
-  log.info('Names are served', { address, port: udpPort })
+  log.info('Serving DNS', { address, port: udpPort })
 }
 
 function server(name: string, text: string): Upstream {
   const found = serverOf(text)
-  if (found === undefined) throw new ProgramError(`--${name}: "${text}" is no address of a server`)
+  if (found === undefined) throw new ProgramError(`--${name}: "${text}" is not a server address`)
   return found
 }
 
-/** On the loopback, where every pod of the node reaches it; it goes when this ends, unless it was there before. */
+/**
+ * Adds the address to the loopback interface, which every pod of the node reaches; removes it at the end, unless it
+ * existed before.
+ */
 async function haveAddress(address: string, { log }: DnsInvocation, closing: AsyncDisposableStack): Promise<void> {
   const ip = createIpRoute()
   const words = [`${address}/${address.includes(':') ? 128 : 32}`, 'dev', 'lo']
   const lo = await ip.link('lo')
   if (lo?.addr_info.some(({ local }) => local === address) !== true) await ip.ip([['address', 'add', ...words]])
   closing.defer(() =>
-    ip.ip([['address', 'del', ...words]]).catch((error: unknown) => log.error(error, 'The address stays', { address })),
+    ip
+      .ip([['address', 'del', ...words]])
+      .catch((error: unknown) =>
+        log.error(error, 'Failed to remove the DNS address from the network interface', { address }),
+      ),
   )
 }

@@ -1,4 +1,4 @@
-/** Where the process begins: bin/entry.cjs loads this file in a checkout, and its bundle once published. */
+/** The entry point of the process: bin/entry.cjs loads this file in a checkout, and its bundle once published. */
 import { main } from './main.ts'
 import { runProcess } from './process.ts'
 

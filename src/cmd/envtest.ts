@@ -1,4 +1,7 @@
-/** What envtest starts instead of kube-apiserver and etcd: see assets.ts. Objects are in memory, and go with the server. */
+/**
+ * The programs that envtest starts as kube-apiserver and etcd: see assets.ts. Objects are in memory and disappear with
+ * the server.
+ */
 import { createServer } from 'node:http'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,16 +14,16 @@ import { strings } from '#lib/flags/list-kinds.ts'
 import { defineProgram, type Program, ProgramError } from '#lib/program.ts'
 import { kubernetesVersion } from '#model/version.ts'
 
-/** Tests end at once; requests that are running have no time to lose. */
+/** Tests end at once, so the server does not wait for running requests. */
 const GRACE_MS = 1000
 
 export const envtestServer: Program = defineProgram({
   name: 'envtest-kube-apiserver',
-  long: 'envtest-kube-apiserver is kube-apiserver with objects in memory, whatever --etcd-servers says.',
+  long: 'envtest-kube-apiserver is kube-apiserver with objects in memory; it ignores --etcd-servers.',
   version: kubernetesVersion(),
   flags: {
     ...APISERVER_FLAGS,
-    envtest: { 'with-controllers': flag(bool, false, 'controllers, a scheduler and a simulated node run as well') },
+    envtest: { 'with-controllers': flag(bool, false, 'also run controllers, a scheduler and a simulated node') },
   },
   async run(invocation, signal) {
     const { 'with-controllers': isWhole, ...flags } = invocation.flags
@@ -30,7 +33,7 @@ export const envtestServer: Program = defineProgram({
       ...given,
       'etcd-servers': [],
       datastore: 'memory',
-      // Nodes are known by it.
+      // The name of the simulated node.
       'authorization-mode': isWhole && !modes.includes('Node') ? ['Node', ...modes] : modes,
     }
     const [{ runCluster }, { controllerSettings }] = await Promise.all([
@@ -60,12 +63,12 @@ export const envtestServer: Program = defineProgram({
 
 const etcd = defineProgram({
   name: 'envtest-etcd',
-  long: 'envtest-etcd says that it is well: that is all that envtest asks of etcd, and nobody else does.',
+  long: 'envtest-etcd only reports that it is healthy, which is all that envtest needs.',
   version: kubernetesVersion(),
-  flags: { etcd: { 'listen-client-urls': flag(strings, [], 'where to listen; only the first counts') } },
+  flags: { etcd: { 'listen-client-urls': flag(strings, [], 'URLs to listen on; only the first is used') } },
   async run({ flags }, signal) {
     const [first = ''] = flags['listen-client-urls']
-    if (!URL.canParse(first)) throw new ProgramError('--listen-client-urls must say where to listen')
+    if (!URL.canParse(first)) throw new ProgramError('--listen-client-urls must not be empty')
     const { hostname: host, port } = new URL(first)
     const server = createServer((request, response) => {
       const isWell = request.url === '/health'
@@ -85,7 +88,7 @@ const etcd = defineProgram({
   },
 })
 
-/** Where it would keep what, and how safely, is for those who keep something. */
+/** Flags about storage and its security have no effect, because nothing is stored. */
 export const envtestEtcd: Program = {
   name: etcd.name,
   run(context, signal) {

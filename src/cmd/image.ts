@@ -1,4 +1,4 @@
-/** `hyperkube image`: the images that pods on this machine are made of, in the containerd of a cluster. */
+/** `hyperkube image`: manages the images in the containerd of a cluster. */
 import { createWriteStream } from 'node:fs'
 import { mkdtemp, open, rm as rmTree } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -6,16 +6,16 @@ import { join, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 
-import { furtherNodesIn } from '#cluster/machine-leftovers.ts'
-import { ArchiveError } from '#kubelet/containerd/archive.ts'
-import { imageApiBehind } from '#kubelet/containerd/image-api.ts'
-import { loadArchive } from '#kubelet/containerd/load.ts'
-import { placesOf } from '#kubelet/containerd/places.ts'
-import { connect, findContainerd } from '#kubelet/containerd/start.ts'
-import { runtimeBehind } from '#kubelet/cri/client.ts'
-import type { Image } from '#kubelet/cri/runtime-messages.ts'
-import type { Runtime } from '#kubelet/cri/runtime.ts'
-import { normalImageName } from '#kubelet/image-name.ts'
+import type { Image } from '#apis/wire/cri.ts'
+import { extraNodesIn } from '#cluster/machine/machine-leftovers.ts'
+import { ArchiveError } from '#containerd/archive.ts'
+import { createImageApi } from '#containerd/image-api.ts'
+import { loadArchive } from '#containerd/load.ts'
+import { containerdPaths } from '#containerd/paths.ts'
+import { connect, findContainerd } from '#containerd/start.ts'
+import { createRuntimeClient } from '#cri/client.ts'
+import { normalImageName } from '#cri/image-name.ts'
+import type { Runtime } from '#cri/runtime.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, oneOf, string } from '#lib/flags/kinds.ts'
 import type { GrpcClient } from '#lib/grpc/client.ts'
@@ -23,8 +23,8 @@ import { GrpcError } from '#lib/grpc/status.ts'
 import { type Command, defineProgram, type Program, type ProgramContext, ProgramError } from '#lib/program.ts'
 
 import { formatBytes } from './bytes.ts'
-import { comesTrue } from './cluster-file.ts'
-import { DATA_DIR_FLAGS, dataDir } from './data-dir.ts'
+import { comesTrue } from './cluster/cluster-file.ts'
+import { DATA_DIR_FLAGS, dataDir } from './cluster/data-dir.ts'
 
 const TARGET_FLAGS = {
   'data-dir': DATA_DIR_FLAGS['data-dir'],
@@ -37,19 +37,19 @@ type TargetFlags = { readonly 'data-dir': string; readonly address: string }
 const load: Program = defineProgram({
   name: 'load',
   long:
-    'load puts the images of archives where pods of this machine find them, without a registry.\n\n' +
-    'An archive is what "docker save", "podman save", skopeo or buildkit write: docker\'s form or an OCI layout as tar, ' +
-    'plain or compressed by gzip or zstd, with one image or many. "-" is standard input.',
+    'load imports images from archives into containerd, without a registry.\n\n' +
+    'It reads archives from "docker save", "podman save", skopeo or buildkit: docker format or an OCI layout as tar, ' +
+    'plain or compressed with gzip or zstd, with one or several images. "-" is standard input.',
   use: 'FILE... [flags]',
   operands: true,
   flags: {
     image: {
       ...TARGET_FLAGS,
-      name: flag(string, '', "what an archive's only image is to be called, instead of its own name"),
+      name: flag(string, '', 'name for the only image of an archive, instead of the one in the archive'),
     },
   },
   async run({ flags, operands, stdout, stdin, ...context }, signal) {
-    if (operands.length === 0) throw new ProgramError('Name the archives to load, or "-" for standard input')
+    if (operands.length === 0) throw new ProgramError('Give the archives to load, or "-" for standard input')
     const sockets = await socketsOf(flags, context)
     const options = {
       architecture: ARCHITECTURES[process.arch] ?? process.arch,
@@ -59,7 +59,7 @@ const load: Program = defineProgram({
       for (const archive of archives) {
         for (const [at, socket] of sockets.entries())
           await withSocket(socket, context, async (client, runtime) => {
-            const tools = { ...context, api: imageApiBehind(client), signal }
+            const tools = { ...context, api: createImageApi(client), signal }
             const names = await fromArchive(archive, (bytes) => loadArchive(bytes, tools, options))
             for (const name of at === 0 ? names : []) stdout.write(`Loaded ${name}\n`)
             await comesTrue(context.clock, SEEN_MS, () => areSeen(runtime, names))
@@ -71,7 +71,7 @@ const load: Program = defineProgram({
 })
 
 interface Archive {
-  /** As the user called it. */
+  /** The name from the command line. */
   readonly operand: string
   readonly open: () => Promise<Readable>
 }
@@ -83,7 +83,7 @@ interface Archives {
   readonly isReadOnce: boolean
 }
 
-/** Standard input comes once: for several nodes it is kept in a file meanwhile. */
+/** Standard input can be read once, so it is copied to a file for several nodes. */
 async function withArchives(
   { operands, stdin, cwd, isReadOnce }: Archives,
   task: (archives: readonly Archive[]) => Promise<void>,
@@ -103,7 +103,7 @@ async function withArchives(
   }
 }
 
-/** Opened before anything else is done: whoever misspelt it is told at once. */
+/** Opened first, to report a misspelt name at once. */
 async function fromArchive<T>(archive: Archive, task: (bytes: Readable) => Promise<T>): Promise<T> {
   let bytes: Readable | undefined
   try {
@@ -116,10 +116,10 @@ async function fromArchive<T>(archive: Archive, task: (bytes: Readable) => Promi
   }
 }
 
-/** What Kubernetes calls what Node calls otherwise. */
+/** Maps Node's architecture names to Kubernetes' names. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' }
 
-/** CRI hears of images from containerd, a moment later. */
+/** containerd reports images to CRI with a short delay. */
 const SEEN_MS = 10_000
 
 async function areSeen(runtime: Runtime, names: readonly string[]): Promise<boolean> {
@@ -139,11 +139,11 @@ function explained(cause: Error, operand: string): Error {
 
 const list: Program = defineProgram({
   name: 'list',
-  long: 'list shows the images that pods of this machine can use without pulling them, and what they take.',
+  long: 'list shows the images on this machine that pods can use without pulling, with their sizes.',
   flags: {
     image: {
       ...TARGET_FLAGS,
-      output: flag(oneOf('table', 'json'), 'table', 'form of the output: table or json', { shorthand: 'o' }),
+      output: flag(oneOf('table', 'json'), 'table', 'output format: table or json', { shorthand: 'o' }),
     },
   },
   async run({ flags, stdout, ...context }) {
@@ -178,17 +178,17 @@ function table(rows: readonly Row[]): string {
 
 const rm: Program = defineProgram({
   name: 'rm',
-  long: 'rm removes images by name or ID, with all names they have. One that a container was made of is kept, unless forced.',
+  long: 'rm removes images by name or ID, with all their names. Images of existing containers are kept unless --force is set.',
   use: 'IMAGE... [flags]',
   operands: true,
   flags: {
     image: {
       ...TARGET_FLAGS,
-      force: flag(bool, false, 'remove images of which there are containers, too', { shorthand: 'f' }),
+      force: flag(bool, false, 'also remove images of existing containers', { shorthand: 'f' }),
     },
   },
   async run({ flags, operands, stdout, ...context }) {
-    if (operands.length === 0) throw new ProgramError('Name the images to remove; "hyperkube image list" shows them')
+    if (operands.length === 0) throw new ProgramError('Give the images to remove; "hyperkube image list" lists them')
     for (const operand of operands) {
       const removed = new Set<string>()
       await withEach(flags, context, async (_, runtime) => {
@@ -211,18 +211,18 @@ async function checkUnused(runtime: Runtime, { id, repoDigests }: Image, name: s
   if (user === undefined) return
   const pod = user.labels.get('io.kubernetes.pod.name') ?? user.podSandboxId
   throw new ProgramError(
-    `Image "${name}" is used by container "${user.metadata?.name}" of pod "${pod}"; --force removes it all the same`,
+    `Image "${name}" is used by container "${user.metadata?.name}" of pod "${pod}"; --force removes it anyway`,
   )
 }
 
 const pull: Program = defineProgram({
   name: 'pull',
-  long: 'pull fetches images from their registries, as the kubelet does.',
+  long: 'pull downloads images from their registries, like the kubelet.',
   use: 'IMAGE... [flags]',
   operands: true,
   flags: { image: { ...TARGET_FLAGS, creds: flag(string, '', '`user:password` for the registry') } },
   async run({ flags, operands, stdout, ...context }, signal) {
-    if (operands.length === 0) throw new ProgramError('Name the images to pull')
+    if (operands.length === 0) throw new ProgramError('Give the images to pull')
     const [username = '', ...password] = flags.creds.split(':')
     const auth = flags.creds === '' ? {} : { auth: { username, password: password.join(':') } }
     await withEach(flags, context, async (_, runtime) => {
@@ -235,29 +235,29 @@ const pull: Program = defineProgram({
   },
 })
 
-/** By its name as people write it, or its ID. */
+/** Finds an image by name or ID. */
 async function imageNamed(runtime: Runtime, name: string): Promise<Image | undefined> {
   return (await runtime.imageStatus({ image: { image: name } })).image
 }
 
-/** With that of the machine itself. Throws ProgramError when there is none. */
+/** Connects to the containerd of the machine itself. Throws ProgramError if it does not run. */
 async function withContainerd<T>(flags: TargetFlags, context: Context, task: Task<T>): Promise<T> {
   const [socket = ''] = await socketsOf(flags, context)
   return withSocket(socket, context, task)
 }
 
-/** With that of each node of the machine, one after another. */
+/** Connects to the containerd of each node on the machine, one after another. */
 async function withEach(flags: TargetFlags, context: Context, task: Task<void>): Promise<void> {
   for (const socket of await socketsOf(flags, context)) await withSocket(socket, context, task)
 }
 
 type Task<T> = (client: GrpcClient, runtime: Runtime) => Promise<T>
 
-/** What containerd refuses is told in its words. */
+/** Reports errors of containerd in its words. */
 async function withSocket<T>(socket: string, context: Context, task: Task<T>): Promise<T> {
   const client = connect(socket, context)
   try {
-    return await task(client, runtimeBehind(client))
+    return await task(client, createRuntimeClient(client))
   } catch (cause) {
     throw cause instanceof GrpcError ? new ProgramError(cause.message, { cause }) : cause
   } finally {
@@ -265,7 +265,7 @@ async function withSocket<T>(socket: string, context: Context, task: Task<T>): P
   }
 }
 
-/** The first is that of the machine itself, or the one that was named. Throws ProgramError when there is none. */
+/** The first is the containerd of the machine, or the given one. Throws ProgramError if none runs. */
 async function socketsOf({ address, ...flags }: TargetFlags, context: Context): Promise<readonly string[]> {
   const { path } = dataDir({ ...flags, datastore: 'sqlite' }, context)
   const found = async (socket?: string): Promise<string[]> => {
@@ -275,31 +275,31 @@ async function socketsOf({ address, ...flags }: TargetFlags, context: Context): 
   if (address !== '') {
     const named = address.replace(/^unix:\/\//, '')
     const sockets = await found(named)
-    if (sockets.length === 0) throw new ProgramError(`No containerd answers at ${named}`)
+    if (sockets.length === 0) throw new ProgramError(`No containerd responds at ${named}`)
     return sockets
   }
-  const own = await found(placesOf(path).socket)
+  const own = await found(containerdPaths(path).socket)
   if (own.length > 0) {
-    const further = (await furtherNodesIn(path)).map(({ places }) => found(places.socket))
+    const further = (await extraNodesIn(path)).map(({ places }) => found(places.socket))
     return [...own, ...(await Promise.all(further)).flat()]
   }
   const system = await found()
   if (system.length > 0) return system
   throw new ProgramError(
-    `No containerd runs for the cluster in ${path}; "hyperkube up" as root starts one, --address names another`,
+    `No containerd runs for the cluster in ${path}; "hyperkube up" as root starts one, --address sets another`,
   )
 }
 
 const COMMANDS: readonly Command[] = [
-  { name: 'load', short: 'Puts in the images of archives', load: () => Promise.resolve(load) },
-  { name: 'list', aliases: ['ls'], short: 'Shows the images and their sizes', load: () => Promise.resolve(list) },
+  { name: 'load', short: 'Import images from archives', load: () => Promise.resolve(load) },
+  { name: 'list', aliases: ['ls'], short: 'List images and their sizes', load: () => Promise.resolve(list) },
   { name: 'rm', aliases: ['remove'], short: 'Removes images', load: () => Promise.resolve(rm) },
-  { name: 'pull', short: 'Fetches images from their registries', load: () => Promise.resolve(pull) },
+  { name: 'pull', short: 'Pull images from their registries', load: () => Promise.resolve(pull) },
 ]
 
 export const image: Program = defineProgram({
   name: 'image',
-  long: 'image loads, lists, removes and pulls the images that pods on this machine are made of.',
+  long: 'image loads, lists, removes and pulls images for pods on this machine.',
   flags: {},
   commands: [{ title: 'Available commands', commands: COMMANDS }],
   async run({ help, stdout }) {

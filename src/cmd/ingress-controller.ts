@@ -1,14 +1,14 @@
-/** `ingress-controller`: serves Ingresses on two ports of its pod or node, with ingress-nginx's flags, classes and annotations. */
+/** `ingress-controller`: serves Ingresses on two ports, with ingress-nginx's flags, classes and annotations. */
+import type { ObjectKey } from '#ingress/routing-state.ts'
 import { startIngressController } from '#ingress/start.ts'
 import { keepStatus } from '#ingress/status.ts'
-import type { ObjectPlace } from '#ingress/world.ts'
 import { aborted } from '#lib/abort.ts'
 import { flag, type FlagGroups } from '#lib/flags/flags.ts'
 import { bool, int, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
 import { servePages } from '#lib/http/pages.ts'
-import { LOG_FLAGS } from '#lib/log-flags.ts'
-import { METRICS_CONTENT_TYPE } from '#lib/metrics.ts'
+import { LOG_FLAGS } from '#lib/log/flags.ts'
+import { METRICS_CONTENT_TYPE } from '#lib/metrics/metrics.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
 import { kubernetesVersion } from '#model/version.ts'
 
@@ -18,26 +18,26 @@ const NAME = 'ingress-controller'
 
 const FLAGS = {
   ingress: {
-    kubeconfig: flag(string, '', 'kubeconfig `file` (default: as a pod)'),
-    'apiserver-host': flag(string, '', '`address` of the API server, instead of that of the kubeconfig'),
+    kubeconfig: flag(string, '', 'kubeconfig `file` (default: the service account of the pod)'),
+    'apiserver-host': flag(string, '', '`address` of the API server; overrides the kubeconfig'),
     'bind-address': flag(string, '0.0.0.0', '`address` to listen on'),
-    'http-port': flag(int, 80, 'port for HTTP'),
-    'https-port': flag(int, 443, 'port for HTTPS'),
+    'http-port': flag(int, 80, 'HTTP port'),
+    'https-port': flag(int, 443, 'HTTPS port'),
     'healthz-port': flag(int, 10_254, 'port of /healthz and /metrics'),
-    'controller-class': flag(string, 'k8s.io/ingress-nginx', 'what IngressClasses say whose Ingresses are served'),
-    'ingress-class': flag(
-      string,
-      'nginx',
-      'value of the annotation kubernetes.io/ingress.class of those that are served',
-    ),
-    'watch-ingress-without-class': flag(bool, false, 'serve Ingresses that name no class'),
+    'controller-class': flag(string, 'k8s.io/ingress-nginx', 'controller name in the IngressClasses to serve'),
+    'ingress-class': flag(string, 'nginx', 'value of the annotation kubernetes.io/ingress.class to serve'),
+    'watch-ingress-without-class': flag(bool, false, 'serve Ingresses without a class'),
     configmap: flag(string, '', '`namespace/name` of the ConfigMap with settings for all Ingresses'),
-    'default-backend-service': flag(string, '', '`namespace/name` of the Service for requests that no rule is for'),
-    'default-ssl-certificate': flag(string, '', '`namespace/name` of the Secret for names without a certificate'),
-    'update-status': flag(bool, true, 'say in Ingresses where they are reached'),
-    'publish-status-address': flag(strings, [], 'addresses to say instead of those of nodes'),
-    'election-id': flag(string, 'ingress-controller-leader', 'Lease by which the one is chosen that says so'),
-    'pod-selector': flag(string, 'app=ingress-nginx', 'labels of the pods of this controller'),
+    'default-backend-service': flag(string, '', '`namespace/name` of the default backend Service'),
+    'default-ssl-certificate': flag(string, '', '`namespace/name` of the default certificate Secret'),
+    'update-status': flag(bool, true, 'write the addresses of this controller to the status of Ingresses'),
+    'publish-status-address': flag(strings, [], 'addresses for the status, instead of those of nodes'),
+    'election-id': flag(
+      string,
+      'ingress-controller-leader',
+      'Lease for the election of the instance that updates the status',
+    ),
+    'pod-selector': flag(string, 'app=ingress-nginx', 'label selector of the pods of this controller'),
   },
   logs: LOG_FLAGS,
 } as const satisfies FlagGroups
@@ -45,8 +45,8 @@ const FLAGS = {
 export const ingressController: Program = defineProgram({
   name: NAME,
   long:
-    'ingress-controller passes HTTP and HTTPS on to the pods that Ingresses name. It takes the classes, the annotations and the flags of ' +
-    'ingress-nginx that it knows; the pod is that of POD_NAME and POD_NAMESPACE.',
+    'ingress-controller forwards HTTP and HTTPS requests to the pods behind Ingresses. It supports the classes and many annotations and flags of ' +
+    'ingress-nginx. POD_NAME and POD_NAMESPACE set its pod.',
   version: kubernetesVersion(),
   flags: FLAGS,
   run: runController,
@@ -87,7 +87,7 @@ async function runController(invocation: Invocation<typeof FLAGS>, signal: Abort
   )
   isReady = () => controller.watched.isSynced
   metrics = () => controller.metrics.render()
-  log.info('Ingresses are served', { http: controller.httpPort, https: controller.httpsPort })
+  log.info('Serving Ingresses', { http: controller.httpPort, https: controller.httpsPort })
   const { POD_NAME: name = '', POD_NAMESPACE: namespace = '' } = env
   if (!flags['update-status'] || name === '') await aborted(signal)
   else {
@@ -99,7 +99,7 @@ async function runController(invocation: Invocation<typeof FLAGS>, signal: Abort
 }
 
 /** Throws ProgramError. */
-function placeOf(name: string, text: string): ObjectPlace | undefined {
+function placeOf(name: string, text: string): ObjectKey | undefined {
   if (text === '') return undefined
   const [namespace = '', own = '', ...rest] = text.split('/')
   if (namespace === '' || own === '' || rest.length > 0) throw new ProgramError(`--${name} must be namespace/name`)

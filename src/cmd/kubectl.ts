@@ -1,6 +1,6 @@
 /**
- * kubectl as one of hyperkube's programs: the room `kubectl` does everything. Published as a bundle of its own, which holds
- * nothing of the other programs.
+ * kubectl as a program of hyperkube; the room `kubectl` implements it. It is published as a separate bundle without the
+ * other programs.
  */
 import { runKubectl } from '#kubectl/kubectl.ts'
 import type { Program } from '#lib/program.ts'
@@ -9,7 +9,7 @@ import { runAlone } from './process.ts'
 
 export const kubectl: Program = { name: 'kubectl', run: runKubectl }
 
-/** Where the process begins when this is all of the program. */
+/** The start time of the process, if the process runs only this program. */
 export function start(): void {
   void runAlone(kubectl)
 }

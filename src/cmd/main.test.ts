@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { type Outcome, runProgram } from '#kits/cmd/run-program.ts'
 import { hyperkubeVersion } from '#model/version.ts'
-import { type Outcome, runProgram } from '#testing/run-program.ts'
 
 import { KUBE_PROGRAMS, main, OWN_PROGRAMS } from './main.ts'
 import { programName } from './process.ts'
@@ -14,7 +14,7 @@ function run(invokedAs: string, ...args: string[]): Promise<Outcome> {
 
 const ALL = [...KUBE_PROGRAMS, ...OWN_PROGRAMS]
 
-describe('the table of programs', () => {
+describe('table of programs', () => {
   it("has upstream hyperkube's names and aliases in its order", () => {
     assert.deepEqual(
       KUBE_PROGRAMS.map(({ name, aliases = [] }) => [name, ...aliases]),
@@ -30,7 +30,7 @@ describe('the table of programs', () => {
     )
   })
 
-  it('adds our own commands', () => {
+  it('contains our commands', () => {
     const names = [
       'up',
       'down',
@@ -56,7 +56,7 @@ describe('the table of programs', () => {
     )
   })
 
-  it('has no name twice', () => {
+  it('has unique names', () => {
     const names = ALL.flatMap(({ name, aliases = [] }) => [name, ...aliases])
     assert.equal(new Set(names).size, names.length)
   })
@@ -92,14 +92,14 @@ describe('programName', () => {
 })
 
 describe('hyperkube', () => {
-  it('prints help and fails when it is not told what to be', async () => {
+  it('prints help and fails without a command', async () => {
     const { code, out, err } = await run('hyperkube')
     assert.deepEqual([code, err], [1, ''])
     for (const { name } of ALL.filter(({ hidden }) => !hidden)) assert.match(out, new RegExp(`\n {2}${name} `))
     assert.match(out, /--make-symlinks/)
   })
 
-  it('prints help without failing when it is asked to', async () => {
+  it('prints help and succeeds with --help', async () => {
     assert.deepEqual([(await run('hyperkube', '--help')).code, (await run('hyperkube', '-h')).code], [0, 0])
   })
 
@@ -109,7 +109,7 @@ describe('hyperkube', () => {
     assert.equal(out, `hyperkube v${hyperkubeVersion()}\nKubernetes v1.36.4 (reported as v1.36.4+hyperkube1)\n`)
   })
 
-  it('leaves --version to the program that is named before it', async () => {
+  it('passes --version to a program that is named before it', async () => {
     assert.equal((await run('hyperkube', 'kubelet', '--version')).out, 'Kubernetes v1.36.4+hyperkube1\n')
     assert.equal((await run('kubelet', '--version')).out, 'Kubernetes v1.36.4+hyperkube1\n')
     assert.match(
@@ -118,7 +118,7 @@ describe('hyperkube', () => {
     )
   })
 
-  it('names the nearest command when it does not know one', async () => {
+  it('suggests the nearest command for an unknown one', async () => {
     assert.deepEqual(await run('hyperkube', 'kubeclt'), {
       code: 1,
       out: '',
@@ -126,14 +126,14 @@ describe('hyperkube', () => {
     })
   })
 
-  it('refuses flags it does not have', async () => {
+  it('rejects unknown flags', async () => {
     const { code, err } = await run('hyperkube', '--nope', 'kubectl')
     assert.deepEqual([code, err], [1, "Error: unknown flag: --nope\nRun 'hyperkube --help' for usage.\n"])
   })
 })
 
-describe('a program that is not built yet', () => {
-  it('says so and fails, whatever its arguments', async () => {
+describe('a planned program', () => {
+  it('reports that it is not built yet and fails, whatever its arguments', async () => {
     const err = 'hyperkube server is not built yet; see CHANGELOG.md for what works today\n'
     assert.deepEqual(await run('hyperkube', 'server', '--port=x', 'x'), {
       code: 1,
@@ -143,7 +143,7 @@ describe('a program that is not built yet', () => {
     assert.deepEqual(await run('server'), { code: 1, out: '', err })
   })
 
-  it('says so in its help', async () => {
+  it('reports in its help that it is not built yet', async () => {
     assert.match((await run('server', '--help')).out, /This program is not built yet/)
   })
 })

@@ -1,18 +1,19 @@
 /**
- * The one table of programs and the choice among them: by the name the executable was called by (a symlink named
- * kubectl is kubectl), else by the first argument. Static imports stay few: every start pays for them.
+ * The table of programs, and the selection by the name of the executable (a symlink named kubectl is kubectl) or by the
+ * first argument. Static imports are few, because every start loads them.
  */
+import { findCommand } from '#lib/commands.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool } from '#lib/flags/kinds.ts'
-import { type Command, defineProgram, findCommand, type Program, type ProgramContext } from '#lib/program.ts'
+import { type Command, defineProgram, type Program, type ProgramContext } from '#lib/program.ts'
 import { GIT_VERSION, hyperkubeVersion, KUBERNETES_VERSION, kubernetesVersion } from '#model/version.ts'
 
 import { planned } from './planned.ts'
 import { programName } from './process.ts'
 
-// A built program replaces its row: { name, aliases, short, load: async () => (await import('./proxy.ts')).proxy }
+// A finished program replaces its row: { name, aliases, short, load: async () => (await import('./proxy.ts')).proxy }
 
-/** Upstream's programs, by upstream hyperkube's names and aliases, in its order. */
+/** Upstream's programs with upstream hyperkube's names and aliases, in its order. */
 export const KUBE_PROGRAMS: readonly Command[] = [
   {
     name: 'kube-apiserver',
@@ -24,7 +25,7 @@ export const KUBE_PROGRAMS: readonly Command[] = [
     name: 'kube-controller-manager',
     aliases: ['controller-manager'],
     short: 'Runs the control loops that move objects to their desired state',
-    load: async () => (await import('./controller-manager.ts')).controllerManager,
+    load: async () => (await import('./controller-manager/controller-manager.ts')).controllerManager,
   },
   {
     name: 'kube-proxy',
@@ -36,7 +37,7 @@ export const KUBE_PROGRAMS: readonly Command[] = [
     name: 'kube-scheduler',
     aliases: ['scheduler'],
     short: 'Chooses a node for every new Pod',
-    load: async () => (await import('./scheduler.ts')).scheduler,
+    load: async () => (await import('./scheduler/scheduler.ts')).scheduler,
   },
   {
     name: 'kubectl',
@@ -51,37 +52,37 @@ export const KUBE_PROGRAMS: readonly Command[] = [
   {
     name: 'cloud-controller-manager',
     short: 'Runs the control loops that depend on a cloud provider',
-    load: async () => (await import('./cloud-controller-manager.ts')).cloudControllerManager,
+    load: async () => (await import('./cloud-controller-manager/cloud-controller-manager.ts')).cloudControllerManager,
   },
 ]
 
-/** What hyperkube adds. */
+/** Commands that hyperkube adds. */
 export const OWN_PROGRAMS: readonly Command[] = [
   {
     name: 'up',
     short: 'Starts a cluster on this machine, or resumes it',
-    load: async () => (await import('./up.ts')).up,
+    load: async () => (await import('./cluster/up.ts')).up,
   },
   {
     name: 'up-node',
-    short: 'What "up" starts for each further node',
+    short: 'Runs an additional node for "up"',
     hidden: true,
-    load: async () => (await import('./up-node.ts')).upNode,
+    load: async () => (await import('./cluster/up-node.ts')).upNode,
   },
   {
     name: 'down',
     short: 'Stops a cluster',
-    load: async () => (await import('./down.ts')).down,
+    load: async () => (await import('./cluster/down.ts')).down,
   },
   {
     name: 'status',
-    short: 'Shows what runs and where it listens',
-    load: async () => (await import('./status.ts')).status,
+    short: 'Shows the components of a cluster and their addresses',
+    load: async () => (await import('./cluster/status.ts')).status,
   },
   {
     name: 'reset',
     short: 'Deletes a cluster and its data',
-    load: async () => (await import('./reset.ts')).reset,
+    load: async () => (await import('./cluster/reset.ts')).reset,
   },
   {
     name: 'assets',
@@ -90,13 +91,13 @@ export const OWN_PROGRAMS: readonly Command[] = [
   },
   {
     name: 'envtest-kube-apiserver',
-    short: 'What "assets" has for kube-apiserver',
+    short: 'Runs as kube-apiserver for "assets"',
     hidden: true,
     load: async () => (await import('./envtest.ts')).envtestServer,
   },
   {
     name: 'envtest-etcd',
-    short: 'What "assets" has for etcd',
+    short: 'Runs as etcd for "assets"',
     hidden: true,
     load: async () => (await import('./envtest.ts')).envtestEtcd,
   },
@@ -112,27 +113,27 @@ export const OWN_PROGRAMS: readonly Command[] = [
   },
   {
     name: 'flanneld',
-    short: 'Makes one network of the pods of all nodes',
+    short: 'Connects the pods of all nodes to one network',
     load: async () => (await import('./flanneld/flanneld.ts')).flanneld,
   },
   {
     name: 'kube-network-policies',
-    short: 'Holds network policies on this node',
+    short: 'Enforces network policies on this node',
     load: async () => (await import('./network-policies.ts')).networkPolicies,
   },
   {
     name: 'dns',
-    short: 'Answers for the names of a cluster',
+    short: 'Serves DNS for a cluster',
     load: async () => (await import('./dns.ts')).dns,
   },
   {
     name: 'ingress-controller',
-    short: 'Passes HTTP on to the pods that Ingresses name',
+    short: 'Forwards HTTP requests to the pods behind Ingresses',
     load: async () => (await import('./ingress-controller.ts')).ingressController,
   },
   {
     name: 'metrics-server',
-    short: 'Says what nodes and pods use, behind the API server',
+    short: 'Serves resource usage of nodes and pods through the API server',
     load: async () => (await import('./metrics-server.ts')).metricsServer,
   },
   {
@@ -148,7 +149,7 @@ export const OWN_PROGRAMS: readonly Command[] = [
   },
   {
     name: 'machine',
-    short: 'What "build" runs on machines',
+    short: 'Runs the remote commands of "build"',
     hidden: true,
     load: async () => (await import('./machine/machine.ts')).machine,
   },
@@ -168,8 +169,8 @@ export const OWN_PROGRAMS: readonly Command[] = [
 const PROGRAMS: readonly Command[] = [...KUBE_PROGRAMS, ...OWN_PROGRAMS]
 
 /**
- * Runs what `invokedAs` (a path, as the shell knew it) and the context's arguments ask for; resolves to the exit code.
- * The context's `path` is set here.
+ * Runs the program for `invokedAs` (a path, as the shell passed it) and the arguments; resolves to the exit code. It
+ * sets the `path` of the context.
  */
 export async function main(
   invokedAs: string,

@@ -1,4 +1,4 @@
-/** `hyperkube --make-symlinks`: one link per Kubernetes program name and alias, so each can be called by its name. */
+/** `hyperkube --make-symlinks`: creates one link for each Kubernetes program name and alias. */
 import { readlink, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -11,8 +11,8 @@ export interface LinkFailure {
 }
 
 /**
- * Makes links to `shim` in `folder` and resolves to those it could not make. A link that is already right counts
- * as made; anything else in the way is left alone.
+ * Creates links to `shim` in `folder` and resolves to the names that failed. A correct existing link counts as created;
+ * other files are left alone.
  */
 export async function makeSymlinks(
   commands: readonly Command[],
@@ -42,7 +42,10 @@ async function link(path: string, executable: string): Promise<void> {
   }
 }
 
-/** Windows lets few users make symlinks, and a batch file cannot tell its own link's target: it gets a batch file. */
+/**
+ * Few Windows users may create symlinks, and a batch file cannot find the target of its link. Windows gets a batch file
+ * instead.
+ */
 function writeCommandFile(path: string, name: string, executable: string): Promise<void> {
   const lines = ['@echo off', 'setlocal', `set "HYPERKUBE_ARGV0=${name}"`, `"${executable}.cmd" %*`, '']
   return writeFile(path, lines.join('\r\n'), { flag: 'wx' })

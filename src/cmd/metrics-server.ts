@@ -1,32 +1,33 @@
 /**
- * `metrics-server`: serves metrics.k8s.io behind the API server, with metrics-server's flags. It asks the kubelets when it is asked, and what
- * they said is good for a while: several of them answer alike, and none has anything to lose.
+ * `metrics-server`: serves metrics.k8s.io behind the API server, with metrics-server's flags. It queries kubelets on
+ * request and caches the answers, so instances need no coordination.
  */
 import { ConfigMaps, type Node, Nodes, type Pod, Pods } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
-import { Representation } from '#apiserver/answers/representation.ts'
 import { createDispatch } from '#apiserver/dispatch.ts'
 import { admitAll } from '#apiserver/registry/admission.ts'
 import { ByteMemo } from '#apiserver/registry/byte-memo.ts'
 import { Registry } from '#apiserver/registry/registry.ts'
+import { Representation } from '#apiserver/registry/representation.ts'
 import { BUILT_IN } from '#apiserver/registry/shapes.ts'
 import { createDiscovery } from '#apiserver/routes/discovery.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { Informers } from '#client/informers.ts'
-import { startComponentServer } from '#control-plane/component-server.ts'
+import { startComponentServer } from '#component/component-server.ts'
 import {
   DELEGATED_AUTHENTICATION_FLAGS,
   DELEGATED_AUTHORIZATION_FLAGS,
   type DelegationValues,
-} from '#control-plane/flags/delegation-flags.ts'
-import { SERVING_FLAGS, type ServingValues } from '#control-plane/flags/serving-flags.ts'
+} from '#component/flags/delegation-flags.ts'
+import { SERVING_FLAGS, type ServingValues } from '#component/flags/serving-flags.ts'
+import { reviewing } from '#component/reviews.ts'
 import { aborted } from '#lib/abort.ts'
 import { flag, type FlagGroups } from '#lib/flags/flags.ts'
 import { bool, duration, int, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
 import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
-import { parseJson } from '#lib/json.ts'
-import { LOG_FLAGS } from '#lib/log-flags.ts'
+import { parseJson } from '#lib/json/json.ts'
+import { LOG_FLAGS } from '#lib/log/flags.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { createServerMeters } from '#model/metrics/families.ts'
@@ -37,7 +38,6 @@ import { NO_ENCRYPTION } from '#storage/encryption/config.ts'
 import { createMemoryBackend } from '#storage/memory.ts'
 import { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 
-import { reviewing } from './component.ts'
 import { openNodeClient } from './node-client.ts'
 
 const NAME = 'metrics-server'
@@ -45,31 +45,23 @@ const GROUP = 'metrics.k8s.io'
 
 const FLAGS: FlagGroups = {
   metrics: {
-    kubeconfig: flag(string, '', 'kubeconfig `file` (default: as a pod)'),
-    'kubelet-insecure-tls': flag(bool, false, 'do not verify who kubelets are'),
-    'kubelet-certificate-authority': flag(string, '', '`file` with the authority of kubelets’ certificates'),
-    'kubelet-port': flag(int, 10_250, 'port of kubelets whose node says none'),
+    kubeconfig: flag(string, '', 'kubeconfig `file` (default: the service account of the pod)'),
+    'kubelet-insecure-tls': flag(bool, false, 'skip verification of kubelet certificates'),
+    'kubelet-certificate-authority': flag(string, '', '`file` with the certificate authority of kubelets'),
+    'kubelet-port': flag(int, 10_250, 'kubelet port if the node status has none'),
     'kubelet-preferred-address-types': flag(
       strings,
       ['Hostname', 'InternalDNS', 'InternalIP', 'ExternalDNS', 'ExternalIP'],
-      'which of the addresses of a node is asked, the first that it has',
+      'preferred address types of nodes; the first that a node has is used',
     ),
-    'kubelet-request-timeout': flag(duration, 10_000, 'how long a kubelet has to answer'),
-    'kubelet-use-node-status-port': flag(bool, false, 'ask kubelets at the port that their node says'),
-    'metric-resolution': flag(
-      duration,
-      60_000,
-      'has no effect: kubelets are asked when somebody asks, at most every 15 s',
-    ),
+    'kubelet-request-timeout': flag(duration, 10_000, 'time limit of a request to a kubelet'),
+    'kubelet-use-node-status-port': flag(bool, false, 'use the kubelet port in the node status'),
+    'metric-resolution': flag(duration, 60_000, 'has no effect: kubelets are queried on request, at most every 15 s'),
   },
   serving: {
     ...SERVING_FLAGS,
-    'secure-port': flag(int, 443, 'Port for HTTPS'),
-    'cert-dir': flag(
-      string,
-      '',
-      'has no effect but to be taken: a certificate is made at every start unless one is given',
-    ),
+    'secure-port': flag(int, 443, 'HTTPS port'),
+    'cert-dir': flag(string, '', 'accepted without effect: every start creates a certificate unless one is given'),
   },
   authentication: DELEGATED_AUTHENTICATION_FLAGS,
   authorization: DELEGATED_AUTHORIZATION_FLAGS,
@@ -86,12 +78,12 @@ interface MetricsSettings extends ServingValues, DelegationValues {
   readonly 'kubelet-use-node-status-port': boolean
 }
 
-/** Every setting is in the table of flags, with its type. */
+/** The table of flags defines every setting with its type. */
 type MetricsInvocation = Omit<Invocation<FlagGroups>, 'flags'> & { readonly flags: MetricsSettings }
 
 export const metricsServer: Program = defineProgram({
   name: NAME,
-  long: 'metrics-server says what nodes and pods use, for "kubectl top" and for autoscalers. It stands behind the API server.',
+  long: 'metrics-server serves resource usage of nodes and pods for "kubectl top" and autoscalers. It runs behind the API server.',
   version: kubernetesVersion(),
   flags: FLAGS,
   run: runMetricsServer,
@@ -126,7 +118,7 @@ async function runMetricsServer(given: Invocation<FlagGroups>, signal: AbortSign
         name: 'informer-sync',
         on: ['readyz'],
         check() {
-          if (!isSynced()) throw new Error('nodes and pods are not known yet')
+          if (!isSynced()) throw new Error('nodes and pods are not synced yet')
         },
       },
     ],
@@ -148,7 +140,7 @@ async function runMetricsServer(given: Invocation<FlagGroups>, signal: AbortSign
   return 0
 }
 
-/** Nothing is ever stored: what it serves is looked at when it is asked for. */
+/** Nothing is stored: every request computes its answer. */
 function openRegistry(
   { clock, random }: MetricsInvocation,
   source: UsageSource,
@@ -180,7 +172,7 @@ interface Front {
   readonly authorities: { readonly clientAuthorities?: string; readonly proxyAuthorities?: string }
 }
 
-/** Whose word the API server’s is: it says so in a ConfigMap. Throws ProgramError. */
+/** The authority of the API server's proxy certificate, from a ConfigMap. Throws ProgramError. */
 async function frontProxy(client: ApiClient): Promise<Front> {
   const where = { namespace: 'kube-system', name: 'extension-apiserver-authentication' }
   const { data = {} } = await client.get(ConfigMaps, where).catch((cause: unknown) => {
@@ -217,7 +209,7 @@ async function openSource(
     random,
     signal: stop.signal,
     tailor: () => ({ transform: slim }),
-    onError: (error, kind) => log.error(error, 'The cluster cannot be watched', { kind: kind.kind }),
+    onError: (error, kind) => log.error(error, 'Failed to watch nodes and pods', { kind: kind.kind }),
   })
   const nodes = informers.of<Node>(Nodes)
   const pods = informers.of<Pod>(Pods)
@@ -230,17 +222,17 @@ async function openSource(
     list: async <T extends KubeObject>(kind: Kind<T>, namespace: string): Promise<readonly T[]> =>
       [...informers.of(kind).list()]
         .filter(({ metadata }) => namespace === '' || metadata.namespace === namespace)
-        .toSorted(byPlace),
+        .toSorted(byNamespaceAndName),
   }
   return { source: { objects, clock, summaryOf: ask }, isSynced: () => nodes.isSynced && pods.isSynced }
 }
 
-function byPlace(one: KubeObject, other: KubeObject): number {
+function byNamespaceAndName(one: KubeObject, other: KubeObject): number {
   const text = ({ metadata: { namespace = '', name = '' } }: KubeObject): string => `${namespace}/${name}`
   return text(one) < text(other) ? -1 : 1
 }
 
-/** What answers are made of, and no more: there are many pods. */
+/** Only the fields that answers need, because there are many pods. */
 function slim(object: KubeObject): KubeObject {
   const { name, namespace, uid, labels, resourceVersion } = object.metadata
   const { spec, status } = object as Partial<Pod & Node>
@@ -263,7 +255,7 @@ const TOKEN_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/token'
 const MAX_SUMMARY_BYTES = 64 << 20
 const PATH = '/stats/summary?only_cpu_and_memory=true'
 
-/** Straight from the kubelet, as who this pod is. */
+/** Requests go directly to the kubelet with the pod's service account. */
 function summaryOf(
   { flags, readFile, log }: MetricsInvocation,
   kubelets: HttpClient,
@@ -287,7 +279,7 @@ function summaryOf(
   }
 }
 
-/** Where a node’s kubelet is asked; undefined: it has no address that may be. Pure. */
+/** The URL of a node’s kubelet; undefined without a usable address. Pure. */
 export function kubeletUrl(
   node: Node | undefined,
   flags: {
@@ -302,7 +294,7 @@ export function kubeletUrl(
   )
   const host = found[0]?.address
   if (host === undefined) return undefined
-  const said = node?.status?.daemonEndpoints?.kubeletEndpoint?.Port ?? 0
-  const port = flags['kubelet-use-node-status-port'] && said > 0 ? said : flags['kubelet-port']
+  const reported = node?.status?.daemonEndpoints?.kubeletEndpoint?.Port ?? 0
+  const port = flags['kubelet-use-node-status-port'] && reported > 0 ? reported : flags['kubelet-port']
   return `https://${host.includes(':') ? `[${host}]` : host}:${port}`
 }

@@ -1,4 +1,4 @@
-/** flannel's `net-conf.json` as programs are told of it: `flanneld`, and `up`, whose nodes have flannel inside. */
+/** Reads flannel's `net-conf.json` for `flanneld` and for `up`, whose nodes include flannel. */
 import { type ProgramContext, ProgramError } from '#lib/program.ts'
 import { type NetConf, NetConfError, parseNetConf } from '#network/flannel/net-conf.ts'
 

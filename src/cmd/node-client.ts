@@ -1,23 +1,23 @@
-/** Who a program of a node is to the API server, and which node it is on. */
+/** The API client of a program on a node, and the name of the node. */
 import { hostname } from 'node:os'
 
 import { ApiClient } from '#client/api-client.ts'
-import { programConfig } from '#client/config.ts'
-import { openConnection } from '#client/connection.ts'
+import { programConfig } from '#client/connection/config.ts'
+import { openConnection } from '#client/connection/connection.ts'
 import type { FlagGroups } from '#lib/flags/flags.ts'
 import { type Invocation, ProgramError } from '#lib/program.ts'
 import { ConfigError } from '#model/kubeconfig/config-error.ts'
 import { userAgent } from '#model/version.ts'
 
 export interface NodeClientOptions {
-  /** Of the program. */
+  /** The name of the program. */
   readonly name: string
   readonly where: { readonly kubeconfig: string; readonly master: string }
-  /** What is said of a kubeconfig that cannot be used. */
+  /** The error text for an unusable kubeconfig. */
   readonly fault?: (message: string) => string
 }
 
-/** Ends with `closing`. Throws ProgramError for what the user can act on. */
+/** Closes with `closing`. Throws ProgramError for problems that the user can fix. */
 export async function openNodeClient(
   { env, cwd, readFile, clock, log }: Omit<Invocation<FlagGroups>, 'flags'>,
   closing: AsyncDisposableStack,
@@ -25,7 +25,7 @@ export async function openNodeClient(
 ): Promise<ApiClient> {
   try {
     const config = await programConfig(where, { env, cwd, readFile, warn: (text) => log.info(text) })
-    const onError = (error: unknown): void => log.error(error, 'refreshing credentials')
+    const onError = (error: unknown): void => log.error(error, 'Failed to refresh client credentials')
     const connection = await openConnection(config, { clock, readFile, env, onError })
     closing.defer(() => connection.close())
     return new ApiClient({ ...connection, clock, userAgent: userAgent(name) })
@@ -35,9 +35,9 @@ export async function openNodeClient(
   }
 }
 
-/** As `--hostname-override` says, or the machine. Throws ProgramError. */
-export function machineNodeName(asked: string): string {
-  const name = (asked === '' ? hostname() : asked).trim().toLowerCase()
+/** The value of `--hostname-override`, or the host name. Throws ProgramError. */
+export function machineNodeName(requested: string): string {
+  const name = (requested === '' ? hostname() : requested).trim().toLowerCase()
   if (name === '') throw new ProgramError('empty hostname is invalid')
   return name
 }

@@ -1,11 +1,11 @@
 /**
- * Programs that have their name, aliases and place in the table but are not built yet. They say so: no stub pretends
- * to work. Building one means writing `src/cmd/<name>.ts` and replacing its `planned(…)` row in main.ts.
+ * Programs that are in the table but not built yet. They report that and fail. To build one, write `src/cmd/<name>.ts`
+ * and replace its `planned(…)` row in main.ts.
  */
 import { type Command, defineProgram, type Program } from '#lib/program.ts'
 import { kubernetesVersion } from '#model/version.ts'
 
-/** A row of the table for a program to come. */
+/** A row of the table for a planned program. */
 export function planned(name: string, short: string, aliases: readonly string[] = []): Command {
   return {
     name,
@@ -27,7 +27,7 @@ function plannedProgram(name: string, short: string, aliases: readonly string[])
       return Promise.resolve(1)
     },
   })
-  // Its flags are not there yet either, so a wrong flag is not what is wrong.
+  // Flags do not exist yet either, so they are not parsed.
   const known = (args: readonly string[]): string[] => args.filter((arg) => KNOWN_FLAG.test(arg)).slice(0, 1)
   return { name, run: (context, signal) => program.run({ ...context, args: known(context.args) }, signal) }
 }

@@ -1,21 +1,24 @@
 /**
- * The process around a program: the only place that knows `process`. Signals become one AbortSignal, and the exit code
- * leaves only after all output has.
+ * The process around a program, and the only user of `process`. Signals become one AbortSignal, and the process exits
+ * after all output is written.
  */
 import { realClock } from '#lib/clock.ts'
 import { type Program, type ProgramContext, StopSignal } from '#lib/program.ts'
 import { secureRandom } from '#lib/random.ts'
 
-/** The signals that ask a server to stop, and their numbers: those of upstream's SetupSignalHandler. */
+/** The signals that stop a server and their numbers, from upstream's SetupSignalHandler. */
 const STOP_SIGNALS = [
   ['SIGINT', 2],
   ['SIGTERM', 15],
 ] as const
 
-/** What to run: `invokedAs` is the path or name this process was called by. */
+/** The program: `invokedAs` is the path or name of this process. */
 export type Main = (invokedAs: string, context: Omit<ProgramContext, 'path'>, signal: AbortSignal) => Promise<number>
 
-/** Runs `main`, then ends the process with its exit code. What the shim told us goes out of the environment: children must not take it for theirs. */
+/**
+ * Runs `main`, then exits with its code. Removes the shim's variables from the environment, so that child processes do
+ * not inherit them.
+ */
 export async function runProcess(main: Main): Promise<never> {
   const { HYPERKUBE_ARGV0: invokedAs = process.argv[1] ?? '', HYPERKUBE_PARENT_FD: parentFd } = process.env
   delete process.env['HYPERKUBE_ARGV0']
@@ -28,7 +31,7 @@ export async function runProcess(main: Main): Promise<never> {
   return process.exit(code)
 }
 
-/** Runs a program that is published as a file of its own, called by its name or as hyperkube's. */
+/** Runs a program that is published as a separate file, under its own name or as hyperkube's. */
 export function runAlone(program: Program): Promise<never> {
   return runProcess((invokedAs, { args, ...context }, signal) =>
     programName(invokedAs) === 'hyperkube'
@@ -37,15 +40,15 @@ export function runAlone(program: Program): Promise<never> {
   )
 }
 
-/** The last part of a path of either kind, without Windows' endings. */
+/** The last part of a path of either platform, without Windows extensions. */
 export function programName(invokedAs: string): string {
   const base = invokedAs.slice(Math.max(invokedAs.lastIndexOf('/'), invokedAs.lastIndexOf('\\')) + 1)
   return base.replace(/\.(?:exe|cmd)$/i, '')
 }
 
 /**
- * Whoever started us then knows that it was the signal: a shell ends its loop, systemd calls it a success. Returns where that
- * cannot be: the first process of a container does not die of its own signals.
+ * Ends with the signal itself, so that the parent sees the cause: a shell ends its loop, systemd reports success.
+ * Returns if that fails: the first process of a container ignores its own signals.
  */
 function dieOf(signal: NodeJS.Signals): void {
   if (process.platform === 'win32') return
@@ -72,13 +75,13 @@ function processContext(): Omit<ProgramContext, 'path'> {
   }
 }
 
-/** A reader that went away (`| head`) ends us without a word, with the code of SIGPIPE, as it ends a Go program. */
+/** A closed pipe (`| head`) ends the process silently with the code of SIGPIPE, like a Go program. */
 function endOnBrokenPipe(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error
   process.exit(141)
 }
 
-/** Aborted by the first signal; the second one ends the process at once, as upstream does. */
+/** The first signal aborts; the second one exits at once, like upstream. */
 function stopSignal(): AbortSignal {
   const controller = new AbortController()
   for (const [name, number] of STOP_SIGNALS) {
@@ -91,8 +94,8 @@ function stopSignal(): AbortSignal {
 }
 
 /**
- * A Node too old to exec starts us as its child, holding the other end of a pipe. It closes when the parent ends, by
- * SIGKILL too: whoever killed the parent meant this program.
+ * A Node without exec starts us as its child and keeps one end of a pipe. The pipe closes when the parent ends, even by
+ * SIGKILL, and then this program stops as well.
  */
 async function dieWithParent(fd: number): Promise<void> {
   const { Socket } = await import('node:net')

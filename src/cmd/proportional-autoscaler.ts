@@ -1,6 +1,6 @@
 /**
- * `cluster-proportional-autoscaler`: as many pods of a Deployment as a cluster of this size needs, by upstream's rule `linear` and with
- * its ConfigMap. What the ConfigMap says counts at once.
+ * `cluster-proportional-autoscaler`: scales a Deployment with the size of the cluster, by upstream's rule `linear` and
+ * its ConfigMap. Changes of the ConfigMap apply at once.
  */
 import { Deployments } from '#apis/apps/v1.ts'
 import { ConfigMaps, type Node, Nodes } from '#apis/core/v1.ts'
@@ -8,7 +8,7 @@ import type { ApiClient } from '#client/api-client.ts'
 import { sleep } from '#lib/clock.ts'
 import { flag, type FlagGroups } from '#lib/flags/flags.ts'
 import { int, string } from '#lib/flags/kinds.ts'
-import { LOG_FLAGS } from '#lib/log-flags.ts'
+import { LOG_FLAGS } from '#lib/log/flags.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
 import { parseQuantity, quantityMilliValue } from '#meta/quantity.ts'
 import { kubernetesVersion } from '#model/version.ts'
@@ -19,19 +19,19 @@ const NAME = 'cluster-proportional-autoscaler'
 
 const FLAGS = {
   autoscaler: {
-    kubeconfig: flag(string, '', 'kubeconfig `file` (default: as a pod)'),
-    master: flag(string, '', '`address` of the API server, instead of that of the kubeconfig'),
-    namespace: flag(string, 'kube-system', 'namespace of both'),
-    configmap: flag(string, '', 'ConfigMap whose key "linear" has the rule'),
-    target: flag(string, '', 'what is scaled: deployment/NAME'),
-    'poll-period-seconds': flag(int, 10, 'how often it looks'),
+    kubeconfig: flag(string, '', 'kubeconfig `file` (default: the service account of the pod)'),
+    master: flag(string, '', '`address` of the API server; overrides the kubeconfig'),
+    namespace: flag(string, 'kube-system', 'namespace of the ConfigMap and the target'),
+    configmap: flag(string, '', 'ConfigMap with the rule in its key "linear"'),
+    target: flag(string, '', 'target to scale: deployment/NAME'),
+    'poll-period-seconds': flag(int, 10, 'polling interval'),
   },
   logs: LOG_FLAGS,
 } as const satisfies FlagGroups
 
 export const proportionalAutoscaler: Program = defineProgram({
   name: NAME,
-  long: 'cluster-proportional-autoscaler keeps the replicas of a Deployment in proportion to the nodes and processors of the cluster.',
+  long: 'cluster-proportional-autoscaler scales a Deployment in proportion to the nodes and cores of the cluster.',
   version: kubernetesVersion(),
   flags: FLAGS,
   run: runAutoscaler,
@@ -46,15 +46,15 @@ async function runAutoscaler(invocation: Invocation<typeof FLAGS>, signal: Abort
   const client = await openNodeClient(invocation, closing, { name: NAME, where })
   while (!signal.aborted) {
     await scale(client, { namespace: flags.namespace, name, configmap: flags.configmap }, signal).then(
-      (replicas) => replicas !== undefined && log.info('Replicas were set', { name, replicas }),
-      (error: unknown) => !signal.aborted && log.error(error, 'Replicas cannot be set', { name }),
+      (replicas) => replicas !== undefined && log.info('Scaled the target workload', { name, replicas }),
+      (error: unknown) => !signal.aborted && log.error(error, 'Failed to scale the target workload', { name }),
     )
     await sleep(clock, flags['poll-period-seconds'] * 1000, signal).catch(() => undefined)
   }
   return 0
 }
 
-/** What was set; undefined: it was right. */
+/** The new number of replicas; undefined if it was correct. */
 async function scale(
   client: ApiClient,
   { namespace, name, configmap }: { readonly namespace: string; readonly name: string; readonly configmap: string },
@@ -70,7 +70,7 @@ async function scale(
   return replicas
 }
 
-/** Upstream's words. */
+/** Upstream's text. */
 export interface Linear {
   readonly coresPerReplica?: number
   readonly nodesPerReplica?: number
@@ -84,7 +84,7 @@ export interface ClusterSize {
   readonly cores: number
 }
 
-/** Of nodes that pods can come to. Pure. */
+/** The schedulable nodes and their cores. Pure. */
 export function sizeOf(nodes: readonly Node[]): ClusterSize {
   const open = nodes.filter(({ spec }) => spec?.unschedulable !== true)
   const milli = open.map(({ status }) => quantityMilliValue(parseQuantity(status?.allocatable?.['cpu'] ?? '0')))

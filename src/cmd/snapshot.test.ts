@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline'
 import { describe, it, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
+import { type Outcome, runProgram } from '#kits/cmd/run-program.ts'
 import { createVirtualClock, realClock, sleep } from '#lib/clock.ts'
 import { secureRandom } from '#lib/random.ts'
 import { prefixEnd, StorageError, type Backend, type Revision } from '#storage/backend.ts'
@@ -15,7 +16,6 @@ import { openEtcdBackend } from '#storage/etcd.ts'
 import { startCluster, whyNoEtcd } from '#storage/etcd/etcd-cluster.fixture.ts'
 import { openSqliteBackend } from '#storage/sqlite.ts'
 import { restoreSqlite } from '#storage/sqlite/restore.ts'
-import { type Outcome, runProgram } from '#testing/run-program.ts'
 
 import { snapshot } from './snapshot.ts'
 
@@ -72,7 +72,7 @@ async function texts(store: Backend): Promise<string[]> {
 }
 
 describe('hyperkube snapshot', () => {
-  it('saves a store that a server has open, and lists what it saved', async (t) => {
+  it('saves a store that a server has open, and lists the snapshot', async (t) => {
     const { folder, open, run } = await createBench(t)
     const store = await open()
     const revision = await put(store, '/a', 'one')
@@ -105,7 +105,7 @@ describe('hyperkube snapshot', () => {
     assert.match(described.sha256, /^[0-9a-f]{64}$/)
   })
 
-  it('saves a store nobody has open, also one that was not closed', async (t) => {
+  it('saves a closed store, even after a crash', async (t) => {
     const { folder, file, open, run } = await createBench(t)
     const store = await open()
     await put(store, '/a', 'one')
@@ -120,7 +120,7 @@ describe('hyperkube snapshot', () => {
     assert.match(out, /at revision 2 /)
   })
 
-  it('restores: the old store is kept, revisions go on upward, and whoever watched reads anew', async (t) => {
+  it('restores a snapshot: keeps the old store, continues revisions upward, and makes watchers relist', async (t) => {
     const { folder, open, run } = await createBench(t)
     const before = await open()
     await put(before, '/a', 'one')
@@ -134,7 +134,7 @@ describe('hyperkube snapshot', () => {
     assert.equal(restored.err, '')
     assert.match(
       restored.out,
-      /^Restored "good" to .*store.db; revisions go on from \d+\nThe state before is in .*store\.db\.before-2026-01-01T00-00-00.000Z; /,
+      /^Restored "good" to .*store.db; revisions continue from \d+\nThe old state is in .*store\.db\.before-2026-01-01T00-00-00.000Z; /,
     )
     const after = await open()
     assert.deepEqual(await texts(after), ['/a=one'])
@@ -151,7 +151,7 @@ describe('hyperkube snapshot', () => {
     assert.equal(existsSync(join(folder, 'store.db.restored')), false)
   })
 
-  it('goes on above the store it replaces, however far that has come', async (t) => {
+  it('continues with revisions above that of the replaced store', async (t) => {
     const { open, run, folder } = await createBench(t)
     const first = await open()
     await put(first, '/a', 'one')
@@ -169,7 +169,7 @@ describe('hyperkube snapshot', () => {
     }
   })
 
-  it('restores to where nothing is, and from a file elsewhere', async (t) => {
+  it('restores to an empty directory, and from a file elsewhere', async (t) => {
     const { folder, file, open, run } = await createBench(t)
     const store = await open()
     await put(store, '/a', 'one')
@@ -208,13 +208,13 @@ describe('hyperkube snapshot', () => {
     [['save', '../x'], /"..\/x" cannot be the name of a snapshot/],
     [['save', 'a', 'b'], /A snapshot has one name, not 2/],
     [['save', '--datastore', 'memory'], /only that process can save it/],
-    [['save', '--datastore', 'mysql'], /"mysql" names no store/],
-    [['restore'], /Name the snapshot to restore/],
+    [['save', '--datastore', 'mysql'], /"mysql" is not a store/],
+    [['restore'], /Give the snapshot to restore/],
     [['restore', 'none'], /There is no snapshot in ".*none.snapshot"; name another one/],
     [['restore', 'x', '--datastore', 'http://127.0.0.1:1'], /etcdctl snapshot restore/],
   ]
   for (const [args, message] of mistakes) {
-    it(`explains what is wrong with "${args.join(' ')}"`, async (t) => {
+    it(`fails with an explanation for "${args.join(' ')}"`, async (t) => {
       const { run } = await createBench(t)
       const { code, err } = await run(...args)
       assert.equal(code, 1)
@@ -239,7 +239,7 @@ describe('hyperkube snapshot', () => {
     assert.match(wrong.err, /^Error: Cannot read --etcd-cafile "none.pem": /)
   })
 
-  it('says that a name is taken', async (t) => {
+  it('rejects the name of an existing snapshot', async (t) => {
     const { open, run } = await createBench(t)
     await put(await open(), '/a', 'one')
     await run('save', 'twice')
@@ -250,7 +250,7 @@ describe('hyperkube snapshot', () => {
 const WRITER = fileURLToPath(new URL('../../test/reliability/sqlite-writer.ts', import.meta.url))
 
 describe('a snapshot under load', () => {
-  it('can be taken of a store that another process writes to', { timeout: 60_000 }, async (t) => {
+  it('is possible while another process writes to the store', { timeout: 60_000 }, async (t) => {
     const { folder, file, open, run } = await createBench(t)
     const writer = spawn(process.execPath, [WRITER, file, '8'], { stdio: ['ignore', 'pipe', 'inherit'] })
     const counters = new Map<string, number>()
@@ -276,7 +276,7 @@ describe('a snapshot under load', () => {
       assert.ok(found.get(key)! >= counter, `${key} was acknowledged at ${counter}`)
   })
 
-  it('is consistent at one revision, and loses nothing acknowledged before it', { timeout: 60_000 }, async (t) => {
+  it('is consistent at one revision and contains every earlier acknowledged write', { timeout: 60_000 }, async (t) => {
     const { folder, open, run } = await createBench(t)
     const store = await open()
     const PAIRS = 8
@@ -291,7 +291,7 @@ describe('a snapshot under load', () => {
       }
     }
     const writers = Array.from({ length: PAIRS }, (_, pair) => write(pair))
-    // A store nobody has written to yet has a revision but nothing at it.
+    // A new store has a revision but no object at it.
     while (acknowledged.size < PAIRS) await sleep(realClock, 5)
     for (let n = 0; n < 5; n++) {
       await sleep(realClock, 30)

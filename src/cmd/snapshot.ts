@@ -1,4 +1,4 @@
-/** `hyperkube snapshot`: saves the whole state of a cluster while it runs, lists what was saved, and puts it back. */
+/** `hyperkube snapshot`: saves the state of a running cluster, lists snapshots and restores them. */
 import { join, resolve } from 'node:path'
 
 import { flag } from '#lib/flags/flags.ts'
@@ -16,24 +16,24 @@ import {
 } from '#storage/snapshot/snapshot.ts'
 
 import { formatBytes } from './bytes.ts'
-import { dataDir, DATA_DIR_FLAGS } from './data-dir.ts'
+import { dataDir, DATA_DIR_FLAGS } from './cluster/data-dir.ts'
 
-const output = flag(oneOf('table', 'json'), 'table', 'form of the output: table or json', { shorthand: 'o' })
+const output = flag(oneOf('table', 'json'), 'table', 'output format: table or json', { shorthand: 'o' })
 
 const save: Program = defineProgram({
   name: 'save',
   long:
     'save copies the whole state of a cluster to the folder "snapshots" of its data directory.\n\n' +
-    'The cluster may be running: the copy shows one moment, and holds nobody up. Values are copied as they are stored, ' +
-    'so Secrets stay encrypted: keep the encryption keys too, somewhere else.',
+    'The cluster may be running: the copy is consistent and does not block requests. Values are copied as stored, ' +
+    'so Secrets stay encrypted: store the encryption keys separately.',
   use: '[NAME] [flags]',
   operands: true,
   flags: {
     snapshot: { ...DATA_DIR_FLAGS, output },
     etcd: {
       'etcd-cafile': flag(string, '', 'certificate authority of the etcd cluster, as PEM `file`'),
-      'etcd-certfile': flag(string, '', 'our certificate for the etcd cluster, as PEM `file`'),
-      'etcd-keyfile': flag(string, '', 'the key of that certificate, as PEM `file`'),
+      'etcd-certfile': flag(string, '', 'client certificate for the etcd cluster, as PEM `file`'),
+      'etcd-keyfile': flag(string, '', 'client key for the etcd cluster, as PEM `file`'),
     },
   },
   async run({ flags, operands, ...context }, signal) {
@@ -47,7 +47,7 @@ const save: Program = defineProgram({
     const etcd = await etcdOptions(flags, context)
     const { clock, random, stdout } = context
     const options = { clock, random, etcd, signal, ...(name !== undefined && { name }) }
-    const saved = await told(() => saveSnapshot(location, folderOf(path), options))
+    const saved = await explained(() => saveSnapshot(location, folderOf(path), options))
     stdout.write(
       flags.output === 'json'
         ? toJson(saved)
@@ -60,47 +60,46 @@ const save: Program = defineProgram({
 const restore: Program = defineProgram({
   name: 'restore',
   long:
-    'restore puts a snapshot in the place of the state of a cluster. Stop the cluster first.\n\n' +
-    'The snapshot is verified before anything is touched, and the state that was there is kept beside it. Revisions go ' +
-    'on above all that were ever given, so that clients notice and read anew.',
+    'restore replaces the state of a cluster with a snapshot. Stop the cluster first.\n\n' +
+    'The snapshot is verified first, and the old state is kept beside it. Revisions continue ' +
+    'above all earlier ones, so that clients notice the change and list again.',
   use: 'NAME|FILE [flags]',
   operands: true,
   flags: { snapshot: { ...DATA_DIR_FLAGS } },
   async run({ flags, operands, ...context }) {
     const [name] = operands
     if (name === undefined || operands.length > 1)
-      throw new ProgramError('Name the snapshot to restore; "hyperkube snapshot list" shows them')
+      throw new ProgramError('Give the snapshot to restore; "hyperkube snapshot list" lists them')
     const { path, location } = dataDir(flags, context)
     const file = snapshotFile(folderOf(path), name.includes('/') ? resolve(context.cwd, name) : name)
     if (!location.startsWith('sqlite:')) throw new ProgramError(foreignRestore(location, file))
     const target = location.slice('sqlite:'.length)
-    const { revision, kept } = await told(() => restoreSnapshot(file, target, context.clock.now()))
-    context.stdout.write(`Restored "${name}" to ${target}; revisions go on from ${revision}\n`)
-    if (kept !== undefined)
-      context.stdout.write(`The state before is in ${kept}; delete it when it is no longer needed\n`)
+    const { revision, kept } = await explained(() => restoreSnapshot(file, target, context.clock.now()))
+    context.stdout.write(`Restored "${name}" to ${target}; revisions continue from ${revision}\n`)
+    if (kept !== undefined) context.stdout.write(`The old state is in ${kept}; delete it when it is no longer needed\n`)
     return 0
   },
 })
 
 const list: Program = defineProgram({
   name: 'list',
-  long: 'list shows the snapshots in the data directory, oldest first, and whether each is still what was saved.',
+  long: 'list shows the snapshots in the data directory, oldest first, and verifies each.',
   flags: { snapshot: { ...DATA_DIR_FLAGS, output } },
   async run({ flags, ...context }) {
-    const snapshots = await told(() => listSnapshots(folderOf(dataDir(flags, context).path)))
+    const snapshots = await explained(() => listSnapshots(folderOf(dataDir(flags, context).path)))
     context.stdout.write(flags.output === 'json' ? toJson(snapshots) : formatTable(snapshots))
     return snapshots.some(({ problem }) => problem !== undefined) ? 1 : 0
   },
 })
 
 const COMMANDS: readonly Command[] = [
-  { name: 'save', short: 'Saves the state of a cluster while it runs', load: () => Promise.resolve(save) },
+  { name: 'save', short: 'Save the state of a running cluster', load: () => Promise.resolve(save) },
   {
     name: 'restore',
-    short: 'Puts a saved state in the place of the present one',
+    short: 'Restore a saved state',
     load: () => Promise.resolve(restore),
   },
-  { name: 'list', aliases: ['ls'], short: 'Shows and verifies what was saved', load: () => Promise.resolve(list) },
+  { name: 'list', aliases: ['ls'], short: 'List and verify snapshots', load: () => Promise.resolve(list) },
 ]
 
 export const snapshot: Program = defineProgram({
@@ -140,21 +139,21 @@ async function etcdOptions(
   }
 }
 
-/** An etcd cluster is made anew from a snapshot, on its own machines. */
+/** An etcd cluster is restored on its machines. */
 function foreignRestore(location: string, file: string): string {
-  if (location === 'memory') return 'A memory store ends with its process; there is nothing to restore to'
+  if (location === 'memory') return 'A memory store ends with its process and cannot be restored'
   return (
     `An etcd cluster is restored by etcd's own tool, on every member: "etcdctl snapshot restore ${file} ` +
     '--bump-revision 1000000 --mark-compacted …" (etcd 3.4.27 or newer), which keeps revisions from going back'
   )
 }
 
-/** Runs `task`; what the user can act on is told without a stack. */
-async function told<T>(task: () => Promise<T>): Promise<T> {
+/** Runs `task`; reports problems that the user can fix without a stack trace. */
+async function explained<T>(task: () => Promise<T>): Promise<T> {
   try {
     return await task()
   } catch (cause) {
-    // What the file system refuses, the user can mend too.
+    // The user can also fix errors of the file system.
     if (cause instanceof StorageError || (cause instanceof Error && 'syscall' in cause)) {
       throw new ProgramError(cause.message, { cause })
     }

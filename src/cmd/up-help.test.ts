@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { runProgram } from '#testing/run-program.ts'
+import { runProgram } from '#kits/cmd/run-program.ts'
 
-import { up } from './up.ts'
+import { up } from './cluster/up.ts'
 
 async function printed(flag: string): Promise<string> {
   const { signal } = new AbortController()
@@ -12,7 +12,7 @@ async function printed(flag: string): Promise<string> {
 }
 
 describe('hyperkube up', () => {
-  it('prints a help of some fifty lines in sections, without feature gates', async () => {
+  it('prints a help of about fifty lines in sections, without feature gates', async () => {
     const help = await printed('--help')
     assert.ok(help.split('\n').length < 70, help)
     assert.doesNotMatch(help, /AllAlpha/)

@@ -1,36 +1,39 @@
-/** Who is who, and who may what: the authorizer, which needs no objects to begin with, and the authenticator, which does. */
-import { authenticatorsFor, type Authenticator, createAuthenticator } from '#apiserver/authenticators/index.ts'
-import { createLiveObjects } from '#apiserver/authenticators/live-objects.ts'
-import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
-import { createAuthorizer, createChainAuthorizer } from '#apiserver/authorizers/index.ts'
-import { followNodeGraph } from '#apiserver/authorizers/node/follow-node.ts'
-import { NodeGraph } from '#apiserver/authorizers/node/graph.ts'
-import { createNodeAuthorizer } from '#apiserver/authorizers/node/node.ts'
-import { followRbac } from '#apiserver/authorizers/rbac/follow-rbac.ts'
-import { RbacIndex } from '#apiserver/authorizers/rbac/rbac.ts'
+/**
+ * Authentication and authorization: the authorizer, which needs no stored objects to start, and the authenticator,
+ * which does.
+ */
+import { createLiveObjects } from '#apiserver/auth/live-objects.ts'
+import { followNodeGraph } from '#apiserver/auth/node-graph-follower.ts'
+import { followRbac } from '#apiserver/auth/rbac-follower.ts'
 import { nodeRules } from '#apiserver/bootstrap/roles.ts'
 import { createUseMarker } from '#apiserver/bootstrap/token-use.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
+import { authenticatorsFor, type Authenticator, createAuthenticator } from '#auth/authenticators/index.ts'
+import type { Authorizer } from '#auth/authorizer.ts'
+import { createAuthorizer, createChainAuthorizer } from '#auth/authorizers/index.ts'
+import { NodeGraph } from '#auth/authorizers/node/graph.ts'
+import { createNodeAuthorizer } from '#auth/authorizers/node/node.ts'
+import { RbacIndex } from '#auth/authorizers/rbac/rbac.ts'
 
 import type { LoadedAuthentication } from './authentication.ts'
 import { loadAuthorization } from './authorization.ts'
-import type { Site } from './site.ts'
+import type { Environment } from './environment.ts'
 
 export interface Authorization {
   readonly authorizer: Authorizer
   readonly roles: RbacIndex
-  /** From now on what is stored decides. */
+  /** Starts to follow the stored objects. */
   follow(registry: Registry): void
 }
 
-/** Throws ProgramError for files that cannot be used. */
-export async function openAuthorization(site: Site): Promise<Authorization> {
-  const { isEnabled, plan, settings, metrics } = site
+/** Throws ProgramError for unusable files. */
+export async function openAuthorization(environment: Environment): Promise<Authorization> {
+  const { isEnabled, plan, settings, metrics } = environment
   const roles = new RbacIndex()
   const graph = new NodeGraph()
   const node = createNodeAuthorizer({ graph, rules: nodeRules(isEnabled), isEnabled })
   const parts = { rbac: roles, node, metrics }
-  const { authorizers, webhook } = await loadAuthorization(settings, site)
+  const { authorizers, webhook } = await loadAuthorization(settings, environment)
   const authorizer =
     authorizers === undefined
       ? createAuthorizer(plan.authorizationModes, { ...parts, ...(webhook !== undefined && { webhook }) })
@@ -46,14 +49,14 @@ export async function openAuthorization(site: Site): Promise<Authorization> {
 }
 
 export function openAuthenticator(
-  { clock, log, metrics, plan: { apiAudiences } }: Site,
+  { clock, log, metrics, plan: { apiAudiences } }: Environment,
   registry: Registry,
   { authentication }: LoadedAuthentication,
 ): Authenticator {
   const objects = createLiveObjects(registry)
   const onRefusal = (why: string): void => log.v(2)?.info('Unable to authenticate the request', { err: why })
   const markUse = createUseMarker(registry, (error) =>
-    log.error(error, 'The use of a token from a secret was not noted'),
+    log.error(error, 'Failed to record the last use of a token Secret'),
   )
   const parts = authenticatorsFor({ clock, objects, apiAudiences, markUse, metrics, ...authentication })
   return createAuthenticator({ ...parts, onRefusal })

@@ -11,23 +11,24 @@ function read(...args: string[]): Settings {
   return parseFlags(defineFlags(APISERVER_FLAGS), args).values as unknown as Settings
 }
 
-describe('the address of the server', () => {
+describe('advertised address', () => {
   for (const [args, expected] of [
     [['--advertise-address=192.0.2.1', '--bind-address=192.0.2.9'], '192.0.2.1'],
     [['--bind-address=192.0.2.9'], '192.0.2.9'],
     [['--bind-address=2001:db8::1'], '2001:db8::1'],
     [['--advertise-address=127.0.0.1'], '127.0.0.1'],
   ] as const) {
-    it(`is ${expected} with ${args.join(' ')}`, () => assert.equal(advertisedAddress(read(...args)), expected))
+    it(`is ${expected} with the flags ${args.join(' ')}`, () =>
+      assert.equal(advertisedAddress(read(...args)), expected))
   }
 
-  it("is one of the machine's, when it listens everywhere or only to itself", () => {
+  it('is an address of the machine if the server listens on all addresses or on loopback', () => {
     for (const bound of ['0.0.0.0', '::', '127.0.0.1']) {
       assert.match(advertisedAddress(read(`--bind-address=${bound}`)), /^[\d.]+$|:/)
     }
   })
 
-  it('knows loopback', () => {
+  it('recognizes loopback addresses', () => {
     assert.deepEqual(['127.0.0.1', '127.1.2.3', '::1', '10.0.0.1', '::2'].map(isLoopback), [
       true,
       true,
@@ -39,7 +40,7 @@ describe('the address of the server', () => {
 })
 
 describe('ownNames', () => {
-  it('has how people and pods call the server, each once', () => {
+  it('contains all names of the server for people and pods, each once', () => {
     const flags = read(
       '--datastore=memory',
       '--service-cluster-ip-range=10.96.0.0/12,fd00::/108',

@@ -1,4 +1,4 @@
-/** Admission as the settings and the configuration file describe it: plugins, policies, webhooks and their backends. */
+/** Admission from the settings and the configuration file: plugins, policies, webhooks and their backends. */
 import type { ImagePolicy } from '#admission/image-policy-webhook.ts'
 import { type AdmissionFlags, createAdmission, type PluginSettings } from '#admission/index.ts'
 import type { NamespaceCreator } from '#admission/namespace-auto-provision.ts'
@@ -8,43 +8,43 @@ import { createRegistryQuotaWriter } from '#admission/resource-quota/registry-wr
 import { type AdmissionWebhooks, createAdmissionWebhooks, type WebhookType } from '#admission/webhooks/webhooks.ts'
 import { Namespaces } from '#apis/core/v1.ts'
 import type { Aggregated, AggregatedVersion } from '#apiserver/aggregated.ts'
-import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
-import { joinFollowings } from '#apiserver/authorizers/follow.ts'
 import type { Admission } from '#apiserver/registry/admission.ts'
+import { joinFollowings } from '#apiserver/registry/follow.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 import { createWebhookCaller, type WebhookCaller } from '#apiserver/webhooks/caller.ts'
+import type { Authorizer } from '#auth/authorizer.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
 
 import type { Authorization } from './access.ts'
 import { loadAdmissionConfig } from './config/admission-config.ts'
 import type { WebhookPluginSettings } from './config/admission-plugins.ts'
+import type { Environment } from './environment.ts'
 import { openImagePolicy } from './image-policy.ts'
-import type { Site } from './site.ts'
 import { type CredentialsFor, openWebhookCredentials } from './webhook-credentials.ts'
 
 export interface OpenAdmission {
-  /** For the registry whose writes will be let in. */
+  /** Creates admission for a registry. */
   readonly for: (registry: Registry) => Admission
-  /** Keeps what is let in in step with what is configured in the registry: once its kinds are served. */
+  /** Follows admission configuration stored in the registry; call it once its kinds are served. */
   follow(): void
-  /** Tells plugins of the kinds that other servers serve. */
+  /** Makes the kinds of aggregated servers known to plugins. */
   addAggregated(aggregated: Pick<Aggregated, 'versions'>): void
 }
 
-/** The name of the plugin, and of the gate without which it does nothing. */
+/** The name of the plugin and of the gate that it needs. */
 const MUTATING_POLICY = 'MutatingAdmissionPolicy'
 
-/** Throws ProgramError for files that cannot be used. */
-export async function openAdmission(site: Site, { authorizer }: Authorization): Promise<OpenAdmission> {
-  const { settings, clock, random, isEnabled, metrics, closing } = site
-  const { credentials, ...configured } = await readSettings(site)
+/** Throws ProgramError for unusable files. */
+export async function openAdmission(environment: Environment, { authorizer }: Authorization): Promise<OpenAdmission> {
+  const { settings, clock, random, isEnabled, metrics, closing } = environment
+  const { credentials, ...configured } = await readSettings(environment)
   const authorize: Authorizer['authorize'] = (user, question) => authorizer.authorize(user, question)
   let configurable: readonly (AdmissionPolicies | AdmissionWebhooks)[] = []
   let aggregatedVersions: Aggregated['versions'] = () => []
   const admissionFor = (registry: Registry): Admission => {
     configurable = [
       createAdmissionPolicies({ registry, ask: authorize, clock, metrics }),
-      openWebhooks(site, registry, { authorize, credentials }),
+      openWebhooks(environment, registry, { authorize, credentials }),
     ]
     return createAdmission({
       clock,
@@ -77,11 +77,11 @@ export async function openAdmission(site: Site, { authorizer }: Authorization): 
   }
 }
 
-/** What the flags and the configuration file come to: options of the plugins, and credentials for webhooks. */
+/** The result of flags and configuration file: options of the plugins, and credentials for webhooks. */
 async function readSettings(
-  site: Site,
+  environment: Environment,
 ): Promise<AdmissionFlags & PluginSettings & { imagePolicy?: ImagePolicy; credentials: WebhookCredentials }> {
-  const { settings, readFile } = site
+  const { settings, readFile } = environment
   const chosen = { enable: settings['enable-admission-plugins'], disable: settings['disable-admission-plugins'] }
   const { imagePolicyBackend, mutatingWebhooks, validatingWebhooks, ...plugins } = await loadAdmissionConfig(
     settings['admission-control-config-file'],
@@ -90,10 +90,10 @@ async function readSettings(
   return {
     ...chosen,
     ...plugins,
-    ...(imagePolicyBackend !== undefined && { imagePolicy: await openImagePolicy(site, imagePolicyBackend) }),
+    ...(imagePolicyBackend !== undefined && { imagePolicy: await openImagePolicy(environment, imagePolicyBackend) }),
     credentials: {
-      admit: await openCredentials(site, 'MutatingAdmissionWebhook', mutatingWebhooks),
-      validating: await openCredentials(site, 'ValidatingAdmissionWebhook', validatingWebhooks),
+      admit: await openCredentials(environment, 'MutatingAdmissionWebhook', mutatingWebhooks),
+      validating: await openCredentials(environment, 'ValidatingAdmissionWebhook', validatingWebhooks),
     },
   }
 }
@@ -101,15 +101,15 @@ async function readSettings(
 type WebhookCredentials = Readonly<Record<WebhookType, CredentialsFor | undefined>>
 
 function openCredentials(
-  site: Site,
+  environment: Environment,
   plugin: string,
   { kubeConfigFile }: WebhookPluginSettings = {},
 ): Promise<CredentialsFor> | undefined {
-  return kubeConfigFile === undefined ? undefined : openWebhookCredentials(site, plugin, kubeConfigFile)
+  return kubeConfigFile === undefined ? undefined : openWebhookCredentials(environment, plugin, kubeConfigFile)
 }
 
 function openWebhooks(
-  { clock, random, metrics, network, closing }: Site,
+  { clock, random, metrics, network, closing }: Environment,
   registry: Registry,
   { authorize, credentials }: { authorize: Authorizer['authorize']; credentials: WebhookCredentials },
 ): AdmissionWebhooks {

@@ -1,4 +1,4 @@
-/** Servers behind this one: how they are found, and what they are shown. */
+/** Aggregated servers: discovery of them, and the client certificate for them. */
 import { createSecureContext } from 'node:tls'
 
 import { type Aggregation, startAggregation } from '#aggregation/aggregation.ts'
@@ -7,30 +7,30 @@ import { systemNetwork } from '#apiserver/connect/backends.ts'
 import { createServiceDirectory } from '#apiserver/connect/service-directory.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 
-import type { Site } from './site.ts'
+import type { Environment } from './environment.ts'
 
-/** Throws ProgramError for files that cannot be used. */
-export async function openAggregation(site: Site, registry: Registry): Promise<Aggregation> {
-  const { settings, random, network = systemNetwork, log, closing } = site
+/** Throws ProgramError for unusable files. */
+export async function openAggregation(environment: Environment, registry: Registry): Promise<Aggregation> {
+  const { settings, random, network = systemNetwork, log, closing } = environment
   const directory = createServiceDirectory(registry, random)
   const aggregation = startAggregation(registry, {
     directory,
     network,
-    certificate: await loadFrontProxy(site),
+    certificate: await loadFrontProxy(environment),
     requestTimeoutMs: settings['request-timeout'],
-    onError: (error) => log.error(error, 'Saying whether APIServices are available failed'),
-    onSilence: (error, name) => log.v(2)?.info('Aggregated server cannot be asked', { apiService: name, err: error }),
+    onError: (error) => log.error(error, 'Failed to update the availability of APIServices'),
+    onSilence: (error, name) => log.v(2)?.info('Failed to reach aggregated server', { apiService: name, err: error }),
   })
   closing.defer(() => aggregation.close())
   return aggregation
 }
 
-/** What other servers are shown, so that they believe what we say of users; followed while the server runs. */
-async function loadFrontProxy({ settings, files }: Site): Promise<() => FrontProxyCertificate | undefined> {
+/** The client certificate with which aggregated servers trust user headers; reloaded on change. */
+async function loadFrontProxy({ settings, files }: Environment): Promise<() => FrontProxyCertificate | undefined> {
   const paths = [settings['proxy-client-cert-file'], settings['proxy-client-key-file']]
   if (paths.includes('')) return () => undefined
   return files.open(paths, ([certificate = '', key = '']) => {
-    // Throws for what cannot be used, as a new certificate whose key is not there yet.
+    // Throws for unusable files, such as a new certificate whose key is not there yet.
     createSecureContext({ cert: certificate, key })
     return { certificate, key }
   })

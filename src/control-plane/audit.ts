@@ -1,4 +1,4 @@
-/** Auditing as the flags say: policy, log and webhook, checked, opened and put together. */
+/** Auditing from the flags: policy, log and webhook, checked, opened and combined. */
 import { resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 
@@ -13,22 +13,22 @@ import { openRotatingFile } from '#apiserver/audit/rotating-file.ts'
 import { ignoringErrors, type ReportLoss, type Sink, unionOf } from '#apiserver/audit/sink.ts'
 import { createTruncatingSink } from '#apiserver/audit/truncate.ts'
 import { createWebhookSink } from '#apiserver/audit/webhook-sink.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import { ProgramError } from '#lib/program.ts'
 import { fileErrorText } from '#meta/config-kind.ts'
 
 import { parseAuditPolicy } from './config/audit-policy.ts'
+import type { Environment } from './environment.ts'
 import type { AuditSinkName, AuditSinkValues } from './flags/audit-flags.ts'
 import { sinkValues } from './flags/audit-plan.ts'
 import type { Settings } from './flags/flags.ts'
 import { readWebhookConfig } from './review-client.ts'
-import type { Site } from './site.ts'
 
-type Tools = Pick<Site, 'settings' | 'clock' | 'random' | 'log' | 'metrics' | 'stdout' | 'readFile' | 'cwd'>
+type Tools = Pick<Environment, 'settings' | 'clock' | 'random' | 'log' | 'metrics' | 'stdout' | 'readFile' | 'cwd'>
 
-/** Undefined when nothing is recorded. Throws ProgramError for files that cannot be used. */
-export async function openAudit(tools: Tools & Pick<Site, 'closing'>): Promise<Audit | undefined> {
+/** Undefined if auditing is disabled. Throws ProgramError for unusable files. */
+export async function openAudit(tools: Tools & Pick<Environment, 'closing'>): Promise<Audit | undefined> {
   const flags = tools.settings
   const policyFile = flags['audit-policy-file']
   const metrics = createAuditMetrics(tools.metrics)
@@ -55,7 +55,7 @@ export async function openAudit(tools: Tools & Pick<Site, 'closing'>): Promise<A
     metrics,
     schemaFor,
   })
-  // After the server, whose last requests are recorded too.
+  // Closed after the server, whose last requests are recorded too.
   tools.closing.defer(() => audit.close())
   return audit
 }
@@ -131,7 +131,7 @@ async function openLog(flags: Settings, { clock, log, stdout, cwd }: Tools): Pro
       maxAgeDays: flags['audit-log-maxage'],
       maxBackups: flags['audit-log-maxbackup'],
       compress: flags['audit-log-compress'],
-      onError: (error) => log.error(error, 'Old audit logs were not tidied up'),
+      onError: (error) => log.error(error, 'Failed to remove old audit logs'),
     })
   } catch (cause) {
     throw new ProgramError(`ensureLogFile: ${(cause as Error).message}`, { cause })
@@ -149,7 +149,7 @@ function streamWriter(stream: Writable): LineWriter {
 }
 
 const POST_TIMEOUT_MS = 30_000
-/** Whatever a webhook answers is not read. */
+/** The body of a webhook's response is ignored. */
 const MAX_ANSWER_BYTES = 1 << 20
 
 async function openWebhook(flags: Settings, { clock, random, readFile }: Tools, reportLoss: ReportLoss): Promise<Sink> {
@@ -168,7 +168,7 @@ async function openWebhook(flags: Settings, { clock, random, readFile }: Tools, 
       }
     },
     close: () => client.close(),
-    // Upstream's two flags are one value, and the last given counts; only the new one is expected to be given.
+    // Upstream's two flags set one value, and the last given counts; only the new one is expected.
     initialBackoffMs: initial === DEFAULT_BACKOFF_MS ? flags['audit-webhook-batch-initial-backoff'] : initial,
     reportLoss,
   })

@@ -1,10 +1,11 @@
-/** Who is who, as the flags say: authorities, keys and tokens out of their files, followed while the server runs. */
-import type { AuthenticatorSettings, JwtIssuer, LiveIssuers } from '#apiserver/authenticators/index.ts'
-import { findRequestHeaderRisk } from '#apiserver/authenticators/request-header.ts'
-import { createStaticTokenAuthenticator } from '#apiserver/authenticators/static-token.ts'
+/** Authentication from the flags: authorities, keys and tokens from files, which are reloaded on change. */
 import type { AuthenticationConfig } from '#apiserver/bootstrap/authentication-config.ts'
-import { createJsonFetcher } from '#apiserver/credentials/provider-keys.ts'
-import { goQuote } from '#lib/go-text.ts'
+import type { AuthenticatorSettings, JwtIssuer, LiveIssuers } from '#auth/authenticators/index.ts'
+import { findRequestHeaderRisk } from '#auth/authenticators/request-header.ts'
+import { createStaticTokenAuthenticator } from '#auth/authenticators/static-token.ts'
+import { createJsonFetcher } from '#auth/credentials/provider-keys.ts'
+import type { LiveFiles } from '#component/live-files.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import { type VerifyingKey, verifyingKey } from '#lib/jwt/key.ts'
 import { type ProgramContext, ProgramError } from '#lib/program.ts'
@@ -18,28 +19,27 @@ import {
   jwtIssuers,
   parseAuthenticationConfig,
 } from './config/authentication-config.ts'
+import type { Environment } from './environment.ts'
 import type { Settings } from './flags/flags.ts'
-import type { LiveFiles } from './live-files.ts'
 import { createReviewClient } from './review-client.ts'
-import type { Site } from './site.ts'
 
 type Authentication = Omit<AuthenticatorSettings, 'clock' | 'objects' | 'apiAudiences'>
-type Tools = Pick<Site, 'clock' | 'readFile' | 'files'>
+type Tools = Pick<Environment, 'clock' | 'readFile' | 'files'>
 
 export interface LoadedAuthentication {
   readonly authentication: Authentication
-  /** What aggregated servers are told of it, as it is now. */
+  /** The current settings for aggregated servers. */
   readonly published: () => AuthenticationConfig
-  /** PEM of all authorities that may have signed what clients show, as it is now; asked for in the handshake. */
+  /** PEM of all current authorities of client certificates, sent in the handshake. */
   readonly clientAuthorities: () => readonly string[]
-  /** What ServiceAccount tokens are verified with. */
+  /** The keys that verify ServiceAccount tokens. */
   readonly tokenKeys: () => readonly VerifyingKey[]
-  /** What `--authentication-config` says of those without credentials, if anything. */
+  /** The anonymous settings of `--authentication-config`, if any. */
   readonly anonymous: AuthenticationSettings['anonymous']
 }
 
-/** Throws ProgramError for files that cannot be used. */
-export async function loadAuthentication(tools: Site): Promise<LoadedAuthentication> {
+/** Throws ProgramError for unusable files. */
+export async function loadAuthentication(tools: Environment): Promise<LoadedAuthentication> {
   const { files, readFile, settings: flags, isEnabled } = tools
   const clients = await openAuthorities(tools, flags['client-ca-file'])
   const proxies = await openAuthorities(tools, flags['requestheader-client-ca-file'])
@@ -87,7 +87,7 @@ export async function loadAuthentication(tools: Site): Promise<LoadedAuthenticat
   }
 }
 
-/** The text, which makes sense. */
+/** The validated text. */
 async function readTokens(file: string, readFile: ProgramContext['readFile']): Promise<string> {
   const text = await readFile(file).catch(unreadable(file))
   try {
@@ -114,14 +114,14 @@ function readAuthorities([pem = '']: readonly string[]): Authorities {
   return { pem, certificates }
 }
 
-/** Without files of their own, tokens are verified with what signs them. */
+/** Without key files, the signing key verifies tokens. */
 function openTokenKeys(flags: Settings, files: LiveFiles): Promise<() => readonly VerifyingKey[]> {
   const given = flags['service-account-key-file']
   const paths = given.length === 0 ? [flags['service-account-signing-key-file']] : given
   return files.open(paths, (texts) => texts.flatMap(parsePublicKeys).map((key) => verifyingKey(key)))
 }
 
-/** What `--authentication-config` says, followed. Throws ProgramError with upstream's texts. */
+/** The settings of `--authentication-config`, reloaded on change. Throws ProgramError with upstream's texts. */
 async function loadConfigured(
   flags: Settings,
   { clock, files, readFile }: Tools,

@@ -1,14 +1,16 @@
-/** Who may what, as the flags say: the webhook of mode Webhook, or the authorizers of a file that is followed. */
-import type { AuthorizerChain, ConfiguredAuthorizer } from '#apiserver/authorizers/index.ts'
-import type { WebhookAuthorizerOptions } from '#apiserver/authorizers/webhook.ts'
+/**
+ * Authorization from the flags: the webhook of mode Webhook, or the authorizers of a file that is reloaded on change.
+ */
+import type { AuthorizerChain, ConfiguredAuthorizer } from '#auth/authorizers/index.ts'
+import type { WebhookAuthorizerOptions } from '#auth/authorizers/webhook.ts'
+import type { LiveFiles } from '#component/live-files.ts'
 import type { Clock } from '#lib/clock.ts'
-import type { Logger } from '#lib/log.ts'
+import type { Logger } from '#lib/log/log.ts'
 import { ProgramError } from '#lib/program.ts'
 import { fileErrorText } from '#meta/config-kind.ts'
 
 import { type AuthorizerSettings, loadAuthorizers, parseAuthorizationConfig } from './config/authorization-config.ts'
 import type { Settings } from './flags/flags.ts'
-import type { LiveFiles } from './live-files.ts'
 import { createReviewClient } from './review-client.ts'
 
 export interface AuthorizationTools {
@@ -18,7 +20,7 @@ export interface AuthorizationTools {
   readonly readFile: (path: string) => Promise<string>
 }
 
-/** Throws ProgramError, with upstream's texts for what is wrong in `--authorization-config`. */
+/** Throws ProgramError, with upstream's texts for errors in `--authorization-config`. */
 export async function loadAuthorization(
   flags: Settings,
   tools: AuthorizationTools,

@@ -6,7 +6,7 @@ import type { ComponentHealth } from '#resources/core/componentstatus.ts'
 import { type AskUrl, createComponentProbes, type ProbeParts } from './component-probes.ts'
 
 const signal = new AbortController().signal
-/** Who wants to know its size may have to wait. */
+/** Computing sizes may take long. */
 const well: ProbeParts['backend'] = {
   health: async (_signal, { withoutSizes = false } = {}) => ({ ok: withoutSizes, message: 'asked for its size' }),
 }
@@ -19,11 +19,11 @@ async function all(ask: AskUrl, backend: ProbeParts['backend'] = well): Promise<
   )
 }
 
-test('components are asked where they listen by default', async () => {
-  const asked: string[] = []
+test('components are probed at their default ports', async () => {
+  const urls: string[] = []
   const healthy = { status: 'True', message: 'ok' }
   const found = await all((url) => {
-    asked.push(url)
+    urls.push(url)
     return Promise.resolve({ status: 200, text: 'ok' })
   })
   assert.deepEqual(found, [
@@ -31,10 +31,10 @@ test('components are asked where they listen by default', async () => {
     ['controller-manager', healthy],
     ['etcd-0', healthy],
   ])
-  assert.deepEqual(asked, ['https://127.0.0.1:10259/healthz', 'https://127.0.0.1:10257/healthz'])
+  assert.deepEqual(urls, ['https://127.0.0.1:10259/healthz', 'https://127.0.0.1:10257/healthz'])
 })
 
-test('what is wrong is said in the words people know', async () => {
+test("failed probes have upstream's messages", async () => {
   const [[, gone] = []] = await all(refused)
   const text = 'dial tcp 127.0.0.1:10259: connect: connection refused'
   assert.deepEqual(gone, { status: 'False', message: `Get "https://127.0.0.1:10259/healthz": ${text}` })
@@ -42,7 +42,7 @@ test('what is wrong is said in the words people know', async () => {
   assert.deepEqual(ill, { status: 'False', message: 'HTTP probe failed with statuscode: 500' })
 })
 
-test('the store speaks for itself', async () => {
+test('the store reports its own health', async () => {
   const sick = { health: () => Promise.resolve({ ok: false, message: 'no leader' }) }
   const lost = { health: () => Promise.reject(new Error('closed')) }
   assert.deepEqual((await all(refused, sick)).at(-1), ['etcd-0', { status: 'False', error: 'no leader' }])

@@ -1,11 +1,11 @@
-/** How the components of a control plane are found out about: by the ports they have by default, and the store directly. */
+/** Health probes of control-plane components: at their default ports, and the store directly. */
 import { dialText } from '#apiserver/connect/dial-text.ts'
 import type { Clock } from '#lib/clock.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import type { ComponentHealth, ComponentProbes } from '#resources/core/componentstatus.ts'
 import type { BackendHealth, HealthOptions } from '#storage/backend.ts'
 
-/** They are on the same machine or not there at all; upstream waits for twenty seconds. */
+/** Components run on this machine or not at all; upstream waits for twenty seconds. */
 const TIMEOUT_MS = 5000
 const MAX_ANSWER_BYTES = 10 << 10
 
@@ -14,7 +14,7 @@ const COMPONENTS: readonly (readonly [name: string, address: string])[] = [
   ['controller-manager', '127.0.0.1:10257'],
 ]
 
-/** What a URL answers. Rejects when nobody does. */
+/** Fetches a URL. Rejects without a response. */
 export type AskUrl = (url: string, signal: AbortSignal) => Promise<{ readonly status: number; readonly text: string }>
 
 export interface ProbeParts {
@@ -34,8 +34,8 @@ export function createComponentProbes({ ask, backend }: ProbeParts): ComponentPr
 }
 
 /**
- * Trusts any certificate: theirs are mostly their own, and nothing secret is said. A client for each question: they are
- * asked rarely.
+ * Accepts any certificate: components mostly have self-signed ones, and no secret is sent. Creates a client per probe,
+ * because probes are rare.
  */
 export function createAskUrl(clock: Clock): AskUrl {
   return async (url, signal) => {

@@ -1,6 +1,7 @@
-/** How values rest on the disk, as the settings want it, and the default where they say nothing. */
+/** Encryption at rest from the settings, and its default. */
 import { dirname, join, resolve } from 'node:path'
 
+import { createLiveFiles } from '#component/live-files.ts'
 import { ProgramError } from '#lib/program.ts'
 import type { Backend } from '#storage/backend.ts'
 import type { AtRest } from '#storage/encryption/at-rest.ts'
@@ -9,26 +10,25 @@ import { prepareValues } from '#storage/encryption/prepared-backend.ts'
 import { openAtRest } from '#storage/encryption/providers.ts'
 
 import { parseEncryptionConfig } from './config/encryption-config.ts'
-import { createLiveFiles } from './live-files.ts'
-import type { Site } from './site.ts'
+import type { Environment } from './environment.ts'
 
 interface Encryption {
   readonly atRest: AtRest
-  /** Hands out values that can be opened. */
+  /** Returns values only after their keys are available. */
   readonly backend: Backend
 }
 
-/** Throws ProgramError for a configuration that cannot be used. */
-export async function openEncryption(site: Site, backend: Backend): Promise<Encryption> {
-  const { settings, files, closing } = site
+/** Throws ProgramError for an unusable configuration. */
+export async function openEncryption(environment: Environment, backend: Backend): Promise<Encryption> {
+  const { settings, files, closing } = environment
   const file = settings['encryption-provider-config']
   const isFollowed = settings['encryption-provider-config-automatic-reload']
-  // A configuration that is not followed is read once, through files that are never looked at again.
-  const source = isFollowed ? files : createLiveFiles(site)
+  // A configuration without reload is read once, through files that are never polled again.
+  const source = isFollowed ? files : createLiveFiles(environment)
   const parse = ([text = '']: readonly string[]): EncryptionConfig => parseEncryptionConfig(file, text)
   const config =
-    file === '' ? await defaultConfig(site) : (await source.open([file], parse, (next) => open.reload(next)))()
-  const open = await openAtRest(config, site)
+    file === '' ? await defaultConfig(environment) : (await source.open([file], parse, (next) => open.reload(next)))()
+  const open = await openAtRest(config, environment)
   closing.defer(() => open.close())
   const usesPlugins = config.resources.some(({ providers }) => providers.some(({ type }) => type === 'kms'))
   if (usesPlugins || isFollowed) return { atRest: open, backend: prepareValues(backend, open) }
@@ -36,10 +36,10 @@ export async function openEncryption(site: Site, backend: Backend): Promise<Encr
 }
 
 /**
- * Secrets in a file of ours are sealed with a key beside it unless another is named: an etcd cluster has owners who decide
- * for themselves.
+ * Secrets in our own file store are encrypted with a key beside it unless another is configured; owners of an etcd
+ * cluster decide for themselves.
  */
-async function defaultConfig({ settings, plan, cwd, random }: Site): Promise<EncryptionConfig> {
+async function defaultConfig({ settings, plan, cwd, random }: Environment): Promise<EncryptionConfig> {
   const { location } = plan.datastore
   const beside = location.startsWith('sqlite:') ? join(dirname(location.slice('sqlite:'.length)), 'encryption.key') : ''
   const keyFile = settings['encryption-key-file'] || beside

@@ -1,6 +1,6 @@
 /**
- * The connection of the admission plugin ImagePolicyWebhook to its backend. A review that fails for a moment is sent
- * again, up to five times in all.
+ * The connection of the admission plugin ImagePolicyWebhook to its backend. Temporary failures are retried, up to five
+ * attempts in all.
  */
 import type { ImagePolicy } from '#admission/image-policy-webhook.ts'
 import type { ImageReview } from '#apis/imagepolicy/v1alpha1.ts'
@@ -13,17 +13,17 @@ import { encodeJson } from '#meta/codec/encode-json.ts'
 import { StatusError } from '#meta/status.ts'
 
 import type { ImagePolicySettings } from './config/admission-plugins.ts'
+import type { Environment } from './environment.ts'
 import { readWebhookConfig } from './review-client.ts'
-import type { Site } from './site.ts'
 
 const TRIES = 5
 const TIMEOUT_MS = 30_000
 const BACKOFF_FACTOR = 1.5
 const REVIEW = { group: 'imagepolicy.k8s.io', version: 'v1alpha1', kind: 'ImageReview' }
 
-/** Throws ProgramError when the kubeconfig of the backend cannot be used. */
+/** Throws ProgramError for an unusable kubeconfig of the backend. */
 export async function openImagePolicy(
-  { clock, readFile, closing }: Pick<Site, 'clock' | 'readFile' | 'closing'>,
+  { clock, readFile, closing }: Pick<Environment, 'clock' | 'readFile' | 'closing'>,
   { kubeConfigFile, retryBackoffMs, ...policy }: ImagePolicySettings,
 ): Promise<ImagePolicy> {
   const { url, tls, headers } = await readWebhookConfig(kubeConfigFile, readFile).catch((cause: Error) => {
@@ -49,7 +49,7 @@ export async function openImagePolicy(
   }
 }
 
-/** The failures after which upstream tries again: a cut connection, 429, 500, 504, or an answer that says when. */
+/** The failures that upstream retries: a reset connection, 429, 500, 504, or a response with Retry-After. */
 function isTransient(error: unknown): boolean {
   if (!(error instanceof WebhookError)) return false
   const { cause } = error

@@ -1,11 +1,12 @@
-/** What is served: every kind with its rules, and the subresources that lead elsewhere. */
+/** The served kinds with their rules, and the connector subresources. */
 import type { Kind } from '#apis/kinds.ts'
-import type { Authenticator } from '#apiserver/authenticators/index.ts'
-import { createEscalationChecks } from '#apiserver/authorizers/rbac/escalation.ts'
 import { createConnectSubresources } from '#apiserver/connect/connector.ts'
 import type { Connectors } from '#apiserver/dispatch.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 import type { Resource } from '#apiserver/registry/resource.ts'
+import type { Authenticator } from '#auth/authenticators/index.ts'
+import { createEscalationChecks } from '#auth/authorizers/rbac/escalation.ts'
+import { readText } from '#component/live-files.ts'
 import { algorithmOf } from '#lib/jwt/key.ts'
 import { createSigner, type TokenSigner } from '#lib/jwt/token.ts'
 import { ProgramError } from '#lib/program.ts'
@@ -20,19 +21,18 @@ import { createReviews } from '#resources/reviews.ts'
 
 import type { Authorization } from './access.ts'
 import { createAskUrl, createComponentProbes } from './component-probes.ts'
+import type { Environment } from './environment.ts'
 import { createServedRule } from './flags/runtime-config.ts'
 import { loadKubelet } from './kubelet.ts'
-import { readText } from './live-files.ts'
 import type { ServiceParts } from './service-parts.ts'
-import type { Site } from './site.ts'
 
 export interface Access extends Authorization {
   readonly authenticator: Authenticator
 }
 
-/** Adds every kind that is asked for to the registry. */
+/** Adds every enabled kind to the registry. */
 export async function addKinds(
-  { settings, plan, clock, isEnabled, metrics }: Site,
+  { settings, plan, clock, isEnabled, metrics }: Environment,
   registry: Registry,
   { authorizer, authenticator, roles }: Access,
   services: ServiceParts,
@@ -54,7 +54,7 @@ export async function addKinds(
   if (isServed(components.kind)) registry.addVirtual(components)
 }
 
-/** Alpha and beta kinds that are off are not even watched; others are, because the server itself may depend on them. */
+/** Disabled alpha and beta kinds are not watched; others are, because the server itself may depend on them. */
 function storedResources(resources: readonly Resource[], isServed: (kind: Kind) => boolean): readonly Resource[] {
   const isWanted = (kind: Kind): boolean => isStable(kind.version) || isServed(kind)
   return resources.filter(({ kind, otherVersions = [] }) =>
@@ -62,17 +62,17 @@ function storedResources(resources: readonly Resource[], isServed: (kind: Kind) 
   )
 }
 
-/** Throws ProgramError for files that cannot be used. */
-export async function openConnectors(site: Site): Promise<Connectors> {
-  const { settings, plan, closing } = site
-  const connect = createConnectSubresources({ ...site, kubelet: await loadKubelet(site) })
+/** Throws ProgramError for unusable files. */
+export async function openConnectors(environment: Environment): Promise<Connectors> {
+  const { settings, plan, closing } = environment
+  const connect = createConnectSubresources({ ...environment, kubelet: await loadKubelet(environment) })
   closing.defer(() => connect.close())
   return {
     'pods/binding': { create: bindPod },
     'pods/eviction': { create: evictPod },
     'serviceaccounts/token': {
       create: createServiceAccountTokenHandler({
-        signer: await readSigner(site),
+        signer: await readSigner(environment),
         issuer: settings['service-account-issuer'][0] ?? '',
         apiAudiences: plan.apiAudiences,
         maxExpirationSeconds: Math.floor(settings['service-account-max-token-expiration'] / 1000),
@@ -85,7 +85,7 @@ export async function openConnectors(site: Site): Promise<Connectors> {
 
 const SIGNING_KEY = 'service-account-signing-key-file'
 
-async function readSigner({ settings, readFile }: Site): Promise<TokenSigner> {
+async function readSigner({ settings, readFile }: Environment): Promise<TokenSigner> {
   const pem = await readText(readFile, settings[SIGNING_KEY], `--${SIGNING_KEY}: `)
   try {
     const key = parsePrivateKey(pem)

@@ -1,9 +1,9 @@
-/** How the server reaches kubelets, and what it shows them. */
+/** The connection to kubelets: addresses and the client certificate. */
 import { createSecureContext } from 'node:tls'
 
 import type { KubeletSettings, KubeletTls } from '#apiserver/connect/backends.ts'
 
-import type { Site } from './site.ts'
+import type { Environment } from './environment.ts'
 
 const KUBELET_FILES = {
   ca: 'kubelet-certificate-authority',
@@ -11,12 +11,12 @@ const KUBELET_FILES = {
   key: 'kubelet-client-key',
 } as const
 
-export async function loadKubelet({ settings, files }: Site): Promise<KubeletSettings> {
+export async function loadKubelet({ settings, files }: Environment): Promise<KubeletSettings> {
   const named = Object.entries(KUBELET_FILES).filter(([, name]) => settings[name] !== '')
   const paths = named.map(([, name]) => settings[name])
   const parse = (texts: readonly string[]): KubeletTls => {
     const tls: KubeletTls = Object.fromEntries(named.map(([part], at) => [part, texts[at]]))
-    // Throws for what cannot be used, as a new certificate whose key is not there yet.
+    // Throws for unusable files, such as a new certificate whose key is not there yet.
     createSecureContext({ ca: tls.ca, cert: tls.certificate, key: tls.key })
     return tls
   }

@@ -26,7 +26,7 @@ ${rest}
 }
 
 describe('readWebhookConfig', () => {
-  it('takes files beside the kubeconfig, and absolute ones', async () => {
+  it('reads files beside the kubeconfig, and absolute ones', async () => {
     const cluster = '{ server: "https://hook/x", certificate-authority: ca.pem, tls-server-name: other }'
     assert.deepEqual(await read(cluster, '{ client-certificate: me.pem, client-key: /keys/me.key }'), {
       url: 'https://hook/x',
@@ -46,7 +46,7 @@ describe('readWebhookConfig', () => {
     })
   }
 
-  it('takes what is inline', async () => {
+  it('reads inline data', async () => {
     const { tls } = await read('{ server: "https://hook", certificate-authority-data: Q0E= }')
     assert.deepEqual(tls, { ca: 'CA' })
   })
@@ -59,7 +59,7 @@ describe('readWebhookConfig', () => {
     ],
     ['no server', () => read('{}'), /no configuration has been provided/],
     [
-      'no server beside others',
+      'several clusters, one without a server',
       () => read('{ tls-server-name: x }'),
       /invalid configuration: no server found for cluster "c"/,
     ],
@@ -69,7 +69,7 @@ describe('readWebhookConfig', () => {
       /unable to read certificate-authority \/etc\/hook\/nowhere for c due to open \/etc\/hook\/nowhere: /,
     ],
     [
-      'a plugin',
+      'a credential plugin',
       () =>
         read(
           '{ server: x }',
@@ -78,6 +78,6 @@ describe('readWebhookConfig', () => {
       /"exec" of a user is not supported/,
     ],
   ] as const) {
-    it(`refuses ${name}`, () => assert.rejects(reading(), error))
+    it(`refuses a kubeconfig with ${name}`, () => assert.rejects(reading(), error))
   }
 })

@@ -1,5 +1,8 @@
-/** The kubeconfig of a webhook (`--authorization-webhook-config-file` and the like): where it is and who we are to it. */
-import { createReviewWebhook, type SendReview } from '#apiserver/credentials/review-webhook.ts'
+/**
+ * The kubeconfig of a webhook (`--authorization-webhook-config-file` and others): its address and the credentials for
+ * it.
+ */
+import { createReviewWebhook, type SendReview } from '#auth/credentials/review-webhook.ts'
 import type { Clock } from '#lib/clock.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import type { ClientTls } from '#lib/http/dial.ts'
@@ -20,7 +23,7 @@ export interface ReviewClientTools {
   readonly readFile: ReadText
 }
 
-/** `timeoutMs` is for one try; default: upstream's. */
+/** `timeoutMs` of one attempt; upstream's by default. */
 export async function createReviewClient(
   file: string,
   { clock, readFile }: ReviewClientTools,
@@ -31,7 +34,7 @@ export async function createReviewClient(
   return createReviewWebhook({ clock, client, url, headers, ...(timeoutMs !== undefined && { timeoutMs }) })
 }
 
-/** Reads the current context of a kubeconfig. Throws ProgramError for what is missing or not supported. */
+/** Reads the current context of a kubeconfig. Throws ProgramError for missing or unsupported settings. */
 export async function readWebhookConfig(file: string, readFile: ReadText): Promise<WebhookTarget> {
   try {
     const config = await chooseContext(await parseKubeconfig(await readFile(file), file), {}, problemIn(readFile))

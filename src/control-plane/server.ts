@@ -1,17 +1,19 @@
 /**
- * One API server, whole: the parts are built in the order in which one needs another, then it accepts requests.
- * `kube-apiserver`, `up`, `hyperkube/testing`, the tests and the bench all start this one (see start.ts), and differ in
- * nothing but settings and surroundings.
+ * One complete API server: the parts are built in the order of their dependencies, then it accepts requests.
+ * `kube-apiserver`, `up`, `hyperkube/testing`, the tests and the bench all start it (see start.ts), with different
+ * settings and options.
  */
 import { type ApiServer, type ApiServerParts, createServer } from '#apiserver/apiserver.ts'
-import { asAuthorize } from '#apiserver/authorizers/authorizer.ts'
-import { createCors } from '#apiserver/filters/cors.ts'
 import { createImpersonation } from '#apiserver/filters/impersonation.ts'
-import { createInflight } from '#apiserver/filters/inflight.ts'
 import { meterBackend, type ResourceAt } from '#apiserver/metrics/backend.ts'
 import { registerObjects } from '#apiserver/metrics/objects.ts'
 import { Registry } from '#apiserver/registry/registry.ts'
 import { createOpenIdRoutes } from '#apiserver/routes/openid.ts'
+import { asAuthorize } from '#auth/authorizer.ts'
+import { bracketed, type BoundPort } from '#component/bound-port.ts'
+import type { LiveFiles } from '#component/live-files.ts'
+import { createCors } from '#component/requests/cors.ts'
+import { createInflight } from '#component/requests/inflight.ts'
 import { every } from '#lib/clock.ts'
 import { ProgramError } from '#lib/program.ts'
 import { versionInfo } from '#model/version.ts'
@@ -19,76 +21,76 @@ import type { Backend } from '#storage/backend.ts'
 import { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 
 import { openAuthenticator, openAuthorization } from './access.ts'
-import { advertisedAddress, bracketed, type BoundPort } from './addresses.ts'
+import { advertisedAddress } from './addresses.ts'
 import { type OpenAdmission, openAdmission } from './admission.ts'
 import { openAggregation } from './aggregation.ts'
 import { openAudit } from './audit.ts'
 import { type LoadedAuthentication, loadAuthentication } from './authentication.ts'
 import { bootstrap, createService, sayThatWeAreHere } from './bootstrap.ts'
 import { openEncryption } from './encryption.ts'
+import type { Environment } from './environment.ts'
 import { APISERVER_FLAGS, type Settings } from './flags/flags.ts'
 import { type Access, addKinds, openConnectors } from './kinds.ts'
 import { startCoordinatedElection } from './leader-election/controller.ts'
-import type { LiveFiles } from './live-files.ts'
 import { createServiceParts } from './service-parts.ts'
 import { loadServing } from './serving.ts'
-import type { Site } from './site.ts'
 
 export interface RunningServer {
   readonly host: string
   readonly port: number
   readonly server: ApiServer
   readonly files: LiveFiles
-  /** Takes the server out of the endpoints of the service `kubernetes`; harmless when repeated. */
+  /** Removes the server from the endpoints of the service `kubernetes`. Idempotent. */
   withdraw(): Promise<void>
 }
 
 export async function assembleServer(
-  site: Site,
+  environment: Environment,
   { listeners, host, port }: BoundPort,
   backend: Backend,
 ): Promise<RunningServer> {
-  const identities = await loadAuthentication(site)
-  const serving = await loadServing(site, identities)
-  const authorization = await openAuthorization(site)
-  const admission = await openAdmission(site, authorization)
-  const registry = await openRegistry(site, backend, admission)
-  const access = { ...authorization, authenticator: openAuthenticator(site, registry, identities) }
-  const services = createServiceParts(site, registry)
-  await addKinds(site, registry, access, services)
+  const identities = await loadAuthentication(environment)
+  const serving = await loadServing(environment, identities)
+  const authorization = await openAuthorization(environment)
+  const admission = await openAdmission(environment, authorization)
+  const registry = await openRegistry(environment, backend, admission)
+  const access = { ...authorization, authenticator: openAuthenticator(environment, registry, identities) }
+  const services = createServiceParts(environment, registry)
+  await addKinds(environment, registry, access, services)
   await registry.services.cache.start()
   authorization.follow(registry)
   admission.follow()
-  await bootstrap(site, registry, services, identities)
-  const aggregated = await openAggregation(site, registry)
+  await bootstrap(environment, registry, services, identities)
+  const aggregated = await openAggregation(environment, registry)
   admission.addAggregated(aggregated)
-  const server = createServer({ ...(await openParts(site, registry, access, { identities, port })), aggregated })
-  site.closing.defer(() => server.stop(site.graceMs ?? site.settings['request-timeout']))
-  await sayThatWeAreHere(site, registry, port)
-  const service = createService(site, registry)
-  // Before anybody can ask for it.
+  const server = createServer({ ...(await openParts(environment, registry, access, { identities, port })), aggregated })
+  environment.closing.defer(() => server.stop(environment.graceMs ?? environment.settings['request-timeout']))
+  await sayThatWeAreHere(environment, registry, port)
+  const service = createService(environment, registry)
+  // Before anybody can request it.
   await service.prepare(port)
   server.accept(listeners, serving.tls())
   await service.publish(port)
-  startCoordinatedElection(site, registry, server)
-  site.files.start(() => serving.reload(server))
-  return { host, port, server, files: site.files, withdraw: () => service.withdraw() }
+  startCoordinatedElection(environment, registry, server)
+  environment.files.start(() => serving.reload(server))
+  return { host, port, server, files: environment.files, withdraw: () => service.withdraw() }
 }
 
-/** How long answers and frames are kept that nobody asks for again, or up to twice as long. */
+/** The lifetime of unused cached encodings, or up to twice as long. */
 const MEMO_AGE_MS = 30_000
 
-/** With nothing in it yet. */
-async function openRegistry(site: Site, store: Backend, admission: OpenAdmission): Promise<Registry> {
-  const { settings, clock, random, isEnabled, closing, metrics } = site
-  const { backend: resting, atRest } = await openEncryption(site, store)
+/** Without resources yet. */
+async function openRegistry(environment: Environment, store: Backend, admission: OpenAdmission): Promise<Registry> {
+  const { settings, clock, random, isEnabled, closing, metrics } = environment
+  const { backend: resting, atRest } = await openEncryption(environment, store)
   const resourceAt = (prefix: string): ReturnType<ResourceAt> => registry.resourceAt(prefix)
   const backend = meterBackend(resting, metrics, { clock, resourceAt })
   const cache = new WatchCache({
     backend,
     clock,
     prefix: '/registry/',
-    onRepair: ({ reason, prefix, revision }) => site.log.info('Watch cache', { reason, prefix, revision }),
+    onRepair: ({ reason, prefix, revision }) =>
+      environment.log.info('Repaired the watch cache', { reason, prefix, revision }),
   })
   const registry = new Registry({
     backend,
@@ -99,7 +101,7 @@ async function openRegistry(site: Site, store: Backend, admission: OpenAdmission
     allowPrivileged: settings['allow-privileged'],
     metrics,
     atRest,
-    storesProtobuf: site.plan.storesProtobuf,
+    storesProtobuf: environment.plan.storesProtobuf,
     admission: admission.for,
     leaseReuseMs: settings['lease-reuse-duration-seconds'] * 1000,
     deleteWorkers: Math.max(1, settings['delete-collection-workers']),
@@ -114,33 +116,33 @@ async function openRegistry(site: Site, store: Backend, admission: OpenAdmission
 }
 
 async function openParts(
-  site: Site,
+  environment: Environment,
   registry: Registry,
   { authorizer, authenticator }: Access,
   { identities, port }: { readonly identities: LoadedAuthentication; readonly port: number },
 ): Promise<ApiServerParts> {
-  const { settings, plan, log, metrics, isEnabled, setVerbosity } = site
+  const { settings, plan, log, metrics, isEnabled, setVerbosity } = environment
   const { maxStreams } = plan.serving
-  const audit = await openAudit(site)
+  const audit = await openAudit(environment)
   const isTraced = settings['tracing-config-file'] !== ''
-  const traceRequest = isTraced ? await (await import('./tracing.ts')).openTracing(site) : undefined
+  const traceRequest = isTraced ? await (await import('./tracing.ts')).openTracing(environment) : undefined
   const address = advertisedAddress(settings)
   return {
     registry,
-    connectors: await openConnectors(site),
+    connectors: await openConnectors(environment),
     authenticate: authenticator.authenticate,
     authorize: asAuthorize(authorizer),
     impersonate: createImpersonation({ authorizer, isConstrained: isEnabled('ConstrainedImpersonation') }),
-    ...createFilters(site),
-    ...anonymousFilters(site, identities),
+    ...createFilters(environment),
+    ...anonymousFilters(environment, identities),
     ...(audit !== undefined && { audit }),
     ...(traceRequest !== undefined && { traceRequest }),
-    ...(site.interfere !== undefined && { interfere: site.interfere }),
+    ...(environment.interfere !== undefined && { interfere: environment.interfere }),
     metrics,
-    versionInfo: versionInfo(site.version),
+    versionInfo: versionInfo(environment.version),
     flags: printedFlags(settings),
     debug: { isProfiled: settings.profiling, ...(setVerbosity !== undefined && { setVerbosity }) },
-    routes: openIdRoutes(site, identities, `${bracketed(settings['external-hostname'] || address)}:${port}`),
+    routes: openIdRoutes(environment, identities, `${bracketed(settings['external-hostname'] || address)}:${port}`),
     serverAddress: `${bracketed(address)}:${port}`,
     ...(maxStreams !== undefined && { httpLimits: { maxConcurrentStreams: maxStreams } }),
     onError: (error, info) => log.error(error, 'Request failed', { verb: info.verb, path: info.path }),
@@ -154,7 +156,7 @@ function printedFlags(settings: Settings): ReadonlyMap<string, string> {
   return new Map(all.map(([name, { kind, initial }]) => [name, kind.print(values[name] ?? initial)] as const))
 }
 
-function createFilters({ settings, plan }: Site): Partial<ApiServerParts> {
+function createFilters({ settings, plan }: Environment): Partial<ApiServerParts> {
   const origins = settings['cors-allowed-origins']
   const [maxReading, maxMutating] = [settings['max-requests-inflight'], settings['max-mutating-requests-inflight']]
   return {
@@ -168,9 +170,9 @@ function createFilters({ settings, plan }: Site): Partial<ApiServerParts> {
   }
 }
 
-function anonymousFilters({ plan }: Site, { anonymous }: LoadedAuthentication): Partial<ApiServerParts> {
+function anonymousFilters({ plan }: Environment, { anonymous }: LoadedAuthentication): Partial<ApiServerParts> {
   if (anonymous === undefined) return {}
-  if (plan.saysAnonymous) {
+  if (plan.hasAnonymousFlag) {
     const why =
       '--anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file'
     throw new ProgramError(`anonymous: Forbidden: ${why}`)
@@ -180,7 +182,7 @@ function anonymousFilters({ plan }: Site, { anonymous }: LoadedAuthentication): 
 }
 
 function openIdRoutes(
-  { settings }: Site,
+  { settings }: Environment,
   { tokenKeys }: LoadedAuthentication,
   externalAddress: string,
 ): ApiServerParts['routes'] {

@@ -1,10 +1,10 @@
-/** Addresses and ports of Services: who hands them out, and who puts right what was lost. */
+/** Allocators of Service addresses and ports, and their repair loops. */
 import { hostname } from 'node:os'
 
 import { IPAddresses } from '#apis/networking/v1.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
-import { parseCidr } from '#lib/cidr.ts'
-import type { Rounds } from '#lib/rounds.ts'
+import { parseCidr } from '#lib/net/cidr.ts'
+import type { PeriodicTask } from '#lib/periodic.ts'
 import { createAddressBook, serviceRanges } from '#resources/core/service/address-book.ts'
 import type { ServiceAllocator } from '#resources/core/service/allocation.ts'
 import { createServiceAllocator } from '#resources/core/service/allocator.ts'
@@ -13,15 +13,15 @@ import { createServiceMeter, measureLedger, registerAddresses } from '#resources
 import { createStoredLedger, PORT_ALLOCATIONS } from '#resources/core/service/port-ledger.ts'
 import { startServiceRepair } from '#resources/core/service/repair-loop.ts'
 
-import type { Site } from './site.ts'
+import type { Environment } from './environment.ts'
 
 export interface ServiceParts {
   readonly allocator: ServiceAllocator
   /** Resolves when Services can be given node ports. */
-  startRepair(): Promise<Rounds>
+  startRepair(): Promise<PeriodicTask>
 }
 
-export function createServiceParts({ plan, random, log }: Site, registry: Registry): ServiceParts {
+export function createServiceParts({ plan, random, log }: Environment, registry: Registry): ServiceParts {
   const { backend, atRest, metrics, clock } = registry.services
   const { nodePorts: portRange } = plan
   const parts = {
@@ -53,7 +53,7 @@ export function createServiceParts({ plan, random, log }: Site, registry: Regist
         ...parts,
         registry,
         hostname: hostname(),
-        onError: (error) => log.error(error, 'Repairing what Services hold failed'),
+        onError: (error) => log.error(error, 'Failed to repair addresses and ports of Services'),
       }),
   }
 }

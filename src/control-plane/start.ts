@@ -1,26 +1,30 @@
 /**
- * Starts the API server. What must be waited for, the port and the store's threads, is opened while the rest of the
- * program is still being loaded: on a machine with two processors that hides the one behind the other.
+ * Starts the API server. The port and the store's threads are opened while the rest of the program is still loading,
+ * which hides the waiting time on machines with two processors.
  */
-import { bindPort } from './addresses.ts'
+import { bindPort } from '#component/bound-port.ts'
+
+import { openEnvironment, type EnvironmentOptions } from './environment.ts'
 import type { Settings } from './flags/flags.ts'
 import type { RunningServer } from './server.ts'
-import { openSite, type Surroundings } from './site.ts'
 import { prepareStore } from './storage.ts'
 
-/** Everything that is opened is put on `closing`, which stops the server. Throws ProgramError for what the user can act on. */
+/**
+ * Everything that is opened is pushed to `closing`, which stops the server. Throws ProgramError for errors that the
+ * user can fix.
+ */
 export async function startApiServer(
   settings: Settings,
-  around: Surroundings,
+  options: EnvironmentOptions,
   closing: AsyncDisposableStack,
 ): Promise<RunningServer> {
-  const site = await openSite(settings, around, closing)
-  const openStore = await prepareStore(site)
-  // Both have ended, well or not, before anything is closed again.
-  const opening = Promise.allSettled([bindPort(site), openStore()])
+  const environment = await openEnvironment(settings, options, closing)
+  const openStore = await prepareStore(environment)
+  // Both have settled before anything is closed again.
+  const opening = Promise.allSettled([bindPort(environment), openStore()])
   const { assembleServer } = await import('./server.ts')
   const [port, backend] = await opening
   if (port.status === 'rejected') throw port.reason
   if (backend.status === 'rejected') throw backend.reason
-  return assembleServer(site, port.value, backend.value)
+  return assembleServer(environment, port.value, backend.value)
 }

@@ -1,16 +1,16 @@
-/** Where objects are kept: the store that the settings name. */
+/** The store that the settings name. */
 import { resolve } from 'node:path'
 
+import { readText } from '#component/live-files.ts'
 import { ProgramError } from '#lib/program.ts'
 import type { Backend } from '#storage/backend.ts'
 import { loadBackend } from '#storage/index.ts'
 
-import { readText } from './live-files.ts'
-import type { Site } from './site.ts'
+import type { Environment } from './environment.ts'
 
-/** What opens it: called, it begins at once, before anything is waited for. Throws ProgramError when it cannot be opened. */
-export async function prepareStore(site: Site): Promise<() => Promise<Backend>> {
-  const { plan, clock, random, log, cwd, readFile, closing } = site
+/** Returns the opener: it starts at once when called. Throws ProgramError if the store cannot be opened. */
+export async function prepareStore(environment: Environment): Promise<() => Promise<Backend>> {
+  const { plan, clock, random, log, cwd, readFile, closing } = environment
   const { location, historyMs, caFile, certFile, keyFile } = plan.datastore
   const read = (file: string): Promise<string | undefined> =>
     file === '' ? Promise.resolve(undefined) : readText(readFile, file)
@@ -24,7 +24,7 @@ export async function prepareStore(site: Site): Promise<() => Promise<Backend>> 
   const refuse = (cause: unknown): never => {
     throw new ProgramError(`Cannot open the datastore "${where}": ${(cause as Error).message}`, { cause })
   }
-  const open = site.openStore ?? (await loadBackend(where).catch(refuse))
+  const open = environment.openStore ?? (await loadBackend(where).catch(refuse))
   return async () => {
     const options = { clock, random, historyMs, log: (message: string) => log.info(message), etcd: { tls } }
     const backend = await open(options).catch(refuse)

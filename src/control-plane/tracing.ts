@@ -1,34 +1,35 @@
-/** Tracing, where the settings ask for it: what is loaded here is loaded for nobody else. */
+/** Tracing, if the settings enable it; its modules are loaded only then. */
 import { hostname } from 'node:os'
 
 import { identityOf } from '#apiserver/bootstrap/identity-lease.ts'
-import { createRequestTracing, type TraceRequest } from '#apiserver/filters/tracing.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { createRequestTracing } from '#apiserver/filters/tracing.ts'
+import type { TraceRequest } from '#component/requests/request-filters.ts'
+import { goQuote } from '#lib/go/text.ts'
+import { createSpanExporter } from '#lib/otlp/exporter.ts'
 import { ProgramError } from '#lib/program.ts'
-import { createSpanExporter } from '#lib/tracing/exporter.ts'
 import { createTracer } from '#lib/tracing/tracer.ts'
 import { fileErrorText } from '#meta/config-kind.ts'
 
 import { parseTracingConfig, type TracingConfig } from './config/tracing-config.ts'
-import type { Site } from './site.ts'
+import type { Environment } from './environment.ts'
 
-/** Throws ProgramError for a configuration that cannot be used. */
-export async function openTracing(site: Site): Promise<TraceRequest> {
-  const { clock, random, log, closing } = site
-  const { target, samplingRatePerMillion } = await loadConfig(site)
+/** Throws ProgramError for an unusable configuration. */
+export async function openTracing(environment: Environment): Promise<TraceRequest> {
+  const { clock, random, log, closing } = environment
+  const { target, samplingRatePerMillion } = await loadConfig(environment)
   const exporter = createSpanExporter({
     clock,
     random,
     target,
     resource: { 'service.instance.id': identityOf(hostname()), 'service.name': 'apiserver' },
-    onError: (error) => log.error(error, 'Spans were lost'),
+    onError: (error) => log.error(error, 'Failed to export spans'),
   })
   closing.defer(() => exporter.close())
   const tracer = createTracer({ clock, random, samplingRatePerMillion, take: (span) => exporter.take(span) })
   return createRequestTracing(tracer, clock)
 }
 
-async function loadConfig({ settings, isEnabled, readFile }: Site): Promise<TracingConfig> {
+async function loadConfig({ settings, isEnabled, readFile }: Environment): Promise<TracingConfig> {
   const file = settings['tracing-config-file']
   if (!isEnabled('APIServerTracing')) {
     throw new ProgramError('APIServerTracing feature is not enabled, but tracing config file was provided')

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { createLiveFiles } from '#component/live-files.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { parseKubeconfig } from '#model/kubeconfig/reading.ts'
 
-import { createLiveFiles } from './live-files.ts'
 import { openWebhookCredentials, userFor } from './webhook-credentials.ts'
 
 const kubeconfig = (users: Readonly<Record<string, object>>, rest: object = {}): string =>
@@ -63,7 +63,7 @@ describe('openWebhookCredentials', () => {
     assert.equal(credentialsFor('other:443'), undefined)
   })
 
-  it('follows a token file', async () => {
+  it('reloads a token file', async () => {
     files.set('/etc/k', kubeconfig({ '*': { tokenFile: '/etc/token' } }))
     files.set('/etc/token', 'one\n')
     const credentialsFor = await open()
@@ -73,7 +73,7 @@ describe('openWebhookCredentials', () => {
     assert.deepEqual(credentialsFor('x:443')?.headers, { authorization: 'Bearer two' })
   })
 
-  it('names the plugin and the file when it cannot be used', async () => {
+  it('names the plugin and the file in its error if the kubeconfig is unusable', async () => {
     const start =
       'failed to apply admission: couldn\'t init admission plugin "MutatingAdmissionWebhook": cannot use kubeConfigFile "/etc/k":'
     files.set('/etc/k', kubeconfig({ '*': { exec: { command: 'x' } } }))

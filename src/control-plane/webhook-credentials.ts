@@ -1,6 +1,6 @@
 /**
- * Credentials that admission webhooks get from the server: the `kubeConfigFile` of WebhookAdmissionConfiguration. Users of
- * the kubeconfig are named after the hosts that they are for.
+ * Credentials of the server for admission webhooks: the `kubeConfigFile` of WebhookAdmissionConfiguration. Users in
+ * that kubeconfig are named after the hosts for which they are used.
  */
 import type { CallerCredentials } from '#apiserver/webhooks/caller.ts'
 import { ProgramError } from '#lib/program.ts'
@@ -8,14 +8,14 @@ import { basicOf } from '#model/kubeconfig/credentials.ts'
 import type { UserEntry } from '#model/kubeconfig/entries.ts'
 import { type Kubeconfig, parseKubeconfig } from '#model/kubeconfig/reading.ts'
 
-import type { Site } from './site.ts'
+import type { Environment } from './environment.ts'
 
-/** Credentials for `<host>:<port>`, as the files are now; undefined: none. */
+/** The current credentials for `<host>:<port>`; undefined: none. */
 export type CredentialsFor = (hostPort: string) => CallerCredentials | undefined
 
-/** Follows the files that the kubeconfig names. Throws ProgramError when one cannot be used. */
+/** Reloads the files that the kubeconfig names. Throws ProgramError for unusable ones. */
 export async function openWebhookCredentials(
-  { files, readFile }: Pick<Site, 'files' | 'readFile'>,
+  { files, readFile }: Pick<Environment, 'files' | 'readFile'>,
   plugin: string,
   kubeConfigFile: string,
 ): Promise<CredentialsFor> {
@@ -30,7 +30,7 @@ export async function openWebhookCredentials(
   }
 }
 
-/** The user for a webhook: of its whole name, of a domain that it is in (`*.ns.svc`), of all (`*`), of the context. */
+/** The user for a webhook: by its whole name, by a domain (`*.ns.svc`), the wildcard `*`, or that of the context. */
 export function userFor({ users, contexts, currentContext }: Kubeconfig, hostPort: string): string | undefined {
   const withoutPort = hostPort.endsWith(':443') ? hostPort.slice(0, -':443'.length) : undefined
   const named = [hostPort, ...(withoutPort === undefined ? [] : [withoutPort])].flatMap((target) => {
@@ -41,7 +41,7 @@ export function userFor({ users, contexts, currentContext }: Kubeconfig, hostPor
   return [...named, '*', inContext].find((name) => name !== '' && users.has(name))
 }
 
-async function openUser(files: Site['files'], name: string, user: UserEntry): Promise<() => CallerCredentials> {
+async function openUser(files: Environment['files'], name: string, user: UserEntry): Promise<() => CallerCredentials> {
   for (const field of ['exec', 'auth-provider'] as const) {
     if (user[field] !== undefined) {
       throw new Error(`"${field}" of user "${name}" is not supported; use a certificate or a token`)
@@ -64,9 +64,9 @@ async function openUser(files: Site['files'], name: string, user: UserEntry): Pr
   }
 }
 
-/** The text in base64 counts before the file. */
+/** Inline base64 data has precedence over the file. */
 async function openText(
-  files: Site['files'],
+  files: Environment['files'],
   data: string | undefined,
   file: string | undefined,
 ): Promise<() => string | undefined> {

@@ -1,18 +1,18 @@
 /**
- * How far each feature gate that upstream's kube-controller-manager reads goes here. A gate in neither table is read, or
- * upstream's manager does not read it either.
+ * Support of each feature gate of upstream's kube-controller-manager. Other gates take effect here, or upstream's
+ * manager does not read them either.
  */
-const STORED = 'controllers obey every field that the API server stores'
-const OWN_WRITES = 'controllers always wait until they see their own writes'
+const STORED = 'controllers respect every stored field'
+const OWN_WRITES = 'controllers always wait for their own writes'
 
-/** `fixed`: gates that stay at their default. `refused`: gates whose change must not be accepted in silence. */
+/** `fixed`: gates that stay at their default. `refused`: gates whose change is rejected. */
 export const MANAGER_REACH: Readonly<Record<'fixed' | 'refused', Readonly<Record<string, string>>>> = {
   fixed: {
     DeploymentReplicaSetTerminatingReplicas: 'terminating replicas are always counted',
     MaxUnavailableStatefulSet: STORED,
     MutableSchedulingDirectivesForSuspendedJobs: STORED,
-    PersistentVolumeClaimUnusedSinceTime: 'claims get no condition that says since when they are unused',
-    PodDeletionCost: 'the deletion cost of pods always counts',
+    PersistentVolumeClaimUnusedSinceTime: 'claims get no condition about unused time',
+    PodDeletionCost: 'pod deletion cost always counts',
     StaleControllerConsistencyDaemonSet: OWN_WRITES,
     StaleControllerConsistencyJob: OWN_WRITES,
     StaleControllerConsistencyReplicaSet: OWN_WRITES,

@@ -1,9 +1,9 @@
-/** What publishers count of themselves. */
+/** Metrics of the publisher controllers. */
 import { StatusError } from '#meta/status.ts'
 
 import type { ControllerContext } from './controller.ts'
 
-/** Counts the work and how long it took, by the code of the answer that it failed with. */
+/** Counts a sync and its duration, by the HTTP code of its error. */
 export async function measured(
   { meters, clock }: ControllerContext,
   publisher: 'root_ca_cert_publisher' | 'clustertrustbundle_publisher',

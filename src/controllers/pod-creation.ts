@@ -1,15 +1,16 @@
-/** Pods out of a template, and the events that tell of them: the same for all controllers that make pods. */
+/** Creates pods from templates, with events; shared by all workload controllers. */
 import { type Pod, Pods, type PodTemplateSpec } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import { controllerRef, generateName, isControlledBy, type KubeObject, objectKey, semanticEqual } from '#meta/object.ts'
-import { isAlreadyExists, isNotFound, StatusError } from '#meta/status.ts'
+import { isNamespaceTerminating, isAlreadyExists, isNotFound, StatusError } from '#meta/status.ts'
 
-import { type ControllerContext, perRun } from './controller.ts'
+import { perRun } from './controller.ts'
+import { type ControllerContext } from './controller.ts'
 
-/** Longer names would not leave room for what is added to them. */
+/** The longest base name that leaves room for a suffix. */
 const MAX_BASE = 58
 
-/** A pod of the template whose controller is `owner`. */
+/** A pod of the template with `owner` as controller. */
 export function podFrom(template: PodTemplateSpec, owner: KubeObject, ownerKind: Kind): PodDraft {
   const { labels, annotations, finalizers } = template.metadata ?? {}
   return {
@@ -27,12 +28,12 @@ export function podFrom(template: PodTemplateSpec, owner: KubeObject, ownerKind:
 
 type PodDraft = Pick<Pod, 'metadata' | 'spec'>
 
-/** By owner: pods that may have been made, though nobody was told. */
+/** By owner: pods whose creation had no definite answer. */
 const undecidedOf = perRun(() => new Map<string, PodDraft[]>())
 
 /**
- * Creates it and says so. What is refused because the namespace goes is nobody's news. The name is made here as the server
- * would make it, so that a creation without an answer can be asked for again: there are never two pods for one.
+ * Creates the pod and records an event, except in a terminating namespace. Generates the name locally, so that a
+ * creation without an answer can be retried under the same name and never creates two pods.
  */
 export async function createPod(context: ControllerContext, owner: KubeObject, pod: PodDraft): Promise<Pod> {
   const { client, event, signal } = context
@@ -46,7 +47,7 @@ export async function createPod(context: ControllerContext, owner: KubeObject, p
     return made
   } catch (error) {
     if (!isDecided(error)) noteUndecided(context, owner, draft)
-    if (!isNamespaceGoing(error)) {
+    if (!isNamespaceTerminating(error)) {
       event(owner, { type: 'Warning', reason: 'FailedCreate', message: `Error creating: ${messageOf(error)}` })
     }
     throw error
@@ -57,7 +58,7 @@ function named(pod: PodDraft, { random }: ControllerContext): PodDraft {
   return { ...pod, metadata: { ...pod.metadata, name: generateName(pod.metadata.generateName ?? '', random) } }
 }
 
-/** Whether it is certain that nothing was made. */
+/** Whether the server certainly created nothing. */
 function isDecided(error: unknown): boolean {
   return error instanceof StatusError && (error.status.code ?? 0) < 500
 }
@@ -67,11 +68,11 @@ function noteUndecided(context: ControllerContext, { metadata: { uid = '' } }: K
   all.set(uid, [...(all.get(uid) ?? []), draft])
 }
 
-/** One like this whose creation had no answer. */
+/** Takes a draft of the same kind whose creation had no answer. */
 function takeUndecided(context: ControllerContext, owner: KubeObject, pod: PodDraft): PodDraft | undefined {
   const all = undecidedOf(context)
   const { uid = '' } = owner.metadata
-  // What has been seen meanwhile is decided.
+  // Drafts that the cache shows were created.
   const isUnseen = ({ metadata }: PodDraft): boolean => context.cache.get(Pods, objectKey({ metadata })) === undefined
   const open = (all.get(uid) ?? []).filter(isUnseen)
   const isLike = ({ metadata, spec }: PodDraft): boolean =>
@@ -83,10 +84,13 @@ function takeUndecided(context: ControllerContext, owner: KubeObject, pod: PodDr
   return found
 }
 
-/** How often another name is tried: as often as the server would. */
+/** Attempts with other names, as the server. */
 const MAX_NAMES = 8
 
-/** The pod of that name when it is one of the owner's that nobody has seen yet; another one where it is not. */
+/**
+ * Returns the existing pod if the owner controls it and the cache does not show it yet; otherwise creates one under
+ * another name.
+ */
 async function takeExisting(context: ControllerContext, owner: KubeObject, draft: PodDraft): Promise<Pod> {
   const { client, cache, signal } = context
   const { namespace, name = '' } = draft.metadata
@@ -115,11 +119,6 @@ export async function deletePod(
     throw error
   }
   event(owner, { type: 'Normal', reason: 'SuccessfulDelete', message: `Deleted pod: ${name}` })
-}
-
-export function isNamespaceGoing(error: unknown): boolean {
-  const causes = error instanceof StatusError ? error.status.details?.causes : undefined
-  return causes?.some(({ reason }) => reason === 'NamespaceTerminating') ?? false
 }
 
 export function messageOf(error: unknown): string {

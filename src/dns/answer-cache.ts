@@ -1,22 +1,22 @@
-/** Answers of other servers for as long as they are true, no more of them than there is room for. */
+/** Cache of upstream answers with TTL, limited in entries and bytes. */
 import type { Clock } from '#lib/clock.ts'
 
-import type { Kept } from './passed-on.ts'
+import type { CachedAnswer } from './forwarded-answer.ts'
 
-/** As CoreDNS has by default, and as much memory as goes into it at most. */
+/** CoreDNS' default number of entries, and our limit in bytes. */
 const MAX_ENTRIES = 9984
 const MAX_BYTES = 16 << 20
-/** What one entry takes beside its bytes, roughly. */
+/** The approximate overhead of an entry. */
 const ENTRY_BYTES = 1000
 
 interface Entry {
-  readonly kept: Kept
+  readonly kept: CachedAnswer
   readonly atMs: number
 }
 
 export class AnswerCache {
   readonly #clock: Clock
-  /** Those that came first are first. */
+  /** In insertion order. */
   readonly #entries = new Map<string, Entry>()
   #bytes = 0
 
@@ -28,8 +28,8 @@ export class AnswerCache {
     return this.#entries.size
   }
 
-  /** With how old it is, in seconds. */
-  find(key: string): { readonly kept: Kept; readonly age: number } | undefined {
+  /** Returns the entry with its age in seconds. */
+  find(key: string): { readonly kept: CachedAnswer; readonly age: number } | undefined {
     const entry = this.#entries.get(key)
     if (entry === undefined) return undefined
     const age = Math.floor((this.#clock.elapsed() - entry.atMs) / 1000)
@@ -38,7 +38,7 @@ export class AnswerCache {
     return undefined
   }
 
-  put(key: string, kept: Kept): void {
+  put(key: string, kept: CachedAnswer): void {
     if (kept.seconds <= 0) return
     const before = this.#entries.get(key)
     if (before !== undefined) this.#drop(key, before)
@@ -56,4 +56,4 @@ export class AnswerCache {
   }
 }
 
-const sizeOf = ({ message }: Kept): number => message.bytes.length + ENTRY_BYTES
+const sizeOf = ({ message }: CachedAnswer): number => message.bytes.length + ENTRY_BYTES

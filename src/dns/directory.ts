@@ -1,10 +1,7 @@
-/**
- * What the names of a cluster are made of, kept as objects come and go: each change touches what it is about and nothing else.
- * Of an object only what an answer says is held. Pure.
- */
+/** Index of the cluster's DNS data, updated incrementally. Stores only the fields that answers need. Pure. */
 import type { Namespace, Service } from '#apis/core/v1.ts'
 import type { EndpointSlice } from '#apis/discovery/v1.ts'
-import { formatIp, parseIp } from '#lib/cidr.ts'
+import { formatIp, parseIp } from '#lib/net/cidr.ts'
 
 import { isName } from './wire.ts'
 
@@ -12,22 +9,22 @@ export interface NamedPort {
   readonly name: string
   /** In lower case. */
   readonly protocol: string
-  /** Undefined: the one that stands for none, so that there is an address all the same. */
+  /** Undefined: a placeholder for a Service without ports, so that it still has addresses. */
   readonly port: number | undefined
 }
 
 export interface ServiceNames {
-  /** Those of the cluster; none when the Service is headless or an alias. */
+  /** Cluster IPs; empty for a headless Service or an alias. */
   readonly addresses: readonly string[]
   readonly isHeadless: boolean
   readonly ports: readonly NamedPort[]
-  /** The name it is an alias of. */
+  /** The target of an ExternalName. */
   readonly alias: string | undefined
 }
 
 export interface Endpoint {
   readonly address: string
-  /** Its name below that of the Service. */
+  /** The endpoint's hostname below the Service. */
   readonly host: string
 }
 
@@ -50,9 +47,9 @@ export class Directory {
   readonly #slicesOf = new Map<string, readonly Slice[]>()
   readonly #serviceAt = new Map<string, string>()
   readonly #slicesAt = new Map<string, readonly Slice[]>()
-  /** Same lists of ports, of which there are few, are held once. */
+  /** Shares equal port lists, of which there are few. */
   readonly #ports = new Map<string, readonly NamedPort[]>()
-  /** How often anything has changed. */
+  /** The number of changes. */
   version = 0
 
   setNamespace({ metadata: { name = '' } }: Namespace): void {
@@ -73,9 +70,9 @@ export class Directory {
     const { name = '', namespace = '' } = service.metadata
     const key = serviceKey(name, namespace)
     const fresh = namesOf(service, (ports) => this.#shared(ports))
-    const held = this.#services.get(key)
-    // Most changes are of nothing that names say.
-    if (held !== undefined && JSON.stringify(held) === JSON.stringify(fresh)) return
+    const stored = this.#services.get(key)
+    // Most updates do not affect DNS data.
+    if (stored !== undefined && JSON.stringify(stored) === JSON.stringify(fresh)) return
     this.#dropService(key)
     this.#services.set(key, fresh)
     for (const address of fresh.addresses) this.#serviceAt.set(address, key)
@@ -88,7 +85,7 @@ export class Directory {
 
   #dropService(key: string): boolean {
     for (const address of this.#services.get(key)?.addresses ?? [])
-      // Another one may have been given it since.
+      // Another Service may have the address by now.
       if (this.#serviceAt.get(address) === key) this.#serviceAt.delete(address)
     return this.#services.delete(key)
   }
@@ -101,13 +98,13 @@ export class Directory {
     const { name = '', namespace = '', labels = {} } = slice.metadata
     const key = `${namespace}/${name}`
     const service = labels[SERVICE_NAME]
-    const held = this.#slices.get(key)
+    const stored = this.#slices.get(key)
     const fresh =
       service === undefined || slice.addressType === 'FQDN'
         ? undefined
         : sliceOf(slice, serviceKey(service, namespace), (ports) => this.#shared(ports))
-    if (held === undefined && fresh === undefined) return
-    if (held !== undefined && fresh !== undefined && isSameSlice(held, fresh)) return
+    if (stored === undefined && fresh === undefined) return
+    if (stored !== undefined && fresh !== undefined && isSameSlice(stored, fresh)) return
     this.#dropSlice(key)
     if (fresh !== undefined) this.#addSlice(key, fresh)
     this.version++
@@ -136,18 +133,18 @@ export class Directory {
     return this.#slicesOf.get(service) ?? []
   }
 
-  /** The Service that has the address for its own, `name.namespace`. */
+  /** The Service with this cluster IP, as `name.namespace`. */
   serviceAt(address: string): string | undefined {
     return this.#serviceAt.get(address)
   }
 
-  /** Those with an endpoint of that address. */
+  /** Slices with an endpoint of that address. */
   slicesAt(address: string): readonly Slice[] {
     return this.#slicesAt.get(address) ?? []
   }
 
-  /** Keys as `namespace/name`, or the name alone of namespaces: of everything that is held. */
-  held(kind: 'namespaces' | 'services' | 'slices'): Iterable<readonly [name: string, namespace: string]> {
+  /** The keys of all stored objects. */
+  stored(kind: 'namespaces' | 'services' | 'slices'): Iterable<readonly [name: string, namespace: string]> {
     if (kind === 'namespaces') return Array.from(this.#namespaces, (name) => [name, ''] as const)
     if (kind === 'services') return Array.from(this.#services.keys(), (key) => cut(key, '.'))
     return Array.from(this.#slices.keys(), (key) => cut(key, '/').toReversed() as [string, string])
@@ -157,7 +154,7 @@ export class Directory {
     const key = JSON.stringify(ports)
     const known = this.#ports.get(key)
     if (known !== undefined) return known
-    // Whoever makes ports without end makes us forget, not fill up.
+    // Bounds the cache against many different port lists.
     if (this.#ports.size >= MAX_SHARED_PORTS) this.#ports.clear()
     this.#ports.set(key, ports)
     return ports
@@ -222,15 +219,15 @@ const isSameSlice = (one: Slice, other: Slice): boolean =>
     ({ address, host }, nth) => other.endpoints[nth]?.address === address && other.endpoints[nth].host === host,
   )
 
-/** Addresses are found by their text. */
+/** Addresses are looked up by canonical text. */
 function canonical(text: string): string {
   const ip = text.includes(':') ? parseIp(text, { sloppy: true }) : undefined
   return ip === undefined ? text : formatIp(ip)
 }
 
-/** The name of an endpoint that has none: its address with dashes. */
+/** The default hostname of an endpoint: its address with dashes. */
 export function hostOf(address: string): string {
   const dashed = address.replaceAll(/[.:]/g, '-')
-  // A name must not end in a dash.
+  // A label must not end in a dash.
   return dashed.endsWith('-') ? `${dashed}0` : dashed
 }

@@ -1,10 +1,10 @@
-/** What the server counts, under the names that dashboards for CoreDNS look for. */
-import { exponentialBuckets, type Registry } from '#lib/metrics.ts'
+/** DNS metrics under CoreDNS' names, for existing dashboards. */
+import { exponentialBuckets, type Registry } from '#lib/metrics/metrics.ts'
 
 import type { Transport } from './forwarder.ts'
 import { type Query, RCODE, TYPE } from './wire.ts'
 
-export interface Told {
+export interface QueryOutcome {
   readonly code: number
   readonly via: Transport
   readonly seconds: number
@@ -17,7 +17,7 @@ interface Sizes {
 }
 
 export interface DnsMeters {
-  answered(query: Query, told: Told): void
+  answered(query: Query, outcome: QueryOutcome): void
   looked(isHit: boolean): void
   follow(sizes: Sizes): void
 }
@@ -31,48 +31,48 @@ const RCODE_NAMES = new Map<number, string>([
   [RCODE.notImplemented, 'NOTIMP'],
   [RCODE.refused, 'REFUSED'],
 ])
-/** `server` and `zone`: there is one of each. */
-const PLACE = ['dns://:53', '.'] as const
+/** The labels `server` and `zone` are constant. */
+const SERVER_AND_ZONE = ['dns://:53', '.'] as const
 
 export function createDnsMeters(registry: Registry): DnsMeters {
   const requests = registry.counter({
     name: 'coredns_dns_requests_total',
-    help: 'Counter of DNS requests made per zone, protocol and family.',
+    help: 'Questions received, by zone, protocol and family.',
     labels: ['server', 'zone', 'proto', 'type'],
   })
   const responses = registry.counter({
     name: 'coredns_dns_responses_total',
-    help: 'Counter of response status codes.',
+    help: 'Answers sent, by response code.',
     labels: ['server', 'zone', 'rcode'],
   })
   const duration = registry.histogram({
     name: 'coredns_dns_request_duration_seconds',
-    help: 'Histogram of the time (in seconds) each request took per zone.',
+    help: 'Time until the answer to a question.',
     labels: ['server', 'zone'],
     buckets: exponentialBuckets(0.000_25, 2, 16),
   })
   const hits = registry.counter({
     name: 'coredns_cache_hits_total',
-    help: 'The count of cache hits.',
+    help: 'Questions answered from the cache.',
     labels: ['server', 'zones'],
   })
   const misses = registry.counter({
     name: 'coredns_cache_misses_total',
-    help: 'The count of cache misses. Deprecated, derive misses from cache hits/requests counters.',
+    help: 'Questions that the cache could not answer.',
     labels: ['server', 'zones'],
   })
-  const seconds = duration.labels(...PLACE)
+  const seconds = duration.labels(...SERVER_AND_ZONE)
   return {
     answered({ type }, { code, via, seconds: took }) {
-      requests.labels(...PLACE, via, TYPE_NAMES.get(type) ?? 'other').inc()
-      responses.labels(...PLACE, RCODE_NAMES.get(code) ?? String(code)).inc()
+      requests.labels(...SERVER_AND_ZONE, via, TYPE_NAMES.get(type) ?? 'other').inc()
+      responses.labels(...SERVER_AND_ZONE, RCODE_NAMES.get(code) ?? String(code)).inc()
       seconds.observe(took)
     },
-    looked: (isHit) => (isHit ? hits : misses).labels(...PLACE).inc(),
+    looked: (isHit) => (isHit ? hits : misses).labels(...SERVER_AND_ZONE).inc(),
     follow(sizes) {
       const tell = (name: string, help: string, type: 'counter' | 'gauge', read: () => number): void =>
         registry.callback({ name, help, type, collect: (emit) => emit(read()) })
-      tell('coredns_cache_entries', 'The number of elements in the cache.', 'gauge', sizes.cached)
+      tell('coredns_cache_entries', 'Answers in the cache.', 'gauge', sizes.cached)
       tell('coredns_forward_concurrent_requests', 'Questions that wait for other servers.', 'gauge', sizes.underWay)
       tell(
         'coredns_proxy_request_failures_total',

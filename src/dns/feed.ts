@@ -1,10 +1,10 @@
-/** Keeps the directory in step with what the API server has: objects pass through, and what names need of them stays. */
+/** Watches the API server and updates the directory. Objects are not kept. */
 import { type Namespace, Namespaces, type Service, Services } from '#apis/core/v1.ts'
 import { type EndpointSlice, EndpointSlices } from '#apis/discovery/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { follow } from '#client/follow.ts'
-import type { Logger } from '#lib/log.ts'
+import { follow } from '#client/reflector.ts'
+import type { Logger } from '#lib/log/log.ts'
 import type { Random } from '#lib/random.ts'
 import type { KubeObject } from '#meta/object.ts'
 
@@ -19,47 +19,47 @@ export interface FeedOptions {
 }
 
 export interface Feed {
-  /** Whether everything has been seen once. */
+  /** Whether all kinds are synced. */
   readonly isSynced: () => boolean
   readonly synced: Promise<void>
 }
 
-interface Shelf<T extends KubeObject> {
+interface WatchedKind<T extends KubeObject> {
   readonly kind: Kind<T>
-  readonly held: 'namespaces' | 'services' | 'slices'
+  readonly stored: 'namespaces' | 'services' | 'slices'
   set(object: T): void
   remove(name: string, namespace: string): void
-  /** What is read of an object, so that a long list does not stay in memory as it came. */
+  /** Reduces an object while a list arrives, to limit memory. */
   slim(object: T): T
 }
 
 export function startFeed({ directory, ...options }: FeedOptions): Feed {
   let missing = 0
   const { promise: synced, resolve } = Promise.withResolvers<void>()
-  const run = <T extends KubeObject>(shelf: Shelf<T>): void => {
+  const run = <T extends KubeObject>(watched: WatchedKind<T>): void => {
     let isFirst = true
     missing++
     void follow(
-      { ...options, kind: shelf.kind },
+      { ...options, kind: watched.kind },
       {
-        arrived: (object) => shelf.slim(object),
+        arrived: (object) => watched.slim(object),
         replace(objects) {
-          replace(directory, shelf, objects)
+          replace(directory, watched, objects)
           if (isFirst && --missing === 0) resolve()
           isFirst = false
         },
         change({ type, object }) {
           const { name = '', namespace = '' } = object.metadata
-          if (type === 'DELETED') shelf.remove(name, namespace)
-          else shelf.set(object)
+          if (type === 'DELETED') watched.remove(name, namespace)
+          else watched.set(object)
         },
-        failed: (error) => options.log.error(error, 'Names cannot be kept up to date', { kind: shelf.kind.kind }),
+        failed: (error) => options.log.error(error, 'Failed to watch objects for DNS', { kind: watched.kind.kind }),
       },
     )
   }
   run<Namespace>({
     kind: Namespaces,
-    held: 'namespaces',
+    stored: 'namespaces',
     set: (namespace) => directory.setNamespace(namespace),
     remove: (name) => directory.removeNamespace(name),
     slim: ({ metadata: { name, resourceVersion }, ...rest }) => ({
@@ -69,14 +69,14 @@ export function startFeed({ directory, ...options }: FeedOptions): Feed {
   })
   run<Service>({
     kind: Services,
-    held: 'services',
+    stored: 'services',
     set: (service) => directory.setService(service),
     remove: (name, namespace) => directory.removeService(name, namespace),
     slim: withoutOwners,
   })
   run<EndpointSlice>({
     kind: EndpointSlices,
-    held: 'slices',
+    stored: 'slices',
     set: (slice) => directory.setSlice(slice),
     remove: (name, namespace) => directory.removeSlice(name, namespace),
     slim: withoutOwners,
@@ -94,10 +94,10 @@ function withoutOwners<T extends KubeObject>(object: T): T {
   return { ...object, metadata }
 }
 
-/** Those that have gone while nobody listened go too. */
-function replace<T extends KubeObject>(directory: Directory, shelf: Shelf<T>, objects: readonly T[]): void {
+/** Also deletes objects that disappeared between watches. */
+function replace<T extends KubeObject>(directory: Directory, watched: WatchedKind<T>, objects: readonly T[]): void {
   const there = new Set(objects.map(({ metadata: { name = '', namespace = '' } }) => `${namespace}/${name}`))
-  for (const [name, namespace] of directory.held(shelf.held))
-    if (!there.has(`${namespace}/${name}`)) shelf.remove(name, namespace)
-  for (const object of objects) shelf.set(object)
+  for (const [name, namespace] of directory.stored(watched.stored))
+    if (!there.has(`${namespace}/${name}`)) watched.remove(name, namespace)
+  for (const object of objects) watched.set(object)
 }

@@ -1,7 +1,7 @@
 /**
- * Questions that other servers answer. Each is asked once, however many wait for it; a server that does not answer in time is
- * passed over, and asked last for a while. What comes back must be of the server that was asked, with the number and the
- * question that were sent, from a port that nobody knows beforehand.
+ * Forwards queries to upstream servers. Concurrent equal queries share one request. A server that times out is tried
+ * last for a while. A response must come from the queried server, with the same ID and question, on a random source
+ * port.
  */
 import { createSocket, type Socket } from 'node:dgram'
 import { connect } from 'node:net'
@@ -9,7 +9,7 @@ import { connect } from 'node:net'
 import type { Clock, Timer } from '#lib/clock.ts'
 import { type Random, shuffle } from '#lib/random.ts'
 
-import { type Asking, isAnswerTo, type Kept, keep, writeQuestion } from './passed-on.ts'
+import { type CachedAnswer, isAnswerTo, toCachedAnswer, type UpstreamQuery, writeQuestion } from './forwarded-answer.ts'
 import { type Message, RCODE, rcodeOf, readMessage, uint16 } from './wire.ts'
 
 export interface Upstream {
@@ -22,16 +22,16 @@ export type Transport = 'udp' | 'tcp'
 export interface ForwarderOptions {
   readonly clock: Clock
   readonly random: Random
-  /** How long one server has, and how long all of them together. */
+  /** The timeouts for one server, and for all of them. */
   readonly attemptMs?: number
   readonly totalMs?: number
 }
 
-/** As CoreDNS' `forward`, with `max_concurrent` as clusters have it. */
+/** As CoreDNS' `forward`, with the usual `max_concurrent`. */
 const ATTEMPT_MS = 2000
 const TOTAL_MS = 5000
 const MAX_CONCURRENT = 1000
-/** How long one that did not answer is asked after the others. */
+/** How long a failed server is tried last. */
 const SHUN_MS = 10_000
 
 export class TooManyQuestions extends Error {}
@@ -39,52 +39,57 @@ export class TooManyQuestions extends Error {}
 export class Forwarder {
   readonly #options: ForwarderOptions
   readonly #shunned = new Map<string, number>()
-  readonly #asked = new Map<string, Promise<Kept | undefined>>()
+  readonly #inFlight = new Map<string, Promise<CachedAnswer | undefined>>()
   readonly #closing = new AbortController()
-  /** How many did not answer in time. */
+  /** The number of timeouts. */
   failures = 0
 
   constructor(options: ForwarderOptions) {
     this.#options = options
   }
 
-  get underWay(): number {
-    return this.#asked.size
+  get inFlight(): number {
+    return this.#inFlight.size
   }
 
   close(): void {
     this.#closing.abort()
   }
 
-  /** Undefined: none of them has answered. Throws TooManyQuestions. */
-  ask(asking: Asking, servers: readonly Upstream[], via: Transport): Promise<Kept | undefined> {
-    const key = `${via} ${servers.map(({ address, port }) => `${address}#${port}`).join()} ${keyOf(asking)}`
-    const waiting = this.#asked.get(key)
+  /** Undefined: no server answered. Throws TooManyQuestions. */
+  ask(upstreamQuery: UpstreamQuery, servers: readonly Upstream[], via: Transport): Promise<CachedAnswer | undefined> {
+    const key = `${via} ${servers.map(({ address, port }) => `${address}#${port}`).join()} ${keyOf(upstreamQuery)}`
+    const waiting = this.#inFlight.get(key)
     if (waiting !== undefined) return waiting
-    if (this.#asked.size >= MAX_CONCURRENT) throw new TooManyQuestions('Too many questions wait for other servers')
-    const asked = this.#askAll(asking, servers, via).finally(() => this.#asked.delete(key))
-    this.#asked.set(key, asked)
-    return asked
+    if (this.#inFlight.size >= MAX_CONCURRENT)
+      throw new TooManyQuestions('Too many concurrent queries to upstream servers')
+    const request = this.#askAll(upstreamQuery, servers, via).finally(() => this.#inFlight.delete(key))
+    this.#inFlight.set(key, request)
+    return request
   }
 
-  async #askAll(asking: Asking, servers: readonly Upstream[], via: Transport): Promise<Kept | undefined> {
+  async #askAll(
+    upstreamQuery: UpstreamQuery,
+    servers: readonly Upstream[],
+    via: Transport,
+  ): Promise<CachedAnswer | undefined> {
     const { clock, attemptMs = ATTEMPT_MS, totalMs = TOTAL_MS } = this.#options
     const until = clock.elapsed() + totalMs
-    let last: Kept | undefined
-    // Twice: a datagram that is lost is nobody's fault.
+    let last: CachedAnswer | undefined
+    // Twice, because datagrams may get lost.
     const order = this.#ordered(servers)
     for (const server of [...order, ...order]) {
       const leftMs = Math.min(attemptMs, until - clock.elapsed())
       if (leftMs <= 0 || this.#closing.signal.aborted) break
-      const answer = await this.#askOne(asking, server, via, leftMs)
+      const answer = await this.#askOne(upstreamQuery, server, via, leftMs)
       if (answer === undefined) {
         this.failures++
         this.#shunned.set(nameOf(server), clock.elapsed() + SHUN_MS)
         continue
       }
       this.#shunned.delete(nameOf(server))
-      last = keep(answer)
-      // Another may know.
+      last = toCachedAnswer(answer)
+      // Another server may know.
       if (last.rcode !== RCODE.serverFailure && last.rcode !== RCODE.refused) return last
       if (server === order.at(-1)) return last
     }
@@ -98,16 +103,21 @@ export class Forwarder {
     return [...mixed.filter((server) => !isShunned(server)), ...mixed.filter(isShunned)]
   }
 
-  async #askOne(asking: Asking, server: Upstream, via: Transport, ms: number): Promise<Message | undefined> {
-    const answer = await this.#exchange(asking, server, { via, ms, hasEdns: true })
-    // Old ones take EDNS for an error.
+  async #askOne(
+    upstreamQuery: UpstreamQuery,
+    server: Upstream,
+    via: Transport,
+    ms: number,
+  ): Promise<Message | undefined> {
+    const answer = await this.#exchange(upstreamQuery, server, { via, ms, hasEdns: true })
+    // Old servers reject EDNS with an error.
     const isOld = answer !== undefined && answer.additional.length === 0
     const code = answer === undefined ? 0 : rcodeOf(answer.flags)
     if (!isOld || (code !== RCODE.formatError && code !== RCODE.notImplemented)) return answer
-    return this.#exchange(asking, server, { via, ms, hasEdns: false })
+    return this.#exchange(upstreamQuery, server, { via, ms, hasEdns: false })
   }
 
-  #exchange(asking: Asking, server: Upstream, how: How): Promise<Message | undefined> {
+  #exchange(upstreamQuery: UpstreamQuery, server: Upstream, how: ExchangeOptions): Promise<Message | undefined> {
     const id = uint16(this.#options.random.bytes(2), 0)
     const { clock } = this.#options
     const exchange = {
@@ -115,17 +125,17 @@ export class Forwarder {
       server,
       ms: how.ms,
       signal: this.#closing.signal,
-      sent: writeQuestion(id, asking, how.hasEdns),
+      sent: writeQuestion(id, upstreamQuery, how.hasEdns),
     }
     const accepts = (bytes: Uint8Array): Message | undefined => {
       const message = readMessage(bytes)
-      return message !== undefined && isAnswerTo(message, id, asking) ? message : undefined
+      return message !== undefined && isAnswerTo(message, id, upstreamQuery) ? message : undefined
     }
     return how.via === 'udp' ? byDatagram(exchange, accepts) : byStream(exchange, accepts)
   }
 }
 
-interface How {
+interface ExchangeOptions {
   readonly via: Transport
   readonly ms: number
   readonly hasEdns: boolean
@@ -133,8 +143,8 @@ interface How {
 
 const nameOf = ({ address, port }: Upstream): string => `${address}#${port}`
 
-/** Questions with the same answers. */
-export function keyOf({ name, type, class: of, dnssecOk, checkingDisabled }: Asking): string {
+/** Equal for queries with the same answer. */
+export function keyOf({ name, type, class: of, dnssecOk, checkingDisabled }: UpstreamQuery): string {
   return `${name} ${type} ${of} ${dnssecOk ? 1 : 0}${checkingDisabled ? 1 : 0}`
 }
 
@@ -146,10 +156,10 @@ interface Exchange {
   readonly sent: Buffer
 }
 
-type Accepts = (bytes: Uint8Array) => Message | undefined
+type ParseAnswer = (bytes: Uint8Array) => Message | undefined
 
-/** A socket for each question: its port is drawn by the system, and is the other half of the secret. */
-function byDatagram({ clock, server, ms, signal, sent }: Exchange, accepts: Accepts): Promise<Message | undefined> {
+/** One socket for each query: the random port adds entropy against spoofing. */
+function byDatagram({ clock, server, ms, signal, sent }: Exchange, accepts: ParseAnswer): Promise<Message | undefined> {
   return new Promise((resolve) => {
     const socket: Socket = createSocket(server.address.includes(':') ? 'udp6' : 'udp4')
     const timer: Timer = clock.after(ms, () => end(undefined))
@@ -163,17 +173,17 @@ function byDatagram({ clock, server, ms, signal, sent }: Exchange, accepts: Acce
     }
     signal.addEventListener('abort', onAbort, { once: true })
     socket.on('error', () => end(undefined))
-    // What is not the answer is somebody's guess: the answer may yet come.
+    // Ignores forged responses: the real one may still arrive.
     socket.on('message', (bytes) => {
       const message = accepts(bytes)
       if (message !== undefined) end(message)
     })
-    // Connected: the system drops what others send, and says when nobody is there.
+    // A connected socket drops datagrams of other senders and reports unreachable ports.
     socket.connect(server.port, server.address, () => socket.send(sent))
   })
 }
 
-function byStream({ clock, server, ms, signal, sent }: Exchange, accepts: Accepts): Promise<Message | undefined> {
+function byStream({ clock, server, ms, signal, sent }: Exchange, accepts: ParseAnswer): Promise<Message | undefined> {
   return new Promise((resolve) => {
     const socket = connect({ host: server.address, port: server.port })
     const timer = clock.after(ms, () => end(undefined))

@@ -69,23 +69,23 @@ function sample(): { readonly directory: Directory; readonly names: Names } {
   directory.setSlice(
     sliceOf('web-1', 'web', [{ addresses: ['10.244.0.5'], hostname: 'w' }], [{ name: 'http', port: 8080, ...TCP }]),
   )
-  return { directory, names: { directory, domain: 'cluster.local', ttl: 30, turn: () => 0 } }
+  return { directory, names: { directory, domain: 'cluster.local', ttl: 30, rotation: () => 0 } }
 }
 
-const told = (data: RecordData): string => {
+const dataText = (data: RecordData): string => {
   if ('address' in data) return data.address
   if ('target' in data) return data.target
   return 'host' in data ? `${data.weight} ${data.port} ${data.host}` : 'text' in data ? data.text : 'soa'
 }
 
-const lines = (records: readonly ResourceRecord[]): string[] => records.map(({ data }) => told(data))
+const lines = (records: readonly ResourceRecord[]): string[] => records.map(({ data }) => dataText(data))
 
 function ask(names: Names, name: string, type: number = TYPE.A): unknown {
   const outcome = lookUp(names, { name, type })
   return outcome.is === 'records' ? lines(outcome.answers) : outcome.is
 }
 
-describe('what a cluster answers', () => {
+describe('lookup', () => {
   const { names } = sample()
   const rows: readonly (readonly [string, number, unknown])[] = [
     ['web.shop.svc.cluster.local', TYPE.A, ['10.96.0.20']],
@@ -140,25 +140,25 @@ describe('what a cluster answers', () => {
     ['notcluster.local', TYPE.A, 'elsewhere'],
   ]
   for (const [name, type, expected] of rows)
-    test(`${name} ${type}`, () => assert.deepEqual(ask(names, name, type), expected))
+    test(`answers ${name} ${type}`, () => assert.deepEqual(ask(names, name, type), expected))
 })
 
-test('SRV comes with the addresses of those it names', () => {
+test('an SRV answer also contains the addresses of its targets', () => {
   const outcome = lookUp(sample().names, { name: '_http._tcp.web.shop.svc.cluster.local', type: TYPE.SRV })
   assert.ok(outcome.is === 'records')
   assert.deepEqual(lines(outcome.additional), ['10.96.0.20', 'fd00::20'])
 })
 
-test('nobody is always the first', () => {
+test('each answer begins with the next address in rotation', () => {
   const { directory, names } = sample()
   let turns = 0
-  const turning = { ...names, directory, turn: (many: number): number => turns++ % many }
+  const turning = { ...names, directory, rotation: (many: number): number => turns++ % many }
   assert.deepEqual(ask(turning, 'db.shop.svc.cluster.local'), ['10.244.0.5', '10.244.0.6'])
   assert.deepEqual(ask(turning, 'db.shop.svc.cluster.local'), ['10.244.0.6', '10.244.0.5'])
 })
 
-describe('the directory', () => {
-  test('follows what changes and forgets what goes', () => {
+describe('Directory', () => {
+  test('follows changes and deletions', () => {
     const { directory, names } = sample()
     directory.setSlice(sliceOf('db-2', 'db', [{ addresses: ['10.244.1.9'] }]))
     assert.deepEqual(ask(names, 'db.shop.svc.cluster.local'), ['10.244.0.5', '10.244.0.6', '10.244.1.9'])
@@ -174,7 +174,7 @@ describe('the directory', () => {
     assert.equal(ask(names, 'db.shop.svc.cluster.local'), 'no name')
   })
 
-  test('an address given to another Service is that one’s, whichever goes first', () => {
+  test('assigns an address to its latest Service, in any order of deletion', () => {
     const { directory, names } = sample()
     const spec = { clusterIP: '10.96.0.20', clusterIPs: ['10.96.0.20'], ports: [] }
     directory.setService(serviceOf('next', spec))
@@ -182,7 +182,7 @@ describe('the directory', () => {
     assert.deepEqual(ask(names, '20.0.96.10.in-addr.arpa', TYPE.PTR), ['next.shop.svc.cluster.local'])
   })
 
-  test('what says nothing new is no change', () => {
+  test('ignores updates without DNS changes', () => {
     const { directory } = sample()
     const before = directory.version
     directory.setNamespace({ metadata: { name: 'shop' } } as never)
@@ -196,13 +196,13 @@ describe('the directory', () => {
     assert.equal(directory.version, before)
   })
 
-  test('a slice that leaves its Service, or names no addresses, is gone', () => {
+  test('removes a slice that loses its Service or addresses', () => {
     const { directory, names } = sample()
     directory.setSlice({ ...sliceOf('db-1', 'db', []), metadata: { name: 'db-1', namespace: 'shop' } })
     assert.equal(ask(names, 'db.shop.svc.cluster.local'), 'no name')
     directory.setSlice({ ...sliceOf('db-1', 'db', [{ addresses: ['a.example.com'] }]), addressType: 'FQDN' })
     assert.equal(ask(names, 'db.shop.svc.cluster.local'), 'no name')
-    assert.deepEqual([...directory.held('slices')], [['web-1', 'shop']])
-    assert.deepEqual([...directory.held('services')].map(([name]) => name).includes('db'), true)
+    assert.deepEqual([...directory.stored('slices')], [['web-1', 'shop']])
+    assert.deepEqual([...directory.stored('services')].map(([name]) => name).includes('db'), true)
   })
 })

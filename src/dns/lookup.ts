@@ -1,8 +1,8 @@
 /**
- * What a cluster answers to a question about its names: the Kubernetes DNS specification 1.1, and where it is silent (names of
- * pods, of endpoints of a Service with an address, SRV of all ports) what CoreDNS does, whose users these are. Pure.
+ * Answers for cluster names: the Kubernetes DNS specification 1.1 and, where it is silent (pod names, endpoints of a
+ * Service with a cluster IP, SRV of all ports), CoreDNS' behaviour. Pure.
  */
-import { parseIp } from '#lib/cidr.ts'
+import { parseIp } from '#lib/net/cidr.ts'
 
 import { type Directory, type NamedPort, serviceKey, type ServiceNames } from './directory.ts'
 import type { RecordData, ResourceRecord } from './message.ts'
@@ -16,18 +16,18 @@ export interface Question {
 }
 
 export type Outcome =
-  /** Not a name of the cluster: others know. */
+  /** Not a cluster name: forward the query. */
   | { readonly is: 'elsewhere' }
   | {
       readonly is: 'records'
       readonly answers: readonly ResourceRecord[]
       readonly additional: readonly ResourceRecord[]
     }
-  /** The name is there, what was asked of it is not. */
+  /** NODATA: the name exists without this type. */
   | { readonly is: 'no data'; readonly zone: string }
   | { readonly is: 'no name'; readonly zone: string }
   | { readonly is: 'refused' }
-  /** Another name says it; `record` says which. */
+  /** A CNAME; `record` contains it. */
   | { readonly is: 'alias'; readonly record: ResourceRecord; readonly target: string; readonly zone: string }
 
 export interface Names {
@@ -35,13 +35,13 @@ export interface Names {
   /** `cluster.local`. */
   readonly domain: string
   readonly ttl: number
-  /** Which of several comes first: nobody should always be asked first. */
-  readonly turn: (many: number) => number
+  /** Returns the index of the first address, for round robin. */
+  readonly rotation: (many: number) => number
 }
 
 const VERSION = '1.1.0'
 const VERSION_TTL = 28_800
-/** Where the server itself is found. */
+/** The Service of the DNS server. */
 const OWN_SERVICE = serviceKey('kube-dns', 'kube-system')
 const ELSEWHERE: Outcome = { is: 'elsewhere' }
 
@@ -51,21 +51,21 @@ export function lookUp(names: Names, question: Question): Outcome {
   const zone = REVERSE_ZONES.find((known) => isWithin(name, known))
   if (zone === undefined) return ELSEWHERE
   if (name === zone) return type === TYPE.AXFR || type === TYPE.IXFR ? { is: 'refused' } : ELSEWHERE
-  // What the cluster does not know of addresses others may.
+  // The upstream may know other reverse names.
   return type === TYPE.PTR ? (namesAt(names, name) ?? ELSEWHERE) : ELSEWHERE
 }
 
 export const isWithin = (name: string, zone: string): boolean => name === zone || name.endsWith(`.${zone}`)
 
-/** One address, or one of its ports, under the name at which it is found alone. */
-interface Found {
+/** One address, or one of its ports, with the name of the endpoint. */
+interface FoundAddress {
   readonly address: string
   readonly port: number | undefined
   readonly owner: string
 }
 
-/** What is there under a name. Undefined: there is no such name. */
-type Content = { readonly found: readonly Found[] } | { readonly alias: string } | undefined
+/** The data of a name. Undefined: NXDOMAIN. */
+type Content = { readonly found: readonly FoundAddress[] } | { readonly alias: string } | undefined
 
 const NOTHING: Content = { found: [] }
 
@@ -100,7 +100,7 @@ function atApex(names: Names, type: number): Outcome | undefined {
   return records([{ name: domain, type, ttl, data: { target: host } }], extra)
 }
 
-function ownAddresses({ directory, domain }: Names): { readonly found: readonly Found[] } {
+function ownAddresses({ directory, domain }: Names): { readonly found: readonly FoundAddress[] } {
   const owner = `${OWN_SERVICE}.svc.${domain}`
   const own = directory.service(OWN_SERVICE)?.addresses ?? []
   return { found: own.map((address) => ({ address, port: undefined, owner })) }
@@ -122,50 +122,50 @@ function contentOf(names: Names, below: string): Content {
   return service && ofService(names, { key, service, labels })
 }
 
-interface Asked {
+interface ServiceQuestion {
   readonly key: string
   readonly service: ServiceNames
-  /** What is before the name of the Service: nothing, an endpoint, or a port and its protocol. */
+  /** The labels before the Service: none, an endpoint, or port and protocol. */
   readonly labels: readonly string[]
 }
 
-function ofService(names: Names, { key, service, labels }: Asked): Content {
+function ofService(names: Names, { key, service, labels }: ServiceQuestion): Content {
   if (service.alias !== undefined) return labels.length === 0 ? { alias: service.alias } : undefined
   const [port = '', protocol = ''] = labels.length === 2 ? labels.map((label) => label.replace(/^_/, '')) : []
   const endpoint = labels.length === 1 ? labels[0] : undefined
-  const isAsked = (one: NamedPort): boolean =>
+  const isRequested = (one: NamedPort): boolean =>
     (port === '' || one.name.toLowerCase() === port) && (protocol === '' || one.protocol === protocol)
   const owner = `${key}.svc.${names.domain}`
   const found =
     service.isHeadless || endpoint !== undefined
-      ? ofEndpoints(names, { key, owner, endpoint, isAsked })
+      ? ofEndpoints(names, { key, owner, endpoint, isRequested })
       : service.ports
-          .filter(isAsked)
+          .filter(isRequested)
           .flatMap((one) => service.addresses.map((address) => ({ address, port: one.port, owner })))
   return found.length === 0 ? undefined : { found }
 }
 
-interface AskedEndpoints {
+interface EndpointQuestion {
   readonly key: string
   readonly owner: string
   readonly endpoint: string | undefined
-  readonly isAsked: (port: NamedPort) => boolean
+  readonly isRequested: (port: NamedPort) => boolean
 }
 
-function ofEndpoints({ directory }: Names, { key, owner, endpoint, isAsked }: AskedEndpoints): Found[] {
-  const found: Found[] = []
+function ofEndpoints({ directory }: Names, { key, owner, endpoint, isRequested }: EndpointQuestion): FoundAddress[] {
+  const found: FoundAddress[] = []
   for (const { ports, endpoints } of directory.slicesOf(key)) {
-    const asked = ports.filter(isAsked)
-    if (asked.length === 0) continue
+    const requested = ports.filter(isRequested)
+    if (requested.length === 0) continue
     for (const { address, host } of endpoints) {
       if (endpoint !== undefined && host !== endpoint) continue
-      for (const { port } of asked) found.push({ address, port, owner: `${host}.${owner}` })
+      for (const { port } of requested) found.push({ address, port, owner: `${host}.${owner}` })
     }
   }
   return found
 }
 
-/** Whoever has the namespace may name any address in it: as CoreDNS does with `pods insecure`, which clusters come with. */
+/** Any address in an existing namespace resolves, as with CoreDNS' `pods insecure`, the common default. */
 function podAt({ domain }: Names, name: string, namespace: string): Content {
   const isV4 = /^\d+(?:-\d+){3}$/.test(name)
   const address = name.replaceAll('-', isV4 ? '.' : ':')
@@ -176,13 +176,13 @@ function podAt({ domain }: Names, name: string, namespace: string): Content {
 function aliasOf({ ttl, domain: zone }: Names, { name, type }: Question, target: string): Outcome {
   const record: ResourceRecord = { name, type: TYPE.CNAME, ttl, data: { target } }
   if (type === TYPE.CNAME) return records([record])
-  // An alias of itself is of nothing; SRV of other people's names is not ours to say.
+  // A self-referencing alias has no data; SRV of external names is not ours.
   if (target === name || (type !== TYPE.A && type !== TYPE.AAAA && type !== TYPE.TXT)) return { is: 'no data', zone }
   return { is: 'alias', record, target, zone }
 }
 
-/** Each once, beginning with one and then another. */
-function addresses(names: Names, { name, type }: Question, found: readonly Found[]): ResourceRecord[] {
+/** Without duplicates, rotated. */
+function addresses(names: Names, { name, type }: Question, found: readonly FoundAddress[]): ResourceRecord[] {
   if (type !== TYPE.A && type !== TYPE.AAAA) return []
   const wanted: string[] = []
   const seen = new Set<string>()
@@ -191,12 +191,12 @@ function addresses(names: Names, { name, type }: Question, found: readonly Found
     seen.add(address)
     wanted.push(address)
   }
-  return turned(names, wanted).map((address) => addressRecord(name, address, names.ttl))
+  return rotated(names, wanted).map((address) => addressRecord(name, address, names.ttl))
 }
 
-function turned<T>({ turn }: Names, items: readonly T[]): readonly T[] {
+function rotated<T>({ rotation }: Names, items: readonly T[]): readonly T[] {
   if (items.length < 2) return items
-  const first = turn(items.length)
+  const first = rotation(items.length)
   return [...items.slice(first), ...items.slice(0, first)]
 }
 
@@ -206,8 +206,8 @@ function addressRecord(name: string, address: string, ttl: number): ResourceReco
   return { name, type: typeOf(address), ttl, data: { address } }
 }
 
-/** All alike in weight, and the addresses of those they name. */
-function services(names: Names, name: string, found: readonly Found[]): Outcome | undefined {
+/** Equal weights, with the addresses of the targets. */
+function services(names: Names, name: string, found: readonly FoundAddress[]): Outcome | undefined {
   const { ttl } = names
   const weight = Math.max(1, Math.floor(100 / Math.max(1, found.length)))
   const answers = new Map<string, ResourceRecord>()
@@ -219,10 +219,10 @@ function services(names: Names, name: string, found: readonly Found[]): Outcome 
     additional.set(`${owner} ${address}`, addressRecord(owner, address, ttl))
   }
   if (answers.size === 0) return undefined
-  return records(turned(names, [...answers.values()]), [...additional.values()])
+  return records(rotated(names, [...answers.values()]), [...additional.values()])
 }
 
-/** Services that have the address, or else endpoints that have it. */
+/** Services with the address, else endpoints. */
 function namesAt({ directory, domain, ttl }: Names, name: string): Outcome | undefined {
   const address = addressOf(name)
   if (address === undefined) return undefined

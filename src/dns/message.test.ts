@@ -13,7 +13,7 @@ const addresses = (many: number): ResourceRecord[] =>
     data: { address: `10.1.${nth >> 8}.${nth & 255}` },
   }))
 
-test('an answer repeats the question as it was written, and owners point at it', () => {
+test('an answer repeats the question as written, and owner names point at it', () => {
   const query = queryOf({ name: 'Web.Shop.svc.cluster.local', type: TYPE.A, edns: 4096 })
   const bytes = writeAnswer(query, { rcode: 0, authoritative: true, answers: addresses(2) }, UDP_BYTES, true)
   const message = readMessage(bytes)
@@ -34,7 +34,7 @@ test('an answer repeats the question as it was written, and owners point at it',
   assert.deepEqual([...bytes.subarray(message.questionEnd, message.questionEnd + 2)], [0xc0, 12])
 })
 
-test('what does not fit is left out, and whoever asked is told when it is of the answer', () => {
+test('records that do not fit are dropped, and TC is set for the answer section', () => {
   const plain = queryOf({ name: 'web.shop.svc.cluster.local', type: TYPE.A })
   const cut = writeAnswer(plain, { rcode: 0, authoritative: true, answers: addresses(100) }, sizeFor(plain), false)
   const message = readMessage(cut)
@@ -50,7 +50,7 @@ test('what does not fit is left out, and whoever asked is told when it is of the
   assert.ok(most.length <= TCP_BYTES && (readMessage(most)?.flags ?? 0) & FLAG.truncated)
 })
 
-test('all kinds of records are read back as they were written', () => {
+test('all record types round-trip', () => {
   const query = queryOf({ name: '_http._tcp.web.shop.svc.cluster.local', type: TYPE.SRV })
   const soa = {
     primary: 'ns.dns.cluster.local',
@@ -83,7 +83,7 @@ test('all kinds of records are read back as they were written', () => {
   const [srv, cname, text, address] = message.answers
   assert.ok(srv && cname && text && address)
   assert.deepEqual([...bytes.subarray(srv.dataAt, srv.dataAt + 6)], [0, 0, 0, 50, 0, 80])
-  // Whole, and not pointed at.
+  // Written in full, and not compressed.
   assert.deepEqual(readName(bytes, srv.dataAt + 6, false), { name: host, end: srv.end })
   assert.equal(readName(bytes, cname.dataAt)?.name, host)
   assert.equal(bytes.subarray(text.dataAt, text.end).toString('latin1'), '\x051.1.0')
@@ -98,7 +98,7 @@ test('all kinds of records are read back as they were written', () => {
   assert.equal(bytes.readUInt32BE(start.end - 20), 5)
 })
 
-test('sizes are what a client says, between what all can take and what arrives in one piece', () => {
+test('a response has at most the size that the client accepts, within the limits of UDP', () => {
   assert.deepEqual(
     [undefined, 0, 512, 1000, 65_535].map((edns) =>
       sizeFor(queryOf({ name: 'a', type: 1, ...(edns !== undefined && { edns }) })),
@@ -107,7 +107,7 @@ test('sizes are what a client says, between what all can take and what arrives i
   )
 })
 
-test('a refusal has nothing but its header', () => {
+test('a REFUSED response consists of the header only', () => {
   assert.equal(
     writeRefusal({ id: 7, flags: 0x29_00, refusal: RCODE.notImplemented }).toString('hex'),
     '0007a9040000000000000000',

@@ -1,5 +1,5 @@
-/** DNS messages of our own: an answer to a question, no longer than whoever asked can take. Pure. */
-import { parseIp } from '#lib/cidr.ts'
+/** Encodes DNS responses within the client's size limit. Pure. */
+import { parseIp } from '#lib/net/cidr.ts'
 
 import { CLASS_IN, FLAG, HEADER_BYTES, nameBytes, pointerTo, type Query, RCODE, type Refusal, TYPE } from './wire.ts'
 
@@ -13,7 +13,7 @@ export interface Soa {
   readonly minimum: number
 }
 
-/** What a record says, each kind in its own field. */
+/** Record data by type. */
 export type RecordData =
   | { readonly address: string }
   | { readonly target: string }
@@ -34,26 +34,26 @@ export interface Answer {
   readonly answers?: readonly ResourceRecord[]
   readonly authority?: readonly ResourceRecord[]
   readonly additional?: readonly ResourceRecord[]
-  /** It is not all there was to say. */
+  /** Sets the TC flag. */
   readonly truncated?: boolean
 }
 
-/** What arrives in one piece on any path, as of the DNS flag day of 2020. More is for TCP, where nobody's address can be forged. */
+/** The safe UDP size since DNS Flag Day 2020. Larger answers use TCP, which cannot be spoofed. */
 export const UDP_BYTES = 1232
 export const TCP_BYTES = 65_535
-/** What who knows nothing of EDNS can take. */
+/** The limit without EDNS. */
 const PLAIN_BYTES = 512
 const OPT_BYTES = 11
 
-/** How long an answer by UDP may be. */
+/** The size limit of a UDP response. */
 export function sizeFor({ edns }: Pick<Query, 'edns'>): number {
   return edns === undefined ? PLAIN_BYTES : Math.min(Math.max(edns.size, PLAIN_BYTES), UDP_BYTES)
 }
 
-/** One after the other; what is returned is a copy. A record that begins within the limit ends within the buffer. */
+/** Reused for every message; the result is a copy. A record that begins within the limit ends within the buffer. */
 const scratch = Buffer.alloc(TCP_BYTES + 2048)
 
-/** The whole answer, or, with the flag that says so, as much as `limit` has room for. */
+/** Encodes the answer; truncates with TC at `limit`. */
 export function writeAnswer(query: Query, answer: Answer, limit: number, recursionAvailable: boolean): Buffer {
   const writer = new Writer(query, limit - (query.edns === undefined ? 0 : OPT_BYTES))
   const answers = writer.section(answer.answers ?? [])
@@ -67,7 +67,7 @@ export function writeAnswer(query: Query, answer: Answer, limit: number, recursi
   return finish(writer.end, query, { flags, rcode: answer.rcode, counts: [answers, authority, additional] })
 }
 
-/** A message that could not be read as a question: its header is all there is to repeat. */
+/** The response to an unparsable query: only a header. */
 export function writeRefusal({ id, flags, refusal = RCODE.refused }: Refusal): Buffer {
   const bytes = Buffer.alloc(HEADER_BYTES)
   bytes.writeUInt16BE(id, 0)
@@ -93,7 +93,7 @@ function finish(end: number, { id, flags, edns }: Query, head: Head): Buffer {
   return Buffer.from(scratch.subarray(0, after))
 }
 
-/** What we say of EDNS ourselves. Codes above 15 have their upper bits in it. */
+/** Our OPT record. Contains the upper bits of an extended rcode. */
 export function optRecord(dnssecOk: boolean, rcode = 0): Buffer {
   const bytes = Buffer.alloc(OPT_BYTES)
   bytes.writeUInt16BE(TYPE.OPT, 1)
@@ -103,13 +103,13 @@ export function optRecord(dnssecOk: boolean, rcode = 0): Buffer {
   return bytes
 }
 
-/** Writes records behind the question, until one does not fit. */
+/** Appends records until one does not fit. */
 class Writer {
   end: number
   readonly #limit: number
   readonly #query: Query
   #isFull = false
-  /** Where names that are there already begin; made when the first one that is not the question's is written. */
+  /** Offsets of names for compression; created with the first name other than the question's. */
   #known: Map<string, number> | undefined
 
   constructor(query: Query, limit: number) {
@@ -119,7 +119,7 @@ class Writer {
     this.end = HEADER_BYTES + query.question.length
   }
 
-  /** How many of them there was room for. */
+  /** Returns the number of records that fit. */
   section(records: readonly ResourceRecord[]): number {
     let many = 0
     for (const record of records) {
@@ -155,7 +155,7 @@ class Writer {
       this.#uint16(data.priority)
       this.#uint16(data.weight)
       this.#uint16(data.port)
-      // Never shortened: RFC 2782.
+      // Not compressed: RFC 2782.
       this.#plainName(data.host)
     } else if ('text' in data) {
       const bytes = Buffer.from(data.text.slice(0, 255), 'latin1')
@@ -175,7 +175,7 @@ class Writer {
     this.end = scratch.writeUInt16BE(value, this.end)
   }
 
-  /** As short as it can be said: what is in the question stays written as it was asked. */
+  /** Compressed; keeps the spelling of the question. */
   #name(name: string): void {
     if (name === this.#query.name) {
       this.#uint16(0xc0_00 | HEADER_BYTES)
@@ -205,7 +205,7 @@ class Writer {
   }
 }
 
-/** Where each ending of the question's name begins. */
+/** The offset of each suffix of the question's name. */
 function suffixesOf(name: string): Map<string, number> {
   const known = new Map<string, number>()
   let at = HEADER_BYTES

@@ -1,9 +1,9 @@
-/** Where the server's numbers are read: `/metrics`, and `/health` and `/ready` as CoreDNS has them. */
+/** Serves `/metrics`, `/health` and `/ready`, as CoreDNS. */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-import { METRICS_CONTENT_TYPE, type Registry } from '#lib/metrics.ts'
+import { METRICS_CONTENT_TYPE, type Registry } from '#lib/metrics/metrics.ts'
 
 export interface MetricsPortOptions {
   readonly address: string

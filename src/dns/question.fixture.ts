@@ -1,7 +1,7 @@
-/** Questions as clients send them, for tests. */
+/** Client queries for tests. */
 import { nameBytes, type Query, readQuery } from './wire.ts'
 
-export interface Asked {
+export interface QuestionFields {
   readonly name: string
   readonly type: number
   readonly id?: number
@@ -9,8 +9,8 @@ export interface Asked {
   readonly class?: number
 }
 
-/** The name stays written as it is. */
-export function questionOf({ name, type, id = 7, edns, class: of = 1 }: Asked): Buffer {
+/** Keeps the spelling of the name. */
+export function questionOf({ name, type, id = 7, edns, class: of = 1 }: QuestionFields): Buffer {
   const head = Buffer.alloc(12)
   head.writeUInt16BE(id, 0)
   head.writeUInt16BE(0x01_00, 2)
@@ -23,8 +23,8 @@ export function questionOf({ name, type, id = 7, edns, class: of = 1 }: Asked): 
   return Buffer.concat([head, nameBytes(name), tail, Buffer.from([0, 0, 41, edns >> 8, edns & 0xff, 0, 0, 0, 0, 0, 0])])
 }
 
-export function queryOf(asked: Asked): Query {
-  const query = readQuery(questionOf(asked))
-  if ('refusal' in query) throw new Error(`"${asked.name}" cannot be asked`)
+export function queryOf(fields: QuestionFields): Query {
+  const query = readQuery(questionOf(fields))
+  if ('refusal' in query) throw new Error(`"${fields.name}" is not a valid query`)
   return query
 }

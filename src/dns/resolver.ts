@@ -1,18 +1,18 @@
 /**
- * Who answers a question: the cluster itself, the servers of a stub domain, or those of the machine, with what they said before.
- * Names of the cluster are answered without waiting.
+ * Resolves a query from the cluster, a stub domain or the machine's upstream servers, with a cache. Cluster names are
+ * answered synchronously.
  */
 import type { Clock } from '#lib/clock.ts'
-import type { Logger } from '#lib/log.ts'
+import type { Logger } from '#lib/log/log.ts'
 import type { Random } from '#lib/random.ts'
 
 import { AnswerCache } from './answer-cache.ts'
 import type { Directory } from './directory.ts'
 import type { DnsMeters } from './dns-meters.ts'
+import { addressesIn, type CachedAnswer, forwardAnswer, type UpstreamQuery } from './forwarded-answer.ts'
 import { Forwarder, keyOf, TooManyQuestions, type Transport, type Upstream } from './forwarder.ts'
 import { isWithin, lookUp, type Names, type Outcome } from './lookup.ts'
 import { type Answer, type ResourceRecord, sizeFor, type Soa, TCP_BYTES, writeAnswer, writeRefusal } from './message.ts'
-import { addressesIn, type Asking, type Kept, passOn } from './passed-on.ts'
 import { CLASS_IN, FLAG, type Query, RCODE, rcodeOf, readQuery, TYPE, uint16 } from './wire.ts'
 
 export interface ResolverOptions {
@@ -24,19 +24,19 @@ export interface ResolverOptions {
   /** `cluster.local`. */
   readonly domain: string
   readonly ttl?: number
-  /** False: what the cluster has is not known yet, and so not what it lacks. */
+  /** False: the directory is incomplete, so negative answers are impossible. */
   readonly isSynced: () => boolean
-  /** Those for whatever is not of the cluster. None: there is nobody to ask. */
+  /** Servers for other names. Empty: none. */
   readonly upstreams: () => readonly Upstream[]
-  /** Others for the names of some domains. */
+  /** Servers for single domains. */
   readonly stubDomains?: ReadonlyMap<string, readonly Upstream[]>
-  /** Whether it knows no names of its own, and remembers what others said. */
-  readonly asksOthersOnly?: boolean
+  /** Runs as a cache without cluster data. */
+  readonly isCacheOnly?: boolean
 }
 
-/** As clusters have it in their Corefile. */
+/** The usual TTL of a Corefile. */
 const TTL_SECONDS = 30
-/** Aliases of aliases. */
+/** The maximum length of a CNAME chain. */
 const MAX_CHAIN = 10
 
 export type Reply = Buffer | undefined
@@ -46,18 +46,18 @@ export class Resolver {
   readonly #names: Names
   readonly #cache: AnswerCache
   readonly #forwarder: Forwarder
-  #turns = 0
+  #rotations = 0
   #serial = { version: -1, value: 0 }
 
   constructor(options: ResolverOptions) {
     this.#options = options
     const { directory, domain, ttl = TTL_SECONDS, clock, random } = options
-    this.#names = { directory, domain, ttl, turn: (many) => this.#turns++ % many }
+    this.#names = { directory, domain, ttl, rotation: (many) => this.#rotations++ % many }
     this.#cache = new AnswerCache(clock)
     this.#forwarder = new Forwarder({ clock, random })
     options.meters.follow({
       cached: () => this.#cache.size,
-      underWay: () => this.#forwarder.underWay,
+      underWay: () => this.#forwarder.inFlight,
       failures: () => this.#forwarder.failures,
     })
   }
@@ -66,7 +66,7 @@ export class Resolver {
     this.#forwarder.close()
   }
 
-  /** What to send to whoever sent `bytes`; undefined: nothing. Names of the cluster have no promise to wait for. */
+  /** The response to a datagram; undefined: none. Synchronous for cluster names. */
   reply(bytes: Uint8Array, via: Transport): Reply | Promise<Reply> {
     const startedMs = this.#options.clock.elapsed()
     const query = readQuery(bytes)
@@ -86,7 +86,7 @@ export class Resolver {
     const fail = (rcode: number): Buffer => say({ rcode, authoritative: false })
     if (query.edns !== undefined && query.edns.version !== 0) return fail(RCODE.badVersion)
     if (query.class !== CLASS_IN) return fail(RCODE.refused)
-    const outcome: Outcome = this.#options.asksOthersOnly === true ? { is: 'elsewhere' } : lookUp(this.#names, query)
+    const outcome: Outcome = this.#options.isCacheOnly === true ? { is: 'elsewhere' } : lookUp(this.#names, query)
     if (outcome.is === 'elsewhere') return this.#passedOn(query, via, limit, fail)
     if (outcome.is === 'refused') return fail(RCODE.refused)
     if (outcome.is === 'alias') return this.#followed(query, outcome, via).then(say)
@@ -110,7 +110,7 @@ export class Resolver {
 
   #soaOf(zone: string): ResourceRecord {
     const { clock, directory } = this.#options
-    // Grows when something has changed, as secondaries want it.
+    // The SOA serial increases with changes, for secondaries.
     if (this.#serial.version !== directory.version)
       this.#serial = { version: directory.version, value: Math.floor(clock.now() / 1000) }
     const { ttl } = this.#names
@@ -126,7 +126,7 @@ export class Resolver {
     return { name: zone, type: TYPE.SOA, ttl, data: { soa } }
   }
 
-  /** The alias, and what is to be had behind it, of the cluster or not. */
+  /** The CNAME and the records of its target, in the cluster or not. */
   async #followed(query: Query, first: Extract<Outcome, { is: 'alias' }>, via: Transport): Promise<Answer> {
     const answers: ResourceRecord[] = [first.record]
     const seen = new Set([query.name])
@@ -141,7 +141,7 @@ export class Resolver {
       if (next.is === 'records') answers.push(...next.answers)
       if (next.is === 'no data' || next.is === 'no name')
         return { rcode: RCODE.success, authoritative: true, answers, authority: [this.#soaOf(next.zone)] }
-      const kept = next.is === 'elsewhere' ? await this.#ask(askingOf(query, target), via) : undefined
+      const kept = next.is === 'elsewhere' ? await this.#ask(upstreamQueryOf(query, target), via) : undefined
       if (kept !== undefined && kept !== 'busy') {
         const truncated = (kept.message.flags & FLAG.truncated) !== 0
         answers.push(...addressesIn(kept.message))
@@ -154,39 +154,39 @@ export class Resolver {
 
   #passedOn(query: Query, via: Transport, limit: number, fail: (rcode: number) => Buffer): Buffer | Promise<Buffer> {
     if (query.type === TYPE.AXFR || query.type === TYPE.IXFR) return fail(RCODE.refused)
-    const asking = askingOf(query, query.name)
-    const cached = this.#cached(asking)
-    if (cached !== undefined) return passOn(cached.kept, query, cached.age, limit)
-    return this.#ask(asking, via).then((kept) => {
+    const upstreamQuery = upstreamQueryOf(query, query.name)
+    const cached = this.#cached(upstreamQuery)
+    if (cached !== undefined) return forwardAnswer(cached.kept, query, cached.age, limit)
+    return this.#ask(upstreamQuery, via).then((kept) => {
       if (kept === 'busy') return fail(RCODE.refused)
-      return kept === undefined ? fail(RCODE.serverFailure) : passOn(kept, query, 0, limit)
+      return kept === undefined ? fail(RCODE.serverFailure) : forwardAnswer(kept, query, 0, limit)
     })
   }
 
-  #cached(asking: Asking): { readonly kept: Kept; readonly age: number } | undefined {
-    const found = this.#cache.find(keyOf(asking))
+  #cached(upstreamQuery: UpstreamQuery): { readonly kept: CachedAnswer; readonly age: number } | undefined {
+    const found = this.#cache.find(keyOf(upstreamQuery))
     this.#options.meters.looked(found !== undefined)
     return found
   }
 
-  async #ask(asking: Asking, via: Transport): Promise<Kept | 'busy' | undefined> {
-    const key = keyOf(asking)
+  async #ask(upstreamQuery: UpstreamQuery, via: Transport): Promise<CachedAnswer | 'busy' | undefined> {
+    const key = keyOf(upstreamQuery)
     const found = this.#cache.find(key)
     if (found !== undefined) return found.kept
-    const servers = this.#serversFor(asking.name)
+    const servers = this.#serversFor(upstreamQuery.name)
     if (servers.length === 0) return undefined
     try {
-      const kept = await this.#forwarder.ask(asking, servers, via)
+      const kept = await this.#forwarder.ask(upstreamQuery, servers, via)
       if (kept !== undefined) this.#cache.put(key, kept)
       return kept
     } catch (error) {
       if (error instanceof TooManyQuestions) return 'busy'
-      this.#options.log.error(error, 'A question could not be passed on', { name: asking.name })
+      this.#options.log.error(error, 'Failed to forward a query', { name: upstreamQuery.name })
       return undefined
     }
   }
 
-  /** Those of the longest stub domain that the name is in, or those for all. */
+  /** The servers of the longest matching stub domain, or the default ones. */
   #serversFor(name: string): readonly Upstream[] {
     let best: string | undefined
     for (const domain of this.#options.stubDomains?.keys() ?? [])
@@ -195,7 +195,7 @@ export class Resolver {
   }
 }
 
-function askingOf({ type, class: of, flags, edns }: Query, name: string): Asking {
+function upstreamQueryOf({ type, class: of, flags, edns }: Query, name: string): UpstreamQuery {
   const checkingDisabled = (flags & FLAG.checkingDisabled) !== 0
   return { name, type, class: of, dnssecOk: edns?.dnssecOk ?? false, checkingDisabled }
 }

@@ -1,9 +1,9 @@
-/** Names of addresses, `4.3.2.1.in-addr.arpa` and the like (RFC 1035, RFC 3596). Pure. */
-import { formatIp } from '#lib/cidr.ts'
+/** Reverse names, `4.3.2.1.in-addr.arpa` and `ip6.arpa` (RFC 1035, RFC 3596). Pure. */
+import { formatIp } from '#lib/net/cidr.ts'
 
 export const REVERSE_ZONES = ['in-addr.arpa', 'ip6.arpa'] as const
 
-/** The address that a name in lower case is of; undefined: of none. */
+/** The address of a lower-case reverse name; undefined if it is none. */
 export function addressOf(name: string): string | undefined {
   if (name.endsWith('.in-addr.arpa')) return ipv4Of(name.slice(0, -'.in-addr.arpa'.length).split('.'))
   if (name.endsWith('.ip6.arpa')) return ipv6Of(name.slice(0, -'.ip6.arpa'.length).split('.'))

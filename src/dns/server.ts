@@ -1,17 +1,17 @@
-/** The port of the name server: datagrams, and streams for what does not fit into one (RFC 7766), as many as it can serve. */
+/** DNS server sockets: UDP, and TCP for large answers (RFC 7766), with limits. */
 import { createSocket, type RemoteInfo, type Socket as UdpSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 
 import type { Clock, Timer } from '#lib/clock.ts'
-import type { Logger } from '#lib/log.ts'
+import type { Logger } from '#lib/log/log.ts'
 
 import type { Resolver } from './resolver.ts'
 import { HEADER_BYTES, uint16 } from './wire.ts'
 
 export interface ListenOptions {
   readonly address: string
-  /** 0: any that is free. */
+  /** 0: any free port. */
   readonly port: number
   readonly resolver: Resolver
   readonly clock: Clock
@@ -25,14 +25,14 @@ export interface Listening {
 }
 
 const MAX_CONNECTIONS = 512
-/** A connection on which nobody asks. */
+/** The idle timeout of a TCP connection. */
 const IDLE_MS = 10_000
-/** Asked on one connection and not answered yet. */
+/** Unanswered queries on one TCP connection. */
 const MAX_PIPELINED = 64
-/** Datagrams that wait while the process does something else. The system gives no more than it allows. */
+/** The receive buffer for datagrams while the process is busy; the system may limit it. */
 const RECEIVE_BYTES = 4 << 20
 
-/** Rejects with EADDRNOTAVAIL while nobody has the address, and with EADDRINUSE when another listens there. */
+/** Rejects with EADDRNOTAVAIL or EADDRINUSE. */
 export async function listen(options: ListenOptions): Promise<Listening> {
   const udp = await bindUdp(options)
   const streams = new Streams(options)
@@ -55,13 +55,13 @@ export async function listen(options: ListenOptions): Promise<Listening> {
 
 async function bindUdp({ address, port, resolver, log }: ListenOptions): Promise<UdpSocket> {
   const socket = createSocket({ type: address.includes(':') ? 'udp6' : 'udp4', recvBufferSize: RECEIVE_BYTES })
-  const failed = (error: unknown): void => log.error(error, 'A question could not be answered')
+  const failed = (error: unknown): void => log.error(error, 'Failed to answer a query')
   const send = (reply: Buffer | undefined, { port: to, address: at }: RemoteInfo): void => {
-    // To who has gone meanwhile.
+    // The client may be gone.
     if (reply !== undefined) socket.send(reply, to, at, ignore)
   }
   const take = (bytes: Buffer, from: RemoteInfo): void => {
-    // Nobody has port 0: who says so wants others to be answered.
+    // Port 0 is invalid as a source: replying would hit others.
     if (from.port === 0 || bytes.length < HEADER_BYTES) return
     const reply = resolver.reply(bytes, 'udp')
     if (reply instanceof Promise) reply.then((late) => send(late, from)).catch(failed)
@@ -123,7 +123,7 @@ class Streams {
   }
 }
 
-/** One connection: messages, each with its length in front, answered as they are ready. */
+/** One TCP connection: length-prefixed messages, answered as they complete. */
 class Stream {
   readonly #socket: Socket
   readonly #options: ListenOptions
@@ -162,7 +162,7 @@ class Stream {
       this.#received = this.#received.subarray(2 + length)
       void this.#answer(message)
     }
-    // Who asks faster than it is answered, or does not read, waits.
+    // Applies backpressure to a client that sends too fast or does not read.
     if (this.#pending >= MAX_PIPELINED || this.#socket.writableNeedDrain) this.#socket.pause()
     else this.#socket.resume()
   }
@@ -176,7 +176,7 @@ class Stream {
       if (reply === undefined) this.#socket.destroy()
       else if (!this.#socket.destroyed) this.#send(reply)
     } catch (error) {
-      log.error(error, 'A question could not be answered')
+      log.error(error, 'Failed to answer a query')
       this.#socket.destroy()
     } finally {
       this.#pending--

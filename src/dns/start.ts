@@ -1,8 +1,8 @@
-/** The name server of a cluster: what it knows, whom it asks, and the ports on which it is asked. */
+/** Assembles the cluster's DNS server: directory, forwarder and ports. */
 import type { ApiClient } from '#client/api-client.ts'
 import type { Clock } from '#lib/clock.ts'
-import type { Logger } from '#lib/log.ts'
-import { createRegistry, type Registry } from '#lib/metrics.ts'
+import type { Logger } from '#lib/log/log.ts'
+import { createRegistry, type Registry } from '#lib/metrics/metrics.ts'
 import type { Random } from '#lib/random.ts'
 
 import { Directory } from './directory.ts'
@@ -15,30 +15,30 @@ import { listen, type Listening } from './server.ts'
 import { watchUpstreams } from './upstreams.ts'
 
 export interface DnsOptions {
-  /** Lists and watches Namespaces, Services and EndpointSlices. */
+  /** Needs to list and watch Namespaces, Services and EndpointSlices. */
   readonly client: ApiClient
   readonly random: Random
   readonly log: Logger
   readonly domain: string
   readonly ttl?: number
-  /** Servers for everything else; none: those that the file names. */
+  /** Servers for other names. Default: those of resolv.conf. */
   readonly upstreams?: readonly Upstream[]
   readonly resolvConf: string
   readonly readFile: (path: string) => Promise<string>
-  /** Addresses at which this server is reached, by whatever way. */
+  /** Addresses of this server, which are never used as upstreams. */
   readonly own: readonly string[]
   readonly stubDomains?: ReadonlyMap<string, readonly Upstream[]>
 }
 
 export interface DnsServer {
-  /** From then on it says of names that they are not there. */
+  /** After this, unknown cluster names get NXDOMAIN. */
   readonly synced: Promise<void>
-  /** Rejects as `listen` of the system does. */
+  /** Rejects with the system's error. */
   listen(address: string, port: number): Promise<Listening>
   serveMetrics(address: string, port: number): Promise<MetricsPort>
 }
 
-/** All of it ends with `closing`. */
+/** Stops with `closing`. */
 export async function startDns(options: DnsOptions, closing: AsyncDisposableStack): Promise<DnsServer> {
   const { client, random, log, domain, ttl } = options
   const { clock } = client
@@ -62,7 +62,7 @@ export async function startDns(options: DnsOptions, closing: AsyncDisposableStac
     ...(options.stubDomains && { stubDomains: options.stubDomains }),
   })
   const parts = { resolver, registry, clock, log, own, isReady: feed.isSynced }
-  return { synced: feed.synced, ...doorsOf(parts, closing) }
+  return { synced: feed.synced, ...portsOf(parts, closing) }
 }
 
 export interface NameCacheOptions extends Pick<
@@ -70,11 +70,11 @@ export interface NameCacheOptions extends Pick<
   'random' | 'log' | 'upstreams' | 'resolvConf' | 'readFile' | 'own'
 > {
   readonly clock: Clock
-  /** Who answers for the cluster's own names among others. */
+  /** The servers for cluster names, among others. */
   readonly stubDomains: ReadonlyMap<string, readonly Upstream[]>
 }
 
-/** A server that knows nothing itself and remembers what others said: one on every node spares the cluster's servers. */
+/** Starts a caching server without cluster data, one on each node, to relieve the cluster's servers. */
 export async function startNameCache(
   options: NameCacheOptions,
   closing: AsyncDisposableStack,
@@ -92,10 +92,10 @@ export async function startNameCache(
     domain: '',
     isSynced: () => true,
     upstreams: await upstreamsOf(options, clock, own),
-    asksOthersOnly: true,
+    isCacheOnly: true,
   })
   closing.defer(() => resolver.close())
-  return doorsOf({ resolver, registry, clock, log, own, isReady: () => true }, closing)
+  return portsOf({ resolver, registry, clock, log, own, isReady: () => true }, closing)
 }
 
 async function upstreamsOf(
@@ -111,12 +111,12 @@ interface Parts {
   readonly registry: Registry
   readonly clock: Clock
   readonly log: Logger
-  /** Those at which it listens are its own, too. */
+  /** Includes the addresses that it listens on. */
   readonly own: Set<string>
   readonly isReady: () => boolean
 }
 
-function doorsOf(
+function portsOf(
   { resolver, registry, clock, log, own, isReady }: Parts,
   closing: AsyncDisposableStack,
 ): Omit<DnsServer, 'synced'> {

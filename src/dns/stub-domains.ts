@@ -1,11 +1,14 @@
-/** Domains that others answer for, and servers, as flags have them. Pure. */
-import { formatIp, parseIp } from '#lib/cidr.ts'
+/** Parses stub domains and servers of flags. Pure. */
+import { formatIp, parseIp } from '#lib/net/cidr.ts'
 
 import type { Upstream } from './forwarder.ts'
 
 const PORT = 53
 
-/** `corp.example=10.1.2.3` or with a port; the same domain again for another of its servers. What is not of the form is left out: see `stubFault`. */
+/**
+ * `corp.example=10.1.2.3`, optionally with a port; repeat the domain for further servers. Ignores invalid entries: see
+ * `stubFault`.
+ */
 export function stubsIn(list: readonly string[]): ReadonlyMap<string, readonly Upstream[]> {
   const stubs = new Map<string, Upstream[]>()
   for (const text of list) {
@@ -15,7 +18,7 @@ export function stubsIn(list: readonly string[]): ReadonlyMap<string, readonly U
   return stubs
 }
 
-/** Which of them is not of the form; undefined when all are. */
+/** The first invalid entry; undefined if all are valid. */
 export function stubFault(list: readonly string[]): string | undefined {
   return list.find((text) => stubOf(text) === undefined)
 }
@@ -27,7 +30,7 @@ function stubOf(text: string): { readonly domain: string; readonly server: Upstr
   return { domain: domain.toLowerCase().replace(/\.$/, ''), server }
 }
 
-/** `10.1.2.3`, `10.1.2.3:5353`, `[fd00::1]:5353`, `fd00::1`. Undefined: it is none of these. */
+/** `10.1.2.3`, `10.1.2.3:5353`, `[fd00::1]:5353`, `fd00::1`. Undefined: invalid. */
 export function serverOf(text: string): Upstream | undefined {
   const [, six, four = text, port] = /^(?:\[(.+)\]|([^:]+))(?::(\d+))?$/.exec(text) ?? []
   const ip = parseIp(six ?? four)

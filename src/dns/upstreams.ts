@@ -1,14 +1,15 @@
-/** The name servers of the machine, as its `resolv.conf` has them now. */
-import { parseIp } from '#lib/cidr.ts'
+/** The machine's name servers from `resolv.conf`, reread over time. */
+
 import type { Clock } from '#lib/clock.ts'
+import { parseIp } from '#lib/net/cidr.ts'
 
 import type { Upstream } from './forwarder.ts'
 
 const PORT = 53
-/** Machines change networks. */
+/** Machines may change networks. */
 const REREAD_MS = 5000
 
-/** Pure: those that are addresses, but for `own`, of whom to ask would be to go round in circles. */
+/** Pure: valid addresses except `own`, which would cause a loop. */
 export function serversIn(resolvConf: string, own: ReadonlySet<string>): Upstream[] {
   return resolvConf.split('\n').flatMap((line) => {
     const [word, address = ''] = line.trim().split(/\s+/)
@@ -21,11 +22,11 @@ export interface UpstreamsOptions {
   readonly clock: Clock
   readonly path: string
   readonly readFile: (path: string) => Promise<string>
-  /** Where we are reached ourselves. */
+  /** Our own addresses. */
   readonly own: ReadonlySet<string>
 }
 
-/** Returns what tells those that are known; who asks has the file read again when that was long ago. */
+/** Returns a function with the current servers; a call triggers a reread if the last one is old. */
 export async function watchUpstreams({
   clock,
   path,
@@ -36,7 +37,7 @@ export async function watchUpstreams({
   let readMs = -Infinity
   const read = async (): Promise<void> => {
     readMs = clock.elapsed()
-    // A machine without the file has nobody to ask.
+    // Without the file there are no upstreams.
     servers = serversIn(await readFile(path).catch(() => ''), own)
   }
   await read()

@@ -5,7 +5,7 @@ import { createSeededRandom } from '#lib/random.ts'
 
 import { isName, nameBytes, type Query, readMessage, readName, readQuery, RCODE, TYPE } from './wire.ts'
 
-/** A header and what follows it. */
+/** A header and the following bytes. */
 export function packet(header: readonly number[], ...rest: readonly (Uint8Array | readonly number[])[]): Uint8Array {
   const words = header.flatMap((word) => [word >> 8, word & 0xff])
   return Uint8Array.from([...words, ...rest.flatMap((part) => [...part])])
@@ -15,7 +15,7 @@ const OPT = [0, 0, TYPE.OPT, 0x10, 0, 0, 0, 0x80, 0, 0, 0]
 const IN_A = [0, TYPE.A, 0, 1]
 
 describe('names', () => {
-  test('are text in lower case, with what could be misread escaped, and bytes again', () => {
+  test('are lower-case text with escapes, and convert back to bytes', () => {
     const bytes = Uint8Array.from([3, 0x41, 0x2e, 0x62, 1, 0x5c, 2, 0x00, 0xff, 0])
     assert.deepEqual(readName(bytes, 0), { name: String.raw`a\046b.\092.\000\255`, end: 10 })
     assert.deepEqual(
@@ -25,7 +25,7 @@ describe('names', () => {
     assert.deepEqual(readName(Uint8Array.of(0), 0), { name: '', end: 1 })
   })
 
-  test('may point back, never forward, to themselves or in circles', () => {
+  test('may contain pointers to earlier positions, but not to later ones, to themselves or in cycles', () => {
     const back = Uint8Array.from([1, 0x61, 0, 1, 0x62, 0xc0, 0])
     assert.deepEqual(readName(back, 3), { name: 'b.a', end: 7 })
     for (const broken of [
@@ -42,7 +42,7 @@ describe('names', () => {
     assert.equal(readName(back, 3, false), undefined)
   })
 
-  test('have 255 bytes at most', () => {
+  test('have at most 255 bytes', () => {
     const label = [50, ...Array.from({ length: 50 }, () => 0x61)]
     const of = (many: number): Uint8Array => Uint8Array.from([...Array.from({ length: many }, () => label).flat(), 0])
     assert.ok(readName(of(4), 0))
@@ -53,37 +53,37 @@ describe('names', () => {
   })
 })
 
-describe('questions', () => {
+describe('queries', () => {
   const question = [...nameBytes('Web.Shop'), ...IN_A]
-  const asked = (header: readonly number[], ...rest: readonly (readonly number[])[]): unknown =>
+  const parse = (header: readonly number[], ...rest: readonly (readonly number[])[]): unknown =>
     readQuery(packet(header, ...rest))
 
-  test('are read with what EDNS says', () => {
-    const query = asked([7, 0x01_00, 1, 0, 0, 1], question, OPT) as Query
+  test('are parsed with EDNS', () => {
+    const query = parse([7, 0x01_00, 1, 0, 0, 1], question, OPT) as Query
     const { id, name, type, edns } = query
     assert.deepEqual([id, name, type], [7, 'web.shop', TYPE.A])
     assert.deepEqual(edns, { size: 4096, version: 0, dnssecOk: true })
     assert.deepEqual([...query.question], question)
   })
 
-  test('that are none are refused, and answers are not answered', () => {
+  test('are rejected if they are invalid, and ignored if they are responses', () => {
     const refusals: readonly (readonly [unknown, number | undefined])[] = [
-      [asked([7, 0x80_00, 1, 0, 0, 0], question), undefined],
+      [parse([7, 0x80_00, 1, 0, 0, 0], question), undefined],
       [readQuery(new Uint8Array(11)), undefined],
-      [asked([7, 0x28_00, 1, 0, 0, 0], question), RCODE.notImplemented],
-      [asked([7, 0, 2, 0, 0, 0], question, question), RCODE.formatError],
-      [asked([7, 0, 0, 0, 0, 0]), RCODE.formatError],
-      [asked([7, 0, 1, 0, 0, 65_535], question), RCODE.formatError],
-      [asked([7, 0, 1, 1, 0, 0], question), RCODE.formatError],
-      [asked([7, 0, 1, 0, 0, 2], question, OPT, OPT), RCODE.formatError],
-      [asked([7, 0, 1, 0, 0, 1], question), RCODE.formatError],
-      [asked([7, 0, 1, 0, 0, 0], [0xc0, 12, ...IN_A]), RCODE.formatError],
+      [parse([7, 0x28_00, 1, 0, 0, 0], question), RCODE.notImplemented],
+      [parse([7, 0, 2, 0, 0, 0], question, question), RCODE.formatError],
+      [parse([7, 0, 0, 0, 0, 0]), RCODE.formatError],
+      [parse([7, 0, 1, 0, 0, 65_535], question), RCODE.formatError],
+      [parse([7, 0, 1, 1, 0, 0], question), RCODE.formatError],
+      [parse([7, 0, 1, 0, 0, 2], question, OPT, OPT), RCODE.formatError],
+      [parse([7, 0, 1, 0, 0, 1], question), RCODE.formatError],
+      [parse([7, 0, 1, 0, 0, 0], [0xc0, 12, ...IN_A]), RCODE.formatError],
     ]
     for (const [got, refusal] of refusals) assert.equal((got as { refusal: unknown }).refusal, refusal)
   })
 })
 
-test('nothing that is sent is more than refused', () => {
+test('the parser of messages never throws another error than a refusal', () => {
   const random = createSeededRandom(14)
   for (let nth = 0; nth < 20_000; nth++) {
     const bytes = random.bytes(random.int(80))
@@ -94,7 +94,7 @@ test('nothing that is sent is more than refused', () => {
   }
 })
 
-test('a message says where its records are; counts that cannot be true make it none', () => {
+test('a parsed message lists its records, and is invalid if its counts exceed its size', () => {
   const answer = [0xc0, 12, ...IN_A, 0, 0, 1, 0x2c, 0, 4, 10, 0, 0, 1]
   const message = readMessage(packet([7, 0x80_00, 1, 1, 0, 1], [...nameBytes('a.b'), ...IN_A], answer, OPT))
   assert.deepEqual(

@@ -1,9 +1,9 @@
 /**
- * DNS messages as others send them (RFC 1035, EDNS of RFC 6891): names, questions and where records begin and end. Whoever
- * sends may lie about every number in them, so each is checked before it is believed. Pure.
+ * Parses DNS messages (RFC 1035, EDNS of RFC 6891): names, questions and record boundaries. Every length and count is
+ * checked, because senders may lie. Pure.
  *
- * A name is text in lower case without the dot at its end, the root being empty. Bytes that would be read as something else
- * stand as `\ddd`, so that two names are the same exactly when their texts are.
+ * A name is lower-case text without the final dot; the root is empty. Special bytes are written as `\ddd`, so that
+ * equal names have equal texts.
  */
 
 export const TYPE = {
@@ -47,10 +47,10 @@ const MAX_NAME_BYTES = 255
 const MAX_LABEL_BYTES = 63
 const POINTER = 0xc0
 const MAX_POINTER = 0x3f_ff
-/** A question and the OPT of EDNS, and a signature beside it. */
+/** OPT and a signature. */
 const MAX_ADDITIONAL = 2
 
-/** What EDNS says beside a question. */
+/** The EDNS options of a query. */
 export interface Edns {
   readonly size: number
   readonly version: number
@@ -60,23 +60,23 @@ export interface Edns {
 export interface Query {
   readonly id: number
   readonly flags: number
-  /** In lower case; how it was written is in `question`. */
+  /** In lower case; the original spelling is in `question`. */
   readonly name: string
   readonly type: number
   readonly class: number
-  /** Name, type and class as they came. */
+  /** Name, type and class as received. */
   readonly question: Uint8Array
   readonly edns: Edns | undefined
 }
 
-/** A message that is not answered as a question: with an rcode, or, undefined, not at all. */
+/** A message that gets an rcode, or, if undefined, no response. */
 export interface Refusal {
   readonly id: number
   readonly flags: number
   readonly refusal: number | undefined
 }
 
-/** What each byte is in a name. */
+/** The text of each byte in a name. */
 const SPELLED: readonly string[] = Array.from({ length: 256 }, (_, byte) => {
   const char = String.fromCharCode(byte).toLowerCase()
   return /^[!-[\]-~]$/.test(char) && char !== '.' ? char : `\\${String(byte).padStart(3, '0')}`
@@ -88,8 +88,8 @@ interface NameAt {
 }
 
 /**
- * The name at `start`, whose bytes end at `end`. Undefined: there is none. Pointers must lead back, each further than the one
- * before, so that no message goes round in circles; `allowsPointers` false: there must be none.
+ * The name at `start`, ending at `end`; undefined if invalid. Each pointer must lead further back than the previous
+ * one, which excludes cycles. `allowsPointers` false: none are allowed.
  */
 export function readName(bytes: Uint8Array, start: number, allowsPointers = true): NameAt | undefined {
   let text = ''
@@ -122,7 +122,7 @@ function readLabel(bytes: Uint8Array, start: number, size: number): string {
   return text
 }
 
-/** The bytes of a name, without pointers. */
+/** The uncompressed bytes of a name. */
 export function nameBytes(name: string): Uint8Array {
   if (name === '') return Uint8Array.of(0)
   const bytes: number[] = []
@@ -134,7 +134,7 @@ export function nameBytes(name: string): Uint8Array {
   return Uint8Array.from(bytes)
 }
 
-/** Whether a text can be a name at all. */
+/** Whether the text is a valid name. */
 export function isName(name: string): boolean {
   const labels = name.split('.')
   return (
@@ -146,7 +146,7 @@ export const uint16 = (bytes: Uint8Array, at: number): number => ((bytes[at] ?? 
 
 const uint32 = (bytes: Uint8Array, at: number): number => ((uint16(bytes, at) << 16) | uint16(bytes, at + 2)) >>> 0
 
-/** What somebody asks. An answer that is sent here is nobody's question: who replied to it would have servers talk without end. */
+/** Parses a query. Ignores responses: replying to one could cause a loop between servers. */
 export function readQuery(bytes: Uint8Array): Query | Refusal {
   const [id, flags] = [uint16(bytes, 0), uint16(bytes, 2)]
   const refuse = (refusal: number | undefined): Refusal => ({ id, flags, refusal })
@@ -155,22 +155,22 @@ export function readQuery(bytes: Uint8Array): Query | Refusal {
   const counts = [4, 6, 8, 10].map((at) => uint16(bytes, at))
   if (counts[0] !== 1 || counts[1] !== 0 || counts[2] !== 0 || (counts[3] ?? 0) > MAX_ADDITIONAL)
     return refuse(RCODE.formatError)
-  const asked = readName(bytes, HEADER_BYTES, false)
-  if (asked === undefined || asked.end + 4 > bytes.length) return refuse(RCODE.formatError)
-  const edns = readEdns(bytes, asked.end + 4, counts[3] ?? 0)
+  const question = readName(bytes, HEADER_BYTES, false)
+  if (question === undefined || question.end + 4 > bytes.length) return refuse(RCODE.formatError)
+  const edns = readEdns(bytes, question.end + 4, counts[3] ?? 0)
   if (edns === null) return refuse(RCODE.formatError)
   return {
     id,
     flags,
-    name: asked.name,
-    type: uint16(bytes, asked.end),
-    class: uint16(bytes, asked.end + 2),
-    question: bytes.subarray(HEADER_BYTES, asked.end + 4),
+    name: question.name,
+    type: uint16(bytes, question.end),
+    class: uint16(bytes, question.end + 2),
+    question: bytes.subarray(HEADER_BYTES, question.end + 4),
     edns,
   }
 }
 
-/** Null: it is broken. */
+/** Null: malformed. */
 function readEdns(bytes: Uint8Array, start: number, count: number): Edns | undefined | null {
   let found: Edns | undefined
   let at = start
@@ -186,7 +186,7 @@ function readEdns(bytes: Uint8Array, start: number, count: number): Edns | undef
   return found
 }
 
-/** Where a record is in a message. */
+/** The position of a record in a message. */
 export interface RecordAt {
   readonly start: number
   readonly name: string
@@ -208,7 +208,7 @@ function readRecord(bytes: Uint8Array, start: number): RecordAt | undefined {
   return { start, name, type, class: of, ttlAt: at + 4, ttl, dataAt: at + 10, end }
 }
 
-/** A whole message, as a server answers. */
+/** A complete upstream response. */
 export interface Message {
   readonly bytes: Uint8Array
   readonly id: number
@@ -222,17 +222,17 @@ export interface Message {
   readonly additional: readonly RecordAt[]
 }
 
-/** Undefined: it is broken, or does not repeat one question. */
+/** Undefined: malformed, or without exactly one question. */
 export function readMessage(bytes: Uint8Array): Message | undefined {
   if (bytes.length < HEADER_BYTES || uint16(bytes, 4) !== 1) return undefined
-  const asked = readName(bytes, HEADER_BYTES, false)
-  if (asked === undefined || asked.end + 4 > bytes.length) return undefined
-  const questionEnd = asked.end + 4
+  const question = readName(bytes, HEADER_BYTES, false)
+  if (question === undefined || question.end + 4 > bytes.length) return undefined
+  const questionEnd = question.end + 4
   let at = questionEnd
   const sections: RecordAt[][] = []
   for (const countAt of [6, 8, 10]) {
     const section: RecordAt[] = []
-    // Each record has 11 bytes at least: a count that cannot be true ends at the end of the message.
+    // A record has at least 11 bytes, so an impossible count ends at the end of the message.
     for (let left = uint16(bytes, countAt); left > 0; left--) {
       const record = readRecord(bytes, at)
       if (record === undefined) return undefined
@@ -242,8 +242,8 @@ export function readMessage(bytes: Uint8Array): Message | undefined {
     sections.push(section)
   }
   const [answers = [], authority = [], additional = []] = sections
-  const [type, of] = [uint16(bytes, asked.end), uint16(bytes, asked.end + 2)]
-  const head = { id: uint16(bytes, 0), flags: uint16(bytes, 2), name: asked.name, type, class: of }
+  const [type, of] = [uint16(bytes, question.end), uint16(bytes, question.end + 2)]
+  const head = { id: uint16(bytes, 0), flags: uint16(bytes, 2), name: question.name, type, class: of }
   return { bytes, ...head, questionEnd, answers, authority, additional }
 }
 

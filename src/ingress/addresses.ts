@@ -1,9 +1,9 @@
-/** Where an Ingress is reached: the nodes on which the controller runs. Pure. */
+/** Addresses of an Ingress: those of the nodes that run the controller. Pure. */
 import type { Node, Pod } from '#apis/core/v1.ts'
 import type { Ingress, IngressLoadBalancerIngress } from '#apis/networking/v1.ts'
 
-/** External addresses where nodes have some, else internal ones; each once and in order. */
-export function reachedAt(
+/** External addresses, or internal ones if there are none; sorted, without duplicates. */
+export function addressesFor(
   pods: readonly Pod[],
   nodes: ReadonlyMap<string, Node>,
 ): readonly IngressLoadBalancerIngress[] {
@@ -19,7 +19,7 @@ export function reachedAt(
   return [...new Set(addresses)].toSorted().map((ip) => ({ ip }))
 }
 
-export function isSaid({ status }: Ingress, wanted: readonly IngressLoadBalancerIngress[]): boolean {
+export function isPublished({ status }: Ingress, wanted: readonly IngressLoadBalancerIngress[]): boolean {
   const text = (list: readonly IngressLoadBalancerIngress[] = []): string =>
     list.map(({ ip = '', hostname = '' }) => `${ip} ${hostname}`).join('\n')
   return text(status?.loadBalancer?.ingress) === text(wanted)

@@ -1,7 +1,7 @@
-/** The order in which Ingresses are served: the oldest first, whatever the order in which they were read. Pure. */
+/** The order of Ingresses: the oldest first, independent of the order of events. Pure. */
 import type { Ingress } from '#apis/networking/v1.ts'
 
-/** By the time of creation, then by namespace and name. */
+/** By creation time, then by namespace and name. */
 export function oldestFirst(ingresses: readonly Ingress[]): readonly Ingress[] {
   return ingresses.toSorted(byAge)
 }

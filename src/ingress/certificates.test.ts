@@ -24,7 +24,7 @@ const pair = { certificate: issued.certificatePem, key: issued.keyPem }
 const ingress = (name: string, tls: object[], creationTimestamp?: string): Ingress =>
   ({ metadata: { name, namespace: 'shop', creationTimestamp }, spec: { tls } }) as unknown as Ingress
 
-test('a Secret has a pair when key and certificate belong together', () => {
+test('a Secret yields a certificate only if its key matches', () => {
   assert.deepEqual(pairOf(secret(issued.certificatePem, issued.keyPem)), pair)
   assert.equal(pairOf(secret(issued.certificatePem, other.keyPem)), undefined)
   assert.equal(pairOf(secret('nothing', issued.keyPem)), undefined)
@@ -32,8 +32,8 @@ test('a Secret has a pair when key and certificate belong together', () => {
   assert.equal(pairOf(undefined), undefined)
 })
 
-test('the oldest Ingress that has a certificate for a name gives it', () => {
-  const told: string[] = []
+test('the oldest Ingress with a certificate for a name provides it', () => {
+  const problems: string[] = []
   const pairs = namedPairs(
     [
       ingress('one', [{ hosts: ['A.example'], secretName: 'good' }], '2026-01-01T00:00:00Z'),
@@ -42,16 +42,16 @@ test('the oldest Ingress that has a certificate for a name gives it', () => {
       ingress('four', [{ secretName: 'good' }], '2026-01-04T00:00:00Z'),
     ],
     (_, name) => (name === 'good' ? pair : undefined),
-    (own, reason) => told.push(`${own.metadata.name}: ${reason}`),
+    (own, reason) => problems.push(`${own.metadata.name}: ${reason}`),
   )
   assert.deepEqual(
     pairs.map(({ names }) => names),
     [['a.example'], ['b.example'], ['web.example', '*.web.example']],
   )
-  assert.deepEqual(told, ['three: Secret "bad" has no certificate with its key'])
+  assert.deepEqual(problems, ['three: Secret "bad" has no certificate with its key'])
 })
 
-test('a younger Ingress does not take the certificate of a name, whatever the order in which they were read', () => {
+test('a younger Ingress does not replace a certificate, in any order of events', () => {
   const tls = (secretName: string): object[] => [{ hosts: ['a.example'], secretName }]
   const old = ingress('z', tls('old'), '2026-01-01T00:00:00Z')
   const young = ingress('a', tls('young'), '2026-01-01T00:00:01Z')
@@ -66,7 +66,7 @@ test('a younger Ingress does not take the certificate of a name, whatever the or
   }
 })
 
-test('hosts of TLS are known whether they have a Secret or not', () => {
+test('a TLS host is known even if its Secret does not exist', () => {
   const hosts = secureHosts([ingress('one', [{ hosts: ['A.example'], secretName: 'x' }, { hosts: ['b.example'] }])])
   assert.deepEqual([...hosts], ['a.example', 'b.example'])
 })

@@ -1,4 +1,4 @@
-/** Which certificate a client is shown for which name. Pure but for the look at whether a pair can be used. */
+/** Selects the certificate for each server name. Pure except for the check of key pairs. */
 import { createSecureContext } from 'node:tls'
 
 import type { Secret } from '#apis/core/v1.ts'
@@ -10,7 +10,7 @@ import { oldestFirst } from './ages.ts'
 
 export type NamedPair = CertificateAndKey & { readonly names: readonly string[] }
 
-/** Undefined: it has none, or they do not fit. */
+/** Undefined: missing or mismatched. */
 export function pairOf(secret: Secret | undefined): CertificateAndKey | undefined {
   const text = (key: string): string => Buffer.from(secret?.data?.[key] ?? '', 'base64').toString()
   const pair = { certificate: text('tls.crt'), key: text('tls.key') }
@@ -23,7 +23,7 @@ export function pairOf(secret: Secret | undefined): CertificateAndKey | undefine
   }
 }
 
-/** The oldest Ingress that has a pair for a name gives it. One that names no hosts means those of the certificate. */
+/** The oldest Ingress with a pair for a name provides it. An entry without hosts uses the names of its certificate. */
 export function namedPairs(
   ingresses: readonly Ingress[],
   pairFor: (namespace: string, secret: string) => CertificateAndKey | undefined,
@@ -33,7 +33,7 @@ export function namedPairs(
   const pairs: NamedPair[] = []
   for (const ingress of oldestFirst(ingresses)) {
     for (const { hosts = [], secretName = '' } of ingress.spec.tls ?? []) {
-      // Without a Secret the hosts are served with the default certificate.
+      // Without a Secret, the hosts use the default certificate.
       if (secretName === '') continue
       const pair = pairFor(ingress.metadata.namespace ?? '', secretName)
       if (pair === undefined) {
@@ -57,7 +57,7 @@ function namesOf({ certificate }: CertificateAndKey): readonly string[] {
   }
 }
 
-/** All hosts that are asked for by TLS, with a Secret of their own or without. */
+/** All TLS hosts, with or without a Secret. */
 export function secureHosts(ingresses: readonly Ingress[]): ReadonlySet<string> {
   const hosts = ingresses.flatMap(({ spec }) => (spec.tls ?? []).flatMap((each) => each.hosts ?? []))
   return new Set(hosts.map((host) => host.toLowerCase()))

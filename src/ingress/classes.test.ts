@@ -18,13 +18,13 @@ const ingress = (ingressClassName?: string, annotation?: string): Ingress =>
   }) as unknown as Ingress
 
 for (const [what, object, takesUnclassed, ours] of [
-  ['its class is ours', ingress('nginx'), false, true],
-  ['its class is another’s', ingress('other'), true, false],
-  ['its class is not there', ingress('none'), true, false],
-  ['it has no class, and those are ours', ingress(), true, true],
-  ['it has no class, and those are not ours', ingress(), false, false],
-  ['its annotation is ours, whatever its class', ingress('other', 'nginx'), false, true],
-  ['its annotation is another’s', ingress('nginx', 'traefik'), true, false],
+  ['it has our class', ingress('nginx'), false, true],
+  ['it has a foreign class', ingress('other'), true, false],
+  ['its class does not exist', ingress('none'), true, false],
+  ['it has no class, and we serve those', ingress(), true, true],
+  ['it has no class, and we do not serve those', ingress(), false, false],
+  ['it has our annotation, with any class', ingress('other', 'nginx'), false, true],
+  ['it has a foreign annotation', ingress('nginx', 'traefik'), true, false],
 ] as const)
   test(`an Ingress is ${ours ? '' : 'not '}ours: ${what}`, () =>
     assert.equal(isOurs(object, classOf, { ...RULE, takesUnclassed }), ours))

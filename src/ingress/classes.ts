@@ -1,18 +1,18 @@
-/** Which Ingresses are this controller's, as ingress-nginx decides it. Pure. */
+/** Selects the Ingresses of this controller, as ingress-nginx. Pure. */
 import type { Ingress, IngressClass } from '#apis/networking/v1.ts'
 
 export interface ClassRule {
-  /** What IngressClasses of ours say in `spec.controller`. */
+  /** `spec.controller` of our IngressClasses. */
   readonly controller: string
-  /** The value of the old annotation, and the class that counts while it is not there. */
+  /** The value of the deprecated annotation, and the class name used before the IngressClass exists. */
   readonly className: string
-  /** Whether those that name no class are ours. */
+  /** Whether Ingresses without a class are ours. */
   readonly takesUnclassed: boolean
 }
 
 const ANNOTATION = 'kubernetes.io/ingress.class'
 
-/** The annotation counts before the field, as it did when there was no field. */
+/** The annotation takes precedence over the field, as before the field existed. */
 export function isOurs(
   { metadata, spec }: Ingress,
   classOf: (name: string) => IngressClass | undefined,

@@ -3,12 +3,15 @@ import { describe, it } from 'node:test'
 
 import type { Ingress } from '#apis/networking/v1.ts'
 
-import { decide, type Decision, hostOf, type World } from './decision.ts'
+import { decide, type Decision, hostOf, type RoutingState } from './decision.ts'
 import { routeTable } from './routes.ts'
 
 const NGINX = 'nginx.ingress.kubernetes.io'
 
-function aWorld(annotations: Readonly<Record<string, string>> = {}, rest: Partial<World> = {}): World {
+function routingStateWith(
+  annotations: Readonly<Record<string, string>> = {},
+  rest: Partial<RoutingState> = {},
+): RoutingState {
   const backend = { service: { name: 'web', port: { number: 80 } } }
   const ingress = {
     metadata: { name: 'web', namespace: 'shop', annotations },
@@ -25,8 +28,8 @@ function aWorld(annotations: Readonly<Record<string, string>> = {}, rest: Partia
   }
 }
 
-/** A world whose only path is an expression. */
-function rewriting(path: string, target: string): World {
+/** A routing state with one regex path. */
+function rewriting(path: string, target: string): RoutingState {
   const backend = { service: { name: 'web', port: { number: 80 } } }
   const annotations = { [`${NGINX}/rewrite-target`]: target }
   const paths = [{ path, pathType: 'ImplementationSpecific', backend }]
@@ -34,15 +37,15 @@ function rewriting(path: string, target: string): World {
     metadata: { name: 'web', namespace: 'shop', annotations },
     spec: { rules: [{ host: 'web.example', http: { paths } }] },
   } as unknown as Ingress
-  return aWorld({}, { routes: routeTable([ingress], {}) })
+  return routingStateWith({}, { routes: routeTable([ingress], {}) })
 }
 
-const ask = (world: World, target = '/', authority = 'web.example', isSecure = false): Decision =>
-  decide(world, { authority, target, isSecure, httpsPort: 443 })
+const ask = (routingState: RoutingState, target = '/', authority = 'web.example', isSecure = false): Decision =>
+  decide(routingState, { authority, target, isSecure, httpsPort: 443 })
 
-describe('a request', () => {
-  it('goes to the pods of its Service, path and query as they came', () => {
-    const decision = ask(aWorld(), '/a%20b?x=1&y=%2F')
+describe('request', () => {
+  it('goes to the pods of its Service with path and query unchanged', () => {
+    const decision = ask(routingStateWith(), '/a%20b?x=1&y=%2F')
     assert.deepEqual(decision, {
       is: 'pass',
       endpoints: ['10.42.0.5:8080'],
@@ -54,7 +57,7 @@ describe('a request', () => {
     })
   })
 
-  for (const [asked, sent] of [
+  for (const [requested, sent] of [
     ['/%252e%252e/x', '/%252e%252e/x'],
     ['/a%3Fb?c=d', '/a%3Fb?c=d'],
     ['/a%20b%23c', '/a%20b%23c'],
@@ -66,12 +69,12 @@ describe('a request', () => {
     ['/100%25', '/100%25'],
     ['/a%09b', '/a%09b'],
   ] as const)
-    it(`for ${JSON.stringify(asked)} is sent on as ${sent} after rewriting`, () => {
-      const decision = ask(rewriting('/(.*)', '/$1'), asked)
+    it(`for ${JSON.stringify(requested)} is forwarded as ${sent} after rewriting`, () => {
+      const decision = ask(rewriting('/(.*)', '/$1'), requested)
       assert.equal(decision.is === 'pass' && decision.target, sent)
     })
 
-  for (const [target, asked, sent] of [
+  for (const [target, requested, sent] of [
     ['/app/$1', '/x y', '/app/x%20y'],
     ['/?path=$1', '/a&b=c?d=e', '/?path=a%26b%3Dc&d=e'],
     ['/new?', '/old?d=e', '/new'],
@@ -79,45 +82,49 @@ describe('a request', () => {
     ['/caf\u00e9/$1', '/a', '/caf%C3%A9/a'],
     ['', '/a%2Fb?c', '/a%2Fb?c'],
   ] as const)
-    it(`for ${asked} is sent on as ${sent} with the rewriting ${JSON.stringify(target)}`, () => {
-      const decision = ask(rewriting('/(.*)', target), asked)
+    it(`for ${requested} is forwarded as ${sent} with the rewrite ${JSON.stringify(target)}`, () => {
+      const decision = ask(rewriting('/(.*)', target), requested)
       assert.equal(decision.is === 'pass' && decision.target, sent)
     })
 
-  it('that HTTP/2 carries with any bytes can be sent on as HTTP/1.1, and redirected', () => {
-    const decision = ask(aWorld(), '/a b\u00ff?c\td')
+  it('with arbitrary HTTP/2 bytes can be forwarded as HTTP/1.1, and redirected', () => {
+    const decision = ask(routingStateWith(), '/a b\u00ff?c\td')
     assert.equal(decision.is === 'answer' && decision.status, 400, 'the byte 0xff is no text')
-    const passed = ask(aWorld(), '/a b?c\td\u00ff')
+    const passed = ask(routingStateWith(), '/a b?c\td\u00ff')
     assert.equal(passed.is === 'pass' && passed.target, '/a%20b?c%09d%FF')
-    const world = aWorld({}, { secureHosts: new Set(['web.example']) })
-    assert.deepEqual(ask(world, '/a b\r\n'), { is: 'redirect', to: 'https://web.example/a%20b%0D%0A' })
+    const routingState = routingStateWith({}, { secureHosts: new Set(['web.example']) })
+    assert.deepEqual(ask(routingState, '/a b\r\n'), { is: 'redirect', to: 'https://web.example/a%20b%0D%0A' })
   })
 
-  it('for nobody is answered as the default backend does', () => {
-    assert.deepEqual(ask(aWorld(), '/', 'other.example'), { is: 'answer', status: 404, text: 'default backend - 404' })
+  it("without a route gets the default backend's 404", () => {
+    assert.deepEqual(ask(routingStateWith(), '/', 'other.example'), {
+      is: 'answer',
+      status: 404,
+      text: 'default backend - 404',
+    })
   })
 
-  it('for nobody goes to the default backend where there is one', () => {
-    const world = aWorld({}, { defaultBackend: { namespace: 'x', service: 'd', port: 80 } })
-    assert.equal(ask(world, '/', 'other.example').is, 'pass')
+  it('without a route goes to a configured default backend', () => {
+    const routingState = routingStateWith({}, { defaultBackend: { namespace: 'x', service: 'd', port: 80 } })
+    assert.equal(ask(routingState, '/', 'other.example').is, 'pass')
   })
 
-  it('for a Service without pods waits for better times', () => {
-    const decision = ask(aWorld({}, { endpointsOf: () => [] }))
+  it('for a Service without pods gets 503', () => {
+    const decision = ask(routingStateWith({}, { endpointsOf: () => [] }))
     assert.equal(decision.is === 'answer' && decision.status, 503)
   })
 
-  it('is sent to HTTPS where there is a certificate, and not when it came that way', () => {
-    const world = aWorld({}, { secureHosts: new Set(['web.example']) })
-    assert.deepEqual(ask(world, '/a?b', 'web.example:80'), { is: 'redirect', to: 'https://web.example/a?b' })
-    assert.equal(ask(world, '/a?b', 'web.example', true).is, 'pass')
-    const off = aWorld({ [`${NGINX}/ssl-redirect`]: 'false' }, { secureHosts: new Set(['web.example']) })
+  it('is redirected to HTTPS if there is a certificate and it came over HTTP', () => {
+    const routingState = routingStateWith({}, { secureHosts: new Set(['web.example']) })
+    assert.deepEqual(ask(routingState, '/a?b', 'web.example:80'), { is: 'redirect', to: 'https://web.example/a?b' })
+    assert.equal(ask(routingState, '/a?b', 'web.example', true).is, 'pass')
+    const off = routingStateWith({ [`${NGINX}/ssl-redirect`]: 'false' }, { secureHosts: new Set(['web.example']) })
     assert.equal(ask(off).is, 'pass')
-    assert.equal(ask(aWorld({ [`${NGINX}/force-ssl-redirect`]: 'true' })).is, 'redirect')
+    assert.equal(ask(routingStateWith({ [`${NGINX}/force-ssl-redirect`]: 'true' })).is, 'redirect')
   })
 
-  it('is refused where an annotation would keep it out that nobody here knows', () => {
-    const decision = ask(aWorld({ [`${NGINX}/whitelist-source-range`]: '10.0.0.0/8' }))
+  it('is refused if an unsupported annotation would restrict access', () => {
+    const decision = ask(routingStateWith({ [`${NGINX}/whitelist-source-range`]: '10.0.0.0/8' }))
     assert.equal(decision.is === 'answer' && decision.status, 503)
   })
 })

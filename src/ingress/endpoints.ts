@@ -1,10 +1,10 @@
-/** Where the pods behind a port of a Service are. Pure. */
+/** Endpoints of a Service port. Pure. */
 import type { Service, ServicePort } from '#apis/core/v1.ts'
 import type { EndpointSlice } from '#apis/discovery/v1.ts'
 
 import type { Backend } from './routes.ts'
 
-/** `10.42.1.5:8080`, each once and in order. Those that end are asked only when there is nobody else. */
+/** `10.42.1.5:8080`, sorted and without duplicates. Terminating pods only if there are no others. */
 export function endpointsOf(
   { port }: Pick<Backend, 'port'>,
   service: Service | undefined,

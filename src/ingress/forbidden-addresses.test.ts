@@ -46,16 +46,17 @@ const ALLOWED = [
 describe('isForbiddenAddress()', () => {
   for (const address of FORBIDDEN) it(`refuses ${address}`, () => assert.equal(isForbiddenAddress(address), true))
   for (const address of ALLOWED) it(`allows ${address}`, () => assert.equal(isForbiddenAddress(address), false))
-  it('leaves names to the resolver', () => assert.equal(isForbiddenAddress('localhost'), false))
+  it('returns false for host names, which resolveAllowed() checks', () =>
+    assert.equal(isForbiddenAddress('localhost'), false))
 })
 
 describe('resolveAllowed()', () => {
-  it('gives the first address of a name', async () => {
+  it('returns the first address of a name', async () => {
     assert.equal(await resolveAllowed('web.example', async () => ['192.0.2.1', '192.0.2.2']), '192.0.2.1')
     assert.equal(await resolveAllowed('10.42.0.5', () => assert.fail('there is nothing to resolve')), '10.42.0.5')
   })
 
-  it('refuses a name of which any address is forbidden', async () => {
+  it('rejects a name if any of its addresses is forbidden', async () => {
     for (const addresses of [['127.0.0.1'], ['192.0.2.1', '::1'], ['::ffff:169.254.169.254']])
       await assert.rejects(
         resolveAllowed('web.example', async () => addresses),
@@ -64,7 +65,7 @@ describe('resolveAllowed()', () => {
     await assert.rejects(resolveAllowed('127.0.0.1'), ForbiddenAddressError)
   })
 
-  it('fails as a connection does where a name has no address', async () => {
+  it('fails like a connection if a name has no address', async () => {
     await assert.rejects(
       resolveAllowed('web.example', async () => []),
       { code: 'connect' },

@@ -24,7 +24,7 @@ for (const [network, prefix] of [
 for (const address of ['168.63.129.16', '100.100.100.200', '192.0.0.192']) FORBIDDEN.addAddress(address, 'ipv4')
 for (const address of ['fd00:ec2::254', 'fd20:ce::254']) FORBIDDEN.addAddress(address, 'ipv6')
 
-/** Of IPv4 and IPv6, in any form; IPv4 inside IPv6 counts as what it is. */
+/** IPv4 and IPv6 in any notation; IPv4 embedded in IPv6 counts as IPv4. */
 export function isForbiddenAddress(address: string): boolean {
   const [bare = ''] = address.split('%')
   const family = isIP(bare)

@@ -5,16 +5,16 @@ import type { Exchange } from '#lib/http/exchange.ts'
 
 import { requestHeaders, responseHeaders } from './headers.ts'
 
-const asked = (headers: Readonly<Record<string, string>>): Pick<Exchange, 'headers' | 'authority' | 'peer'> => ({
+const exchangeWith = (headers: Readonly<Record<string, string>>): Pick<Exchange, 'headers' | 'authority' | 'peer'> => ({
   headers,
   authority: 'web.example',
   peer: { address: '192.0.2.1', isEncrypted: true } as Exchange['peer'],
 })
 const PASSING = { port: 443, trustsForwarded: false, keepsUnderscores: false, requestId: 'abc' }
 
-test('a pod is told who asks, for what, and by which way', () => {
+test('the ingress proxy sends client address, host and protocol in X-Forwarded-* headers', () => {
   const headers = requestHeaders(
-    asked({ cookie: 'a=b', 'x-forwarded-for': '10.9.9.9', 'x-real-ip': '1.1.1.1' }),
+    exchangeWith({ cookie: 'a=b', 'x-forwarded-for': '10.9.9.9', 'x-real-ip': '1.1.1.1' }),
     PASSING,
   )
   assert.deepEqual(headers, {
@@ -31,26 +31,26 @@ test('a pod is told who asks, for what, and by which way', () => {
   })
 })
 
-test('whoever is believed may say for whom they ask', () => {
-  const said = { 'x-forwarded-for': '203.0.113.9', 'x-forwarded-proto': 'http', 'x-forwarded-host': 'front.example' }
-  const headers = requestHeaders(asked(said), { ...PASSING, trustsForwarded: true })
+test('the ingress proxy passes on X-Forwarded-* headers of the client if configured', () => {
+  const sent = { 'x-forwarded-for': '203.0.113.9', 'x-forwarded-proto': 'http', 'x-forwarded-host': 'front.example' }
+  const headers = requestHeaders(exchangeWith(sent), { ...PASSING, trustsForwarded: true })
   assert.equal(headers['x-forwarded-for'], '203.0.113.9, 192.0.2.1')
   assert.equal(headers['x-real-ip'], '203.0.113.9')
   assert.equal(headers['x-forwarded-proto'], 'http')
   assert.equal(headers['x-forwarded-host'], 'front.example')
 })
 
-test('what is about one connection stays there', () => {
-  const said = {
+test('the ingress proxy drops hop-by-hop headers', () => {
+  const sent = {
     connection: 'keep-alive, x-private',
     'x-private': '1',
     'keep-alive': '5',
     te: 'trailers',
     accept: '*/*',
   }
-  const names = Object.keys(requestHeaders(asked(said), PASSING))
+  const names = Object.keys(requestHeaders(exchangeWith(sent), PASSING))
   assert.deepEqual(
-    names.filter((name) => Object.hasOwn(said, name)),
+    names.filter((name) => Object.hasOwn(sent, name)),
     ['accept'],
   )
   assert.deepEqual(responseHeaders({ connection: 'close', 'set-cookie': ['a=1', 'b=2'], date: 'today' }), [
@@ -61,8 +61,8 @@ test('what is about one connection stays there', () => {
   ])
 })
 
-test('a header whose name another program takes for that of a proxy is not passed on', () => {
-  const said = {
+test('the ingress proxy drops headers whose names other programs interpret as proxy headers', () => {
+  const sent = {
     x_forwarded_for: '10.9.9.9',
     'x-forwarded_proto': 'https',
     x_api_key: '1',
@@ -70,7 +70,7 @@ test('a header whose name another program takes for that of a proxy is not passe
     accept: '*/*',
   }
   const passed = (passing = PASSING): string[] =>
-    Object.keys(requestHeaders(asked(said), passing)).filter((name) => Object.hasOwn(said, name))
+    Object.keys(requestHeaders(exchangeWith(sent), passing)).filter((name) => Object.hasOwn(sent, name))
   assert.deepEqual(passed(), ['accept'])
   assert.deepEqual(passed({ ...PASSING, keepsUnderscores: true }), ['x_api_key', 'accept'])
   assert.deepEqual(passed({ ...PASSING, trustsForwarded: true }), ['accept'])

@@ -1,4 +1,4 @@
-/** Headers of requests and answers that are passed on, as ingress-nginx passes them. Pure. */
+/** Request and response headers of the proxy, as ingress-nginx forwards them. Pure. */
 import type { IncomingHttpHeaders } from 'node:http'
 
 import type { Exchange, HeaderList } from '#lib/http/exchange.ts'
@@ -6,30 +6,30 @@ import { HOP_BY_HOP } from '#lib/http/hop-by-hop.ts'
 
 export type Headers = Record<string, string | readonly string[]>
 
-/** What says for whom a request is, which only those may say who are believed. */
+/** Headers about the original client, accepted only from trusted clients. */
 const FORWARDED = /^(?:x-forwarded-(?:for|host|port|proto|scheme)|x-real-ip|x-scheme|x-original-forwarded-for)$/
-/** Answered by our own server, or of an upgrade that it does not make. */
+/** Handled by our server, or part of an upgrade that it does not support. */
 const OURS: ReadonlySet<string> = new Set(['expect', 'http2-settings', 'host'])
 
 /**
- * Names as nginx takes them. Many programs read `X_Forwarded_For` as `X-Forwarded-For`: whoever sends the first form must not be
- * believed for it.
+ * Header names that nginx accepts. Many programs read `X_Forwarded_For` as `X-Forwarded-For`, so the first form would
+ * bypass the trust check.
  */
 const ORDINARY = /^[a-z0-9-]+$/
 const WITH_UNDERSCORES = /^[a-z0-9_-]+$/
 
-export interface Passing {
+export interface ForwardingOptions {
   readonly port: number
   readonly trustsForwarded: boolean
   /** `enable-underscores-in-headers`. */
   readonly keepsUnderscores: boolean
-  /** Of the request, where the client gave none. */
+  /** Used if the client sent no request ID. */
   readonly requestId: string
 }
 
 export function requestHeaders(
   exchange: Pick<Exchange, 'headers' | 'authority' | 'peer'>,
-  { port, trustsForwarded, keepsUnderscores, requestId }: Passing,
+  { port, trustsForwarded, keepsUnderscores, requestId }: ForwardingOptions,
 ): Headers {
   const { headers } = exchange
   const named = connectionNames(headers)
@@ -46,7 +46,7 @@ export function requestHeaders(
   }
 }
 
-/** Who asks, for what and by which way: as whoever is believed says it, or as it is seen here. */
+/** The client's address, host and protocol: from a trusted client, or as observed. */
 function forwarded(
   { headers, authority, peer }: Pick<Exchange, 'headers' | 'authority' | 'peer'>,
   trusts: boolean,
@@ -67,7 +67,10 @@ function forwarded(
   }
 }
 
-export function upgradeHeaders(exchange: Pick<Exchange, 'headers' | 'authority' | 'peer'>, passing: Passing): Headers {
+export function upgradeHeaders(
+  exchange: Pick<Exchange, 'headers' | 'authority' | 'peer'>,
+  passing: ForwardingOptions,
+): Headers {
   const { upgrade = '' } = exchange.headers
   return { ...requestHeaders(exchange, passing), connection: 'Upgrade', upgrade }
 }
@@ -83,7 +86,7 @@ export function responseHeaders(headers: IncomingHttpHeaders): HeaderList {
   return out
 }
 
-/** The answer of a server that agrees to go on in another protocol. */
+/** The response of a server that switches protocols. */
 export function switching(headers: IncomingHttpHeaders): string {
   const lines = Object.entries(headers).flatMap(([name, value]) =>
     [value ?? []].flat().map((one) => `${canonicalName(name)}: ${one}`),
@@ -91,7 +94,7 @@ export function switching(headers: IncomingHttpHeaders): string {
   return `${['HTTP/1.1 101 Switching Protocols', ...lines].join('\r\n')}\r\n\r\n`
 }
 
-/** Headers that `Connection` declares to be about this connection only. */
+/** Headers that `Connection` declares as hop-by-hop. */
 function connectionNames({ connection = '' }: IncomingHttpHeaders): ReadonlySet<string> {
   return new Set(connection.split(',').map((name) => name.trim().toLowerCase()))
 }

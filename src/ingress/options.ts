@@ -1,21 +1,21 @@
 /**
- * What annotations of an Ingress and the ConfigMap change, by ingress-nginx's names. One that would keep somebody out and is not
- * known here closes its Ingress: to pass it over would let everybody in. Pure.
+ * Options from annotations and the ConfigMap, under ingress-nginx's names. An unsupported annotation that would
+ * restrict access blocks its Ingress, because ignoring it would grant access. Pure.
  */
 
 export interface IngressOptions {
-  /** To which path a request goes; `$1` is the first group of the path, which is a regular expression then. */
+  /** The rewritten path; `$1` is the first group of the regex path. */
   readonly rewriteTarget: string | undefined
   readonly usesRegex: boolean
-  /** Whether plain HTTP is sent to HTTPS: where there is a certificate, or anyway. */
+  /** Whether HTTP is redirected to HTTPS: with a certificate, or always. */
   readonly redirects: 'with certificate' | 'always' | 'never'
   readonly backendProtocol: 'http' | 'https'
-  /** Until the backend begins to answer. */
+  /** Until the backend starts its response. */
   readonly readTimeoutMs: number
   readonly connectTimeoutMs: number
-  /** What annotations ask for and nobody does here. */
+  /** Unsupported annotations. */
   readonly unknown: readonly string[]
-  /** The one for which the Ingress is closed. */
+  /** The unsupported annotation that blocks the Ingress. */
   readonly closedBy: string | undefined
 }
 
@@ -29,7 +29,7 @@ const KNOWN = [
   'proxy-read-timeout',
   'proxy-connect-timeout',
 ]
-/** Has no effect here that anybody would miss: bodies and answers pass piece by piece, whatever their size. */
+/** Annotations without effect here: bodies and responses are streamed, whatever their size. */
 const NEEDLESS = [
   'proxy-body-size',
   'proxy-buffering',
@@ -43,7 +43,7 @@ const NEEDLESS = [
 const KEEPS_OUT =
   /^(?:whitelist-source-range|allowlist-source-range|denylist-source-range|auth-|satisfy$|enable-(?:modsecurity|owasp))/
 
-/** As nginx has them in ingress-nginx. */
+/** ingress-nginx's defaults. */
 const READ_TIMEOUT_S = 60
 const CONNECT_TIMEOUT_S = 5
 

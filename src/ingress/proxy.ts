@@ -1,6 +1,6 @@
 /**
- * Passes requests on to pods and their answers back, piece by piece. A pod that does not take a connection is passed over as long
- * as nothing of the request was sent to it.
+ * Streams requests to pods and responses back. Tries the next pod if a connection fails before any part of the request
+ * was sent.
  */
 import { onAbort } from '#lib/abort.ts'
 import type { Clock } from '#lib/clock.ts'
@@ -9,26 +9,26 @@ import type { Exchange } from '#lib/http/exchange.ts'
 import { PLAIN_TEXT } from '#lib/http/exchange.ts'
 import { HttpError } from '#lib/http/http-error.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
-import { joinSockets } from '#lib/join-sockets.ts'
+import { joinSockets } from '#lib/net/join-sockets.ts'
 import { type Random, uuid } from '#lib/random.ts'
 
-import { decide, type Decision, type World } from './decision.ts'
+import { decide, type Decision, type RoutingState } from './decision.ts'
 import { ForbiddenAddressError } from './forbidden-addresses.ts'
-import { type Passing, requestHeaders, responseHeaders, switching, upgradeHeaders } from './headers.ts'
+import { type ForwardingOptions, requestHeaders, responseHeaders, switching, upgradeHeaders } from './headers.ts'
 
 export interface ProxyOptions {
   readonly clock: Clock
   readonly random: Random
-  /** Asked at every request. */
-  readonly world: () => World
-  /** Under which clients reach this port, and that of TLS. */
+  /** Called for every request. */
+  readonly routingState: () => RoutingState
+  /** The client-facing HTTP and HTTPS ports. */
   readonly port: number
   readonly httpsPort: number
-  /** Finds the address of a backend. Throws ForbiddenAddressError for one to which no backend may lead. */
+  /** Resolves a backend's address. Throws ForbiddenAddressError for a forbidden one. */
   readonly resolve: (host: string) => Promise<string>
-  /** Called with each request that is refused for its backend's address. */
+  /** Called for each request that is refused because of its backend's address. */
   readonly refused?: (error: ForbiddenAddressError) => void
-  /** Told of every answer. */
+  /** Called with the status of every response. */
   readonly answered?: (status: number) => void
 }
 
@@ -37,11 +37,11 @@ export interface Proxy {
   close(): void
 }
 
-type Pass = Extract<Decision, { is: 'pass' }>
+type PassDecision = Extract<Decision, { is: 'pass' }>
 
 export function createProxy(options: ProxyOptions): Proxy {
   const { clock, resolve } = options
-  // Pods of a Service with HTTPS have certificates that nobody here knows, as nginx has it too.
+  // HTTPS backends are not verified, as in ingress-nginx.
   const clients = new Map<number, HttpClient>()
   const clientFor = (connectTimeoutMs: number): HttpClient => {
     const known = clients.get(connectTimeoutMs)
@@ -59,53 +59,63 @@ export function createProxy(options: ProxyOptions): Proxy {
 
 interface Tools extends ProxyOptions {
   readonly clientFor: (connectTimeoutMs: number) => HttpClient
-  /** Of each Service, whose turn it is. */
+  /** The round-robin position of each Service. */
   readonly turns: Map<string, number>
 }
 
 async function serve(exchange: Exchange, tools: Tools): Promise<void> {
   const { authority, path: target, peer } = exchange
-  const world = tools.world()
+  const routingState = tools.routingState()
   const { httpsPort } = tools
-  const decision = decide(world, { authority, target, isSecure: peer.isEncrypted, httpsPort })
-  if (decision.is === 'answer') return say(exchange, decision.status, decision.text, tools)
+  const decision = decide(routingState, { authority, target, isSecure: peer.isEncrypted, httpsPort })
+  if (decision.is === 'answer') return respond(exchange, decision.status, decision.text, tools)
   if (decision.is === 'redirect') {
     tools.answered?.(308)
     return exchange.respond(308, ['Location', decision.to], '')
   }
   const { port } = tools
-  const { trustsForwarded, keepsUnderscores } = world
+  const { trustsForwarded, keepsUnderscores } = routingState
   const passing = { port, trustsForwarded, keepsUnderscores, requestId: uuid(tools.random).replaceAll('-', '') }
   if (exchange.upgradeProtocol !== undefined) return passUpgrade(exchange, decision, passing, tools)
-  return pass(exchange, decision, passing, tools)
+  return forward(exchange, decision, passing, tools)
 }
 
-function say(exchange: Exchange, status: number, text: string, { answered }: Tools): void {
+function respond(exchange: Exchange, status: number, text: string, { answered }: Tools): void {
   answered?.(status)
   exchange.respond(status, PLAIN_TEXT, text)
 }
 
-async function pass(exchange: Exchange, decision: Pass, passing: Passing, tools: Tools): Promise<void> {
+async function forward(
+  exchange: Exchange,
+  decision: PassDecision,
+  passing: ForwardingOptions,
+  tools: Tools,
+): Promise<void> {
   const body = bodyOf(exchange)
   const headers = requestHeaders(exchange, passing)
-  // What was read of a body is not there a second time.
+  // A consumed body cannot be sent again.
   const { endpoints } = decision
   const tried = body.body === undefined ? endpoints.length : 1
   const outcome = await tryEach(exchange, decision, { ...tools, tried }, (client, url, signal) =>
     client.request({ method: exchange.method, url, path: decision.target, headers, ...body, signal }),
   )
-  if (!('value' in outcome)) return outcome.isGone ? undefined : say(exchange, outcome.status, outcome.text, tools)
+  if (!('value' in outcome)) return outcome.isGone ? undefined : respond(exchange, outcome.status, outcome.text, tools)
   tools.answered?.(outcome.value.status)
   await relay(exchange, outcome.value)
 }
 
-async function passUpgrade(exchange: Exchange, decision: Pass, passing: Passing, tools: Tools): Promise<void> {
+async function passUpgrade(
+  exchange: Exchange,
+  decision: PassDecision,
+  passing: ForwardingOptions,
+  tools: Tools,
+): Promise<void> {
   const headers = upgradeHeaders(exchange, passing)
   const tried = decision.endpoints.length
   const outcome = await tryEach(exchange, decision, { ...tools, tried }, (client, url, signal) =>
     client.upgrade({ method: exchange.method, url, path: decision.target, headers, signal }),
   )
-  if (!('value' in outcome)) return outcome.isGone ? undefined : say(exchange, outcome.status, outcome.text, tools)
+  if (!('value' in outcome)) return outcome.isGone ? undefined : respond(exchange, outcome.status, outcome.text, tools)
   const { value } = outcome
   if (!value.isUpgraded) {
     tools.answered?.(value.response.status)
@@ -121,10 +131,10 @@ async function passUpgrade(exchange: Exchange, decision: Pass, passing: Passing,
 
 type Outcome<T> = { readonly value: T } | { readonly status: number; readonly text: string; readonly isGone: boolean }
 
-/** One after another while they take no connection; each in its turn. */
+/** Round robin; the next endpoint if a connection fails. */
 async function tryEach<T>(
   exchange: Exchange,
-  { endpoints, scheme, service, connectTimeoutMs, readTimeoutMs }: Pass,
+  { endpoints, scheme, service, connectTimeoutMs, readTimeoutMs }: PassDecision,
   { clock, clientFor, turns, tried, refused }: Tools & { readonly tried: number },
   ask: (client: HttpClient, url: string, signal: AbortSignal) => Promise<T>,
 ): Promise<Outcome<T>> {
@@ -137,15 +147,15 @@ async function tryEach<T>(
   try {
     const order = [...endpoints.slice(turn), ...endpoints.slice(0, turn)].slice(0, tried)
     for (const endpoint of order) {
-      const asked = await ask(client, `${scheme}://${endpoint}`, late.signal).then((value) => ({ value }), failureOf)
-      if ('value' in asked) return asked
+      const outcome = await ask(client, `${scheme}://${endpoint}`, late.signal).then((value) => ({ value }), failureOf)
+      if ('value' in outcome) return outcome
       const isGone = exchange.signal.aborted
-      if (asked instanceof ForbiddenAddressError) {
-        refused?.(asked)
+      if (outcome instanceof ForbiddenAddressError) {
+        refused?.(outcome)
         return { status: 503, text: '503 Service Temporarily Unavailable\n', isGone }
       }
       if (late.signal.aborted) return { status: 504, text: '504 Gateway Time-out\n', isGone }
-      if (asked.code !== 'connect') break
+      if (outcome.code !== 'connect') break
     }
     return { status: 502, text: '502 Bad Gateway\n', isGone: exchange.signal.aborted }
   } finally {
@@ -169,7 +179,7 @@ async function relay(exchange: Exchange, response: HttpResponse): Promise<void> 
     }
     out.end()
   } catch {
-    // Half an answer must not look like a whole one.
+    // Aborts, so that a truncated response does not look complete.
     out.abort()
   } finally {
     response.discard()
@@ -178,7 +188,7 @@ async function relay(exchange: Exchange, response: HttpResponse): Promise<void> 
 
 const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** HTTP/2 does not say whether a body follows; those who usually have one get an empty one passed on. */
+/** HTTP/2 does not announce a body; methods that usually have one get an empty body. */
 function bodyOf(exchange: Exchange): Pick<HttpRequest, 'body'> {
   const { headers, version, method } = exchange
   const length = headers['content-length']
@@ -189,7 +199,7 @@ function bodyOf(exchange: Exchange): Pick<HttpRequest, 'body'> {
   return isThere ? { body: unowned(exchange.body()) } : {}
 }
 
-/** A pod that answers before it has read everything must not end the client's connection. */
+/** A backend that responds before it has read the body must not close the client's connection. */
 async function* unowned(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const iterator = source[Symbol.asyncIterator]()
   for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value

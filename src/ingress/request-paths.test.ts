@@ -19,11 +19,11 @@ describe('normalPath()', () => {
     ['/a%00', undefined],
     ['*', undefined],
   ] as const)
-    it(`${path} is ${normal ?? 'no path'}`, () => assert.equal(normalPath(path), normal))
+    it(`normalizes ${path} to ${normal ?? 'no path'}`, () => assert.equal(normalPath(path), normal))
 })
 
 describe('rewrittenTarget()', () => {
-  it('makes a target that decodes to the path it was made of, and that a request line can carry', () => {
+  it('encodes a target that decodes to its path and fits a request line', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const group = text.toWellFormed()
@@ -37,7 +37,7 @@ describe('rewrittenTarget()', () => {
 })
 
 describe('sendable()', () => {
-  it('changes nothing that a request line can carry, and leaves nothing that it cannot', () => {
+  it('keeps valid characters and encodes all others', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme-ascii' }), (text) => {
         const once = sendable(text)

@@ -1,11 +1,11 @@
 /**
- * Paths of requests: the form that rules match, and the form that is sent. A path is decoded once and, where it was rewritten,
- * encoded once, as nginx does it. Pure.
+ * Request paths: the decoded form for matching, and the encoded form for sending. A path is decoded once and, after
+ * rewriting, encoded once, as nginx. Pure.
  */
 
 /**
- * Decoded, without dots and double slashes, so that no way of writing a path leads past the rule that is for it. Undefined for
- * a path that leads above the root, or that is none.
+ * Decoded, without dot segments and double slashes, so that no spelling bypasses a rule. Undefined for an invalid path
+ * or one above the root.
  */
 export function normalPath(path: string): string | undefined {
   if (!path.startsWith('/')) return undefined
@@ -26,13 +26,15 @@ export function normalPath(path: string): string | undefined {
   return parts.length === 0 ? '/' : `/${parts.join('/')}${isFolder ? '/' : ''}`
 }
 
-/** Before the first question mark, and from it on. */
+/** The parts before and from the first question mark. */
 export function splitTarget(target: string): [path: string, query: string] {
   const at = target.indexOf('?')
   return at < 0 ? [target, ''] : [target.slice(0, at), target.slice(at)]
 }
 
-/** The target of a request whose bytes, one for each character, may all stand in a request line. Clients of HTTP/2 send any. */
+/**
+ * Encodes bytes that cannot stand in a request line; HTTP/2 clients may send any. One character stands for one byte.
+ */
 export function sendable(target: string): string {
   return target.replaceAll(NOT_SENDABLE, (character) => percent(Buffer.from(character, 'latin1')))
 }
@@ -40,9 +42,8 @@ export function sendable(target: string): string {
 const NOT_SENDABLE = /[^\x21-\x7e]/g
 
 /**
- * The target that rewriting makes of a path: `$1` is the first group. The groups are of the decoded path, so that everything with a
- * meaning in a target is encoded again. A query of the rewriting comes before that of the request; one that is nothing but `?`
- * takes that away.
+ * The target after rewriting: `$1` is the first group. Groups come from the decoded path, so special characters are
+ * encoded again. A query in the rewrite comes before that of the request; a lone `?` removes the latter.
  */
 export function rewrittenTarget(rewriting: string, groups: readonly (string | undefined)[], query: string): string {
   const filled = (text: string, illegal: RegExp): string =>
@@ -57,12 +58,12 @@ export function rewrittenTarget(rewriting: string, groups: readonly (string | un
 }
 
 const NOT_ASCII = /[^\x21-\x7e]/gu
-/** All but the characters that RFC 3986 has in a path. */
+/** All but the path characters of RFC 3986. */
 const NOT_OF_PATHS = /[^\w\-.~!$&'()*+,;=:@/]/gu
-/** The same without those that part one value of a query from the next. */
+/** Like paths, without the separators of a query. */
 const NOT_OF_QUERIES = /[^\w\-.~!$'()*,;:@/]/gu
 
-/** Half of a pair of UTF-16 is no character, and becomes the one that stands for such. */
+/** A lone surrogate becomes U+FFFD. */
 function encoded(character: string): string {
   return percent(Buffer.from(character))
 }

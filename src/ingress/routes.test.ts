@@ -6,7 +6,7 @@ import type { Ingress } from '#apis/networking/v1.ts'
 import { rewrittenTarget } from './request-paths.ts'
 import { type Route, routeFor, routeTable } from './routes.ts'
 
-interface Draft {
+interface IngressFields {
   readonly name: string
   readonly rules?: Readonly<Record<string, readonly (readonly [type: string, path: string, service: string])[]>>
   readonly fallback?: string
@@ -14,7 +14,7 @@ interface Draft {
   readonly age?: number
 }
 
-function anIngress({ name, rules = {}, fallback, annotations = {}, age = 0 }: Draft): Ingress {
+function anIngress({ name, rules = {}, fallback, annotations = {}, age = 0 }: IngressFields): Ingress {
   const backend = (service: string): object => ({ service: { name: service, port: { number: 80 } } })
   return {
     metadata: { name, namespace: 'shop', annotations, creationTimestamp: new Date(1e12 - age * 1000).toISOString() },
@@ -62,7 +62,7 @@ describe('paths', () => {
     ['/imgs', 'img'],
   ] as const
   for (const [path, service] of CASES)
-    it(`${path} is for ${service}`, () => assert.equal(serviceFor(table, 'shop.example', path), service))
+    it(`${path} leads to ${service}`, () => assert.equal(serviceFor(table, 'shop.example', path), service))
 })
 
 describe('hosts', () => {
@@ -79,26 +79,26 @@ describe('hosts', () => {
   const CASES = [
     ['one.example', '/a', 'one'],
     ['ONE.example', '/a', 'one'],
-    // A host that is named has its own rules and no others.
+    // A named host has only its own rules.
     ['one.example', '/b', undefined],
     ['two.example', '/b', 'any'],
-    // A wildcard is one label.
+    // A wildcard matches one label.
     ['a.two.example', '/', 'rest'],
     ['example', '/', 'rest'],
     ['10.0.0.1', '/', 'rest'],
   ] as const
   for (const [host, path, service] of CASES)
-    it(`${host}${path} is for ${service ?? 'nobody'}`, () => assert.equal(serviceFor(table, host, path), service))
+    it(`${host}${path} is for ${service ?? 'no service'}`, () => assert.equal(serviceFor(table, host, path), service))
 })
 
 describe('several Ingresses', () => {
-  it('keep what the older one has', () => {
+  it('use the path of the older Ingress if both have the same path', () => {
     const young = anIngress({ name: 'a', rules: { 'x.example': [['Prefix', '/', 'young']] } })
     const old = anIngress({ name: 'b', age: 60, rules: { 'x.example': [['Prefix', '/', 'old']] } })
     assert.equal(serviceFor([young, old], 'x.example', '/'), 'old')
   })
 
-  it('are served alike in whatever order they were read', () => {
+  it('have the same routes in any order of events', () => {
     const rule = (name: string): Ingress => anIngress({ name, rules: { 'x.example': [['Prefix', '/', name]] } })
     const [a, b, c] = [rule('a'), rule('b'), rule('c')]
     for (const order of [
@@ -109,7 +109,7 @@ describe('several Ingresses', () => {
       assert.equal(serviceFor(order, 'x.example', '/'), 'a')
   })
 
-  it('share a host', () => {
+  it('can have paths of the same host', () => {
     const one = anIngress({ name: 'a', rules: { 'x.example': [['Prefix', '/one', 'one']] } })
     const two = anIngress({ name: 'b', rules: { 'x.example': [['Prefix', '/two', 'two']] } })
     assert.equal(serviceFor([one, two], 'x.example', '/two/x'), 'two')
@@ -117,13 +117,13 @@ describe('several Ingresses', () => {
 })
 
 describe('default backends', () => {
-  it('are for what rules of the same Ingress leave', () => {
+  it('serve the unmatched paths of their Ingress', () => {
     const own = anIngress({ name: 'a', fallback: 'rest', rules: { 'x.example': [['Exact', '/a', 'a']] } })
     assert.equal(serviceFor([own], 'x.example', '/b'), 'rest')
     assert.equal(serviceFor([own], 'y.example', '/b'), undefined)
   })
 
-  it('are for all hosts where there are no rules', () => {
+  it('serve all hosts if the Ingress has no rules', () => {
     assert.equal(serviceFor([anIngress({ name: 'a', fallback: 'all' })], 'whoever', '/x'), 'all')
   })
 })
@@ -139,20 +139,20 @@ describe('regular expressions', () => {
   ]
   const found = (path: string): Route | undefined => routeFor(routeTable(table, {}), 'x.example', path)
 
-  it('rewrite what they found', () => {
-    for (const [asked, wanted] of [
+  it('rewrite a path with their capture groups', () => {
+    for (const [requested, wanted] of [
       ['/app/one/two', '/one/two'],
       ['/APP/one', '/one'],
       ['/app', '/'],
     ] as const) {
-      const route = found(asked)
+      const route = found(requested)
       assert.ok(route)
       assert.equal(rewrittenTarget(route.options.rewriteTarget ?? '', route.groups, ''), wanted)
     }
     assert.equal(found('/apple'), undefined)
   })
 
-  it('that are none are told of, and leave the others', () => {
+  it('that are invalid are reported and skipped', () => {
     const wrong = anIngress({
       name: 'b',
       annotations,
@@ -163,9 +163,9 @@ describe('regular expressions', () => {
         ],
       },
     })
-    const told: string[] = []
-    const routes = routeTable([wrong], {}, (_, reason) => told.push(reason))
+    const problems: string[] = []
+    const routes = routeTable([wrong], {}, (_, reason) => problems.push(reason))
     assert.equal(routeFor(routes, 'x.example', '/b')?.backend?.service, 'right')
-    assert.match(told.join(), /^Path "\/\(" is no regular expression/)
+    assert.match(problems.join(), /^Path "\/\(" is no regular expression/)
   })
 })

@@ -1,6 +1,6 @@
 /**
- * Which backend a request is for: hosts, then paths, as the Ingress API says it (Exact before Prefix, the longest first) and as
- * ingress-nginx does where the API leaves it open. Pure.
+ * Routes by host and path: as the Ingress API says (Exact before Prefix, longest first), and as ingress-nginx where the
+ * API is silent. Pure.
  */
 import type { HTTPIngressPath, Ingress, IngressBackend } from '#apis/networking/v1.ts'
 import { compileRegexp, type Regexp } from '#lib/regexp.ts'
@@ -8,7 +8,7 @@ import { compileRegexp, type Regexp } from '#lib/regexp.ts'
 import { oldestFirst } from './ages.ts'
 import { type IngressOptions, readOptions } from './options.ts'
 
-/** A port of a Service, by number or by name. */
+/** A Service port by number or name. */
 export interface Backend {
   readonly namespace: string
   readonly service: string
@@ -18,9 +18,9 @@ export interface Backend {
 export interface Route {
   readonly backend: Backend | undefined
   readonly options: IngressOptions
-  /** Of the Ingress. */
+  /** The Ingress. */
   readonly from: string
-  /** Of a path that is a regular expression: what `$1` of the rewriting is. */
+  /** The groups of a regex path for the rewrite. */
   readonly groups: readonly (string | undefined)[]
 }
 
@@ -34,11 +34,11 @@ interface PathRule {
 }
 
 export interface RouteTable {
-  /** Rules of a host, the first that fits counts; empty name: of every host that is not named. */
+  /** Rules by host, in order of precedence; the empty name is for other hosts. */
   readonly hosts: ReadonlyMap<string, readonly PathRule[]>
 }
 
-/** The oldest first: what one Ingress has, a later one does not take away. Paths that are no expressions are left out, and told of. */
+/** The oldest Ingress first: a later one does not replace its paths. Invalid regexes are skipped and reported. */
 export function routeTable(
   ingresses: readonly Ingress[],
   settings: Readonly<Record<string, string>>,
@@ -68,7 +68,7 @@ function rulesOf(
   const { namespace = '', name = '', annotations = {} } = metadata
   const around = { options: readOptions(annotations, settings), from: `${namespace}/${name}`, namespace }
   const { rules = [], defaultBackend } = spec
-  // What its rules leave, or everything where it has none.
+  // For unmatched paths, or all if there are no rules.
   const rest = (host: string): HostRule[] =>
     defaultBackend === undefined
       ? []
@@ -93,7 +93,7 @@ function rulesOf(
   return rules.length === 0 ? rest('') : named
 }
 
-/** Undefined: nobody's. */
+/** Undefined: no route. */
 export function routeFor({ hosts }: RouteTable, host: string, path: string): Route | undefined {
   for (const rule of rulesFor(hosts, host.toLowerCase())) {
     const groups = match(rule, path)
@@ -102,33 +102,33 @@ export function routeFor({ hosts }: RouteTable, host: string, path: string): Rou
   return undefined
 }
 
-/** Hosts that are not named fall to a wildcard of one label, else to the rules without a host. */
+/** Falls back to a one-label wildcard, then to rules without a host. */
 function rulesFor(hosts: RouteTable['hosts'], host: string): readonly PathRule[] {
   const wildcard = `*${host.slice(host.indexOf('.'))}`
   return hosts.get(host) ?? (host.includes('.') ? hosts.get(wildcard) : undefined) ?? hosts.get('') ?? []
 }
 
-function match({ kind, path, pattern }: PathRule, asked: string): readonly (string | undefined)[] | undefined {
-  if (kind === 'exact') return asked === path ? [] : undefined
-  if (kind === 'regex') return pattern?.find(asked)
-  if (kind === 'text') return asked.startsWith(path) ? [] : undefined
+function match({ kind, path, pattern }: PathRule, requested: string): readonly (string | undefined)[] | undefined {
+  if (kind === 'exact') return requested === path ? [] : undefined
+  if (kind === 'regex') return pattern?.find(requested)
+  if (kind === 'text') return requested.startsWith(path) ? [] : undefined
   const bare = path.endsWith('/') ? path.slice(0, -1) : path
-  return asked === bare || asked.startsWith(`${bare}/`) ? [] : undefined
+  return requested === bare || requested.startsWith(`${bare}/`) ? [] : undefined
 }
 
-interface Around {
+interface RuleSource {
   readonly options: IngressOptions
   readonly from: string
   readonly namespace: string
 }
 
-function pathRule({ path = '/', pathType, backend }: HTTPIngressPath, around: Around): PathRule | string {
+function pathRule({ path = '/', pathType, backend }: HTTPIngressPath, around: RuleSource): PathRule | string {
   const { options, from, namespace } = around
   const base = { path, backend: backendOf(namespace, backend), options, from }
   if (pathType === 'Exact' && !options.usesRegex) return { ...base, kind: 'exact', pattern: undefined }
   if (options.usesRegex) {
     try {
-      // As nginx has it: from the beginning, capital or small.
+      // As nginx: anchored at the start, case-insensitive.
       return { ...base, kind: 'regex', pattern: compileRegexp(`(?i)^${path}`) }
     } catch (error) {
       return `Path "${path}" is no regular expression: ${(error as Error).message}`
@@ -145,7 +145,7 @@ function backendOf(namespace: string, { service }: IngressBackend): Backend | un
 
 const WEIGHTS: Readonly<Record<PathRule['kind'], number>> = { exact: 0, regex: 1, prefix: 2, text: 2 }
 
-/** Exact ones, expressions, then prefixes; the longer first. Of equal length a whole element says more than a text. */
+/** Exact paths, regexes, then prefixes; longer ones first. Of equal length, a path element precedes a text prefix. */
 function byWeight(one: PathRule, other: PathRule): number {
   const length = (path: string): number => (path.endsWith('/') ? path.length - 1 : path.length)
   return (

@@ -1,36 +1,36 @@
-/** The way in for HTTP: two ports that lead to the pods which Ingresses name. */
-import { EventRecorder } from '#client/event-recorder.ts'
+/** Assembles the ingress controller: HTTP and HTTPS ports. */
+import { EventRecorder } from '#client/events/event-recorder.ts'
 import type { Clock } from '#lib/clock.ts'
 import { createHttpServer } from '#lib/http/server.ts'
 import type { CertificateAndKey, ServerTls } from '#lib/http/tls.ts'
-import { createRegistry, type Registry } from '#lib/metrics.ts'
+import { createRegistry, type Registry } from '#lib/metrics/metrics.ts'
 import { createAuthority } from '#lib/x509/authority.ts'
 
 import { resolveAllowed } from './forbidden-addresses.ts'
 import { createProxy, type ProxyOptions } from './proxy.ts'
-import { WatchedWorld, type WatchOptions } from './world.ts'
+import { WatchedRoutingState, type WatchOptions } from './routing-state.ts'
 
 export interface IngressControllerOptions extends Omit<WatchOptions, 'certificatesChanged' | 'refused' | 'signal'> {
   readonly clock: Clock
   readonly address: string
   readonly httpPort: number
   readonly httpsPort: number
-  /** How addresses of backends are found; default: by the system's resolver, and none that is forbidden. */
+  /** Resolves backend addresses. Default: the system's resolver without forbidden addresses. */
   readonly resolve?: ProxyOptions['resolve']
 }
 
 export interface IngressController {
-  readonly watched: WatchedWorld
-  /** Those that were given, or those that were free for 0. */
+  readonly watched: WatchedRoutingState
+  /** The given ports, or the free ones for 0. */
   readonly httpPort: number
   readonly httpsPort: number
   readonly metrics: Registry
 }
 
-/** A request that is under way when the controller ends has so long to be answered. */
+/** The grace period of running requests at shutdown. */
 const GRACE_MS = 10_000
 
-/** Listens once everything was seen: who asks before is not told that nothing is there. Ends with `closing`. */
+/** Listens once all caches are synced, so that early requests get no false 404. Stops with `closing`. */
 export async function startIngressController(
   options: IngressControllerOptions,
   closing: AsyncDisposableStack,
@@ -42,12 +42,12 @@ export async function startIngressController(
   const metrics = createRegistry()
   const requests = metrics.counter({
     name: 'nginx_ingress_controller_requests',
-    help: 'The total number of client requests',
+    help: 'Requests of clients.',
     labels: ['status'],
   })
   let tls: ServerTls = own
   let reload: (tls: ServerTls) => void = () => undefined
-  const watched = new WatchedWorld({
+  const watched = new WatchedRoutingState({
     ...options,
     signal: stop.signal,
     certificatesChanged(sni, byDefault) {
@@ -59,12 +59,12 @@ export async function startIngressController(
   await watched.synced
   const answered = (status: number): void => requests.labels(String(status)).inc()
   const { resolve = (host: string) => resolveAllowed(host) } = options
-  const refused = onceEach((text) => log.info('Refused to connect to a backend', { reason: text }))
-  const shared = { clock, random, world: () => watched.world, resolve, refused, answered, httpsPort }
+  const refused = onceEach((text) => log.info('Refused to connect to a forbidden backend address', { reason: text }))
+  const shared = { clock, random, routingState: () => watched.routingState, resolve, refused, answered, httpsPort }
   const plain = await openPort({ ...shared, port: httpPort }, options, undefined, closing)
   const secure = await openPort({ ...shared, port: httpsPort }, options, tls, closing)
   reload = secure.reload
-  // They may have changed while the port was opened.
+  // They may have changed before the port was open.
   reload(tls)
   return { watched, httpPort: plain.port, httpsPort: secure.port, metrics }
 }
@@ -73,13 +73,13 @@ function refuser({ client, log }: IngressControllerOptions, signal: AbortSignal)
   const recorder = new EventRecorder({ client, source: { component: 'nginx-ingress-controller' }, signal })
   return (ingress, reason) => {
     const { namespace, name } = ingress.metadata
-    log.info('An Ingress cannot be served as it says', { ingress: `${namespace}/${name}`, reason })
+    log.info('Ingress has invalid or unsupported settings', { ingress: `${namespace}/${name}`, reason })
     const kind = { kind: 'Ingress', apiVersion: 'networking.k8s.io/v1' }
     recorder.record({ ...kind, ...ingress }, { type: 'Warning', reason: 'Rejected', message: reason })
   }
 }
 
-/** A client that asks again and again fills no log. */
+/** Logs each text once, so that repeated requests do not fill the log. */
 function onceEach(task: (text: string) => void): (error: Error) => void {
   const done = new Set<string>()
   return ({ message }) => {
@@ -99,7 +99,7 @@ async function openPort(
   closing: AsyncDisposableStack,
 ): Promise<{ readonly port: number; readonly reload: (tls: ServerTls) => void }> {
   const proxy = createProxy(options)
-  const onError = (error: unknown): void => log.error(error, 'A request could not be passed on')
+  const onError = (error: unknown): void => log.error(error, 'Failed to proxy a request')
   const { serve } = proxy
   const http = createHttpServer({ serve, clock, upgrades: ['websocket'], onError, ...(tls !== undefined && { tls }) })
   const bound = await http.listen({ host: address, port: options.port })
@@ -110,7 +110,7 @@ async function openPort(
   return { port: 'port' in bound ? bound.port : options.port, reload: (changed) => http.reloadTls(changed) }
 }
 
-/** For names that nobody has a certificate for; by nginx's name, which people know from their browsers. */
+/** For names without a certificate; named like nginx's fake certificate, which users know. */
 function ownPair(tools: Pick<IngressControllerOptions, 'clock' | 'random'>): CertificateAndKey {
   const commonName = 'Kubernetes Ingress Controller Fake Certificate'
   const authority = createAuthority({ commonName }, tools)

@@ -1,36 +1,37 @@
-/** Says in every Ingress where it is reached. Of several controllers one does. */
+/** Writes the addresses of Ingresses to their status. One elected controller does it. */
 import { type Node, Nodes, type Pod, Pods } from '#apis/core/v1.ts'
 import { type Ingress, Ingresses } from '#apis/networking/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { Informer } from '#client/informer.ts'
 import { lead, LeadershipLost } from '#client/leader-election.ts'
 import { aborted } from '#lib/abort.ts'
-import type { Logger } from '#lib/log.ts'
+import type { Logger } from '#lib/log/log.ts'
 import type { Random } from '#lib/random.ts'
 import { isNotFound } from '#meta/status.ts'
 
-import { isSaid, reachedAt } from './addresses.ts'
-import type { WatchedWorld } from './world.ts'
+import { addressesFor, isPublished } from './addresses.ts'
+import type { WatchedRoutingState } from './routing-state.ts'
 
 export interface StatusOptions {
   readonly client: ApiClient
   readonly random: Random
   readonly log: Logger
-  readonly watched: WatchedWorld
-  /** The pod that this is. */
+  readonly watched: WatchedRoutingState
+  /** This pod. */
   readonly pod: { readonly namespace: string; readonly name: string }
-  /** Labels of all pods of the controller. */
+  /** The labels of all controller pods. */
   readonly selector: string
   readonly electionId: string
-  /** Addresses instead of those of nodes. */
+  /** Addresses to publish instead of the nodes'. */
   readonly published: readonly string[]
 }
 
-/** Until the signal is aborted; who leads then, and is the last, takes the addresses out again. */
+/** Runs until the signal is aborted; the last leader then removes the addresses. */
 export async function keepStatus(options: StatusOptions, signal: AbortSignal): Promise<void> {
   const { client, random, log, pod, electionId } = options
   const election = { client, random, namespace: pod.namespace, name: electionId, identity: pod.name }
-  const onError = (error: unknown): void => log.error(error, 'The lease cannot be had', { lease: electionId })
+  const onError = (error: unknown): void =>
+    log.error(error, 'Failed to acquire the lease for updating Ingress status', { lease: electionId })
   while (!signal.aborted) {
     try {
       await lead({ ...election, onError }, signal, (leading) => write(options, leading, signal))
@@ -42,7 +43,7 @@ export async function keepStatus(options: StatusOptions, signal: AbortSignal): P
 
 async function write(options: StatusOptions, leading: AbortSignal, ending: AbortSignal): Promise<void> {
   const { client, random, log, watched, pod, selector } = options
-  const failed = (error: unknown): void => log.error(error, 'Where Ingresses are reached cannot be said')
+  const failed = (error: unknown): void => log.error(error, 'Failed to update Ingress status')
   const stop = new AbortController()
   const pods = new Informer<Pod>({
     client,
@@ -56,7 +57,7 @@ async function write(options: StatusOptions, leading: AbortSignal, ending: Abort
   void nodes.run(stop.signal)
   try {
     await Promise.race([Promise.all([pods.synced, nodes.synced]), aborted(leading)])
-    const say = createSayer(options, () => [...pods.list()], nodes)
+    const say = createStatusWriter(options, () => [...pods.list()], nodes)
     const look = (): void => void say().catch(failed)
     const listener = { added: look, updated: look, deleted: look }
     pods.listen(listener)
@@ -70,8 +71,8 @@ async function write(options: StatusOptions, leading: AbortSignal, ending: Abort
   }
 }
 
-/** One turn at a time; what changes meanwhile is looked at in the next. */
-function createSayer(
+/** One run at a time; changes meanwhile cause another one. */
+function createStatusWriter(
   { client, watched, published }: StatusOptions,
   pods: () => readonly Pod[],
   nodes: Informer<Node>,
@@ -80,10 +81,10 @@ function createSayer(
   const turn = async (without: string | undefined): Promise<void> => {
     const others = pods().filter(({ metadata }) => metadata.name !== without)
     const names = new Map([...nodes.list()].map((node) => [node.metadata.name ?? '', node]))
-    const found = reachedAt(others, names)
+    const found = addressesFor(others, names)
     const wanted = published.length > 0 && found.length > 0 ? published.map((ip) => ({ ip })) : found
     for (const ingress of watched.ingresses) {
-      if (isSaid(ingress, wanted)) continue
+      if (isPublished(ingress, wanted)) continue
       const { namespace, name = '' } = ingress.metadata
       const value = { status: { loadBalancer: { ingress: [...wanted] } } }
       const where = { ...(namespace !== undefined && { namespace }), name, subresource: 'status' }

@@ -1,49 +1,49 @@
 /**
- * The shape of a kubectl command: flags, help and a `run` that gets everything it may touch. A command is a file on the
- * shelf `commands`, loaded only when it is asked for.
+ * The interface of a kubectl command: flags, help and a `run` that receives all its inputs. Each command is a file in
+ * `commands`, loaded on use.
  */
+import type { CommandRow as Row } from '#lib/commands.ts'
 import type { Flag, FlagValues } from '#lib/flags/flags.ts'
 import type { ProgramContext } from '#lib/program.ts'
 
+import type { Choices } from './choices.ts'
 import { KubectlError } from './errors.ts'
 import type { GlobalFlags } from './global-flags.ts'
-import type { Session } from './session.ts'
+import type { Session } from './session/session.ts'
 
 export type Flags = Readonly<Record<string, Flag<unknown>>>
 
-/** A line in a table of commands: enough for help and dispatch without loading the command. */
-export interface CommandRow {
-  readonly name: string
-  readonly aliases?: readonly string[]
-  /** One line, for the list of commands. */
-  readonly short: string
-  /** The heading it stands under in `kubectl --help`; `Other Commands:` without. */
+export interface CommandRow extends Row<Command> {
+  /** The heading in `kubectl --help`; `Other Commands:` by default. */
   readonly group?: string
-  readonly hidden?: boolean
-  /** What people type who mean this one. */
-  readonly suggestFor?: readonly string[]
-  load(): Promise<Command>
 }
 
-/** All that a command may touch. */
+type RowOptions = Partial<Pick<CommandRow, 'aliases' | 'hidden' | 'suggestFor'>>
+
+/** A row of a table of commands; `short` is a line of its list. */
+export function row(name: string, short: string, load: () => Promise<Command>, options: RowOptions = {}): CommandRow {
+  return { name, short, load, ...options }
+}
+
+/** Everything a command may use. */
 export interface Invocation<F extends Flags = Flags> extends Pick<
   ProgramContext,
   'env' | 'cwd' | 'stdin' | 'stdout' | 'stderr' | 'clock' | 'random'
 > {
   /** `kubectl create deployment`: for messages and help. */
   readonly path: string
-  /** What is not a flag. */
+  /** The positional arguments. */
   readonly args: readonly string[]
-  /** How many of `args` stood before `--`; -1 when there was none. */
+  /** The number of `args` before `--`; -1 without `--`. */
   readonly argsBeforeDash: number
   readonly flags: FlagValues<{ readonly own: F; readonly global: Omit<GlobalFlags, keyof F> }>
-  /** Names of the flags that were given. */
+  /** Names of the flags on the command line. */
   readonly changed: ReadonlySet<string>
-  /** The way to the server; nothing is asked of it before somebody needs it. */
+  /** The connection to the server; it opens on first use. */
   readonly session: Session
-  /** Aborted when the process is asked to stop. */
+  /** Aborted when the process receives a signal to stop. */
   readonly signal: AbortSignal
-  /** The command line as `--record` writes it into objects. */
+  /** The command line that `--record` writes into objects. */
   readonly changeCause: () => string
   /** This command's help, as `--help` prints it. */
   readonly help: () => Promise<string>
@@ -55,19 +55,23 @@ export interface Command {
   /** What follows the name in `Usage:`. */
   readonly use: string
   readonly long: string
-  /** Lines of commands, each after a line with `#` that says what it does. */
+  /** Commands, each after a `#` line that describes it. */
   readonly examples?: string
   readonly flags: Flags
-  /** Flags that there are only where the environment says so. */
+  /** Flags that exist only if the environment enables them. */
   readonly moreFlags?: (env: ProgramContext['env']) => Flags
   readonly commands?: readonly CommandRow[]
-  /** The rest of the line belongs to somebody else (`kubectl exec x ls -l`): the first argument ends the flags. */
+  /** What the shell completes as arguments. */
+  readonly completes?: Choices
+  /** What it completes as values of the command's flags. `--filename` and `--subresource` need no entry. */
+  readonly completesFlags?: Readonly<Record<string, Choices>>
+  /** The first argument ends the flags, because the rest belongs to another program (`kubectl exec x ls -l`). */
   readonly stopsAtArgs?: boolean
-  /** What `--help` prints on standard error instead. */
+  /** The text that `--help` prints on standard error instead. */
   readonly insteadOfHelp?: string
-  /** What is said of a flag that cannot be read, where that is something else than for most. */
+  /** The error for an unreadable flag value, if it differs from the common one. */
   readonly wrongFlag?: (path: string, message: string) => Error
-  /** Resolves to the exit code; 0 when to nothing. Throws what the user should read. */
+  /** Resolves to the exit code; undefined means 0. Throws errors for the user. */
   run?(invocation: Invocation): Promise<number | void>
 }
 
@@ -76,18 +80,25 @@ type Definition<F extends Flags> = Omit<Command, 'run' | 'flags'> & {
   run?(invocation: Invocation<F>): Promise<number | void>
 }
 
-/** The type of what `run` is given follows from the flags. */
+/** The flags determine the type of the invocation. */
 export function defineCommand<const F extends Flags>(definition: Definition<F>): Command {
   return definition
 }
 
-/** A mistake in the arguments: refers to the command's help. */
+/** An error in the arguments that refers to the command's help. */
 export function usageError({ path }: Pick<Invocation, 'path'>, message: string): KubectlError {
   return new KubectlError(`${message}\nSee '${path} -h' for help and examples`)
 }
 
-/** A command that is nothing without one of its own: says what there is, as a mistake. */
-export async function runGroup(invocation: Pick<Invocation, 'args' | 'path' | 'stderr' | 'help'>): Promise<number> {
+type Group = Pick<Command, 'name' | 'long' | 'commands'> & Partial<Pick<Command, 'use' | 'examples' | 'aliases'>>
+
+/** A command that only has subcommands: without one it prints the list as an error. */
+export function defineGroup(group: Group): Command {
+  return defineCommand({ use: 'SUBCOMMAND [options]', flags: {}, run: requireSubcommand, ...group })
+}
+
+/** The `run` of such a command. */
+export async function requireSubcommand(invocation: Invocation): Promise<number> {
   const { args, stderr, help } = invocation
   if (args.length > 0) throw usageError(invocation, `unknown command "${args.join(' ')}"`)
   stderr.write(await help())

@@ -1,21 +1,21 @@
-/** Waiting until objects are gone: their own deletion, not that of others who took their names since. */
+/** Waits until objects have disappeared. A new object with the same name does not count. */
 import { isForbidden, isNotFound, statusOf } from '#meta/status.ts'
 
-import type { Info } from './selecting.ts'
-import type { Session } from './session.ts'
+import type { Info } from './builder/select-options.ts'
+import type { Session } from './session/session.ts'
 import { awaited, lateFor } from './wait/awaited.ts'
 
-/** For those who wait for ever. */
+/** The timeout without a limit. */
 const WEEK_MS = 7 * 24 * 3600_000
 
-export interface Deleted {
+export interface Deletion {
   readonly info: Info
-  /** Of what was deleted; empty when the server did not say. */
+  /** The uid of the deleted object; empty if the server did not return it. */
   readonly uid: string
 }
 
-/** Throws KubectlError when they do not go in time. Who may not watch does not wait. */
-export async function waitUntilGone(session: Session, deleted: readonly Deleted[], timeoutMs: number): Promise<void> {
+/** Throws KubectlError after the timeout. Without permission to watch it does not wait. */
+export async function waitUntilGone(session: Session, deleted: readonly Deletion[], timeoutMs: number): Promise<void> {
   const { clock } = await session.client()
   const end = clock.elapsed() + (timeoutMs === 0 ? WEEK_MS : timeoutMs)
   for (const one of deleted) {
@@ -28,12 +28,12 @@ export async function waitUntilGone(session: Session, deleted: readonly Deleted[
   }
 }
 
-async function goneBy(session: Session, { info, uid }: Deleted, leftMs: number): Promise<void> {
+async function goneBy(session: Session, { info, uid }: Deletion, leftMs: number): Promise<void> {
   const { kind, namespace, name } = info
   const rest = await session.rest()
   const isGone = (now: { readonly metadata: { readonly uid?: string } } | undefined): boolean =>
     now === undefined || (uid !== '' && now.metadata.uid !== uid)
-  // Most are gone by now, and a server that may not be watched can be asked.
+  // Most objects have disappeared by now, and a get works even where a watch is forbidden.
   const now = await rest.get({ kind, namespace, name }).catch((error: unknown) => {
     if (!isNotFound(error)) throw error
     return undefined

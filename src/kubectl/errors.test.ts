@@ -14,22 +14,22 @@ const missing = new StatusError({
   code: 404,
 })
 
-describe('what kubectl says of failures', () => {
-  it('begins mistakes of the user with a word of its own, once', () => {
+describe('describeFailure', () => {
+  it('prefixes user errors with "error:" once', () => {
     assert.deepEqual(reportOf(new KubectlError('no')), { text: 'error: no\n', exitCode: 1 })
     assert.deepEqual(reportOf(new KubectlError('error: no')), { text: 'error: no\n', exitCode: 1 })
   })
 
-  it('names the reason of the server', () => {
+  it("prints the server's reason", () => {
     assert.equal(reportOf(missing).text, 'Error from server (NotFound): pods "x" not found\n')
   })
 
-  it('gives each of several a line', () => {
+  it('prints each of several errors on its own line', () => {
     const both = new Failures([missing, new KubectlError('no')])
     assert.equal(reportOf(both).text, 'Error from server (NotFound): pods "x" not found\nno\n')
   })
 
-  it('lists the causes of what is invalid', () => {
+  it('lists the causes of an invalid object', () => {
     const causes = [
       { field: 'spec.a', message: 'Required value' },
       { field: 'spec.b', message: 'Invalid value: 1' },
@@ -41,12 +41,12 @@ describe('what kubectl says of failures', () => {
     assert.equal(reportOf(invalid).text, text)
   })
 
-  it('names the file an object came from', () => {
+  it("prints the object's file", () => {
     const { text } = reportOf(withSource('creating', 'a.yaml', missing))
     assert.equal(text, 'Error from server (NotFound): error when creating "a.yaml": pods "x" not found\n')
   })
 
-  it('knows a server that is not there', () => {
+  it('recognizes an unreachable server', () => {
     const refused = new ConnectionError('Get', 'https://h:1/api', 'dial tcp h:1: connect: connection refused')
     assert.equal(
       reportOf(refused).text,
@@ -54,7 +54,7 @@ describe('what kubectl says of failures', () => {
     )
   })
 
-  it('ends with the code that it is told', () => {
+  it('uses the exit code of ExitError', () => {
     assert.deepEqual(reportOf(new ExitError(7)), { text: '', exitCode: 7 })
   })
 })

@@ -1,20 +1,20 @@
 /**
- * What goes wrong, and how kubectl says so: one place decides what is printed and with which code the process ends, as
- * upstream's CheckErr does. A mistake of the user is a `KubectlError`, an answer of the server a `StatusError`.
+ * Error classes and their output: decides the text and the exit code like upstream's CheckErr. A user error is a
+ * `KubectlError`, a server's answer a `StatusError`.
  */
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { HttpError } from '#lib/http/http-error.ts'
 import { isNotFound, type Status, type StatusCause, StatusError } from '#meta/status.ts'
 import { ConfigError, InvalidConfigError } from '#model/kubeconfig/config-error.ts'
 
-import { escapeTerminal } from './terminal-text.ts'
+import { escapeTerminal } from './print/terminal-text.ts'
 
 /** Printed as `error: message`. */
 export class KubectlError extends Error {
   override readonly name: string = 'KubectlError'
 }
 
-/** Ends the process with this code; prints the message unless it is empty. */
+/** Exits with this code; prints the message unless it is empty. */
 export class ExitError extends Error {
   override readonly name = 'ExitError'
   readonly exitCode: number
@@ -25,7 +25,7 @@ export class ExitError extends Error {
   }
 }
 
-/** No connection, as Go's url.Error: which server was asked, and why it cannot be had. */
+/** A failed connection in the form of Go's url.Error: the URL and the cause. */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError'
   readonly url: string
@@ -38,7 +38,7 @@ export class ConnectionError extends Error {
   }
 }
 
-/** Several at once; each gets a line. */
+/** Several errors; each is printed on a line. */
 export class Failures extends Error {
   override readonly name = 'Failures'
   readonly errors: readonly Error[]
@@ -49,12 +49,12 @@ export class Failures extends Error {
   }
 }
 
-/** Nothing when there are none, the one there is, or all of them together. */
+/** Undefined without errors, a single error unchanged, or all of them combined. */
 export function failuresOf(errors: readonly Error[]): Error | undefined {
   return errors.length < 2 ? errors[0] : new Failures(errors)
 }
 
-/** As Go prints an aggregate: each text once, nested ones in the same row. */
+/** Go's form of an aggregate: distinct texts, with nested aggregates flattened. */
 function joined(errors: readonly Error[]): string {
   const texts = (all: readonly Error[]): string[] =>
     all.flatMap((error) => (error instanceof Failures ? texts(error.errors) : error.message))
@@ -62,7 +62,7 @@ function joined(errors: readonly Error[]): string {
   return distinct.length === 1 ? distinct.join('') : `[${distinct.join(', ')}]`
 }
 
-/** What is left when it does not matter that something is not there. */
+/** Removes NotFound errors. */
 export function withoutMissing(thrown: unknown): Error | undefined {
   const error = asError(thrown)
   if (!(error instanceof Failures)) return isNotFound(error) ? undefined : error
@@ -73,15 +73,15 @@ export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown))
 }
 
-/** The same failure, with where the object came from. */
+/** The same error with the source of the object in front. */
 export function withSource(verb: string, source: string, error: Error): Error {
   if (source === '') return error
-  const said = (message: string): string => `error when ${verb} ${goQuote(source)}: ${message}`
-  if (error instanceof StatusError) return new StatusError({ ...error.status, message: said(error.message) })
-  return new KubectlError(said(error.message), { cause: error })
+  const withSource = (message: string): string => `error when ${verb} ${goQuote(source)}: ${message}`
+  if (error instanceof StatusError) return new StatusError({ ...error.status, message: withSource(error.message) })
+  return new KubectlError(withSource(error.message), { cause: error })
 }
 
-/** What is printed on standard error, and the exit code. */
+/** The text for standard error, and the exit code. */
 export interface Report {
   readonly text: string
   readonly exitCode: number
@@ -93,7 +93,7 @@ export function reportOf(thrown: unknown): Report {
   return { text: ended(textOf(error)), exitCode: 1 }
 }
 
-/** Servers have a say in it. */
+/** The server's answer decides. */
 function ended(text: string): string {
   return escapeTerminal(text === '' || text.endsWith('\n') ? text : `${text}\n`)
 }
@@ -122,7 +122,7 @@ function multiline(prefix: string, texts: readonly string[]): string {
   return `${prefix}\n${texts.map((text) => `* ${text}\n`).join('')}`
 }
 
-/** One of several: without the word in front that a single mistake has. */
+/** One of several errors, without the "error:" prefix of a single one. */
 export function messageOf(error: Error): string {
   return standardText(error) ?? error.message
 }
@@ -137,7 +137,7 @@ function standardText(error: Error): string | undefined {
   return undefined
 }
 
-/** A single problem is an error like any other, but for a context that is not there. */
+/** A single configuration problem is printed like other errors, except for a missing context. */
 function configText({ problems }: InvalidConfigError): string {
   const [first = ''] = problems
   const isPlain = problems.length === 1 && !first.startsWith('context was not found')

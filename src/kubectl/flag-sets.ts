@@ -1,9 +1,9 @@
-/** Flags that several commands share, with upstream's names, shorthands and defaults; and what they stand for. */
+/** Flags that several commands share, with upstream's names, shorthands and defaults, and their parsers. */
 import { type Flag, flag } from '#lib/flags/flags.ts'
 import { parseBool } from '#lib/flags/go-literals.ts'
 import { bool, int, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import type { ProgramContext } from '#lib/program.ts'
 
 import { KubectlError } from './errors.ts'
@@ -24,7 +24,7 @@ export function fileFlags(what: string): FileFlags {
     kustomize: flag(string, '', 'Process a kustomization directory. Cannot be used together with -f or -R.', {
       shorthand: 'k',
     }),
-    recursive: flag(bool, false, 'Process directories given with -f and all below them.', { shorthand: 'R' }),
+    recursive: flag(bool, false, 'Process directories given with -f recursively.', { shorthand: 'R' }),
   }
 }
 
@@ -32,7 +32,7 @@ export const SELECTOR_FLAG: { readonly selector: Flag<string> } = {
   selector: flag(
     string,
     '',
-    "Label selector, with '=', '==', '!=', 'in' and 'notin' (-l key1=value1,key2=value2,key3 in (value3)). Objects must satisfy all of it.",
+    "Label selector, supports '=', '==', '!=', 'in' and 'notin' (-l key1=value1,key2=value2,key3 in (value3)). Objects must match all requirements.",
     { shorthand: 'l' },
   ),
 }
@@ -41,25 +41,30 @@ export const FIELD_SELECTOR_FLAG: { readonly 'field-selector': Flag<string> } = 
   'field-selector': flag(
     string,
     '',
-    "Field selector, with '=', '==' and '!=' (--field-selector key1=value1,key2=value2). Servers know few fields of each type.",
+    "Field selector, supports '=', '==' and '!=' (--field-selector key1=value1,key2=value2). Each type supports only a few fields.",
   ),
 }
 
 export const ALL_NAMESPACES_FLAG: { readonly 'all-namespaces': Flag<boolean> } = {
-  'all-namespaces': flag(bool, false, 'Look into all namespaces, whatever --namespace and the context say.', {
-    shorthand: 'A',
-  }),
+  'all-namespaces': flag(
+    bool,
+    false,
+    'Select objects in all namespaces and ignore --namespace and the namespace of the context.',
+    {
+      shorthand: 'A',
+    },
+  ),
 }
 
 export const CHUNK_FLAG: { readonly 'chunk-size': Flag<number> } = {
-  'chunk-size': flag(int, 500, 'Read large lists in parts of so many. 0: all at once.'),
+  'chunk-size': flag(int, 500, 'Number of objects per request for large lists. 0 disables paging.'),
 }
 
 export const DRY_RUN_FLAG: { readonly 'dry-run': Flag<string> } = {
   'dry-run': flag(
     string,
     'none',
-    'One of "none", "server" or "client". client: show what would be sent, and send nothing. server: send it, and let the server keep nothing.',
+    'One of "none", "server" or "client". client: print the object without sending it. server: send it without persisting it.',
     { alone: 'unchanged' },
   ),
 }
@@ -85,13 +90,13 @@ export function dryRunOf(text: string, output: Output): DryRun {
   return instead
 }
 
-/** What was done, as it is printed after a name. */
+/** The operation, as printed after a name. */
 export function withDryRun(operation: string, dryRun: DryRun): string {
   if (dryRun === 'none') return operation
   return `${operation} (${dryRun === 'server' ? 'server dry run' : 'dry run'})`
 }
 
-/** As a query of a request. */
+/** The query parameters of a request. */
 export function dryRunQuery(dryRun: DryRun): { readonly dryRun?: string } {
   return dryRun === 'server' ? { dryRun: 'All' } : {}
 }
@@ -104,12 +109,12 @@ export const VALIDATE_FLAG: { readonly validate: Flag<string> } = {
   validate: flag(
     string,
     'strict',
-    'One of strict (or true), warn, ignore (or false). strict: the server refuses unknown and doubled fields. warn: it warns of them. ignore: it drops them.',
+    'One of strict (or true), warn, ignore (or false). strict: the server rejects unknown and duplicate fields. warn: it returns warnings. ignore: it drops such fields.',
     { alone: 'strict' },
   ),
 }
 
-/** As the server calls it. Throws KubectlError. */
+/** The server's name of the value. Throws KubectlError. */
 export function fieldValidationOf(text: string): 'Strict' | 'Warn' | 'Ignore' {
   if (text === 'warn') return 'Warn'
   if (text === 'strict') return 'Strict'
@@ -128,7 +133,7 @@ export const CASCADE_FLAG: { readonly cascade: Flag<string> } = {
   cascade: flag(
     string,
     'background',
-    'One of "background", "orphan" or "foreground": what becomes of the objects that belong to it.',
+    'One of "background", "orphan" or "foreground": the deletion policy for dependent objects.',
     { alone: 'background' },
   ),
 }

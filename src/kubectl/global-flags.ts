@@ -1,4 +1,4 @@
-/** The flags of every command, with upstream's names and defaults. */
+/** The global flags, with upstream's names and defaults. */
 import { type Flag, flag } from '#lib/flags/flags.ts'
 import { bool, duration, int, oneOf, string } from '#lib/flags/kinds.ts'
 import { stringArray } from '#lib/flags/list-kinds.ts'
@@ -37,50 +37,61 @@ export interface GlobalFlags {
 
 const PROFILES = ['none', 'cpu', 'heap', 'goroutine', 'threadcreate', 'block', 'mutex', 'trace'] as const
 
-/** `home` is where the cache is when nobody says otherwise. */
+/** `home` contains the default cache directory. */
 export function globalFlags(env: Readonly<Record<string, string | undefined>>): GlobalFlags {
   const cache = env['KUBECACHEDIR'] || `${env['HOME'] ?? ''}/.kube/cache`
   return {
-    as: flag(string, '', 'Act as this user, or as this service account of a namespace.'),
-    'as-group': flag(stringArray, [], 'Act as a member of this group. Can be given several times.'),
-    'as-uid': flag(string, '', 'Act as the user with this UID.'),
-    'as-user-extra': flag(stringArray, [], 'Act as a user with this extra, KEY=VALUE. Can be given several times.'),
-    'cache-dir': flag(string, cache, 'Directory for what is remembered of servers.'),
-    'certificate-authority': flag(string, '', 'File with the certificate of the authority to trust.'),
+    as: flag(string, '', 'User name or service account to impersonate.'),
+    'as-group': flag(stringArray, [], 'Group to impersonate; may be repeated.'),
+    'as-uid': flag(string, '', 'UID to impersonate.'),
+    'as-user-extra': flag(stringArray, [], 'Extra field to impersonate, as KEY=VALUE; may be repeated.'),
+    'cache-dir': flag(string, cache, 'Directory for cached discovery data.'),
+    'certificate-authority': flag(string, '', 'File with the certificate of the trusted certificate authority.'),
     'client-certificate': flag(string, '', 'File with the client certificate for TLS.'),
     'client-key': flag(string, '', 'File with the client key for TLS.'),
     cluster: flag(string, '', 'Name of the cluster in the kubeconfig to use.'),
     context: flag(string, '', 'Name of the context in the kubeconfig to use.'),
-    'disable-compression': flag(bool, false, 'Taken without effect: answers are never asked for compressed.'),
-    'insecure-skip-tls-verify': flag(bool, false, "Do not check the server's certificate. HTTPS is insecure then."),
-    kubeconfig: flag(string, '', 'The kubeconfig file to use.'),
-    kuberc: flag(string, '', 'The kuberc file with preferences. KUBECTL_KUBERC=false or KUBERC=off turns it off.'),
-    'log-flush-frequency': flag(duration, 5000, 'Taken without effect: lines are written at once.'),
-    'match-server-version': flag(bool, false, 'Refuse to talk to a server of another version.'),
-    namespace: flag(string, '', 'The namespace to work in.', { shorthand: 'n' }),
+    'disable-compression': flag(bool, false, 'Accepted without effect: kubectl never requests compressed responses.'),
+    'insecure-skip-tls-verify': flag(
+      bool,
+      false,
+      "Skip verification of the server's certificate. This makes HTTPS insecure.",
+    ),
+    kubeconfig: flag(string, '', 'Path of the kubeconfig file.'),
+    kuberc: flag(
+      string,
+      '',
+      'Path of the kuberc file with preferences. KUBECTL_KUBERC=false or KUBERC=off disables it.',
+    ),
+    'log-flush-frequency': flag(duration, 5000, 'Accepted without effect: log lines are written immediately.'),
+    'match-server-version': flag(bool, false, 'Fail if the server version differs from the client version.'),
+    namespace: flag(string, '', 'Namespace of the request.', { shorthand: 'n' }),
     password: flag(string, '', 'Password for basic authentication.'),
     profile: flag(oneOf(...PROFILES), 'none', `Name of the profile to take. One of (${PROFILES.join('|')}).`),
     'profile-output': flag(string, 'profile.pprof', 'File to write the profile to.'),
     'request-timeout': flag(
       string,
       '0',
-      'How long one request may take, with a unit (1s, 2m, 3h). Zero: as long as it takes.',
+      'Time limit of a single request, with a unit (1s, 2m, 3h). Zero means no limit.',
     ),
     server: flag(string, '', 'Address and port of the API server.', { shorthand: 's' }),
-    'tls-server-name': flag(string, '', "Name to expect in the server's certificate instead of the host's."),
+    'tls-server-name': flag(string, '', 'Server name to verify the certificate against, instead of the host name.'),
     token: flag(string, '', 'Bearer token for the API server.'),
     user: flag(string, '', 'Name of the user in the kubeconfig to use.'),
-    username: flag(string, '', 'Name for basic authentication.'),
-    v: flag(int, 0, 'How much is logged: a number.', { shorthand: 'v' }),
-    vmodule: flag({ ...string, type: 'moduleSpec' }, '', 'Taken without effect.'),
-    'warnings-as-errors': flag(bool, false, "Take the server's warnings for errors and fail with them."),
+    username: flag(string, '', 'User name for basic authentication.'),
+    v: flag(int, 0, 'Log verbosity, a number.', { shorthand: 'v' }),
+    vmodule: flag({ ...string, type: 'moduleSpec' }, '', 'Accepted without effect.'),
+    'warnings-as-errors': flag(bool, false, 'Treat warnings from the server as errors and exit with a non-zero code.'),
   }
 }
 
-/** A flag that asks for what is not there: it is refused by name, never ignored. Those that only tune logs and connections change nothing here. */
+/**
+ * Finds a given flag that is not supported. Such flags are rejected by name; flags that only tune logs and connections
+ * are accepted.
+ */
 export function unbuiltFlag(values: Readonly<Record<string, unknown>>): string | undefined {
-  const asked: Readonly<Record<string, boolean>> = {
+  const profiling: Readonly<Record<string, boolean>> = {
     profile: values['profile'] !== 'none',
   }
-  return Object.keys(asked).find((name) => asked[name])
+  return Object.keys(profiling).find((name) => profiling[name])
 }

@@ -1,11 +1,12 @@
-/** Help in the form of upstream's: what a command is, examples, commands, flags with their defaults, usage. */
+/** Help in upstream's layout: description, examples, commands, flags with defaults, usage. */
+import { commandLines, nameWidth } from '#lib/commands.ts'
 import type { Flag } from '#lib/flags/flags.ts'
 
 import type { Command, CommandRow, Flags } from './command.ts'
 
 const PLUGINS = 'Subcommands provided by plugins:'
 
-/** The order of headings in `kubectl --help`. */
+/** The order of the headings in `kubectl --help`. */
 const HEADINGS = [
   'Basic Commands (Beginner):',
   'Basic Commands (Intermediate):',
@@ -17,7 +18,7 @@ const HEADINGS = [
   PLUGINS,
 ]
 
-/** `plugins` are words that plugins add to the root. */
+/** `plugins` are commands that plugins add to the root. */
 export function helpOf(command: Command, path: string, plugins: readonly string[] = []): string {
   const isRoot = command.name === 'kubectl'
   const sections = [
@@ -51,20 +52,18 @@ function indented(text: string): string {
 function commandSections(rows: readonly Omit<CommandRow, 'load'>[], isRoot: boolean): string[] {
   const shown = rows.filter(({ hidden }) => !hidden)
   if (shown.length === 0) return []
-  const width = Math.max(...shown.map(({ name }) => name.length)) + 1
-  const lines = (group: readonly Omit<CommandRow, 'load'>[]): string =>
-    group.map(({ name, short }) => `  ${name.padEnd(width)} ${short}`).join('\n')
+  const lines = (group: typeof shown): string => commandLines(group, nameWidth(shown)).join('\n')
   if (!isRoot) return [`Available Commands:\n${lines(shown)}`]
   const groups = [...HEADINGS, undefined].map((heading) => {
     const members = shown.filter(({ group }) => group === heading)
-    // Upstream has that one also when there is nothing below it.
+    // Upstream prints this heading even if it has no commands.
     if (members.length === 0) return heading === PLUGINS ? PLUGINS : ''
     return `${heading ?? 'Other Commands:'}\n${lines(members)}`
   })
   return groups
 }
 
-/** Each flag on a line with its default, and what it means below. */
+/** One line for each flag with its default, and the usage below. */
 export function flagsText(flags: Flags): string {
   return Object.keys(flags)
     .sort()

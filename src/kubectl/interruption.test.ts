@@ -14,8 +14,8 @@ function stopped(): AbortSignal {
   return AbortSignal.abort(STOP)
 }
 
-describe('being interrupted', () => {
-  it('is what comes back of the signal, however it was wrapped, and nothing else', () => {
+describe('interruption', () => {
+  it('recognizes the abort of the signal, wrapped or not', () => {
     const wrapped = new KubectlError('lost', { cause: new Error('given up', { cause: STOP }) })
     assert.deepEqual(
       [STOP, wrapped, new Error('other'), undefined].map((error) => isStop(error, stopped())),
@@ -24,13 +24,13 @@ describe('being interrupted', () => {
     assert.equal(isStop(STOP, new AbortController().signal), false)
   })
 
-  it('ends who waits with 1 and without a word', async () => {
+  it('ends a waiting command with exit code 1 and no message', async () => {
     const ended = await interruptible(stopped(), () => Promise.reject(STOP)).catch((error: unknown) => error)
     assert.ok(ended instanceof ExitError)
     assert.deepEqual([ended.exitCode, ended.message], [1, ''])
   })
 
-  it('changes nothing else: neither what was waited for nor other failures', async () => {
+  it('returns results and rethrows other failures', async () => {
     const other = new KubectlError('other')
     assert.equal(await interruptible(stopped(), () => Promise.resolve(7)), 7)
     await assert.rejects(
@@ -39,7 +39,7 @@ describe('being interrupted', () => {
     )
   })
 
-  it('leaves a moment for tidying up, and no more', async () => {
+  it('limits the time for cleanup', async () => {
     const clock = createVirtualClock()
     const control = new AbortController()
     const tidy = Promise.withResolvers<string>()

@@ -1,20 +1,20 @@
 /**
- * Being interrupted, as upstream has it: a signal ends kubectl as it ends any program, except that whoever waits for the
- * cluster, or has the terminal, ends with 1.
+ * Handling of signals as in upstream: a signal ends kubectl like any program, but commands that wait for the cluster or
+ * use the terminal exit with 1.
  */
 import { onAbort, unlessAborted } from '#lib/abort.ts'
 import type { Clock, Timer } from '#lib/clock.ts'
 
 import { ExitError } from './errors.ts'
 
-/** Whether the error is but the abort coming back. */
+/** True if the error is the abort of the signal. */
 export function isStop(error: unknown, signal: AbortSignal): boolean {
   if (!signal.aborted) return false
   for (let at: unknown = error; at instanceof Error; at = at.cause) if (at === signal.reason) return true
   return false
 }
 
-/** Waits for something. Throws ExitError without a word when that is interrupted. */
+/** Waits for a promise. Throws ExitError without a message if the signal aborts it. */
 export async function interruptible<T>(signal: AbortSignal, wait: () => Promise<T>): Promise<T> {
   try {
     return await wait()
@@ -23,10 +23,10 @@ export async function interruptible<T>(signal: AbortSignal, wait: () => Promise<
   }
 }
 
-/** For taking back what was begun: files in a temporary folder, the mode of the terminal. */
+/** The time for cleanup: temporary files, the mode of the terminal. */
 const TIDYING_MS = 250
 
-/** The same work, but when it is interrupted it has only a moment left, even if it does not listen. */
+/** Runs the work; after the signal it gets only a short time to finish, even if it ignores the signal. */
 export async function endedBy<T>(signal: AbortSignal, clock: Clock, work: Promise<T>): Promise<T> {
   const late = new AbortController()
   let timer: Timer | undefined

@@ -1,4 +1,4 @@
-/** Lines as upstream's log writes them, for the few things that kubectl only logs. */
+/** Log lines in klog's format, for the few messages that kubectl logs. */
 import process from 'node:process'
 
 import type { ProgramContext } from '#lib/program.ts'
@@ -6,15 +6,15 @@ import type { ProgramContext } from '#lib/program.ts'
 type Severity = 'I' | 'W' | 'E'
 
 /** `W1116 07:25:51.123456    1234 helpers.go:731] text`. */
-export function logLine(severity: Severity, nowMs: number, place: string, text: string): string {
+export function logLine(severity: Severity, nowMs: number, source: string, text: string): string {
   const [, month = '', day = '', time = ''] = /^\d+-(\d+)-(\d+)T([\d:.]+)Z$/.exec(new Date(nowMs).toISOString()) ?? []
-  return `${severity}${month}${day} ${time}000 ${String(process.pid).padStart(7)} ${place}] ${text}\n`
+  return `${severity}${month}${day} ${time}000 ${String(process.pid).padStart(7)} ${source}] ${text}\n`
 }
 
 export function logWarning(
   { stderr, clock }: Pick<ProgramContext, 'stderr' | 'clock'>,
-  place: string,
+  source: string,
   text: string,
 ): void {
-  stderr.write(logLine('W', clock.now(), place, text))
+  stderr.write(logLine('W', clock.now(), source, text))
 }

@@ -1,11 +1,11 @@
 /**
- * kubectl: finds the command that a line means, reads its flags, runs it, and says what went wrong. As cobra does it,
- * down to the order: a plugin may stand in for a command that is not there, help comes before mistakes in arguments.
+ * kubectl: finds the command of a line, parses its flags, runs it and prints errors, in cobra's order. Plugins can
+ * replace unknown commands; help takes precedence over argument errors.
  */
+import { unknownCommandText } from '#lib/commands.ts'
 import { FlagError, parseFlags, type ParsedFlags, requireFlags } from '#lib/flags/flags.ts'
 import { type ProgramContext, StopSignal } from '#lib/program.ts'
 
-import type { GlobalValues } from './client-config.ts'
 import type { Command, Invocation } from './command.ts'
 import { COMMANDS } from './commands/index.ts'
 import { KubectlError, reportOf } from './errors.ts'
@@ -13,16 +13,17 @@ import { unbuiltFlag } from './global-flags.ts'
 import { endedBy, isStop } from './interruption.ts'
 import type { PreferredLine } from './kuberc/applying.ts'
 import { explained, loadPreference } from './kuberc/loading.ts'
-import { hasKuberc } from './kuberc/place.ts'
-import type { PluginPolicy, Preference } from './kuberc/preference.ts'
+import { hasKuberc } from './kuberc/location.ts'
 import { flagsFor, globalsFor, globalValues } from './line-flags.ts'
-import { findCommand, type Found, nextWord } from './lookup.ts'
+import { findCommand, type CommandMatch, nextWord } from './lookup.ts'
 import { causeOf } from './recording.ts'
-import { Session } from './session.ts'
+import type { GlobalValues } from './session/client-config.ts'
+import type { PluginPolicy, Preference } from './session/preference.ts'
+import { Session } from './session/session.ts'
 
 export type KubectlContext = Omit<ProgramContext, 'readFile'>
 
-/** Runs one command line to its end; resolves to the exit code. Everything that goes wrong is printed. */
+/** Runs one command line and resolves to the exit code. Prints all errors. */
 export async function runKubectl(context: KubectlContext, signal: AbortSignal): Promise<number> {
   try {
     return await runLine(context, signal)
@@ -45,7 +46,7 @@ const ROOT: Command = {
   },
 }
 
-/** Without the command for preferences where those are turned off. */
+/** Without the kuberc command if preferences are disabled. */
 function rootFor(env: KubectlContext['env']): Command {
   return hasKuberc(env) ? ROOT : { ...ROOT, commands: COMMANDS.filter(({ name }) => name !== 'kuberc') }
 }
@@ -55,7 +56,7 @@ async function runLine(given: KubectlContext, signal: AbortSignal): Promise<numb
   const line = await preferredLine({ ...given, args: helpAsFlag(given.args) }, preference)
   const context = { ...given, args: line.args }
   const root = withAlias(rootFor(context.env), line)
-  if (isQuestion(context.args)) return answerShell(context, { root, line, signal })
+  if (isQuestion(context.args)) return answerShell(context, { root, signal })
   const found = await commandOf(context, root)
   const { command, path } = found
   const words = path.join(' ')
@@ -74,25 +75,23 @@ async function runLine(given: KubectlContext, signal: AbortSignal): Promise<numb
   return runCommand(command, { context, words, parsed, help, changeCause, signal, values, ...(policy && { policy }) })
 }
 
-/** What scripts of shells ask; see completion/answering.ts. */
+/** True for requests of completion scripts; see completion/answering.ts. */
 function isQuestion([first]: readonly string[]): boolean {
   return first === '__complete' || first === '__completeNoDesc'
 }
 
-interface Asked {
+interface CompletionRequest {
   readonly root: Command
-  readonly line: PreferredLine
   readonly signal: AbortSignal
 }
 
-async function answerShell(context: KubectlContext, { root, line, signal }: Asked): Promise<number> {
+async function answerShell(context: KubectlContext, { root, signal }: CompletionRequest): Promise<number> {
   const { answer } = await import('./completion/answering.ts')
-  const { alias } = line
-  return answer(context, { root, signal, ...(alias && { alias: { name: alias.row.name, path: alias.path } }) })
+  return answer(context, { root, signal })
 }
 
 function withAlias(root: Command, { alias }: PreferredLine): Command {
-  return alias === undefined ? root : { ...root, commands: [...(root.commands ?? []), alias.row] }
+  return alias === undefined ? root : { ...root, commands: [...(root.commands ?? []), alias] }
 }
 
 function showHelp({ insteadOfHelp }: Command, help: string, { stdout, stderr }: KubectlContext): number {
@@ -105,8 +104,8 @@ function flagOptions({ stopsAtArgs }: Command): { readonly interspersed: boolean
   return { interspersed: stopsAtArgs !== true }
 }
 
-/** Values that preferences have for flags come first, so that they count as given and others win over them. */
-function flagsIn({ args }: Found, { defaults }: PreferredLine): readonly string[] {
+/** Flag values from preferences come first, so that flags on the line override them. */
+function flagsIn({ args }: CommandMatch, { defaults }: PreferredLine): readonly string[] {
   return [...defaults, ...args]
 }
 
@@ -118,17 +117,17 @@ async function helpText(command: Command, words: string, { env }: KubectlContext
 }
 
 async function logOriginal({ stderr, clock }: KubectlContext, original: string): Promise<void> {
-  const [{ logLine }, { goQuote }] = await Promise.all([import('./klog.ts'), import('#lib/go-text.ts')])
+  const [{ logLine }, { goQuote }] = await Promise.all([import('./klog.ts'), import('#lib/go/text.ts')])
   stderr.write(logLine('I', clock.now(), 'cmd.go:371', `original command: ${goQuote(`kubectl ${original}`)}`))
 }
 
-/** What preferences make of the line. Throws ExitError where they do not fit. */
+/** Applies preferences to the line. Throws ExitError for invalid preferences. */
 async function preferredLine(context: KubectlContext, preference: Preference | undefined): Promise<PreferredLine> {
   const { args, env, stderr } = context
   if (preference === undefined) return { args, defaults: [] }
   const { applyPreference } = await import('./kuberc/applying.ts')
-  const find = async (words: readonly string[]): Promise<Found | undefined> => {
-    // A question of a shell is about the line behind it.
+  const find = async (words: readonly string[]): Promise<CommandMatch | undefined> => {
+    // A completion request concerns the line after it.
     if (isQuestion(words)) return undefined
     const found = await findCommand({ command: rootFor(env), path: context.path, args: words }, env)
     return found.command.name === ROOT.name && nextWord(found, env) >= 0 ? undefined : found
@@ -137,24 +136,24 @@ async function preferredLine(context: KubectlContext, preference: Preference | u
   return explained(() => applyPreference({ args, preference, find, globals, warn: (text) => stderr.write(text) }))
 }
 
-/** `kubectl help get` is `kubectl get --help`. */
+/** `kubectl help get` becomes `kubectl get --help`. */
 function helpAsFlag(args: readonly string[]): readonly string[] {
   return args[0] === 'help' ? [...args.slice(1), '--help'] : args
 }
 
-interface Prepared {
+interface CommandLine {
   readonly context: KubectlContext
   readonly words: string
   readonly parsed: ParsedFlags<Readonly<Record<string, unknown>>>
   readonly help: () => Promise<string>
   readonly changeCause: () => string
   readonly signal: AbortSignal
-  /** What the flags of every command say. */
+  /** The values of the global flags. */
   readonly values: GlobalValues
   readonly policy?: PluginPolicy
 }
 
-async function runCommand(command: Command, prepared: Prepared): Promise<number> {
+async function runCommand(command: Command, prepared: CommandLine): Promise<number> {
   const { context, words, parsed, help, changeCause, signal, values, policy } = prepared
   const { filename } = parsed.values
   const readsManifests = Array.isArray(filename) && filename.includes('-')
@@ -174,13 +173,13 @@ async function runCommand(command: Command, prepared: Prepared): Promise<number>
   try {
     const running = Promise.resolve(command.run?.(invocation))
     const code = (await endedBy(signal, context.clock, running)) ?? 0
-    return values['warnings-as-errors'] ? judgeWarnings(session.warningCount, code) : code
+    return values['warnings-as-errors'] ? exitCodeWithWarnings(session.warningCount, code) : code
   } finally {
     await session.close()
   }
 }
 
-function judgeWarnings(count: number, code: number): number {
+function exitCodeWithWarnings(count: number, code: number): number {
   if (count === 0) return code
   throw new KubectlError(count === 1 ? '1 warning received' : `${count} warnings received`)
 }
@@ -203,8 +202,8 @@ function requireFlagsOf(check: () => void): void {
   }
 }
 
-/** The command that a line means; a plugin may stand for it, which then runs. */
-async function commandOf(context: KubectlContext, root: Command): Promise<Found> {
+/** Finds the command of a line; a plugin runs instead if there is no such command. */
+async function commandOf(context: KubectlContext, root: Command): Promise<CommandMatch> {
   const { env, path, args } = context
   const found = await findCommand({ command: root, path, args }, env)
   const at = found.command.commands === undefined ? -1 : nextWord(found, env)
@@ -216,19 +215,9 @@ async function commandOf(context: KubectlContext, root: Command): Promise<Found>
   return found
 }
 
-/** A plugin by that name takes over; otherwise it is a mistake. */
+/** Runs a plugin with that name, or throws. */
 async function unknownCommand(context: KubectlContext, { commands = [] }: Command, word: string): Promise<never> {
   const { runPlugin } = await import('./plugins/dispatch.ts')
   await runPlugin(context)
-  const { nearest } = await import('#lib/nearest.ts')
-  const shown = commands.filter(({ hidden }) => hidden !== true)
-  const close = [
-    ...nearest(
-      word,
-      shown.map(({ name }) => name),
-    ),
-    ...shown.filter(({ suggestFor = [] }) => suggestFor.includes(word)).map(({ name }) => name),
-  ]
-  const hint = close.length === 0 ? '' : `\n\nDid you mean this?\n${close.map((each) => `\t${each}\n`).join('')}`
-  throw new KubectlError(`unknown command "${word}" for "kubectl"${hint}`)
+  throw new KubectlError(await unknownCommandText('kubectl', word, commands))
 }

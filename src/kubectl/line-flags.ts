@@ -1,22 +1,22 @@
-/** The flags that a line may have: those of its command, and those of every command that it does not hide. */
+/** The flags of a line: those of its command, and the global ones that the command does not override. */
 import { defineFlags, flag, type FlagGroups, type FlagSet } from '#lib/flags/flags.ts'
 import { bool } from '#lib/flags/kinds.ts'
 
-import type { GlobalValues } from './client-config.ts'
 import type { Command, Flags } from './command.ts'
 import { globalFlags } from './global-flags.ts'
-import { hasKuberc } from './kuberc/place.ts'
+import { hasKuberc } from './kuberc/location.ts'
+import type { GlobalValues } from './session/client-config.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
 export interface LineFlags {
   readonly own: Flags
-  /** Those of every command. */
+  /** The global flags. */
   readonly inherited: Flags
   readonly set: FlagSet<FlagGroups>
 }
 
-/** The flags of every command; the one for preferences is one only where there are any. */
+/** The global flags; `--kuberc` only if preferences are enabled. */
 export function globalsFor(env: Env): Flags {
   const all: Flags = { ...globalFlags(env) }
   if (hasKuberc(env)) return all
@@ -26,12 +26,12 @@ export function globalsFor(env: Env): Flags {
 
 export function flagsFor({ flags, name }: Command, env: Env): LineFlags {
   const own: Flags = { ...flags, help: flag(bool, false, `help for ${name}`, { shorthand: 'h' }) }
-  // A flag of the command hides one of every command, as `--user` of a role binding does.
+  // A flag of the command overrides a global one, as `--user` of a role binding does.
   const inherited = Object.fromEntries(Object.entries(globalsFor(env)).filter(([each]) => !Object.hasOwn(own, each)))
   return { own, inherited, set: defineFlags({ own, inherited }) }
 }
 
-/** What the flags of every command say; those that the command hides say nothing. */
+/** The values of the global flags; overridden ones have their defaults. */
 export function globalValues(
   { inherited }: LineFlags,
   values: Readonly<Record<string, unknown>>,

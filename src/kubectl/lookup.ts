@@ -1,24 +1,26 @@
-/** Which command the words of a line lead to, as cobra finds it: flags and their values are stepped over. */
-import type { Command, CommandRow, Flags } from './command.ts'
+/** Finds the command of a line as cobra does, skipping flags and their values. */
+import { findCommand as rowFor } from '#lib/commands.ts'
+
+import type { Command, Flags } from './command.ts'
 import { globalFlags } from './global-flags.ts'
 
-export interface Found {
+export interface CommandMatch {
   readonly command: Command
   readonly path: readonly string[]
-  /** What is left of the line. */
+  /** The rest of the line. */
   readonly args: readonly string[]
 }
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Goes down from command to command as long as the next word names one. */
-export async function findCommand(from: Found, env: Env): Promise<Found> {
+/** Descends into subcommands while the next word names one. */
+export async function findCommand(from: CommandMatch, env: Env): Promise<CommandMatch> {
   let found = from
   for (;;) {
     const { command, path, args } = found
     const at = command.commands === undefined ? -1 : nextWord(found, env)
     const word = args[at]
-    const row = word === undefined ? undefined : rowOf(command.commands ?? [], word)
+    const row = word === undefined ? undefined : rowFor(command.commands ?? [], word)
     if (row === undefined) return found
     const rest = args.filter((_, index) => index !== at)
     found = { command: withMoreFlags(await row.load(), env), path: [...path, row.name], args: rest }
@@ -30,12 +32,8 @@ function withMoreFlags(command: Command, env: Env): Command {
   return moreFlags === undefined ? command : { ...command, flags: { ...flags, ...moreFlags(env) } }
 }
 
-export function rowOf(rows: readonly CommandRow[], word: string): CommandRow | undefined {
-  return rows.find(({ name, aliases = [] }) => name === word || aliases.includes(word))
-}
-
-/** Where the first argument stands that is no flag and no flag's value; -1 when there is none. */
-export function nextWord({ args, command }: Found, env: Env): number {
+/** The index of the first argument that is neither a flag nor a flag's value; -1 without one. */
+export function nextWord({ args, command }: CommandMatch, env: Env): number {
   const known: Flags = { ...command.flags, ...globalFlags(env) }
   for (let at = 0; at < args.length; at++) {
     const arg = args[at] as string

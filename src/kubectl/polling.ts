@@ -1,12 +1,12 @@
-/** Asking again and again, for what cannot be watched. */
+/** Polling, for conditions that cannot be watched. */
 import { sleep } from '#lib/clock.ts'
 
 import type { Invocation } from './command.ts'
 
-/** As upstream asks. */
+/** Upstream's interval. */
 const PERIOD_MS = 1000
 
-/** Whether it became true in time. */
+/** True if the condition was met in time. */
 export async function pollUntil(
   { clock, signal }: Pick<Invocation, 'clock' | 'signal'>,
   timeoutMs: number,

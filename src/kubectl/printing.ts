@@ -1,10 +1,10 @@
-/** `-o`: from an output format to the printer that makes it, with upstream's words for those that there are not. */
+/** `-o`: maps an output format to its printer, with upstream's errors for unknown formats. */
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 
 import { type Flag, flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 
 import { KubectlError } from './errors.ts'
 import type { Printer } from './print/printer.ts'
@@ -21,22 +21,22 @@ const GO_TEMPLATES = ['go-template', 'go-template-file', 'template', 'templatefi
 const JSONPATHS = ['jsonpath', 'jsonpath-as-json', 'jsonpath-file']
 const CUSTOM_COLUMNS = ['custom-columns', 'custom-columns-file']
 
-/** What most commands that print objects can print. */
+/** The output formats of most commands. */
 const FORMATS = [...STRUCTURED, 'name', ...GO_TEMPLATES, ...JSONPATHS]
 
-/** What `get` can print. */
+/** The output formats of `get`. */
 export const GET_FORMATS: readonly string[] = [...FORMATS, ...CUSTOM_COLUMNS, 'wide']
 
 export function printFlags(formats: readonly string[] = FORMATS): PrintFlags {
   return {
     output: flag(string, '', `Output format. One of: (${formats.join(', ')}).`, { shorthand: 'o' }),
-    template: flag(string, '', 'The template, or the file with it, for -o=go-template and -o=go-template-file.'),
-    'allow-missing-template-keys': flag(bool, true, 'A field that is not there is no error in templates.'),
-    'show-managed-fields': flag(bool, false, 'Keep managedFields when objects are printed as JSON or YAML.'),
+    template: flag(string, '', 'Template string or file for -o=go-template and -o=go-template-file.'),
+    'allow-missing-template-keys': flag(bool, true, 'Ignore missing fields in templates.'),
+    'show-managed-fields': flag(bool, false, 'Show managedFields in JSON and YAML output.'),
   }
 }
 
-export interface Printing {
+export interface PrintContext {
   readonly flags: {
     readonly output: string
     readonly template?: string
@@ -47,26 +47,26 @@ export interface Printing {
   readonly cwd: string
 }
 
-export interface PrinterWishes {
-  /** What is said after the name when no format is asked for: `created`. Without it there is no such printer. */
+export interface PrinterOptions {
+  /** The text after the name without a format: `created`. Without it there is no such printer. */
   readonly operation?: string
-  /** Keys as they stand: for objects that were made here and not read from the server. */
+  /** Keeps the key order, for generated objects. */
   readonly keepOrder?: boolean
-  /** Default: what most commands have. */
+  /** The formats of most commands by default. */
   readonly formats?: readonly string[]
 }
 
-/** Throws KubectlError for a format that there is not. */
-export async function printerOf(printing: Printing, wishes: PrinterWishes = {}): Promise<Printer> {
+/** Throws KubectlError for an unknown format. */
+export async function printerOf(printing: PrintContext, options: PrinterOptions = {}): Promise<Printer> {
   const { flags } = printing
-  const { formats = FORMATS, operation } = wishes
+  const { formats = FORMATS, operation } = options
   const { template: given = '' } = flags
   const output = given !== '' && flags.output === '' ? 'go-template' : flags.output
   const [format, template] = formatOf(output, given)
   const isAmong = (known: readonly string[], name: string): boolean => known.includes(name) && formats.includes(name)
   if (isAmong(JSONPATHS, format) || isAmong(GO_TEMPLATES, format)) return templatePrinter(format, template, printing)
   const lower = format.toLowerCase()
-  if (isAmong(STRUCTURED, lower)) return structuredPrinter(lower, flags, wishes)
+  if (isAmong(STRUCTURED, lower)) return structuredPrinter(lower, flags, options)
   if (isAmong(CUSTOM_COLUMNS, format)) return columnsPrinter(format, template, printing)
   if (lower === 'name' || (output === '' && operation !== undefined)) {
     const { namePrinter } = await import('./print/structured.ts')
@@ -82,7 +82,7 @@ export function noPrinter(output: string, formats: readonly string[]): KubectlEr
   )
 }
 
-/** The format and the template, which may stand behind it or in a flag of its own. */
+/** The format and its template, from `-o` or from `--template`. */
 function formatOf(output: string, template: string): [string, string] {
   if (template !== '') return [output, template]
   const at = output.indexOf('=')
@@ -93,8 +93,8 @@ function formatOf(output: string, template: string): [string, string] {
 
 async function structuredPrinter(
   format: string,
-  flags: Printing['flags'],
-  { keepOrder = false }: PrinterWishes,
+  flags: PrintContext['flags'],
+  { keepOrder = false }: PrinterOptions,
 ): Promise<Printer> {
   const { jsonPrinter, kyamlPrinter, omittingManagedFields, yamlPrinter } = await import('./print/structured.ts')
   const make = { json: jsonPrinter, yaml: yamlPrinter, kyaml: kyamlPrinter }[format as 'json' | 'yaml' | 'kyaml']
@@ -102,7 +102,7 @@ async function structuredPrinter(
   return flags['show-managed-fields'] === true ? printer : omittingManagedFields(printer)
 }
 
-async function templatePrinter(format: string, given: string, { flags, cwd }: Printing): Promise<Printer> {
+async function templatePrinter(format: string, given: string, { flags, cwd }: PrintContext): Promise<Printer> {
   if (given === '') throw new KubectlError('template format specified but no template given')
   const template = format.endsWith('file') ? await readTemplate(given, cwd) : given
   const allowMissingKeys = flags['allow-missing-template-keys'] ?? true
@@ -120,7 +120,7 @@ async function readTemplate(file: string, cwd: string): Promise<string> {
   })
 }
 
-/** As Go says why a file cannot be opened. */
+/** Go's text for a failed open. */
 export function goFileError(file: string, { code, message }: NodeJS.ErrnoException): string {
   const reasons: Readonly<Record<string, string>> = {
     ENOENT: 'no such file or directory',
@@ -131,7 +131,7 @@ export function goFileError(file: string, { code, message }: NodeJS.ErrnoExcepti
   return `open ${file}: ${reasons[code ?? ''] ?? message}`
 }
 
-async function columnsPrinter(format: string, spec: string, { flags, cwd }: Printing): Promise<Printer> {
+async function columnsPrinter(format: string, spec: string, { flags, cwd }: PrintContext): Promise<Printer> {
   if (spec === '') throw new KubectlError('custom-columns format specified but no custom columns given')
   const { customColumnsPrinter, parseColumns, parseColumnsFile } = await import('./print/custom-columns.ts')
   const noHeaders = flags['no-headers'] === true

@@ -2,7 +2,7 @@
 import { type Flag, flag, type FlagGroups, type FlagSet, parseFlags } from '#lib/flags/flags.ts'
 import { bool } from '#lib/flags/kinds.ts'
 
-import type { AnyObject } from './rest.ts'
+import type { AnyObject } from './session/rest.ts'
 
 export const CHANGE_CAUSE = 'kubernetes.io/change-cause'
 
@@ -12,28 +12,28 @@ export const RECORD_FLAG: { readonly record: Flag<boolean> } = {
   }),
 }
 
-/** The part of an invocation that recording looks at. */
-export interface Recording {
+/** The members of an invocation that recording uses. */
+export interface RecordContext {
   readonly flags: { readonly record?: boolean }
   readonly changeCause: () => string
 }
 
-/** The object, with the annotation when `--record` was given. */
-export function recorded(recording: Recording, object: AnyObject): AnyObject {
+/** The object, with the annotation if `--record` is set. */
+export function recorded(recording: RecordContext, object: AnyObject): AnyObject {
   if (recording.flags.record !== true) return object
   const annotations = { ...object.metadata.annotations, [CHANGE_CAUSE]: recording.changeCause() }
   return { ...object, metadata: { ...object.metadata, annotations } }
 }
 
-/** A merge patch that adds the annotation; undefined when the object needs none. */
-export function recordPatch(recording: Recording, object: AnyObject): object | undefined {
+/** A merge patch that adds the annotation; undefined if the object already has it. */
+export function recordPatch(recording: RecordContext, object: AnyObject): object | undefined {
   const annotations = recorded(recording, object).metadata.annotations ?? {}
   const cause = annotations[CHANGE_CAUSE]
   if (recording.flags.record !== true || object.metadata.annotations?.[CHANGE_CAUSE] === cause) return undefined
   return { metadata: { annotations: { [CHANGE_CAUSE]: cause } } }
 }
 
-/** Everybody who reads the object reads the annotation. */
+/** Hidden in the annotation, because everybody who can read the object can read it. */
 const SECRET_FLAGS: ReadonlySet<string> = new Set(['password', 'token'])
 
 /** The line as upstream records it: arguments first, then each flag by its long name with its value. */

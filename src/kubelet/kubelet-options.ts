@@ -1,30 +1,30 @@
-/** What a kubelet is made of, and what it is told. */
+/** Dependencies and settings of a kubelet. */
 import type { Node } from '#apis/core/v1.ts'
 import type { ApiClientOptions } from '#client/api-client.ts'
+import type { Runtime } from '#cri/runtime.ts'
 import type { Clock } from '#lib/clock.ts'
-import type { Logger } from '#lib/log.ts'
-import type { Registry } from '#lib/metrics.ts'
+import type { Logger } from '#lib/log/log.ts'
+import type { Registry } from '#lib/metrics/metrics.ts'
 import type { Random } from '#lib/random.ts'
 import type { ZPages } from '#model/zpages.ts'
 
-import type { NodeTraits } from './admission-rules.ts'
-import type { Reserved } from './allocatable.ts'
 import type { Cgroups } from './cgroups/node-cgroups.ts'
 import type { ProviderConfig } from './credentials/provider-config.ts'
 import type { Verification } from './credentials/pull-policy.ts'
-import type { Runtime } from './cri/runtime.ts'
 import type { EvictionSettings } from './eviction/node-eviction.ts'
-import type { LogPolicy } from './log-rotation.ts'
 import type { Machine } from './machine/machine.ts'
-import type { Cloud } from './node-status.ts'
+import type { Reserved } from './node/allocatable.ts'
+import type { Cloud } from './node/node-status.ts'
+import type { NodeTraits } from './pod/admission-rules.ts'
+import type { PodFacts } from './pod/pod-of-node.ts'
 import type { PodWorkersOptions } from './pods/pod-host.ts'
-import type { PodFacts } from './pods/pod-of-node.ts'
+import type { LogPolicy } from './runtime/log-rotation.ts'
 import type { Serving } from './server/ports.ts'
 import type { ShutdownPeriod } from './shutdown/shutdown-groups.ts'
 import type { ShutdownSource } from './shutdown/shutdown-manager.ts'
 import type { StaticSources } from './static-pods/sources.ts'
 import type { TopologySettings } from './topology/topology-settings.ts'
-import type { VolumeKeeper } from './volumes/volume-keeper.ts'
+import type { VolumeManager } from './volumes/volume-manager.ts'
 
 export interface KubeletOptions {
   readonly name: string
@@ -38,66 +38,71 @@ export interface KubeletOptions {
   readonly pods: Omit<PodFacts, 'nodeName' | 'addresses' | 'memoryBytes' | 'forbidsSwap'>
   readonly labels?: Readonly<Record<string, string>>
   readonly taints?: NonNullable<Node['spec']['taints']>
-  /** Default: as a kubelet that was told nothing. */
+  /** Default: upstream's defaults. */
   readonly node?: NodeSettings
-  /** Default: as upstream's. */
+  /** Default: upstream's. */
   readonly logs?: LogPolicy
-  /** Default: on the disk, below `pods.rootDir`. */
-  readonly volumes?: VolumeKeeper
-  /** When pods are ended for others. Default: as upstream's. */
+  /** Default: on disk, below `pods.rootDir`. */
+  readonly volumes?: VolumeManager
+  /** Thresholds for evicting pods. Default: upstream's. */
   readonly eviction?: EvictionSettings
   readonly garbage?: PodWorkersOptions['garbage']
   readonly pulls?: PodWorkersOptions['pulls']
-  /** Who may use an image that is there; `off`: everybody, and nothing is noted. Default: as upstream's. */
+  /**
+   * Who may use an image that is already present; `off`: every pod, and pulls are not recorded. Default: upstream's.
+   */
   readonly verification?: Verification | 'off'
-  /** Default: processors are shared by all. */
+  /** Default: CPUs are shared by all containers. */
   readonly topology?: TopologySettings
-  /** Default: the runtime makes the cgroups of pods, and nobody removes them. */
+  /** Default: the runtime creates the cgroups of pods, and the kubelet does not remove them. */
   readonly cgroups?: Cgroups
-  /** What pods are refused for, beside what the Node tells. */
+  /** Node facts for admission that the Node object does not contain. */
   readonly traits?: Pick<NodeTraits, 'allowedSysctls' | 'hasAppArmor' | 'isTolerated'>
-  /** Who tells when the machine shuts down, and how long pods get then. Default: nobody is waited for. */
+  /** Source of shutdown signals, and the grace periods of pods. Default: no graceful shutdown. */
   readonly shutdown?: { readonly source: ShutdownSource; readonly periods: readonly ShutdownPeriod[] }
-  /** Pods that come from no API server. Default: none. */
+  /** Sources of static pods. Default: none. */
   readonly staticPods?: StaticSources & { readonly isEnabled: (gate: string) => boolean }
-  /** Programs that know credentials of registries. Default: none. */
+  /** Credential provider plugins. Default: none. */
   readonly credentials?: CredentialPrograms
-  /** A file in docker's form with passwords of registries, for every pod. Default: none. */
+  /** A docker config file with registry credentials for every pod. Default: none. */
   readonly registryFile?: string
   readonly serving: Serving
-  /** For `/metrics`; what is in it already is shown too. Default: its own. */
+  /** Registry of `/metrics`; metrics already in it are served as well. Default: a new registry. */
   readonly registry?: Registry
-  /** `/configz`. */
+  /** Served on `/configz`. */
   readonly configuration: object
-  /** `/statusz` and `/flagz`. Default: there are none. */
+  /** Serves `/statusz` and `/flagz`. Default: disabled. */
   readonly zpages?: ZPages
-  /** The directory behind `/logs/` of the port. Default: the path is disabled. */
+  /** The directory served on `/logs/`. Default: the path is disabled. */
   readonly logDirectory?: string
 }
 
 export interface CredentialPrograms {
   readonly providers: readonly ProviderConfig[]
-  /** Where the programs are. */
+  /** Directory of the plugin binaries. */
   readonly binDir: string
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Of the files that say it: `sha256:…`. */
+  /** Hash of the configuration files: `sha256:…`. */
   readonly hash: string
 }
 
-/** What a KubeletConfiguration says of the node itself. */
+/** Settings of the node from KubeletConfiguration. */
 export interface NodeSettings {
   readonly reserved?: Reserved
   readonly maxImages?: number
   readonly providerId?: string
-  /** Others say where the node is, by what it was given (0.0.0.0: nothing for sure). Default: the node says it itself. */
+  /**
+   * A cloud controller sets the node addresses, given `--node-ip` (0.0.0.0: unspecified). Default: the kubelet sets
+   * them.
+   */
   readonly cloud?: Cloud | undefined
   readonly registers?: boolean
-  readonly lookMs?: number
-  readonly reportMs?: number
+  readonly statusUpdateMs?: number
+  readonly statusReportMs?: number
   readonly leaseSeconds?: number
-  readonly callLimitMs?: number
-  /** How old figures of volumes may be; 0: they are not measured. Default: a minute. */
-  readonly volumesMs?: number
+  readonly runtimeTimeoutMs?: number
+  /** Maximum age of volume stats; 0 disables them. Default: one minute. */
+  readonly volumeStatsMs?: number
   readonly limits?: { readonly qps: number; readonly burst: number }
   readonly eventLimits?: { readonly qps: number; readonly burst: number }
 }

@@ -1,129 +1,122 @@
 /**
- * A kubelet: one node, its pods on a container runtime, and the port on which it is asked about them. Everything it does it
- * does as `system:node:<name>`.
+ * A kubelet: registers one node, runs its pods on a container runtime and serves the kubelet API. It acts as
+ * `system:node:<name>`.
  */
 import { uptime } from 'node:os'
 import { join } from 'node:path'
 
-import type { Pod } from '#apis/core/v1.ts'
+import type { Node, Pod } from '#apis/core/v1.ts'
+import type { Image } from '#apis/wire/cri.ts'
 import { ApiClient } from '#client/api-client.ts'
-import { EventRecorder } from '#client/event-recorder.ts'
+import { EventRecorder } from '#client/events/event-recorder.ts'
 import { timedTransport } from '#client/timed-transport.ts'
-import { writeFileAtomically } from '#lib/atomic-file.ts'
+import { writeFileAtomically } from '#lib/files/atomic-file.ts'
 import { createHttpClient } from '#lib/http/client.ts'
-import { readProcess, registerProcessMetrics } from '#lib/metrics-process.ts'
-import { createRegistry, type Registry } from '#lib/metrics.ts'
-import type { ObjectEvent } from '#meta/watch.ts'
+import { createRegistry, type Registry } from '#lib/metrics/metrics.ts'
+import { readProcess, registerProcessMetrics } from '#lib/metrics/process.ts'
 import { userAgent } from '#model/version.ts'
 
-import type { NodeTraits } from './admission-rules.ts'
 import { NO_CGROUPS_AT_ALL, sharingCgroups } from './cgroups/node-cgroups.ts'
 import { countCgroups } from './cgroups/pod-cgroups.ts'
-import { openProviders } from './credentials/open-providers.ts'
+import { STUB_CONTAINER_MANAGER } from './container-manager/container-manager.ts'
 import { VERIFICATION } from './credentials/pull-policy.ts'
 import { PullRecords } from './credentials/pull-records.ts'
-import type { Image } from './cri/runtime-messages.ts'
 import { startEviction } from './eviction/node-eviction.ts'
-import { NO_GRANTS } from './grants/container-grant.ts'
-import { CGROUP_V1, type Note } from './kubelet-notes.ts'
 import type { KubeletOptions, NodeSettings } from './kubelet-options.ts'
-import { LOG_POLICY, startLogRotation } from './log-rotation.ts'
 import { createKubeletMeters, type KubeletMeters } from './metrics/kubelet-families.ts'
 import { NodeStartup } from './metrics/node-startup.ts'
 import { ProbeCounts } from './metrics/probe-counts.ts'
 import { countOperations } from './metrics/runtime-operations.ts'
-import { nodeFacts } from './node-facts.ts'
-import { NodeKeeper } from './node-keeper.ts'
-import { followAll, type Known, nothingKnown, traitsKnown } from './node-news.ts'
 import { type NodePlugins, openPlugins } from './node-plugins.ts'
 import { openNodePort } from './node-port.ts'
-import { NodeRegistration } from './node-registration.ts'
-import { pressureIlls } from './node-status.ts'
-import { createPodObjects } from './object-cache.ts'
+import { nodeFacts } from './node/node-facts.ts'
+import { NodeHealth } from './node/node-health.ts'
+import { NodeRegistration } from './node/node-registration.ts'
+import { NodeState } from './node/node-state.ts'
+import { NodeStatusLoop, type NodeStatusLoopOptions } from './node/node-status-loop.ts'
+import { createPodObjects, type PodObjects } from './object-cache.ts'
+import { openProviders } from './open-providers.ts'
+import { startPodSources } from './pod-sources.ts'
+import { CGROUP_V1 } from './pod/events.ts'
+import type { PodFacts } from './pod/pod-of-node.ts'
 import { openAllocations } from './pods/allocations.ts'
+import { PodRegistry } from './pods/pod-registry.ts'
 import { PodWorkers } from './pods/pod-workers.ts'
+import { nodeEvents, podEvents, type RecordNodeEvent, type RecordPodEvent } from './pods/record-events.ts'
+import { LOG_POLICY, startLogRotation } from './runtime/log-rotation.ts'
 import { ShutdownManager } from './shutdown/shutdown-manager.ts'
 import { type SourceOptions, startSources } from './static-pods/sources.ts'
 import { StaticPods } from './static-pods/static-pods.ts'
-import type { VolumeKeeper } from './volumes/volume-keeper.ts'
-import { volumesOnDisk } from './volumes/volumes-on-disk.ts'
+import { createVolumeManager } from './volumes/create-volume-manager.ts'
+import type { VolumeManager } from './volumes/volume-manager.ts'
 
-/** A lease is renewed when so much of it has passed. */
+/** Fraction of the lease duration after which the lease is renewed. */
 const RENEWED_SHARE = 0.25
 
-interface Parts {
-  readonly client: ApiClient
-  readonly recorder: EventRecorder
-  readonly workers: PodWorkers
-  /** Whose containers have not ended for good. */
-  readonly active: () => Pod[]
-  readonly statics: StaticPods
-  readonly known: Known
-  /** None where volumes are nowhere. */
-  readonly plugins: NodePlugins | undefined
-  readonly volumes: VolumeKeeper
-  readonly signal: AbortSignal
-  /** Told about the node. */
-  readonly noteNode: (said: Note) => void
-}
-
-interface Counted extends KubeletOptions {
+interface MeteredOptions extends KubeletOptions {
   readonly meters: KubeletMeters
   readonly probes: ProbeCounts
 }
 
-/** Resolves when the node is registered. Containers go on when it ends, and are found again by the next. */
+/** The services that most parts of the kubelet share. */
+interface NodeContext extends Pick<MeteredOptions, 'clock' | 'random' | 'log' | 'runtime' | 'meters' | 'probes'> {
+  readonly state: NodeState
+  readonly client: ApiClient
+  readonly recorder: EventRecorder
+  readonly recordEvent: RecordPodEvent
+  readonly recordNodeEvent: RecordNodeEvent
+  readonly facts: PodFacts
+  readonly objects: PodObjects
+  /** From the API server; undefined until it was read. */
+  readonly node: () => Node | undefined
+  readonly signal: AbortSignal
+}
+
+/**
+ * Resolves when the node is registered. Containers keep running when the kubelet stops; the next kubelet finds them.
+ */
 export async function startKubelet(given: KubeletOptions, closing: AsyncDisposableStack): Promise<{ port: number }> {
-  const options = countedOf(given)
-  const { name, clock, random, log, runtime, machine, taints, node = {}, meters } = options
+  const options = withMeters(given)
+  const { clock, runtime, log, meters } = options
   const startup = new NodeStartup(meters, clock, clock.now() - uptime() * 1000)
   const stop = new AbortController()
-  const parts = await createParts(options, stop.signal)
-  const { client, workers, plugins, signal, volumes, active } = parts
+  const { signal } = stop
+  const context = createContext(options, signal)
+  const { client, recordNodeEvent, state } = context
+  const plugins = options.volumes === undefined ? await openNodePlugins(options, context) : undefined
+  const volumes = options.volumes ?? createVolumeManager({ ...context, csi: plugins?.csi })
+  const workers = await createWorkers(options, context, { plugins, volumes })
+  const { registry } = workers
+  const onError = (error: unknown): void => log.error(error, 'Failed to sync mirror pod')
+  const statics = new StaticPods({ ...context, workers, onError })
+  startPodEviction(options, context, workers)
   const end = async (): Promise<void> => {
     stop.abort()
     await workers.stop()
   }
-  const shutdown = openShutdown(options, parts)
-  const port = await openNodePort({ ...options, client, workers, keeper: volumes }, closing).catch(
+  const shutdown = openShutdown(options, context, workers)
+  const port = await openNodePort({ ...options, client, workers, volumeManager: volumes }, closing).catch(
     async (error: unknown) => {
       await end()
       throw error
     },
   )
   closing.defer(end)
-  const registration = new NodeRegistration({
-    client: openHeartbeat(options),
-    name,
-    facts: () => {
-      const ills = [...keeper.ills, ...pressureIlls(parts.known.pressures())]
-      const brought = plugins === undefined ? {} : { volumesInUse: plugins.csi.inUse, devices: plugins.amounts }
-      return nodeFacts({ ...options, view: keeper.view, port, ills, ...brought })
-    },
-    ...node,
-    ...(taints !== undefined && { taints }),
-    warnings: machine.cgroupVersion === 1 ? [CGROUP_V1] : [],
-    say: parts.noteNode,
-    startup,
-  })
-  const { leaseSeconds } = node
-  const renewMs = leaseSeconds === undefined ? {} : { renewMs: leaseSeconds * RENEWED_SHARE * 1000 }
-  const listedMs = (): number | undefined => workers.listedMs
-  const fault = (): string | undefined => (shutdown?.isShuttingDown === true ? 'node is shutting down' : undefined)
-  const around = { runtime, clock, random, log, signal, listedMs, fault }
-  const keeper: NodeKeeper = new NodeKeeper({ registration, ...around, ...node, ...renewMs })
-  parts.known.hurry = () => keeper.hurry()
-  await options.cgroups?.node.start({ pods: active, note: parts.noteNode, signal })
-  await startStatics(options, parts, closing)
-  await keeper.start()
-  await plugins?.start(() => workers.pods())
-  startLogRotation({ clock, runtime, log, pods: () => workers.pods(), policy: options.logs ?? LOG_POLICY }, signal)
-  followAll({ ...options, ...parts })
+  const health = new NodeHealth({ ...context, relists: workers, runtimeTimeoutMs: options.node?.runtimeTimeoutMs })
+  const registration = createRegistration(options, context, { health, plugins, port, startup })
+  const loop = createStatusLoop(options, { ...context, health, registration })
+  const active = (): Pod[] => podsOf(registry)
+  await options.cgroups?.node.start({ pods: active, recordEvent: recordNodeEvent, signal })
+  await startStatics(options, context, { statics, closing })
+  await loop.start()
+  await plugins?.start(() => registry.pods())
+  startLogRotation({ clock, runtime, log, pods: () => registry.pods(), policy: options.logs ?? LOG_POLICY }, signal)
+  startPodSources({ ...context, name: options.name, nodeState: state, workers, statics })
   void shutdown?.run()
   return { port }
 }
 
-function countedOf(given: KubeletOptions): Counted {
+function withMeters(given: KubeletOptions): MeteredOptions {
   const { clock } = given
   const meters = createKubeletMeters(given.registry ?? ownRegistry(given))
   const probes = new ProbeCounts(createRegistry(), clock.now() - process.uptime() * 1000)
@@ -136,128 +129,193 @@ function ownRegistry({ clock }: KubeletOptions): Registry {
   return registry
 }
 
-/** Undefined when nobody is to be told. */
-function openShutdown(
-  { shutdown, clock, log, meters: { registry }, pods: { rootDir } }: Counted,
-  { workers, active, known, signal, noteNode }: Parts,
-): ShutdownManager | undefined {
-  if (shutdown === undefined || shutdown.periods.length === 0) return undefined
-  const manager = new ShutdownManager({
-    ...shutdown,
+function createContext(options: MeteredOptions, signal: AbortSignal): NodeContext {
+  const { name, clock, random, log, runtime, machine, meters, probes, node: settings = {} } = options
+  const { addresses, memoryBytes, limitsSwap: forbidsSwap } = machine
+  const state = new NodeState()
+  const client = createClient(options, settings.limits)
+  const recorder = createRecorder(options, settings.eventLimits, signal)
+  return {
     clock,
+    random,
     log,
+    runtime,
+    meters,
+    probes,
     signal,
-    registry,
-    save: (state) => writeFileAtomically(join(rootDir, 'graceful_node_shutdown_state'), state, { mode: 0o644 }),
-    pods: active,
-    end: (pod, graceSeconds) => workers.shutDown(pod, graceSeconds),
-    changed: () => known.hurry(),
-    note: noteNode,
-  })
-  known.isShuttingDown = () => manager.isShuttingDown
-  return manager
+    state,
+    client,
+    recorder,
+    recordEvent: podEvents(recorder),
+    recordNodeEvent: nodeEvents(recorder, name),
+    facts: { ...options.pods, nodeName: name, addresses, memoryBytes, forbidsSwap },
+    objects: createPodObjects({ client, random, signal }),
+    node: () => state.node,
+  }
+}
+
+type Connection = Pick<KubeletOptions, 'name' | 'connect' | 'clock' | 'log'>
+
+function createClient({ connect, clock }: Connection, limits: NodeSettings['limits']): ApiClient {
+  return new ApiClient({ ...connect, clock, userAgent: userAgent('kubelet'), ...(limits !== undefined && { limits }) })
+}
+
+/** Events have their own client, so that many events never delay other requests. */
+function createRecorder(options: Connection, limits: NodeSettings['limits'], signal: AbortSignal): EventRecorder {
+  const { name, log } = options
+  const onError = (error: unknown): void => {
+    if (!signal.aborted) log.error(error, 'Failed to record event')
+  }
+  const source = { component: 'kubelet', host: name }
+  return new EventRecorder({ client: createClient(options, limits), source, onError })
 }
 
 /**
- * Of the node nobody hears while a request hangs: a heartbeat is given up when the next is due, or when the lease would be over. It
- * waits for no other requests.
+ * Heartbeats have their own client and time out after min(interval, lease), so a hung request cannot make the node
+ * NotReady.
  */
-function openHeartbeat({ connect, clock, node = {} }: Counted): ApiClient {
-  const { lookMs = BEAT_MS, leaseSeconds = LEASE_SECONDS } = node
-  const transport = timedTransport(connect.transport, Math.min(lookMs, leaseSeconds * 1000))
+function createHeartbeatClient({ connect, clock, node: settings = {} }: MeteredOptions): ApiClient {
+  const { statusUpdateMs = BEAT_MS, leaseSeconds = LEASE_SECONDS } = settings
+  const transport = timedTransport(connect.transport, Math.min(statusUpdateMs, leaseSeconds * 1000))
   return new ApiClient({ ...connect, transport, clock, userAgent: userAgent('kubelet') })
 }
 
 const BEAT_MS = 10_000
 const LEASE_SECONDS = 40
 
-/** Events have a connection of their own: however many there are, nothing else waits for them. */
-function openClients(options: KubeletOptions, signal: AbortSignal): Pick<Parts, 'client' | 'recorder'> {
-  const { name, clock, log } = options
-  const { limits, eventLimits } = options.node ?? {}
-  const open = (rate: NodeSettings['limits']): ApiClient =>
-    new ApiClient({
-      ...options.connect,
-      clock,
-      userAgent: userAgent('kubelet'),
-      ...(rate !== undefined && { limits: rate }),
-    })
-  const client = open(limits)
-  const onError = (error: unknown): void => {
-    if (!signal.aborted) log.error(error, 'An event could not be written')
-  }
-  const recorder = new EventRecorder({
-    client: open(eventLimits),
-    source: { component: 'kubelet', host: name },
-    onError,
-  })
-  return { client, recorder }
+function openNodePlugins(options: MeteredOptions, context: NodeContext): Promise<NodePlugins> {
+  const { machine, topology, node: { reserved = {} } = {} } = options
+  const onChange = (): void => context.state.reportNow()
+  return openPlugins({ ...context, topology, capacity: machine.capacity, reserved, onChange })
 }
 
-async function createParts(options: Counted, signal: AbortSignal): Promise<Parts> {
-  const { name, clock, random, log, runtime, machine, meters, probes } = options
-  const { client, recorder } = openClients(options, signal)
-  const known = nothingKnown()
-  const { addresses, memoryBytes, capacity, limitsSwap: forbidsSwap } = machine
-  const facts = { ...options.pods, nodeName: name, addresses, memoryBytes, forbidsSwap }
-  const cluster = { node: () => known.node, services: () => [...known.services.values()] }
-  const objects = createPodObjects({ client, random, signal })
-  const tools = { clock, random, log, client, facts, objects }
+interface VolumeParts {
+  /** Undefined when the caller supplies the volumes. */
+  readonly plugins: NodePlugins | undefined
+  readonly volumes: VolumeManager
+}
+
+async function createWorkers(
+  options: MeteredOptions,
+  context: NodeContext,
+  { plugins, volumes }: VolumeParts,
+): Promise<PodWorkers> {
+  const { cgroups = NO_CGROUPS_AT_ALL, garbage, pulls } = options
+  const { facts, client, clock, log, state, meters } = context
   const allocations = await openAllocations({ path: join(facts.rootDir, 'allocated_pods_state'), clock, log })
-  const note = (pod: Pod, said: Note): void => {
-    const { namespace = '', name: podName = '', uid = '' } = pod.metadata
-    recorder.record({ kind: 'Pod', apiVersion: 'v1', namespace, name: podName, uid }, said)
-  }
-  const onChange = (): void => known.hurry()
-  const { node } = cluster
-  const { topology, node: { reserved = {} } = {} } = options
-  const placed = { reserved, capacity, ...(topology !== undefined && { topology }) }
-  const about = { node, note, onChange, signal, runtime, meters, ...placed }
-  const plugins = options.volumes === undefined ? await openPlugins({ ...tools, ...about }) : undefined
-  const csi = plugins === undefined ? {} : { csi: plugins.csi }
-  const volumes = options.volumes ?? volumesOnDisk({ ...tools, node, note, meters, ...csi })
-  const noteNode = (said: Note): void => recorder.record({ kind: 'Node', name, apiVersion: 'v1' }, said)
-  const traits = (): NodeTraits => ({ ...options.traits, ...traitsKnown(known) })
-  const onError = (error: unknown): void => log.error(error, 'A mirror pod could not be kept')
-  const learn = (event: ObjectEvent<Pod>): void => workers.learn(event)
-  const statics: StaticPods = new StaticPods({ client, random, signal, node, learn, onError })
-  const ofStatics = {
-    writerFor: (pod: Pod) => statics.writerFor(pod),
-    onGone: (uid: string): void => statics.gone(uid),
-  }
-  const grants = plugins?.grants ?? NO_GRANTS
-  const ofImages = { providers: openProviders({ ...options, client }), ...(await openRecords(options)) }
-  const ofPods = { recorder, allocations, volumes, noteNode, traits, meters, probes, ...ofImages }
-  const means = { ...tools, runtime, ...ofPods, ...ofStatics }
-  const { garbage = {}, cgroups = NO_CGROUPS_AT_ALL, pulls, node: { callLimitMs } = {} } = options
-  const asked = { ...(pulls !== undefined && { pulls }), ...(callLimitMs !== undefined && { callLimitMs }) }
-  const active = (): Pod[] => Array.from(workers.activePods(), ({ pod }) => pod)
-  const counted = countCgroups(sharingCgroups(cgroups, active, log), meters, clock)
-  const workers: PodWorkers = new PodWorkers({ ...means, ...asked, garbage, cgroups: counted, ...cluster, grants })
-  const { eviction: settings = {} } = options
-  const eviction = startEviction({ settings, clock, log, signal, runtime, workers, facts, note: noteNode, meters })
-  known.pressures = () => eviction.pressures
-  return { client, recorder, workers, active, statics, known, plugins, volumes, signal, noteNode }
+  const registry = new PodRegistry(facts.podLogsDir)
+  return new PodWorkers({
+    ...context,
+    registry,
+    allocations,
+    volumes,
+    containerManager: plugins?.containerManager ?? STUB_CONTAINER_MANAGER,
+    cgroups: countCgroups(
+      sharingCgroups(cgroups, () => podsOf(registry), log),
+      meters,
+      clock,
+    ),
+    services: () => [...state.services.values()],
+    traits: () => ({ ...options.traits, ...state.traits }),
+    runtimeTimeoutMs: options.node?.runtimeTimeoutMs,
+    garbage,
+    pulls,
+    providers: openProviders({ ...options, client }),
+    records: await openRecords(options),
+  })
 }
 
-async function openRecords(options: Counted): Promise<{ readonly records?: PullRecords }> {
+/** Pods whose containers have not all ended for good. */
+const podsOf = (registry: PodRegistry): Pod[] => Array.from(registry.activePods(), ({ pod }) => pod)
+
+async function openRecords(options: MeteredOptions): Promise<PullRecords | undefined> {
   const { verification = VERIFICATION, clock, log, meters, runtime, pods } = options
-  if (verification === 'off') return {}
+  if (verification === 'off') return undefined
   const folder = join(pods.rootDir, 'image_manager')
   const images = async (): Promise<readonly Image[]> => (await runtime.listImages({})).images
-  return { records: await PullRecords.open({ folder, verification, clock, log, meters }, images) }
+  return PullRecords.open({ folder, verification, clock, log, meters }, images)
 }
 
-/** They run whether there is an API server or not. */
+function startPodEviction(
+  { eviction: settings = {} }: MeteredOptions,
+  context: NodeContext,
+  workers: PodWorkers,
+): void {
+  const { recordNodeEvent: recordEvent, state } = context
+  const onPressures = (pressures: readonly string[]): void => void (state.pressures = pressures)
+  startEviction({ ...context, settings, recordEvent, workers, onPressures })
+}
+
+/** Undefined when graceful node shutdown is off. */
+function openShutdown(
+  { shutdown }: MeteredOptions,
+  context: NodeContext,
+  workers: PodWorkers,
+): ShutdownManager | undefined {
+  const { meters, state, recordNodeEvent, facts } = context
+  if (shutdown === undefined || shutdown.periods.length === 0) return undefined
+  return new ShutdownManager({
+    ...context,
+    ...shutdown,
+    registry: meters.registry,
+    save: (text) => writeFileAtomically(join(facts.rootDir, 'graceful_node_shutdown_state'), text, { mode: 0o644 }),
+    pods: () => podsOf(workers.registry),
+    end: (pod, graceSeconds) => workers.shutDown(pod, graceSeconds),
+    changed: (isShuttingDown) => {
+      state.isShuttingDown = isShuttingDown
+      if (isShuttingDown) state.reportNow()
+    },
+    recordEvent: recordNodeEvent,
+  })
+}
+
+interface RegistrationParts {
+  readonly health: NodeHealth
+  readonly plugins: NodePlugins | undefined
+  readonly port: number
+  readonly startup: NodeStartup
+}
+
+function createRegistration(
+  options: MeteredOptions,
+  { recordNodeEvent }: NodeContext,
+  { health, plugins, port, startup }: RegistrationParts,
+): NodeRegistration {
+  const { name, taints, machine, node = {} } = options
+  return new NodeRegistration({
+    client: createHeartbeatClient(options),
+    name,
+    facts: () => {
+      const { view, unhealthy } = health
+      const brought = plugins === undefined ? {} : { volumesInUse: plugins.csi.inUse, devices: plugins.amounts }
+      return nodeFacts({ ...options, view, port, unhealthy, ...brought })
+    },
+    ...node,
+    ...(taints !== undefined && { taints }),
+    warnings: machine.cgroupVersion === 1 ? [CGROUP_V1] : [],
+    recordEvent: recordNodeEvent,
+    startup,
+  })
+}
+
+function createStatusLoop(
+  { node = {} }: MeteredOptions,
+  parts: Omit<NodeStatusLoopOptions, 'registers' | 'statusUpdateMs' | 'renewMs'>,
+): NodeStatusLoop {
+  const { leaseSeconds } = node
+  const renewMs = leaseSeconds === undefined ? undefined : leaseSeconds * RENEWED_SHARE * 1000
+  return new NodeStatusLoop({ ...parts, ...node, renewMs })
+}
+
+/** Static pods run with or without an API server. */
 async function startStatics(
-  options: KubeletOptions,
-  { statics, signal }: Parts,
-  closing: AsyncDisposableStack,
+  { name: nodeName, staticPods }: MeteredOptions,
+  context: NodeContext,
+  { statics, closing }: { readonly statics: StaticPods; readonly closing: AsyncDisposableStack },
 ): Promise<void> {
-  const { name: nodeName, clock, log, staticPods } = options
   if (staticPods === undefined) return
-  const http = createHttpClient({ clock, http1Only: true })
+  const http = createHttpClient({ clock: context.clock, http1Only: true })
   closing.defer(() => http.close())
   const found: SourceOptions['found'] = (kind, pods) => statics.found(kind, pods)
-  await startSources(staticPods, http, { clock, log, signal, nodeName, isEnabled: staticPods.isEnabled, found })
+  await startSources(staticPods, http, { ...context, nodeName, isEnabled: staticPods.isEnabled, found })
 }

@@ -1,25 +1,25 @@
-/** What a node gives to pods beside containers: volumes and devices of plugins, processors and memory. Put together here, each in its own folder. */
+/** Creates the plugin managers of a node (CSI volumes, devices, DRA, CPU and memory) and connects them. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import { type Node, PersistentVolumeClaims, type Pod, Secrets } from '#apis/core/v1.ts'
 import { type CSIDriver, CSIDrivers, VolumeAttachments } from '#apis/storage/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { follow } from '#client/follow.ts'
-import type { Logger } from '#lib/log.ts'
+import { follow } from '#client/reflector.ts'
+import type { Runtime } from '#cri/runtime.ts'
+import type { Logger } from '#lib/log/log.ts'
 import type { Random } from '#lib/random.ts'
 import { isTerminalPhase } from '#model/pods.ts'
 
-import type { Runtime } from './cri/runtime.ts'
+import type { ContainerManager } from './container-manager/container-manager.ts'
+import { NodeContainerManager } from './container-manager/node-container-manager.ts'
+import { servePodResources } from './container-manager/pod-resources.ts'
 import { DeviceManager } from './devices/device-manager.ts'
-import type { Amounts } from './devices/device-plugins.ts'
-import type { PodGrants } from './grants/container-grant.ts'
-import { NodeGrants } from './grants/node-grants.ts'
-import { servePodResources } from './grants/pod-resources.ts'
-import type { Note } from './kubelet-notes.ts'
+import type { DeviceAmounts } from './devices/device-plugins.ts'
+import { ClaimManager } from './dra/claim-manager.ts'
 import { PluginWatcher } from './plugins/plugin-watcher.ts'
-import type { PodFacts, PodOfNode } from './pods/pod-of-node.ts'
-import { ClaimManager } from './resource-claims/claim-manager.ts'
+import type { EventSpec } from './pod/events.ts'
+import type { PodFacts, PodOfNode } from './pod/pod-of-node.ts'
 import { startCpuReconciler } from './topology/cpu-reconciler.ts'
 import { openTopology, type TopologyOptions } from './topology/open-topology.ts'
 import { NO_TOPOLOGY } from './topology/topology-settings.ts'
@@ -36,33 +36,36 @@ export interface NodePluginsOptions extends TopologyOptions {
   readonly random: Random
   readonly log: Logger
   readonly facts: Pick<PodFacts, 'rootDir' | 'nodeName'>
-  /** As the API server has it; undefined until it was read. */
+  /** From the API server; undefined until it was read. */
   readonly node: () => Node | undefined
-  readonly note: (pod: Pod, said: Note) => void
+  readonly recordEvent: (pod: Pod, event: EventSpec) => void
   readonly runtime: Pick<Runtime, 'updateContainerResources'>
-  /** Something the node reports has changed. */
+  /** Called when something in the Node status has changed. */
   readonly onChange: () => void
   readonly signal: AbortSignal
 }
 
 export interface NodePlugins {
   readonly csi: CsiVolumes
-  readonly grants: PodGrants
-  /** Of devices of plugins. */
-  readonly amounts: Amounts
-  /** Once the node is registered. `pods`: those that have not ended. Resolves when plugins that are there have been asked. */
+  readonly containerManager: ContainerManager
+  /** Amounts of plugin devices. */
+  readonly amounts: DeviceAmounts
+  /**
+   * Call after the node is registered. `pods` are those that have not ended. Resolves when existing plugins are
+   * registered.
+   */
   start(pods: () => Iterable<PodOfNode>): Promise<void>
 }
 
 export async function openPlugins(options: NodePluginsOptions): Promise<NodePlugins> {
-  const { client, clock, random, log, facts, note, onChange, signal, meters } = options
+  const { client, clock, random, log, facts, recordEvent, onChange, signal, meters } = options
   const { rootDir, nodeName } = facts
   const objects = followDrivers(options)
   const nodeDrivers = new NodeDrivers({ client, random, nodeName })
   const ofDrivers = { clock, random, log, nodeDrivers, signal, meters }
   const drivers = new CsiDrivers({ ...ofDrivers, object: (name) => objects.get(name) })
   const sources = csiSources(options, objects)
-  const csi = new CsiVolumes({ rootDir, nodeName, drivers, sources, clock, log, note, onInUse: onChange })
+  const csi = new CsiVolumes({ rootDir, nodeName, drivers, sources, clock, log, recordEvent, onInUse: onChange })
   await clock.during(csi.start())
   const tools = { clock, random, log, signal, meters }
   const devices = new DeviceManager({ ...tools, dir: join(rootDir, 'device-plugins'), onChange })
@@ -71,13 +74,13 @@ export async function openPlugins(options: NodePluginsOptions): Promise<NodePlug
   await mkdir(rootDir, { recursive: true, mode: 0o750 })
   const { cpus, memory, nodes } = await openTopology(options)
   await clock.during(Promise.all([claims.start(), devices.start()]))
-  const { topologyPolicy: policy, scope, keepsQuota } = topology
-  const placed = { policy, scope, nodes, keepsQuota }
+  const { topologyPolicy: policy, scope, keepsCpuQuota } = topology
+  const placed = { policy, scope, nodes, keepsCpuQuota }
   const handlers = { CSIPlugin: drivers, DevicePlugin: devices.handler, DRAPlugin: claims }
   const watcher = new PluginWatcher({ dir: join(rootDir, 'plugins_registry'), handlers, clock, random, log, signal })
   return {
     csi,
-    grants: new NodeGrants({ devices, claims, cpus, memory, ...placed, clock, meters }),
+    containerManager: new NodeContainerManager({ devices, claims, cpus, memory, ...placed, clock, meters }),
     get amounts() {
       return devices.amounts
     },
@@ -91,12 +94,12 @@ export async function openPlugins(options: NodePluginsOptions): Promise<NodePlug
   }
 }
 
-/** Those that have not ended. */
+/** Pods that have not ended. */
 function* activePods(pods: Iterable<PodOfNode>): Iterable<Pod> {
   for (const { pod } of pods) if (!isTerminalPhase(pod.status.phase)) yield pod
 }
 
-/** CSIDrivers by name, as the API server has them. */
+/** CSIDrivers by name, from the API server. */
 function followDrivers({ client, random, log, signal }: NodePluginsOptions): ReadonlyMap<string, CSIDriver> {
   const objects = new Map<string, CSIDriver>()
   const nameOf = ({ metadata }: CSIDriver): string => metadata.name ?? ''
@@ -111,7 +114,7 @@ function followDrivers({ client, random, log, signal }: NodePluginsOptions): Rea
         if (type === 'DELETED') objects.delete(nameOf(object))
         else objects.set(nameOf(object), object)
       },
-      failed: (error) => log.error(error, 'CSIDrivers could not be heard of'),
+      failed: (error) => log.error(error, 'Failed to watch CSIDrivers'),
     },
   )
   return objects

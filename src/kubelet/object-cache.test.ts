@@ -22,7 +22,7 @@ interface Bed {
   readonly fault: { isDown: boolean }
 }
 
-/** A server that can only be watched, and says what it is told to. */
+/** A server that only supports watches and sends the events that the test gives it. */
 function bedOf(): Bed {
   const clock = createVirtualClock()
   const watches: Watch[] = []
@@ -86,9 +86,9 @@ const END = {
   metadata: { resourceVersion: '5', annotations: { 'k8s.io/initial-events-end': 'true' } },
 }
 
-test('an object is watched once for all who refer to it, and no longer than they do', async () => {
+test('an object is watched once for all pods that refer to it, and only while they do', async () => {
   const { clock, objects, watches } = bedOf()
-  const asked = Promise.all([objects.configMap(podOf('u1'), 'cm'), objects.configMap(podOf('u2'), 'cm')])
+  const requested = Promise.all([objects.configMap(podOf('u1'), 'cm'), objects.configMap(podOf('u2'), 'cm')])
   await clock.advance(0)
   const [watch] = watches
   assert.deepEqual(
@@ -99,7 +99,7 @@ test('an object is watched once for all who refer to it, and no longer than they
   watch?.say('BOOKMARK', END)
   await clock.advance(0)
   assert.deepEqual(
-    (await asked).map((found) => found?.data),
+    (await requested).map((found) => found?.data),
     [{ a: '1' }, { a: '1' }],
   )
   watch?.say('MODIFIED', configMap('2'))
@@ -114,14 +114,14 @@ test('an object is watched once for all who refer to it, and no longer than they
   assert.equal(watch?.isOver(), true)
 })
 
-test('a server that says nothing is waited for a second', async () => {
+test('get() waits one second for a server that does not answer', async () => {
   const { clock, objects, watches, fault } = bedOf()
   fault.isDown = true
-  const asked = assert.rejects(objects.secret(podOf('u1'), 's'), {
+  const requested = assert.rejects(objects.secret(podOf('u1'), 's'), {
     message: 'failed to sync secret cache: timed out waiting for the condition',
   })
   await clock.advance(1000)
-  await asked
+  await requested
   fault.isDown = false
   await clock.advance(60_000)
   watches.at(-1)?.say('BOOKMARK', END)
@@ -129,14 +129,14 @@ test('a server that says nothing is waited for a second', async () => {
   assert.equal(await objects.secret(podOf('u1'), 's'), undefined)
 })
 
-test('what cannot change is not watched any more, and what nobody asks for neither', async () => {
+test('immutable and unused objects are not watched', async () => {
   const { clock, objects, watches } = bedOf()
-  const asked = objects.configMap(podOf('u1'), 'cm')
+  const requested = objects.configMap(podOf('u1'), 'cm')
   await clock.advance(0)
   watches[0]?.say('ADDED', configMap('1', { immutable: true }))
   watches[0]?.say('BOOKMARK', END)
   await clock.advance(0)
-  assert.deepEqual((await asked)?.data, { a: '1' })
+  assert.deepEqual((await requested)?.data, { a: '1' })
   assert.equal(watches[0]?.isOver(), true)
   assert.deepEqual((await objects.configMap(podOf('u1'), 'cm'))?.data, { a: '1' })
   const other = objects.configMap(podOf('u1'), 'idle')

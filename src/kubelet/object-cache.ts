@@ -1,20 +1,20 @@
 /**
- * Config maps and secrets that pods of this node refer to. Each is watched from the first time that a pod asks for it, and as
- * long as a pod does; nothing else of them is ever read.
+ * Caches the ConfigMaps and Secrets that pods of this node refer to. Each object is watched by name while at least one
+ * pod uses it.
  */
 import { type ConfigMap, ConfigMaps, type Pod, type Secret, Secrets } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { follow } from '#client/follow.ts'
+import { follow } from '#client/reflector.ts'
 import type { Random } from '#lib/random.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
 
-/** Undefined for what is not there. */
+/** Undefined when the object does not exist. */
 export interface PodObjects {
   configMap(pod: Pod, name: string): Promise<ConfigMap | undefined>
   secret(pod: Pod, name: string): Promise<Secret | undefined>
-  /** The pod asks for nothing any more. */
+  /** The pod no longer uses any object. */
   forget(uid: string): void
 }
 
@@ -37,7 +37,7 @@ export function createPodObjects(options: PodObjectsOptions): PodObjects {
   }
 }
 
-/** Without a memory: each time the API server is asked. */
+/** Reads from the API server each time, without a cache. */
 export function readObjects(client: ApiClient): PodObjects {
   const read = <T extends KubeObject>(kind: Kind<T>, { metadata: { namespace } }: Pod, name: string) =>
     client.get(kind, { namespace, name }).catch((error: unknown) => {
@@ -51,9 +51,9 @@ export function readObjects(client: ApiClient): PodObjects {
   }
 }
 
-/** How long the first answer is waited for, as upstream does. */
+/** Timeout of the first list, as in upstream. */
 const SYNC_MS = 1000
-/** Who is not asked for so long is not watched until the next time. */
+/** An object unused for this long is no longer watched until the next use. */
 const IDLE_MS = 300_000
 
 type Immutable<T> = T & { readonly immutable?: boolean }
@@ -61,7 +61,7 @@ type Immutable<T> = T & { readonly immutable?: boolean }
 class ObjectCache<T extends KubeObject> {
   readonly #kind: Kind<T>
   readonly #options: PodObjectsOptions
-  readonly #entries = new Map<string, Entry<T>>()
+  readonly #entries = new Map<string, CacheEntry<T>>()
   #sweptMs = 0
 
   constructor(kind: Kind<T>, options: PodObjectsOptions) {
@@ -69,11 +69,11 @@ class ObjectCache<T extends KubeObject> {
     this.#options = options
   }
 
-  /** Rejects when the API server does not say within a second whether it is there. */
+  /** Rejects when the first list takes more than a second. */
   async get({ metadata: { namespace = '', uid = '' } }: Pod, name: string): Promise<Immutable<T> | undefined> {
     this.#sweep()
     const key = `${namespace}/${name}`
-    const entry = this.#entries.get(key) ?? new Entry<T>(this.#kind, { namespace, name }, this.#options)
+    const entry = this.#entries.get(key) ?? new CacheEntry<T>(this.#kind, { namespace, name }, this.#options)
     this.#entries.set(key, entry)
     entry.users.add(uid)
     return entry.get()
@@ -83,7 +83,7 @@ class ObjectCache<T extends KubeObject> {
     for (const [key, entry] of this.#entries) {
       entry.users.delete(uid)
       if (entry.users.size > 0) continue
-      entry.rest()
+      entry.stopWatch()
       this.#entries.delete(key)
     }
   }
@@ -92,11 +92,11 @@ class ObjectCache<T extends KubeObject> {
     const nowMs = this.#options.client.clock.elapsed()
     if (nowMs < this.#sweptMs + IDLE_MS / 5) return
     this.#sweptMs = nowMs
-    for (const entry of this.#entries.values()) if (entry.readMs + IDLE_MS < nowMs) entry.rest()
+    for (const entry of this.#entries.values()) if (entry.readMs + IDLE_MS < nowMs) entry.stopWatch()
   }
 }
 
-class Entry<T extends KubeObject> {
+class CacheEntry<T extends KubeObject> {
   readonly users = new Set<string>()
   readMs = 0
   readonly #kind: Kind<T>
@@ -118,7 +118,7 @@ class Entry<T extends KubeObject> {
     this.readMs = clock.elapsed()
     if (!this.#isKnown) {
       this.#watch()
-      await this.#news()
+      await this.#firstEvent()
     }
     if (!this.#isKnown) {
       const word = this.#kind.kind.toLowerCase()
@@ -127,8 +127,8 @@ class Entry<T extends KubeObject> {
     return this.#object
   }
 
-  /** Resolves with the first news, or when they take too long. */
-  #news(): Promise<void> {
+  /** Resolves with the first event, or after the timeout. */
+  #firstEvent(): Promise<void> {
     return new Promise((resolve) => {
       const go = (): void => {
         timer.cancel()
@@ -140,8 +140,8 @@ class Entry<T extends KubeObject> {
     })
   }
 
-  /** Is not watched any more; what was known may be old and is forgotten. */
-  rest(): void {
+  /** Stops the watch and forgets the object, which may be stale. */
+  stopWatch(): void {
     this.#watching?.abort()
     this.#watching = undefined
     this.#isKnown = false
@@ -159,19 +159,19 @@ class Entry<T extends KubeObject> {
     void follow<T>(
       { client, random, kind: this.#kind, selection, signal: either },
       {
-        replace: ([object]) => this.#learn(object, watching),
-        change: ({ type, object }) => this.#learn(type === 'DELETED' ? undefined : object, watching),
-        // It is tried again; who waits says that it took too long.
+        replace: ([object]) => this.#store(object, watching),
+        change: ({ type, object }) => this.#store(type === 'DELETED' ? undefined : object, watching),
+        // The watch retries; the waiting caller reports the timeout.
         failed: () => undefined,
       },
     )
   }
 
-  #learn(object: Immutable<T> | undefined, watching: AbortController): void {
+  #store(object: Immutable<T> | undefined, watching: AbortController): void {
     if (this.#watching !== watching) return
     this.#object = object
     this.#isKnown = true
-    // What cannot change need not be watched.
+    // An immutable object needs no watch.
     if (object?.immutable === true) watching.abort()
     for (const go of this.#waiting) go()
   }

@@ -1,10 +1,10 @@
 /**
- * Builds a kustomization: resources of its files and of other kustomizations come together, generators add to them, components
- * and transformers change them. When all is there, names get their hashes, references follow the names, and vars their values.
+ * Builds a kustomization: collects resources of files and bases, runs generators, components and transformers. At the
+ * end names get hashes, references follow the names, and vars are replaced.
  */
-import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
-import { stringifyYaml } from '#lib/yaml-write.ts'
-import { parseYaml } from '#lib/yaml.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
+import { stringifyYaml } from '#lib/yaml/write.ts'
+import { parseYaml } from '#lib/yaml/yaml.ts'
 
 import { DEFAULT_CONFIG, EMPTY_CONFIG, mergeConfigs, mergeSpecs, type TransformerConfig } from './field-specs.ts'
 import { generate, type GeneratorArgs, hashOf, mergedOptions } from './generators.ts'
@@ -20,16 +20,16 @@ import { affix, setEntries, setImages, setNamespace, setReplicas } from './trans
 import { resolveVars, type Var } from './vars.ts'
 
 export interface BuildOptions extends LoaderOptions {
-  /** Told of old fields and of vars that nobody used. */
+  /** Receives warnings about deprecated fields and unused vars. */
   readonly warn: (text: string) => void
-  /** What only a log is told. */
+  /** Receives log messages. */
   readonly log?: (text: string) => void
-  /** Resources stay in the order they came in, unless the kustomization says otherwise. */
+  /** Keeps the input order, unless the kustomization sets another. */
   readonly keepOrder?: boolean
 }
 
-/** What comes together on the way up. */
-interface Accumulated {
+/** The accumulated state of a build. */
+interface Accumulator {
   readonly resources: Resources
   config: TransformerConfig
   readonly vars: Var[]
@@ -41,11 +41,11 @@ interface Target {
   readonly options: BuildOptions
 }
 
-/** The resources as YAML, one document each. Throws KustomizeError. */
+/** The resources as YAML documents. Throws KustomizeError. */
 export async function buildKustomization(folder: string, options: BuildOptions): Promise<string> {
   if (isRepository(folder)) {
     throw new KustomizeError(
-      `"${folder}" is a git repository; remote bases are not built yet: clone it and name its folder`,
+      `"${folder}" is a git repository; remote bases are not supported: clone it and use its folder`,
     )
   }
   let root: string
@@ -77,7 +77,7 @@ export async function buildKustomization(folder: string, options: BuildOptions):
 
 const LOCAL_CONFIG = 'config.kubernetes.io/local-config'
 
-function emptyAccumulated(): Accumulated {
+function emptyAccumulated(): Accumulator {
   return { resources: new Resources(), config: EMPTY_CONFIG, vars: [], openapi: undefined }
 }
 
@@ -89,7 +89,7 @@ function addHashes({ list }: Resources): void {
   }
 }
 
-async function accumulate(target: Target, { kustomization }: FoundKustomization, into: Accumulated): Promise<void> {
+async function accumulate(target: Target, { kustomization }: FoundKustomization, into: Accumulator): Promise<void> {
   const { loader } = target
   refuseUnbuilt(kustomization)
   into.openapi ??= await openapiOf(kustomization, loader)
@@ -111,7 +111,7 @@ async function accumulate(target: Target, { kustomization }: FoundKustomization,
   into.vars.push(...(kustomization.vars ?? []))
 }
 
-/** Upstream's kubectl does these only with flags that allow them, or with programs of others; here they are refused by name. */
+/** Features that upstream's kubectl enables only by flags or external programs; they are rejected by name here. */
 function refuseUnbuilt(kustomization: Kustomization): void {
   const { helmCharts = [], helmChartInflationGenerator = [] } = kustomization
   const [chart] = [...helmCharts, ...helmChartInflationGenerator]
@@ -120,23 +120,23 @@ function refuseUnbuilt(kustomization: Kustomization): void {
   }
   for (const name of ['generators', 'transformers', 'validators', 'crds'] as const) {
     if ((kustomization[name] ?? []).length > 0)
-      throw new KustomizeError(`"${name}" of a kustomization is not built yet`)
+      throw new KustomizeError(`"${name}" of a kustomization is not supported`)
   }
   const unbuilt = (kustomization.buildMetadata ?? []).find((one) => one !== 'managedByLabel')
   if (unbuilt !== undefined)
-    throw new KustomizeError(`"buildMetadata: [${unbuilt}]" of a kustomization is not built yet`)
+    throw new KustomizeError(`"buildMetadata: [${unbuilt}]" of a kustomization is not supported`)
 }
 
 async function openapiOf({ openapi = {} }: Kustomization, loader: Loader): Promise<JsonObject | undefined> {
   const { path, version } = openapi
   if (version !== undefined)
-    throw new KustomizeError('"openapi.version" of a kustomization is not built yet; use openapi.path')
+    throw new KustomizeError('"openapi.version" of a kustomization is not supported; use openapi.path')
   if (path === undefined) return undefined
   const value = parseYaml((await loader.load(path)).toString())
   return value !== null && isJsonObject(value) ? value : undefined
 }
 
-async function addResource(target: Target, path: string, into: Accumulated): Promise<void> {
+async function addResource(target: Target, path: string, into: Accumulator): Promise<void> {
   const { loader } = target
   let failure: Error
   try {
@@ -179,7 +179,7 @@ async function readFolder({ loader, options }: Target): Promise<FoundKustomizati
   }
 }
 
-async function addFolder(target: Target, into: Accumulated): Promise<void> {
+async function addFolder(target: Target, into: Accumulator): Promise<void> {
   const { loader } = target
   const found = await readFolder(target)
   if (found.kustomization.kind === 'Component') {
@@ -201,8 +201,8 @@ async function addFolder(target: Target, into: Accumulated): Promise<void> {
   }
 }
 
-/** A component works on what is there already. */
-async function addComponent(target: Target, path: string, into: Accumulated): Promise<void> {
+/** A component changes the resources accumulated so far. */
+async function addComponent(target: Target, path: string, into: Accumulator): Promise<void> {
   let loader: Loader
   try {
     loader = target.loader.enter(path)
@@ -253,8 +253,8 @@ async function runGenerators(kustomization: Kustomization, loader: Loader, resou
   for (const args of secretGenerator) await run('Secret', args)
 }
 
-/** In upstream's order, whatever the order in the file. */
-async function transform(kustomization: Kustomization, loader: Loader, into: Accumulated): Promise<void> {
+/** In upstream's order, independent of the file. */
+async function transform(kustomization: Kustomization, loader: Loader, into: Accumulator): Promise<void> {
   const { resources, config, openapi } = into
   const { patchesStrategicMerge = [], patches = [], patchesJson6902 = [], replicas = [] } = kustomization
   const patching = { resources, openapi }
@@ -268,7 +268,7 @@ async function transform(kustomization: Kustomization, loader: Loader, into: Acc
   for (const one of await replacementsOf(kustomization, loader)) replace(resources, one)
 }
 
-function setMetadata(kustomization: Kustomization, into: Accumulated): void {
+function setMetadata(kustomization: Kustomization, into: Accumulator): void {
   const { resources, config } = into
   const { namespace = '', namePrefix = '', nameSuffix = '', commonLabels = {}, commonAnnotations = {} } = kustomization
   if (namespace !== '') setNamespace(resources, { namespace, specs: config.namespace })
@@ -279,7 +279,7 @@ function setMetadata(kustomization: Kustomization, into: Accumulated): void {
   setEntries(resources, commonAnnotations, config.commonAnnotations)
 }
 
-function setLabels({ labels = [] }: Kustomization, { resources, config }: Accumulated): void {
+function setLabels({ labels = [] }: Kustomization, { resources, config }: Accumulator): void {
   for (const { pairs = {}, fields = [], includeSelectors = false, includeTemplates = false } of labels) {
     let specs = mergeSpecs(fields, config.labels)
     if (includeSelectors) specs = mergeSpecs(specs, config.commonLabels)

@@ -1,8 +1,8 @@
-/** Where labels, names, images and the like stand in the kinds of the API, and what refers to whom: what transformers go by. */
+/** The field specs of transformers: paths of labels, names, images and references in API kinds. */
 import type { Gvk } from './ids.ts'
 import type { FieldSpec } from './paths.ts'
 
-/** Fields in which resources name one of this kind. */
+/** Fields that refer to resources of this kind. */
 export interface BackReferences extends Partial<Gvk> {
   readonly fieldSpecs: readonly FieldSpec[]
 }
@@ -21,7 +21,7 @@ export interface TransformerConfig {
   readonly nameReference: readonly BackReferences[]
 }
 
-/** Kinds with a template of pods, and where its spec stands. */
+/** Kinds with a pod template, and the path of its spec. */
 const TEMPLATED: readonly (readonly [kind: string, spec: string])[] = [
   ['Pod', 'spec'],
   ['PodTemplate', 'template/spec'],
@@ -50,7 +50,7 @@ const METADATA_LABELS: readonly FieldSpec[] = [
   created('spec/jobTemplate/spec/template/metadata/labels', { group: 'batch', kind: 'CronJob' }),
 ]
 
-/** Selectors of pods within a template: labels are added where there are some. */
+/** Pod selectors within a template: labels are added if the selector exists. */
 const AFFINITIES: readonly FieldSpec[] = ['Deployment', 'StatefulSet'].flatMap((kind) =>
   [
     ...['podAffinity', 'podAntiAffinity'].flatMap((what) => [
@@ -105,7 +105,7 @@ const RESOURCE_NAMES: readonly FieldSpec[] = ['Role', 'ClusterRole'].map((kind) 
   kind,
 }))
 
-/** A field of pods in the kinds that name accounts, claims and classes. */
+/** Pod fields that name service accounts, claims and classes. */
 function inWorkloads(field: string): FieldSpec[] {
   const kinds = ['StatefulSet', 'Deployment', 'ReplicationController', 'Job', 'DaemonSet']
   return [
@@ -215,7 +215,7 @@ const NAME_REFERENCE: readonly BackReferences[] = [
   {
     kind: 'IngressClass',
     version: 'v1',
-    // With the version in it, as upstream has it, and so it never fits.
+    // Upstream includes the version here, so it never matches.
     group: 'networking.k8s.io/v1',
     fieldSpecs: [{ path: 'spec/ingressClassName', kind: 'Ingress' }],
   },
@@ -285,7 +285,7 @@ export const EMPTY_CONFIG: TransformerConfig = {
   nameReference: [],
 }
 
-/** Both together; what both have counts once. */
+/** Merges both lists without duplicates. */
 export function mergeConfigs(one: TransformerConfig, other: TransformerConfig): TransformerConfig {
   const specs = (name: Exclude<keyof TransformerConfig, 'nameReference'>): FieldSpec[] =>
     mergeSpecs(one[name], other[name])
@@ -304,7 +304,7 @@ export function mergeConfigs(one: TransformerConfig, other: TransformerConfig): 
   }
 }
 
-/** Throws an Error when the two do not agree on whether a field is made. */
+/** Throws an Error if the lists disagree on `create`. */
 export function mergeSpecs(one: readonly FieldSpec[], other: readonly FieldSpec[]): FieldSpec[] {
   const out = [...one]
   const at = new Map(out.map((spec) => [specKey(spec), spec]))

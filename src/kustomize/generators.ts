@@ -1,9 +1,9 @@
-/** ConfigMaps and Secrets made of literals, files and env files, and the hashes that go behind their names. */
+/** Generates ConfigMaps and Secrets from literals, files and env files, and the hash suffixes of names. */
 import { createHash } from 'node:crypto'
 import { basename } from 'node:path'
 
-import { goJson, goQuote } from '#lib/go-text.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
+import { goJson, goQuote } from '#lib/go/text.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
 
 import { KustomizeError, within } from './ids.ts'
 import type { Loader } from './loader.ts'
@@ -28,7 +28,7 @@ export interface GeneratorArgs {
   readonly options?: GeneratorOptions
 }
 
-/** What the kustomization says for all, where the generator says nothing. */
+/** The options of the kustomization, used for options that the generator lacks. */
 export function mergedOptions(own: GeneratorOptions | undefined, all: GeneratorOptions | undefined): GeneratorOptions {
   return {
     labels: { ...all?.labels, ...own?.labels },
@@ -79,7 +79,7 @@ function isText(bytes: Buffer): boolean {
   return Buffer.compare(Buffer.from(bytes.toString('utf8')), bytes) === 0
 }
 
-/** Base64 as upstream writes it: lines of 70, each with its end, when it is longer than one. */
+/** Upstream's base64: lines of 70 characters if longer than one line. */
 function inLines(bytes: Buffer): string {
   const text = bytes.toString('base64')
   if (text.length < 70) return text
@@ -164,7 +164,7 @@ function fileSource(source: string): [key: string, path: string] {
   return [first, second]
 }
 
-/** Ten letters that stand for what the resource holds; none of them makes a word. */
+/** A hash of ten letters that form no words. */
 export function hashOf(value: JsonObject): string {
   const hex = createHash('sha256').update(hashedText(value)).digest('hex').slice(0, 10)
   const letters: Record<string, string> = { '0': 'g', '1': 'h', '3': 'k', a: 'm', e: 't' }
@@ -172,7 +172,7 @@ export function hashOf(value: JsonObject): string {
 }
 
 function hashedText(value: JsonObject): string {
-  // Upstream means to count the name too and looks for it where it is not.
+  // Upstream intends to include the name but reads it from the wrong place.
   const name = ''
   const field = (one: string): JsonValue => sortedMap(value[one]) ?? ''
   const extra = (one: string): JsonObject => (sortedMap(value[one]) === undefined ? {} : { [one]: field(one) })

@@ -1,8 +1,8 @@
-/** By what kustomize knows a resource: group, version, kind, name and namespace, and how two of them compare. */
+/** Resource ids of kustomize: group, version, kind, name and namespace, with comparisons. */
 import { catalog } from '#apis/catalog.ts'
-import { goQuote } from '#lib/go-text.ts'
-import type { JsonObject } from '#lib/json-value.ts'
-import { stringifyYaml } from '#lib/yaml-write.ts'
+import { goQuote } from '#lib/go/text.ts'
+import type { JsonObject } from '#lib/json/value.ts'
+import { stringifyYaml } from '#lib/yaml/write.ts'
 
 export interface Gvk {
   readonly group: string
@@ -15,17 +15,17 @@ export interface Id extends Gvk {
   readonly namespace: string
 }
 
-/** What went wrong while building, in upstream's words. */
+/** A build error with upstream's text. */
 export class KustomizeError extends Error {
   override readonly name: string = 'KustomizeError'
 }
 
-/** The same failure, with what was being done. */
+/** The same error with a context in front. */
 export function within(prefix: string, error: unknown): KustomizeError {
   return new KustomizeError(`${prefix}: ${(error as Error).message}`, { cause: error })
 }
 
-/** One of kustomize's own plugins cannot work with what it is told. */
+/** A built-in plugin with an invalid configuration. */
 export function misconfigured(plugin: string, config: object, reason: string): KustomizeError {
   return new KustomizeError(
     `trouble configuring builtin ${plugin} with config: \`\n${stringifyYaml(config)}\`: ${reason}`,
@@ -51,7 +51,7 @@ export function idText(id: Id): string {
   return `${gvkText(id)}/${id.name || '[noName]'}.${id.namespace || '[noNs]'}`
 }
 
-/** As Go prints the struct with `%#v`. */
+/** Go's `%#v` of the struct. */
 export function idGoText(id: Id): string {
   const gvk = `resid.Gvk{Group:${goQuote(id.group)}, Version:${goQuote(id.version)}, Kind:${goQuote(id.kind)}, isClusterScoped:${isClusterScoped(id)}}`
   return `resid.ResId{Gvk:${gvk}, Name:${goQuote(id.name)}, Namespace:${goQuote(id.namespace)}}`
@@ -59,7 +59,7 @@ export function idGoText(id: Id): string {
 
 let clusterScoped: ReadonlySet<string> | undefined
 
-/** Kinds that nobody knows are taken to be namespaced. */
+/** Unknown kinds count as namespaced. */
 export function isClusterScoped({ group, version, kind }: Gvk): boolean {
   clusterScoped ??= new Set(
     catalog.flatMap(([name, versions]) =>
@@ -85,7 +85,7 @@ export function sameId(one: Id, other: Id): boolean {
   return one.name === other.name && sameGvk(one, other) && effectiveNamespace(one) === effectiveNamespace(other)
 }
 
-/** What the selector leaves empty fits anything. */
+/** Empty selector fields match anything. */
 export function isSelected(id: Gvk, selector: Partial<Gvk>): boolean {
   const fits = (wanted: string | undefined, found: string): boolean => !wanted || wanted === found
   return fits(selector.group, id.group) && fits(selector.version, id.version) && fits(selector.kind, id.kind)

@@ -1,6 +1,6 @@
-/** The file that says what is built: read strictly, as upstream reads it. */
-import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
-import { parseYaml } from '#lib/yaml.ts'
+/** Reads the kustomization file strictly, like upstream. */
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
+import { parseYaml } from '#lib/yaml/yaml.ts'
 
 import type { GeneratorArgs, GeneratorOptions } from './generators.ts'
 import { KustomizeError } from './ids.ts'
@@ -74,7 +74,7 @@ const NAMES = ['kustomization.yaml', 'kustomization.yml', 'Kustomization']
 export interface FoundKustomization {
   readonly file: string
   readonly kustomization: Kustomization
-  /** What to tell the user of old fields. */
+  /** The warnings about deprecated fields. */
   readonly warnings: readonly string[]
 }
 
@@ -95,7 +95,7 @@ export async function readKustomization(loader: Loader): Promise<FoundKustomizat
   if (found.length > 1) throw new KustomizeError(`Found multiple kustomization files under: ${loader.root}\n`)
   const [file, text] = first
   const kustomization = parseKustomization(text)
-  const warnings = OLD_FIELDS.filter(([name]) => kustomization[name] !== undefined).map(([, said]) => said)
+  const warnings = OLD_FIELDS.filter(([name]) => kustomization[name] !== undefined).map(([, warning]) => warning)
   if (Object.keys(kustomization).every((name) => name === 'apiVersion' || name === 'kind')) {
     throw new KustomizeError('kustomization.yaml is empty')
   }

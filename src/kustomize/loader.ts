@@ -1,17 +1,17 @@
-/** Files of a kustomization: relative to its folder, and not outside of it unless that is allowed. */
+/** Loads files of a kustomization: relative to its folder, and outside of it only if allowed. */
 import { realpathSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 
 import { KustomizeError } from './ids.ts'
 
 export interface LoaderOptions {
-  /** Files may be anywhere. */
+  /** Files may be outside of the folder. */
   readonly unrestricted: boolean
-  /** How remote things are come by; throws for those that cannot be had. */
+  /** Downloads remote files; throws on failure. */
   readonly fetch: (url: string) => Promise<string>
 }
 
-/** As Go says why a path cannot be followed. */
+/** Go's text for a path error. */
 function goReason(error: NodeJS.ErrnoException): string {
   const reasons: Record<string, string> = {
     ENOENT: 'no such file or directory',
@@ -34,7 +34,7 @@ function realPath(path: string): string {
   }
 }
 
-/** The folder itself, links followed. Throws KustomizeError. */
+/** The real path of a folder. Throws KustomizeError. */
 export function folderAt(path: string): string {
   let found: string
   try {
@@ -54,7 +54,7 @@ export function isRemote(path: string): boolean {
   return path.startsWith('http://') || path.startsWith('https://')
 }
 
-/** What upstream would clone. */
+/** URLs that upstream would clone. */
 export function isRepository(path: string): boolean {
   if (/^(git::|gh:|git@|ssh:\/\/|file:\/\/)/.test(path)) return true
   if (/^https?:\/\//.test(path))
@@ -73,12 +73,12 @@ export class Loader {
     this.#parent = parent
   }
 
-  /** The loader of another folder. Throws KustomizeError. */
+  /** A loader for another folder. Throws KustomizeError. */
   enter(path: string): Loader {
     if (path === '') throw new KustomizeError('new root cannot be empty')
     if (isRepository(path))
       throw new KustomizeError(
-        `"${path}" is a git repository; remote bases are not built yet: clone it and name its folder`,
+        `"${path}" is a git repository; remote bases are not supported: clone it and use its folder`,
       )
     if (isAbsolute(path)) throw new KustomizeError(`new root '${path}' cannot be absolute`)
     let root: string

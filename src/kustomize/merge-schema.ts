@@ -1,20 +1,20 @@
-/** Which lists merge and by what: from the types of the API, or from an OpenAPI document that a kustomization brings. */
+/** Merge keys of lists, from API types or from the OpenAPI document of a kustomization. */
 import { schemaFor } from '#apis/schemas.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
 import type { FieldSchema, Schema } from '#meta/schema.ts'
 
 import type { Gvk } from './ids.ts'
 
 export interface MergeSchema {
-  /** Whether it is a list that merges, item by item. */
+  /** True if the list merges item by item. */
   readonly merges: boolean
-  /** By what items of the list are the same. */
+  /** The keys that identify items. */
   readonly keys: readonly string[]
   field(name: string): MergeSchema | undefined
   elements(): MergeSchema | undefined
 }
 
-/** Undefined for kinds that nothing is known of. */
+/** Undefined for unknown kinds. */
 export function mergeSchemaOf(gvk: Gvk, document: JsonObject | undefined): MergeSchema | undefined {
   if (document !== undefined) {
     const found = fromDocument(document, gvk)
@@ -38,7 +38,7 @@ function ofType(schema: Schema, field?: FieldSchema): MergeSchema {
   }
 }
 
-/** Every definition of the document, under the kinds that it says it is of. */
+/** All definitions of the document by their kinds. */
 function fromDocument(document: JsonObject, { group, version, kind }: Gvk): MergeSchema | undefined {
   const { definitions } = document
   if (definitions === undefined || !isJsonObject(definitions)) return undefined

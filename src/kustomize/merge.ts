@@ -1,8 +1,8 @@
 /**
- * Strategic merge as kustomize does it, which is not as the server does: lists that merge begin with what the patch has, in
- * its order; a null takes away; kinds that no schema is known of have no lists that merge.
+ * kustomize's strategic merge, which differs from the server's: merged lists begin with the items of the patch, in its
+ * order; null removes a field; lists of kinds without a schema are replaced.
  */
-import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
 
 import { KustomizeError } from './ids.ts'
 import type { MergeSchema } from './merge-schema.ts'
@@ -13,7 +13,7 @@ type Directive = 'merge' | 'replace' | 'delete'
 
 const DIRECTIVE = '$patch'
 
-/** The target with the patch in it; undefined when the patch takes all of it away. Both are used up. */
+/** Merges the patch into the target; undefined if the patch deletes it. Consumes both. */
 export function mergeStrategically(target: JsonObject, patch: JsonObject, schema: MergeSchema | undefined): Value {
   return walk(target, patch, schema)
 }
@@ -47,7 +47,7 @@ function mismatch(wanted: JsonValue, found: JsonValue): KustomizeError {
 function walkMap(target: Value, patch: Value, schema: MergeSchema | undefined): Value {
   if (isNone(target)) {
     if (directiveOf(patch) === 'delete') return undefined
-    // A null that stood there and that nobody speaks of stays.
+    // An existing null that the patch does not mention stays.
     if (patch === undefined) return target
     return isNone(patch) ? undefined : mergedFields(patch as JsonObject, patch as JsonObject, schema)
   }
@@ -69,7 +69,7 @@ function mergedFields(target: JsonObject, patch: JsonObject, schema: MergeSchema
   return target
 }
 
-/** What the patch asks for; the word itself is taken out. */
+/** The directive of a patch, which is removed from it. */
 function directiveOf(patch: Value): Directive {
   if (Array.isArray(patch)) {
     const at = patch.findIndex((item) => isJsonObject(item) && Object.keys(item).length === 1 && DIRECTIVE in item)
@@ -123,7 +123,7 @@ function mergedItems(target: readonly JsonValue[], patch: readonly JsonValue[], 
   return out
 }
 
-/** Scalars: those of the patch first, each once. */
+/** Scalars: those of the patch first, without duplicates. */
 function unionOf(target: readonly JsonValue[], patch: readonly JsonValue[]): JsonValue[] {
   const seen = new Set<string>()
   return [...patch, ...target].filter((item) => {
@@ -136,7 +136,7 @@ function keyText(item: Value, key: string): string {
   return isNone(item) || !isJsonObject(item) ? '' : scalarText(item[key] ?? null)
 }
 
-/** They agree in all keys that both have, and in one at least. */
+/** Items match if all common keys are equal and they share at least one. */
 function isSameItem(one: JsonValue, other: JsonValue, keys: readonly string[]): boolean {
   const pairs = keys.map((key) => [keyText(one, key), keyText(other, key)] as const)
   const isFitting = pairs.every(([left, right]) => left === right || left === '' || right === '')
@@ -154,7 +154,7 @@ function keysOf(one: Value, other: Value, keys: readonly string[]): Map<string, 
   return found
 }
 
-/** What an item is known by is not lost when the patch left it out. */
+/** Keeps the merge keys of an item if the patch omits them. */
 function withKeys(item: JsonValue, values: ReadonlyMap<string, JsonValue>): JsonValue {
   if (item !== null && isJsonObject(item)) for (const [key, value] of values) item[key] ??= value
   return item

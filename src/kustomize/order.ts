@@ -1,4 +1,4 @@
-/** In which order resources are printed: as they came, or by kind so that those come first that others need. */
+/** The output order of resources: input order, or by kind with dependencies first. */
 import { gvkText, type Id, KustomizeError, sameGvk } from './ids.ts'
 import type { Resources } from './resource.ts'
 
@@ -13,7 +13,7 @@ const FIRST =
   )
 const LAST = ['MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration']
 
-/** Throws KustomizeError for an order that there is not. */
+/** Throws KustomizeError for an unknown order. */
 export function sortResources(resources: Resources, { order = '', legacySortOptions }: SortOptions): void {
   if (order !== 'fifo' && order !== 'legacy') {
     throw new KustomizeError("the field 'sortOptions.order' must be one of [fifo, legacy]")

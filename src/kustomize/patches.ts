@@ -1,8 +1,8 @@
-/** Patches: strategic merge and JSON, in files and in place, by id or by selector. */
-import { goQuote } from '#lib/go-text.ts'
-import { applyJsonPatch } from '#lib/json-patch.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
-import { parseYaml } from '#lib/yaml.ts'
+/** Applies strategic merge and JSON patches, from files or inline, by id or selector. */
+import { goQuote } from '#lib/go/text.ts'
+import { applyJsonPatch } from '#lib/json/patch.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
+import { parseYaml } from '#lib/yaml/yaml.ts'
 
 import { idText, KustomizeError, misconfigured } from './ids.ts'
 import type { Loader } from './loader.ts'
@@ -18,9 +18,9 @@ export interface Patch {
   readonly options?: { readonly allowNameChange?: boolean; readonly allowKindChange?: boolean }
 }
 
-interface Patching {
+interface PatchContext {
   readonly resources: Resources
-  /** An OpenAPI document that says how lists of other kinds merge. */
+  /** An OpenAPI document with merge keys of custom kinds. */
   readonly openapi: JsonObject | undefined
 }
 
@@ -47,14 +47,14 @@ function attempt<T>(run: () => T): T | undefined {
   }
 }
 
-/** Operations of a JSON patch; undefined when it is none. Here, and nowhere else in a kustomization, `n` is false. */
+/** The operations of a JSON patch; undefined if it is none. Only here does `n` mean false. */
 function operationsOf(text: string): JsonValue[] | undefined {
   const value = attempt(() => parseYaml(text))
   return Array.isArray(value) ? value : undefined
 }
 
 /** Throws KustomizeError. */
-export async function applyPatch(patching: Patching, patch: Patch, loader: Loader): Promise<void> {
+export async function applyPatch(patching: PatchContext, patch: Patch, loader: Loader): Promise<void> {
   const { source, text } = await load(patch, loader).catch((error: unknown) => {
     throw misconfigured('PatchTransformer', patch, (error as Error).message)
   })
@@ -70,7 +70,7 @@ export async function applyPatch(patching: Patching, patch: Patch, loader: Loade
 }
 
 function mergeAll(
-  { resources, openapi }: Patching,
+  { resources, openapi }: PatchContext,
   { target, options }: Patch,
   { source, merging }: { readonly source: string; readonly merging: readonly Resource[] },
 ): void {
@@ -105,7 +105,7 @@ function mergeAll(
   dropEmpty(resources)
 }
 
-/** What a patch took away. */
+/** Removes resources that a patch deleted. */
 function dropEmpty(resources: Resources): void {
   resources.list = resources.list.filter(({ value }) => Object.keys(value).length > 0)
 }
@@ -137,9 +137,9 @@ function patchByOperations(resource: Resource, operations: JsonValue[]): void {
   resource.value = applyJsonPatch(resource.value, operations) as JsonObject
 }
 
-/** `patchesStrategicMerge`: each is a patch itself or a file of patches. */
+/** `patchesStrategicMerge`: each entry is an inline patch or a file. */
 export async function applyStrategicMerges(
-  patching: Patching,
+  patching: PatchContext,
   paths: readonly string[],
   loader: Loader,
 ): Promise<void> {
@@ -155,7 +155,7 @@ export async function applyStrategicMerges(
 }
 
 /** `patchesJson6902`. */
-export async function applyJson6902({ resources }: Patching, patch: Patch, loader: Loader): Promise<void> {
+export async function applyJson6902({ resources }: PatchContext, patch: Patch, loader: Loader): Promise<void> {
   const { target, path = '', patch: inline = '' } = patch
   if (target === undefined) throw new KustomizeError('must specify the target name')
   if (path === '' && inline === '') throw new KustomizeError('must specify a json patch file path or inline patch')

@@ -1,5 +1,5 @@
-/** Ways through a resource: the field specs of transformers, and the dotted paths of replacements. */
-import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
+/** Paths in resources: field specs of transformers, and dotted paths of replacements. */
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
 
 import { type Gvk, idText, isSelected, KustomizeError } from './ids.ts'
 import type { Resource } from './resource.ts'
@@ -9,8 +9,8 @@ export interface FieldSpec extends Partial<Gvk> {
   readonly create?: boolean
 }
 
-/** Where a value stands, so that another can be put there. */
-export interface Place {
+/** A value in a resource that can be replaced. */
+export interface ValueSlot {
   readonly value: JsonValue | undefined
   readonly set: (value: JsonValue) => void
 }
@@ -29,14 +29,14 @@ export function splitPath(path: string, separator: string): string[] {
   return [...parts, part]
 }
 
-export interface Visiting {
-  /** What to put where there is nothing, when the spec says so. */
+export interface SpecVisitor {
+  /** The value to create if the spec requires it. */
   readonly created: () => JsonValue
-  readonly visit: (place: Place) => void
+  readonly visit: (slot: ValueSlot) => void
 }
 
-/** Comes to every place that the spec leads to in the resource. Throws KustomizeError. */
-export function visitSpec(resource: Resource, spec: FieldSpec, visiting: Visiting): void {
+/** Visits every value that matches the spec. Throws KustomizeError. */
+export function visitSpec(resource: Resource, spec: FieldSpec, visiting: SpecVisitor): void {
   if (!isSelected(resource.gvk, spec)) return
   try {
     descend(
@@ -53,10 +53,10 @@ export function visitSpec(resource: Resource, spec: FieldSpec, visiting: Visitin
   }
 }
 
-function descend(place: Place, path: readonly string[], spec: FieldSpec, visiting: Visiting): void {
-  const { value } = place
+function descend(slot: ValueSlot, path: readonly string[], spec: FieldSpec, visiting: SpecVisitor): void {
+  const { value } = slot
   const [first, ...rest] = path
-  if (first === undefined) return visiting.visit(place)
+  if (first === undefined) return visiting.visit(slot)
   if (value === undefined || value === null) return
   if (Array.isArray(value)) {
     try {
@@ -81,7 +81,7 @@ function descend(place: Place, path: readonly string[], spec: FieldSpec, visitin
   descend({ value: value[name], set: (next) => (value[name] = next) }, rest, spec, visiting)
 }
 
-/** `spec.containers.[name=web].image` → its parts; dots in brackets are no separators. */
+/** Splits `spec.containers.[name=web].image`; dots in brackets do not separate. */
 export function splitDotted(path: string): string[] {
   const parts: string[] = []
   let part = ''
@@ -101,34 +101,39 @@ export function splitDotted(path: string): string[] {
   return part === '' ? parts : [...parts, part]
 }
 
-/** All places that the path matches; with `created` the last map members that are missing are made. */
-export function matchPath(root: Place, path: readonly string[], created?: () => JsonValue): Place[] {
+/** All values that match the path; with `created` missing map members are created. */
+export function matchPath(root: ValueSlot, path: readonly string[], created?: () => JsonValue): ValueSlot[] {
   const [first, ...rest] = path
   if (first === undefined) return [root]
-  return stepsOf(root, first, rest, created).flatMap((place) => matchPath(place, rest, created))
+  return stepsOf(root, first, rest, created).flatMap((slot) => matchPath(slot, rest, created))
 }
 
-function stepsOf(place: Place, step: string, rest: readonly string[], created?: () => JsonValue): Place[] {
-  const { value } = place
+function stepsOf(slot: ValueSlot, step: string, rest: readonly string[], created?: () => JsonValue): ValueSlot[] {
+  const { value } = slot
   const bracket = /^\[(.*)\]$/s.exec(step)?.[1]
   if (value === undefined || value === null) return []
   if (Array.isArray(value) && (step === '*' || startsList(step))) return listSteps(value, step, bracket, created)
   if (bracket !== undefined) throw wrongKind('SequenceNode', value)
   if (!isJsonObject(value)) throw wrongKind('MappingNode', value)
-  if (step === '*') return Object.keys(value).map((name) => memberPlace(value, name))
+  if (step === '*') return Object.keys(value).map((name) => memberSlot(value, name))
   if (value[step] === undefined) {
     if (created === undefined) return []
     value[step] = rest.length === 0 ? created() : startsList(rest[0]) ? [] : {}
   }
-  return [memberPlace(value, step)]
+  return [memberSlot(value, step)]
 }
 
 function startsList(step: string | undefined): boolean {
   return step !== undefined && (/^\[.*\]$/s.test(step) || /^\d+$/.test(step) || step === '-')
 }
 
-function listSteps(list: JsonValue[], step: string, bracket: string | undefined, created?: () => JsonValue): Place[] {
-  const at = (index: number): Place => ({ value: list[index], set: (next) => (list[index] = next) })
+function listSteps(
+  list: JsonValue[],
+  step: string,
+  bracket: string | undefined,
+  created?: () => JsonValue,
+): ValueSlot[] {
+  const at = (index: number): ValueSlot => ({ value: list[index], set: (next) => (list[index] = next) })
   if (step === '*') return list.map((_, index) => at(index))
   if (step === '-') return list.length === 0 ? [] : [at(list.length - 1)]
   if (bracket === undefined) {
@@ -152,7 +157,7 @@ export function scalarText(value: JsonValue): string {
   return value === null || typeof value === 'object' ? '' : String(value)
 }
 
-function memberPlace(value: JsonObject, name: string): Place {
+function memberSlot(value: JsonObject, name: string): ValueSlot {
   return { value: value[name], set: (next) => (value[name] = next) }
 }
 

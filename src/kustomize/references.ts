@@ -1,21 +1,21 @@
-/** Names that changed are changed where others refer to them. */
-import { isJsonObject, type JsonObject } from '#lib/json-value.ts'
-import { stringifyYaml } from '#lib/yaml-write.ts'
+/** Updates references after names have changed. */
+import { isJsonObject, type JsonObject } from '#lib/json/value.ts'
+import { stringifyYaml } from '#lib/yaml/write.ts'
 
 import type { BackReferences } from './field-specs.ts'
 import { effectiveNamespace, type Gvk, idText, isClusterScoped, isSelected, KustomizeError } from './ids.ts'
-import { type FieldSpec, type Place, visitSpec } from './paths.ts'
+import { type FieldSpec, type ValueSlot, visitSpec } from './paths.ts'
 import { type Resource, type Resources, textOf } from './resource.ts'
 
 interface Reference {
   readonly referrer: Resource
   readonly spec: FieldSpec
-  /** The kind that is referred to. */
+  /** The referenced kind. */
   readonly target: Partial<Gvk>
   readonly candidates: readonly Resource[]
 }
 
-/** Throws KustomizeError when it cannot be told who is meant. */
+/** Throws KustomizeError if the referenced resource is ambiguous. */
 export function fixReferences({ list }: Resources, references: readonly BackReferences[]): void {
   for (const referrer of list) {
     const candidates = candidatesOf(referrer, list)
@@ -26,7 +26,10 @@ export function fixReferences({ list }: Resources, references: readonly BackRefe
   }
 }
 
-/** Who may be referred to: whoever is in the same namespace or in none, and accounts that a binding names with theirs. */
+/**
+ * Candidates: resources in the same namespace, cluster-scoped ones, and service accounts that a binding names with
+ * their namespace.
+ */
 function candidatesOf(referrer: Resource, list: readonly Resource[]): readonly Resource[] {
   const { id } = referrer
   if (isClusterScoped(id)) return list
@@ -44,13 +47,13 @@ function candidatesOf(referrer: Resource, list: readonly Resource[]): readonly R
 
 function fixField(reference: Reference): void {
   const { referrer, spec } = reference
-  const visit = (place: Place): void => {
-    const { value } = place
+  const visit = (slot: ValueSlot): void => {
+    const { value } = slot
     if (value === undefined || value === null) return
     if (Array.isArray(value)) {
       for (const [index, item] of value.entries()) visit({ value: item, set: (next) => (value[index] = next) })
     } else if (isJsonObject(value)) fixMap(value, reference)
-    else fixText(textOf(value), place, reference)
+    else fixText(textOf(value), slot, reference)
   }
   try {
     visitSpec(referrer, spec, { created: () => '', visit })
@@ -62,7 +65,7 @@ function fixField(reference: Reference): void {
   }
 }
 
-function fixText(text: string, { set }: Place, reference: Reference): void {
+function fixText(text: string, { set }: ValueSlot, reference: Reference): void {
   const isSame = (all: readonly Resource[]): boolean => all.every(({ name }) => name === all[0]?.name)
   const found = chosen(text, reference.candidates, reference, isSame)
   if (found !== undefined && found.name !== text) set(found.name)
@@ -115,7 +118,7 @@ function details(left: readonly Resource[], referrer: Resource): string {
   return `\n**** Too many possible referral targets to referrer:\n${stringifyYaml(referrer.value)}\n${options.join('')}`
 }
 
-/** A binding says itself which kind of role it means. */
+/** A binding names the kind of its role. */
 function roleOf({ spec, referrer }: Reference): Partial<Gvk> | undefined {
   const { roleRef } = referrer.value
   if (!spec.path.endsWith('roleRef/name') || roleRef === undefined || !isJsonObject(roleRef)) return undefined

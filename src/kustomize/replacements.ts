@@ -1,9 +1,9 @@
-/** Replacements: a value of one resource is put into fields of others. */
-import { isJsonObject, type JsonValue } from '#lib/json-value.ts'
-import { resolveScalar } from '#lib/yaml-scalar.ts'
+/** Replacements: copy a value of one resource into fields of others. */
+import { isJsonObject, type JsonValue } from '#lib/json/value.ts'
+import { resolveScalar } from '#lib/yaml/scalar.ts'
 
 import { type Id, idText, isSelected, KustomizeError } from './ids.ts'
-import { matchPath, type Place, scalarText, splitDotted } from './paths.ts'
+import { matchPath, type ValueSlot, scalarText, splitDotted } from './paths.ts'
 import type { Resource, Resources } from './resource.ts'
 import { fitsId, fitsMarks, type ResourceSelector } from './selectors.ts'
 
@@ -54,9 +54,9 @@ function sourceOf({ list }: Resources, source: ReplacementSource): JsonValue {
   const found = list.filter((one) => idsOf(one).some(fits))
   const [resource] = found
   const id = idText({ kind, version, group, name, namespace })
-  const said = fieldPath === '' ? id : `${id}:${fieldPath}`
-  if (resource === undefined) throw new KustomizeError(`nothing selected by ${said}`)
-  if (found.length > 1) throw new KustomizeError(`multiple matches for selector ${said}`)
+  const selectorText = fieldPath === '' ? id : `${id}:${fieldPath}`
+  if (resource === undefined) throw new KustomizeError(`nothing selected by ${selectorText}`)
+  if (found.length > 1) throw new KustomizeError(`multiple matches for selector ${selectorText}`)
   return refined(fieldOf(resource, fieldPath === '' ? 'metadata.name' : fieldPath, id), source.options)
 }
 
@@ -84,7 +84,7 @@ function refined(value: JsonValue, options: FieldOptions | undefined): JsonValue
   return part
 }
 
-function rootOf(resource: Resource): Place {
+function rootOf(resource: Resource): ValueSlot {
   return {
     value: resource.value,
     set: (value) => {
@@ -113,21 +113,21 @@ function replaceAt(resource: Resource, path: string, { options }: ReplacementTar
   const created =
     value !== null && typeof value === 'object' ? (): JsonValue => structuredClone(value) : (): JsonValue => ''
   const failed = `unable to find ${isCreating ? 'or create ' : ''}field "${path}" in replacement target`
-  let places: Place[]
+  let slots: ValueSlot[]
   let before: string[]
   try {
     before = isCreating ? [] : matchPath(rootOf(resource), splitDotted(path)).map(() => '')
-    places = matchPath(rootOf(resource), splitDotted(path), isCreating ? created : undefined)
+    slots = matchPath(rootOf(resource), splitDotted(path), isCreating ? created : undefined)
   } catch (error) {
     throw new KustomizeError(`${failed}: ${(error as Error).message}`, { cause: error })
   }
-  if (places.length === 0) throw new KustomizeError(failed)
-  for (const place of places) put(place, value, { ...options, isNew: isCreating && before.length === 0 })
+  if (slots.length === 0) throw new KustomizeError(failed)
+  for (const slot of slots) put(slot, value, { ...options, isNew: isCreating && before.length === 0 })
 }
 
-function put(place: Place, value: JsonValue, options: FieldOptions & { readonly isNew: boolean }): void {
+function put(slot: ValueSlot, value: JsonValue, options: FieldOptions & { readonly isNew: boolean }): void {
   const { delimiter = '', index = 0 } = options
-  const { value: old = null } = place
+  const { value: old = null } = slot
   const isScalar = old === null || typeof old !== 'object'
   if (delimiter !== '') {
     if (!isScalar) throw new KustomizeError('delimiter option can only be used with scalar nodes')
@@ -135,10 +135,10 @@ function put(place: Place, value: JsonValue, options: FieldOptions & { readonly 
     if (index < 0) parts.unshift(scalarText(value))
     else if (index >= parts.length) parts.push(scalarText(value))
     else parts[index] = scalarText(value)
-    return place.set(parts.join(delimiter))
+    return slot.set(parts.join(delimiter))
   }
-  if (!isScalar || (value !== null && typeof value === 'object')) return place.set(structuredClone(value))
-  // A scalar keeps its type: only its text is another.
+  if (!isScalar || (value !== null && typeof value === 'object')) return slot.set(structuredClone(value))
+  // A scalar keeps its type; only its text changes.
   const text = scalarText(value)
-  place.set(typeof old === 'string' && old !== '' ? text : resolveScalar(text).value)
+  slot.set(typeof old === 'string' && old !== '' ? text : resolveScalar(text).value)
 }

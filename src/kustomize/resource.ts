@@ -1,9 +1,6 @@
-/**
- * Resources while they are built. Each remembers by which ids it was known before and what stood before and after its name,
- * because others still refer to it by those.
- */
-import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
-import { parseYamlAll } from '#lib/yaml.ts'
+/** Resources during a build. Each records its former ids and name affixes, because others may still refer to those. */
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
+import { parseYamlAll } from '#lib/yaml/yaml.ts'
 
 import { type Gvk, gvkOf, type Id, idGoText, idText, KustomizeError, sameId } from './ids.ts'
 
@@ -16,7 +13,7 @@ export class Resource {
   readonly suffixes: string[] = []
   behavior: Behavior = 'unspecified'
   needsHash = false
-  /** Where it comes from, for `buildMetadata`. */
+  /** The origin, for `buildMetadata`. */
   origin: JsonObject | undefined
   transformations: JsonObject[] = []
 
@@ -44,7 +41,7 @@ export class Resource {
     return { ...this.gvk, name: this.name, namespace: this.namespace }
   }
 
-  /** By which it was known first. */
+  /** The original id. */
   get originalId(): Id {
     return this.previous[0] ?? this.id
   }
@@ -61,7 +58,7 @@ export class Resource {
     this.previous.push(this.id)
   }
 
-  /** Empty: it is taken away. */
+  /** Empty for a deleted resource. */
   setMetadata(field: string, value: JsonValue): void {
     const metadata: JsonObject = { ...this.metadata }
     const isEmpty = value === '' || (isJsonObject(value) && Object.keys(value).length === 0)
@@ -91,7 +88,7 @@ function mapOf(value: JsonValue | undefined): Record<string, string> {
   return Object.fromEntries(Object.entries(value as JsonObject).map(([key, item]) => [key, textOf(item)]))
 }
 
-/** Resources in their order; no two have the same id. */
+/** Resources in order, with unique ids. */
 export class Resources {
   list: Resource[] = []
 
@@ -107,12 +104,12 @@ export class Resources {
     for (const one of others) this.append(one)
   }
 
-  /** Those that are known by such an id, or were. */
+  /** Resources with this id, current or former. */
   known(matches: (id: Id) => boolean): Resource[] {
     return this.list.filter((one) => [...one.previous, one.id].some(matches))
   }
 
-  /** Throws KustomizeError unless there is exactly one. */
+  /** Throws KustomizeError unless exactly one matches. */
   byId(id: Id): Resource {
     const found = this.known((one) => sameId(one, id))
     if (found.length === 1) return found[0] as Resource
@@ -122,7 +119,7 @@ export class Resources {
     )
   }
 
-  /** What a generator made: new, or put into or in place of one that is there. */
+  /** Adds a generated resource, or merges it into or replaces an existing one. */
   absorb(resource: Resource): void {
     const { id, behavior } = resource
     const found = this.known((one) => sameId(one, id))
@@ -157,7 +154,7 @@ function inherit(resource: Resource, old: Resource): void {
   resource.previous.push(...old.previous)
   resource.prefixes.push(...old.prefixes)
   resource.suffixes.push(...old.suffixes)
-  // What was written by hand keeps its name.
+  // Handwritten resources keep their names.
   resource.needsHash &&= old.needsHash
   if (old.origin !== undefined && resource.behavior === 'merge') resource.origin = old.origin
 }
@@ -169,7 +166,10 @@ function mergeData(resource: Resource, old: Resource): void {
   }
 }
 
-/** Resources out of a text; lists are taken apart. Throws an Error when it is no YAML, KustomizeError when it is no resource. */
+/**
+ * Parses resources from a text and splits lists. Throws an Error for invalid YAML, KustomizeError for an invalid
+ * resource.
+ */
 export function parseResources(text: string): Resource[] {
   return parseYamlAll(text, { plainBooleans: true }).flatMap((value) => resourcesOf(value))
 }

@@ -1,4 +1,4 @@
-/** Which resources a patch or a replacement is for: by patterns of id, by labels and by annotations. */
+/** Selects resources for patches and replacements by id patterns, labels and annotations. */
 import { compileRegexp } from '#lib/regexp.ts'
 import { matchesLabels, parseSelector } from '#meta/labels.ts'
 
@@ -12,7 +12,7 @@ export interface ResourceSelector extends Partial<Gvk> {
   readonly annotationSelector?: string
 }
 
-/** Patterns fit whole words; an empty one fits all. Throws RegexpError. */
+/** Patterns match whole words; an empty one matches all. Throws RegexpError. */
 function fits(pattern: string | undefined, text: string): boolean {
   if (pattern === undefined || pattern === '') return true
   return compileRegexp(`^(?:${pattern.replace(/^\^/, '').replace(/\$$/, '')})$`).test(text)
@@ -26,7 +26,7 @@ export function fitsId(selector: ResourceSelector, id: Id): boolean {
   return fitsGvk(selector, id) && fits(selector.name, id.name) && fits(selector.namespace, effectiveNamespace(id))
 }
 
-/** Throws an Error for a selector that is none. */
+/** Throws an Error for an invalid selector. */
 export function fitsMarks(selector: ResourceSelector, resource: Resource): boolean {
   const { labelSelector = '', annotationSelector = '' } = selector
   return (
@@ -35,7 +35,7 @@ export function fitsMarks(selector: ResourceSelector, resource: Resource): boole
   )
 }
 
-/** By the first or by the present name and namespace. */
+/** By original or current name and namespace. */
 export function selected({ list }: Resources, selector: ResourceSelector): Resource[] {
   return list.filter((resource) => {
     const { id, originalId } = resource

@@ -1,15 +1,15 @@
-/** The transformers with a field of their own in a kustomization, but for patches and replacements. */
-import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
+/** The built-in transformers of a kustomization, except patches and replacements. */
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
 
 import { type Id, idText, isClusterScoped, isSelected, KustomizeError, sameId, within } from './ids.ts'
-import { type FieldSpec, type Place, scalarText, visitSpec } from './paths.ts'
+import { type FieldSpec, type ValueSlot, scalarText, visitSpec } from './paths.ts'
 import type { Resource, Resources } from './resource.ts'
 
 type StringMap = Readonly<Record<string, string>>
 
-/** Labels and annotations: entries of a map. */
+/** Labels and annotations: sets entries of a map. */
 export function setEntries({ list }: Resources, entries: StringMap, specs: readonly FieldSpec[]): void {
-  const visit = ({ value, set }: Place): void => {
+  const visit = ({ value, set }: ValueSlot): void => {
     if (value !== undefined && value !== null && !isJsonObject(value)) {
       throw new KustomizeError('wrong node kind: expected MappingNode')
     }
@@ -25,7 +25,7 @@ const NEVER_RENAMED: readonly Partial<Id>[] = [
   { kind: 'Namespace' },
 ]
 
-/** Puts something before or behind names. */
+/** Adds a prefix or suffix to names. */
 export function affix({ list }: Resources, text: string, side: 'prefix' | 'suffix', specs: readonly FieldSpec[]): void {
   for (const resource of list) {
     const { originalId } = resource
@@ -39,7 +39,7 @@ function affixField(resource: Resource, text: string, side: 'prefix' | 'suffix',
     ;(side === 'prefix' ? resource.prefixes : resource.suffixes).push(text)
     if (text !== '') resource.remember()
   }
-  const visit = ({ value = null, set }: Place): void =>
+  const visit = ({ value = null, set }: ValueSlot): void =>
     set(side === 'prefix' ? `${text}${scalarText(value)}` : `${scalarText(value)}${text}`)
   visitSpec(resource, spec, { created: () => '', visit })
 }
@@ -50,13 +50,13 @@ export interface NamespaceOptions {
   readonly namespace: string
   readonly specs: readonly FieldSpec[]
   readonly subjects?: SubjectMode
-  /** Only where there is none. */
+  /** Only if the field is missing. */
   readonly unsetOnly?: boolean
 }
 
 export function setNamespace(resources: Resources, options: NamespaceOptions): void {
   const { namespace, specs, unsetOnly = false } = options
-  const visit = ({ value, set }: Place): void => {
+  const visit = ({ value, set }: ValueSlot): void => {
     if (value !== undefined && value !== null && typeof value === 'object') {
       throw new KustomizeError('namespace field specs must target scalar nodes')
     }
@@ -113,7 +113,7 @@ export interface ImageChange {
 }
 
 export function setImages({ list }: Resources, change: ImageChange, specs: readonly FieldSpec[]): void {
-  const visit = ({ value, set }: Place): void => {
+  const visit = ({ value, set }: ValueSlot): void => {
     if (typeof value === 'string') set(changedImage(value, change))
   }
   for (const resource of list) {
@@ -122,7 +122,7 @@ export function setImages({ list }: Resources, change: ImageChange, specs: reado
   }
 }
 
-/** Containers wherever they stand, as in kinds that nobody knows. */
+/** Finds containers at any path, for unknown kinds. */
 function eachContainer(value: JsonValue, change: ImageChange): void {
   if (Array.isArray(value)) return value.forEach((item) => eachContainer(item, change))
   if (value === null || !isJsonObject(value)) return
@@ -139,7 +139,7 @@ function changeImageOf(container: JsonObject, change: ImageChange): void {
   if (typeof image === 'string') container['image'] = changedImage(image, change)
 }
 
-/** The image with another name, tag or digest, when it is the one that is meant. */
+/** The image with a changed name, tag or digest, if it matches. */
 export function changedImage(image: string, change: ImageChange): string {
   const { name: wanted = '', newName = '', newTag = '', tagSuffix = '', digest: newDigest = '' } = change
   const [, rest = ''] = image.startsWith(wanted) ? [wanted, image.slice(wanted.length)] : [undefined, '\n']

@@ -1,8 +1,8 @@
-/** Vars: `$(NAME)` in certain fields stands for a value of some resource. */
-import { isJsonObject, type JsonValue } from '#lib/json-value.ts'
+/** Vars: replaces `$(NAME)` in certain fields with a value of a resource. */
+import { isJsonObject, type JsonValue } from '#lib/json/value.ts'
 
 import { type Gvk, gvkText, type Id, idText, isSelected, KustomizeError } from './ids.ts'
-import { type FieldSpec, matchPath, type Place, scalarText, splitDotted, visitSpec } from './paths.ts'
+import { type FieldSpec, matchPath, type ValueSlot, scalarText, splitDotted, visitSpec } from './paths.ts'
 import type { Resources } from './resource.ts'
 
 export interface Var {
@@ -11,7 +11,7 @@ export interface Var {
   readonly fieldref?: { readonly fieldPath?: string; readonly fieldpath?: string }
 }
 
-/** Puts the values in; says which vars nobody used. Throws KustomizeError. */
+/** Replaces the vars and reports unused ones. Throws KustomizeError. */
 export function resolveVars(resources: Resources, vars: readonly Var[], specs: readonly FieldSpec[]): string[] {
   if (vars.length === 0) return []
   const values = new Map(vars.map((one) => [one.name ?? '', valueOf(resources, one)]))
@@ -21,9 +21,9 @@ export function resolveVars(resources: Resources, vars: readonly Var[], specs: r
     if (value !== undefined) used.add(name)
     return value
   }
-  const visit = (place: Place): void => {
-    const { value } = place
-    if (typeof value === 'string') place.set(expanded(value, lookup))
+  const visit = (slot: ValueSlot): void => {
+    const { value } = slot
+    if (typeof value === 'string') slot.set(expanded(value, lookup))
     else if (Array.isArray(value)) {
       for (const [index, item] of value.entries()) visit({ value: item, set: (next) => (value[index] = next) })
     } else if (value !== undefined && value !== null && isJsonObject(value)) {
@@ -61,7 +61,7 @@ function valueOf({ list }: Resources, { name = '', objref = {}, fieldref = {} }:
     throw new KustomizeError(`found ${found.length} resId matches for var ${name} ${shown} (unable to disambiguate)`)
   }
   const path = pathOf(fieldref)
-  const root: Place = { value: resource.value, set: () => undefined }
+  const root: ValueSlot = { value: resource.value, set: () => undefined }
   const value = matchPath(root, splitDotted(path.replaceAll(/\[(\d+)\]/g, '.$1')))[0]?.value ?? null
   if (value === null) throw new KustomizeError(`field specified in var '${name}' not found in corresponding resource`)
   return value
@@ -71,7 +71,7 @@ function pathOf({ fieldPath, fieldpath }: NonNullable<Var['fieldref']>): string 
   return fieldPath ?? fieldpath ?? 'metadata.name'
 }
 
-/** `$$` is a dollar; a value alone keeps its type. */
+/** `$$` is an escaped dollar; a var that is the whole value keeps its type. */
 function expanded(text: string, lookup: (name: string) => JsonValue | undefined): JsonValue {
   const whole = /^\$\(([^()]*)\)$/.exec(text)?.[1]
   if (whole !== undefined) return lookup(whole) ?? text

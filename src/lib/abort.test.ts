@@ -27,7 +27,7 @@ describe('onAbort()', () => {
     assert.equal(ran, 2)
   })
 
-  it('leaves no listener behind once taken back', () => {
+  it('removes its listener when it is disposed', () => {
     const control = new AbortController()
     const release = onAbort(control.signal, () => assert.fail('ran'))
     assert.equal(getEventListeners(control.signal, 'abort').length, 1)
@@ -38,7 +38,7 @@ describe('onAbort()', () => {
     onAbort(undefined, () => assert.fail('ran'))()
   })
 
-  it('has one listener on the signal for all who wait on it, each of whom is told for itself', () => {
+  it('has one listener on the signal and notifies each waiter separately', () => {
     const control = new AbortController()
     const ran: string[] = []
     const task = (): number => ran.push('shared')

@@ -1,7 +1,7 @@
-/** Small things everything that takes an AbortSignal needs. */
-import { Roll } from './roll.ts'
+/** Functions for code that takes an AbortSignal. */
+import { InsertionSet } from './collections/insertion-set.ts'
 
-/** What to reject with when `signal` is aborted: its reason, wrapped if it is not an Error. */
+/** The error for an aborted `signal`: its reason, wrapped if it is not an Error. */
 export function abortError(signal: AbortSignal): Error {
   const reason: unknown = signal.reason
   return reason instanceof Error ? reason : new Error('Aborted', { cause: reason })
@@ -19,12 +19,12 @@ export function onAbort(signal: AbortSignal | undefined, task: () => void): () =
   }
   let tasks = waiting.get(signal)
   if (tasks === undefined) {
-    waiting.set(signal, (tasks = new Roll()))
+    waiting.set(signal, (tasks = new InsertionSet()))
     signal.addEventListener('abort', runWaiting, { once: true })
   }
   const link = tasks.add(task)
   return () => {
-    if (!link.leave() || tasks.size > 0) return
+    if (!link.remove() || tasks.size > 0) return
     waiting.delete(signal)
     signal.removeEventListener('abort', runWaiting)
   }
@@ -37,7 +37,7 @@ export function aborted(signal: AbortSignal): Promise<void> {
   })
 }
 
-/** Waits for `work` until `signal` is aborted: what comes of it later is nobody's. */
+/** Waits for `work` until `signal` is aborted; a later result is ignored. */
 export async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   let release = (): void => undefined
   const ended = new Promise<never>((_, reject) => {
@@ -50,15 +50,18 @@ export async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): P
   }
 }
 
-/** One listener for all who wait on a signal: to add one to n others takes n comparisons, and thousands wait on a program's. */
-const waiting = new WeakMap<AbortSignal, Roll<() => void>>()
+/**
+ * One listener for all waiters of a signal: adding one to n others takes n comparisons, and thousands wait on a
+ * program's signal.
+ */
+const waiting = new WeakMap<AbortSignal, InsertionSet<() => void>>()
 
 function runWaiting({ target }: Event): void {
   for (const task of waiting.get(target as AbortSignal) ?? []) {
     try {
       task()
     } catch (error) {
-      // As with listeners: it keeps no other from its turn.
+      // Like a listener, its error does not affect the others.
       process.nextTick(() => {
         throw error
       })

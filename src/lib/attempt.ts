@@ -1,4 +1,4 @@
-/** For what systems need not have: undefined where it throws. */
+/** Calls a function and returns undefined if it throws, for features that a system may lack. */
 export function attempt<T>(work: () => T): T | undefined {
   try {
     return work()

@@ -78,7 +78,7 @@ describe('backoff', () => {
 })
 
 describe('item backoff', () => {
-  it('doubles for each failure of one item, from 5 ms to 1000 s, and leaves other items alone', () => {
+  it('doubles for each failure of one item, from 5 ms to 1000 s, and does not affect other items', () => {
     const limiter = createItemBackoff<string>()
     assert.deepEqual(
       Array.from({ length: 5 }, () => limiter.when('a')),
@@ -96,7 +96,7 @@ describe('item backoff', () => {
 })
 
 describe('token bucket', () => {
-  it('lets a burst through, then one for each token that comes back', async () => {
+  it('allows a burst, then one take per new token', async () => {
     const clock = createVirtualClock()
     const bucket = createTokenBucket<string>(clock, { qps: 10, burst: 3 })
     assert.deepEqual(
@@ -108,7 +108,7 @@ describe('token bucket', () => {
     assert.equal(bucket.numRequeues('x'), 0)
   })
 
-  it('never saves more than its burst', async () => {
+  it('never has more tokens than its burst', async () => {
     const clock = createVirtualClock()
     const bucket = createTokenBucket<string>(clock, { qps: 10, burst: 2 })
     await clock.advance(3_600_000)
@@ -118,7 +118,7 @@ describe('token bucket', () => {
     )
   })
 
-  it('lends nothing to those who only try', async () => {
+  it('does not lend tokens to tryTake()', async () => {
     const clock = createVirtualClock()
     const bucket = createTokenBucket<string>(clock, { qps: 10, burst: 2 })
     assert.deepEqual(Array.from({ length: 9 }, () => bucket.tryTake()).filter(Boolean), [true, true])
@@ -139,7 +139,7 @@ describe('the controller rate limiter', () => {
     assert.equal(limiter.numRequeues(7), 0)
   })
 
-  it('asks no limiter to wait when there is none', () => {
+  it('does not wait without limiters', () => {
     assert.equal(maxOf<string>().when('a'), 0)
     assert.equal(maxOf<string>().numRequeues('a'), 0)
   })

@@ -1,6 +1,6 @@
 /**
- * How long to wait before trying again: exponential delay with jitter for one thing that is retried, and rate
- * limiters that decide for many things at once. The limiters behave as client-go's util/workqueue (v1.36).
+ * Backoff and rate limiters: exponential delay with jitter for one retried operation, and limiters for many keys. The
+ * limiters behave as client-go's util/workqueue (v1.36).
  */
 import type { Clock } from './clock.ts'
 import type { Random } from './random.ts'
@@ -15,7 +15,7 @@ export interface Growth {
 }
 
 export interface BackoffPolicy extends Growth {
-  /** Up to this fraction of the delay is added at random, so that many who failed together do not return together. */
+  /** The maximum random fraction that is added to the delay, so that simultaneous failures do not retry together. */
   readonly jitter?: number
 }
 
@@ -63,7 +63,7 @@ export interface RateLimiter<K> {
 /** From 5 ms, doubling, to about 17 minutes: quick for a lost race, slow for a broken object. */
 const ITEM_BACKOFF: Growth = { baseMs: 5, capMs: 1_000_000 }
 
-/** Each item waits longer the more often it failed, whatever the others do. Remembers an item until it is forgotten. */
+/** Each item's delay grows with its own failures. An item is remembered until it is forgotten. */
 export function createItemBackoff<K>(growth: Growth = ITEM_BACKOFF): RateLimiter<K> {
   const failures = new Map<K, number>()
   return {
@@ -126,7 +126,7 @@ export function maxOf<K>(...limiters: readonly RateLimiter<K>[]): RateLimiter<K>
   }
 }
 
-/** What a controller's queue uses unless told otherwise: item backoff of 5 ms to 1000 s, and 10 retries a second after 100. */
+/** The default of a controller's queue: item backoff of 5 ms to 1000 s, and 10 retries a second after 100. */
 export function createControllerRateLimiter<K>(clock: Clock): RateLimiter<K> {
   return maxOf(createItemBackoff<K>(), createTokenBucket<K>(clock, { qps: 10, burst: 100 }))
 }

@@ -9,7 +9,7 @@ import { createSeededRandom } from './random.ts'
 const DAY_MS = 24 * 60 * 60 * 1000
 
 describe('virtual clock', () => {
-  it('runs a day with ten thousand timers, twice, in the same order', async () => {
+  it('runs ten thousand timers of a day in the same order twice', async () => {
     const run = async (): Promise<string[]> => {
       const clock = createVirtualClock()
       const random = createSeededRandom(42)
@@ -49,7 +49,7 @@ describe('virtual clock', () => {
     assert.deepEqual(seen.at(-1), ['late', 1020])
   })
 
-  it('runs timers set on the way, and lets promise chains go on between two timers', async () => {
+  it('runs timers that are set meanwhile, and promise chains between two timers', async () => {
     const clock = createVirtualClock(0)
     const seen: number[] = []
     const loop = async (): Promise<void> => {
@@ -112,7 +112,7 @@ describe('sleep()', () => {
 })
 
 describe('real clock', () => {
-  it('runs a timer, and not one set for a day farther away than setTimeout can hold', async () => {
+  it('runs a timer, and not early one beyond the range of setTimeout', async () => {
     const far = realClock.after(60 * DAY_MS, () => assert.fail('ran'), { background: true })
     await sleep(realClock, 5)
     far.cancel()
@@ -120,7 +120,7 @@ describe('real clock', () => {
 })
 
 describe('virtual time', () => {
-  it('moves only when nobody wants another turn of the event loop', async () => {
+  it('advances only when the event loop is idle', async () => {
     const clock = createVirtualClock(0)
     const seen: string[] = []
     const turns = (left: number): void => {
@@ -133,7 +133,7 @@ describe('virtual time', () => {
     assert.deepEqual(seen, ['turns over at 10', 'next at 20'])
   })
 
-  it('moves only when workers have answered, and what follows from that is done', async () => {
+  it('advances only after workers have answered and their results are processed', async () => {
     const clock = createVirtualClock(0)
     const seen: string[] = []
     const ask = async (): Promise<void> => {
@@ -150,7 +150,7 @@ describe('virtual time', () => {
     assert.deepEqual(seen, ['done at 10', 'ended at 10', 'next at 11'])
   })
 
-  it('moves on past work that failed, and past who only waits for it to move', async () => {
+  it('advances past failed work, and past work that waits for time', async () => {
     const clock = createVirtualClock(0)
     await assert.rejects(clock.during(Promise.reject(new Error('no'))), /no/)
     const there = Promise.withResolvers<void>()

@@ -1,6 +1,6 @@
 /**
- * Time as an argument. Nothing outside this file reads the machine's time or sets a timer (linted), so whatever
- * takes a `Clock` can run in real time or in virtual time, where a day passes as fast as its work can be done.
+ * Time as an argument. Only this file reads the machine's time or sets a timer (linted), so users of a `Clock` run in
+ * real or in virtual time, where a day passes as fast as its work.
  */
 /** A timer that can be taken back. */
 export interface Timer {
@@ -9,23 +9,23 @@ export interface Timer {
 }
 
 export interface Clock {
-  /** Milliseconds since the Unix epoch, as the world sees them: may jump when somebody sets the machine's clock. */
+  /** Milliseconds since the Unix epoch: may jump when somebody sets the machine's clock. */
   now(): number
   /** Milliseconds that only ever grow, from an arbitrary start: for measuring how long something took. */
   elapsed(): number
   /**
-   * Runs `task` once, `delayMs` from now (less than 0 counts as 0), never before this call has returned. A timer set
-   * with `background` is for what comes again and again whatever happens: it does not keep the process alive.
+   * Runs `task` once, `delayMs` from now (less than 0 counts as 0), never before this call has returned. A `background`
+   * timer is for periodic work: it does not keep the process alive.
    */
   after(delayMs: number, task: () => void, options?: { readonly background?: boolean }): Timer
   /**
-   * Says that work goes on where nobody here sees it, in a worker: virtual time stands still until it is done. Returns
-   * the work. It must not itself wait for this clock.
+   * Registers work outside of the event loop, such as in a worker: virtual time stands still until it is done. Returns
+   * the work, which must not itself wait for this clock.
    */
   during<T>(work: Promise<T>): Promise<T>
 }
 
-/** Resolves after `delayMs`; rejects with the signal's reason as soon as it is aborted. */
+/** Resolves after `delayMs`; rejects with the signal's reason when it is aborted. */
 export function sleep(
   clock: Clock,
   delayMs: number,
@@ -112,11 +112,10 @@ interface Pending {
 
 export interface VirtualClock extends Clock {
   /**
-   * Moves time forward by `ms`, running every timer that falls due, in order of due time and then of arrival, with
-   * `now()` at exactly its due time. Before time moves, everything that can go on without it does: promises, turns of
-   * the event loop that were asked for (`setImmediate`), and what workers were asked (`during`); not what comes over the
-   * network. Timers set on the way run too when they fall inside the span. Two runs with the same inputs run the same
-   * tasks in the same order.
+   * Moves time forward by `ms` and runs every due timer, in order of due time and then of arrival, with `now()` at
+   * exactly its due time. Before time moves, everything that can go on without it does: promises, requested turns of
+   * the event loop (`setImmediate`), and work in workers (`during`), but not network I/O. Timers set on the way run too
+   * if they fall inside the span. Two runs with the same inputs run the same tasks in the same order.
    */
   advance(ms: number): Promise<void>
   /** Moves to the next timer and runs everything due at that moment; false when there is none. */
@@ -125,7 +124,7 @@ export interface VirtualClock extends Clock {
   readonly pending: number
 }
 
-/** Time that moves only when told to. Starts at `startMs` (default: 2026-01-01T00:00:00Z). */
+/** A clock that moves only on command. Starts at `startMs` (default: 2026-01-01T00:00:00Z). */
 export function createVirtualClock(startMs: number = Date.UTC(2026, 0, 1)): VirtualClock {
   let now = startMs
   let order = 0
@@ -203,7 +202,7 @@ function createStillness(): Stillness {
   }
 }
 
-/** Who asks for one turn after the other is waiting for something that only time can bring: a test, nearly always. */
+/** Code that requests one turn after the other waits for time: nearly always a test. */
 const MAX_TURNS = 1000
 
 /** One turn of the check phase empties the whole microtask queue, however long its chains. */
@@ -211,7 +210,7 @@ function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Whether anybody has asked for another turn. */
+/** True if another turn was requested. */
 function isTurnWanted(): boolean {
   return process.getActiveResourcesInfo().includes('Immediate')
 }

@@ -42,7 +42,7 @@ test('the next time is the first minute that matches', () => {
   }
 })
 
-test('a clock that is set forward skips, one that is set back repeats', () => {
+test('times are skipped when the clock is set forward, and repeated when it is set back', () => {
   const after = (schedule: string, zone: string, start: string, count: number): string[] => {
     const times: string[] = []
     for (let at: number | undefined = ms(start); times.length < count;) {
@@ -72,7 +72,7 @@ test('a clock that is set forward skips, one that is set back repeats', () => {
   assert.deepEqual(after('0 3 1 10 *', 'Australia/Lord_Howe', '2023-06-01T00:00:00Z', 1), ['2023-09-30T16:00:00Z'])
 })
 
-test('what is no schedule is refused in the words of robfig/cron', () => {
+test("invalid schedules have robfig/cron's errors", () => {
   const table: readonly (readonly [string, string])[] = [
     ['', 'empty spec string'],
     ['* * * *', 'expected exactly 5 fields, found 4: [* * * *]'],
@@ -101,7 +101,7 @@ test('what is no schedule is refused in the words of robfig/cron', () => {
   }
 })
 
-test('parseCron reads a repeated expression once and refuses texts that no schedule needs', () => {
+test('parseCron caches expressions and rejects overlong ones', () => {
   assert.deepEqual(parseCron(`${'0-58/2,'.repeat(100_000)}1 * * * *`), parseCron('0-58/2,1 * * * *'))
   const distinct = Array.from({ length: 2001 }, (_, n) => `${'0'.repeat(n)}1`).join(',')
   assert.throws(() => parseCron(`${distinct} * * * *`), { message: 'too many expressions in a field: 2001' })
@@ -118,7 +118,7 @@ test('time zones are known by their exact names', () => {
   assert.throws(() => checkTimeZone('../etc/passwd'), { message: 'time: invalid location name' })
 })
 
-test('the next time is later, on the minute, and has nothing between', () => {
+test('the next time is the first later matching minute', () => {
   const field = (least: number, most: number): fc.Arbitrary<string> =>
     fc.oneof(fc.constant('*'), fc.integer({ min: least, max: most }).map(String), fc.constant('*/7'))
   const schedules = fc

@@ -1,10 +1,9 @@
 /**
- * Cron schedules as robfig/cron reads them: five fields, names of months and days, `@hourly` and its like, `@every 1h`.
- * Texts of errors are its own. The next time of a schedule is the next moment at which the wall clock of its zone shows
- * a minute that matches: what falls into the gap of a clock set forward is skipped, what comes twice happens twice.
+ * Parses cron schedules as robfig/cron does, and computes the next time of a schedule. A time that a clock change skips
+ * does not fire; a time that occurs twice fires twice.
  */
-import { parseDuration } from './flags/go-literals.ts'
-import { goQuote } from './go-text.ts'
+import { durationMs } from './go/duration.ts'
+import { goQuote } from './go/text.ts'
 import { isTimeZone, nextChange, offsetAt } from './time-zone.ts'
 
 /** Fires this long after the last time. */
@@ -111,7 +110,7 @@ const MAX_DURATION_LENGTH = 1000
 function parseEvery(text: string): number {
   if (text.length > MAX_DURATION_LENGTH) throw new Error(`failed to parse duration: it has ${text.length} characters`)
   try {
-    return Math.max(1000, Math.trunc(parseDuration(text.slice(EVERY.length)) / 1000) * 1000)
+    return Math.max(1000, Math.trunc(durationMs(text.slice(EVERY.length)) / 1000) * 1000)
   } catch (cause) {
     throw new Error(`failed to parse duration ${text}: ${(cause as Error).message}`, { cause })
   }
@@ -192,7 +191,7 @@ function parseNumber(text: string): number {
   return Number(value)
 }
 
-/** Throws Go's text when there is no such zone. Names are judged with their case; the empty one is UTC. */
+/** Throws Go's text for an unknown zone. Names are case-sensitive; the empty one is UTC. */
 export function checkTimeZone(name: string): void {
   if (name === '' || name === 'UTC') return
   if (name.includes('..') || /^[/\\]/.test(name)) throw new Error('time: invalid location name')

@@ -5,7 +5,7 @@ import { createVirtualClock } from './clock.ts'
 import { createDeadlines } from './deadlines.ts'
 
 describe('deadlines', () => {
-  it('fall due in order, each after its own time, and not when cancelled', async () => {
+  it('expire in order after their time, unless they are cancelled', async () => {
     const clock = createVirtualClock()
     const deadlines = createDeadlines(clock, 60_000)
     const late: string[] = []
@@ -20,7 +20,7 @@ describe('deadlines', () => {
     assert.deepEqual(late, ['wish at 11000', 'a at 60000', 'c at 80000'])
   })
 
-  it('need one timer however many there are, and none when all are over', async () => {
+  it('share one timer, which stops when all are over', async () => {
     const clock = createVirtualClock()
     const deadlines = createDeadlines(clock, 60_000)
     const running = Array.from({ length: 100 }, () => deadlines(60_000, () => assert.fail('Was cancelled')))

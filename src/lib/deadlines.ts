@@ -1,9 +1,9 @@
 /**
- * Deadlines of running requests. Nearly all have the same length and so fall due in the order in which they began: one
- * queue and one timer serve them all, where a timer for each request would cost as much as finding its object.
+ * Deadlines of running requests. One queue and one timer serve all requests, because nearly all deadlines expire in the
+ * order in which the requests began.
  */
 import type { Clock, Timer } from './clock.ts'
-import { Roll } from './roll.ts'
+import { InsertionSet } from './collections/insertion-set.ts'
 
 /** Runs `late` after `limitMs`, unless cancelled before. */
 export type Deadlines = (limitMs: number, late: () => void) => Timer
@@ -13,10 +13,10 @@ interface Deadline {
   readonly late: () => void
 }
 
-/** `usualMs` is the length that goes through the queue; others get a timer of their own. */
+/** `usualMs` is the duration that goes through the queue; others get a separate timer. */
 export function createDeadlines(clock: Clock, usualMs: number): Deadlines {
   /** In the order in which they fall due. */
-  const queue = new Roll<Deadline>()
+  const queue = new InsertionSet<Deadline>()
   let isArmed = false
   const arm = (delayMs: number): void => {
     isArmed = true
@@ -27,7 +27,7 @@ export function createDeadlines(clock: Clock, usualMs: number): Deadlines {
     const nowMs = clock.elapsed()
     for (let { first } = queue; first !== undefined; { first } = queue) {
       if (first.value.dueMs > nowMs) return arm(first.value.dueMs - nowMs)
-      first.leave()
+      first.remove()
       first.value.late()
     }
   }
@@ -35,6 +35,6 @@ export function createDeadlines(clock: Clock, usualMs: number): Deadlines {
     if (limitMs !== usualMs) return clock.after(limitMs, late, { background: true })
     const link = queue.add({ dueMs: clock.elapsed() + usualMs, late })
     if (!isArmed) arm(usualMs)
-    return { cancel: () => void link.leave() }
+    return { cancel: () => void link.remove() }
   }
 }

@@ -1,4 +1,4 @@
-/** Waiting for a stream that is behind. */
+/** Waits until a stream has written its buffered data. */
 import type { Writable } from 'node:stream'
 
 /** After `write` returned false: resolves when there is room again, or never will be. */

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { fnv128a } from './fnv128.ts'
 
 describe('fnv128a', () => {
-  it('is what the authors of FNV publish', () => {
+  it('equals the published test vectors', () => {
     const cases = {
       '': '6c62272e07bb014262b821756295c58d',
       a: 'd228cb696f1a8caf78912b704e4a8964',

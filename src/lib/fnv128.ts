@@ -1,4 +1,4 @@
-/** FNV-1a of 128 bits, as Go's `hash/fnv` has it: for order, not for secrets. */
+/** The 128-bit FNV-1a hash, as Go's `hash/fnv` computes it. It does not protect secrets. */
 
 const LIMB = 2 ** 32
 /** The prime is 2^88 + this. */

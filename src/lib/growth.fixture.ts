@@ -1,4 +1,4 @@
-/** The growth law for tests: work on four times as much input may take a little more than four times the processor time. */
+/** Asserts in tests that the processor time grows linearly with the input. */
 import assert from 'node:assert/strict'
 
 /** Four times the input costs about 4.5 times at n log n, and 16 times at n². The rest is for caches and the collector. */
@@ -28,16 +28,31 @@ function fastest<T>(make: () => T, work: (input: T) => unknown, hopelessMs = Inf
   return best
 }
 
+/** A ratio that is too high is measured again: a busy machine slows down one run, quadratic work is slow in all. */
+const TRIES = 3
+
 /** `make` gives an input of the given size, anew each time; `size` should be work of some milliseconds. */
 export function assertGrowth<T>(size: number, make: (size: number) => T, work: (input: T) => unknown): void {
+  let found = measure(size, make, work)
+  for (let tries = 1; tries < TRIES && found.ratio > ALLOWED_RATIO; tries++) found = measure(size, make, work)
+  const { ratio, small, large } = found
+  assert.ok(
+    ratio <= ALLOWED_RATIO,
+    `${FACTOR} times the input took ${ratio.toFixed(1)} times as long: ${small.toFixed(1)} and ${large.toFixed(1)} ms`,
+  )
+}
+
+interface Growth {
+  readonly small: number
+  readonly large: number
+  readonly ratio: number
+}
+
+function measure<T>(size: number, make: (size: number) => T, work: (input: T) => unknown): Growth {
   const small = Math.max(
     MIN_MS,
     fastest(() => make(size), work),
   )
   const large = fastest(() => make(size * FACTOR), work, small * HOPELESS_RATIO)
-  const ratio = large / small
-  assert.ok(
-    ratio <= ALLOWED_RATIO,
-    `${FACTOR} times the input took ${ratio.toFixed(1)} times as long: ${small.toFixed(1)} and ${large.toFixed(1)} ms`,
-  )
+  return { small, large, ratio: large / small }
 }

@@ -33,7 +33,7 @@ function beginsAlike(one: string, other: string): boolean {
   return Math.min(one.length, other.length) >= MIN_PREFIX && (one.startsWith(other) || other.startsWith(one))
 }
 
-/** Levenshtein's: the fewest insertions, deletions and replacements that turn one word into the other. */
+/** The Levenshtein distance: the fewest insertions, deletions and replacements between two words. */
 function distance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, at) => at)
   for (const [done, char] of from.split('').entries()) {

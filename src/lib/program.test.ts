@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { Collector, type Outcome, runProgram } from '#testing/run-program.ts'
+import { Collector, type Outcome, runProgram } from '#kits/cmd/run-program.ts'
 
 import { flag } from './flags/flags.ts'
 import { int, string } from './flags/kinds.ts'
-import { LOG_FLAGS } from './log-flags.ts'
+import { LOG_FLAGS } from './log/flags.ts'
 import { defineProgram, type Program, type ProgramContext, ProgramError, StopSignal } from './program.ts'
 
 function run(program: Program, args: readonly string[], changes: Partial<ProgramContext> = {}): Promise<Outcome> {
@@ -36,11 +36,11 @@ const server = defineProgram({
 })
 
 describe('a program', () => {
-  it('gets its flags parsed and its exit code returned', async () => {
+  it('parses its flags and returns its exit code', async () => {
     assert.deepEqual(await run(server, ['--port=0']), { code: 7, out: 'port 0 port\n', err: '' })
   })
 
-  it('prints its help, grouped, with help and version in it', async () => {
+  it('prints its help in groups, including help and version', async () => {
     const { code, out } = await run(server, ['--port=1', '-h'])
     assert.equal(code, 0)
     assert.match(
@@ -60,7 +60,7 @@ describe('a program', () => {
     assert.match(stdout.text, /\n {6}--port int\n {16}The port \(default 80\)\n/)
   })
 
-  it('shortens its help where it has a short one, and prints everything with --help-all', async () => {
+  it('prints its short help if it has one, and everything with --help-all', async () => {
     const large = defineProgram({
       name: 'large',
       long: 'A program with many options.',
@@ -77,7 +77,7 @@ describe('a program', () => {
     assert.match((await run(server, ['--help-all'])).err, /unknown flag: --help-all/)
   })
 
-  it('prints its version, cooked or raw', async () => {
+  it('prints its version, formatted or raw', async () => {
     assert.equal((await run(server, ['--version'])).out, 'Server v1\n')
     assert.equal((await run(server, ['--version=raw'])).out, 'raw{1}\n')
     assert.equal((await run(server, ['--version=false'])).out, 'port 80 version\n')
@@ -90,18 +90,18 @@ describe('a program', () => {
     assert.match((await run(server, ['--version=x'])).err, /invalid argument "x" for "--version" flag/)
   })
 
-  it('reports mistakes and where to find help', async () => {
+  it('reports invalid flags and how to get help', async () => {
     const err = "Error: unknown flag: --nope\nRun 'server --help' for usage.\n"
     assert.deepEqual(await run(server, ['--help', '--nope']), { code: 1, out: '', err })
     assert.match((await run(server, ['extra'])).err, /^Error: unknown command "extra" for "server"\n/)
   })
 
-  it('warns about deprecated flags and goes on', async () => {
+  it('warns about deprecated flags and continues', async () => {
     const { code, err } = await run(server, ['--old=x'])
     assert.deepEqual([code, err], [0, 'Flag --old has been deprecated, do not\n'])
   })
 
-  it('logs to stderr as its flags say, and has written all of it when it ends', async () => {
+  it('logs to stderr as configured, and flushes before it ends', async () => {
     assert.equal((await run(server, ['-v=1'])).err, '')
     assert.match((await run(server, ['-v2'])).err, /^I[^]*Serving[^]*port=80\n$/)
     const { err } = await run(server, ['-v=2', '--logging-format=json'])
@@ -126,12 +126,12 @@ describe('a failing program', () => {
   const failing = (fault: Error): Program =>
     defineProgram({ name: 'p', long: '', flags: {}, run: () => Promise.reject(fault) })
 
-  it('prints what the user can act on', async () => {
+  it('prints errors for users', async () => {
     const error = new ProgramError('Port 80 is taken; choose another with --port')
     assert.deepEqual(await run(failing(error), []), { code: 1, out: '', err: `Error: ${error.message}\n` })
   })
 
-  it('lets defects through', async () => {
+  it('rethrows unexpected errors', async () => {
     await assert.rejects(run(failing(new TypeError('boom')), []), TypeError)
   })
 
@@ -157,7 +157,7 @@ describe('a stopped program', () => {
     return (await runProgram((context) => waiting.run(context, controller.signal), { args: [] })).code
   }
 
-  it('ends with the code shells give to its signal', async () => {
+  it('exits with 128 plus the number of its signal', async () => {
     assert.equal(await stopped((reason) => reason), 143)
     assert.equal(await stopped((cause) => new Error('The operation was aborted', { cause })), 143)
   })
@@ -184,7 +184,7 @@ describe('commands', () => {
   const commands = [{ title: 'Commands', commands: [command('save', ['store']), command('restore')] }]
   const tree = defineProgram({ name: 'tree', long: 'Tree', flags: {}, commands, run: () => Promise.resolve(9) })
 
-  it('get everything behind their name untouched', async () => {
+  it('get all arguments behind their name unchanged', async () => {
     assert.deepEqual(await run(tree, ['save', '--help', '-x', '--', 'y']), {
       code: 3,
       out: 'tree>save: --help -x -- y\n',
@@ -194,7 +194,7 @@ describe('commands', () => {
 
   it('answer to aliases', async () => assert.equal((await run(tree, ['store'])).out, 'tree>save: \n'))
 
-  it('load only when they are chosen', async () => {
+  it('are loaded only when they are selected', async () => {
     loaded.length = 0
     await run(tree, ['--help'])
     await run(tree, ['restore'])
@@ -210,13 +210,13 @@ describe('commands', () => {
     assert.match(out, /\nUse "tree \[command\] --help" for more information about a command\.\n$/)
   })
 
-  it('have their own help behind the word help', async () => {
+  it('print their help with "help NAME"', async () => {
     assert.equal((await run(tree, ['help', 'save'])).out, 'tree>save: --help\n')
   })
 
-  it('leave the program itself to run when none is named', async () => assert.equal((await run(tree, [])).code, 9))
+  it('are optional: without one the program itself runs', async () => assert.equal((await run(tree, [])).code, 9))
 
-  it('suggest the nearest when the name is wrong', async () => {
+  it('suggest the nearest name for an unknown one', async () => {
     assert.deepEqual(await run(tree, ['sav']), {
       code: 1,
       out: '',

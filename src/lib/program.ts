@@ -1,11 +1,11 @@
 /**
- * A program is what one name on the command line stands for: flags, help, version and a `run` that gets everything it
- * may touch as its context. Nothing here reaches for `process`, so tests run whole programs inside themselves, and the
- * supervisor runs several in one process. What only some starts need (help, config files, logs) loads when they do.
+ * A program: the flags, help, version and `run` of one command-line name. Nothing here uses the global `process`, so
+ * one process can run several programs.
  */
 import type { Readable, Writable } from 'node:stream'
 
 import type { Clock } from './clock.ts'
+import { commandLines, type CommandRow, findCommand, nameWidth, unknownCommandText } from './commands.ts'
 import {
   defineFlags,
   flag,
@@ -20,7 +20,7 @@ import {
 import { parseBool } from './flags/go-literals.ts'
 import { bool, type Kind } from './flags/kinds.ts'
 import type { ShortHelp } from './flags/usage.ts'
-import type { Logger } from './log.ts'
+import type { Logger } from './log/log.ts'
 import type { Random } from './random.ts'
 
 export interface ProgramContext {
@@ -50,17 +50,10 @@ export interface Program {
   run(context: ProgramContext, signal: AbortSignal): Promise<number>
 }
 
-/** A line in a table of commands: enough for help and dispatch without loading the program. */
-export interface Command {
-  readonly name: string
-  readonly aliases?: readonly string[]
-  /** One line, for the list of commands. */
-  readonly short: string
-  readonly hidden?: boolean
-  load(): Promise<Program>
-}
+/** A row of a table of programs. */
+export type Command = CommandRow<Program>
 
-/** What `--version` and `--version=raw` print, without the line end. */
+/** The output of `--version` and `--version=raw`, without the line end. */
 export interface Version {
   readonly text: string
   readonly raw: string
@@ -73,7 +66,7 @@ export class ProgramError extends Error {
   override readonly name = 'ProgramError'
 }
 
-/** What a program is aborted with when the process is asked to stop; exit code 128 + number, as shells report it. */
+/** The abort reason when the process is asked to stop; the exit code is 128 + number, as shells report it. */
 export class StopSignal extends Error {
   override readonly name = 'StopSignal'
   readonly signal: NodeJS.Signals
@@ -91,7 +84,7 @@ export interface Invocation<G extends FlagGroups> extends ProgramContext {
   readonly flags: FlagValues<G>
   /** Names of the flags that were given. */
   readonly changed: ReadonlySet<string>
-  /** What is not a flag. */
+  /** The arguments that are not flags. */
   readonly operands: readonly string[]
   /** The config file, parsed; undefined when there is none. */
   readonly config: unknown
@@ -99,7 +92,7 @@ export interface Invocation<G extends FlagGroups> extends ProgramContext {
   readonly help: () => Promise<string>
   /** Writes to stderr as the logging flags say; flushed when `run` is over. */
   readonly log: Logger
-  /** The version it was told to call itself by `--version=v…`, if it was. */
+  /** The version of `--version=v…`, if given. */
   readonly version: string | undefined
   /** Changes how much the log says from now on. */
   readonly setVerbosity: (level: number) => void
@@ -108,9 +101,9 @@ export interface Invocation<G extends FlagGroups> extends ProgramContext {
 export interface ProgramDefinition<G extends FlagGroups> {
   readonly name: string
   readonly aliases?: readonly string[]
-  /** What it is and does, for the top of its help. */
+  /** The description at the top of its help. */
   readonly long: string
-  /** What follows the name in `Usage:` (default: `[flags]`, or `[command]` when there are commands). */
+  /** The text after the name in `Usage:` (default: `[flags]`, or `[command]` if there are commands). */
   readonly use?: string
   readonly version?: Version
   /** By group. A program that logs has `logs: LOG_FLAGS` among them. */
@@ -160,9 +153,10 @@ function versionKind({ number }: Version): Kind<string> {
 
 /** Throws unless it is the same release under another name. */
 function checkVersion(text: string, number: string): void {
-  const [asked, own] = [text, number].map((one) => /^v(\d+\.\d+\.\d+)(?:[-+][0-9A-Za-z.+-]+)?$/.exec(one)?.[1])
-  if (asked === undefined) throw new Error(`could not parse "${text}" as version`)
-  if (asked !== own) throw new Error(`version "${text}" must match major/minor/patch of default version "${number}"`)
+  const [requested, own] = [text, number].map((one) => /^v(\d+\.\d+\.\d+)(?:[-+][0-9A-Za-z.+-]+)?$/.exec(one)?.[1])
+  if (requested === undefined) throw new Error(`could not parse "${text}" as version`)
+  if (requested !== own)
+    throw new Error(`version "${text}" must match major/minor/patch of default version "${number}"`)
 }
 
 const VERSION_USAGE =
@@ -230,21 +224,21 @@ async function start<G extends FlagGroups>(
   for (const line of merged.warnings) context.stderr.write(`${line}\n`)
   const { changed, args: operands } = merged
   const flags = merged.values as FlagValues<G>
-  const asked = String(merged.values['version'])
-  const named = asked.startsWith('v') ? asked : undefined
-  const { openLog } = await import('./log-flags.ts')
+  const requested = String(merged.values['version'])
+  const named = requested.startsWith('v') ? requested : undefined
+  const { openLog } = await import('./log/flags.ts')
   const log = openLog(merged.values, context)
   try {
     const setVerbosity = (level: number): void => void (log.verbosity = level)
-    const told = { log: log.logger, setVerbosity, version: named }
-    const invocation = { ...context, flags, changed, operands, config, help, ...told }
+    const runtime = { log: log.logger, setVerbosity, version: named }
+    const invocation = { ...context, flags, changed, operands, config, help, ...runtime }
     return await definition.run(invocation, signal)
   } finally {
     await log.flush()
   }
 }
 
-/** What the program prints instead of running; undefined when it is to run. */
+/** The output instead of running; undefined if it runs. */
 function helpOrVersion(
   definition: ProgramDefinition<FlagGroups>,
   set: FlagSet<FlagGroups>,
@@ -257,11 +251,6 @@ function helpOrVersion(
   }
   if (values['help'] === true) return printHelp(definition, set, context)
   return versionText(definition.version, values['version'])
-}
-
-/** The command that answers to `name`, by its own name or an alias. */
-export function findCommand(commands: readonly Command[], name: string): Command | undefined {
-  return commands.find((command) => command.name === name || command.aliases?.includes(name))
 }
 
 async function runCommand(
@@ -281,13 +270,7 @@ async function unknownCommand(
   name: string,
   commands: readonly Command[] = [],
 ): Promise<FlagError> {
-  const { nearest } = await import('./nearest.ts')
-  const names = commands
-    .filter(({ hidden }) => !hidden)
-    .flatMap((command) => [command.name, ...(command.aliases ?? [])])
-  const close = nearest(name, names).map((each) => `\t${each}\n`)
-  const hint = close.length === 0 ? '' : `\n\nDid you mean this?\n${close.join('')}`
-  return new FlagError(`unknown command "${name}" for "${context.path.join(' ')}"${hint}`)
+  return new FlagError(await unknownCommandText(context.path.join(' '), name, commands))
 }
 
 async function readConfig(
@@ -312,9 +295,9 @@ async function readConfig(
   throw new ProgramError(`Cannot read config file "${path}": strict decoding error: ${list}`)
 }
 
-function versionText(version: Version | undefined, asked: unknown): string | undefined {
-  if (version === undefined || (asked !== 'true' && asked !== 'raw')) return undefined
-  return `${asked === 'raw' ? version.raw : version.text}\n`
+function versionText(version: Version | undefined, requested: unknown): string | undefined {
+  if (version === undefined || (requested !== 'true' && requested !== 'raw')) return undefined
+  return `${requested === 'raw' ? version.raw : version.text}\n`
 }
 
 function usageMistake(context: ProgramContext, error: FlagError): number {
@@ -348,10 +331,8 @@ async function printHelp(
 
 function printCommands({ title, commands }: CommandGroup): string {
   const shown = commands.filter(({ hidden }) => !hidden)
-  const width = Math.max(...shown.map((command) => command.name.length)) + 1
-  const lines = shown.map(({ name, aliases = [], short }) => {
-    const also = aliases.length === 0 ? '' : ` (also: ${aliases.join(', ')})`
-    return `  ${name.padEnd(width)} ${short}${also}\n`
-  })
-  return `\n${title}:\n${lines.join('')}`
+  const lines = commandLines(shown, nameWidth(shown), ({ aliases = [], short }) =>
+    aliases.length === 0 ? short : `${short} (also: ${aliases.join(', ')})`,
+  )
+  return `\n${title}:\n${lines.map((line) => `${line}\n`).join('')}`
 }

@@ -33,7 +33,7 @@ for (const [name, create] of kinds) {
       assert.equal(random.int(1), 0)
     })
 
-    it('fills buffers of the length asked for', () => {
+    it('fills buffers of the requested length', () => {
       for (const length of [0, 1, 16, 1000]) assert.equal(create().bytes(length).length, length)
     })
 

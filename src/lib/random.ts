@@ -1,4 +1,4 @@
-/** Randomness as an argument: seeded for tests and simulations, the machine's own for keys and names in production. */
+/** Random numbers as an argument: seeded for tests and simulations, cryptographic in production. */
 
 export interface Random {
   /** A number in [0, 1), uniformly. */
@@ -21,7 +21,7 @@ function fill(buffer: Buffer): Buffer {
   return process.getBuiltinModule('node:crypto').randomFillSync(buffer)
 }
 
-/** Where in the pool there are so many bytes that nobody was given before and, once they are wiped, nobody will be given again. */
+/** The offset of unused bytes in the pool, which are wiped after use. */
 function reserve(length: number): number {
   if (used + length > pool.length) {
     pool = fill(Buffer.allocUnsafeSlow(POOL_BYTES))
@@ -40,7 +40,7 @@ function take(length: number): Buffer {
   return taken
 }
 
-/** Without a buffer of its own: names are made of these, several for each object that is created. */
+/** Without a separate buffer: names use these, several for each created object. */
 function takeFloat(): number {
   const from = reserve(FLOAT_BYTES)
   const drawn = floatAt(pool, from)
@@ -48,7 +48,7 @@ function takeFloat(): number {
   return drawn
 }
 
-/** Without a buffer of its own, as every request and every object gets an id. */
+/** Without a separate buffer, as every request and every object gets an id. */
 function takeHex(length: number): string {
   if (length > POOL_BYTES / 4) return take(length).toString('hex')
   const from = reserve(length)
@@ -80,7 +80,7 @@ export function createSeededRandom(seed: number): Random {
   return random
 }
 
-/** What the two bits of a UUID that say how it was made leave of a digit. */
+/** The random part of the UUID digit that contains the variant bits. */
 const VARIANTS = '89ab'
 
 /** A version 4 UUID, as Kubernetes uses for `metadata.uid`. */
@@ -102,9 +102,9 @@ export function shuffle<T>(random: Random, items: readonly T[]): T[] {
   const out = [...items]
   for (let last = out.length - 1; last > 0; last--) {
     const other = random.int(last + 1)
-    const held = out[last] as T
+    const swapped = out[last] as T
     out[last] = out[other] as T
-    out[other] = held
+    out[other] = swapped
   }
   return out
 }

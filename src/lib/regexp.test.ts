@@ -6,7 +6,7 @@ import * as fc from 'fast-check'
 import { compileRegexp } from './regexp.ts'
 
 describe('compileRegexp', () => {
-  it('refuses what Go refuses, in its words', () => {
+  it('rejects what Go rejects, with its errors', () => {
     const cases: readonly (readonly [string, string])[] = [
       ['[a', 'missing closing ]: `[a`'],
       ['(a', 'missing closing ): `(a`'],
@@ -46,12 +46,12 @@ describe('compileRegexp', () => {
     assert.deepEqual(compileRegexp('a*').findAll('baac'), ['', 'aa', ''])
   })
 
-  it('takes linear time where the native ones take for ever', () => {
+  it('takes linear time where native expressions take exponential time', () => {
     assert.equal(compileRegexp('^(a+)+$').test(`${'a'.repeat(5_000)}b`), false)
     assert.equal(compileRegexp('(x+x+)+y').test('x'.repeat(5_000)), false)
   })
 
-  it('agrees with the native ones on harmless patterns', () => {
+  it('agrees with native expressions on simple patterns', () => {
     const pattern = fc
       .array(fc.constantFrom('a', 'b', 'a*', 'b+', 'a?', '[ab]', '(?:a|b)', '.', '^', '$'))
       .map((parts) => parts.join(''))
@@ -63,7 +63,7 @@ describe('compileRegexp', () => {
     )
   })
 
-  it('keeps compiled patterns, not without bound', () => {
+  it('caches a limited number of compiled patterns', () => {
     const first = compileRegexp('first')
     assert.equal(compileRegexp('first'), first)
     for (let index = 0; index < 600; index++) compileRegexp(`p${index}`)

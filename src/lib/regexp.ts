@@ -1,6 +1,6 @@
 /**
- * Regular expressions that take time linear in the text, whatever the pattern: RE2's, with Go's syntax and Go's error
- * texts. For every pattern that comes from a user; the runtime's own can be made to run for hours.
+ * Regular expressions in linear time: RE2, with Go's syntax and error texts. Every pattern from a user runs here,
+ * because the native engine can take exponential time.
  */
 import { createRequire } from 'node:module'
 
@@ -32,7 +32,7 @@ const MAX_CACHED = 512
 /** In order of last use, the oldest first. */
 const cache = new Map<string, Regexp>()
 
-/** Throws a RegexpError when the pattern is not one. The result has no state of its own and may be shared. */
+/** Throws a RegexpError for an invalid pattern. The result is stateless and may be shared. */
 export function compileRegexp(source: string): Regexp {
   const known = cache.get(source)
   const regexp = known ?? create(source)
@@ -77,11 +77,11 @@ function compile(source: string): Re2js.RE2JS {
     return RE2JS.compile(source)
   } catch (cause) {
     if (!(cause instanceof RE2JSException)) throw cause
-    throw new RegexpError(asGoSays(cause.message), { cause })
+    throw new RegexpError(toGoMessage(cause.message), { cause })
   }
 }
 
 /** Go quotes the rest of the pattern even where nothing is left. */
-function asGoSays(message: string): string {
+function toGoMessage(message: string): string {
   return message.endsWith('trailing backslash at end of expression') ? `${message}: \`\`` : message
 }

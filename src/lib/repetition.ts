@@ -1,4 +1,4 @@
-/** Repetition in lists, found by looking values up instead of comparing each with each. */
+/** Finds repeated values in lists in linear time. */
 
 /** Tells of each value, given in the order of its list, whether it came before. */
 export function createRepetition(): (value: string) => boolean {

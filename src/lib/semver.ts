@@ -1,4 +1,4 @@
-/** Semantic versions (semver.org 2.0.0): read strictly, compared by precedence. */
+/** Parses and compares semantic versions (semver.org 2.0.0). */
 
 export interface SemanticVersion {
   /** Major, minor, patch. */
@@ -14,10 +14,10 @@ const PATTERN = new RegExp(
   `^(${NUMBER})\\.(${NUMBER})\\.(${NUMBER})(?:-(${PRE_RELEASE}(?:\\.${PRE_RELEASE})*))?(?:\\+${BUILD}(?:\\.${BUILD})*)?$`,
 )
 
-/** Longer texts are no versions anybody means; the limit keeps big numbers small. */
+/** Longer texts are no real versions; the limit keeps numbers small. */
 const MAX_CHARACTERS = 256
 
-/** Undefined when the text is no semantic version. What follows a `+` does not matter and is dropped. */
+/** Undefined if the text is not a semantic version. The part after `+` is irrelevant and dropped. */
 export function parseSemanticVersion(text: string): SemanticVersion | undefined {
   const found = text.length > MAX_CHARACTERS ? null : PATTERN.exec(text)
   if (found === null) return undefined

@@ -1,4 +1,4 @@
-/** Texts of systemd's unit files, in which per cent signs, dollars, quotes and backslashes mean something. */
+/** Escapes texts for systemd unit files. */
 
 /** One word of a command line, or one variable: nothing in it means anything. Throws for what no line can hold. */
 export function unitWord(text: string): string {
@@ -6,7 +6,7 @@ export function unitWord(text: string): string {
   return /^[\w./:=@,+%-]+$/.test(escaped) ? escaped : `"${escaped}"`
 }
 
-/** The rest of a line that is taken as it is. Throws for what no line can hold. */
+/** The rest of a line, taken literally. Throws for text that no line can contain. */
 export function unitValue(text: string): string {
   if (/[\n\r\0]/.test(text)) throw new Error(`${JSON.stringify(text)} does not fit into a unit`)
   return text.replaceAll('%', '%%')

@@ -1,7 +1,4 @@
-/**
- * Time zones by Intl, which every Node has: whether there is one of a name, how far its clocks are from UTC, and when
- * they are set.
- */
+/** Time zones by Intl: whether a zone exists, its offset from UTC, and its transitions. */
 
 /** Names of zones that go by another name too, which Intl knows and does not list. */
 const OTHER_NAMES: ReadonlySet<string> = new Set(

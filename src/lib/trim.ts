@@ -1,4 +1,4 @@
-/** Trimming of one character. A regular expression such as `/ +$/` takes quadratic time on texts made for it. */
+/** Trims one character from a string in linear time. A regular expression such as `/ +$/` can take quadratic time. */
 
 export function trimStartOf(text: string, char: string): string {
   let start = 0

@@ -6,9 +6,9 @@ import * as fc from 'fast-check'
 
 import { createItemBackoff } from './backoff.ts'
 import { createVirtualClock, sleep, type VirtualClock } from './clock.ts'
-import { createRegistry } from './metrics.ts'
+import { createRegistry } from './metrics/metrics.ts'
+import { registerWorkQueueMetrics } from './metrics/work-queue.ts'
 import { createSeededRandom } from './random.ts'
-import { registerWorkQueueMetrics } from './work-queue-metrics.ts'
 import { WorkQueue } from './work-queue.ts'
 
 function create(): { clock: VirtualClock; queue: WorkQueue<string> } {
@@ -28,20 +28,20 @@ async function drain(queue: WorkQueue<string>): Promise<string[]> {
 }
 
 describe('work queue', () => {
-  it('gives keys in the order they were added', async () => {
+  it('returns keys in the order of their addition', async () => {
     const { queue } = create()
     for (const key of ['c', 'a', 'b']) queue.add(key)
     assert.deepEqual(await drain(queue), ['c', 'a', 'b'])
   })
 
-  it('gives a key once however often it was added', async () => {
+  it('returns a key once, however often it was added', async () => {
     const { queue } = create()
     for (const key of ['a', 'b', 'a', 'a']) queue.add(key)
     assert.equal(queue.size, 2)
     assert.deepEqual(await drain(queue), ['a', 'b'])
   })
 
-  it('gives a key added while being worked on again, only after it is done', async () => {
+  it('returns a key that was added while processing again after it is done', async () => {
     const { queue } = create()
     queue.add('a')
     assert.equal(await queue.get(), 'a')
@@ -52,7 +52,7 @@ describe('work queue', () => {
     assert.deepEqual(await drain(queue), ['a'])
   })
 
-  it('ignores done() for a key nobody works on', async () => {
+  it('ignores done() for a key that is not being processed', async () => {
     const { queue } = create()
     queue.add('a')
     queue.done('a')
@@ -60,7 +60,7 @@ describe('work queue', () => {
     assert.deepEqual(await drain(queue), ['a'])
   })
 
-  it('wakes those who wait, first come, first served', async () => {
+  it('wakes waiters in order', async () => {
     const { queue } = create()
     const first = queue.get()
     const second = queue.get()
@@ -69,7 +69,7 @@ describe('work queue', () => {
     assert.deepEqual(await Promise.all([first, second]), ['a', 'b'])
   })
 
-  it('lets a waiter go when its signal is aborted, and loses no key by it', async () => {
+  it('releases a waiter when its signal is aborted, without losing a key', async () => {
     const { queue } = create()
     const control = new AbortController()
     const waiting = queue.get(control.signal)
@@ -80,7 +80,7 @@ describe('work queue', () => {
     assert.equal(await queue.get(), 'a')
   })
 
-  it('leaves no listener on the signal once a key was taken', async () => {
+  it('leaves no listener on the signal after a key was taken', async () => {
     const { queue } = create()
     const { signal } = new AbortController()
     for (let round = 0; round < 20; round++) {
@@ -91,7 +91,7 @@ describe('work queue', () => {
     assert.equal(getEventListeners(signal, 'abort').length, 0)
   })
 
-  it('never gives a key to two at once and never loses an add, in any interleaving', async () => {
+  it('never returns a key to two workers and never loses an add', async () => {
     const act = fc.oneof(
       fc.record({ add: fc.constantFrom('a', 'b', 'c', 'd') }),
       fc.record({ take: fc.constant(true) }),
@@ -131,7 +131,7 @@ describe('work queue', () => {
 })
 
 describe('delayed adds', () => {
-  it('gives a key after a delay that is no whole number', { timeout: 10_000 }, async () => {
+  it('returns a key after a fractional delay', { timeout: 10_000 }, async () => {
     const { clock, queue } = create()
     await clock.advance(0.3)
     queue.addAfter('a', 0.1 + 0.2)
@@ -139,7 +139,7 @@ describe('delayed adds', () => {
     assert.deepEqual(await drain(queue), ['a'])
   })
 
-  it('come when they are due, in order of due time', async () => {
+  it('are due in order of their time', async () => {
     const { clock, queue } = create()
     queue.addAfter('later', 200)
     queue.addAfter('sooner', 100)
@@ -154,7 +154,7 @@ describe('delayed adds', () => {
     assert.equal(clock.pending, 0)
   })
 
-  it('of one key are one, and the earliest wins', async () => {
+  it('of one key are merged; the earliest wins', async () => {
     for (const delays of [
       [50, 100, 200],
       [200, 50, 100],
@@ -169,7 +169,7 @@ describe('delayed adds', () => {
     }
   })
 
-  it('set one timer however many they are', async () => {
+  it('share one timer', async () => {
     const { clock, queue } = create()
     const random = createSeededRandom(1)
     for (let key = 0; key < 1000; key++) queue.addAfter(`key-${key}`, 1 + random.int(1000))
@@ -179,7 +179,7 @@ describe('delayed adds', () => {
     assert.equal(clock.pending, 0)
   })
 
-  it('wait for the rate limiter when they are retries, until forgotten', async () => {
+  it('wait for the rate limiter on retries, until forgotten', async () => {
     const { clock, queue } = create()
     for (const delay of [5, 10, 20]) {
       queue.addRateLimited('a')
@@ -206,7 +206,7 @@ describe('delayed adds', () => {
 })
 
 describe('shutting down', () => {
-  it('takes no more keys, gives out those ready, then ends every get', async () => {
+  it('accepts no more keys, returns the ready ones, then ends every get', async () => {
     const { clock, queue } = create()
     queue.add('a')
     queue.addAfter('delayed', 10)
@@ -220,14 +220,14 @@ describe('shutting down', () => {
     queue.shutDown()
   })
 
-  it('wakes those who wait for a key', async () => {
+  it('wakes waiters', async () => {
     const { queue } = create()
     const waiting = [queue.get(), queue.get()]
     queue.shutDown()
     assert.deepEqual(await Promise.all(waiting), [undefined, undefined])
   })
 
-  it('with drain waits for the keys ready and those being worked on', async () => {
+  it('with drain waits for ready keys and keys in processing', async () => {
     const { queue } = create()
     queue.add('a')
     queue.add('b')
@@ -246,7 +246,7 @@ describe('shutting down', () => {
     assert.equal(await queue.get(), undefined)
   })
 
-  it('with drain is over at once when there is nothing to do', async () => {
+  it('with drain ends at once without keys', async () => {
     await create().queue.shutDownWithDrain()
   })
 
@@ -265,7 +265,7 @@ describe('shutting down', () => {
 describe('workers', () => {
   const never = (error: unknown): void => assert.fail(String(error))
 
-  it('work on as many keys at a time as told, and each key alone', async () => {
+  it('processes as many keys concurrently as configured, and each key alone', async () => {
     const { clock, queue } = create()
     const control = new AbortController()
     const active = new Set<string>()
@@ -294,7 +294,7 @@ describe('workers', () => {
     await running
   })
 
-  it('retry what fails, rate limited, and forget the failures after a success', async () => {
+  it('retry failed keys with rate limiting, and forget failures after a success', async () => {
     const { clock, queue } = create()
     const control = new AbortController()
     const at: number[] = []
@@ -317,7 +317,7 @@ describe('workers', () => {
     await running
   })
 
-  it('look at a key again when the handler asks for it', async () => {
+  it('requeue a key when the handler requests it', async () => {
     const { clock, queue } = create()
     const control = new AbortController()
     const at: number[] = []
@@ -334,7 +334,7 @@ describe('workers', () => {
     await running
   })
 
-  it('end on abort without touching what waits, and report no failure for it', async () => {
+  it('end on abort without processing waiting keys or reporting failures', async () => {
     const { clock, queue } = create()
     const control = new AbortController()
     const handled: string[] = []
@@ -383,7 +383,7 @@ describe('workers', () => {
     assert.equal(handled.length, 5)
   })
 
-  it('all end when the reporter of errors throws', async () => {
+  it('end when the error callback throws', async () => {
     const { queue } = create()
     const running = queue.run({
       workers: 3,
@@ -398,7 +398,7 @@ describe('workers', () => {
     assert.equal(queue.shuttingDown, true)
   })
 
-  it('give the rest of the event loop a turn though no handler ever waits', async () => {
+  it('yields to the event loop even if no handler ever waits', async () => {
     const clock = createVirtualClock()
     // Time that passes by being looked at stands for handlers that compute.
     let now = 0
@@ -425,7 +425,7 @@ describe('workers', () => {
 })
 
 describe('work queue metrics', () => {
-  it('have upstream names and tell depth, times, retries and work in hand', async () => {
+  it("have upstream's names: depth, durations, retries and unfinished work", async () => {
     const clock = createVirtualClock()
     const registry = createRegistry()
     const queue = new WorkQueue<string>({ clock, metrics: registerWorkQueueMetrics(registry)('pods') })

@@ -1,14 +1,12 @@
 /**
- * A queue of keys to work on, with the promises of client-go's util/workqueue (v1.36). Fair: keys are worked on in the
- * order they were added. Stingy: a key added many times before it is worked on is worked on once, a key added while
- * it is worked on is worked on again afterwards, and no key is worked on by two workers at once. A key says what to
- * look at, never what happened to it.
+ * A queue of keys with the guarantees of client-go's util/workqueue (v1.36). A key added several times is processed
+ * once. A key added while a worker processes it is processed again afterwards.
  */
 import { abortError, onAbort } from './abort.ts'
 import { createControllerRateLimiter, type RateLimiter } from './backoff.ts'
 import type { Clock, Timer } from './clock.ts'
-import { Fifo } from './fifo.ts'
-import { KeyedHeap } from './heap.ts'
+import { Fifo } from './collections/fifo.ts'
+import { KeyedHeap } from './collections/heap.ts'
 
 export interface WorkQueueOptions<K> {
   readonly clock: Clock
@@ -17,7 +15,7 @@ export interface WorkQueueOptions<K> {
   readonly metrics?: WorkQueueMetrics
 }
 
-/** What a queue tells about itself as it goes. Handles of metrics.ts fit. */
+/** The metrics of a queue. Handles of metrics.ts fit. */
 export interface WorkQueueMetrics {
   /** How many keys wait to be worked on. */
   readonly depth: { set(value: number): void }
@@ -36,7 +34,7 @@ export interface UnfinishedWork {
   readonly longestSeconds: number
 }
 
-/** What a handler may ask for: look at this key again later, though nothing went wrong. */
+/** A handler's request: requeue this key later, without an error. */
 export interface Requeue {
   readonly requeueAfterMs: number
 }
@@ -46,15 +44,15 @@ export interface WorkerOptions<K> {
   readonly workers: number
   /** Ends the work: what waits in the queue stays undone, handlers see the same signal. */
   readonly signal: AbortSignal
-  /** How often a key that fails comes back before it is left alone until somebody adds it. Default: for ever. */
+  /** The number of retries of a failing key until it is added again. Default: unlimited. */
   readonly maxRetries?: number
   /** Works on one key. When it throws, the key comes back rate limited; otherwise its failures are forgotten. */
   handle(key: K, signal: AbortSignal): Promise<Requeue | void>
-  /** Hears of every failure of `handle`. What it throws itself ends the workers. */
+  /** Receives every error of `handle`. Its own errors end the workers. */
   onError(error: unknown, key: K): void
 }
 
-/** How long workers may go on without I/O in between before everything else on the event loop gets its turn. */
+/** The maximum time for which workers run without I/O before they yield to the event loop. */
 const SLICE_MS = 5
 
 interface Delayed<K> {
@@ -244,12 +242,12 @@ export class WorkQueue<K extends string | number | bigint | object> {
     } catch (error) {
       if (this.numRequeues(key) < (options.maxRetries ?? Infinity)) this.addRateLimited(key)
       else this.forget(key)
-      // A handler that gives up because it was told to has not failed.
+      // A handler that ends because of the abort has not failed.
       if (!(options.signal.aborted && error === options.signal.reason)) options.onError(error, key)
     }
   }
 
-  /** The key, dirty and not being worked on, goes to whoever waits, or in line. */
+  /** The key, dirty and not being processed, goes to a waiter or into the queue. */
   #offer(key: K): void {
     for (const waiter of this.#waiters) {
       this.#waiters.delete(waiter)
@@ -315,7 +313,7 @@ export class WorkQueue<K extends string | number | bigint | object> {
     return { totalSeconds, longestSeconds }
   }
 
-  /** Reading the clock costs more than the rest of `add`: only for those who look at the metrics. */
+  /** Reading the clock costs more than the rest of `add`: only with metrics. */
   #since(): number {
     return this.#metrics === undefined ? 0 : this.#clock.elapsed()
   }

@@ -13,10 +13,11 @@ import {
   validateConditions,
 } from './conditions.ts'
 import { fieldErrorText } from './validation/field-error.ts'
+import { fieldPath } from './validation/field-path.ts'
 import { initialEventsEnd, isInitialEventsEnd } from './watch.ts'
 
 describe('setCondition()', () => {
-  it('moves the transition time only when the status moves', async () => {
+  it('changes the transition time only with the status', async () => {
     const clock = createVirtualClock(Date.UTC(2026, 0, 1))
     const conditions: { type: string; status: string; reason?: string; lastTransitionTime?: string }[] = []
     assert.ok(setCondition(conditions, { type: 'Ready', status: 'False', reason: 'Waiting' }, clock))
@@ -32,8 +33,8 @@ describe('setCondition()', () => {
   })
 })
 
-describe('reading conditions', () => {
-  it('takes absent for neither true nor false', () => {
+describe('condition predicates', () => {
+  it('treat an absent condition as neither true nor false', () => {
     const conditions = [
       { type: 'A', status: 'True' },
       { type: 'B', status: 'False' },
@@ -56,9 +57,9 @@ describe('validateConditions()', () => {
       reason: 'A:B',
       message: '',
     }
-    assert.deepEqual(validateConditions('status.conditions', [good]), [])
+    assert.deepEqual(validateConditions(fieldPath('status.conditions'), [good]), [])
     const bad = { ...good, status: 'Yes' as 'True', observedGeneration: -1, lastTransitionTime: '', reason: '1' }
-    const texts = validateConditions('c', [good, bad, { ...good, type: 'T', reason: '' }]).map((error) =>
+    const texts = validateConditions(fieldPath('c'), [good, bad, { ...good, type: 'T', reason: '' }]).map((error) =>
       fieldErrorText(error).slice(0, 90),
     )
     assert.deepEqual(texts, [
@@ -73,7 +74,7 @@ describe('validateConditions()', () => {
 })
 
 describe('watch events', () => {
-  it('mark the end of what existed before', () => {
+  it('mark the end of the initial events', () => {
     const object = { metadata: { resourceVersion: '1', annotations: { [initialEventsEnd]: 'true' } } }
     assert.ok(isInitialEventsEnd({ type: 'BOOKMARK', object }))
     assert.ok(!isInitialEventsEnd({ type: 'ADDED', object }))

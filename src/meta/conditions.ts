@@ -1,21 +1,12 @@
-/** Conditions: what can be said of an object, each with its own time of change. */
+/** Reads and sets status conditions. The transition time of a condition changes only when its status does. */
 import { type Clock } from '#lib/clock.ts'
-import { byteLength } from '#lib/go-text.ts'
+import { byteLength } from '#lib/go/text.ts'
+import { createRepetition } from '#lib/repetition.ts'
 
 import { timeOf } from './time.ts'
-import {
-  asJson,
-  child,
-  duplicate,
-  type FieldError,
-  index,
-  invalid,
-  notInSet,
-  required,
-  tooLong,
-} from './validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, type FieldPath } from './validation/field-path.ts'
 import { conditionReason } from './validation/names.ts'
-import { complaining, validateLabelName } from './validation/rules.ts'
+import { validateLabelName } from './validation/rules.ts'
 
 export type ConditionStatus = 'True' | 'False' | 'Unknown'
 
@@ -29,7 +20,7 @@ export interface Condition {
   message: string
 }
 
-/** What all conditions have in common, those of kinds older than metav1.Condition included. */
+/** The common fields of all conditions, including those older than metav1.Condition. */
 export interface AnyCondition {
   type: string
   status: string
@@ -39,7 +30,7 @@ export interface AnyCondition {
   message?: string
 }
 
-/** A condition that may leave the time of its transition to the clock. */
+/** A condition whose transition time may be set by the clock. */
 export type ConditionUpdate<T extends AnyCondition> = Omit<T, 'lastTransitionTime'> & AnyCondition
 
 const REASON_LIMIT_BYTES = 1024
@@ -62,8 +53,8 @@ export function isConditionFalse(conditions: readonly AnyCondition[] | undefined
 }
 
 /**
- * Puts a condition in place of the one of its type, or at the end. The transition time moves only when the status does,
- * to the one given or else to now. Changes `conditions`; false when it said all that already.
+ * Replaces the condition of the same type, or appends it. The transition time changes only with the status, to the
+ * given one or to now. Changes `conditions`; returns false if nothing changed.
  */
 export function setCondition<T extends AnyCondition>(
   conditions: T[],
@@ -77,51 +68,45 @@ export function setCondition<T extends AnyCondition>(
     return true
   }
   const turned = current.status !== next.status
-  const told = (['reason', 'message'] as const).some((field) => (current[field] ?? '') !== (next[field] ?? ''))
+  const reworded = (['reason', 'message'] as const).some((field) => (current[field] ?? '') !== (next[field] ?? ''))
   const regenerated = (current.observedGeneration ?? 0) !== (next.observedGeneration ?? 0)
-  if (!turned && !told && !regenerated) return false
+  if (!turned && !reworded && !regenerated) return false
   const lastTransitionTime = turned || current.lastTransitionTime === undefined ? now : current.lastTransitionTime
   conditions[conditions.indexOf(current)] = { ...next, lastTransitionTime } as unknown as T
   return true
 }
 
-/** Changes `conditions`; false when there was none of that type. */
+/** Changes `conditions`; returns false if there is none of that type. */
 export function removeCondition(conditions: AnyCondition[], type: string): boolean {
   const before = conditions.length
   for (let at = before - 1; at >= 0; at--) if (conditions[at]?.type === type) conditions.splice(at, 1)
   return conditions.length < before
 }
 
-/** The rules of metav1.Condition; each type once. */
-export function validateConditions(field: string, conditions: readonly Condition[] = []): FieldError[] {
-  const seen = new Set<string>()
-  return conditions.flatMap((condition, at) => {
-    const path = index(field, at)
-    const errors = seen.has(condition.type) ? [duplicate(child(path, 'type'), condition.type)] : []
-    seen.add(condition.type)
+/** The rules of metav1.Condition; each type occurs once. */
+export function validateConditions(path: FieldPath, conditions: readonly Condition[] = []): FieldError[] {
+  const isRepeated = createRepetition()
+  return path.each(conditions, (path, condition) => {
+    const errors = isRepeated(condition.type) ? [path.child('type').duplicate(condition.type)] : []
     return [...errors, ...validateCondition(path, condition)]
   })
 }
 
-export function validateCondition(field: string, condition: Condition): FieldError[] {
-  const errors = validateLabelName(child(field, 'type'), condition.type ?? '')
-  if (!['True', 'False', 'Unknown'].includes(condition.status)) {
-    errors.push(notInSet(child(field, 'status'), asJson(condition.status ?? ''), ['True', 'False', 'Unknown']))
-  }
+export function validateCondition(path: FieldPath, condition: Condition): FieldError[] {
   const generation = condition.observedGeneration ?? 0
-  if (generation < 0) {
-    errors.push(invalid(child(field, 'observedGeneration'), generation, 'must be greater than or equal to zero'))
-  }
-  if ((condition.lastTransitionTime ?? '') === '') errors.push(required(child(field, 'lastTransitionTime')))
-  errors.push(...validateReason(child(field, 'reason'), condition.reason ?? ''))
-  if (byteLength(condition.message ?? '') > MESSAGE_LIMIT_BYTES) {
-    errors.push(tooLong(child(field, 'message'), MESSAGE_LIMIT_BYTES))
-  }
-  return errors
+  return collectErrors(
+    validateLabelName(path.child('type'), condition.type ?? ''),
+    !['True', 'False', 'Unknown'].includes(condition.status) &&
+      path.child('status').notInSet(asJson(condition.status ?? ''), ['True', 'False', 'Unknown']),
+    generation < 0 && path.child('observedGeneration').invalid(generation, 'must be greater than or equal to zero'),
+    (condition.lastTransitionTime ?? '') === '' && path.child('lastTransitionTime').required(),
+    validateReason(path.child('reason'), condition.reason ?? ''),
+    byteLength(condition.message ?? '') > MESSAGE_LIMIT_BYTES && path.child('message').tooLong(MESSAGE_LIMIT_BYTES),
+  )
 }
 
-function validateReason(field: string, reason: string): FieldError[] {
-  if (reason === '') return [required(field)]
-  const errors = complaining(field, reason, conditionReason(reason))
-  return byteLength(reason) > REASON_LIMIT_BYTES ? [...errors, tooLong(field, REASON_LIMIT_BYTES)] : errors
+function validateReason(path: FieldPath, reason: string): FieldError[] {
+  if (reason === '') return [path.required()]
+  const errors = path.check(reason, conditionReason)
+  return byteLength(reason) > REASON_LIMIT_BYTES ? [...errors, path.tooLong(REASON_LIMIT_BYTES)] : errors
 }

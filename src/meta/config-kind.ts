@@ -1,68 +1,50 @@
 /**
- * Configuration files that are API objects nobody stores: their shapes as schemas, written down by hand, so that they
- * are read by the same decoder as everything else and refused in the same words.
+ * Decodes configuration files that are API objects but never stored, with the same decoder and errors as stored
+ * objects.
  */
 import { CodecError } from './codec/error.ts'
 import { decodeObject } from './codec/object.ts'
+import { type Complete, type ConfigOption, fillDefaults, optionsOf, schemaOf, type StructTable } from './config-rows.ts'
 import { apiVersionOf, type GroupVersionKind, parseApiVersion } from './kind.ts'
-import type { AnySchema, FieldSchema, ListSchema, ScalarSchema, ScalarType, Schema, StructSchema } from './schema.ts'
+import type { StructSchema } from './schema.ts'
 
 export interface ConfigKind {
   readonly kind: string
-  /** All of the same shape. */
+  /** All versions have the same shape. */
   readonly apiVersions: readonly string[]
   readonly schema: StructSchema
 }
 
-/** `goType` where error texts show another name than the type's own. */
-export function scalar(type: ScalarType, goType: string = type): ScalarSchema {
-  return { type, goType }
+/** A configuration kind with what follows from its rows. */
+export interface ConfigTable<T> extends ConfigKind {
+  /** In the order of the table. */
+  readonly options: readonly ConfigOption[]
+  withDefaults(given: object): T
 }
 
-export const text: ScalarSchema = scalar('string')
-export const flag: ScalarSchema = scalar('boolean', 'bool')
-export const texts: ListSchema = listOf(text)
-
-export function listOf(items: Schema): ListSchema {
-  return { type: 'list', items, pointerItems: false }
-}
-
-/** Any value, for others to make sense of. */
-export const anything: AnySchema = { type: 'any', goType: 'runtime.Unknown' }
-
-/** A field of which zero and absent differ. */
-export interface Optional {
-  readonly optional: Schema
-}
-
-export function optional(schema: Schema): Optional {
-  return { optional: schema }
-}
-
-export function struct(goType: string, fields: Readonly<Record<string, Schema | Optional>>): StructSchema {
-  const entries = Object.entries(fields).map(([name, given]): [string, FieldSchema] => {
-    const isOptional = 'optional' in given
-    const schema = isOptional ? given.optional : given
-    return [name, { name, schema, required: false, pointer: isOptional, omitEmpty: true }]
-  })
-  return { type: 'struct', goType, fields: new Map(entries), mapType: 'granular', preserveUnknown: false }
-}
-
-export function defineConfig(
-  kind: string,
+/** `root` is the struct of the kind; `external` has the schemas of structs that are not in the table. */
+export function defineConfig<const S extends StructTable, const N extends keyof S & string>(
+  [kind, root]: readonly [kind: string, root: N],
   apiVersions: readonly string[],
-  goType: string,
-  fields: Readonly<Record<string, Schema | Optional>>,
-): ConfigKind {
-  return { kind, apiVersions, schema: struct(goType, { kind: text, apiVersion: text, ...fields }) }
+  structs: S,
+  external: Readonly<Record<string, StructSchema>> = {},
+): ConfigTable<Complete<S, N>> {
+  const table = { ...structs, [root]: { kind: 'string', apiVersion: 'string', ...structs[root] } }
+  return {
+    kind,
+    apiVersions,
+    schema: schemaOf(table, root, external),
+    options: optionsOf(structs, root),
+    withDefaults: (given) => fillDefaults(structs, root, given),
+  }
 }
 
 export interface ReadOptions {
-  /** What a file is that does not say so. */
+  /** The default kind of a file. */
   readonly defaultKind?: GroupVersionKind
-  /** What to say of a file that is another of the server's configurations: it has been mixed up. */
+  /** The error for a file with another configuration kind of the server. */
   readonly mistaken?: (kind: string) => string
-  /** Told of fields that do not belong, instead of being refused them. */
+  /** Receives unknown fields, which are then accepted. */
   readonly warn?: (message: string) => void
 }
 
@@ -71,7 +53,7 @@ export interface ReadConfig {
   readonly value: Readonly<Record<string, unknown>>
 }
 
-/** Throws upstream's text for what cannot be read. */
+/** Throws upstream's text for an unreadable file. */
 export function readConfig(source: string, kinds: readonly ConfigKind[], options: ReadOptions = {}): ReadConfig {
   const known = kinds.flatMap(({ kind, apiVersions, schema }) =>
     apiVersions.map((version) => ({ gvk: { ...parseApiVersion(version), kind }, schema })),
@@ -97,7 +79,7 @@ export function readConfig(source: string, kinds: readonly ConfigKind[], options
   }
 }
 
-/** The configurations of the server itself. */
+/** The configuration kinds of the server. */
 const SIBLINGS = ['Admission', 'Authentication', 'Authorization', 'Encryption', 'Tracing'].map(
   (name) => `${name}Configuration`,
 )
@@ -107,11 +89,11 @@ function configText({ message, code, gvk }: CodecError, mistaken: ReadOptions['m
   const isSibling =
     gvk !== undefined && SIBLINGS.includes(gvk.kind) && apiVersionOf(gvk) === 'apiserver.config.k8s.io/v1'
   if (isSibling && mistaken !== undefined) return mistaken(gvk.kind)
-  // Upstream's name for a table of types that is not the server's.
+  // Upstream's name of a type table other than the server's.
   return message.replace(/in scheme ".*"$/, 'in scheme "pkg/runtime/scheme.go:111"')
 }
 
-/** Why a file cannot be read, as Go says it. */
+/** Go's text for an unreadable file. */
 export function fileErrorText(file: string, { code, message }: NodeJS.ErrnoException): string {
   const known = new Map([
     ['ENOENT', `open ${file}: no such file or directory`],

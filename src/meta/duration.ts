@@ -1,65 +1,7 @@
-/**
- * Go durations (`1h30m0s`), which metav1.Duration and many flags are, and the short ages that people read (`3h12m`).
- * A duration is a bigint of nanoseconds: 64 bits, as in Go.
- */
-import { goTimeQuote } from '#lib/go-text.ts'
-
+/** Formats ages for people: `3h12m`. */
 import { epochMsOf } from './time.ts'
 
-const MICROSECOND = 1_000n
-const MILLISECOND = 1_000_000n
-const SECOND = 1_000_000_000n
-const MINUTE = 60n * SECOND
-const HOUR = 60n * MINUTE
-const LIMIT = 2n ** 63n
-
-const units = new Map([
-  ['ns', 1n],
-  ['us', MICROSECOND],
-  // The micro sign and the Greek letter.
-  ['\u00b5s', MICROSECOND],
-  ['\u03bcs', MICROSECOND],
-  ['ms', MILLISECOND],
-  ['s', SECOND],
-  ['m', MINUTE],
-  ['h', HOUR],
-])
-
-/** Reads a duration into nanoseconds. Throws Go's text. */
-export function parseDuration(text: string): bigint {
-  const negative = text.startsWith('-')
-  const body = negative || text.startsWith('+') ? text.slice(1) : text
-  if (body === '0') return 0n
-  if (body === '') throw invalidDuration(text)
-  let total = 0n
-  const term = /([0-9]*)(?:\.([0-9]*))?([^0-9.]*)/y
-  while (term.lastIndex < body.length) {
-    const [, whole = '', fraction = '', unit = ''] = term.exec(body) as unknown as string[]
-    total += termNanos({ whole, fraction, unit, text })
-    if (total > LIMIT) throw invalidDuration(text)
-  }
-  if (negative) return -total
-  if (total === LIMIT) throw invalidDuration(text)
-  return total
-}
-
-/** The canonical text: `1h30m0s`, `1.5s`, `100ms`, `0s`. */
-export function durationText(nanos: bigint): string {
-  const size = nanos < 0n ? -nanos : nanos
-  return (nanos < 0n ? '-' : '') + (size < SECOND ? subsecondText(size) : secondsAndMore(size))
-}
-
-/** Reads a duration into milliseconds, not necessarily whole ones. Throws Go's text. */
-export function durationMs(text: string): number {
-  return Number(parseDuration(text)) / 1e6
-}
-
-/** The canonical text of so many milliseconds. */
-export function durationOfMs(ms: number): string {
-  return durationText(BigInt(Math.round(ms * 1e6)))
-}
-
-/** For people: two units where the second one says something, `5m30s`, `3h12m`, `2d4h`, `1y34d`. */
+/** For people: with a second unit if it matters, `5m30s`, `3h12m`, `2d4h`, `1y34d`. */
 export function humanDuration(ms: number): string {
   const seconds = Math.trunc(ms / 1000)
   if (seconds < -1) return '<invalid>'
@@ -88,62 +30,9 @@ export function shortHumanDuration(ms: number): string {
   return hours < 24 * 365 ? `${Math.trunc(hours / 24)}d` : `${Math.trunc(hours / 24 / 365)}y`
 }
 
-/** The age of something, as tables show it. */
+/** An age in tables. */
 export function ageText(timestamp: string | undefined, nowMs: number): string {
   return timestamp === undefined ? '<unknown>' : humanDuration(nowMs - epochMsOf(timestamp))
-}
-
-interface Term {
-  readonly whole: string
-  readonly fraction: string
-  readonly unit: string
-  readonly text: string
-}
-
-function termNanos({ whole, fraction, unit, text }: Term): bigint {
-  if (whole === '' && fraction === '') throw invalidDuration(text)
-  // Digits beyond these are past 64 bits whatever they are.
-  const integer = whole.replace(/^0+/, '')
-  if (integer.length > 19 || BigInt(`0${integer}`) > LIMIT) throw invalidDuration(text)
-  if (unit === '') throw new Error(`time: missing unit in duration ${goTimeQuote(text)}`)
-  const size = units.get(unit)
-  if (size === undefined) throw new Error(`time: unknown unit ${goTimeQuote(unit)} in duration ${goTimeQuote(text)}`)
-  const nanos = BigInt(`0${integer}`) * size + fractionNanos(fraction, size)
-  if (nanos > LIMIT) throw invalidDuration(text)
-  return nanos
-}
-
-/** In floating point, because Go does so and its roundings show. */
-function fractionNanos(fraction: string, size: bigint): bigint {
-  let digits = fraction.slice(0, 18)
-  const nineteen = fraction.slice(0, 19)
-  if (nineteen.length === 19 && BigInt(digits) <= (LIMIT - 1n) / 10n && BigInt(nineteen) <= LIMIT) digits = nineteen
-  if (digits === '') return 0n
-  return BigInt(Math.trunc(Number(BigInt(digits)) * (Number(size) / 10 ** digits.length)))
-}
-
-function invalidDuration(text: string): Error {
-  return new Error(`time: invalid duration ${goTimeQuote(text)}`)
-}
-
-function subsecondText(nanos: bigint): string {
-  if (nanos === 0n) return '0s'
-  if (nanos < MICROSECOND) return `${nanos}ns`
-  return nanos < MILLISECOND ? `${decimal(nanos, 3)}\u00b5s` : `${decimal(nanos, 6)}ms`
-}
-
-function secondsAndMore(nanos: bigint): string {
-  const seconds = `${decimal(nanos % MINUTE, 9)}s`
-  const minutes = nanos / MINUTE
-  if (minutes === 0n) return seconds
-  return minutes < 60n ? `${minutes}m${seconds}` : `${minutes / 60n}h${minutes % 60n}m${seconds}`
-}
-
-/** `value` / 10^`places`, without zeros at the end. */
-function decimal(value: bigint, places: number): string {
-  const digits = value.toString().padStart(places + 1, '0')
-  const fraction = digits.slice(-places).replace(/0+$/, '')
-  return fraction === '' ? digits.slice(0, -places) : `${digits.slice(0, -places)}.${fraction}`
 }
 
 function twoUnits(great: number, greatUnit: string, small: number, smallUnit: string): string {

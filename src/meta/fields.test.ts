@@ -43,7 +43,7 @@ describe('parseFieldSelector()', () => {
     it(`refuses "${text}"`, () => assert.throws(() => parseFieldSelector(text), { message }))
   }
 
-  it('prints what parses to the same', () => {
+  it('survives printing and parsing', () => {
     const value = fc.string({ unit: fc.constantFrom('a', 'é', ',', '=', '\\', '!', '\u{1F600}') })
     const one = fc.record({ field: fc.constantFrom('a', 'b.c'), operator: fc.constantFrom('=', '!='), value })
     fc.assert(
@@ -58,7 +58,7 @@ describe('parseFieldSelector()', () => {
 })
 
 describe('transforms', () => {
-  it('let each kind name its fields', () => {
+  it('define the fields of each kind', () => {
     assert.throws(() => parseFieldSelector('x=1', metadataFields), {
       message: '"x" is not a known field selector: only "metadata.name", "metadata.namespace"',
     })
@@ -80,7 +80,7 @@ describe('transforms', () => {
 describe('matchesFields()', () => {
   const get = (field: string): string => ({ a: '1', b: '' })[field] ?? ''
 
-  it('compares text, an unknown field being empty', () => {
+  it('compares text, with empty text for an unknown field', () => {
     for (const [text, expected] of [
       ['', true],
       ['a=1', true],
@@ -94,7 +94,7 @@ describe('matchesFields()', () => {
     }
   })
 
-  it('tells which value is required', () => {
+  it('returns the required value of a field', () => {
     const selector = andFields(fieldEquals('metadata.name', 'x'), parseFieldSelector('a!=1'))
     assert.equal(requiredField(selector, 'metadata.name'), 'x')
     assert.equal(requiredField(selector, 'a'), undefined)

@@ -1,8 +1,8 @@
 /**
- * Field selectors: `metadata.name=web,status.phase!=Running`. A list of requirements that must all hold; which fields a
- * kind knows is the kind's business, given as a transform. Grammar and messages are upstream's (apimachinery fields).
+ * Parses and matches field selectors, such as `metadata.name=web,status.phase!=Running`. The grammar and the error
+ * texts are those of upstream's apimachinery fields.
  */
-import { compareText, goQuote } from '#lib/go-text.ts'
+import { compareText, goQuote } from '#lib/go/text.ts'
 
 export interface FieldRequirement {
   readonly field: string
@@ -11,37 +11,37 @@ export interface FieldRequirement {
 }
 
 export interface FieldSelector {
-  /** All must hold. */
+  /** All must match. */
   readonly requirements: readonly FieldRequirement[]
 }
 
 export const everyField: FieldSelector = { requirements: [] }
 
-/** Gives a field another name or its value another form; nothing drops the requirement. Throws to refuse. */
+/** Renames a field or converts its value; undefined drops the requirement. Throws to reject. */
 export type FieldTransform = (
   field: string,
   value: string,
 ) => { readonly field: string; readonly value: string } | undefined
 
-/** Reads a selector; empty text selects everything. Throws upstream's text, or what `transform` throws. */
+/** Parses a selector; empty text selects everything. Throws upstream's text, or errors of `transform`. */
 export function parseFieldSelector(text: string, transform?: FieldTransform): FieldSelector {
   const terms = splitTerms(text)
   const requirements = terms
     .filter((term) => term !== '')
     .sort(compareText)
     .map((term) => parseTerm(text, term))
-    // An empty name without a value says nothing.
+    // An empty name without a value is dropped.
     .filter(({ field, value }) => field !== '' || value !== '')
   if (requirements.length === 0) return everyField
   return transform === undefined ? { requirements } : transformFields({ requirements }, transform)
 }
 
-/** A selector for objects whose field is `value`. */
+/** A selector for objects with this field value. */
 export function fieldEquals(field: string, value: string): FieldSelector {
   return { requirements: [{ field, operator: '=', value }] }
 }
 
-/** Both must hold. */
+/** Both must match. */
 export function andFields(...selectors: readonly FieldSelector[]): FieldSelector {
   return { requirements: selectors.flatMap((selector) => selector.requirements) }
 }
@@ -50,7 +50,7 @@ export function isEveryField(selector: FieldSelector): boolean {
   return selector.requirements.length === 0
 }
 
-/** `get` gives the value of a field as text, and the empty one for a field the object does not have. */
+/** `get` returns the value of a field as text, empty for a missing field. */
 export function matchesFields(selector: FieldSelector, get: (field: string) => string): boolean {
   for (const { field, operator, value } of selector.requirements) {
     if ((get(field) === value) !== (operator === '=')) return false
@@ -58,12 +58,12 @@ export function matchesFields(selector: FieldSelector, get: (field: string) => s
   return true
 }
 
-/** The canonical text, from which `parseFieldSelector` makes a selector that means the same. */
+/** The canonical text, which `parseFieldSelector` parses to an equivalent selector. */
 export function fieldSelectorText({ requirements }: FieldSelector): string {
   return requirements.map(({ field, operator, value }) => field + operator + escapeFieldValue(value)).join(',')
 }
 
-/** The one value `field` must have to be selected, when a requirement says so. */
+/** The only value that `field` may have, if a requirement fixes it. */
 export function requiredField(selector: FieldSelector, field: string): string | undefined {
   return selector.requirements.find((one) => one.field === field && one.operator === '=')?.value
 }
@@ -76,14 +76,14 @@ export function transformFields(selector: FieldSelector, transform: FieldTransfo
   return { requirements }
 }
 
-/** What most kinds know: their name and namespace. */
+/** The common fields of most kinds: name and namespace. */
 export const metadataFields: FieldTransform = (field, value) => {
   if (field === 'metadata.name' || field === 'metadata.namespace') return { field, value }
   const known = '"metadata.name", "metadata.namespace"'
   throw new Error(`${goQuote(field)} is not a known field selector: only ${known}`)
 }
 
-/** What a kind with fields of its own knows. `unsupported` gives its text for the others. */
+/** The fields of a kind with specific ones. `unsupported` provides the error text for others. */
 export function knownFields(
   names: Iterable<string>,
   unsupported: (field: string) => string = (field) => `field label not supported: ${field}`,
@@ -99,7 +99,7 @@ export function escapeFieldValue(value: string): string {
   return value.replace(/[\\,=]/g, '\\$&')
 }
 
-/** Commas separate terms unless a backslash stands before them. */
+/** Commas separate terms unless a backslash precedes them. */
 function splitTerms(text: string): string[] {
   return text.match(/(?:[^\\,]+|\\[^]|\\$)+/gu) ?? []
 }

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { intValue, isPercentage, parseIntOrString, scaledValue } from './int-or-string.ts'
 
 describe('int or string', () => {
-  it('reads int32 as numbers and the rest as text', () => {
+  it('parses int32 as numbers and others as text', () => {
     assert.equal(parseIntOrString('80'), 80)
     assert.equal(parseIntOrString('http'), 'http')
     assert.equal(parseIntOrString('2147483648'), '2147483648')
@@ -22,7 +22,7 @@ describe('int or string', () => {
     ['-50%', 3, -1, -2],
     ['150%', 3, 5, 4],
   ] as const) {
-    it(`takes ${value} of ${total} as ${up} or ${down}`, () => {
+    it(`rounds ${value} of ${total} up to ${up} and down to ${down}`, () => {
       assert.equal(scaledValue(value, total, 'up'), up)
       assert.equal(scaledValue(value, total, 'down'), down)
     })

@@ -1,9 +1,9 @@
-/** intstr.IntOrString: a port by number or name, a count or a percentage. In objects it is simply one or the other. */
-import { goQuote, parseGoInt } from '#lib/go-text.ts'
+/** intstr.IntOrString: a number or a string, such as a port by number or name. */
+import { goQuote, parseGoInt } from '#lib/go/text.ts'
 
 export type IntOrString = number | string
 
-/** What a user typed: an int32 if it is one, text otherwise. */
+/** A typed value: an int32 if it is one, otherwise text. */
 export function parseIntOrString(text: string): IntOrString {
   try {
     return parseGoInt(text, 'ParseInt', 32)
@@ -12,7 +12,7 @@ export function parseIntOrString(text: string): IntOrString {
   }
 }
 
-/** As a number: text that is none counts as zero. */
+/** As a number: other text counts as zero. */
 export function intValue(value: IntOrString): number {
   if (typeof value === 'number') return value
   try {
@@ -22,14 +22,14 @@ export function intValue(value: IntOrString): number {
   }
 }
 
-/** Whether it is a percentage: text that ends so, well-formed or not. */
+/** True for text that ends with a percent sign, valid or not. */
 export function isPercentage(value: IntOrString): value is string {
   return typeof value === 'string' && value.endsWith('%')
 }
 
 /**
- * A number as it is, a percentage of `total` rounded to a whole. Throws upstream's text on text that is no percentage,
- * and when there is no value.
+ * A number unchanged, or a percentage of `total`, rounded. Throws upstream's text for other text and for an absent
+ * value.
  */
 export function scaledValue(value: IntOrString | undefined, total: number, rounding: 'up' | 'down'): number {
   if (value === undefined) throw new Error('nil value for IntOrString')

@@ -27,20 +27,20 @@ describe('apiVersion', () => {
     it(`reads "${text}"`, () => assert.deepEqual(parseApiVersion(text), { group, version }))
   }
 
-  it('refuses two slashes, unless an object says so', () => {
+  it('rejects two slashes, except in an object', () => {
     assert.throws(() => parseApiVersion('a/b/c'), { message: 'unexpected GroupVersion string: a/b/c' })
     assert.deepEqual(kindOf({ apiVersion: 'a/b/c', kind: 'X' }), { group: '', version: '', kind: 'X' })
     assert.deepEqual(kindOf({}), { group: '', version: '', kind: '' })
   })
 
-  it('is written back', () => {
+  it('is formatted', () => {
     assert.equal(apiVersionOf({ group: '', version: 'v1' }), 'v1')
     assert.equal(apiVersionOf({ group: 'apps', version: 'v1' }), 'apps/v1')
   })
 })
 
 describe('names of types', () => {
-  it('are written as messages have them', () => {
+  it('are formatted for messages', () => {
     assert.equal(groupResourceText({ group: 'apps', resource: 'deployments' }), 'deployments.apps')
     assert.equal(groupResourceText({ group: '', resource: 'pods' }), 'pods')
     assert.equal(groupKindText({ group: 'apps', kind: 'Deployment' }), 'Deployment.apps')
@@ -48,7 +48,7 @@ describe('names of types', () => {
     assert.equal(resourceKey({ group: 'apps', version: 'v1', resource: 'x' }), 'apps/v1, Resource=x')
   })
 
-  it('are read', () => {
+  it('are parsed as kind.group and resource.version.group', () => {
     assert.deepEqual(parseGroupResource('a.b.c'), { resource: 'a', group: 'b.c' })
     assert.deepEqual(parseGroupKind('Pod'), { kind: 'Pod', group: '' })
     assert.deepEqual(parseResourceArg('deployments.v1.apps'), {
@@ -62,7 +62,7 @@ describe('names of types', () => {
 })
 
 describe('compareVersions()', () => {
-  it('prefers GA to beta to alpha, then the higher number, then what is no version', () => {
+  it('prefers GA to beta to alpha, then the higher number, then other names', () => {
     const versions = 'v10 v2 v1 v11beta2 v10beta3 v3beta1 v12alpha1 v11alpha2 foo1 foo10'.split(' ')
     const sorted = [...versions].reverse().sort((a, b) => compareVersions(b, a))
     assert.deepEqual(sorted, versions)

@@ -1,5 +1,5 @@
-/** Names of types: group, version, kind and resource, how they are written, and which version is the best. */
-import { compareText } from '#lib/go-text.ts'
+/** The names of API types: group, version, kind and resource, with their text forms and the order of versions. */
+import { compareText } from '#lib/go/text.ts'
 
 export interface GroupVersion {
   /** Empty for the core group. */
@@ -22,7 +22,7 @@ export interface GroupVersionKind extends GroupVersion, GroupKind {}
 
 export interface GroupVersionResource extends GroupVersion, GroupResource {}
 
-/** Reads an `apiVersion`: `v1`, `apps/v1`. Empty text and `/` give empty parts; throws on more than one slash. */
+/** Parses an `apiVersion`: `v1`, `apps/v1`. Empty text and `/` yield empty parts; throws for more than one slash. */
 export function parseApiVersion(text: string): GroupVersion {
   if (text === '' || text === '/') return { group: '', version: '' }
   const parts = text.split('/')
@@ -30,12 +30,12 @@ export function parseApiVersion(text: string): GroupVersion {
   return parts.length === 1 ? { group: '', version: text } : { group: parts[0] as string, version: parts[1] as string }
 }
 
-/** Writes an `apiVersion`. */
+/** Formats an `apiVersion`. */
 export function apiVersionOf({ group, version }: GroupVersion): string {
   return group === '' ? version : `${group}/${version}`
 }
 
-/** The type an object says it has. An unreadable apiVersion counts as an empty one, as upstream has it. */
+/** The type of an object. An unreadable apiVersion counts as empty, as in upstream. */
 export function kindOf(object: {
   readonly apiVersion?: string | undefined
   readonly kind?: string | undefined
@@ -45,18 +45,18 @@ export function kindOf(object: {
   return { ...parseApiVersion(readable ? apiVersion : ''), kind: object.kind ?? '' }
 }
 
-/** `deployments.apps`, or `pods` in the core group: the way messages name a resource. */
+/** `deployments.apps`, or `pods` in the core group: the form of a resource in messages. */
 export function groupResourceText({ group, resource }: GroupResource): string {
   return group === '' ? resource : `${resource}.${group}`
 }
 
-/** `Deployment.apps`, or `Pod` in the core group: the way messages name a kind. */
+/** `Deployment.apps`, or `Pod` in the core group: the form of a kind in messages. */
 export function groupKindText({ group, kind }: GroupKind): string {
   return group === '' ? kind : `${kind}.${group}`
 }
 
-/** `apps/v1, Kind=Deployment`. The core group leaves its slash: `/v1, Kind=Pod`. Fit as a key of a Map. */
-/** `core.ConfigMap`: upstream's name of the version-less type, which some error texts show. */
+/** `apps/v1, Kind=Deployment`. The core group keeps its slash: `/v1, Kind=Pod`. Usable as a key of a Map. */
+/** `core.ConfigMap`: upstream's name of the internal type, for some error texts. */
 export function internalTypeOf({ group, kind }: GroupKind): string {
   return `${group === '' ? 'core' : group.split('.')[0]}.${kind}`
 }
@@ -65,24 +65,24 @@ export function kindKey({ group, version, kind }: GroupVersionKind): string {
   return `${group}/${version}, Kind=${kind}`
 }
 
-/** `apps/v1, Resource=deployments`. Fit as a key of a Map. */
+/** `apps/v1, Resource=deployments`. Usable as a key of a Map. */
 export function resourceKey({ group, version, resource }: GroupVersionResource): string {
   return `${group}/${version}, Resource=${resource}`
 }
 
-/** Reads `deployments.apps` or `pods`; everything after the first dot is the group. */
+/** Parses `deployments.apps` or `pods`; the group follows the first dot. */
 export function parseGroupResource(text: string): GroupResource {
   const [resource, group] = splitAtDot(text)
   return { group, resource }
 }
 
-/** Reads `Deployment.apps` or `Pod`. */
+/** Parses `Deployment.apps` or `Pod`. */
 export function parseGroupKind(text: string): GroupKind {
   const [kind, group] = splitAtDot(text)
   return { group, kind }
 }
 
-/** What a user may mean by `deployments.v1.apps`: with two dots or more perhaps a version stands in the middle. */
+/** The meanings of `deployments.v1.apps`: with two or more dots the second part may be a version. */
 export function parseResourceArg(text: string): {
   readonly full?: GroupVersionResource
   readonly short: GroupResource
@@ -101,8 +101,8 @@ interface KubeVersion {
 }
 
 /**
- * Order of preference between versions, the better one greater: GA over beta over alpha, then the higher number; what
- * is not written as Kubernetes versions are comes last, in reverse alphabetical order (`foo1` before `foo10`).
+ * Compares versions by preference, better ones greater: GA over beta over alpha, then the higher number; other names
+ * come last, in reverse alphabetical order (`foo1` before `foo10`).
  */
 export function compareVersions(a: string, b: string): number {
   if (a === b) return 0
@@ -113,7 +113,7 @@ export function compareVersions(a: string, b: string): number {
   return left.stability - right.stability || left.major - right.major || left.minor - right.minor
 }
 
-/** Whether a version promises to stay: neither alpha nor beta. */
+/** True for a GA version. */
 export function isStable(version: string): boolean {
   return parseKubeVersion(version)?.stability === 2
 }

@@ -12,6 +12,7 @@ import {
 } from './label-selector.ts'
 import { everything, nothing } from './labels.ts'
 import { fieldErrorText } from './validation/field-error.ts'
+import { fieldPath } from './validation/field-path.ts'
 
 const full: LabelSelector = {
   matchLabels: { app: 'web' },
@@ -24,20 +25,20 @@ const full: LabelSelector = {
 }
 
 describe('asSelector()', () => {
-  it('selects nothing when absent and everything when empty', () => {
+  it('selects nothing if absent and everything if empty', () => {
     assert.equal(asSelector(undefined), nothing)
     assert.equal(asSelector(null), nothing)
     assert.equal(asSelector({}), everything)
   })
 
-  it('refuses unknown operators', () => {
+  it('rejects unknown operators', () => {
     const selector = { matchExpressions: [{ key: 'a', operator: 'Gt' as 'In', values: ['1'] }] }
     assert.throws(() => asSelector(selector), { message: '"Gt" is not a valid label selector operator' })
   })
 })
 
 describe('labelSelectorText()', () => {
-  it('is what scale and tables show', () => {
+  it('formats selectors as in scale and tables', () => {
     assert.equal(labelSelectorText(full), 'a,app=web,!old,t in (x,y),z notin (q)')
     assert.equal(labelSelectorText(undefined), '<none>')
     assert.equal(labelSelectorText({}), '<none>')
@@ -46,7 +47,7 @@ describe('labelSelectorText()', () => {
 })
 
 describe('parseLabelSelector()', () => {
-  it('makes the structured form', () => {
+  it('returns the structured form', () => {
     assert.deepEqual(parseLabelSelector('app=web,a,!old,t in (y,x)'), {
       matchLabels: { app: 'web' },
       matchExpressions: [
@@ -57,14 +58,14 @@ describe('parseLabelSelector()', () => {
     })
   })
 
-  it('has no words for order, and says so', () => {
+  it('rejects order comparisons', () => {
     assert.throws(() => parseLabelSelector('a>1'), { message: `"gt" isn't supported in label selectors` })
     assert.throws(() => parseLabelSelector(','), /^Error: couldn't parse the selector string ",": found ','/)
   })
 })
 
 describe('labelSelectorAsMap()', () => {
-  it('takes equality and sets of one', () => {
+  it('accepts equality and sets of one', () => {
     const selector: LabelSelector = {
       matchLabels: { a: '1' },
       matchExpressions: [{ key: 'b', operator: 'In', values: ['2'] }],
@@ -86,7 +87,9 @@ describe('validateLabelSelector()', () => {
         { key: '', operator: 'Like' as 'In', values: ['!'] },
       ],
     }
-    const texts = validateLabelSelector('spec.selector', selector).map((error) => fieldErrorText(error).slice(0, 110))
+    const texts = validateLabelSelector(fieldPath('spec.selector'), selector).map((error) =>
+      fieldErrorText(error).slice(0, 110),
+    )
     assert.deepEqual(texts, [
       'spec.selector.matchLabels: Invalid value: "!": a valid label must be an empty string or consist of alphanumeri',
       "spec.selector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
@@ -96,13 +99,16 @@ describe('validateLabelSelector()', () => {
       `spec.selector.matchExpressions[2].key: Invalid value: "": name part must consist of alphanumeric characters, '`,
       'spec.selector.matchExpressions[2].values[0]: Invalid value: "!": a valid label must be an empty string or cons',
     ])
-    assert.deepEqual(validateLabelSelector('s', undefined), [])
-    assert.deepEqual(validateLabelSelector('s', full), [])
+    assert.deepEqual(validateLabelSelector(fieldPath('s'), undefined), [])
+    assert.deepEqual(validateLabelSelector(fieldPath('s'), full), [])
     assert.ok(hasInvalidLabelValue(selector) && !hasInvalidLabelValue(full))
   })
 
-  it('lets old objects keep what they have', () => {
+  it('accepts old faults', () => {
     const selector: LabelSelector = { matchExpressions: [{ key: 'a', operator: 'Like' as 'In', values: ['!'] }] }
-    assert.deepEqual(validateLabelSelector('s', selector, { invalidValues: true, unknownOperators: true }), [])
+    assert.deepEqual(
+      validateLabelSelector(fieldPath('s'), selector, { invalidValues: true, unknownOperators: true }),
+      [],
+    )
   })
 })

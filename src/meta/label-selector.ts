@@ -1,5 +1,5 @@
-/** metav1.LabelSelector, the structured form of a label selector: from it, to it, and its rules. */
-import { compareText, goQuote } from '#lib/go-text.ts'
+/** Converts and validates metav1.LabelSelector, the structured form of a label selector. */
+import { compareText, goQuote } from '#lib/go/text.ts'
 
 import {
   createRequirement,
@@ -12,9 +12,9 @@ import {
   type Selector,
   selectorText,
 } from './labels.ts'
-import { asJson, child, type FieldError, forbidden, index, invalid, required } from './validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, type FieldPath } from './validation/field-path.ts'
 import { labelValue } from './validation/names.ts'
-import { complaining, validateLabelName, validateLabels } from './validation/rules.ts'
+import { validateLabelName, validateLabels } from './validation/rules.ts'
 
 export interface LabelSelectorRequirement {
   key: string
@@ -41,7 +41,7 @@ const kubeOperators = new Map<LabelOperator, LabelSelectorRequirement['operator'
   ['!', 'DoesNotExist'],
 ])
 
-/** An absent selector selects nothing, an empty one everything. Throws when it breaks the rules. */
+/** An absent selector selects nothing, an empty one everything. Throws for an invalid one. */
 export function asSelector(selector: LabelSelector | null | undefined): Selector {
   if (selector === null || selector === undefined) return nothing
   const requirements = [
@@ -57,7 +57,7 @@ function requirementOf({ key, operator, values = [] }: LabelSelectorRequirement)
   return createRequirement(key, known, values)
 }
 
-/** What is shown to people: `app=web,t in (x,y)`, `<none>` when empty or absent, `<error>` when it breaks the rules. */
+/** The text for people: `app=web,t in (x,y)`, `<none>` if empty or absent, `<error>` if invalid. */
 export function labelSelectorText(selector: LabelSelector | null | undefined): string {
   try {
     return selectorText(asSelector(selector)) || '<none>'
@@ -66,7 +66,7 @@ export function labelSelectorText(selector: LabelSelector | null | undefined): s
   }
 }
 
-/** As Go writes the structured form. */
+/** Go's form of the struct. */
 export function goSelectorText(selector: LabelSelector | undefined): string {
   if (selector === undefined) return 'nil'
   const { matchLabels = {}, matchExpressions = [] } = selector
@@ -80,7 +80,10 @@ export function goSelectorText(selector: LabelSelector | undefined): string {
   return `&LabelSelector{MatchLabels:map[string]string{${labels.join('')}},MatchExpressions:[]LabelSelectorRequirement{${expressions.join('')}},}`
 }
 
-/** Reads the text form into the structured one. Throws on bad text and on `>` and `<`, which have no structured form. */
+/**
+ * Parses the text form into the structured one. Throws for invalid text and for `>` and `<`, which have no structured
+ * form.
+ */
 export function parseLabelSelector(text: string): LabelSelector {
   const matchLabels = new Map<string, string>()
   const matchExpressions: LabelSelectorRequirement[] = []
@@ -104,7 +107,7 @@ function parsed(text: string): readonly LabelRequirement[] {
   }
 }
 
-/** As a plain map, for kinds that have no more than that. Throws when the selector says more. */
+/** As a plain map, for kinds with map selectors. Throws if it is not expressible. */
 export function labelSelectorAsMap(selector: LabelSelector): Record<string, string> {
   const labels = new Map(Object.entries(selector.matchLabels ?? {}))
   for (const { key, operator, values = [] } of selector.matchExpressions ?? []) {
@@ -117,62 +120,60 @@ export function labelSelectorAsMap(selector: LabelSelector): Record<string, stri
   return Object.fromEntries(labels)
 }
 
-/** What an update may keep because the old object had it already. */
+/** Faults that an update may keep, because the old object has them. */
 export interface LabelSelectorTolerance {
   readonly invalidValues?: boolean
   readonly unknownOperators?: boolean
 }
 
 export function validateLabelSelector(
-  field: string,
+  path: FieldPath,
   selector: LabelSelector | null | undefined,
   tolerance: LabelSelectorTolerance = {},
 ): FieldError[] {
   if (selector === null || selector === undefined) return []
-  const expressions = child(field, 'matchExpressions')
+  const expressions = path.child('matchExpressions')
   return [
-    ...validateLabels(child(field, 'matchLabels'), selector.matchLabels),
-    ...(selector.matchExpressions ?? []).flatMap((one, at) =>
-      validateLabelSelectorRequirement(index(expressions, at), one, tolerance),
+    ...validateLabels(path.child('matchLabels'), selector.matchLabels),
+    ...expressions.each(selector.matchExpressions, (path, one) =>
+      validateLabelSelectorRequirement(path, one, tolerance),
     ),
   ]
 }
 
-/** Whether a value in it is no label value: such selectors exist in old objects and must stay writable. */
+/** True if it has an invalid label value: old objects with such selectors must stay writable. */
 export function hasInvalidLabelValue(selector: LabelSelector | null | undefined): boolean {
   const values = (selector?.matchExpressions ?? []).flatMap((one) => one.values ?? [])
   return values.some((value) => labelValue(value).length > 0)
 }
 
 export function validateLabelSelectorRequirement(
-  field: string,
+  field: FieldPath,
   { key, operator, values = [] }: LabelSelectorRequirement,
   tolerance: LabelSelectorTolerance = {},
 ): FieldError[] {
-  const path = child(field, 'values')
-  return [
-    ...validateOperator(field, operator, values.length, tolerance),
-    ...validateLabelName(child(field, 'key'), key ?? ''),
-    ...(tolerance.invalidValues
-      ? []
-      : values.flatMap((value, at) => complaining(index(path, at), value, labelValue(value)))),
-  ]
+  const path = field.child('values')
+  return collectErrors(
+    validateOperator(field, operator, values.length, tolerance),
+    validateLabelName(field.child('key'), key ?? ''),
+    !tolerance.invalidValues && path.each(values, (path, value) => path.check(value, labelValue)),
+  )
 }
 
 function validateOperator(
-  field: string,
+  path: FieldPath,
   operator: string | undefined,
   count: number,
   { unknownOperators }: LabelSelectorTolerance,
 ): FieldError[] {
-  const values = child(field, 'values')
+  const values = path.child('values')
   if (operator === 'In' || operator === 'NotIn') {
-    return count > 0 ? [] : [required(values, "must be specified when `operator` is 'In' or 'NotIn'")]
+    return count > 0 ? [] : [values.required("must be specified when `operator` is 'In' or 'NotIn'")]
   }
   if (operator === 'Exists' || operator === 'DoesNotExist') {
     const complaint = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-    return count === 0 ? [] : [forbidden(values, complaint)]
+    return count === 0 ? [] : [values.forbidden(complaint)]
   }
   if (unknownOperators) return []
-  return [invalid(child(field, 'operator'), asJson(operator ?? ''), 'not a valid selector operator')]
+  return [path.child('operator').invalid(asJson(operator ?? ''), 'not a valid selector operator')]
 }

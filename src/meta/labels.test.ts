@@ -68,7 +68,7 @@ describe('parseSelector()', () => {
     it(`refuses "${text}"`, () => assert.throws(() => parseSelector(text), { message }))
   }
 
-  it('prints what parses to the same', () => {
+  it('survives printing and parsing', () => {
     fc.assert(
       fc.property(selectors, (selector) => {
         assert.deepEqual(parseSelector(selectorText(selector)), selector)
@@ -97,12 +97,12 @@ describe('matchesLabels()', () => {
     ['constructor', {}, false],
     ['!toString', {}, true],
   ] as const) {
-    it(`"${text}" ${expected ? 'selects' : 'leaves'} ${JSON.stringify(labels)}`, () => {
+    it(`"${text}" ${expected ? 'matches' : 'does not match'} ${JSON.stringify(labels)}`, () => {
       assert.equal(matchesLabels(parseSelector(text), labels), expected)
     })
   }
 
-  it('agrees with a naive reading', () => {
+  it('equals a naive implementation', () => {
     fc.assert(
       fc.property(selectors, fc.dictionary(keys, values), (selector, labels) => {
         const naive = selector.requirements.every(({ key, operator, values }) => {
@@ -117,14 +117,14 @@ describe('matchesLabels()', () => {
     )
   })
 
-  it('knows everything and nothing', () => {
+  it('matches everything and nothing', () => {
     assert.ok(isEverything(everything) && matchesLabels(everything, undefined))
     assert.ok(!isEverything(nothing) && !matchesLabels(nothing, {}))
   })
 })
 
 describe('requirements', () => {
-  it('tell an index what a label must be', () => {
+  it('provide the required value of a label for indexes', () => {
     const selector = parseSelector('a=1,b in (2),c in (3,4),d!=5')
     assert.deepEqual(
       ['a', 'b', 'c', 'd', 'e'].map((key) => requiredLabel(selector, key)),
@@ -149,7 +149,7 @@ describe('requirements', () => {
     })
   }
 
-  it('come from labels, and labels are shown in order', () => {
+  it('are created from labels, and labels are printed in order', () => {
     assert.equal(selectorText(selectorFromLabels({ b: '2', a: '1' })), 'a=1,b=2')
     assert.equal(selectorFromLabels(undefined), everything)
     assert.equal(labelsText({ b: '2', a: '1' }), 'a=1,b=2')

@@ -1,35 +1,27 @@
 /**
- * Label selectors in their text form: `app=web,tier in (a,b),!canary`. A selector is a list of requirements that must
- * all hold, sorted by key; the requirements are plain data, for whoever keeps an index. The grammar and every message
- * are upstream's (apimachinery labels, v0.36).
+ * Parses and matches label selectors, such as `app=web,tier in (a,b),!canary`. The grammar and the error texts are
+ * those of upstream's apimachinery labels, v0.36.
  */
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 
-import {
-  aggregateText,
-  type FieldError,
-  fieldErrorText,
-  index,
-  invalid,
-  key as keyed,
-  notSupported,
-} from './validation/field-error.ts'
+import { aggregateText, fieldErrorText } from './validation/field-error.ts'
+import { type FieldError, fieldPath } from './validation/field-path.ts'
 import { labelValue, qualifiedName } from './validation/names.ts'
 
-/** `!` is "does not exist"; `gt` and `lt` are written `>` and `<`. */
+/** `!` means DoesNotExist; `gt` and `lt` are written `>` and `<`. */
 export type LabelOperator = 'in' | 'notin' | '=' | '==' | '!=' | 'gt' | 'lt' | 'exists' | '!'
 
 export interface LabelRequirement {
   readonly key: string
   readonly operator: LabelOperator
-  /** One for equality and order, none for existence, any number from one on for sets. */
+  /** One for equality and order, none for existence, at least one for sets. */
   readonly values: readonly string[]
 }
 
 export interface Selector {
-  /** All must hold. Sorted by key; several may have the same one. */
+  /** All must match. Sorted by key; several may have the same key. */
   readonly requirements: readonly LabelRequirement[]
-  /** Set for the selector that matches no labels at all, not even none. */
+  /** Set for the selector that matches nothing. */
   readonly nothing?: true
 }
 
@@ -38,12 +30,12 @@ export type Labels = Readonly<Record<string, string>> | undefined
 export const everything: Selector = { requirements: [] }
 export const nothing: Selector = { requirements: [], nothing: true }
 
-/** Reads a selector; empty text selects everything. Throws upstream's text. */
+/** Parses a selector; empty text selects everything. Throws upstream's text. */
 export function parseSelector(text: string): Selector {
   return createSelector(new Parser(text).parse())
 }
 
-/** A selector for objects with all of these labels; keys and values are not checked. */
+/** A selector for objects with all of these labels; keys and values are not validated. */
 export function selectorFromLabels(labels: Labels): Selector {
   const entries = Object.entries(labels ?? {})
   return createSelector(entries.map(([key, value]) => ({ key, operator: '=', values: [value] })))
@@ -55,22 +47,22 @@ export function createSelector(requirements: readonly LabelRequirement[]): Selec
   return { requirements: [...requirements].sort((a, b) => compareText(a.key, b.key)) }
 }
 
-/** A requirement that obeys the rules of its operator, of keys and of values; throws all complaints as one text. */
+/** A valid requirement; throws all errors as one text. */
 export function createRequirement(key: string, operator: LabelOperator, values: readonly string[]): LabelRequirement {
   const errors = requirementErrors(key, operator, values)
   if (errors.length > 0) throw new Error(aggregateText(errors))
   return { key, operator, values }
 }
 
-/** What is wrong with one, with paths from the requirement on. */
+/** The errors of one, with paths relative to the requirement. */
 export function requirementErrors(key: string, operator: LabelOperator, values: readonly string[]): FieldError[] {
   const errors: FieldError[] = []
   const complaints = qualifiedName(key)
-  if (complaints.length > 0) errors.push(invalid('key', key, complaints.join('; ')))
+  if (complaints.length > 0) errors.push(fieldPath('key').invalid(key, complaints.join('; ')))
   errors.push(...operatorErrors(operator, values))
   for (const [at, value] of values.entries()) {
     const wrong = labelValue(value)
-    if (wrong.length > 0) errors.push(invalid(keyed(index('values', at), key), value, wrong.join('; ')))
+    if (wrong.length > 0) errors.push(fieldPath('values').index(at).key(key).invalid(value, wrong.join('; ')))
   }
   return errors
 }
@@ -85,13 +77,13 @@ export function matchesLabels(selector: Selector, labels: Labels): boolean {
   return true
 }
 
-/** Whether one requirement holds. An absent label meets `!=` and `notin`. */
+/** True if one requirement matches. An absent label matches `!=` and `notin`. */
 export function meets({ key, operator, values }: LabelRequirement, labels: Labels): boolean {
   const value = labels !== undefined && Object.hasOwn(labels, key) ? labels[key] : undefined
   return operators[operator].meets(value, values)
 }
 
-/** The canonical text, from which `parseSelector` makes the same selector. Empty for everything and for nothing. */
+/** The canonical text, which `parseSelector` parses to the same selector. Empty for everything and for nothing. */
 export function selectorText({ requirements }: Selector): string {
   return requirements.map(requirementText).join(',')
 }
@@ -101,14 +93,14 @@ export function requirementText({ key, operator, values }: LabelRequirement): st
   return operators[operator].text(key, list)
 }
 
-/** The one value a label must have to be selected, when the first requirement on it says so. */
+/** The only value that a label may have, if its first requirement fixes it. */
 export function requiredLabel(selector: Selector, key: string): string | undefined {
   const requirement = selector.requirements.find((one) => one.key === key)
   if (requirement === undefined || !['=', '==', 'in'].includes(requirement.operator)) return undefined
   return requirement.values.length === 1 ? requirement.values[0] : undefined
 }
 
-/** Labels as `a=b,c=d` in order of key, `<none>` when there are none. */
+/** Labels as `a=b,c=d` sorted by key, `<none>` without any. */
 export function labelsText(labels: Labels): string {
   const pairs = Object.entries(labels ?? {}).map(([key, value]) => `${key}=${value}`)
   return pairs.length === 0 ? '<none>' : pairs.sort(compareText).join(',')
@@ -117,7 +109,7 @@ export function labelsText(labels: Labels): string {
 interface OperatorRule {
   readonly meets: (value: string | undefined, values: readonly string[]) => boolean
   readonly text: (key: string, list: string) => string
-  /** Whether an operator of this family may have that many values. */
+  /** True if operators of this family may have that many values. */
   readonly fits: (count: number) => boolean
   readonly misfit: string
 }
@@ -142,11 +134,11 @@ const order = {
 const isOneOf: OperatorRule['meets'] = (value, values) => value !== undefined && isAmong(value, values)
 const isNoneOf: OperatorRule['meets'] = (value, values) => value === undefined || !isAmong(value, values)
 
-/** Up to here looking at each is as fast as a set. */
+/** Up to this number a linear search is as fast as a set. */
 const FEW_VALUES = 16
 const setOf = new WeakMap<readonly string[], ReadonlySet<string>>()
 
-/** A selector may have thousands of values, and is held against every object there is. */
+/** A selector may have thousands of values, and is matched against every object. */
 function isAmong(value: string, values: readonly string[]): boolean {
   if (values.length <= FEW_VALUES) return values.includes(value)
   const set = setOf.get(values) ?? new Set(values)
@@ -154,7 +146,7 @@ function isAmong(value: string, values: readonly string[]): boolean {
   return set.has(value)
 }
 
-/** In the order in which messages list them: those with a value first. */
+/** In the order of messages: operators with a value first. */
 const operators: Readonly<Record<LabelOperator, OperatorRule>> = {
   in: { ...sets, meets: isOneOf, text: (key, list) => `${key} in (${list})` },
   notin: { ...sets, meets: isNoneOf, text: (key, list) => `${key} notin (${list})` },
@@ -168,18 +160,18 @@ const operators: Readonly<Record<LabelOperator, OperatorRule>> = {
 }
 
 function operatorErrors(operator: LabelOperator, values: readonly string[]): FieldError[] {
-  if (!Object.hasOwn(operators, operator)) return [notSupported('operator', operator, Object.keys(operators))]
+  if (!Object.hasOwn(operators, operator)) return [fieldPath('operator').notSupported(operator, Object.keys(operators))]
   const { fits, misfit } = operators[operator]
-  const errors = fits(values.length) ? [] : [invalid('values', values.length === 0 ? null : values, misfit)]
+  const errors = fits(values.length) ? [] : [fieldPath('values').invalid(values.length === 0 ? null : values, misfit)]
   if (operator !== 'gt' && operator !== 'lt') return errors
   return [...errors, ...values.flatMap((value, at) => (int64(value) === undefined ? [notInteger(value, at)] : []))]
 }
 
 function notInteger(value: string, at: number): FieldError {
-  return invalid(index('values', at), value, "for 'Gt', 'Lt' operators, the value must be an integer")
+  return fieldPath('values').index(at).invalid(value, "for 'Gt', 'Lt' operators, the value must be an integer")
 }
 
-/** Zero, hence neither greater nor less, when one of them is no int64. */
+/** Zero, so neither greater nor less, if one of them is no int64. */
 function compareIntegers(a: string | undefined, b: string | undefined): number {
   const left = int64(a ?? '')
   const right = int64(b ?? '')
@@ -187,7 +179,7 @@ function compareIntegers(a: string | undefined, b: string | undefined): number {
   return left > right ? 1 : -1
 }
 
-/** Label values have 63 bytes at most, so the conversion is cheap. */
+/** Label values have at most 63 bytes, so the conversion is cheap. */
 function int64(text: string): bigint | undefined {
   if (!/^[+-]?[0-9]{1,63}$/.test(text)) return undefined
   const value = BigInt(text.startsWith('+') ? text.slice(1) : text)
@@ -200,7 +192,7 @@ interface Token {
 }
 
 const end: Token = { kind: 'end', text: '' }
-/** `in` and `notin` are operators only where one may stand; elsewhere they are keys and values like others. */
+/** `in` and `notin` are operators only in operator position; elsewhere they are keys and values. */
 const operatorOf = new Map<string, LabelOperator>([
   ['in', 'in'],
   ['notin', 'notin'],
@@ -213,7 +205,7 @@ const operatorOf = new Map<string, LabelOperator>([
 
 const binary = Object.keys(operators).slice(0, -2)
 
-/** Splits a selector into words and symbols. A NUL ends it, as it does upstream. */
+/** Splits a selector into words and symbols. A NUL ends it, as in upstream. */
 function scan(text: string): Token[] {
   const tokens: Token[] = []
   const pattern = /[ \t\r\n]*(?:(==|!=|[=!(),<>])\0?|([^=!(),<> \t\r\n\0]+)\0?|\0)/y
@@ -268,8 +260,9 @@ class Parser {
     const key = this.#next()
     if (key.kind !== 'word') throw new Error(`found '${key.text}', expected: identifier`)
     const complaints = qualifiedName(key.text)
-    // Upstream has no path for the key at this point, and says so.
-    if (complaints.length > 0) throw new Error(fieldErrorText(invalid('<nil>', key.text, complaints.join('; '))))
+    // Upstream has no path for the key here.
+    if (complaints.length > 0)
+      throw new Error(fieldErrorText(fieldPath('<nil>').invalid(key.text, complaints.join('; '))))
     if (negated) return createRequirement(key.text, '!', [])
     const following = this.#peek()
     if (following.kind === 'end' || following.text === ',') return createRequirement(key.text, 'exists', [])
@@ -282,7 +275,7 @@ class Parser {
     return createRequirement(key.text, operator, values)
   }
 
-  /** One value, perhaps none: `a=` asks for the empty one. */
+  /** One value, possibly empty: `a=` matches the empty value. */
   #value(): string {
     const token = this.#peek()
     if (token.kind === 'end' || token.text === ',') return ''
@@ -291,7 +284,7 @@ class Parser {
     return token.text
   }
 
-  /** A list in parentheses; wherever a value is missing there is the empty one. */
+  /** A list in parentheses; a missing value is empty. */
   #values(): string[] {
     const open = this.#next()
     if (open.text !== '(') throw new Error(`found '${open.text}' expected: '('`)

@@ -40,7 +40,7 @@ describe('owners', () => {
   const ref = controllerRef(set, { group: 'apps', version: 'v1', kind: 'ReplicaSet' })
   const pod: KubeObject = { metadata: { ownerReferences: [{ ...ref, uid: 'u0', controller: false }, ref] } }
 
-  it('names the controller, and compares it by uid', () => {
+  it('identify the controller by uid', () => {
     assert.deepEqual(ref, {
       apiVersion: 'apps/v1',
       kind: 'ReplicaSet',
@@ -59,7 +59,7 @@ describe('owners', () => {
 })
 
 describe('finalizers', () => {
-  it('come and go once', () => {
+  it('are added and removed once', () => {
     const object: KubeObject = { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }
     assert.ok(isBeingDeleted(object))
     assert.ok(addFinalizer(object, 'a'))
@@ -72,7 +72,7 @@ describe('finalizers', () => {
 })
 
 describe('generateName()', () => {
-  it('cuts the base to 58 and adds five unmistakable characters', () => {
+  it('cuts the base to 58 characters and adds five unambiguous ones', () => {
     const random = createSeededRandom(1)
     const name = generateName('x'.repeat(80), random)
     assert.match(name, /^x{58}[bcdfghjklmnpqrstvwxz2456789]{5}$/)
@@ -108,8 +108,8 @@ describe('semanticEqual()', () => {
     [JSON.parse('{"__proto__":{"a":1}}'), {}],
     [{ toString: 1 }, {}],
   ]
-  for (const [a, b] of same) it(`holds ${show(a)} and ${show(b)} for the same`, () => both(a, b, true))
-  for (const [a, b] of different) it(`tells ${show(a)} from ${show(b)}`, () => both(a, b, false))
+  for (const [a, b] of same) it(`treats ${show(a)} and ${show(b)} as equal`, () => both(a, b, true))
+  for (const [a, b] of different) it(`distinguishes ${show(a)} and ${show(b)}`, () => both(a, b, false))
 
   function both(a: unknown, b: unknown, expected: boolean): void {
     assert.equal(semanticEqual(a, b), expected)
@@ -118,7 +118,7 @@ describe('semanticEqual()', () => {
 })
 
 describe('deepCopy()', () => {
-  it('gives an equal value that shares nothing', () => {
+  it('returns an equal value that shares nothing', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const copy = deepCopy(value)
@@ -129,7 +129,7 @@ describe('deepCopy()', () => {
     )
   })
 
-  it('gives the same in steps, and gives way within large values', () => {
+  it('returns the same in steps, and yields within large values', () => {
     const map = Object.fromEntries(Array.from({ length: 5000 }, (_, n) => [`k${n}`, '']))
     const value = { one: map, other: [map, { a: map }] }
     const steps = copyInSteps(value)
@@ -141,7 +141,7 @@ describe('deepCopy()', () => {
     assert.ok(yields >= 3, String(yields))
   })
 
-  it('copies a key named __proto__ as a key', () => {
+  it('copies a key named __proto__', () => {
     const hostile: unknown = JSON.parse('{"__proto__":{"polluted":[1]},"constructor":{"prototype":{"polluted":1}}}')
     const copy = deepCopy(hostile) as object
     assert.equal(JSON.stringify(copy), JSON.stringify(hostile))
@@ -149,7 +149,7 @@ describe('deepCopy()', () => {
     assert.ok(!('polluted' in {}))
   })
 
-  it('goes as deep as a decoder lets objects be', () => {
+  it('handles the maximum depth of decoders', () => {
     let value: unknown = 1
     for (let depth = 0; depth < 100_000; depth++) value = depth % 2 === 0 ? [value] : { a: value }
     assert.ok(semanticEqual(deepCopy(value), value))

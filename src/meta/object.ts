@@ -1,9 +1,10 @@
 /**
- * What every object shares: its metadata, its key, its owners and finalizers, and how whole objects are compared and
- * copied. Objects are plain JSON-shaped values here and everywhere; times are RFC 3339 text, quantities their text.
+ * The common parts of objects: metadata, keys, owners, finalizers, comparison and copying. Objects are plain JSON
+ * values; times and quantities are text.
  */
+import { type JsonObject, type JsonValue, setMember } from '#lib/json/value.ts'
 import { pick, type Random } from '#lib/random.ts'
-import type { Steps } from '#lib/slices.ts'
+import type { Steps } from '#lib/time-slicing.ts'
 
 import { apiVersionOf, type GroupVersionKind } from './kind.ts'
 
@@ -47,7 +48,7 @@ export interface OwnerReference {
   blockOwnerDeletion?: boolean
 }
 
-/** A set of field paths, as server-side apply writes it: `{ 'f:spec': { 'f:replicas': {} } }`. */
+/** A set of field paths in server-side apply's form: `{ 'f:spec': { 'f:replicas': {} } }`. */
 export type FieldsV1 = Record<string, unknown>
 
 export interface ManagedFieldsEntry {
@@ -60,7 +61,7 @@ export interface ManagedFieldsEntry {
   subresource?: string
 }
 
-/** Any object of any kind. */
+/** An object of any kind. */
 export interface KubeObject extends TypeMeta {
   metadata: ObjectMeta
 }
@@ -74,7 +75,7 @@ interface Owned {
   readonly metadata: ObjectMeta
 }
 
-/** `namespace/name`, or the name alone for what lives in no namespace. Unique among the objects of one resource. */
+/** `namespace/name`, or the name of a cluster-scoped object. Unique within one resource. */
 export function objectKey({ metadata }: Owned): string {
   return keyOf(metadata.namespace, metadata.name ?? '')
 }
@@ -84,30 +85,30 @@ export function keyOf(namespace: string | undefined, name: string): string {
   return namespace === undefined || namespace === '' ? name : `${namespace}/${name}`
 }
 
-/** Takes a key apart. Throws when it has more than one slash. */
+/** Splits a key. Throws for more than one slash. */
 export function splitKey(key: string): { readonly namespace: string; readonly name: string } {
   const slash = key.indexOf('/')
   if (slash !== key.lastIndexOf('/')) throw new Error(`unexpected key format: "${key}"`)
   return { namespace: slash < 0 ? '' : key.slice(0, slash), name: key.slice(slash + 1) }
 }
 
-/** The owner that manages this object; validation lets there be only one. */
+/** The controller of this object; validation allows only one. */
 export function controllerOf({ metadata }: Owned): OwnerReference | undefined {
   return metadata.ownerReferences?.find((owner) => owner.controller === true)
 }
 
-/** By uid: an owner deleted and made again under the same name is another one. */
+/** By uid: a recreated owner with the same name is another one. */
 export function isControlledBy(object: Owned, owner: Owned): boolean {
   const controller = controllerOf(object)
   return controller !== undefined && controller.uid === owner.metadata.uid
 }
 
-/** Whether `owner` is one of the owners, managing or not. */
+/** True if `owner` is one of the owners, controlling or not. */
 export function isOwnedBy(object: Owned, owner: Owned): boolean {
   return object.metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid) ?? false
 }
 
-/** The reference that says: managed by `owner`, which must not go before this object in foreground deletion. */
+/** The controller reference, which blocks foreground deletion of `owner`. */
 export function controllerRef(owner: Owned, kind: GroupVersionKind): OwnerReference {
   return {
     apiVersion: apiVersionOf(kind),
@@ -119,7 +120,7 @@ export function controllerRef(owner: Owned, kind: GroupVersionKind): OwnerRefere
   }
 }
 
-/** Deletion has been asked for; finalizers or a grace period keep the object. */
+/** The object is being deleted; finalizers or a grace period keep it. */
 export function isBeingDeleted({ metadata }: Owned): boolean {
   return metadata.deletionTimestamp !== undefined
 }
@@ -128,14 +129,14 @@ export function hasFinalizer({ metadata }: Owned, finalizer: string): boolean {
   return metadata.finalizers?.includes(finalizer) ?? false
 }
 
-/** Changes `object`; false when the finalizer was there already. */
+/** Changes `object`; returns false if the finalizer exists. */
 export function addFinalizer(object: Owned, finalizer: string): boolean {
   if (hasFinalizer(object, finalizer)) return false
   object.metadata.finalizers = [...(object.metadata.finalizers ?? []), finalizer]
   return true
 }
 
-/** Changes `object`; false when there was nothing to remove. An empty list is removed as well. */
+/** Changes `object`; returns false if there is nothing to remove. An empty list is removed as well. */
 export function removeFinalizer(object: Owned, finalizer: string): boolean {
   if (!hasFinalizer(object, finalizer)) return false
   const rest = object.metadata.finalizers?.filter((other) => other !== finalizer) ?? []
@@ -144,24 +145,23 @@ export function removeFinalizer(object: Owned, finalizer: string): boolean {
   return true
 }
 
-/** Without vowels and look-alikes, so that chance makes neither words nor riddles. */
+/** Without vowels and similar characters, to avoid words and confusion. */
 const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789'
 const SUFFIX_LENGTH = 5
-/** A name must fit a DNS label with its suffix. */
+/** A name with its suffix must fit into a DNS label. */
 const MAX_BASE_LENGTH = 63 - SUFFIX_LENGTH
 
-/** A name from `metadata.generateName`. Unlikely to be taken, not certain to be free. */
+/** A name from `metadata.generateName`. Probably, but not certainly, free. */
 export function generateName(base: string, random: Random): string {
   return base.slice(0, MAX_BASE_LENGTH) + pick(random, SUFFIX_ALPHABET, SUFFIX_LENGTH)
 }
 
 /**
- * Equality of JSON-shaped values in which nothing, an empty map and an empty list are the same, as in upstream's
- * semantic equality. Unlike upstream's it sees shapes and no types: `1` and `1000m` differ, and so an optional struct
- * that is empty equals one that is absent.
+ * Equality of JSON values that treats absent, empty map and empty list as equal, like upstream's semantic equality.
+ * Unlike upstream it has no types: `1` and `1000m` differ, and an empty optional struct equals an absent one.
  */
 export function semanticEqual(a: unknown, b: unknown): boolean {
-  // A list of what is still to compare instead of recursion: users decide how deep an object is.
+  // An explicit stack instead of recursion, because users control the depth of an object.
   const pending: unknown[] = [a, b]
   while (pending.length > 0) {
     const right = pending.pop()
@@ -171,11 +171,11 @@ export function semanticEqual(a: unknown, b: unknown): boolean {
   return true
 }
 
-/** The same value in fresh memory, for JSON-shaped values only: nothing is shared but text and numbers. */
+/** A copy of a JSON value that shares nothing but text and numbers. */
 export function deepCopy<T>(value: T): T {
   if (!isObject(value)) return value
   const root = shallowCopy(value)
-  // Copies whose fields are still those of the original.
+  // Copies whose fields still refer to the original.
   const pending = [root]
   for (let copy = pending.pop(); copy !== undefined; copy = pending.pop()) {
     if (Array.isArray(copy)) copyItems(copy, pending)
@@ -184,31 +184,38 @@ export function deepCopy<T>(value: T): T {
   return root as T
 }
 
-/** Containers between two steps of a copy; a large one counts for as many as it has fields. */
-const FIELDS_A_STEP = 2000
+/** The number of fields and items that one step copies. */
+const FIELDS_PER_STEP = 2000
+const NO_KEYS: readonly string[] = []
 
-/** As `deepCopy`, in steps. */
+/** Like `deepCopy`, in steps: also one map of a hundred thousand keys is copied in many. */
 export function* copyInSteps<T>(value: T): Steps<T> {
-  if (!isObject(value)) return value
-  const root = shallowCopy(value)
-  const pending = [root]
-  let fields = 0
+  const root = [value]
+  const pending: object[] = [root]
+  let copied = 0
   for (let copy = pending.pop(); copy !== undefined; copy = pending.pop()) {
-    const before = pending.length
-    if (Array.isArray(copy)) copyItems(copy, pending)
-    else copyFields(copy as Record<string, unknown>, pending)
-    fields += 1 + Math.max(0, pending.length - before)
-    if (fields < FIELDS_A_STEP && !isLargeMap(copy)) continue
-    yield
-    fields = 0
+    for (const key of Array.isArray(copy) ? copy.keys() : Object.keys(copy)) {
+      if (++copied % FIELDS_PER_STEP === 0) yield
+      const field: unknown = Reflect.get(copy, key)
+      if (!isObject(field)) continue
+      const keys = Array.isArray(field) ? NO_KEYS : Object.keys(field)
+      const inner = keys.length > FIELDS_PER_STEP ? yield* copyMap(field as JsonObject, keys) : shallowCopy(field)
+      Reflect.set(copy, key, inner)
+      pending.push(inner)
+    }
   }
-  return root as T
+  return root[0] as T
 }
 
-function isLargeMap(copy: object): boolean {
-  let fields = 0
-  for (const _ in copy) if (++fields > FIELDS_A_STEP) return true
-  return false
+/** A shallow copy. Spread would copy a large map in one step. */
+function* copyMap(map: JsonObject, keys: readonly string[]): Steps<object> {
+  const copy: JsonObject = {}
+  for (let at = 0; at < keys.length; at++) {
+    if (at % FIELDS_PER_STEP === 0) yield
+    const key = keys[at] as string
+    setMember(copy, key, map[key] as JsonValue)
+  }
+  return copy
 }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -217,14 +224,14 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 
-/** Neither null nor an empty map or list is anything. */
+/** Null, an empty map and an empty list count as absent. */
 function isNothing(value: unknown): boolean {
   if (value === null || value === undefined) return true
   if (typeof value !== 'object') return false
   return Array.isArray(value) ? value.length === 0 : Object.values(value).every((field) => field === undefined)
 }
 
-/** Whether two values may be the same; what is left to compare for that goes to `pending`, in pairs. */
+/** Compares two values shallowly; pairs that remain to be compared go to `pending`. */
 function sameShallow(a: unknown, b: unknown, pending: unknown[]): boolean {
   if (isObject(a) && isObject(b) && Array.isArray(a) === Array.isArray(b)) {
     return Array.isArray(a) ? pairItems(a, b as unknown[], pending) : pairFields(a as Fields, b as Fields, pending)
@@ -253,7 +260,7 @@ function pairFields(a: Fields, b: Fields, pending: unknown[]): boolean {
   return true
 }
 
-/** Spread keeps the hidden class and copies a key named `__proto__` as a key, so that assigning to it is safe. */
+/** Spread keeps the hidden class and copies a key named `__proto__` as an own key, so that assigning to it is safe. */
 function shallowCopy(value: object): object {
   return Array.isArray(value) ? value.slice() : { ...value }
 }

@@ -16,7 +16,8 @@ import {
   validateUpdateOptions,
 } from './options.ts'
 import { decodeQuery } from './query.ts'
-import { type FieldError, fieldErrorText } from './validation/field-error.ts'
+import { fieldErrorText } from './validation/field-error.ts'
+import type { FieldError } from './validation/field-path.ts'
 
 const texts = (errors: readonly FieldError[]): string[] => errors.map(fieldErrorText)
 
@@ -57,16 +58,16 @@ describe('list options', () => {
     ],
   ]
   for (const [options, expected] of table) {
-    it(`judges ${JSON.stringify(options)}`, () => assert.deepEqual(texts(validateListOptions(options)), expected))
+    it(`validate ${JSON.stringify(options)}`, () => assert.deepEqual(texts(validateListOptions(options)), expected))
   }
 
-  it('are refused as 422', () => {
+  it('are rejected with 422', () => {
     const error = invalidOptionsError('ListOptions', validateListOptions({ sendInitialEvents: false }))
     assert.equal(error.status.code, 422)
     assert.match(error.message, /^ListOptions\.meta\.k8s\.io "" is invalid: sendInitialEvents: Forbidden/)
   })
 
-  it('come from a query', () => {
+  it('are read from a query', () => {
     const query = new URLSearchParams('limit=500&watch=1&timeoutSeconds=0&timeout=7m12s&labelSelector=a%3Db')
     assert.deepEqual(decodeQuery(listOptionsQuery, query), {
       labelSelector: 'a=b',
@@ -102,10 +103,10 @@ describe('delete options', () => {
     ],
   ]
   for (const [options, expected] of table) {
-    it(`judges ${JSON.stringify(options)}`, () => assert.deepEqual(texts(validateDeleteOptions(options)), expected))
+    it(`validate ${JSON.stringify(options)}`, () => assert.deepEqual(texts(validateDeleteOptions(options)), expected))
   }
 
-  it('have their preconditions side by side in a query', () => {
+  it('have preconditions as query parameters', () => {
     const query = new URLSearchParams('uid=u&resourceVersion=&gracePeriodSeconds=0&orphanDependents=false')
     assert.deepEqual(decodeDeleteOptions(query), {
       gracePeriodSeconds: 0,
@@ -117,7 +118,7 @@ describe('delete options', () => {
 })
 
 describe('write options', () => {
-  it('know dry run, validation and manager', () => {
+  it('have dry run, validation and manager', () => {
     const errors = validateCreateOptions({ dryRun: ['x'], fieldValidation: 'y', fieldManager: 'a\u0007é\u200b' })
     assert.deepEqual(texts(errors), [
       'fieldManager: Invalid value: "a\\aé\\u200b": invalid character U+0007 (at position 1)',
@@ -130,7 +131,7 @@ describe('write options', () => {
     ])
   })
 
-  it('want a manager for apply, and force for nothing else', () => {
+  it('require a manager for apply, and allow force only there', () => {
     assert.deepEqual(texts(validatePatchOptions({ force: true }, { apply: true })), [
       'fieldManager: Required value: is required for apply patch',
     ])
@@ -140,7 +141,7 @@ describe('write options', () => {
     assert.deepEqual(validatePatchOptions({ force: true, fieldManager: 'm' }, { apply: true }), [])
   })
 
-  it('judge what a table shall include', () => {
+  it('validate the contents of a table', () => {
     assert.deepEqual(validateTableOptions({ includeObject: 'None' }), [])
     assert.deepEqual(texts(validateTableOptions({ includeObject: 'x' })), [
       `includeObject: Invalid value: "x": must be 'Metadata', 'Object', 'None', or empty`,

@@ -1,8 +1,8 @@
-/** What a request may ask for besides its object: shapes, query strings and rules of the options of every verb. */
+/** Request options of every verb: types, query strings and validation. */
 import { decodeQuery, type QueryShape } from './query.ts'
 import { invalidError } from './status-errors.ts'
 import { type StatusError } from './status.ts'
-import { asJson, type FieldError, forbidden, invalid, notSupported, required } from './validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, fieldPath } from './validation/field-path.ts'
 import { validateFieldManager } from './validation/object-meta.ts'
 
 export interface GetOptions {
@@ -17,7 +17,7 @@ export interface ListOptions {
   resourceVersion?: string
   resourceVersionMatch?: string
   timeoutSeconds?: number
-  /** Below zero is no limit, as absent is. */
+  /** A negative value means no limit. */
   limit?: number
   continue?: string
   sendInitialEvents?: boolean
@@ -47,7 +47,7 @@ export interface CreateOptions {
 export type UpdateOptions = CreateOptions
 
 export interface PatchOptions extends CreateOptions {
-  /** Only for apply: take fields over from their owners. */
+  /** Only for apply: takes over fields of other managers. */
   force?: boolean
 }
 
@@ -83,7 +83,7 @@ export const patchOptionsQuery: QueryShape<PatchOptions> = { ...createOptionsQue
 
 export const tableOptionsQuery: QueryShape<TableOptions> = { includeObject: 'string' }
 
-/** Preconditions have a form of their own in a query. */
+/** Preconditions have another form in a query. */
 export const deleteOptionsQuery: QueryShape<Omit<DeleteOptions, 'preconditions'>> = {
   gracePeriodSeconds: 'int?',
   orphanDependents: 'bool?',
@@ -99,7 +99,7 @@ export function decodeDeleteOptions(query: URLSearchParams): DeleteOptions {
   return Object.keys(preconditions).length === 0 ? options : { ...options, preconditions }
 }
 
-/** Options that break their rules, as the 422 that says so. */
+/** The 422 error of invalid options. */
 export function invalidOptionsError(
   kind: 'ListOptions' | 'DeleteOptions' | 'CreateOptions' | 'UpdateOptions' | 'PatchOptions' | 'TableOptions',
   errors: readonly FieldError[],
@@ -119,15 +119,15 @@ function validatePlainListOptions(options: ListOptions): FieldError[] {
     if (resourceVersion === '') errors.push(matchForbidden('unless resourceVersion is provided'))
     if (options.continue !== undefined) errors.push(matchForbidden('when continue is provided'))
     if (match !== 'Exact' && match !== 'NotOlderThan') {
-      errors.push(notSupported('resourceVersionMatch', asJson(match), ['Exact', 'NotOlderThan', '']))
+      errors.push(fieldPath('resourceVersionMatch').notSupported(asJson(match), ['Exact', 'NotOlderThan', '']))
     }
     if (match === 'Exact' && resourceVersion === '0') {
       const detail = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
-      errors.push(forbidden('resourceVersionMatch', detail))
+      errors.push(fieldPath('resourceVersionMatch').forbidden(detail))
     }
   }
   if (sendInitialEvents !== undefined) {
-    errors.push(forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list'))
+    errors.push(fieldPath('sendInitialEvents').forbidden('sendInitialEvents is forbidden for list'))
   }
   return errors
 }
@@ -137,19 +137,20 @@ function validateWatchOptions(options: ListOptions, hasWatchList: boolean): Fiel
   const errors: FieldError[] = []
   if (sendInitialEvents !== undefined && match !== 'NotOlderThan') {
     const detail = 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'
-    errors.push(forbidden('resourceVersionMatch', detail))
+    errors.push(fieldPath('resourceVersionMatch').forbidden(detail))
   }
   if (sendInitialEvents !== undefined && !hasWatchList) {
     const detail = 'sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled'
-    errors.push(forbidden('sendInitialEvents', detail))
+    errors.push(fieldPath('sendInitialEvents').forbidden(detail))
   }
   if (match === undefined && sendInitialEvents === undefined && isFromStart(options)) {
-    // Upstream takes this for a wish for the initial events, which has a match.
+    // Upstream treats this as a request for initial events, which has a match.
     return options.continue === undefined ? errors : [matchForbidden('when continue is provided')]
   }
   if (match === undefined) return errors
   if (sendInitialEvents === undefined) errors.push(matchForbidden('for watch unless sendInitialEvents is provided'))
-  if (match !== 'NotOlderThan') errors.push(notSupported('resourceVersionMatch', asJson(match), ['NotOlderThan']))
+  if (match !== 'NotOlderThan')
+    errors.push(fieldPath('resourceVersionMatch').notSupported(asJson(match), ['NotOlderThan']))
   if (options.continue !== undefined) errors.push(matchForbidden('when continue is provided'))
   return errors
 }
@@ -159,27 +160,31 @@ function isFromStart({ resourceVersion = '' }: ListOptions): boolean {
 }
 
 function matchForbidden(when: string): FieldError {
-  return forbidden('resourceVersionMatch', `resourceVersionMatch is forbidden ${when}`)
+  return fieldPath('resourceVersionMatch').forbidden(`resourceVersionMatch is forbidden ${when}`)
 }
 
 const policies = ['Foreground', 'Background', 'Orphan']
 
 export function validateDeleteOptions(options: DeleteOptions): FieldError[] {
   const { propagationPolicy: policy, orphanDependents, dryRun } = options
-  const errors: FieldError[] = []
-  if (policy !== undefined && orphanDependents !== undefined) {
-    const detail = 'orphanDependents and deletionPropagation cannot be both set'
-    errors.push(invalid('propagationPolicy', asJson(policy), detail))
-  }
-  if (policy !== undefined && !policies.includes(policy)) {
-    errors.push(notSupported('propagationPolicy', asJson(policy), [...policies, 'nil']))
-  }
-  return [...errors, ...validateDryRun(dryRun), ...validateIgnoreStoreReadError(options)]
+  return collectErrors(
+    policy !== undefined &&
+      orphanDependents !== undefined &&
+      fieldPath('propagationPolicy').invalid(
+        asJson(policy),
+        'orphanDependents and deletionPropagation cannot be both set',
+      ),
+    policy !== undefined &&
+      !policies.includes(policy) &&
+      fieldPath('propagationPolicy').notSupported(asJson(policy), [...policies, 'nil']),
+    validateDryRun(dryRun),
+    validateIgnoreStoreReadError(options),
+  )
 }
 
 export function validateCreateOptions(options: CreateOptions): FieldError[] {
   return [
-    ...validateFieldManager('fieldManager', options.fieldManager ?? ''),
+    ...validateFieldManager(fieldPath('fieldManager'), options.fieldManager ?? ''),
     ...validateDryRun(options.dryRun),
     ...validateFieldValidation(options.fieldValidation),
   ]
@@ -189,37 +194,36 @@ export function validateUpdateOptions(options: UpdateOptions): FieldError[] {
   return validateCreateOptions(options)
 }
 
-/** `apply` for server-side apply, whose manager must have a name; other patches know no force. */
+/** `apply` for server-side apply, which requires a manager; other patches have no force. */
 export function validatePatchOptions(options: PatchOptions, { apply }: { readonly apply: boolean }): FieldError[] {
-  const errors: FieldError[] = []
-  if (apply && (options.fieldManager ?? '') === '') errors.push(required('fieldManager', 'is required for apply patch'))
-  if (!apply && options.force !== undefined) {
-    errors.push(forbidden('force', 'may not be specified for non-apply patch'))
-  }
-  return [...errors, ...validateCreateOptions(options)]
+  return collectErrors(
+    apply && (options.fieldManager ?? '') === '' && fieldPath('fieldManager').required('is required for apply patch'),
+    !apply && options.force !== undefined && fieldPath('force').forbidden('may not be specified for non-apply patch'),
+    validateCreateOptions(options),
+  )
 }
 
 export function validateTableOptions({ includeObject }: TableOptions): FieldError[] {
   if (includeObject === undefined || ['Metadata', 'Object', 'None', ''].includes(includeObject)) return []
   const detail = "must be 'Metadata', 'Object', 'None', or empty"
-  return [invalid('includeObject', asJson(includeObject), detail)]
+  return [fieldPath('includeObject').invalid(asJson(includeObject), detail)]
 }
 
 function validateDryRun(dryRun: readonly string[] = []): FieldError[] {
-  return dryRun.every((value) => value === 'All') ? [] : [notSupported('dryRun', dryRun, ['All'])]
+  return dryRun.every((value) => value === 'All') ? [] : [fieldPath('dryRun').notSupported(dryRun, ['All'])]
 }
 
 function validateFieldValidation(value = ''): FieldError[] {
   const known = ['', 'Ignore', 'Strict', 'Warn']
-  return known.includes(value) ? [] : [notSupported('fieldValidation', value, known)]
+  return known.includes(value) ? [] : [fieldPath('fieldValidation').notSupported(value, known)]
 }
 
-/** Deleting what cannot be read leaves no room for anything that would have to read it. */
+/** Deleting an unreadable object excludes options that would need to read it. */
 function validateIgnoreStoreReadError(options: DeleteOptions): FieldError[] {
-  const field = 'ignoreStoreReadErrorWithClusterBreakingPotential'
-  if (options[field] !== true) return []
+  if (options.ignoreStoreReadErrorWithClusterBreakingPotential !== true) return []
+  const path = fieldPath('ignoreStoreReadErrorWithClusterBreakingPotential')
   const others = ['dryRun', 'propagationPolicy', 'orphanDependents', 'gracePeriodSeconds', 'preconditions'] as const
   return others
     .filter((name) => options[name] !== undefined && (name !== 'dryRun' || options.dryRun?.length !== 0))
-    .map((name) => invalid(field, true, `cannot be set together with .${name}`))
+    .map((name) => path.invalid(true, `cannot be set together with .${name}`))
 }

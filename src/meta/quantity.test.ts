@@ -94,7 +94,7 @@ describe('canonical text', () => {
 describe('arithmetic', () => {
   const sum = (a: string, b: string): string => quantityText(addQuantities(parseQuantity(a), parseQuantity(b)))
 
-  it('keeps the format of the left side unless that is zero', () => {
+  it('keeps the format of the left side unless it is zero', () => {
     assert.equal(sum('1Gi', '1G'), '2073741824')
     assert.equal(sum('0', '1Gi'), '1Gi')
     assert.equal(sum('1Gi', '0'), '1Gi')
@@ -122,7 +122,7 @@ describe('arithmetic', () => {
     assert.equal(quantityText(roundQuantityUp(parseQuantity('1.0001'), -3)), '1001m')
   })
 
-  it('gives integers exactly, or says there is none', () => {
+  it('returns exact integers, or undefined', () => {
     assert.equal(quantityInt64(parseQuantity('1.5Gi')), 1_610_612_736n)
     assert.equal(quantityInt64(parseQuantity('9223372036854775807')), 2n ** 63n - 1n)
     assert.equal(quantityInt64(parseQuantity('1.5')), undefined)
@@ -133,7 +133,7 @@ describe('arithmetic', () => {
     assert.equal(quantityText(quantityOfMilli(1500)), '1500m')
   })
 
-  it('survives exponents nobody could write out', () => {
+  it('survives huge exponents', () => {
     const huge = parseQuantity('1e2000000000')
     const one = parseQuantity('1')
     assert.ok(compareQuantities(huge, one) > 0 && compareQuantities(negateQuantity(huge), one) < 0)
@@ -178,11 +178,11 @@ describe('quantities and exact rationals', () => {
       return { text: `${sign}${whole}${digits === '' ? '' : `.${digits}`}${name}`, exact: upToNano(exact) }
     })
 
-  it('parse to the value written, rounded up at the ninth place', () => {
+  it('parse to the written value, rounded up at the ninth decimal', () => {
     fc.assert(fc.property(written, ({ text, exact }) => same(parseQuantity(text), exact)))
   })
 
-  it('print what parses to the same value and prints the same again', () => {
+  it('survive printing and parsing', () => {
     fc.assert(
       fc.property(written, ({ text }) => {
         const { unscaled, scale, format } = parseQuantity(text)
@@ -193,7 +193,7 @@ describe('quantities and exact rationals', () => {
     )
   })
 
-  it('add, subtract, multiply and compare as fractions do', () => {
+  it('add, subtract, multiply and compare like fractions', () => {
     fc.assert(
       fc.property(written, written, fc.maxSafeInteger(), (a, b, factor) => {
         const [left, right] = [parseQuantity(a.text), parseQuantity(b.text)]

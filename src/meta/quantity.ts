@@ -1,23 +1,21 @@
 /**
- * resource.Quantity: `500m`, `1.5Gi`, `1e3`. A value is an integer times a power of ten, exact, never finer than 10^-9;
- * with it goes the family of suffixes it was written in, which decides how it is printed. Integers are numbers while
- * those are exact and bigints beyond, so that everyday amounts cost no allocation.
+ * resource.Quantity: `500m`, `1.5Gi`, `1e3`. A value is an exact integer times a power of ten, not finer than 10^-9,
+ * and a suffix family for printing.
  *
- * Known differences from upstream, where it gives wrong values: integers beyond int64 saturate instead of wrapping
- * around, negative amounts always round away from zero, and 10^21 or more in a decimal format is printed with an
- * exponent instead of without its suffix.
+ * Three results differ from upstream's wrong ones. Integers beyond int64 saturate, negative amounts round away from
+ * zero, and 10^21 or more is printed with an exponent.
  */
 import { trimEndOf } from '#lib/trim.ts'
 
 export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
 
-/** `unscaled` × 10^`scale`. Immutable: arithmetic gives new quantities. */
+/** `unscaled` × 10^`scale`. Immutable: arithmetic returns new quantities. */
 export interface Quantity {
-  /** A bigint only when no number is exact. */
+  /** A bigint only if a number is not exact. */
   readonly unscaled: number | bigint
   readonly scale: number
   readonly format: QuantityFormat
-  /** How it was written, where upstream takes that for canonical without looking closer (`+1`, `1.500`). */
+  /** The source text, if upstream treats it as canonical unchecked (`+1`, `1.500`). */
   readonly text?: string
 }
 
@@ -25,9 +23,11 @@ type Integer = number | bigint
 
 const NANO = -9
 const MAX_INT64 = 2n ** 63n - 1n
-/** Longer numbers are refused: they say nothing and cost quadratic time. */
+/** Longer numbers are rejected: they are useless and cost quadratic time. */
 const MAX_DIGITS = 10_000
-/** Sums of amounts further apart than this many digits are the greater of the two: the exact sum may fill the memory. */
+/**
+ * Sums of amounts further apart than this many digits are the larger one, because the exact sum may exhaust the memory.
+ */
 const MAX_GAP = 4 * MAX_DIGITS
 
 const decimalSuffixes = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E']
@@ -40,7 +40,7 @@ const wrongFormat = "quantities must match the regular expression '^([+-]?[0-9.]
 
 const wrongNumber = 'unable to parse numeric part of quantity'
 
-/** Reads a quantity. Throws upstream's text. Does not trim: JSON decoding does that before. */
+/** Parses a quantity. Throws upstream's text. Does not trim, which JSON decoding does before. */
 export function parseQuantity(text: string): Quantity {
   const match = text === '' ? null : grammar.exec(text)
   if (match === null) throw new Error(wrongFormat)
@@ -50,7 +50,7 @@ export function parseQuantity(text: string): Quantity {
   if (suffix === undefined) throw new Error("unable to parse quantity's suffix")
   if (whole.length + fraction.length > MAX_DIGITS) throw new Error(wrongNumber)
   const digitless = `${zeros}${rest}${fraction}` === ''
-  const written: Written = {
+  const written: ParsedText = {
     text,
     negative: sign === '-',
     digits: whole + fraction,
@@ -72,14 +72,14 @@ export function quantityOfMilli(value: Integer, format: QuantityFormat = 'Decima
   return { unscaled: compact(value), scale: -3, format }
 }
 
-/** The canonical text; parsing it gives an equal quantity. */
+/** The canonical text, which parses to an equal quantity. */
 export function quantityText(quantity: Quantity): string {
   if (quantity.text !== undefined) return quantity.text
   if (isZeroQuantity(quantity)) return '0'
   return (quantity.format === 'BinarySI' ? binaryText(quantity) : undefined) ?? decimalText(quantity)
 }
 
-/** Text in, canonical text out. */
+/** Canonicalizes a text. */
 export function canonicalQuantity(text: string): string {
   return quantityText(parseQuantity(text))
 }
@@ -98,7 +98,7 @@ export function compareQuantities(a: Quantity, b: Quantity): number {
   if (a.scale === b.scale) return a.unscaled < b.unscaled ? -1 : a.unscaled > b.unscaled ? 1 : 0
   const sign = quantitySign(a)
   if (sign !== quantitySign(b) || sign === 0) return sign - quantitySign(b)
-  // By the place of the first digit where that decides; then the two are close enough to be aligned.
+  // By the position of the first digit if it decides; otherwise the two are close enough to be aligned.
   const places = digitCount(a.unscaled) + a.scale - (digitCount(b.unscaled) + b.scale)
   if (places !== 0) return sign * Math.sign(places)
   const low = Math.min(a.scale, b.scale)
@@ -107,7 +107,7 @@ export function compareQuantities(a: Quantity, b: Quantity): number {
   return left < right ? -1 : left > right ? 1 : 0
 }
 
-/** The sum, in the format of `a` unless that is zero. */
+/** The sum, in the format of `a` unless it is zero. */
 export function addQuantities(a: Quantity, b: Quantity): Quantity {
   if (b.unscaled === 0) return { unscaled: a.unscaled, scale: a.scale, format: a.unscaled === 0 ? b.format : a.format }
   if (a.unscaled === 0) return { unscaled: b.unscaled, scale: b.scale, format: b.format }
@@ -120,7 +120,7 @@ export function addQuantities(a: Quantity, b: Quantity): Quantity {
   return { unscaled: plus(left, shiftUp(b.unscaled, b.scale - scale)), scale, format: a.format }
 }
 
-/** The difference, in the format of `a` unless that is zero. */
+/** The difference, in the format of `a` unless it is zero. */
 export function subtractQuantities(a: Quantity, b: Quantity): Quantity {
   return addQuantities(a, negateQuantity(b))
 }
@@ -134,25 +134,23 @@ export function multiplyQuantity({ unscaled, scale, format }: Quantity, factor: 
   return { unscaled: times(unscaled, compact(factor)), scale, format }
 }
 
-/** The least quantity not nearer to zero that has no digits below 10^`scale`: `1.1` becomes `2` for scale 0. */
+/** Rounds away from zero to 10^`scale`: `1.1` becomes `2` for scale 0. */
 export function roundQuantityUp(quantity: Quantity, scale: number): Quantity {
   if (quantity.scale >= scale) return quantity
   return { unscaled: shiftDown(quantity.unscaled, scale - quantity.scale), scale, format: quantity.format }
 }
 
-/**
- * As an integer, rounded away from zero. The nearest number when it is beyond 2^53; never beyond the range of int64.
- */
+/** As an integer, rounded away from zero. The nearest number beyond 2^53; limited to the range of int64. */
 export function quantityValue(quantity: Quantity): number {
   return Number(scaledInteger(quantity, 0))
 }
 
-/** In thousandths, rounded away from zero: the unit of CPU. Limits as for `quantityValue`. */
+/** In thousandths, rounded away from zero: the unit of CPU. Limits as in `quantityValue`. */
 export function quantityMilliValue(quantity: Quantity): number {
   return Number(scaledInteger(quantity, -3))
 }
 
-/** Exactly, when the value is an integer of 64 bits; otherwise undefined. */
+/** The exact 64-bit integer; otherwise undefined. */
 export function quantityInt64(quantity: Quantity): bigint | undefined {
   const value = BigInt(scaledInteger(quantity, 0))
   return compareQuantities(quantityOf(value), quantity) === 0 ? value : undefined
@@ -169,7 +167,7 @@ interface Suffix {
   readonly format: QuantityFormat
 }
 
-interface Written {
+interface ParsedText {
   readonly text: string
   readonly negative: boolean
   /** `whole` without leading zeros (or `0`), then `fraction`. */
@@ -177,7 +175,7 @@ interface Written {
   readonly whole: string
   readonly fraction: string
   readonly suffix: Suffix
-  /** Zero where the number is simple, refused where it is not: upstream has two ways of reading. */
+  /** Zero for a simple number, rejected otherwise: upstream has two parsers. */
   readonly digitless: boolean
 }
 
@@ -194,8 +192,8 @@ function interpretSuffix(suffix: string): Suffix | undefined {
   return { exponent: Number(BigInt.asIntN(32, value)), format: 'DecimalExponent' }
 }
 
-/** Up to 18 digits and no finer than nano upstream takes as they stand, and the text with them if it looks canonical. */
-function parseDecimal({ text, negative, digits, fraction, suffix, digitless }: Written): Quantity {
+/** Upstream keeps up to 18 digits not finer than nano unchanged, with their text if it looks canonical. */
+function parseDecimal({ text, negative, digits, fraction, suffix, digitless }: ParsedText): Quantity {
   const scale = (suffix.exponent - fraction.length) | 0
   const unscaled = signed(digits, negative)
   const { format } = suffix
@@ -207,11 +205,11 @@ function parseDecimal({ text, negative, digits, fraction, suffix, digitless }: W
   return canonical ? { unscaled, scale, format, text } : { unscaled, scale, format }
 }
 
-function parseBinary({ text, negative, digits, whole, fraction, suffix, digitless }: Written): Quantity {
+function parseBinary({ text, negative, digits, whole, fraction, suffix, digitless }: ParsedText): Quantity {
   const unscaled = times(signed(digits, negative), 2 ** suffix.exponent)
   const { exponent, format } = suffix
   if (fraction === '' && whole.length + Math.trunc((exponent * 3) / 10) <= 14) {
-    // Not a multiple of eight, hence not of 1024: the suffix is the greatest that fits.
+    // Not a multiple of eight, so not of 1024: the suffix is the largest possible.
     const canonical = Number(whole) % 8 !== 0
     return canonical ? { unscaled, scale: 0, format, text } : { unscaled, scale: 0, format }
   }
@@ -219,7 +217,7 @@ function parseBinary({ text, negative, digits, whole, fraction, suffix, digitles
   return capBinary(roundQuantityUp({ unscaled, scale: -fraction.length, format }, NANO))
 }
 
-/** Binary amounts end at the greatest int64 and begin at one; below that they are decimal. */
+/** Binary amounts end at the largest int64 and begin at one; smaller ones are decimal. */
 function capBinary(quantity: Quantity): Quantity {
   const size = quantitySign(quantity) < 0 ? negateQuantity(quantity) : quantity
   if (compareQuantities(size, quantityOf(MAX_INT64)) > 0) {
@@ -229,7 +227,7 @@ function capBinary(quantity: Quantity): Quantity {
   return small ? { ...quantity, format: 'DecimalSI' } : quantity
 }
 
-/** Undefined when a binary amount has to be printed as a decimal one: too small, or no integer. */
+/** Undefined if a binary amount must be printed as decimal: too small, or no integer. */
 function binaryText({ unscaled, scale }: Quantity): string | undefined {
   // Beyond this no suffix helps.
   if (scale > 30) return undefined
@@ -302,7 +300,7 @@ function times(a: Integer, b: Integer): Integer {
   return compact(BigInt(a) * BigInt(b))
 }
 
-/** As a number when that is exact. */
+/** As a number if that is exact. */
 function compact(value: Integer): Integer {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? value : BigInt(value)
   const number = Number(value)

@@ -59,7 +59,7 @@ describe('decodeQuery()', () => {
 })
 
 describe('encodeQuery()', () => {
-  it('leaves out what is absent, and what is zero where that is the same', () => {
+  it('omits absent values, and zeros if they mean the same', () => {
     const options: Options = { watch: false, limit: 0, name: '', force: false, seconds: 0, policy: '', dryRun: ['All'] }
     assert.equal(encodeQuery(shape, options).toString(), 'dryRun=All&force=false&policy=&seconds=0')
     assert.equal(
@@ -68,7 +68,7 @@ describe('encodeQuery()', () => {
     )
   })
 
-  it('writes what is read back', () => {
+  it('survives writing and reading', () => {
     const options: Options = { name: 'x=y,z', limit: 3, watch: true, force: false, dryRun: ['All'] }
     assert.deepEqual(decodeQuery(shape, encodeQuery(shape, options)), options)
   })

@@ -1,24 +1,21 @@
 /**
- * Options in a query string, by a table of fields. Follows upstream's conversion: of repeated parameters the first
- * counts, unknown ones are ignored, `0` and any spelling of `false` are false, everything else (even nothing) is true.
+ * Decodes options from a query string by a table of fields. As upstream, the first of repeated parameters counts and
+ * unknown parameters are ignored.
  */
-import { compareText, parseGoInt } from '#lib/go-text.ts'
+import { compareText, parseGoInt } from '#lib/go/text.ts'
 
 import { badRequestError } from './status-errors.ts'
 import { canonicalTime } from './time.ts'
 
-/**
- * What a field holds. With `?` it is a pointer in Go, so that zero, false and empty are values of their own; without,
- * they are the same as absent.
- */
+/** The type of a field. `?` marks a pointer in Go, so that zero, false and empty differ from absent. */
 export type QueryField = 'string' | 'string?' | 'strings' | 'bool' | 'bool?' | 'int' | 'int?' | 'time?'
 
 type QueryValue = string | number | boolean | string[] | undefined
 
-/** A field for each option; the names are those of the parameters. */
+/** A field for each option, with the name of its parameter. */
 export type QueryShape<T> = { readonly [K in keyof Required<T>]: QueryField }
 
-/** Reads options; what is not there is absent in the result. Throws a bad request. */
+/** Parses options; absent parameters stay absent. Throws a bad request. */
 export function decodeQuery<T extends object>(shape: QueryShape<T>, query: URLSearchParams): T {
   const options: [string, unknown][] = []
   for (const [name, field] of Object.entries<QueryField>(shape)) {
@@ -29,7 +26,7 @@ export function decodeQuery<T extends object>(shape: QueryShape<T>, query: URLSe
   return Object.fromEntries(options) as T
 }
 
-/** Writes options, in order of name; absent ones, and zero ones where that is the same, are left out. */
+/** Writes options sorted by name; omits absent ones, and zeros if they mean the same. */
 export function encodeQuery<T extends object>(shape: QueryShape<T>, options: T): URLSearchParams {
   const query = new URLSearchParams()
   const fields = Object.entries<QueryField>(shape).sort(([a], [b]) => compareText(a, b))

@@ -1,22 +1,21 @@
 /**
- * Schema: what the program knows about the shape of an object, as data. Built-in kinds get theirs from the generated
- * tables of `apis`, custom resources from their CRD at run time; decoding, patching, server-side apply, OpenAPI and
- * protobuf are each written once against this.
+ * Schema: the structure of an object as data. Decoding, patching, server-side apply, OpenAPI and protobuf all use
+ * schemas.
  *
- * Canonical form is the one in-memory form of an object: exactly the value that upstream's JSON encoder would write.
- * Struct fields come in Go's declaration order, map keys sorted; a field that is empty and omitted when empty is
- * absent; a field written even when empty is there (`rules: null`). Decoders produce it, encoders rely on it.
+ * The canonical form is the in-memory form of an object: the value that upstream's JSON encoder would write. Struct
+ * fields are in Go's declaration order, and map keys are sorted. Empty fields with omitempty are absent; fields that
+ * are always written are present (`rules: null`).
  */
 
-/** How a list is merged by server-side apply: whole, as a set of values, or as a map keyed by `mapKeys`. */
+/** The merge type of a list in server-side apply: atomic, a set, or a map keyed by `mapKeys`. */
 export type ListType = 'atomic' | 'set' | 'map'
 
-/** Strategic merge directives of a field: `merge`, `replace`, `retainKeys`, or several of them. */
+/** Strategic merge directives of a field: `merge`, `replace`, `retainKeys`, or several. */
 export type PatchStrategy = 'merge' | 'replace' | 'retainKeys'
 
 /**
- * Scalars by their Go type. `bytes` is base64 text in JSON. `quantity`, `time`, `microtime`, `duration` and
- * `int-or-string` are the types whose text is normalised on decoding.
+ * Scalars by Go type. `bytes` is base64 text in JSON. Decoding normalizes `quantity`, `time`, `microtime`, `duration`
+ * and `int-or-string`.
  */
 export type ScalarType =
   | 'string'
@@ -33,18 +32,18 @@ export type ScalarType =
 
 export interface ScalarSchema {
   readonly type: ScalarType
-  /** The Go type that error texts show: `int32`, `v1.PodPhase`, … */
+  /** The Go type in error texts: `int32`, `v1.PodPhase`, … */
   readonly goType: string
 }
 
 export interface ListSchema {
   readonly type: 'list'
   readonly items: Schema
-  /** Null items are kept as null rather than turned into the zero value: a Go slice of pointers. */
+  /** Null items stay null instead of becoming the zero value: a Go slice of pointers. */
   readonly pointerItems: boolean
-  /** Go's name when the slice type has one: `v1.ExtraValue`. Otherwise error texts show `[]` and the items' type. */
+  /** The Go name of a named slice type: `v1.ExtraValue`. Otherwise error texts have `[]` and the item type. */
   readonly goType?: string
-  /** How it merges, where no field says so: lists in lists and maps of custom resources. */
+  /** The merge type if no field defines it: nested lists and maps of custom resources. */
   readonly listType?: ListType
   readonly mapKeys?: readonly string[]
 }
@@ -53,37 +52,39 @@ export interface ListSchema {
 export interface MapSchema {
   readonly type: 'map'
   readonly values: Schema
-  /** Go's name when it is not `map[string]` and the values' type: `v1.ResourceList`, `map[v1.ResourceName]…`. */
+  /** The Go name if it is not `map[string]` and the value type: `v1.ResourceList`, `map[v1.ResourceName]…`. */
   readonly goType?: string
-  /** `atomic`: server-side apply owns it as a whole, where no field says so. */
+  /** `atomic`: server-side apply owns it as a whole, if no field defines it. */
   readonly mapType?: 'granular' | 'atomic'
 }
 
 export interface StructSchema {
   readonly type: 'struct'
-  /** Go's name with its package, as error texts show it: `v1.DeploymentSpec`. For custom resources the path. */
+  /** The Go name with its package in error texts: `v1.DeploymentSpec`. For custom resources the path. */
   readonly goType: string
-  /** By JSON name, in Go's declaration order. Inlined members are already flattened in. */
+  /** By JSON name, in Go's declaration order, with inlined members flattened. */
   readonly fields: ReadonlyMap<string, FieldSchema>
   /** `atomic`: server-side apply owns the struct as a whole. */
   readonly mapType: 'granular' | 'atomic'
-  /** Unknown fields are kept: custom resources with x-kubernetes-preserve-unknown-fields. */
+  /** Keeps unknown fields: custom resources with x-kubernetes-preserve-unknown-fields. */
   readonly preserveUnknown: boolean
-  /** Fields only the protobuf codec needs; absent for custom resources, which have no protobuf form. */
+  /** Only for the protobuf codec; absent for custom resources, which have no protobuf form. */
   readonly protobuf?: ProtobufMessage
 }
 
-/** Any JSON value, kept as it came: RawExtension, apiextensions JSON, FieldsV1, untyped parts of custom resources. */
+/** Any JSON value, unchanged: RawExtension, apiextensions JSON, FieldsV1, untyped parts of custom resources. */
 export interface AnySchema {
   readonly type: 'any'
-  /** How protobuf carries it: raw JSON bytes in field 1 of a message, or not at all. */
+  /** The protobuf form: raw JSON bytes in field 1 of a message, or none. */
   readonly goType: string
   /**
-   * For the types that are one thing or another in JSON (`v1.JSONSchemaPropsOrBool`, `…OrArray`, `…OrStringArray`): the
-   * Go struct behind them. Each of its fields is one alternative, and its message is their protobuf form.
+   * For union types in JSON (`v1.JSONSchemaPropsOrBool`, `…OrArray`, `…OrStringArray`): the Go struct behind them. Each
+   * field is one alternative, and its message is their protobuf form.
    */
   readonly alternatives?: StructSchema
-  /** Server-side apply owns maps in it entry by entry, as in untyped parts of custom resources; otherwise it is whole. */
+  /**
+   * Server-side apply owns its maps entry by entry, as in untyped parts of custom resources; otherwise it is atomic.
+   */
   readonly deduced?: boolean
 }
 
@@ -94,32 +95,32 @@ export interface FieldSchema {
   readonly schema: Schema
   /** OpenAPI's `required`. Go decoding does not enforce it; validation and OpenAPI documents use it. */
   readonly required: boolean
-  /** A Go pointer: zero and absent differ. Otherwise a zero value means absent (if omitted when empty). */
+  /** A Go pointer: zero and absent differ. Otherwise zero means absent (with omitempty). */
   readonly pointer: boolean
-  /** Left out of JSON when empty. Otherwise always written, as zero, "" , {} or null. */
+  /** Omitted from JSON if empty. Otherwise always written, as zero, "" , {} or null. */
   readonly omitEmpty: boolean
-  /** Server-side apply: how a list merges. Absent means atomic for lists. */
+  /** Server-side apply: the merge type of a list. Absent means atomic. */
   readonly listType?: ListType
   readonly mapKeys?: readonly string[]
-  /** Server-side apply: the field's map or struct is owned as a whole. */
+  /** Server-side apply owns the field's map or struct as a whole. */
   readonly mapType?: 'granular' | 'atomic'
   readonly patchStrategy?: readonly PatchStrategy[]
   readonly patchMergeKey?: string
-  /** OpenAPI's default: what server-side apply assumes for an absent list-map key. */
+  /** OpenAPI's default: the value of an absent list-map key in server-side apply. */
   readonly default?: unknown
   readonly enum?: readonly string[]
   /**
-   * To the rules of its kind an empty list or map is not the same as none, so it is kept as it was sent until the object
-   * is stored. Nobody owns it all the same.
+   * Validation distinguishes an empty list or map from an absent one, so it is kept until the object is stored. Nobody
+   * owns it.
    */
   readonly emptyCounts?: boolean
-  /** The feature gate that must be on for the field to be kept on create. */
+  /** The feature gate for keeping the field on create. */
   readonly gate?: string
 }
 
-/** How a struct travels in protobuf: fields in ascending number, members that JSON inlines as messages of their own. */
+/** The protobuf form of a struct: fields by ascending number, inlined JSON members as nested messages. */
 export interface ProtobufMessage {
-  /** Go's name of the struct behind it, which type errors show for members that JSON inlines. */
+  /** The Go name of the struct behind it, for type errors of inlined members. */
   readonly goType?: string
   readonly fields: readonly ProtobufField[]
 }
@@ -129,8 +130,8 @@ export interface ProtobufField {
   readonly wire: ProtobufType
   readonly repeated: boolean
   /**
-   * The JSON field it fills. Absent for `inline`: a nested message whose fields belong to the enclosing struct. A list
-   * that is not `repeated` (`v1.Verbs`) travels inside a message as its field 1, as do lists that are values of a map.
+   * The JSON field. Absent for `inline`: a nested message whose fields belong to the enclosing struct. A list that is
+   * not `repeated` (`v1.Verbs`) is field 1 of a message, like lists as map values.
    */
   readonly field?: FieldSchema
   readonly inline?: ProtobufMessage

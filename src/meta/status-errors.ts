@@ -1,12 +1,10 @@
-/**
- * Every failure the API has a reason for, with upstream's message, details and HTTP code. Fields stand in the order in
- * which upstream writes them.
- */
-import { goQuote } from '#lib/go-text.ts'
+/** All API errors with a reason, with upstream's message, details and HTTP code. Fields are in upstream's order. */
+import { goQuote } from '#lib/go/text.ts'
 
 import { groupKindText, groupResourceText, type GroupKind, type GroupResource } from './kind.ts'
 import { type Status, type StatusCause, type StatusDetails, StatusError, type StatusReason } from './status.ts'
-import { aggregateText, type FieldError, shownErrors } from './validation/field-error.ts'
+import { aggregateText, shownErrors } from './validation/field-error.ts'
+import type { FieldError } from './validation/field-path.ts'
 
 interface Failure {
   readonly code: number
@@ -15,7 +13,7 @@ interface Failure {
   readonly details?: StatusDetails
 }
 
-/** A failure that is none of the kinds below. Without a reason clients go by the code alone. */
+/** An error of no kind below. Without a reason clients use only the code. */
 export function failure({ code, message, reason, details }: Failure, options?: ErrorOptions): StatusError {
   const status: Status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure' }
   if (message !== '') status.message = message
@@ -35,7 +33,7 @@ export function alreadyExistsError(resource: GroupResource, name: string): Statu
   return failure({ code: 409, reason: 'AlreadyExists', message, details: detailsOf(resource, name) })
 }
 
-/** All tries to make a name from generateName met an object of that name. */
+/** All generated names exist. */
 export function generateNameConflictError(
   resource: GroupResource,
   name: string,
@@ -47,12 +45,12 @@ export function generateNameConflictError(
   return failure({ code: 409, reason: 'AlreadyExists', message, details })
 }
 
-/** The caller did not say who it is, or not convincingly. */
+/** The caller is not authenticated. */
 export function unauthorizedError(message = ''): StatusError {
   return failure({ code: 401, reason: 'Unauthorized', message: message === '' ? 'not authorized' : message })
 }
 
-/** `resource` may be empty for paths that are no resource, `name` for collections. */
+/** `resource` may be empty for non-resource paths, `name` for collections. */
 export function forbiddenError(resource: GroupResource, name: string, why: string): StatusError {
   const what = groupResourceText(resource)
   const subject = name === '' ? `${what} is ` : `${what} ${goQuote(name)} is `
@@ -65,18 +63,18 @@ export function conflictError(resource: GroupResource, name: string, why: string
   return failure({ code: 409, reason: 'Conflict', message, details: detailsOf(resource, name) })
 }
 
-/** Somebody else wrote the object since the caller read it. */
+/** The object was changed since the caller read it. */
 export function modifiedError(resource: GroupResource, name: string): StatusError {
   const advice = 'please apply your changes to the latest version and try again'
   return conflictError(resource, name, `the object has been modified; ${advice}`)
 }
 
-/** An apply met fields that belong to others: one cause for each. */
+/** An apply conflicts with other field managers: one cause for each field. */
 export function applyConflictError(causes: readonly StatusCause[], message: string): StatusError {
   return failure({ code: 409, reason: 'Conflict', message, details: withCauses({}, causes) })
 }
 
-/** The reason of old; servers say `resourceExpiredError` today. */
+/** The old reason; servers use `resourceExpiredError` today. */
 export function goneError(message: string): StatusError {
   return failure({ code: 410, reason: 'Gone', message })
 }
@@ -85,7 +83,7 @@ export function resourceExpiredError(message: string): StatusError {
   return failure({ code: 410, reason: 'Expired', message })
 }
 
-/** The object breaks rules: one cause for each field error. Names the Kind, not the resource. */
+/** The object is invalid: one cause for each field error. Contains the Kind, not the resource. */
 export function invalidError(kind: GroupKind, name: string, errors: readonly FieldError[]): StatusError {
   const what = `${groupKindText(kind)} ${goQuote(name)} is invalid`
   const message = errors.length === 0 ? what : `${what}: ${aggregateText(errors)}`
@@ -93,7 +91,7 @@ export function invalidError(kind: GroupKind, name: string, errors: readonly Fie
   return failure({ code: 422, reason: 'Invalid', message, details })
 }
 
-/** Field errors as the causes of a status. */
+/** Field errors as status causes. */
 export function fieldCauses(errors: readonly FieldError[]): StatusCause[] {
   return shownErrors(errors).map(({ error, body }) => ({ reason: error.type, message: body, field: error.field }))
 }
@@ -102,7 +100,7 @@ export function badRequestError(message: string): StatusError {
   return failure({ code: 400, reason: 'BadRequest', message })
 }
 
-/** The client is to come back later. */
+/** The client should retry later. */
 export function tooManyRequestsError(message: string, retryAfterSeconds: number): StatusError {
   return failure({ code: 429, reason: 'TooManyRequests', message, details: withRetry({}, retryAfterSeconds) })
 }
@@ -116,7 +114,7 @@ export function methodNotSupportedError(resource: GroupResource, action: string)
   return failure({ code: 405, reason: 'MethodNotAllowed', message, details: detailsOf(resource, '') })
 }
 
-/** The server could not do it now. `operation` is a verb: `create`, `list`. */
+/** A temporary failure. `operation` is a verb: `create`, `list`. */
 export function serverTimeoutError(resource: GroupResource, operation: string, retryAfterSeconds: number): StatusError {
   const what = `The ${operation} operation against ${groupResourceText(resource)}`
   const message = `${what} could not be completed at this time, please try again.`
@@ -130,13 +128,13 @@ export function internalError(cause: Error): StatusError {
   return failure({ code: 500, reason: 'InternalError', message, details }, { cause })
 }
 
-/** Time ran out before there was an answer; the operation may still take effect. */
+/** The request timed out; the operation may still take effect. */
 export function timeoutError(message: string, retryAfterSeconds: number): StatusError {
   const details = withRetry({}, retryAfterSeconds)
   return failure({ code: 504, reason: 'Timeout', message: `Timeout: ${message}`, details })
 }
 
-/** The version asked for lies in the future and did not arrive in time. */
+/** The requested version is newer than this server's and did not arrive in time. */
 export function tooLargeResourceVersionError(
   wanted: number | bigint,
   current: number | bigint,
@@ -151,13 +149,13 @@ export function requestEntityTooLargeError(message: string): StatusError {
   return failure({ code: 413, reason: 'RequestEntityTooLarge', message: `Request entity too large: ${message}` })
 }
 
-/** None of what the client accepts can be produced. */
+/** The server supports none of the accepted media types. */
 export function notAcceptableError(accepted: readonly string[]): StatusError {
   const message = `only the following media types are accepted: ${accepted.join(', ')}`
   return failure({ code: 406, reason: 'NotAcceptable', message })
 }
 
-/** The body is in a format nobody here reads. */
+/** The media type of the body is not supported. */
 export function unsupportedMediaTypeError(accepted: readonly string[]): StatusError {
   const head = 'the body of the request was in an unknown format - accepted media types include'
   return failure({ code: 415, reason: 'UnsupportedMediaType', message: `${head}: ${accepted.join(', ')}` })
@@ -169,25 +167,25 @@ export interface GenericResponse {
   readonly method: string
   readonly resource?: GroupResource
   readonly name?: string
-  /** What the other side said, when it said anything. */
+  /** The message of the other side, if there is one. */
   readonly serverMessage?: string
   readonly retryAfterSeconds?: number
-  /** The answer was not in the API's format: keeps what was said as a cause. */
+  /** The answer was not in the API's format: the cause contains its text. */
   readonly unexpected?: boolean
 }
 
-const said = (serverMessage: string): string => serverMessage
+const fromServer = (serverMessage: string): string => serverMessage
 
-/** What clients say about an answer that is not a Status, by its code. */
+/** Client messages for answers that are no Status, by code. */
 const generic = new Map<number, readonly [StatusReason, string | ((serverMessage: string) => string)]>([
   [400, ['BadRequest', 'the server rejected our request for an unknown reason']],
   [401, ['Unauthorized', 'the server has asked for the client to provide credentials']],
-  [403, ['Forbidden', said]],
+  [403, ['Forbidden', fromServer]],
   [404, ['NotFound', 'the server could not find the requested resource']],
   [405, ['MethodNotAllowed', 'the server does not allow this method on the requested resource']],
   [406, ['NotAcceptable', notAcceptableText]],
   [409, ['Conflict', 'the server reported a conflict']],
-  [415, ['UnsupportedMediaType', said]],
+  [415, ['UnsupportedMediaType', fromServer]],
   [422, ['Invalid', 'the server rejected our request due to an error in our request']],
   [429, ['TooManyRequests', 'the server has received too many requests and has asked us to try again later']],
   [503, ['ServiceUnavailable', 'the server is currently unable to handle the request']],
@@ -200,12 +198,12 @@ const generic = new Map<number, readonly [StatusReason, string | ((serverMessage
   ],
 ])
 
-/** A failure of which only the HTTP code is known; also what the server itself says where it has no better words. */
+/** An error with only an HTTP code; also used by the server without a better text. */
 export function genericError(response: GenericResponse): StatusError {
   const { code, method, name = '', serverMessage = '', retryAfterSeconds = 0 } = response
   const resource = response.resource ?? { group: '', resource: '' }
   const [reason, text] = genericReason(code, method, serverMessage)
-  // Without a method there is a blank in its place, as upstream has it.
+  // Without a method the text has a blank, as in upstream.
   const what = [method.toLowerCase(), groupResourceText(resource), ...(name === '' ? [] : [name])].join(' ')
   const message = resource.group === '' && resource.resource === '' ? text : `${text} (${what})`
   const causes: StatusCause[] = response.unexpected

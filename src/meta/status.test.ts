@@ -50,7 +50,7 @@ import {
   statusOf,
   suggestedDelaySeconds,
 } from './status.ts'
-import { invalid, required } from './validation/field-error.ts'
+import { fieldPath } from './validation/field-path.ts'
 
 const pods = { group: '', resource: 'pods' }
 const deployments = { group: 'apps', resource: 'deployments' }
@@ -146,7 +146,7 @@ const table: [StatusError, ...ReturnType<typeof brief>][] = [
   ],
 ]
 
-/** Failures without details. */
+/** Errors without details. */
 const bare: [StatusError, number, string, string][] = [
   [unauthorizedError(), 401, 'Unauthorized', 'not authorized'],
   [unauthorizedError('Unauthorized'), 401, 'Unauthorized', 'Unauthorized'],
@@ -174,18 +174,23 @@ const bare: [StatusError, number, string, string][] = [
   ],
 ]
 
-describe('failures', () => {
-  for (const [error, ...expected] of table) it(`says: ${error.message}`, () => assert.deepEqual(brief(error), expected))
+describe('errors', () => {
+  for (const [error, ...expected] of table)
+    it(`formats ${error.message}`, () => assert.deepEqual(brief(error), expected))
   for (const [error, code, reason, message] of bare) {
-    it(`says: ${error.message}`, () => {
+    it(`formats ${error.message}`, () => {
       const expected = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code }
       assert.deepEqual(error.status, expected)
       assert.equal(JSON.stringify(error.status), JSON.stringify(expected))
     })
   }
 
-  it('lists field errors as causes, repeated ones once in the message', () => {
-    const errors = [required('spec.a', ''), invalid('spec.b', 0, 'must be more'), required('spec.a', '')]
+  it('list field errors as causes, and duplicates once in the message', () => {
+    const errors = [
+      fieldPath('spec.a').required(''),
+      fieldPath('spec.b').invalid(0, 'must be more'),
+      fieldPath('spec.a').required(''),
+    ]
     const { status } = invalidError({ group: 'apps', kind: 'Deployment' }, 'a', errors)
     assert.equal(
       status.message,
@@ -204,7 +209,7 @@ describe('failures', () => {
     assert.equal(invalidError({ group: '', kind: 'Pod' }, 'a', []).message, 'Pod "a" is invalid')
   })
 
-  it('keeps the causes of an apply conflict', () => {
+  it('keep the causes of an apply conflict', () => {
     const causes = [{ reason: 'FieldManagerConflict' as const, message: 'conflict with "m1"', field: '.data.k' }]
     const error = applyConflictError(causes, 'Apply failed with 1 conflict: conflict with "m1": .data.k')
     assert.deepEqual(error.status.details, { causes })
@@ -212,8 +217,8 @@ describe('failures', () => {
   })
 })
 
-describe('questions', () => {
-  it('find the status in what an error was caused by', () => {
+describe('predicates', () => {
+  it('find the status in the causes of an error', () => {
     const wrapped = new Error('sync failed', { cause: new Error('get', { cause: notFoundError(pods, 'a') }) })
     assert.ok(isNotFound(wrapped))
     assert.equal(reasonOf(wrapped), 'NotFound')
@@ -221,12 +226,12 @@ describe('questions', () => {
     assert.ok(!isNotFound(undefined) && !isNotFound('NotFound'))
   })
 
-  it('tell conflicts from existing names, though both are 409', () => {
+  it('distinguish conflicts from existing names, though both are 409', () => {
     assert.ok(isConflict(conflictError(pods, 'a', 'w')) && !isAlreadyExists(conflictError(pods, 'a', 'w')))
     assert.ok(isAlreadyExists(alreadyExistsError(pods, 'a')) && !isConflict(alreadyExistsError(pods, 'a')))
   })
 
-  it('go by the code only when the reason is unknown', () => {
+  it('use the code only if the reason is unknown', () => {
     const odd = failure({ code: 403, message: 'm' })
     assert.ok(isForbidden(odd))
     const named = new StatusError({ ...odd.status, reason: 'Expired' })
@@ -236,7 +241,7 @@ describe('questions', () => {
     assert.ok(isRequestEntityTooLarge(new StatusError({ ...odd.status, reason: 'Invalid', code: 413 })))
   })
 
-  it('see timeouts apart', () => {
+  it('distinguish timeouts', () => {
     const future = tooLargeResourceVersionError(2, 1, 1)
     assert.ok(isTimeout(future) && isTooLargeResourceVersion(future) && !isServerTimeout(future))
     assert.ok(!isTooLargeResourceVersion(timeoutError('t', 1)))
@@ -244,14 +249,14 @@ describe('questions', () => {
     assert.ok(isUnexpectedServerError(genericError({ code: 500, method: 'GET', unexpected: true })))
   })
 
-  it('tell how long to wait', () => {
+  it('return the retry delay', () => {
     assert.equal(suggestedDelaySeconds(serverTimeoutError(pods, 'get', 0)), 0)
     assert.equal(suggestedDelaySeconds(tooManyRequestsError('m', 3)), 3)
     assert.equal(suggestedDelaySeconds(timeoutError('t', 0)), undefined)
     assert.equal(suggestedDelaySeconds(new Error('x')), undefined)
   })
 
-  it('read an answer that is a Status and nothing else', () => {
+  it('parse only a Status', () => {
     const status: Status = invalidError({ group: '', kind: 'Pod' }, 'a', []).status
     const error = statusErrorFrom(JSON.parse(JSON.stringify(status)))
     assert.ok(error instanceof StatusError && isInvalid(error))

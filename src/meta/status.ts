@@ -1,9 +1,8 @@
 /**
- * metav1.Status, the way the API says how a request went, and StatusError, the one error class of everything that
- * speaks the API: the server throws it, the client throws what it received. The constructors are in
- * `status-errors.ts`; here are the shape and the questions one can ask.
+ * metav1.Status, the result of an API request, and StatusError, the error class of server and client. The constructors
+ * are in `status-errors.ts`; this file has the types and predicates.
  */
-import { type FieldErrorType } from './validation/field-error.ts'
+import type { FieldErrorType } from './validation/field-path.ts'
 
 export type StatusReason =
   | 'Unauthorized'
@@ -26,7 +25,7 @@ export type StatusReason =
   | 'Expired'
   | 'ServiceUnavailable'
 
-/** Why a status was given, in parts. Admission adds its own: a known type is a promise, an unknown one is not an error. */
+/** A cause of a status. Admission adds more types: unknown ones are valid. */
 export type CauseType =
   | FieldErrorType
   | 'UnexpectedServerResponse'
@@ -35,20 +34,20 @@ export type CauseType =
   | 'NamespaceTerminating'
   | 'DisruptionBudget'
 
-/** Any text, without hiding the known ones from an editor's completion. */
+/** Any text, with editor completion for the known ones. */
 type Other = string & Record<never, never>
 
 export interface StatusCause {
   reason?: CauseType | Other
   message?: string
-  /** Path of the field at fault, for instance `items[0].name`. */
+  /** The path of the invalid field, such as `items[0].name`. */
   field?: string
 }
 
 export interface StatusDetails {
   name?: string
   group?: string
-  /** The resource for most failures, the Kind where the failure is about the object's content. */
+  /** The resource for most errors, the Kind if the error concerns the object's content. */
   kind?: string
   uid?: string
   causes?: StatusCause[]
@@ -66,7 +65,7 @@ export interface Status {
   code?: number
 }
 
-/** A request that failed in a way the API has words for. Its message is the message of the status. */
+/** A failed request with a status. Its message is that of the status. */
 export class StatusError extends Error {
   override readonly name: string = 'StatusError'
   readonly status: Status
@@ -77,7 +76,7 @@ export class StatusError extends Error {
   }
 }
 
-/** The status of `error`, or of the first cause of it that has one. */
+/** The status of `error`, or of its first cause with one. */
 export function statusOf(error: unknown): Status | undefined {
   let current = error
   for (let depth = 0; depth < 16 && current instanceof Error; depth++) {
@@ -87,12 +86,12 @@ export function statusOf(error: unknown): Status | undefined {
   return undefined
 }
 
-/** The reason of a failed request; undefined when `error` is none or its server gave none. */
+/** The reason of a failed request; undefined without one. */
 export function reasonOf(error: unknown): string | undefined {
   return statusOf(error)?.reason
 }
 
-/** The first cause of that type, when there is one. */
+/** The first cause of that type, if there is one. */
 export function causeOf(error: unknown, type: CauseType): StatusCause | undefined {
   return statusOf(error)?.details?.causes?.find((cause) => cause.reason === type)
 }
@@ -119,60 +118,66 @@ const knownReasons: ReadonlySet<string> = new Set<StatusReason>([
   'ServiceUnavailable',
 ])
 
-/** A status says `reason`, or says nothing known and has the HTTP code that reason stands for. */
-function says(error: unknown, reason: StatusReason, code: number): boolean {
+/** True if a status has `reason`, or an unknown reason and the HTTP code of `reason`. */
+function hasReason(error: unknown, reason: StatusReason, code: number): boolean {
   const status = statusOf(error)
   if (status === undefined) return false
   return status.reason === reason || (status.code === code && !knownReasons.has(status.reason ?? ''))
 }
 
 export function isNotFound(error: unknown): boolean {
-  return says(error, 'NotFound', 404)
+  return hasReason(error, 'NotFound', 404)
 }
 
-/** A create met an object of that name. Distinct from a conflict, though both are 409. */
+/** An object with that name exists. Not a conflict, though both are 409. */
 export function isAlreadyExists(error: unknown): boolean {
   return reasonOf(error) === 'AlreadyExists'
 }
 
-/** An update was made from an outdated object, or an apply met another owner. */
+/** The server rejected an object because its namespace is being deleted. */
+export function isNamespaceTerminating(error: unknown): boolean {
+  const causes = error instanceof StatusError ? error.status.details?.causes : undefined
+  return causes?.some(({ reason }) => reason === 'NamespaceTerminating') ?? false
+}
+
+/** An update of an outdated object, or an apply with conflicts. */
 export function isConflict(error: unknown): boolean {
-  return says(error, 'Conflict', 409)
+  return hasReason(error, 'Conflict', 409)
 }
 
 export function isInvalid(error: unknown): boolean {
-  return says(error, 'Invalid', 422)
+  return hasReason(error, 'Invalid', 422)
 }
 
 export function isGone(error: unknown): boolean {
-  return says(error, 'Gone', 410)
+  return hasReason(error, 'Gone', 410)
 }
 
-/** The history asked for has been compacted away: list again. */
+/** The requested history was compacted: list again. */
 export function isResourceExpired(error: unknown): boolean {
   return reasonOf(error) === 'Expired'
 }
 
 export function isBadRequest(error: unknown): boolean {
-  return says(error, 'BadRequest', 400)
+  return hasReason(error, 'BadRequest', 400)
 }
 
 export function isForbidden(error: unknown): boolean {
-  return says(error, 'Forbidden', 403)
+  return hasReason(error, 'Forbidden', 403)
 }
 
-/** The request ran out of time; it may still take effect. */
+/** The request timed out; it may still take effect. */
 export function isTimeout(error: unknown): boolean {
-  return says(error, 'Timeout', 504)
+  return hasReason(error, 'Timeout', 504)
 }
 
-/** The server could not do it now and asks for another try. */
+/** A temporary failure; the server asks for a retry. */
 export function isServerTimeout(error: unknown): boolean {
   return reasonOf(error) === 'ServerTimeout'
 }
 
 export function isInternalError(error: unknown): boolean {
-  return says(error, 'InternalError', 500)
+  return hasReason(error, 'InternalError', 500)
 }
 
 export function isTooManyRequests(error: unknown): boolean {
@@ -183,17 +188,17 @@ export function isRequestEntityTooLarge(error: unknown): boolean {
   return reasonOf(error) === 'RequestEntityTooLarge' || statusOf(error)?.code === 413
 }
 
-/** The answer did not look like the API's: some other HTTP server may stand in between. */
+/** The answer was not the API's: another HTTP server may be in between. */
 export function isUnexpectedServerError(error: unknown): boolean {
   return causeOf(error, 'UnexpectedServerResponse') !== undefined
 }
 
-/** The version asked for lies in the future of this server: ask again in a moment. */
+/** The requested version is newer than this server's: retry soon. */
 export function isTooLargeResourceVersion(error: unknown): boolean {
   return isTimeout(error) && causeOf(error, 'ResourceVersionTooLarge') !== undefined
 }
 
-/** How long the server asks to wait, when it does. Says nothing on whether to retry at all. */
+/** The retry delay from the server, if there is one. Does not decide whether to retry. */
 export function suggestedDelaySeconds(error: unknown): number | undefined {
   const status = statusOf(error)
   const seconds = status?.details?.retryAfterSeconds ?? 0
@@ -201,7 +206,7 @@ export function suggestedDelaySeconds(error: unknown): number | undefined {
   return seconds > 0 ? seconds : undefined
 }
 
-/** Reads an answer as a failure; undefined when it is not a Status at all. */
+/** Parses an answer as an error; undefined if it is no Status. */
 export function statusErrorFrom(object: unknown): StatusError | undefined {
   if (typeof object !== 'object' || object === null) return undefined
   const { kind, apiVersion } = object as { kind?: unknown; apiVersion?: unknown }

@@ -1,8 +1,8 @@
-/** How a command's streams share one connection, as clients, API server and kubelets have it in common. */
+/** The channels of a remote command's streams on one connection, for clients, API server and kubelets. */
 
-/** The first subprotocol with a way to say that a channel is closed. */
+/** The first subprotocol that can close a channel. */
 export const CHANNEL_PROTOCOL = 'v5.channel.k8s.io'
-/** By SPDY streams close by themselves; both of these report how the command ended as a Status. */
+/** SPDY streams close by themselves; both of these report the exit status as a Status. */
 export const SPDY_CHANNEL_PROTOCOLS: readonly string[] = ['v5.channel.k8s.io', 'v4.channel.k8s.io']
 
 /** The first byte of each message. */
@@ -11,5 +11,5 @@ export const STDOUT = 1
 export const STDERR = 2
 export const ERROR = 3
 export const RESIZE = 4
-/** In place of a channel: the channel in the next byte is closed. */
+/** A pseudo channel: closes the channel in the next byte. */
 export const CLOSE = 255

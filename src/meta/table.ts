@@ -1,9 +1,9 @@
-/** metav1.Table: a list as rows of cells, the form in which kubectl asks for what it prints. */
+/** metav1.Table: a list as rows of cells, which kubectl requests for printing. */
 import { type KubeObject, type ListMeta, type TypeMeta } from './object.ts'
 
 export interface Table extends TypeMeta {
   metadata: ListMeta
-  /** Null in all events of a watch but the first. */
+  /** Null in all watch events but the first. */
   columnDefinitions: TableColumn[] | null
   rows: TableRow[]
 }
@@ -19,17 +19,17 @@ export interface TableColumn {
 }
 
 export interface TableRow {
-  /** One for each column, in its order. */
+  /** One for each column, in order. */
   cells: TableCell[]
   conditions?: TableRowCondition[]
-  /** Whole, its metadata only, or null, as the request wished. */
+  /** The object, its metadata, or null, as requested. */
   object: KubeObject | null
 }
 
 export type TableCell = string | number | boolean | null
 
 export interface TableRowCondition {
-  /** `Completed`: the object has run its course. */
+  /** `Completed`: the object has finished. */
   type: string
   status: string
   reason?: string

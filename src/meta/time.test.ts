@@ -53,7 +53,7 @@ describe('parseTime()', () => {
     it(`refuses "${text}"`, () => assert.throws(() => parseTime(text), { message }))
   }
 
-  it('reads back what it writes', () => {
+  it('parses its own output', () => {
     const years = { min: new Date('0001-01-01T00:00:00Z'), max: new Date('9999-12-31T23:59:59Z'), noInvalidDate: true }
     fc.assert(
       fc.property(fc.date(years), (date) => {
@@ -64,7 +64,7 @@ describe('parseTime()', () => {
     )
   })
 
-  it('takes the zero time for none', () => {
+  it('treats the zero time as absent', () => {
     assert.equal(canonicalTime('0001-01-01T00:00:00Z'), undefined)
     assert.equal(canonicalMicroTime('0001-01-01T00:00:00.000000Z'), undefined)
     assert.ok(!isZeroTime(instantOf(0)))
@@ -72,7 +72,7 @@ describe('parseTime()', () => {
 })
 
 describe('micro times', () => {
-  it('have six digits, no more and no less', () => {
+  it('have exactly six digits', () => {
     assert.equal(canonicalMicroTime('2026-01-02T03:04:05.123456+00:01'), '2026-01-02T03:03:05.123456Z')
     assert.equal(microTimeText({ seconds: 0, nanos: 1999 }), '1970-01-01T00:00:00.000001Z')
     assert.equal(timeText({ seconds: -1, nanos: 5 }), '1969-12-31T23:59:59Z')
@@ -87,7 +87,7 @@ describe('micro times', () => {
 })
 
 describe('parseLocalTime()', () => {
-  it('takes no zone, and says what it misses', () => {
+  it("rejects a zone, with Go's text", () => {
     assert.equal(timeText(parseLocalTime('2026-01-02T03:04:05.5')), '2026-01-02T03:04:05Z')
     const layout = '"2006-01-02T15:04:05"'
     assert.throws(() => parseLocalTime('x'), { message: `parsing time "x" as ${layout}: cannot parse "x" as "2006"` })

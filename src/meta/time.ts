@@ -1,11 +1,10 @@
 /**
- * metav1.Time and MicroTime. In objects they are text, in UTC: whole seconds or exactly six digits of fraction. Reading
- * follows Go's time.Parse for RFC 3339, its leniencies (`T1:02:03`, a comma before the fraction) and its messages
- * included.
+ * metav1.Time and MicroTime. Objects contain UTC text with whole seconds or six decimals. Parsing follows Go's
+ * time.Parse for RFC 3339, with its leniency (`T1:02:03`, a comma before the fraction) and its messages.
  */
-import { goTimeQuote } from '#lib/go-text.ts'
+import { goTimeQuote } from '#lib/go/text.ts'
 
-/** A moment: seconds since 1970, and nanoseconds of 0 to 999,999,999 after them. */
+/** A moment: seconds since 1970, and 0 to 999,999,999 nanoseconds. */
 export interface Instant {
   readonly seconds: number
   readonly nanos: number
@@ -14,20 +13,20 @@ export interface Instant {
 const timeLayout = '2006-01-02T15:04:05Z07:00'
 const microLayout = '2006-01-02T15:04:05.000000Z07:00'
 
-/** The time Go has where none was set, 0001-01-01T00:00:00Z: as good as absent. */
+/** Go's zero time, 0001-01-01T00:00:00Z, which counts as absent. */
 const zeroSeconds = -62_135_596_800
 
-/** Reads a time, with any fraction and offset. Throws Go's text. */
+/** Parses a time with any fraction and offset. Throws Go's text. */
 export function parseTime(text: string): Instant {
   return parse(text, timeLayout, timeSteps)
 }
 
-/** Reads a micro time, which must have exactly six digits of fraction. Throws Go's text. */
+/** Parses a micro time with exactly six decimals. Throws Go's text. */
 export function parseMicroTime(text: string): Instant {
   return parse(text, microLayout, microSteps)
 }
 
-/** Reads a time without a zone, which counts as UTC. Throws Go's text. */
+/** Parses a time without a zone as UTC. Throws Go's text. */
 export function parseLocalTime(text: string): Instant {
   return parse(text, '2006-01-02T15:04:05', localSteps)
 }
@@ -36,35 +35,38 @@ export function isZeroTime({ seconds, nanos }: Instant): boolean {
   return seconds === zeroSeconds && nanos === 0
 }
 
-/** `2026-01-02T03:04:05Z`; what is less than a second is cut off. */
+/** `2026-01-02T03:04:05Z`; truncated to seconds. */
 export function timeText({ seconds }: Instant): string {
   if (seconds !== lastTime.seconds) lastTime = { seconds, text: `${secondsText(seconds)}Z` }
   return lastTime.text
 }
 
-/** Nearly all times that are written are now, many times over: every write of a busy second has two of them. */
+/** Nearly all written times are the current second: every write of a busy second contains two. */
 let lastTime = { seconds: Number.NaN, text: '' }
 
-/** `2026-01-02T03:04:05.678901Z`; what is less than a microsecond is cut off. */
+/** `2026-01-02T03:04:05.678901Z`; truncated to microseconds. */
 export function microTimeText(instant: Instant): string {
   const micros = Math.trunc(instant.nanos / 1000)
   return `${secondsText(instant.seconds)}.${String(micros).padStart(6, '0')}Z`
 }
 
-/** The text of a clock's reading: `timeOf(clock.now())`. */
+/** Formats a clock reading: `timeOf(clock.now())`. */
 export function timeOf(epochMs: number): string {
   return timeText(instantOf(epochMs))
 }
 
-/** The text of a clock's reading, as a micro time. */
+/** Formats a clock reading as a micro time. */
 export function microTimeOf(epochMs: number): string {
   return microTimeText(instantOf(epochMs))
 }
 
-/** A time as objects carry it, on a day that every month has: native parsing is right for these, and tables are full of them. */
+/**
+ * A time in the form of objects, on a day that every month has: native parsing is correct for these, and tables contain
+ * many.
+ */
 const plainTime = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$/
 
-/** Milliseconds since 1970 of a time or micro time in an object; throws when it is neither. */
+/** Milliseconds since 1970 of a time or micro time in an object; throws for other text. */
 export function epochMsOf(text: string): number {
   if (plainTime.test(text)) return Date.parse(text)
   const { seconds, nanos } = parseTime(text)
@@ -76,13 +78,13 @@ export function instantOf(epochMs: number): Instant {
   return { seconds, nanos: Math.floor((epochMs - seconds * 1000) * 1_000_000) }
 }
 
-/** The same time as objects carry it; undefined for the zero time. Throws Go's text. */
+/** The time in the form of objects; undefined for the zero time. Throws Go's text. */
 export function canonicalTime(text: string): string | undefined {
   const instant = parseTime(text)
   return isZeroTime(instant) ? undefined : timeText(instant)
 }
 
-/** The same micro time as objects carry it; undefined for the zero time. Throws Go's text. */
+/** The micro time in the form of objects; undefined for the zero time. Throws Go's text. */
 export function canonicalMicroTime(text: string): string | undefined {
   const instant = parseMicroTime(text)
   return isZeroTime(instant) ? undefined : microTimeText(instant)
@@ -91,7 +93,7 @@ export function canonicalMicroTime(text: string): string | undefined {
 type Part = 'year' | 'month' | 'day' | 'hour' | 'minute' | 'second' | 'nanos' | 'offset'
 type Parts = Record<Part, number>
 
-/** Consumes one element of the layout: what is left of the text, or undefined when it does not begin with one. */
+/** Consumes one element of the layout: returns the rest, or undefined without a match. */
 interface Step {
   readonly element: string
   read(rest: string, parts: Parts): string | undefined
@@ -108,7 +110,7 @@ interface Bounds {
   readonly high: number
 }
 
-/** A number of one of the given widths, as long as possible. */
+/** The longest number of one of the given widths. */
 function number(element: string, part: Part, pattern: RegExp, bounds?: Bounds): Step {
   return {
     element,
@@ -126,7 +128,7 @@ function number(element: string, part: Part, pattern: RegExp, bounds?: Bounds): 
 const twoDigits = /^[0-9]{2}/
 const second = number('05', 'second', twoDigits, { low: 0, high: 59 })
 
-/** Go takes a fraction after the seconds even where the layout has none. */
+/** Go accepts a fraction after the seconds even if the layout has none. */
 const secondWithFraction: Step = {
   element: '05',
   read(rest, parts) {
@@ -212,7 +214,7 @@ function toInstant({ year, month, day, hour, minute, second, nanos, offset }: Pa
   return { seconds, nanos }
 }
 
-/** Days from 1970 to a date. Date.UTC would take the year 26 for 1926. */
+/** Days from 1970 to a date. Date.UTC would read the year 26 as 1926. */
 function daysBefore(year: number, month: number, day: number): number {
   return new Date(0).setUTCFullYear(year, month - 1, day) / 86_400_000
 }
@@ -230,6 +232,6 @@ function secondsText(seconds: number): string {
   const text = date.toISOString()
   const year = date.getUTCFullYear()
   if (year >= 0 && year <= 9999) return text.slice(0, -5)
-  // Years of more or less than four digits have six and a sign there.
+  // Other than four-digit years have six digits and a sign there.
   return `${year < 0 ? '-' : ''}${String(Math.abs(year)).padStart(4, '0')}${text.slice(7, -5)}`
 }

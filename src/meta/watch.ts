@@ -1,11 +1,11 @@
-/** What a watch delivers. */
+/** The types of watch events. */
 import { type KubeObject } from './object.ts'
 import { type Status } from './status.ts'
 
-/** Something happened to an object, or with a bookmark nothing did up to its resourceVersion. */
+/** A change of an object, or a bookmark for its resourceVersion. */
 export interface ObjectEvent<T extends KubeObject = KubeObject> {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'
-  /** After the change; for DELETED the last state, with the version of the deletion. */
+  /** The object after the change; for DELETED the last state, with the version of the deletion. */
   readonly object: T
 }
 
@@ -17,7 +17,7 @@ export interface ErrorEvent {
 
 export type WatchEvent<T extends KubeObject = KubeObject> = ObjectEvent<T> | ErrorEvent
 
-/** On the bookmark that ends the objects that existed when the watch began. */
+/** The annotation of the bookmark that ends the initial events. */
 export const initialEventsEnd = 'k8s.io/initial-events-end'
 
 export function isInitialEventsEnd(event: WatchEvent): boolean {

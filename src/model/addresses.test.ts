@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { fieldPath } from '#meta/validation/field-path.ts'
+
 import { cidrWarnings, ipFamilyOf, validateEndpointIp } from './addresses.ts'
 
 describe('validateEndpointIp()', () => {
@@ -19,14 +21,14 @@ describe('validateEndpointIp()', () => {
     ['ff32::1', 'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)'],
   ]
   for (const [text, complaint] of cases) {
-    it(`says ${complaint ?? 'nothing'} about ${text}`, () => {
-      assert.equal(validateEndpointIp('f', text)[0]?.detail, complaint)
+    it(`returns ${complaint ?? 'no error'} for ${text}`, () => {
+      assert.equal(validateEndpointIp(fieldPath('f'), text)[0]?.detail, complaint)
     })
   }
 })
 
 describe('ipFamilyOf()', () => {
-  it('takes a mapped address for what it maps', () => {
+  it('treats a mapped address as the address it maps', () => {
     assert.deepEqual(['1.2.3.4', '::ffff:1.2.3.4', 'fd00::', 'x'].map(ipFamilyOf), ['IPv4', 'IPv4', 'IPv6', undefined])
   })
 })
@@ -43,6 +45,7 @@ describe('cidrWarnings()', () => {
     ['FD00::/8', ['f: IPv6 CIDR value "FD00::/8" should be in RFC 5952 canonical format ("fd00::/8")']],
   ]
   for (const [text, warnings] of cases) {
-    it(`has ${warnings.length} about ${text}`, () => assert.deepEqual(cidrWarnings('f', text), warnings))
+    it(`returns ${warnings.length} warnings for ${text}`, () =>
+      assert.deepEqual(cidrWarnings(fieldPath('f'), text), warnings))
   }
 })

@@ -1,4 +1,7 @@
-/** The certificate request inside a CertificateSigningRequest, and what signers of Kubernetes ask of it. Pure. */
+/**
+ * Parses the certificate request in a CertificateSigningRequest, and checks the requirements of Kubernetes' signers.
+ * Pure.
+ */
 import type { CertificateSigningRequest } from '#apis/certificates/v1.ts'
 import { type CertificateRequest, parseRequest } from '#lib/x509/request.ts'
 
@@ -7,7 +10,7 @@ export function readCertificateRequest({ spec }: CertificateSigningRequest): Cer
   return parseRequest(Buffer.from(spec.request, 'base64').toString('latin1'))
 }
 
-/** What is wrong with a request in the words of upstream; undefined when nothing is. */
+/** The error in upstream's words; undefined for a valid request. */
 type SignerRule = (request: CertificateRequest, usages: readonly string[]) => string | undefined
 
 export const CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client'
@@ -15,7 +18,7 @@ export const KUBELET_CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client-kubele
 export const KUBELET_SERVING_SIGNER = 'kubernetes.io/kubelet-serving'
 export const LEGACY_SIGNER = 'kubernetes.io/legacy-unknown'
 
-/** By the name of the signer. */
+/** By signer name. */
 export const SIGNER_RULES: ReadonlyMap<string, SignerRule> = new Map<string, SignerRule>([
   [CLIENT_SIGNER, (_, usages) => clientComplaint(usages)],
   [KUBELET_CLIENT_SIGNER, kubeletClientComplaint],
@@ -61,11 +64,11 @@ function kubeletServingComplaint(request: CertificateRequest, usages: readonly s
   return usageComplaint(usages, 'server auth') ?? (isOfNode(request) ? undefined : NOT_A_NODE)
 }
 
-/** Key encipherment is for RSA keys, and may be left out. */
+/** Key encipherment is for RSA keys and optional. */
 function usageComplaint(usages: readonly string[], purpose: string): string | undefined {
   const wanted = ['digital signature', purpose]
-  const asked = new Set(usages.filter((usage) => usage !== 'key encipherment'))
-  if (asked.size === wanted.length && wanted.every((usage) => asked.has(usage))) return undefined
+  const requested = new Set(usages.filter((usage) => usage !== 'key encipherment'))
+  if (requested.size === wanted.length && wanted.every((usage) => requested.has(usage))) return undefined
   const all = ['digital signature', 'key encipherment', purpose].toSorted()
   return `usages did not match [${all.join(' ')}]`
 }

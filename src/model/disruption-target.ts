@@ -1,4 +1,4 @@
-/** The condition that says why a pod is taken away, and the patch that puts it behind the conditions that are there. Pure. */
+/** The DisruptionTarget condition, and the patch that appends it to existing conditions. Pure. */
 import type { Pod } from '#apis/core/v1.ts'
 import { timeOf } from '#meta/time.ts'
 
@@ -12,7 +12,7 @@ export interface Disruption {
   readonly observedGeneration?: number
 }
 
-/** A part of a strategic merge patch of the status. Without the order the server would put what is new first. */
+/** A part of a strategic merge patch of the status. Without the order the server would put the new condition first. */
 export function disruptionTarget({ status }: Pod, why: Disruption, nowMs: number): object {
   const there = conditionsOf(status.conditions)
   const known = there.find(({ type }) => type === TYPE)

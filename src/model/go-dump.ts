@@ -1,11 +1,7 @@
-/**
- * An object as Go's `%#v` of the spew library shows it to upstream's hashes: every field of every struct in Go's order
- * with its Go type. The schema tables know all of it but the names of fields, and those follow from JSON's by a rule
- * with few exceptions.
- */
+/** Formats an object like Go's spew `%#v`, which upstream hashes: all struct fields in Go's order with their types. */
 import type { FieldSchema, ProtobufMessage, ScalarSchema, Schema, StructSchema } from '#meta/schema.ts'
 
-/** Where Go's name is not JSON's with a capital first letter. */
+/** Fields whose Go name is not the capitalized JSON name. */
 const GO_NAMES: ReadonlyMap<string, string> = new Map(
   (
     'metadata ObjectMeta serviceAccount DeprecatedServiceAccount apiGroup APIGroup apiVersion APIVersion uid UID ip IP gid GID ' +
@@ -24,12 +20,12 @@ const GO_NAMES: ReadonlyMap<string, string> = new Map(
     }, []),
 )
 
-/** And where it depends on the struct. */
+/** The same for certain structs. */
 const GO_NAMES_IN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'v1.RBDVolumeSource': { monitors: 'CephMonitors', image: 'RBDImage', pool: 'RBDPool', user: 'RadosUser' },
 }
 
-/** The value with its type in front; empty lists and maps are nil, as protobuf leaves them. */
+/** The value with its type in front; empty lists and maps are nil, as after protobuf. */
 export function goDump(schema: Schema, value: unknown): string {
   return `(${goTypeOf(schema)})${bare(schema, value)}`
 }
@@ -71,7 +67,7 @@ function structText(struct: StructSchema, value: Fields): string {
   return `{${members([...struct.fields.values()], struct, struct.protobuf, value).join(' ')}}`
 }
 
-/** Embedded structs, which JSON has flattened, are shown where the first of their fields is. */
+/** Embedded structs, which JSON flattens, come at the position of their first field. */
 function members(
   fields: readonly FieldSchema[],
   struct: StructSchema,
@@ -132,7 +128,7 @@ const DECIMAL: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, '': 0, 
 const BINARY: Readonly<Record<string, number>> = { Ki: 10, Mi: 20, Gi: 30, Ti: 40, Pi: 50, Ei: 60 }
 const NANO = 1_000_000_000n
 
-/** What upstream's parser leaves in a quantity of canonical text: small ones as an integer, others as a big decimal. */
+/** The internal form of a parsed quantity: small ones as an integer, others as a big decimal. */
 function quantityDump(text: string): string {
   const [, sign = '', digits = '0', exponent, suffix = ''] = /^(-?)(\d+)(?:e(-?\d+)|([A-Za-z]*))$/.exec(text) ?? []
   if (text === '0') return quantityText(ZERO, NIL_DECIMAL, text, 'DecimalSI')

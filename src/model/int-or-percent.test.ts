@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 import { fieldErrorText } from '#meta/validation/field-error.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
 
 import { intOrPercentValue, validateAtMostAll, validateIntOrPercent } from './int-or-percent.ts'
 
-test('a count is not negative and a share is a percentage', () => {
+test('rejects negative counts and invalid percentages', () => {
   const percentage =
     "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
   const table: readonly (readonly [number | string | undefined, readonly string[]])[] = [
@@ -16,15 +17,17 @@ test('a count is not negative and a share is a percentage', () => {
     ['5', [`f: Invalid value: "5": ${percentage}`]],
     ['-5%', [`f: Invalid value: "-5%": ${percentage}`]],
   ]
-  for (const [value, errors] of table) assert.deepEqual(validateIntOrPercent('f', value).map(fieldErrorText), errors)
+  for (const [value, errors] of table)
+    assert.deepEqual(validateIntOrPercent(fieldPath('f'), value).map(fieldErrorText), errors)
 })
 
-test('a share is not more than all', () => {
-  const texts = (value: number | string | undefined): string[] => validateAtMostAll('f', value).map(fieldErrorText)
+test('rejects percentages above 100', () => {
+  const texts = (value: number | string | undefined): string[] =>
+    validateAtMostAll(fieldPath('f'), value).map(fieldErrorText)
   for (const fine of [undefined, 1000, '100%', 'x']) assert.deepEqual(texts(fine), [])
   assert.deepEqual(texts('101%'), ['f: Invalid value: "101%": must not be greater than 100%'])
 })
 
-test('nothing is nothing in either unit', () => {
+test('treats zero alike in both units', () => {
   assert.deepEqual([0, '0%', 'x', '25%', 3].map(intOrPercentValue), [0, 0, 0, 25, 3])
 })

@@ -1,21 +1,21 @@
-/** A number of pods, or a share of them: what rolling updates and disruption budgets count in. */
+/** Resolves a number of pods or a percentage, for rolling updates and disruption budgets. */
 import { type IntOrString, intValue } from '#meta/int-or-string.ts'
-import { type FieldError, invalid } from '#meta/validation/field-error.ts'
+import type { FieldError, FieldPath } from '#meta/validation/field-path.ts'
 import { percent } from '#meta/validation/names.ts'
-import { complaining, nonNegative } from '#meta/validation/rules.ts'
+import { nonNegative } from '#meta/validation/rules.ts'
 
-/** Refuses numbers below zero and texts that are no percentage; absent is fine. */
-export function validateIntOrPercent(field: string, value: IntOrString | undefined): FieldError[] {
-  if (typeof value === 'string') return complaining(field, value, percent(value))
-  return nonNegative(field, value)
+/** Rejects negative numbers and texts that are no percentage; absent is valid. */
+export function validateIntOrPercent(path: FieldPath, value: IntOrString | undefined): FieldError[] {
+  if (typeof value === 'string') return path.check(value, percent)
+  return nonNegative(path, value)
 }
 
-export function validateAtMostAll(field: string, value: IntOrString | undefined): FieldError[] {
+export function validateAtMostAll(path: FieldPath, value: IntOrString | undefined): FieldError[] {
   const share = value === undefined ? undefined : percentOf(value)
-  return share === undefined || share <= 100 ? [] : [invalid(field, value, 'must not be greater than 100%')]
+  return share === undefined || share <= 100 ? [] : [path.invalid(value, 'must not be greater than 100%')]
 }
 
-/** The bare number, of pods or of hundredths: only fit to tell nothing from something. */
+/** The number without its unit: only for comparison with zero. */
 export function intOrPercentValue(value: IntOrString): number {
   return percentOf(value) ?? intValue(value)
 }

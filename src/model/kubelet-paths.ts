@@ -1,14 +1,14 @@
 /**
- * The paths of the kubelet's HTTP API that run a command in a container or open a connection to it. The API server and
- * the kubelet both read this list, so that neither authorizes what the other would not.
+ * The paths of the kubelet's HTTP API that run a command in a container or connect to it. The API server and the
+ * kubelet both authorize by this list.
  */
 
-/** The first segment of the path, as the kubelet's router compares it: decoded, and in this case only. */
+/** The first segment of the path, decoded and case-sensitive, as the kubelet's router compares it. */
 const COMMAND_PATHS: ReadonlySet<string> = new Set(['exec', 'attach', 'portForward', 'run'])
 
 /**
- * Whether a request whose path begins with this segment needs the verb `create`, whatever its method. A WebSocket begins
- * with GET, so the method alone would allow everybody who may read `nodes/proxy` to run commands.
+ * True if a request with this first segment needs the verb `create`, whatever its method. A WebSocket begins with GET,
+ * so the method alone would let readers of `nodes/proxy` run commands.
  */
 export function needsCreate(firstSegment: string): boolean {
   return COMMAND_PATHS.has(firstSegment)

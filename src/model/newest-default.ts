@@ -1,9 +1,9 @@
-/** Which of several classes counts where none is named: one marked as default, the newest if there are more. */
-import { compareText } from '#lib/go-text.ts'
+/** Selects the default class, such as a StorageClass: the newest of the classes that are marked as default. */
+import { compareText } from '#lib/go/text.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { epochMsOf } from '#meta/time.ts'
 
-/** `annotations`: any of these, set to `true`, marks a class. */
+/** `annotations`: any of these with the value `true` marks a class. */
 export function newestDefault<T extends KubeObject>(
   classes: readonly T[],
   annotations: readonly string[],

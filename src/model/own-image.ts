@@ -1,4 +1,7 @@
-/** The image of this program: nodes that "hyperkube build" makes have it without a registry, because each makes it of its own copy. */
+/**
+ * The container image of this program. Nodes of "hyperkube build" need no registry for it, because each node builds it
+ * from its copy of the program.
+ */
 import { hyperkubeVersion } from './version.ts'
 
 export const OWN_REPOSITORY = 'hyperkube.local/hyperkube'

@@ -27,7 +27,7 @@ describe('requests of a pod', () => {
     })
   })
 
-  it('are those of the greatest init container when that is more', () => {
+  it('are those of the largest init container if it is larger', () => {
     const initContainers = [container({ cpu: '3' }), container({ cpu: '1', memory: '2Gi' })]
     assert.deepEqual(requests({ containers: [container({ cpu: '1', memory: '1Gi' })], initContainers }), {
       cpu: '3',
@@ -35,20 +35,20 @@ describe('requests of a pod', () => {
     })
   })
 
-  it('count sidecars with the containers, and with the init containers after them', () => {
+  it('count sidecars with the containers, and with later init containers', () => {
     const initContainers = [container({ cpu: '1' }, { restartPolicy: 'Always' }), container({ cpu: '3' })]
     assert.deepEqual(requests({ containers: [container({ cpu: '1' })], initContainers }), { cpu: '4' })
     assert.deepEqual(requests({ containers: [container({ cpu: '5' })], initContainers }), { cpu: '6' })
   })
 
-  it('include the overhead, unless asked not to', () => {
+  it('include the overhead by default', () => {
     const spec = { containers: [container({ cpu: '1' })], overhead: { cpu: '100m', memory: '1Mi' } }
     assert.deepEqual(requests(spec), { cpu: '1100m', memory: '1Mi' })
     assert.deepEqual(requests(spec, { excludeOverhead: true }), { cpu: '1' })
     assert.deepEqual(texts(podLimits(pod(spec))), { cpu: '1100m' })
   })
 
-  it('are those of the pod as a whole where it has any', () => {
+  it('are the pod-level requests if there are any', () => {
     const spec = {
       containers: [container({ cpu: '1', 'example.com/gpu': '1' })],
       resources: { requests: { cpu: '2' }, limits: { memory: '1Gi' } },
@@ -58,13 +58,13 @@ describe('requests of a pod', () => {
     assert.deepEqual(texts(podLimits(pod(spec))), { cpu: '1', 'example.com/gpu': '1', memory: '1Gi' })
   })
 
-  it('take what a scheduler guesses for containers that request nothing', () => {
+  it("use the scheduler's defaults for containers without requests", () => {
     const atLeast = new Map([['cpu', parseQuantity('100m')]])
     const spec = { containers: [container({ cpu: '0' }), container({ memory: '1Gi' })] }
     assert.deepEqual(requests(spec, { atLeast }), { cpu: '100m', memory: '1Gi' })
   })
 
-  it('are the greatest of wish, grant and fact while a resize is under way', () => {
+  it('are the maximum of desired, allocated and actual resources during a resize', () => {
     const status = (conditions: Pod['status']['conditions'] = []): Pod['status'] => ({
       conditions,
       containerStatuses: [
@@ -84,7 +84,7 @@ describe('requests of a pod', () => {
     assert.deepEqual(texts(podRequests(pod(spec, status()))), { cpu: '4' })
   })
 
-  it('are never less than those of any of its containers', () => {
+  it('are at least those of each container', () => {
     const amount = fc.constantFrom('0', '1m', '1', '2Gi')
     const one = fc.record({ cpu: amount, memory: amount })
     const kinds = fc.constantFrom(undefined, 'Always')
@@ -128,7 +128,7 @@ describe('QoS class', () => {
     it(`is ${wanted} for ${JSON.stringify(spec)}`, () => assert.equal(computeQosClass(spec), wanted))
   }
 
-  it('is what the pod was given', () => {
+  it('is the one in the status', () => {
     assert.equal(qosClassOf(pod({ containers: [] }, { qosClass: 'Burstable' })), 'Burstable')
     assert.equal(qosClassOf(pod({ containers: [] })), 'BestEffort')
   })

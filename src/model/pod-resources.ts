@@ -1,7 +1,6 @@
 /**
- * What a pod asks of its node in all: the sum of what runs at the same time. Regular containers and sidecars run
- * together; each other init container runs alone with the sidecars before it, so what counts is the greater of both.
- * Upstream's component-helpers/resource, v1.36.
+ * Computes the resources of a pod: the maximum of what its containers use concurrently. Upstream's
+ * component-helpers/resource, v1.36.
  */
 import type { Container, ContainerStatus, Pod, PodSpec } from '#apis/core/v1.ts'
 import {
@@ -21,17 +20,17 @@ export type Amounts = ReadonlyMap<string, Quantity>
 export interface PodResourcesOptions {
   /** Without `spec.overhead`. */
   readonly excludeOverhead?: boolean
-  /** Also what the kubelet has granted and set, which differs from the spec while a resize is under way. */
+  /** Includes allocated and actual resources, which differ from the spec during a resize. */
   readonly useStatus?: boolean
-  /** Only what the containers ask for. */
+  /** Only the requests of containers. */
   readonly skipPodLevel?: boolean
-  /** For containers that request none of these: the scheduler's guess at what a container needs. */
+  /** Defaults for containers without these requests, for the scheduler. */
   readonly atLeast?: Amounts
 }
 
 type Part = 'requests' | 'limits'
 
-/** The effective requests, with overhead; pod-level requests count instead of the sum of the containers'. */
+/** The effective requests with overhead; pod-level requests replace the sum of containers. */
 export function podRequests(
   pod: Pick<Pod, 'spec' | 'status'>,
   options: PodResourcesOptions = {},
@@ -43,7 +42,7 @@ export function podRequests(
   return total
 }
 
-/** The effective limits; overhead is added only to resources that have a limit. */
+/** The effective limits; overhead is added only to resources with a limit. */
 export function podLimits(pod: Pick<Pod, 'spec' | 'status'>, options: PodResourcesOptions = {}): Map<string, Quantity> {
   const total = aggregate(pod, 'limits', options)
   applyPodLevel(total, pod, 'limits', options)
@@ -55,17 +54,17 @@ export function podLimits(pod: Pick<Pod, 'spec' | 'status'>, options: PodResourc
   return total
 }
 
-/** What the containers of a spec request together, without pod-level resources and overhead. */
+/** The total requests of containers, without pod-level resources and overhead. */
 export function containerRequests(spec: PodSpec): Map<string, Quantity> {
   return aggregate({ spec, status: {} }, 'requests', {})
 }
 
-/** What the containers of a spec are limited to together. */
+/** The total limits of containers. */
 export function containerLimits(spec: PodSpec): Map<string, Quantity> {
   return aggregate({ spec, status: {} }, 'limits', {})
 }
 
-/** The amounts of a resource list. Throws on text that is no quantity, which no stored object has. */
+/** The amounts of a resource list. Throws for an invalid quantity, which no stored object has. */
 export function amountsOf(list: ResourceList | undefined): Map<string, Quantity> {
   return new Map(Object.entries(list ?? {}).map(([name, amount]) => [name, parseQuantity(amount)]))
 }
@@ -92,7 +91,7 @@ function aggregate(pod: Pick<Pod, 'spec' | 'status'>, part: Part, options: PodRe
   return total
 }
 
-/** A fresh map. */
+/** A new map. */
 function containerAmounts(
   pod: Pick<Pod, 'spec' | 'status'>,
   container: Container,
@@ -113,20 +112,20 @@ function statusOf({ status }: Pick<Pod, 'spec' | 'status'>, name: string): Conta
   return status.initContainerStatuses?.findLast(same) ?? status.containerStatuses?.findLast(same)
 }
 
-interface Granted {
+interface ResourceStatus {
   readonly resources?: { readonly limits?: ResourceList; readonly requests?: ResourceList }
   readonly allocatedResources?: ResourceList
 }
 
-/** The greatest of what is wished, granted and set; a wish that cannot be fulfilled does not count. */
+/** The maximum of desired, allocated and actual resources; an infeasible request does not count. */
 function grantedAmounts(
   { status }: Pick<Pod, 'spec' | 'status'>,
-  wished: ResourceList | undefined,
-  { resources, allocatedResources }: Granted,
+  desired: ResourceList | undefined,
+  { resources, allocatedResources }: ResourceStatus,
   part: Part,
 ): Map<string, Quantity> {
   const pending = status.conditions?.find(({ type }) => type === 'PodResizePending')
-  const amounts = pending?.reason === 'Infeasible' ? new Map<string, Quantity>() : amountsOf(wished)
+  const amounts = pending?.reason === 'Infeasible' ? new Map<string, Quantity>() : amountsOf(desired)
   raise(amounts, amountsOf(resources?.[part]))
   if (part === 'requests') raise(amounts, amountsOf(allocatedResources))
   return amounts
@@ -155,7 +154,7 @@ function add(total: Map<string, Quantity>, more: Amounts): void {
   }
 }
 
-/** Lifts each amount to that of `least`, where that is greater. */
+/** Raises each amount to that of `least`. */
 function raise(total: Map<string, Quantity>, least: Amounts): void {
   for (const [name, amount] of least) {
     const current = total.get(name)
@@ -168,9 +167,8 @@ export type QosClass = 'Guaranteed' | 'Burstable' | 'BestEffort'
 const qosResources = ['cpu', 'memory']
 
 /**
- * Guaranteed: every container limits CPU and memory and requests just that. BestEffort: none requests or limits
- * either. Burstable: all between. Resources of the pod as a whole, where it has any, are looked at instead; `podLevel`
- * is false where their gate is off.
+ * Guaranteed: every container has equal requests and limits of CPU and memory. BestEffort: none has any. Burstable: all
+ * others. Pod-level resources take precedence; `podLevel` is false if their gate is off.
  */
 export function computeQosClass(spec: PodSpec, podLevel = true): QosClass {
   const podWide = podLevel && spec.resources !== undefined
@@ -198,7 +196,7 @@ function sameAmounts(a: Amounts, b: Amounts): boolean {
   )
 }
 
-/** The class the pod was given when it was created. */
+/** The class in the status. */
 export function qosClassOf({ spec, status }: Pick<Pod, 'spec' | 'status'>, podLevel = true): string {
   return status.qosClass ?? computeQosClass(spec, podLevel)
 }

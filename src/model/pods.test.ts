@@ -11,13 +11,13 @@ const ready = (status: string, lastTransitionTime: string | null = null): { stat
 }
 
 describe('pods', () => {
-  it('are ready when their condition says so', () => {
+  it('are ready if their condition is true', () => {
     assert.equal(isReady(ready('True')), true)
     assert.equal(isReady(ready('False')), false)
     assert.equal(isReady({ status: {} }), false)
   })
 
-  it('are available once they have been ready for long enough', () => {
+  it('are available after being ready for the minimum time', () => {
     const since = ready('True', '2024-01-01T00:00:00Z')
     const at = (seconds: number): number => Date.UTC(2024, 0, 1) + seconds * 1000
     assert.equal(isAvailable(since, 10, at(9)), false)
@@ -27,14 +27,14 @@ describe('pods', () => {
     assert.equal(isAvailable(ready('False', '2024-01-01T00:00:00Z'), 0, at(99)), false)
   })
 
-  it('are active until they have ended or are to go', () => {
+  it('are active until they have ended or are deleted', () => {
     assert.equal(isActive({ status: { phase: 'Running' }, metadata: {} }), true)
     assert.equal(isActive({ status: { phase: 'Failed' }, metadata: {} }), false)
     assert.equal(isActive({ status: {}, metadata: { deletionTimestamp: '2024-01-01T00:00:00Z' } }), false)
     assert.equal(isTerminal({ status: { phase: 'Succeeded' } }), true)
   })
 
-  it('are scheduled when they have a node', () => {
+  it('are scheduled if they have a node', () => {
     assert.equal(isScheduled({ spec: { containers: [], nodeName: 'n' } }), true)
     assert.equal(isScheduled({ spec: { containers: [] } }), false)
   })
@@ -64,7 +64,7 @@ describe('pods', () => {
     })
   }
 
-  it('may restart as a whole', () => {
+  it('may restart all containers', () => {
     const container: Container = { name: 'a', resources: {}, restartPolicyRules: [{ action: 'RestartAllContainers' }] }
     assert.equal(allMayRestart({ containers: [], initContainers: [container] }), true)
     assert.equal(allMayRestart({ containers: [] }), false)

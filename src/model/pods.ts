@@ -1,14 +1,14 @@
-/** Questions about pods that controllers, the scheduler and kubelets all ask. */
+/** Predicates of pods, such as readiness and termination, for controllers, scheduler and kubelets. */
 import type { Container, ContainerRestartRule, Pod, PodCondition, PodSpec } from '#apis/core/v1.ts'
 import { findCondition, isConditionTrue } from '#meta/conditions.ts'
 import { epochMsOf } from '#meta/time.ts'
 
-/** Whether it takes traffic. */
+/** True if it receives traffic. */
 export function isReady({ status }: Pick<Pod, 'status'>): boolean {
   return isConditionTrue(conditionsOf(status.conditions), 'Ready')
 }
 
-/** Ready for at least that long. */
+/** Ready for at least the given time. */
 export function isAvailable(pod: Pick<Pod, 'status'>, minReadySeconds: number, nowMs: number): boolean {
   if (!isReady(pod)) return false
   if (minReadySeconds === 0) return true
@@ -16,7 +16,7 @@ export function isAvailable(pod: Pick<Pod, 'status'>, minReadySeconds: number, n
   return since !== undefined && epochMsOf(since) + minReadySeconds * 1000 <= nowMs
 }
 
-/** Its containers have ended for good. */
+/** Its containers have terminated permanently. */
 export function isTerminal({ status }: Pick<Pod, 'status'>): boolean {
   return isTerminalPhase(status.phase)
 }
@@ -25,7 +25,7 @@ export function isTerminalPhase(phase: string | undefined): boolean {
   return phase === 'Succeeded' || phase === 'Failed'
 }
 
-/** Nothing of it runs any more, and nothing will. */
+/** Nothing of it runs now or later. */
 export function isOver({ metadata, status }: Pick<Pod, 'status' | 'metadata'>): boolean {
   if (isTerminalPhase(status.phase)) return true
   const { initContainerStatuses = [], containerStatuses = [], ephemeralContainerStatuses = [] } = status
@@ -34,17 +34,17 @@ export function isOver({ metadata, status }: Pick<Pod, 'status' | 'metadata'>): 
   return metadata.deletionTimestamp !== undefined && isStill
 }
 
-/** Neither ended nor about to be: what a controller counts. */
+/** Neither terminated nor deleted: the pods that a controller counts. */
 export function isActive(pod: Pick<Pod, 'status' | 'metadata'>): boolean {
   return !isTerminal(pod) && pod.metadata.deletionTimestamp === undefined
 }
 
-/** A node has been found for it. */
+/** It has a node. */
 export function isScheduled({ spec }: Pick<Pod, 'spec'>): boolean {
   return (spec.nodeName ?? '') !== ''
 }
 
-/** Conditions of pods may carry null for a time, where others have nothing. */
+/** Times in pod conditions may be null. */
 export function conditionsOf(
   conditions: readonly PodCondition[] | undefined,
 ): (Omit<PodCondition, 'lastTransitionTime'> & { lastTransitionTime?: string })[] {
@@ -53,7 +53,7 @@ export function conditionsOf(
   )
 }
 
-/** Whether a container that ended with this code starts again: by its rules, its own policy, the policy of its pod. */
+/** Decides whether a container with this exit code restarts: by its rules, its policy, or the pod's policy. */
 export function shouldRestart(container: Container, spec: PodSpec, exitCode: number): boolean {
   if (container.restartPolicy !== undefined) {
     const action = matchingRule(container, exitCode)?.action
@@ -69,7 +69,7 @@ export function shouldRestart(container: Container, spec: PodSpec, exitCode: num
   }
 }
 
-/** The first of a container's rules that speaks of this exit code. */
+/** The first rule of a container that matches the exit code. */
 export function matchingRule(container: Container, exitCode: number): ContainerRestartRule | undefined {
   return container.restartPolicyRules?.find(({ exitCodes }) => {
     const listed = exitCodes?.values?.includes(exitCode) ?? false
@@ -77,7 +77,7 @@ export function matchingRule(container: Container, exitCode: number): ContainerR
   })
 }
 
-/** Whether some container, by ending, may start all of them again. */
+/** True if a container may trigger a restart of all. */
 export function allMayRestart({ containers, initContainers = [] }: PodSpec): boolean {
   return [...initContainers, ...(containers ?? [])].some(({ restartPolicyRules }) =>
     restartPolicyRules?.some(({ action }) => action === 'RestartAllContainers'),

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { fieldPath } from '#meta/validation/field-path.ts'
+
 import { isQuotaScope, isStandardQuotaResource, scopeFits } from './quota-resources.ts'
 import { amountOf, sortedAmounts, validateCapacity } from './resource-lists.ts'
 
 describe('quota resources', () => {
-  it('are those pods and objects use', () => {
+  it('are those of pods and objects', () => {
     const known = [
       'cpu',
       'limits.memory',
@@ -18,7 +20,7 @@ describe('quota resources', () => {
     assert.equal(['storage', 'limits.storage', 'count/pods', 'x.io/y'].some(isStandardQuotaResource), false)
   })
 
-  it('fit the scopes of what they count', () => {
+  it('match the scopes of their objects', () => {
     assert.equal(scopeFits('BestEffort', 'pods') && !scopeFits('BestEffort', 'cpu'), true)
     assert.equal(
       scopeFits('VolumeAttributesClass', 'requests.storage') && !scopeFits('PriorityClass', 'services'),
@@ -29,13 +31,13 @@ describe('quota resources', () => {
 })
 
 describe('resource lists', () => {
-  it('are read by name, without what every object has', () => {
+  it('are read by name, without built-in object members', () => {
     assert.equal(amountOf({ cpu: '1' }, 'toString'), undefined)
     assert.deepEqual(sortedAmounts({ b: '1', a: '2' }), [
       ['a', '2'],
       ['b', '1'],
     ])
-    assert.deepEqual(validateCapacity('f', '0'), [])
-    assert.equal(validateCapacity('f', '-1')[0]?.badValue, -1)
+    assert.deepEqual(validateCapacity(fieldPath('f'), '0'), [])
+    assert.equal(validateCapacity(fieldPath('f'), '-1')[0]?.badValue, -1)
   })
 })

@@ -1,8 +1,8 @@
-/** What a ResourceQuota can count, and which of it within which scope. */
-import { asJson, type FieldError, invalid } from '#meta/validation/field-error.ts'
+/** The resources that a ResourceQuota can count, by scope. */
+import { asJson, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'
 
-import { isHugePages, validateResourceName } from './pod-spec/resource-names.ts'
-import { validateResourceQuantity } from './pod-spec/resources.ts'
+import { isHugePages, validateResourceName } from './pod-spec/containers/resource-names.ts'
+import { validateResourceQuantity } from './pod-spec/containers/resources.ts'
 import { type ResourceList, sortedAmounts } from './resource-lists.ts'
 
 const computeNames = ['cpu', 'memory', 'ephemeral-storage']
@@ -22,14 +22,14 @@ const quotaNames: ReadonlySet<string> = new Set([
   'services.loadbalancers',
 ])
 
-/** A resource that quotas know by themselves; others are counted as `count/…` or by their domain. */
+/** A standard quota resource; others are counted as `count/…` or by their domain. */
 export function isStandardQuotaResource(name: string): boolean {
   return quotaNames.has(name) || isHugePages(name) || name.startsWith('requests.hugepages-')
 }
 
 const podNames = ['pods', 'cpu', 'memory', 'limits.cpu', 'limits.memory', 'requests.cpu', 'requests.memory']
 
-/** By scope, the standard resources it can be applied to. */
+/** By scope, the standard resources that it supports. */
 const scopes: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ['Terminating', new Set(podNames)],
   ['NotTerminating', new Set(podNames)],
@@ -44,27 +44,27 @@ export function isQuotaScope(scope: string): boolean {
   return scopes.has(scope)
 }
 
-/** Whether the scope can narrow down that resource. An unknown scope is refused elsewhere and fits everything here. */
+/** True if the scope can restrict the resource. Unknown scopes are rejected elsewhere and match everything here. */
 export function scopeFits(scope: string, resource: string): boolean {
   return scopes.get(scope)?.has(resource) ?? true
 }
 
-/** Scopes that say the opposite of each other. */
+/** Contradictory scopes. */
 export const conflictingScopes: readonly (readonly [string, string])[] = [
   ['BestEffort', 'NotBestEffort'],
   ['Terminating', 'NotTerminating'],
 ]
 
-export function validateQuotaResourceName(field: string, name: string): FieldError[] {
-  const errors = validateResourceName(field, name)
+export function validateQuotaResourceName(path: FieldPath, name: string): FieldError[] {
+  const errors = validateResourceName(path, name)
   if (name.includes('/') || isStandardQuotaResource(name)) return errors
-  return [...errors, invalid(field, asJson(name), 'must be a standard resource for quota')]
+  return [...errors, path.invalid(asJson(name), 'must be a standard resource for quota')]
 }
 
-/** A list of what may be or is used. */
-export function validateQuotaAmounts(field: string, list: ResourceList | undefined): FieldError[] {
+/** A list of hard or used amounts. */
+export function validateQuotaAmounts(field: FieldPath, list: ResourceList | undefined): FieldError[] {
   return sortedAmounts(list).flatMap(([name, amount]) => {
-    const path = `${field}[${name}]`
+    const path = field.key(name)
     return [...validateQuotaResourceName(path, name), ...validateResourceQuantity(path, name, amount)]
   })
 }

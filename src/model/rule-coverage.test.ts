@@ -21,7 +21,7 @@ const rule: fc.Arbitrary<PolicyRule> = fc.record(
   { requiredKeys: ['verbs'] },
 )
 
-/** Every right by itself, as upstream takes rules apart. */
+/** Every right separately, as upstream expands rules. */
 function singleRights({ verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] }: PolicyRule) {
   const names = resourceNames.length === 0 ? [undefined] : resourceNames
   const product = apiGroups.flatMap((group) =>
@@ -63,7 +63,7 @@ function covers(owned: PolicyRule, right: PolicyRule): boolean {
 }
 
 describe('uncoveredRights', () => {
-  it('gives what comparing every single right with every rule gives', () => {
+  it('equals the comparison of every single right with every rule', () => {
     fc.assert(
       fc.property(fc.array(rule, { maxLength: 4 }), fc.array(rule, { maxLength: 3 }), (owned, wanted) => {
         const expected = wanted.flatMap((one) =>
@@ -83,7 +83,7 @@ describe('uncoveredRights', () => {
     resourceNames: names('n', count),
   })
 
-  it('does not take a rule of 4,000 words apart into its 1,000,000,000,000 rights', () => {
+  it('does not expand a rule of 4,000 words into its 1,000,000,000,000 rights', () => {
     assert.equal(uncoveredRights([], [wide(1000)]).length, 1000)
     assert.deepEqual(uncoveredRights([{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }], [wide(1000)]), [])
     const single = names('v', 1000).map((verb) => ({ verbs: [verb], apiGroups: ['*'], resources: ['*'] }))
@@ -91,7 +91,7 @@ describe('uncoveredRights', () => {
     assert.equal(uncoveredRights(single.slice(1), [wide(1000)])[0]?.verbs[0], 'v0')
   })
 
-  it('counts a rule with too many combinations to check as not covered', () => {
+  it('counts a rule with too many combinations as not covered', () => {
     const owned = [0, 1, 2, 3].flatMap((at) =>
       names('', 100).map((n) => ({
         verbs: at === 0 ? [`v${n}`] : names('v', 100),
@@ -103,7 +103,7 @@ describe('uncoveredRights', () => {
     assert.notEqual(uncoveredRights(owned, [wide(100)]).length, 0)
   })
 
-  it('costs no more than in proportion to the words of a rule', () => {
+  it('takes time in proportion to the words of a rule', () => {
     const owned = [{ verbs: ['get'], apiGroups: ['g1'], resources: ['r1'] }]
     assertGrowth(4000, wide, (one) => uncoveredRights(owned, [one]))
   })

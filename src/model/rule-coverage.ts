@@ -1,20 +1,19 @@
 /**
- * Coverage: which of the rights that some rules give are not given by others. A right is one verb, one group and resource
- * and at most one name. A short rule can give millions of them, so that values which the same owned rules match are
- * checked together and only a bounded number of rights is written out.
+ * Checks whether RBAC rules cover other rules, and lists the missing rights. A right is one verb, one group and
+ * resource, and at most one name. At most a bounded number of rights is listed.
  */
 import type { PolicyRule } from '#apis/rbac/v1.ts'
-import { compareText, goQuote } from '#lib/go-text.ts'
+import { compareText, goQuote } from '#lib/go/text.ts'
 import { trimEndOf } from '#lib/trim.ts'
 
-/** Rights that are written out at most; nobody reads more. */
+/** The maximum number of listed rights. */
 const MAX_RIGHTS = 1000
-/** Combinations that are looked at for one rule. Real rules have some hundred. */
+/** The maximum number of checked combinations per rule. Real rules have some hundred. */
 const MAX_STEPS = 200_000
 
 /**
- * The rights of `wanted` that `owned` does not cover, one by one, up to a limit. Empty when all are covered. A rule with so
- * many combinations that not all can be checked counts as not covered.
+ * The rights of `wanted` that `owned` does not cover, up to a limit. Empty if all are covered. A rule with too many
+ * combinations counts as not covered.
  */
 export function uncoveredRights(owned: readonly PolicyRule[], wanted: readonly PolicyRule[]): PolicyRule[] {
   const found: PolicyRule[] = []
@@ -26,10 +25,10 @@ export function uncoveredRights(owned: readonly PolicyRule[], wanted: readonly P
   return found.slice(0, MAX_RIGHTS)
 }
 
-/** Numbers of owned rules, ascending. */
+/** Indexes of owned rules, ascending. */
 type RuleNumbers = readonly number[]
 
-/** For one dimension of a rule: which owned rules name a value, and which match every value. */
+/** For one dimension of a rule: the owned rules that name a value, and those that match every value. */
 class Dimension {
   readonly #byValue = new Map<string, number[]>()
   readonly any: number[] = []
@@ -107,7 +106,7 @@ function intersect(a: RuleNumbers, b: RuleNumbers): RuleNumbers {
   return a.filter((rule) => others.has(rule))
 }
 
-/** The values of one dimension, each with the number of its class: values of one class are matched by the same rules. */
+/** The values of one dimension with the number of their class: values of one class are matched by the same rules. */
 interface Classes<T> {
   readonly values: readonly { readonly value: T; readonly id: number }[]
   readonly rules: readonly RuleNumbers[]
@@ -153,7 +152,7 @@ function uncoveredPaths(index: OwnedIndex, { verbs, nonResourceURLs = [] }: Poli
 
 type Combination = readonly (string | undefined)[]
 
-/** The combinations of one value of each dimension that no rule matches, the last dimension changing fastest. */
+/** The combinations of values that no rule matches, with the last dimension changing fastest. */
 function uncoveredCombinations(dimensions: readonly Classes<string | undefined>[]): Combination[] {
   if (dimensions.some(({ values }) => values.length === 0)) return []
   const search = new UncoveredSearch(dimensions)
@@ -163,7 +162,7 @@ function uncoveredCombinations(dimensions: readonly Classes<string | undefined>[
 
 class UncoveredSearch {
   readonly #dimensions: readonly Classes<string | undefined>[]
-  /** By the numbers of the classes chosen so far: whether no rule matches some combination that begins with them. */
+  /** By the chosen class numbers: true if some combination with this prefix is uncovered. */
   readonly #isUncovered = new Map<string, boolean>()
   #steps = 0
 
@@ -179,7 +178,7 @@ class UncoveredSearch {
     let result = rules !== undefined && rules.length === 0
     if (!result && dimension !== undefined) {
       const ids = dimension.rules.keys()
-      // Not `some` alone: the listing asks about every class later.
+      // Not only `some`, because the listing uses every class later.
       for (const id of ids) {
         const matching = dimension.rules[id] as RuleNumbers
         const left = rules === undefined ? matching : intersect(rules, matching)
@@ -201,7 +200,7 @@ class UncoveredSearch {
       if (dimension === undefined) return void found.push(values)
       for (const { value, id } of dimension.values) {
         if (found.length >= MAX_RIGHTS || (++steps > MAX_STEPS && found.length > 0)) return
-        // What was not looked at, below a class without rules or beyond the limit, is not covered.
+        // Unchecked combinations, below a class without rules or beyond the limit, are not covered.
         const next = `${chosen}${id} `
         if (this.#isUncovered.get(next) ?? true) visit(at + 1, next, [...values, value])
       }
@@ -211,7 +210,7 @@ class UncoveredSearch {
   }
 }
 
-/** Single rights on the same resource and name as one rule again, each rule as one line of text, sorted. */
+/** Groups rights with the same resource and name into rules again, as sorted lines of text. */
 export function describeRights(rights: readonly PolicyRule[]): string[] {
   const merged = new Map<string, PolicyRule>()
   for (const right of rights) {
@@ -237,7 +236,7 @@ function ruleText(rule: PolicyRule): string {
   return `{${texts.join(', ')}}`
 }
 
-/** `%q` of a list of strings. */
+/** Go's `%q` of a list of strings. */
 export function quotedList(texts: readonly string[]): string {
   return `[${texts.map(goQuote).join(' ')}]`
 }

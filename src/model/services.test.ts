@@ -4,14 +4,14 @@ import { describe, it } from 'node:test'
 import {
   allocatesNodePorts,
   clusterIpsOf,
-  heldNodePorts,
+  requestedNodePorts,
   isExternallyAccessible,
   needsHealthCheck,
   otherFamily,
 } from './services.ts'
 
 describe('services', () => {
-  it('are reached from outside by type or by external IPs', () => {
+  it('are external by type or by external IPs', () => {
     const reached = [{ type: 'NodePort' }, { type: 'LoadBalancer' }, { type: 'ClusterIP', externalIPs: ['1.1.1.1'] }]
     assert.equal(reached.every(isExternallyAccessible), true)
     assert.equal(
@@ -20,21 +20,21 @@ describe('services', () => {
     )
   })
 
-  it('get node ports unless a load balancer does without', () => {
+  it('get node ports unless a load balancer disables them', () => {
     assert.equal(allocatesNodePorts({ type: 'LoadBalancer' }), true)
     assert.equal(allocatesNodePorts({ type: 'LoadBalancer', allocateLoadBalancerNodePorts: false }), false)
     assert.equal(allocatesNodePorts({ type: 'ClusterIP' }), false)
   })
 
-  it('hold each port once, and that of their health check while it is needed', () => {
+  it('request each port once, including that of their health check', () => {
     const ports = [80, 81].map((port) => ({ port, targetPort: port, nodePort: 30_000 }))
     const spec = { type: 'LoadBalancer', ports, healthCheckNodePort: 30_001, externalTrafficPolicy: 'Local' }
     assert.equal(needsHealthCheck(spec), true)
-    assert.deepEqual([...heldNodePorts(spec)], [30_000, 30_001])
-    assert.deepEqual([...heldNodePorts({ ...spec, externalTrafficPolicy: 'Cluster' })], [30_000])
+    assert.deepEqual([...requestedNodePorts(spec)], [30_000, 30_001])
+    assert.deepEqual([...requestedNodePorts({ ...spec, externalTrafficPolicy: 'Cluster' })], [30_000])
   })
 
-  it('have addresses unless they are headless or a name', () => {
+  it('have addresses unless they are headless or an ExternalName', () => {
     assert.deepEqual(clusterIpsOf({ type: 'ClusterIP', clusterIPs: ['10.0.0.1', ''] }), ['10.0.0.1'])
     assert.deepEqual(clusterIpsOf({ type: 'ClusterIP', clusterIPs: ['None'] }), [])
     assert.deepEqual(clusterIpsOf({ type: 'ExternalName', clusterIPs: ['10.0.0.1'] }), [])

@@ -15,13 +15,13 @@ function templateOf(app: string, image: string): PodTemplateSpec {
   return template
 }
 
-describe('the hash of a template', () => {
-  it('is what upstream computed for the same one', () => {
+describe('template hash', () => {
+  it('equals the hash of upstream', () => {
     assert.equal(templateHash(templateOf('web', 'img:1')), '56fcd86c8f')
     assert.equal(templateHash(templateOf('d', 'img:1')), '64bcf7567')
   })
 
-  it('is another one after a collision', () => {
+  it('changes after a collision', () => {
     assert.notEqual(templateHash(templateOf('web', 'img:1'), 1), templateHash(templateOf('web', 'img:1')))
   })
 })

@@ -1,4 +1,4 @@
-/** Names of what is made of a template: upstream's hashes of templates and revisions, and how they are spelt. */
+/** Upstream's hashes of templates and revisions, and their text form in names. */
 import type { PodTemplateSpec } from '#apis/core/v1.ts'
 import { structFor } from '#apis/schemas.ts'
 
@@ -13,7 +13,7 @@ export function templateHash(template: PodTemplateSpec, collisionCount?: number)
   return spell(fnv1a(Buffer.concat([dump, salt])))
 }
 
-/** The hash of a StatefulSet's revision, of its data. */
+/** The hash of a StatefulSet's revision data. */
 export function revisionHash(data: string, collisionCount: number | undefined): string {
   return spell(fnv1(Buffer.from(data + (collisionCount === undefined ? '' : String(collisionCount)))))
 }
@@ -21,7 +21,7 @@ export function revisionHash(data: string, collisionCount: number | undefined): 
 const OFFSET = 0x811c_9dc5
 const PRIME = 0x0100_0193
 
-/** FNV-1a of 32 bits. */
+/** FNV-1a with 32 bits. */
 export function fnv1a(bytes: Uint8Array): number {
   let hash = OFFSET
   for (const byte of bytes) hash = Math.imul(hash ^ byte, PRIME)
@@ -34,7 +34,7 @@ function fnv1(bytes: Uint8Array): number {
   return hash >>> 0
 }
 
-/** Without vowels, so that chance makes no words. */
+/** Without vowels, to avoid accidental words. */
 const DIGITS = '456789bcdf'
 
 function spell(hash: number): string {

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 import { fieldErrorText } from '#meta/validation/field-error.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
 
 import { validateTemplateMetadata } from './template-metadata.ts'
 
-test('a template has labels and annotations, and nothing else', () => {
-  const texts = (metadata: object): string[] => validateTemplateMetadata('spec.metadata', metadata).map(fieldErrorText)
+test('allows only labels and annotations in a template', () => {
+  const texts = (metadata: object): string[] =>
+    validateTemplateMetadata(fieldPath('spec.metadata'), metadata).map(fieldErrorText)
   assert.deepEqual(texts({ labels: { a: 'b' }, annotations: { c: 'd' } }), [])
   assert.deepEqual(texts({}), [])
   assert.deepEqual(texts({ name: 'x', uid: 'u', finalizers: ['a/b'] }), [

@@ -1,4 +1,7 @@
-/** metrics.k8s.io/v1beta1: what nodes and pods use. No table of ours knows these kinds, because upstream's server has none of them. */
+/**
+ * The kinds of metrics.k8s.io/v1beta1: resource usage of nodes and pods. The generated tables lack them, because
+ * upstream's API server does not have them.
+ */
 import type { Kind } from '#apis/kinds.ts'
 import { schemaFor } from '#apis/schemas.ts'
 import type { KubeObject } from '#meta/object.ts'
@@ -7,18 +10,18 @@ import type { FieldSchema, ProtobufType, ScalarType, Schema, StructSchema } from
 /** Quantities by resource: `cpu` and `memory`. */
 export type Usage = Readonly<Record<string, string>>
 
-interface Measured extends KubeObject {
-  /** When the window ended. */
+interface UsageObject extends KubeObject {
+  /** The end of the window. */
   readonly timestamp: string | null
-  /** Over how long it was measured: `15s`. */
+  /** The length of the window: `15s`. */
   readonly window: string
 }
 
-export interface NodeUsage extends Measured {
+export interface NodeUsage extends UsageObject {
   readonly usage: Usage
 }
 
-export interface PodUsage extends Measured {
+export interface PodUsage extends UsageObject {
   readonly containers?: readonly { readonly name: string; readonly usage?: Usage }[] | null
 }
 
@@ -67,7 +70,7 @@ function measured(goType: string, last: Row): StructSchema {
   ])
 }
 
-/** Numbered as they come. */
+/** Numbered in order. */
 function struct(goType: string, rows: readonly Row[]): StructSchema {
   const fields = rows.map(([name, schema, wire], at) => {
     const omitEmpty = name === 'metadata'

@@ -1,15 +1,17 @@
-/** The versions this program reports: its own, and the Kubernetes release it behaves as. */
+/** The versions that this program reports: its own, and that of the Kubernetes release it implements. */
 import { readFileSync } from 'node:fs'
 
 import type { Version } from '#lib/program.ts'
 
-/** The release whose behaviour, texts and API we follow. */
+/** The implemented Kubernetes release. */
 export const KUBERNETES_VERSION = 'v1.36.4'
 
-/** What `/version`, `--version` and kubectl show. The suffix is build metadata, so version comparisons ignore it. */
+/**
+ * The version in `/version`, `--version` and kubectl. The suffix is build metadata, so version comparisons ignore it.
+ */
 export const GIT_VERSION: string = `${KUBERNETES_VERSION}+hyperkube1`
 
-/** hyperkube's own version: package.json is its one home. */
+/** hyperkube's version, from package.json. */
 export function hyperkubeVersion(): string {
   const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
     version: string
@@ -17,7 +19,7 @@ export function hyperkubeVersion(): string {
   return manifest.version
 }
 
-/** Upstream's version.Info, field by field and in its order. What has no meaning here is empty. */
+/** Upstream's version.Info in its field order. Fields without a meaning here are empty. */
 export interface VersionInfo {
   readonly major: string
   readonly minor: string
@@ -34,7 +36,7 @@ export interface VersionInfo {
   readonly platform: string
 }
 
-/** `gitVersion` is what the server calls itself: its operator may add to it. */
+/** `gitVersion` is the server's version, to which its operator may add. */
 export function versionInfo(gitVersion: string = GIT_VERSION): VersionInfo {
   const [major = '', minor = ''] = KUBERNETES_VERSION.slice(1).split('.')
   return {
@@ -54,14 +56,14 @@ export function versionInfo(gitVersion: string = GIT_VERSION): VersionInfo {
   }
 }
 
-/** Where Go has another word than Node for a system or a processor. */
+/** Go's names of operating systems and architectures that differ from Node's. */
 const GO_NAMES: ReadonlyMap<string, string> = new Map([
   ['win32', 'windows'],
   ['x64', 'amd64'],
   ['ia32', '386'],
 ])
 
-/** What a program calls itself to servers: the first word owns the fields it sets. */
+/** The User-Agent of a program; the first word is the default field manager. */
 export function userAgent(program: string): string {
   const { gitVersion, platform, gitCommit } = versionInfo()
   return `${program}/${gitVersion} (${platform}) kubernetes/${gitCommit.slice(0, 7) || 'unknown'}`

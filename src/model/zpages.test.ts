@@ -28,7 +28,7 @@ describe('createZPages', () => {
     return page
   }
 
-  it('shows the version and the paths as text', () => {
+  it('prints the version and the paths as text', () => {
     const { contentType, body } = pageAt('/statusz')
     assert.equal(contentType, 'text/plain; charset=utf-8')
     const [, title, warning, empty, ...lines] = body.split('\n')
@@ -50,7 +50,7 @@ describe('createZPages', () => {
     )
   })
 
-  it('shows the same as an object', () => {
+  it('returns the same as an object', () => {
     const accept = 'application/json;as=Statusz;v=v1beta1;g=config.k8s.io, */*'
     const { contentType, body, headers } = pageAt('/statusz', accept)
     assert.equal(contentType, 'application/json')
@@ -76,7 +76,7 @@ describe('createZPages', () => {
     assert.match(body, /^flags:\n {2}bind-address: 127\.0\.0\.1\n {2}v: "2"\n/m)
   })
 
-  it('refuses objects of no kind, and media types it does not have', () => {
+  it('rejects unknown kinds and media types', () => {
     for (const accept of ['application/json', 'application/json;as=Flagz;v=v1;g=config.k8s.io', 'image/png']) {
       assert.throws(() => pageAt('/flagz', accept), /only the following media types are accepted/)
     }

@@ -1,11 +1,8 @@
-/**
- * The pages /statusz and /flagz of a component: its version and its flags, as text or as an object of `config.k8s.io`. The
- * delimiter in the text changes from start to start, as upstream's does, so that no program parses it.
- */
+/** The pages /statusz and /flagz of a component: its version and flags, as text or as an object of `config.k8s.io`. */
 import type { Clock } from '#lib/clock.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import type { Random } from '#lib/random.ts'
-import { stringifyYaml } from '#lib/yaml-write.ts'
+import { stringifyYaml } from '#lib/yaml/write.ts'
 import { type AcceptClause, parseAccept } from '#meta/codec/accept.ts'
 import { failure } from '#meta/status-errors.ts'
 import { timeOf } from '#meta/time.ts'
@@ -17,25 +14,25 @@ const DELIMITERS = [':', ': ', '=', ' ']
 const HEADER = (component: string, page: string): string =>
   `\n${component} ${page}\nWarning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.\n`
 
-/** No place to look for what is wrong: these are for clients of the API. */
+/** Paths for API clients, which are no debugging pages. */
 const NOT_FOR_DEBUGGING: ReadonlySet<string> = new Set(['/apis', '/api', '/openid', '/openapi', '/.well-known'])
 
 export interface ZPagesOptions {
-  /** Who says so; default: the API server. */
+  /** The component; the API server by default. */
   readonly component?: string
   readonly clock: Clock
   readonly random: Random
   readonly isEnabled: (gate: string) => boolean
-  /** When the process began, in milliseconds since 1970. */
+  /** The start time of the process, in milliseconds since 1970. */
   readonly startedAtMs: number
   readonly version: {
     readonly gitVersion: string
     readonly goVersion: string
     readonly emulated: string
   }
-  /** Every path there is. */
+  /** All paths. */
   readonly paths: () => readonly string[]
-  /** By name, as text; what is secret is not among them. */
+  /** By name, as text, without secrets. */
   readonly flags: ReadonlyMap<string, string>
 }
 
@@ -46,7 +43,7 @@ interface Page {
   readonly fields: () => object
 }
 
-/** A page as it is sent. */
+/** A page as sent. */
 export interface ZPage {
   readonly status: number
   readonly contentType: string
@@ -55,8 +52,8 @@ export interface ZPage {
 }
 
 /**
- * Returns undefined for other paths, and for pages whose gate is off. `accept` is the header of the request; throws
- * StatusError 406.
+ * Returns undefined for other paths, and for pages whose gate is off. `accept` is the Accept header; throws StatusError
+ * 406.
  */
 export type ZPages = (path: string, accept: string) => ZPage | undefined
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import type { LinkState } from '#lib/iproute.ts'
+import type { LinkState } from '#lib/net/iproute.ts'
 
 import { macFor, planBridge } from './bridge.ts'
 
@@ -17,18 +17,18 @@ const BRIDGE: LinkState = {
   ],
 }
 
-test('a bridge is made once, with a MAC that no port can change', () => {
-  const wish = { name: 'hk-1', addresses: ['10.244.0.1/24'] }
-  assert.deepEqual(planBridge(wish, undefined), [
+test('creates a bridge once, with a MAC that no port can change', () => {
+  const spec = { name: 'hk-1', addresses: ['10.244.0.1/24'] }
+  assert.deepEqual(planBridge(spec, undefined), [
     ['link', 'add', 'name', 'hk-1', 'address', '0a:58:0a:f4:00:01', 'type', 'bridge'],
     ['address', 'add', '10.244.0.1/24', 'dev', 'hk-1'],
     ['link', 'set', 'dev', 'hk-1', 'up'],
   ])
-  assert.deepEqual(planBridge(wish, BRIDGE), [])
+  assert.deepEqual(planBridge(spec, BRIDGE), [])
   assert.equal(macFor('fd00::1/64'), undefined)
 })
 
-test('a node that was registered anew has other addresses, and the old one goes after the new one has come', () => {
+test('adds the new address before it removes the old one', () => {
   assert.deepEqual(planBridge({ name: 'hk-1', addresses: ['10.244.3.1/24'] }, { ...BRIDGE, flags: [] }), [
     ['address', 'add', '10.244.3.1/24', 'dev', 'hk-1'],
     ['address', 'delete', '10.244.0.1/24', 'dev', 'hk-1'],
@@ -36,7 +36,7 @@ test('a node that was registered anew has other addresses, and the old one goes 
   ])
 })
 
-test("another's link is left alone", () => {
-  const wish = { name: 'hk-1', addresses: [] }
-  assert.throws(() => planBridge(wish, { ...BRIDGE, linkinfo: {} }), /no bridge/)
+test('leaves a foreign link alone', () => {
+  const spec = { name: 'hk-1', addresses: [] }
+  assert.throws(() => planBridge(spec, { ...BRIDGE, linkinfo: {} }), /not a bridge/)
 })

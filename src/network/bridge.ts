@@ -1,23 +1,23 @@
-/** A bridge of our own, with the addresses it is to have: made before the first who needs it, mended when it is not as it should be. */
-import { parseIp } from '#lib/cidr.ts'
-import type { Commands, IpRoute, LinkState } from '#lib/iproute.ts'
+/** Creates our bridge with its addresses, and repairs it. */
+import { parseIp } from '#lib/net/cidr.ts'
+import type { Commands, IpRoute, LinkState } from '#lib/net/iproute.ts'
 
-export interface BridgeWish {
+export interface BridgeSpec {
   readonly name: string
-  /** With the length of their network: `10.244.0.1/24`. The first names the bridge's MAC. */
+  /** With prefix length: `10.244.0.1/24`. The first one determines the MAC. */
   readonly addresses: readonly string[]
   readonly mtu?: number
 }
 
-/** Whether anything had to be done. Throws when the name is another thing's. */
-export async function ensureBridge(ip: IpRoute, wish: BridgeWish): Promise<boolean> {
-  const commands = planBridge(wish, await ip.link(wish.name))
+/** Returns whether anything changed. Throws if the name belongs to another kind of link. */
+export async function ensureBridge(ip: IpRoute, spec: BridgeSpec): Promise<boolean> {
+  const commands = planBridge(spec, await ip.link(spec.name))
   await ip.ip(commands)
   return commands.length > 0
 }
 
-export function planBridge({ name, addresses, mtu }: BridgeWish, found: LinkState | undefined): Commands {
-  if (found !== undefined && found.linkinfo?.info_kind !== 'bridge') throw new Error(`The link "${name}" is no bridge`)
+export function planBridge({ name, addresses, mtu }: BridgeSpec, found: LinkState | undefined): Commands {
+  if (found !== undefined && found.linkinfo?.info_kind !== 'bridge') throw new Error(`Link "${name}" is not a bridge`)
   const mac = macFor(addresses[0] ?? '')
   const made = ['link', 'add', 'name', name, ...(mac === undefined ? [] : ['address', mac]), 'type', 'bridge']
   const isUp = found?.flags.includes('UP') === true
@@ -29,12 +29,12 @@ export function planBridge({ name, addresses, mtu }: BridgeWish, found: LinkStat
   ]
 }
 
-/** Those of the machine's own, like link-local ones, stay. */
+/** Keeps addresses of the machine, such as link-local ones. */
 export function planAddresses(name: string, wanted: readonly string[], found: LinkState | undefined): Commands {
   const has = (found?.addr_info ?? [])
     .filter(({ scope }) => scope === 'global')
     .map(({ local, prefixlen }) => `${local}/${prefixlen}`)
-  // The new one first: who has none at all loses what depends on it.
+  // Adds before it removes: a link without addresses loses its routes.
   return [
     ...wanted
       .filter((address) => !has.includes(address))
@@ -44,8 +44,8 @@ export function planAddresses(name: string, wanted: readonly string[], found: Li
 }
 
 /**
- * A bridge without one takes the lowest of its ports', and another with every pod that comes: whoever knew the old one would
- * talk to nobody. CNI's plugins once made theirs in the same way.
+ * A bridge without a fixed MAC takes the lowest of its ports and changes it with every pod, which breaks neighbour
+ * caches. CNI's bridge plugin derived it in the same way.
  */
 export function macFor(address: string): string | undefined {
   const ip = parseIp(address.split('/')[0] ?? '')

@@ -1,6 +1,6 @@
 /**
- * The automated checks of the CIS Kubernetes Benchmark 1.12, as kube-bench makes them, over the flags and files of a cluster
- * that is built. Those that do not pass by default are explained, and pass with what the explanation says.
+ * The automated checks of the CIS Kubernetes Benchmark 1.12, as kube-bench performs them, against the flags and files
+ * of a built cluster. Checks that fail by default have an explanation, and pass with the settings it names.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -8,11 +8,11 @@ import { describe, it } from 'node:test'
 import { createVirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 
-import { MINIMAL } from './cluster-file.fixture.ts'
-import { readClusterFile } from './cluster-file.ts'
 import type { ClusterFile, ClusterNode } from './cluster.ts'
-import { configFiles } from './component-files.ts'
-import { componentFlags, type ComponentName, type Flags } from './component-flags.ts'
+import { configFiles } from './components/component-files.ts'
+import { componentFlags, type ComponentName, type Flags } from './components/component-flags.ts'
+import { MINIMAL } from './file/cluster-file.fixture.ts'
+import { readClusterFile } from './file/cluster-file.ts'
 import { completeBundle } from './pki/bundle.ts'
 import { certificateFiles, type PkiFile } from './pki/files.ts'
 
@@ -54,10 +54,14 @@ const isPrivate = (built: Built, pattern: RegExp): boolean => {
 }
 
 const CHECKS: readonly Check[] = [
-  ['1.1.15', 'scheduler kubeconfig 600', (b) => isPrivate(b, /kubecfg-kube-scheduler\.yaml$/)],
-  ['1.1.17', 'controller manager kubeconfig 600', (b) => isPrivate(b, /kubecfg-kube-controller-manager\.yaml$/)],
-  ['1.1.20', 'certificates 644 or less', (b) => isPrivate(b, /\.pem$/)],
-  ['1.1.21', 'keys 600', (b) => isPrivate(b, /-key\.pem$/)],
+  ['1.1.15', 'the scheduler kubeconfig has mode 600', (b) => isPrivate(b, /kubecfg-kube-scheduler\.yaml$/)],
+  [
+    '1.1.17',
+    'the controller manager kubeconfig has mode 600',
+    (b) => isPrivate(b, /kubecfg-kube-controller-manager\.yaml$/),
+  ],
+  ['1.1.20', 'certificates have mode 644 or stricter', (b) => isPrivate(b, /\.pem$/)],
+  ['1.1.21', 'keys have mode 600', (b) => isPrivate(b, /-key\.pem$/)],
   ['1.2.1', 'anonymous-auth', ({ api }) => api['anonymous-auth'] === 'false'],
   ['1.2.2', 'token-auth-file', ({ api }) => api['token-auth-file'] === undefined],
   ['1.2.4', 'kubelet-client-*', ({ api }) => 'kubelet-client-certificate' in api && 'kubelet-client-key' in api],
@@ -113,11 +117,11 @@ const CHECKS: readonly Check[] = [
   ['2.4', 'peer-cert-file, peer-key-file', ({ etcd }) => 'peer-cert-file' in etcd && 'peer-key-file' in etcd],
   ['2.5', 'peer-client-cert-auth', ({ etcd }) => etcd['peer-client-cert-auth'] === 'true'],
   ['2.6', 'peer-auto-tls', ({ etcd }) => etcd['peer-auto-tls'] === undefined],
-  ['2.7', 'an authority of its own', ({ etcd, api }) => etcd['trusted-ca-file'] !== api['client-ca-file']],
+  ['2.7', 'etcd has a separate CA', ({ etcd, api }) => etcd['trusted-ca-file'] !== api['client-ca-file']],
   ['3.2.1', 'audit policy', (b) => isPrivate(b, /audit-policy\.yaml$/)],
-  ['4.1.3', 'kube-proxy kubeconfig 600', (b) => isPrivate(b, /kubecfg-kube-proxy\.yaml$/)],
-  ['4.1.5', 'kubelet kubeconfig 600', (b) => isPrivate(b, /kubecfg-kube-node\.yaml$/)],
-  ['4.1.7', 'authority 644 or less', (b) => isPrivate(b, /kube-ca\.pem$/)],
+  ['4.1.3', 'the kube-proxy kubeconfig has mode 600', (b) => isPrivate(b, /kubecfg-kube-proxy\.yaml$/)],
+  ['4.1.5', 'the kubelet kubeconfig has mode 600', (b) => isPrivate(b, /kubecfg-kube-node\.yaml$/)],
+  ['4.1.7', 'the client CA has mode 644 or stricter', (b) => isPrivate(b, /kube-ca\.pem$/)],
   ['4.2.1', 'anonymous-auth', ({ kubelet }) => kubelet['anonymous-auth'] === 'false'],
   ['4.2.2', 'not AlwaysAllow', ({ kubelet }) => kubelet['authorization-mode'] === 'Webhook'],
   ['4.2.3', 'client-ca-file', ({ kubelet }) => 'client-ca-file' in kubelet],
@@ -133,7 +137,7 @@ const CHECKS: readonly Check[] = [
   ['4.3.1', 'metrics of kube-proxy', ({ proxy }) => !String(proxy['metrics-bind-address'] ?? '').startsWith('0.0.0.0')],
 ]
 
-describe('the CIS benchmark', () => {
+describe('CIS benchmark', () => {
   const byDefault = build('')
   const hardened = build(`services:
   kube-api: {extra_args: {service-account-extend-token-expiration: false}}
@@ -143,7 +147,7 @@ describe('the CIS benchmark', () => {
   for (const [id, what, passes, explained] of CHECKS) {
     it(`${id} ${what}`, () => {
       assert.ok(passes(hardened))
-      // An explanation that is no longer needed is to go.
+      // An explanation that is no longer needed must be removed.
       assert.equal(passes(byDefault), explained === undefined)
     })
   }

@@ -1,14 +1,14 @@
-/** A hundred files that are wrong, and all that is said of each: line, path and what to do. */
+/** A hundred invalid files with all expected faults: line, path and advice. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { MINIMAL } from './cluster-file.fixture.ts'
-import { readClusterFile } from './cluster-file.ts'
+import { MINIMAL } from './file/cluster-file.fixture.ts'
+import { readClusterFile } from './file/cluster-file.ts'
 
-/** The whole file, and every fault: `line path: text`, where `…` stands for any text. */
+/** The whole file, and every fault: `line path: text`, where `…` matches any text. */
 type Row = readonly [file: string, ...faults: string[]]
 
-/** One machine in four lines, and more. */
+/** One machine in four lines, with additions. */
 const plus = (more: string): string => `${MINIMAL}${more}\n`
 const node = (rest: string): string =>
   `nodes:\n- {address: 10.0.0.1, user: root, role: [controlplane, etcd], ${rest}}\n`
@@ -20,15 +20,15 @@ const SHAPES: readonly Row[] = [
   ['# nothing\n', '1 : The file is empty; …'],
   ['- a\n- b\n', '1 : Must be a mapping with keys such as nodes, services, network, not a list'],
   ['hello\n', '1 : Must be a mapping with keys such as nodes, services, network, not "hello"'],
-  ['nodes: [\n', '2 : This is no YAML: …'],
-  ['nodes:\n- address: "10.0.0.1\n', '3 : This is no YAML: …'],
-  ['nodes:\n\t- address: a\n', '2 : This is no YAML: …'],
-  ['a: 1\n  b: 2\n', '2 : This is no YAML: …'],
-  ['nodes: *nowhere\n', "1 : This is no YAML: unknown anchor 'nowhere' referenced"],
-  [plus('---\nnodes: []'), '1 : The file holds more than one document; a cluster is one'],
+  ['nodes: [\n', '2 : The file is not valid YAML: …'],
+  ['nodes:\n- address: "10.0.0.1\n', '3 : The file is not valid YAML: …'],
+  ['nodes:\n\t- address: a\n', '2 : The file is not valid YAML: …'],
+  ['a: 1\n  b: 2\n', '2 : The file is not valid YAML: …'],
+  ['nodes: *nowhere\n', "1 : The file is not valid YAML: unknown anchor 'nowhere' referenced"],
+  [plus('---\nnodes: []'), '1 : The file contains more than one document; a cluster is one'],
   ['cluster_name: a\n', '1 nodes: "nodes" is missing: the machines'],
   ['nodes:\n', '1 nodes: "nodes" is missing: the machines'],
-  ['nodes: []\n', '1 nodes: There are no machines; name at least one'],
+  ['nodes: []\n', '1 nodes: There are no machines; add at least one'],
   ['nodes: 10.0.0.1\n', '1 nodes: Must be a list; write "nodes: [10.0.0.1]"'],
   ['nodes:\n  address: 10.0.0.1\n', '1 nodes: Must be a list; begin each item with "- "'],
   ['nodes:\n- 10.0.0.1\n', '2 nodes[0]: Must be a mapping with keys such as nodeName, address, port, not "10.0.0.1"'],
@@ -75,7 +75,7 @@ const KEYS: readonly Row[] = [
   [
     'nodes:\n- adress: 10.0.0.1\n  user: root\n  roles: [etcd]\n',
     '2 nodes[0].adress: Unknown key "adress"; did you mean "address"?',
-    '2 nodes[0].address: "address" is missing: where ssh reaches it',
+    '2 nodes[0].address: "address" is missing: SSH address',
     '2 nodes[0].role: "role" is missing: controlplane, etcd, worker',
     '4 nodes[0].roles: Unknown key "roles"; did you mean "role"?',
   ],
@@ -99,8 +99,8 @@ const KEYS: readonly Row[] = [
 ]
 
 const MACHINES: readonly Row[] = [
-  [nodes('user: a, role: [etcd]'), '2 nodes[0].address: "address" is missing: where ssh reaches it'],
-  [nodes('address: 10.0.0.1, role: [etcd]'), '2 nodes[0].user: "user" is missing: user to log in as'],
+  [nodes('user: a, role: [etcd]'), '2 nodes[0].address: "address" is missing: SSH address'],
+  [nodes('address: 10.0.0.1, role: [etcd]'), '2 nodes[0].user: "user" is missing: SSH user'],
   [nodes('address: 10.0.0.1, user: a'), '2 nodes[0].role: "role" is missing: controlplane, etcd, worker'],
   [
     nodes('address: 10.0.0.1, user: a, role: []'),
@@ -115,7 +115,7 @@ const MACHINES: readonly Row[] = [
     nodes('address: 10.0.0.1, user: a, role: [control-plane]'),
     '2 nodes[0].role[0]: "control-plane" must be one of etcd, controlplane, worker; did you mean "controlplane"?',
   ],
-  [nodes('address: 10.0.0.300, user: a, role: [etcd]'), '2 nodes[0].address: "10.0.0.300" is no IP address'],
+  [nodes('address: 10.0.0.300, user: a, role: [etcd]'), '2 nodes[0].address: "10.0.0.300" is not an IP address'],
   [
     nodes('address: "a b", user: a, role: [etcd]'),
     '2 nodes[0].address: "a b" is neither an IP address nor a host name',
@@ -170,8 +170,8 @@ const MACHINES: readonly Row[] = [
     node('internal_address: 10.43.7.7'),
     '2 nodes[0].internal_address: "10.43.7.7" is in the range of Services, "10.43.0.0/16"; choose another range',
   ],
-  [plus('bastion_host: {address: b}'), '5 bastion_host.user: "user" is missing: user to log in as'],
-  [plus('bastion_host: {user: b}'), '5 bastion_host.address: "address" is missing: where ssh reaches it'],
+  [plus('bastion_host: {address: b}'), '5 bastion_host.user: "user" is missing: SSH user'],
+  [plus('bastion_host: {user: b}'), '5 bastion_host.address: "address" is missing: SSH address'],
 ]
 
 const service = (name: string, rest: string): string => plus(`services:\n  ${name}:\n    ${rest}`)
@@ -179,7 +179,7 @@ const service = (name: string, rest: string): string => plus(`services:\n  ${nam
 const SERVICES: readonly Row[] = [
   [
     service('kube-api', 'service_cluster_ip_range: 10.43.0.0'),
-    '7 services.kube-api.service_cluster_ip_range: "10.43.0.0" is no range of addresses; …',
+    '7 services.kube-api.service_cluster_ip_range: "10.43.0.0" is not an address range; …',
   ],
   [
     service('kube-api', 'service_cluster_ip_range: 10.43.1.0/16'),
@@ -216,14 +216,14 @@ const SERVICES: readonly Row[] = [
     service('kubelet', 'cluster_dns_server: 10.43.0.1'),
     '7 services.kubelet.cluster_dns_server: "10.43.0.1" is the address of the API server\'s own Service; …',
   ],
-  [service('kubelet', 'cluster_dns_server: dns'), '7 services.kubelet.cluster_dns_server: "dns" is no IP address'],
+  [service('kubelet', 'cluster_dns_server: dns'), '7 services.kubelet.cluster_dns_server: "dns" is not an IP address'],
   [
     service('kubelet', 'cluster_domain: Cluster_Local'),
-    '7 services.kubelet.cluster_domain: "Cluster_Local" is no domain; …',
+    '7 services.kubelet.cluster_domain: "Cluster_Local" is not a domain; …',
   ],
   [
     service('kube-api', 'service_node_port_range: 30000'),
-    '7 services.kube-api.service_node_port_range: "30000" is no range of ports; …',
+    '7 services.kube-api.service_node_port_range: "30000" is not a port range; …',
   ],
   [
     service('kube-api', 'service_node_port_range: 32767-30000'),
@@ -231,7 +231,7 @@ const SERVICES: readonly Row[] = [
   ],
   [
     service('kube-api', 'pod_security_policy: true'),
-    '7 services.kube-api.pod_security_policy: PodSecurityPolicy left Kubernetes in 1.25; …',
+    '7 services.kube-api.pod_security_policy: PodSecurityPolicy was removed in Kubernetes 1.25; …',
   ],
   [
     service('kube-api', 'pod_security_configuration: baseline'),
@@ -245,7 +245,7 @@ const SERVICES: readonly Row[] = [
     service('kube-api', 'audit_log: {configuration: {policy: {kind: Polizei}}}'),
     '7 services.kube-api.audit_log.configuration.policy: Must be an object of kind "Policy"',
   ],
-  [service('kube-api', 'extra_args: {--v: 4}'), '7 services.kube-api.extra_args: "--v" is no name of a flag; …'],
+  [service('kube-api', 'extra_args: {--v: 4}'), '7 services.kube-api.extra_args: "--v" is not the name of a flag; …'],
   [
     service('kube-api', 'extra_args: [v=4]'),
     '7 services.kube-api.extra_args: Must be a mapping of names to values, not a list',
@@ -260,7 +260,7 @@ const SERVICES: readonly Row[] = [
   ],
   [
     service('kubelet', 'extra_env: [HTTP_PROXY]'),
-    '7 services.kubelet.extra_env: "HTTP_PROXY" is no variable; write it as in NAME=value',
+    '7 services.kubelet.extra_env: "HTTP_PROXY" is not a variable; use a form such as NAME=value',
   ],
   [
     service('etcd', 'external_urls: [https://e:2379]'),
@@ -270,8 +270,8 @@ const SERVICES: readonly Row[] = [
     '7 services.etcd.external_urls: An external etcd needs services.etcd.key too',
     '7 services.etcd.external_urls: An external etcd needs services.etcd.path too',
   ],
-  [service('etcd', 'external_urls: [etcd]'), '7 services.etcd.external_urls[0]: "etcd" is no address; …'],
-  [service('etcd', 'creation: 12'), '7 services.etcd.creation: "12" is no duration; write it as in 12h or 90m'],
+  [service('etcd', 'external_urls: [etcd]'), '7 services.etcd.external_urls[0]: "etcd" is not a URL; …'],
+  [service('etcd', 'creation: 12'), '7 services.etcd.creation: "12" is not a duration; use a form such as 12h or 90m'],
   [
     service('etcd', 'backup_config: {retention: -1}'),
     '7 services.etcd.backup_config.retention: -1 is too small; the least is 1',
@@ -283,15 +283,18 @@ const SERVICES: readonly Row[] = [
 ]
 
 const ADDONS: readonly Row[] = [
-  [plus('network: {plugin: weave}'), '5 network.plugin: Weave Net ended before Kubernetes 1.30; use canal, or flannel'],
-  [plus('network: {plugin: aci}'), "5 network.plugin: The manifests of ACI are Cisco's; …"],
+  [
+    plus('network: {plugin: weave}'),
+    '5 network.plugin: Weave Net was discontinued before Kubernetes 1.30; use canal or flannel',
+  ],
+  [plus('network: {plugin: aci}'), '5 network.plugin: Cisco provides the manifests of ACI; …'],
   [
     plus('network: {plugin: flanel}'),
     '5 network.plugin: "flanel" must be one of canal, flannel, calico, none; did you mean "flannel"?',
   ],
   [
     plus('network: {plugin: flannel, mtu: 1400}'),
-    '5 network.mtu: flannel has no MTU of its own to set; use "plugin: canal"',
+    '5 network.mtu: The MTU of flannel cannot be set; use "plugin: canal"',
   ],
   [
     plus('network: {options: {canal_ifaces: eth0}}'),
@@ -305,7 +308,10 @@ const ADDONS: readonly Row[] = [
     plus('network: {options: {flannel_backend_type: udp}}'),
     '5 network.options: Option "flannel_backend_type" must be one of vxlan, host-gw, none, not "udp"',
   ],
-  [plus('network: {weave_network_provider: {password: x}}'), '5 network.weave_network_provider: Weave Net ended …'],
+  [
+    plus('network: {weave_network_provider: {password: x}}'),
+    '5 network.weave_network_provider: Weave Net was discontinued …',
+  ],
   [
     plus('network: {tolerations: [{operator: Is}]}'),
     '5 network.tolerations[0].operator: "Is" must be one of Equal, Exists…',
@@ -321,10 +327,10 @@ const ADDONS: readonly Row[] = [
     '5 ingress.update_strategy.strategy: "Recreate" must be one of RollingUpdate, OnDelete',
   ],
   [plus('dns: {provider: bind}'), '5 dns.provider: "bind" must be one of coredns, kube-dns, none'],
-  [plus('dns: {upstreamnameservers: [ns1]}'), '5 dns.upstreamnameservers[0]: "ns1" is no IP address'],
+  [plus('dns: {upstreamnameservers: [ns1]}'), '5 dns.upstreamnameservers[0]: "ns1" is not an IP address'],
   [
     plus('dns: {nodelocal: {ip_address: 10.43.0.10}}'),
-    '5 dns.nodelocal.ip_address: The cache on the nodes needs an address of its own, …',
+    '5 dns.nodelocal.ip_address: The cache on the nodes needs a separate address, …',
   ],
   [
     plus('dns: {linear_autoscaler_params: {min: 5, max: 2}}'),
@@ -364,12 +370,12 @@ const ADDONS: readonly Row[] = [
   ],
   [
     plus('cloud_provider: {name: custom}'),
-    '5 cloud_provider.name: A custom provider needs the text of its file in customCloudProvider',
+    '5 cloud_provider.name: A custom provider needs its configuration text in customCloudProvider',
   ],
   [plus('cloud_provider: {name: cloudy}'), '5 cloud_provider.name: "cloudy" must be one of aws, …'],
   [
     plus('upgrade_strategy: {max_unavailable_worker: 0}'),
-    '5 upgrade_strategy.max_unavailable_worker: Nothing could ever be changed; at least 1',
+    '5 upgrade_strategy.max_unavailable_worker: No machine could be upgraded; use at least 1',
   ],
   [
     plus('upgrade_strategy: {max_unavailable_worker: many}'),
@@ -378,7 +384,7 @@ const ADDONS: readonly Row[] = [
   [plus('cri_dockerd_stream_server_port: "10010"'), '5 cri_dockerd_stream_server_port: cri-dockerd is not used; …'],
 ]
 
-/** One file with faults of many kinds: all of them at once. */
+/** One file with many kinds of faults, all reported at once. */
 const MANY: Row = [
   `nodes:
 - address: 10.0.0.1
@@ -397,12 +403,12 @@ network:
   mtu: 1400
 clustername: c
 `,
-  '2 nodes[0].user: "user" is missing: user to log in as',
+  '2 nodes[0].user: "user" is missing: SSH user',
   '3 nodes[0].users: Unknown key "users"; did you mean "user"?',
   '7 nodes[1].role[0]: "wroker" must be one of etcd, controlplane, worker; did you mean "worker"?',
   '10 services.kubelet.cluster_dns_server: "10.96.0.10" is not in the range of Services, …',
   '12 services.kube-api.extra_arg: Unknown key "extra_arg"; did you mean "extra_args"?',
-  '15 network.mtu: flannel has no MTU of its own to set; …',
+  '15 network.mtu: The MTU of flannel cannot be set; …',
   '16 clustername: Unknown key "clustername"; did you mean "cluster_name"?',
 ]
 
@@ -413,7 +419,7 @@ function matches(found: string, wanted: string): boolean {
   return new RegExp(`^${parts.join('.*')}$`).test(found)
 }
 
-describe('a wrong cluster.yml', () => {
+describe('an invalid cluster.yml', () => {
   for (const [name, rows] of Object.entries(TABLES)) {
     for (const [index, [file, ...wanted]] of rows.entries()) {
       it(`${name.toLowerCase()} ${index + 1}: ${wanted[0] ?? ''}`, () => {
@@ -428,12 +434,12 @@ describe('a wrong cluster.yml', () => {
     }
   }
 
-  it('has been seen in more than a hundred ways', () => {
+  it('is covered by more than a hundred cases', () => {
     const wrong = Object.values(TABLES).flatMap((rows) => rows.filter(([, fault]) => fault !== ''))
     assert.ok(wrong.length > 100, `${wrong.length}`)
   })
 
-  it('says at which column', () => {
+  it('reports the column of a fault', () => {
     const [fault] = readClusterFile(`${MINIMAL}network: {plugin: weave}\n`).faults
     assert.equal(fault?.column, 19)
   })

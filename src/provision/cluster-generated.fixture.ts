@@ -1,6 +1,6 @@
 /** A file as tools write it. */
 
-/** What `rke config` writes for one machine: nearly everything is empty. */
+/** The output of `rke config` for one machine: nearly all keys are empty. */
 export const GENERATED: string = `nodes:
 - address: 10.0.0.1
   port: "22"

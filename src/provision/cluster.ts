@@ -1,13 +1,13 @@
 /**
- * A cluster as cluster.yml describes it, read, defaulted and checked. Members are named as in the file (RKE's names), so
- * that people recognise them; what a member means is said once, in the tables of `cluster-schema`.
+ * The type of a parsed, defaulted and validated cluster.yml. Members keep RKE's names; the tables of `cluster-schema`
+ * describe them.
  */
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 
 export const ROLES = ['etcd', 'controlplane', 'worker'] as const
 export type Role = (typeof ROLES)[number]
 
-/** How to reach a machine: a key or a certificate is given as text, as a path, or by the agent. */
+/** SSH credentials of a machine: a key or certificate as text, as a path, or from the agent. */
 export interface SshAccess {
   readonly port: number
   readonly user: string
@@ -27,13 +27,13 @@ export interface Taint {
 
 export interface ClusterNode extends SshAccess {
   readonly nodeName?: string
-  /** Where the operator's machine reaches it; unique. */
+  /** The address for the operator's machine; unique. */
   readonly address: string
-  /** Where the other machines reach it; `address` unless told. */
+  /** The address for the other machines; `address` by default. */
   readonly internal_address: string
-  /** In the order of ROLES, without repetition, at least one. */
+  /** In the order of ROLES, distinct, at least one. */
   readonly role: readonly Role[]
-  /** The name of the Node object: a DNS-1123 subdomain in lower case, unique; `address` unless told. */
+  /** The name of the Node: a unique DNS-1123 subdomain in lower case; `address` by default. */
   readonly hostname_override: string
   readonly docker_socket: string
   readonly labels: Readonly<Record<string, string>>
@@ -45,7 +45,7 @@ export interface BastionHost extends SshAccess {
   readonly ignore_proxy_env_vars: boolean
 }
 
-/** What every service has. The Windows twins replace the others there when they are not empty. */
+/** Keys of every service. Non-empty Windows variants replace the others there. */
 export interface ServiceSettings {
   readonly image: string
   readonly extra_args: Readonly<Record<string, string>>
@@ -70,9 +70,9 @@ export interface S3BackupConfig {
 
 export interface BackupConfig {
   readonly enabled: boolean
-  /** May be a fraction when it comes from the older `creation`. */
+  /** A fraction if it comes from the older `creation`. */
   readonly interval_hours: number
-  /** How many snapshots are kept. */
+  /** The number of snapshots to keep. */
   readonly retention: number
   readonly s3backupconfig?: S3BackupConfig
   readonly safe_timestamp: boolean
@@ -81,7 +81,7 @@ export interface BackupConfig {
 }
 
 export interface EtcdService extends ServiceSettings {
-  /** Not empty: somebody else's etcd, and no node has the role. */
+  /** Not empty: an external etcd, and no node has the role. */
   readonly external_urls: readonly string[]
   readonly ca_cert: string
   readonly cert: string
@@ -92,7 +92,7 @@ export interface EtcdService extends ServiceSettings {
   readonly snapshot: boolean
   readonly retention: string
   readonly creation: string
-  /** Always there: `snapshot`, `creation` and `retention` are an older way to say the same and are in it. */
+  /** Always present: the older `snapshot`, `creation` and `retention` are merged into it. */
   readonly backup_config: BackupConfig
 }
 
@@ -116,7 +116,7 @@ export interface KubeApiService extends ServiceSettings {
   readonly always_pull_images: boolean
   readonly secrets_encryption_config: { readonly enabled: boolean; readonly custom_config?: JsonObject }
   readonly audit_log: AuditLog
-  /** An AdmissionConfiguration; what the file lacks of ours is added when it is deployed. */
+  /** An AdmissionConfiguration; our defaults are added on deployment. */
   readonly admission_configuration?: JsonObject
   readonly event_rate_limit: { readonly enabled: boolean; readonly configuration?: JsonObject }
 }
@@ -145,7 +145,7 @@ export interface Services {
 
 export type ServiceName = keyof Services
 
-/** An amount of things, or a share of them such as `10%`. */
+/** A number, or a percentage such as `10%`. */
 export type Amount = number | string
 
 export interface UpdateStrategy {
@@ -161,7 +161,7 @@ export interface Toleration {
   readonly tolerationSeconds?: number
 }
 
-/** What every addon has that runs in pods. */
+/** Keys of every addon that runs in pods. */
 export interface AddonPlacement {
   readonly options: Readonly<Record<string, string>>
   readonly node_selector: Readonly<Record<string, string>>
@@ -174,7 +174,7 @@ export type NetworkPlugin = (typeof NETWORK_PLUGINS)[number]
 
 export interface Network extends AddonPlacement {
   readonly plugin: NetworkPlugin
-  /** 0: what the interface allows. */
+  /** 0: derived from the interface. */
   readonly mtu: number
   readonly calico_network_provider?: { readonly cloud_provider: string }
   readonly canal_network_provider?: { readonly iface: string }
@@ -235,7 +235,7 @@ export interface Monitoring extends AddonPlacement {
 }
 
 export interface PrivateRegistry {
-  /** Docker Hub's unless told. */
+  /** Docker Hub by default. */
   readonly url: string
   readonly user: string
   readonly password: string
@@ -247,7 +247,7 @@ export interface PrivateRegistry {
   }
 }
 
-/** Empty name: none. The blocks are as written: they become /etc/kubernetes/cloud-config. */
+/** Empty name: none. The blocks become /etc/kubernetes/cloud-config unchanged. */
 export interface CloudProvider {
   readonly name: string
   readonly useInstanceMetadataHostname: boolean
@@ -267,7 +267,7 @@ export interface UpgradeStrategy {
     readonly force: boolean
     readonly ignore_daemonsets: boolean
     readonly delete_local_data: boolean
-    /** Seconds; -1: what the pod says. */
+    /** Seconds; -1: the value of the pod. */
     readonly grace_period: number
     /** Seconds. */
     readonly timeout: number
@@ -281,9 +281,9 @@ export interface ClusterFile {
   readonly authentication: Authentication
   readonly addons: string
   readonly addons_include: readonly string[]
-  /** Files of the operator's; RKE had none. */
+  /** Files of the operator; RKE had none. */
   readonly image_archives: readonly string[]
-  /** By RKE's name of the image, such as `coredns`; only what the file names. */
+  /** By RKE's image name, such as `coredns`; only the images in the file. */
   readonly system_images: Readonly<Record<string, string>>
   readonly ssh_key_path: string
   readonly ssh_cert_path: string
@@ -315,12 +315,12 @@ export function hasRole(node: Pick<ClusterNode, 'role'>, role: Role): boolean {
   return node.role.includes(role)
 }
 
-/** As with RKE: flannel alone knows no network policies. */
+/** Like RKE: flannel alone does not enforce network policies. */
 export function holdsPolicies({ network: { plugin } }: Pick<ClusterFile, 'network'>): boolean {
   return plugin === 'canal' || plugin === 'calico'
 }
 
-/** The nodes of a plane, in the order of the file. */
+/** The nodes of a plane, in file order. */
 export function nodesOf(cluster: Pick<ClusterFile, 'nodes'>, role: Role): readonly ClusterNode[] {
   return cluster.nodes.filter((node) => hasRole(node, role))
 }

@@ -1,33 +1,33 @@
-/** What machines are to be, as data: what cluster.yml, certificates and flags come to for each of them. */
+/** The desired state of machines as data. */
 import type { ServiceSpec } from './machine.ts'
 
-/** What a machine is for, in RKE's words. */
+/** The roles of a machine, with RKE's names. */
 export type Plane = 'etcd' | 'controlplane' | 'worker'
 
 export interface DesiredFile {
   readonly path: string
   readonly mode: number
   readonly content: Buffer
-  /** Written when it is missing, and left alone ever after. */
+  /** Written if missing, and never changed. */
   readonly once?: boolean
 }
 
-/** A file that is too large to be held: it is sent in parts. */
+/** A large file, which is uploaded in parts. */
 export interface DesiredUpload {
-  /** On the operator's machine. */
+  /** The path on the operator's machine. */
   readonly source: string
   readonly path: string
   readonly mode: number
   readonly sha256: string
 }
 
-/** How a service says that it is well: an address of its machine, asked from there, with certificates that lie there. */
+/** The health check of a service: a URL on its machine, requested there with local certificates. */
 export interface Health {
   readonly url: string
   readonly authority?: string
   readonly certificate?: string
   readonly key?: string
-  /** Whoever answers is believed: it is this machine, and has made its certificate itself. */
+  /** The certificate is not verified: it is the machine's own, and self-signed. */
   readonly insecure?: boolean
 }
 
@@ -35,7 +35,7 @@ export interface DesiredService {
   readonly plane: Plane
   readonly spec: ServiceSpec
   readonly health?: Health
-  /** No pod feels that it starts again: a node is not drained for it. */
+  /** A restart does not affect pods: the node is not drained. */
   readonly isQuiet?: boolean
 }
 
@@ -45,80 +45,80 @@ export interface DesiredTaint {
   readonly effect: string
 }
 
-/** What the Node is to say of itself. Only what is named here is ever changed. */
+/** The desired labels, annotations and taints of the Node. Other keys are never changed. */
 export interface DesiredNode {
   readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>
   readonly taints: readonly DesiredTaint[]
-  /** Keys of taints and labels that roles bring, which go when the role has gone. */
+  /** Taint and label keys of roles, which are removed with the role. */
   readonly roleTaints: readonly string[]
   readonly roleLabels: readonly string[]
 }
 
 export interface DesiredHost {
-  /** Of the Node, and of the machine in all that is said of it. */
+  /** The name of the Node and of the machine in messages. */
   readonly name: string
-  /** Where the other machines reach it. */
+  /** The address for other machines. */
   readonly address: string
   readonly roles: readonly Plane[]
   readonly files: readonly DesiredFile[]
   readonly uploads: readonly DesiredUpload[]
-  /** What its services will make: gone with the cluster. */
+  /** Paths that its services create: removed with the cluster. */
   readonly claims: readonly string[]
-  /** In the order in which they start. */
+  /** In start order. */
   readonly services: readonly DesiredService[]
-  readonly ending: Ending
+  readonly ending: CleanupCommands
   readonly node: DesiredNode
 }
 
-/** By service: the command that ends what kernel and containerd hold of it, which has no file, once it has gone for good. */
-export type Ending = Readonly<Record<string, readonly string[]>>
+/** By service: the command that removes its kernel and containerd state when the service is removed. */
+export type CleanupCommands = Readonly<Record<string, readonly string[]>>
 
-/** A machine that the last file named and this one does not. */
+/** A machine of the last file that the current one lacks. */
 export type LeavingHost = Pick<DesiredHost, 'name' | 'address' | 'roles' | 'ending'>
 
 export interface DesiredCluster {
   readonly hosts: readonly DesiredHost[]
   readonly leaving: readonly LeavingHost[]
-  /** The roles of machines when the cluster was last whole, by name; undefined: it never was. */
+  /** The roles of machines when the cluster was last complete, by name; undefined if it never was. */
   readonly built: ReadonlyMap<string, readonly Plane[]> | undefined
   readonly etcd: {
-    /** Its name as a service. */
+    /** The name of the service. */
     readonly service: string
     readonly dataDir: string
-    /** By which its member is asked, on a machine that has the role. */
+    /** The health check of a member, on a machine with the role. */
     readonly health: (host: DesiredHost) => Health
-    /** Where a machine says which cluster it joins. */
+    /** The file with the initial members. */
     readonly joiningFile: string
     readonly memberName: (host: DesiredHost) => string
     readonly peerUrl: (host: Pick<DesiredHost, 'address'>) => string
   }
-  /** Where the builder keeps its things on machines. */
+  /** The builder's folder on machines. */
   readonly home: string
   readonly upgrade: {
     readonly workers: number
     readonly controlPlanes: number
     readonly drains: boolean
   }
-  /** What is put into the cluster before nodes join it, and after. */
+  /** Objects to apply before nodes join, and after. */
   readonly access: readonly Addon[]
   readonly addons: readonly Addon[]
-  /** What `full-cluster-state` is to hold. */
+  /** The desired content of `full-cluster-state`. */
   readonly state: string
   readonly needs: Preflight
 }
 
-/** Objects that are put into the cluster, and taken out again when nobody wants them any more. */
+/** Addon objects, which are deleted when the addon is removed. */
 export interface Addon {
-  /** Of the ConfigMap in kube-system that remembers it, too. */
+  /** The name of the addon, and of the ConfigMap in kube-system that records it. */
   readonly name: string
   /** YAML. */
   readonly manifest: string
-  /** One that fails is reported, and is no reason to stop: it is the user's. */
+  /** A failure is reported but does not stop the run, because it is a user addon. */
   readonly isOptional?: boolean
 }
 
-/** What a machine must have before anything is changed. */
+/** The preconditions of a machine. */
 export interface Preflight {
   readonly programs: readonly string[]
   readonly freeBytes: number
@@ -127,7 +127,7 @@ export interface Preflight {
   readonly allowsSwap: boolean
 }
 
-/** Where the machine remembers what it was last told to be. */
+/** The file with the last desired state of the machine. */
 export function manifestFile(home: string): string {
   return `${home}/manifest.json`
 }

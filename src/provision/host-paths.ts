@@ -1,16 +1,16 @@
-/** Where things are on the machines: RKE's layout, all of it below `prefix_path`. */
+/** Paths on the machines: RKE's layout below `prefix_path`. */
 import { posix } from 'node:path'
 
-type Prefixed = { readonly prefix_path: string }
+type PathPrefix = { readonly prefix_path: string }
 
-/** An absolute path of the layout, where the cluster has it. */
-export function hostPath({ prefix_path }: Prefixed, path: string): string {
+/** The path of the cluster for a path of the layout. */
+export function hostPath({ prefix_path }: PathPrefix, path: string): string {
   return posix.join(prefix_path, path)
 }
 
-/** Where a certificate is that machines know by this stem. */
+/** The path of a certificate by its name. */
 export function certificatePaths(
-  cluster: Prefixed,
+  cluster: PathPrefix,
   stem: string,
 ): { readonly certificate: string; readonly key: string; readonly kubeconfig: string } {
   const folder = hostPath(cluster, '/etc/kubernetes/ssl')
@@ -21,7 +21,7 @@ export function certificatePaths(
   }
 }
 
-/** Files that programs read, beside their certificates. */
+/** Files of programs other than certificates. */
 export const CONFIG_FILES = {
   admission: '/etc/kubernetes/admission.yaml',
   auditPolicy: '/etc/kubernetes/audit-policy.yaml',

@@ -1,78 +1,81 @@
 /**
- * A machine as the builder sees it: all that may be asked of one, as data. What does it here, over SSH and in memory are three
- * implementations of this one interface. Every call takes one object and may be repeated: whoever lost the answer asks again.
+ * The interface of a machine for the builder. It has three implementations: local, over SSH and in memory. Every call
+ * takes one object and is idempotent, so that a caller can repeat it after a lost answer.
  */
 
-/** What a machine is, as far as a cluster cares. */
+/** Facts about a machine. */
 export interface MachineFacts {
   readonly hostname: string
-  /** Of /etc/os-release: `debian 12`. */
+  /** From /etc/os-release: `debian 12`. */
   readonly system: string
   readonly kernel: string
-  /** As Node calls it: `x64`, `arm64`. */
+  /** Node's name: `x64`, `arm64`. */
   readonly architecture: string
   readonly cgroupVersion: 1 | 2
   readonly processors: number
   readonly memoryBytes: number
   readonly swapBytes: number
-  /** Of the file system that /var/lib is on. */
+  /** Free space of the file system with /var/lib. */
   readonly freeBytes: number
   readonly hasSystemd: boolean
-  /** Milliseconds since the Unix epoch when it was asked. */
+  /** Milliseconds since the Unix epoch, at the time of the call. */
   readonly now: number
   readonly addresses: readonly string[]
-  /** Which of the programs that nodes need are there: `containerd`, `runc`, `nft`, `ip`, `etcd` … */
+  /** The installed programs that nodes need: `containerd`, `runc`, `nft`, `ip`, `etcd` … */
   readonly programs: readonly string[]
 }
 
 export interface FileState {
-  /** SHA-256 of the content, in hexadecimal digits; empty for a folder. */
+  /** SHA-256 of the content in hex; empty for a folder. */
   readonly digest: string
   readonly mode: number
   readonly uid: number
   readonly gid: number
 }
 
-/** A program that is to run for as long as the machine does, and again when it ends. */
+/** A service that starts with the machine and restarts when it ends. */
 export interface ServiceSpec {
   readonly name: string
   readonly description: string
-  /** The program, by its whole path, and its arguments. */
+  /** The absolute path of the program, and its arguments. */
   readonly command: readonly string[]
   readonly env?: Readonly<Record<string, string>>
-  /** A file of `NAME=value` lines, which may be missing. It is for what only matters at the first start: changing it changes no service. */
+  /**
+   * An optional file of `NAME=value` lines, for values that matter only at the first start. Its changes do not restart
+   * the service.
+   */
   readonly envFile?: string
   /** Services that start before it. */
   readonly after?: readonly string[]
-  /** For SIGTERM; then it is killed. */
+  /** The time after SIGTERM before SIGKILL. */
   readonly stopSeconds?: number
-  /** Whether its children are to outlive it: containers do. */
+  /** True if its children outlive it, as containers do. */
   readonly leavesChildren?: boolean
-  /** Says what the files are that it reads only when it starts: one that changes makes another service of it. */
+  /** The digest of files that it reads only at its start: a change restarts it. */
   readonly reads?: string
 }
 
 export interface ServiceState {
-  /** `serviceDigest` of what it was installed as; something else when somebody has changed it by hand. */
+  /** The `serviceDigest` of its installation; differs if the unit was changed by hand. */
   readonly digest: string
   readonly isRunning: boolean
 }
 
-/** Undefined stands for what is not there. */
-export interface Seen {
+/** Undefined means absent. */
+export interface MachineState {
   readonly files: Readonly<Record<string, FileState | undefined>>
   readonly services: Readonly<Record<string, ServiceState | undefined>>
 }
 
 export interface Outcome {
-  /** 128 and more: ended by a signal, or by force when it took too long. */
+  /** 128 and more: ended by a signal, or killed after the timeout. */
   readonly code: number
   readonly stdout: string
   readonly stderr: string
 }
 
 export interface HttpAnswer {
-  /** 0: no answer; `text` says why. */
+  /** 0: no answer; `text` has the reason. */
   readonly status: number
   readonly text: string
 }
@@ -80,22 +83,22 @@ export interface HttpAnswer {
 export interface RunAsk {
   readonly command: readonly string[]
   readonly env?: Readonly<Record<string, string>>
-  /** For its standard input. */
+  /** The standard input. */
   readonly content?: Buffer
   readonly timeoutMs: number
 }
 
-/** Paths are whole, and of the machine. A call rejects with MachineError for what the machine cannot do. */
+/** Paths are absolute and on the machine. Calls reject with MachineError if the machine fails. */
 export interface Machine {
   facts(ask: object, signal?: AbortSignal): Promise<MachineFacts>
-  look(ask: { readonly files: readonly string[]; readonly services: readonly string[] }): Promise<Seen>
-  /** The last `last` bytes of a file, or `length` from `at` on, or all of it. No content: there is no such file. */
+  look(ask: { readonly files: readonly string[]; readonly services: readonly string[] }): Promise<MachineState>
+  /** The last `last` bytes of a file, or `length` from `at` on, or all of it. No content if the file does not exist. */
   read(ask: {
     readonly path: string
     readonly last?: number
     readonly part?: { readonly at: number; readonly length: number }
   }): Promise<{ readonly content?: Buffer }>
-  /** Whole or not at all. Folders that are missing are made. */
+  /** Atomic. Creates missing folders. */
   write(ask: {
     readonly path: string
     readonly mode: number
@@ -103,33 +106,36 @@ export interface Machine {
     readonly gid?: number
     readonly content: Buffer
   }): Promise<object>
-  /** With all that is below them, mounts excepted: those are taken away first. */
+  /** Deletes recursively; mounts below are unmounted first. */
   remove(ask: { readonly paths: readonly string[] }): Promise<object>
-  /** Says that what is not there yet, and will be, is the cluster's: `restore` takes it away again. `/a/*`: all that comes into `/a`. */
+  /**
+   * Marks paths that do not exist yet as belonging to the cluster: `restore` deletes them. `/a/*`: everything created
+   * in `/a`.
+   */
   claim(ask: { readonly paths: readonly string[] }): Promise<object>
-  /** Takes away all that `write`, `claim` and the rest have made, and the memory of it. */
+  /** Removes everything that `write`, `claim` and other calls have created, and the journal. */
   restore(ask: object): Promise<object>
-  /** How much of a file has come, and whether all of it has. */
+  /** The received size of a file, and whether it is complete. */
   uploadAt(ask: Upload): Promise<{ readonly at: number; readonly isDone: boolean }>
   uploadPart(ask: Upload & { readonly at: number; readonly content: Buffer }): Promise<object>
-  /** Checks the digest and gives the file its name. */
+  /** Verifies the digest and renames the file. */
   uploadEnd(ask: Upload & { readonly mode: number }): Promise<object>
-  /** Waits for a program to end. */
+  /** Runs a program and waits for it. */
   run(ask: RunAsk, signal?: AbortSignal): Promise<Outcome>
-  /** Makes the service what `service` says, and starts it again. */
+  /** Installs or updates the service and restarts it. */
   serve(ask: { readonly service: ServiceSpec }): Promise<object>
-  /** Stops it, and forgets it. */
+  /** Stops the service and removes it. */
   retire(ask: { readonly name: string }): Promise<object>
-  /** What it said last. */
+  /** Its last log lines. */
   tail(ask: { readonly name: string; readonly lines: number }): Promise<{ readonly text: string }>
-  /** Whether somebody accepts connections there. Empty: yes; else why not. */
+  /** Checks whether a port accepts connections. Empty: yes; otherwise the reason. */
   dial(ask: { readonly host: string; readonly port: number; readonly timeoutMs: number }): Promise<{
     readonly problem: string
   }>
-  /** Accepts connections until `unlisten`, or until whoever asked has gone. Ports that are in use already are left alone. */
+  /** Accepts connections until `unlisten`, or until the caller disconnects. Ports in use are skipped. */
   listen(ask: { readonly ports: readonly number[] }): Promise<{ readonly taken: readonly number[] }>
   unlisten(ask: object): Promise<object>
-  /** Asks a server that this machine reaches, with certificates that lie in files of this machine. */
+  /** Sends an HTTP request from this machine, with certificates in its files. */
   http(ask: {
     readonly method?: string
     readonly url: string
@@ -137,7 +143,7 @@ export interface Machine {
     readonly authority?: string
     readonly certificate?: string
     readonly key?: string
-    /** Trusts whoever answers. */
+    /** Skips certificate verification. */
     readonly insecure?: boolean
     readonly timeoutMs: number
   }): Promise<HttpAnswer>
@@ -145,7 +151,7 @@ export interface Machine {
 
 export interface Upload {
   readonly path: string
-  /** In hexadecimal digits, of the whole. */
+  /** In hex, of the whole file. */
   readonly sha256: string
 }
 
@@ -172,15 +178,15 @@ const CALLS: Readonly<Record<MachineCall, true>> = {
   http: true,
 }
 
-/** A name for each call, for whoever passes calls on. */
+/** The names of all calls, for forwarding. */
 export const MACHINE_CALLS: readonly MachineCall[] = Object.keys(CALLS) as MachineCall[]
 
-/** The machine has answered that it cannot. */
+/** The machine reported an error. */
 export class MachineError extends Error {
   override readonly name = 'MachineError'
 }
 
-/** The machine does not answer any more: nobody knows what has become of the last call. */
+/** The connection is lost: the state of the last call is unknown. */
 export class MachineLost extends Error {
   override readonly name = 'MachineLost'
 }

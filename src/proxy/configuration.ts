@@ -1,219 +1,111 @@
-/** What kube-proxy is told: KubeProxyConfiguration v1alpha1, in upstream's order of fields, with its defaults. Pure. */
-import { parseCidr, parseIp } from '#lib/cidr.ts'
-import {
-  type ConfigKind,
-  defineConfig,
-  flag,
-  optional,
-  readConfig,
-  scalar,
-  struct,
-  text,
-  texts,
-} from '#meta/config-kind.ts'
-
-const int32 = scalar('int32')
-const duration = scalar('duration', 'v1.Duration')
-const optionalInt = optional(int32)
+/** KubeProxyConfiguration v1alpha1 as one table in upstream's field order: see `#meta/config-rows.ts`. Pure. */
+import { parseCidr, parseIp } from '#lib/net/cidr.ts'
+import { type ConfigTable, defineConfig, readConfig } from '#meta/config-kind.ts'
+import type { Complete } from '#meta/config-rows.ts'
 
 const GROUP_VERSION = 'kubeproxy.config.k8s.io/v1alpha1'
 
-const CONFIGURATION: ConfigKind = defineConfig(
-  'KubeProxyConfiguration',
-  [GROUP_VERSION],
-  'v1alpha1.KubeProxyConfiguration',
-  {
-    featureGates: { type: 'map', values: flag },
-    clientConnection: struct('v1alpha1.ClientConnectionConfiguration', {
-      kubeconfig: text,
-      acceptContentTypes: text,
-      contentType: text,
-      qps: scalar('float64', 'float32'),
-      burst: int32,
-    }),
-    logging: { type: 'any', goType: 'v1.LoggingConfiguration' },
-    hostnameOverride: text,
-    bindAddress: text,
-    healthzBindAddress: text,
-    metricsBindAddress: text,
-    bindAddressHardFail: flag,
-    enableProfiling: flag,
-    showHiddenMetricsForVersion: text,
-    mode: text,
-    iptables: struct('v1alpha1.KubeProxyIPTablesConfiguration', {
-      masqueradeBit: optionalInt,
-      masqueradeAll: flag,
-      localhostNodePorts: optional(flag),
-      syncPeriod: duration,
-      minSyncPeriod: duration,
-    }),
-    ipvs: struct('v1alpha1.KubeProxyIPVSConfiguration', {
-      syncPeriod: duration,
-      minSyncPeriod: duration,
-      scheduler: text,
-      excludeCIDRs: texts,
-      strictARP: flag,
-      tcpTimeout: duration,
-      tcpFinTimeout: duration,
-      udpTimeout: duration,
-    }),
-    nftables: struct('v1alpha1.KubeProxyNFTablesConfiguration', {
-      masqueradeBit: optionalInt,
-      masqueradeAll: flag,
-      syncPeriod: duration,
-      minSyncPeriod: duration,
-    }),
-    winkernel: struct('v1alpha1.KubeProxyWinkernelConfiguration', {
-      networkName: text,
-      sourceVip: text,
-      enableDSR: flag,
-      rootHnsEndpointName: text,
-      forwardHealthCheckVip: flag,
-    }),
-    detectLocalMode: text,
-    detectLocal: struct('v1alpha1.DetectLocalConfiguration', { bridgeInterface: text, interfaceNamePrefix: text }),
-    clusterCIDR: text,
-    nodePortAddresses: texts,
-    oomScoreAdj: optionalInt,
-    conntrack: struct('v1alpha1.KubeProxyConntrackConfiguration', {
-      maxPerCore: optionalInt,
-      min: optionalInt,
-      tcpEstablishedTimeout: optional(duration),
-      tcpCloseWaitTimeout: optional(duration),
-      tcpBeLiberal: flag,
-      udpTimeout: duration,
-      udpStreamTimeout: duration,
-    }),
-    configSyncPeriod: duration,
-    portRange: text,
-    windowsRunAsService: flag,
+const STRUCTS = {
+  'v1alpha1.KubeProxyConfiguration': {
+    featureGates: 'map[string]bool ={}',
+    clientConnection: 'v1alpha1.ClientConnectionConfiguration',
+    logging: 'v1.LoggingConfiguration',
+    hostnameOverride: 'string =',
+    bindAddress: 'string =0.0.0.0 --bind-address:ip',
+    healthzBindAddress: 'string = --healthz-bind-address:ipport',
+    metricsBindAddress: 'string = --metrics-bind-address:ipport',
+    bindAddressHardFail: 'bool =false --bind-address-hard-fail',
+    enableProfiling: 'bool =false --profiling',
+    showHiddenMetricsForVersion: 'string = --show-hidden-metrics-for-version',
+    mode: 'string = --proxy-mode:ProxyMode',
+    iptables: 'v1alpha1.KubeProxyIPTablesConfiguration',
+    ipvs: 'v1alpha1.KubeProxyIPVSConfiguration',
+    nftables: 'v1alpha1.KubeProxyNFTablesConfiguration',
+    winkernel: 'v1alpha1.KubeProxyWinkernelConfiguration',
+    detectLocalMode: 'string = --detect-local-mode:LocalMode',
+    detectLocal: 'v1alpha1.DetectLocalConfiguration',
+    clusterCIDR: 'string = --cluster-cidr',
+    nodePortAddresses: '[]string = --nodeport-addresses',
+    oomScoreAdj: '*int32 =-999 --oom-score-adj',
+    conntrack: 'v1alpha1.KubeProxyConntrackConfiguration',
+    configSyncPeriod: 'v1.Duration =15m0s --config-sync-period',
+    portRange: 'string =',
+    windowsRunAsService: 'bool',
   },
+  'v1alpha1.ClientConnectionConfiguration': {
+    kubeconfig: 'string = --kubeconfig',
+    acceptContentTypes: 'string =',
+    contentType: 'string =application/vnd.kubernetes.protobuf --kube-api-content-type',
+    qps: 'float32 =5 --kube-api-qps',
+    burst: 'int32 =10 --kube-api-burst',
+  },
+  'v1alpha1.KubeProxyIPTablesConfiguration': {
+    masqueradeBit: '*int32 =14 --iptables-masquerade-bit',
+    masqueradeAll: 'bool =false --masquerade-all',
+    localhostNodePorts: '*bool =true --iptables-localhost-nodeports',
+    syncPeriod: 'v1.Duration =30s --iptables-sync-period',
+    minSyncPeriod: 'v1.Duration =1s --iptables-min-sync-period',
+  },
+  'v1alpha1.KubeProxyIPVSConfiguration': {
+    syncPeriod: 'v1.Duration =30s --ipvs-sync-period',
+    minSyncPeriod: 'v1.Duration =0s --ipvs-min-sync-period',
+    scheduler: 'string = --ipvs-scheduler',
+    excludeCIDRs: '[]string =',
+    strictARP: 'bool =false --ipvs-strict-arp',
+    tcpTimeout: 'v1.Duration =0s --ipvs-tcp-timeout',
+    tcpFinTimeout: 'v1.Duration =0s --ipvs-tcpfin-timeout',
+    udpTimeout: 'v1.Duration =0s --ipvs-udp-timeout',
+  },
+  'v1alpha1.KubeProxyNFTablesConfiguration': {
+    masqueradeBit: '*int32 =14 --iptables-masquerade-bit',
+    masqueradeAll: 'bool =false --masquerade-all',
+    syncPeriod: 'v1.Duration =30s --iptables-sync-period',
+    minSyncPeriod: 'v1.Duration =1s --iptables-min-sync-period',
+  },
+  'v1alpha1.KubeProxyWinkernelConfiguration': {
+    networkName: 'string',
+    sourceVip: 'string',
+    enableDSR: 'bool',
+    rootHnsEndpointName: 'string',
+    forwardHealthCheckVip: 'bool',
+  },
+  'v1alpha1.DetectLocalConfiguration': {
+    bridgeInterface: 'string = --pod-bridge-interface',
+    interfaceNamePrefix: 'string = --pod-interface-name-prefix',
+  },
+  'v1alpha1.KubeProxyConntrackConfiguration': {
+    maxPerCore: '*int32 =32768 --conntrack-max-per-core',
+    min: '*int32 =131072 --conntrack-min',
+    tcpEstablishedTimeout: '*v1.Duration =24h0m0s --conntrack-tcp-timeout-established',
+    tcpCloseWaitTimeout: '*v1.Duration =1h0m0s --conntrack-tcp-timeout-close-wait',
+    tcpBeLiberal: 'bool =false --conntrack-tcp-be-liberal',
+    udpTimeout: 'v1.Duration =0s --conntrack-udp-timeout',
+    udpStreamTimeout: 'v1.Duration =0s --conntrack-udp-timeout-stream',
+  },
+} as const
+
+/** With every default applied. Durations as Go prints them. */
+export interface ProxyConfiguration extends Complete<typeof STRUCTS, 'v1alpha1.KubeProxyConfiguration'> {}
+
+export const PROXY_CONFIGURATION: ConfigTable<ProxyConfiguration> = defineConfig(
+  ['KubeProxyConfiguration', 'v1alpha1.KubeProxyConfiguration'],
+  [GROUP_VERSION],
+  STRUCTS,
 )
-
-interface Periods {
-  readonly syncPeriod: string
-  readonly minSyncPeriod: string
-}
-
-interface MasqueradingPeriods extends Periods {
-  readonly masqueradeBit: number
-  readonly masqueradeAll: boolean
-}
-
-/** With every default. Durations are as Go prints them. */
-export interface ProxyConfiguration {
-  readonly featureGates: Readonly<Record<string, boolean>>
-  readonly clientConnection: {
-    readonly kubeconfig: string
-    readonly acceptContentTypes: string
-    readonly contentType: string
-    readonly qps: number
-    readonly burst: number
-  }
-  readonly logging?: object
-  readonly hostnameOverride: string
-  readonly bindAddress: string
-  readonly healthzBindAddress: string
-  readonly metricsBindAddress: string
-  readonly bindAddressHardFail: boolean
-  readonly enableProfiling: boolean
-  readonly showHiddenMetricsForVersion: string
-  readonly mode: string
-  readonly iptables: MasqueradingPeriods & { readonly localhostNodePorts: boolean }
-  readonly ipvs: Periods & {
-    readonly scheduler: string
-    readonly excludeCIDRs: readonly string[]
-    readonly strictARP: boolean
-    readonly tcpTimeout: string
-    readonly tcpFinTimeout: string
-    readonly udpTimeout: string
-  }
-  readonly nftables: MasqueradingPeriods
-  readonly winkernel: object
-  readonly detectLocalMode: string
-  readonly detectLocal: { readonly bridgeInterface: string; readonly interfaceNamePrefix: string }
-  readonly clusterCIDR: string
-  readonly nodePortAddresses: readonly string[]
-  readonly oomScoreAdj: number
-  readonly conntrack: {
-    readonly maxPerCore: number
-    readonly min: number
-    readonly tcpEstablishedTimeout: string
-    readonly tcpCloseWaitTimeout: string
-    readonly tcpBeLiberal: boolean
-    readonly udpTimeout: string
-    readonly udpStreamTimeout: string
-  }
-  readonly configSyncPeriod: string
-  readonly portRange: string
-}
 
 export type GivenProxyConfiguration = Readonly<Record<string, unknown>>
 
 const HEALTHZ_PORT = 10_256
 const METRICS_PORT = 10_249
 
-const DEFAULTS: ProxyConfiguration = {
-  featureGates: {},
-  clientConnection: {
-    kubeconfig: '',
-    acceptContentTypes: '',
-    contentType: 'application/vnd.kubernetes.protobuf',
-    qps: 5,
-    burst: 10,
-  },
-  hostnameOverride: '',
-  bindAddress: '0.0.0.0',
-  healthzBindAddress: '',
-  metricsBindAddress: '',
-  bindAddressHardFail: false,
-  enableProfiling: false,
-  showHiddenMetricsForVersion: '',
-  mode: '',
-  iptables: {
-    masqueradeBit: 14,
-    masqueradeAll: false,
-    localhostNodePorts: true,
-    syncPeriod: '30s',
-    minSyncPeriod: '1s',
-  },
-  ipvs: {
-    syncPeriod: '30s',
-    minSyncPeriod: '0s',
-    scheduler: '',
-    excludeCIDRs: [],
-    strictARP: false,
-    tcpTimeout: '0s',
-    tcpFinTimeout: '0s',
-    udpTimeout: '0s',
-  },
-  nftables: { masqueradeBit: 14, masqueradeAll: false, syncPeriod: '30s', minSyncPeriod: '1s' },
-  winkernel: {},
-  detectLocalMode: '',
-  detectLocal: { bridgeInterface: '', interfaceNamePrefix: '' },
-  clusterCIDR: '',
-  nodePortAddresses: [],
-  oomScoreAdj: -999,
-  conntrack: {
-    maxPerCore: 32_768,
-    min: 131_072,
-    tcpEstablishedTimeout: '24h0m0s',
-    tcpCloseWaitTimeout: '1h0m0s',
-    tcpBeLiberal: false,
-    udpTimeout: '0s',
-    udpStreamTimeout: '0s',
-  },
-  configSyncPeriod: '15m0s',
-  portRange: '',
-}
-
-/** Throws upstream's texts. `warn` is told what only a lenient reader takes. */
+/** Throws upstream's texts. `warn` gets the problems that lenient decoding ignores. */
 export function readProxyConfiguration(source: string, warn: (message: string) => void): GivenProxyConfiguration {
-  return readConfig(source, [CONFIGURATION], { warn }).value
+  const { kind: _, apiVersion: __, ...given } = readConfig(source, [PROXY_CONFIGURATION], { warn }).value
+  return given
 }
 
 export function withProxyDefaults(given: GivenProxyConfiguration = {}): ProxyConfiguration {
-  const merged = merge(DEFAULTS as unknown as GivenProxyConfiguration, given) as unknown as ProxyConfiguration
+  const merged = PROXY_CONFIGURATION.withDefaults(given)
   const isV6 = parseIp(merged.bindAddress, { sloppy: true })?.family === 6
   const [any, own] = isV6 ? ['[::]', '[::1]'] : ['0.0.0.0', '127.0.0.1']
   return {
@@ -223,12 +115,12 @@ export function withProxyDefaults(given: GivenProxyConfiguration = {}): ProxyCon
   }
 }
 
-/** On `/configz`, and in the file of `--write-config-to`. */
+/** For `/configz` and `--write-config-to`. */
 export function shownProxyConfiguration(config: ProxyConfiguration): object {
-  return { apiVersion: GROUP_VERSION, kind: CONFIGURATION.kind, ...config }
+  return { apiVersion: GROUP_VERSION, kind: PROXY_CONFIGURATION.kind, ...config }
 }
 
-/** What is wrong with it, in upstream's words as far as they are known to users; none: nothing is. */
+/** Validation errors, in upstream's words where users know them; empty: valid. */
 export function proxyConfigurationErrors(config: ProxyConfiguration): string[] {
   const { mode, detectLocalMode, detectLocal, nodePortAddresses, conntrack } = config
   const wrong = (field: string, value: string, why: string): string =>
@@ -290,16 +182,4 @@ function withPort(address: string, otherwise: string, port: number): string {
   const ip = parseIp(address, { sloppy: true })
   if (ip === undefined) return address
   return ip.family === 6 ? `[${address}]:${port}` : `${address}:${port}`
-}
-
-/** What is empty is as good as not said. */
-function merge(defaults: GivenProxyConfiguration, given: GivenProxyConfiguration): GivenProxyConfiguration {
-  const isStruct = (value: unknown): value is GivenProxyConfiguration =>
-    typeof value === 'object' && value !== null && !Array.isArray(value)
-  const entries = Object.entries(given).flatMap(([name, value]) => {
-    const known = defaults[name]
-    if (name === 'kind' || name === 'apiVersion' || value === '' || value === undefined || value === '0s') return []
-    return [[name, isStruct(known) && isStruct(value) ? merge(known, value) : value]]
-  })
-  return { ...defaults, ...(Object.fromEntries(entries) as GivenProxyConfiguration) }
 }

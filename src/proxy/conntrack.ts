@@ -1,26 +1,26 @@
 /**
- * Flows of UDP stay with the endpoint they began with, for as long as packets come, even when it is gone: nobody tells a client of UDP
- * to begin anew. So flows to Services are looked at when endpoints change, and those that lead to none of them are forgotten.
+ * Deletes stale UDP conntrack entries. A UDP flow stays with its endpoint while packets arrive, even after the endpoint
+ * is gone. So flows to changed Services are checked, and those without a current endpoint are deleted.
  */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 
 import type { IpFamily } from '#model/services.ts'
 
-import type { Routed } from './router.ts'
+import type { RoutedService } from './router.ts'
 
 export interface Flow {
   readonly source: string
   readonly sourcePort: string
-  /** What was sent to. */
+  /** The original destination. */
   readonly address: string
   readonly port: string
-  /** Who answers. */
+  /** The replying endpoint. */
   readonly endpoint: string
   readonly endpointPort: string
 }
 
-/** Of what `conntrack -L -p udp` says. */
+/** Parses the output of `conntrack -L -p udp`. */
 export function flowsIn(text: string): Flow[] {
   return text.split('\n').flatMap((line) => {
     const all = (key: string): string[] =>
@@ -31,12 +31,12 @@ export function flowsIn(text: string): Flow[] {
   })
 }
 
-/** Those to Services that have changed, and to none of their endpoints. */
-export function staleFlows(flows: readonly Flow[], routed: readonly Routed[], family: IpFamily): Flow[] {
+/** Flows to changed Services that lead to none of their endpoints. */
+export function staleFlows(flows: readonly Flow[], routed: readonly RoutedService[], family: IpFamily): Flow[] {
   const endpoints = new Map<string, ReadonlySet<string>>()
   for (const { routes } of routed)
     for (const { port, serving } of routes.get(family) ?? []) {
-      // Where there is none, none is better than another.
+      // Without endpoints there is no better destination.
       if (port.protocol !== 'udp' || serving.length === 0) continue
       const known = new Set(serving.map((one) => `${one.ip} ${one.port}`))
       for (const ip of [port.clusterIp, ...port.externalIps, ...port.loadBalancerIps])
@@ -57,7 +57,7 @@ export interface Conntrack {
   forget(family: IpFamily, flow: Flow): Promise<void>
 }
 
-/** Through the program `conntrack`. `within`: put before it, as in `ip netns exec <name>`. */
+/** Uses the program `conntrack`. `within` prefixes it, as in `ip netns exec <name>`. */
 export function systemConntrack(within: readonly string[] = []): Conntrack {
   const conntrack = async (family: IpFamily, verb: '-L' | '-D', ...args: readonly string[]): Promise<string> => {
     const word = family === 'IPv4' ? 'ipv4' : 'ipv6'
@@ -69,7 +69,7 @@ export function systemConntrack(within: readonly string[] = []): Conntrack {
     list: async (family) => flowsIn(await conntrack(family, '-L')),
     async forget(family, { source, sourcePort, address, port }) {
       const which = ['-s', source, '-d', address, '--sport', sourcePort, '--dport', port]
-      // One that has gone meanwhile cannot be forgotten.
+      // The flow may be gone already.
       await conntrack(family, '-D', ...which).catch(() => undefined)
     },
   }

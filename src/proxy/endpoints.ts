@@ -1,4 +1,4 @@
-/** Where packets to a port of a Service may go, as its EndpointSlices say. Pure. */
+/** Endpoints of a Service port from its EndpointSlices. Pure. */
 import type { EndpointConditions, Endpoint as SliceEndpoint, EndpointSlice } from '#apis/discovery/v1.ts'
 import type { IpFamily } from '#model/services.ts'
 
@@ -19,13 +19,13 @@ export interface Endpoint {
 export interface Vantage {
   readonly family: IpFamily
   readonly nodeName: string
-  /** Of the node; empty when nobody has said. */
+  /** The zone of the node; empty if unknown. */
   readonly zone: string
 }
 
 const NONE: readonly string[] = []
 
-/** In order of the text of address and port, as upstream's, each once. What cannot be an endpoint is left out. */
+/** Sorted by the text of address and port as upstream, without duplicates. Skips invalid endpoints. */
 export function endpointsOf(
   slices: readonly EndpointSlice[],
   { portName, protocol }: Pick<ServicePort, 'portName' | 'protocol'>,
@@ -44,7 +44,7 @@ export function endpointsOf(
     .map((key) => found.get(key) as Endpoint)
 }
 
-/** A pod that ends may still be named when another has its address already: that one counts. */
+/** A terminating pod may still be listed when another has its address: the latter counts. */
 function take(found: Map<string, Endpoint>, endpoint: Endpoint | undefined): void {
   if (endpoint === undefined) return
   const key = destination(endpoint)
@@ -61,7 +61,7 @@ function endpointOf(
   port: number,
   { family, nodeName: own }: Pick<Vantage, 'family' | 'nodeName'>,
 ): Endpoint | undefined {
-  // Upstream knows of no more than one either.
+  // As upstream, only the first address.
   const ip = harmlessIp(addresses[0] ?? '', family)
   if (ip === undefined) return undefined
   return {
@@ -74,7 +74,7 @@ function endpointOf(
   }
 }
 
-/** What nobody says is as good as can be. */
+/** Missing conditions count as true. */
 function conditionsOf(
   conditions: EndpointConditions | undefined,
 ): Pick<Endpoint, 'isReady' | 'isServing' | 'isTerminating'> {

@@ -1,8 +1,8 @@
 /**
- * Addresses that no Service may send packets to, nor take for its own: with them, who may write a Service or an EndpointSlice could
- * reach what only the node itself may reach (CVE-2021-25737, CVE-2020-8558), or take from it what is sent to nobody in particular.
+ * Addresses that no Service may use as endpoint or as its own. Otherwise writers of Services and EndpointSlices could
+ * reach node-local services (CVE-2021-25737, CVE-2020-8558) or capture broadcast traffic.
  */
-import { type Cidr, contains, type Ip, parseCidr } from '#lib/cidr.ts'
+import { type Cidr, contains, type Ip, parseCidr } from '#lib/net/cidr.ts'
 
 const FORBIDDEN: readonly Cidr[] = [
   // "This network" and the unspecified address, loopback, link-local (metadata of clouds), multicast, reserved with broadcast.
@@ -11,7 +11,7 @@ const FORBIDDEN: readonly Cidr[] = [
   '169.254.0.0/16',
   '224.0.0.0/4',
   '240.0.0.0/4',
-  // Unspecified, loopback, link-local, multicast. IPv4 in IPv6's clothes counts as IPv4 by the time it is looked at.
+  // Unspecified, loopback, link-local, multicast. IPv4-mapped addresses were converted to IPv4 before.
   '::/127',
   'fe80::/10',
   'ff00::/8',

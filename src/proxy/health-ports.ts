@@ -1,23 +1,26 @@
-/** A port for each Service that has a `healthCheckNodePort`: a load balancer outside asks there whether this node has endpoints of it. */
+/**
+ * Serves `healthCheckNodePort` of each Service: external load balancers check there whether this node has local
+ * endpoints.
+ */
 import type { Clock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 import { createHttpServer, type HttpServer } from '#lib/http/server.ts'
-import type { Logger } from '#lib/log.ts'
+import type { Logger } from '#lib/log/log.ts'
 
-import type { Routed } from './router.ts'
+import type { RoutedService } from './router.ts'
 
 export interface HealthPortsOptions {
   readonly clock: Clock
   readonly log: Logger
-  /** Where they listen. */
+  /** The listen addresses. */
   readonly hosts: () => readonly string[]
-  /** Whether rules are up to date. */
+  /** Whether the rules are up to date. */
   readonly isHealthy: () => boolean
 }
 
-interface Watched {
+interface HealthCheckServer {
   readonly port: number
-  /** Endpoints on this node that are ready. */
+  /** Ready endpoints on this node. */
   endpoints: number
   readonly servers: readonly HttpServer[]
 }
@@ -26,21 +29,21 @@ const GRACE_MS = 0
 
 export class HealthPorts {
   readonly #options: HealthPortsOptions
-  readonly #watched = new Map<string, Watched>()
+  readonly #watched = new Map<string, HealthCheckServer>()
   #working: Promise<void> = Promise.resolve()
 
   constructor(options: HealthPortsOptions) {
     this.#options = options
   }
 
-  /** One thing after the other: a port that is given up may be the next one's. */
-  update(routed: readonly Routed[]): Promise<void> {
+  /** Sequential, because a released port may be reused by the next Service. */
+  update(routed: readonly RoutedService[]): Promise<void> {
     const before = this.#working
     this.#working = this.#follow(before, routed)
     return this.#working
   }
 
-  async #follow(before: Promise<void>, routed: readonly Routed[]): Promise<void> {
+  async #follow(before: Promise<void>, routed: readonly RoutedService[]): Promise<void> {
     await before
     for (const one of routed) await this.#close(one)
     for (const one of routed) await this.#open(one)
@@ -52,16 +55,16 @@ export class HealthPorts {
     this.#watched.clear()
   }
 
-  async #close(routed: Routed): Promise<void> {
+  async #close(routed: RoutedService): Promise<void> {
     const known = this.#watched.get(routed.service)
-    if (known === undefined || known.port === wishOf(routed).port) return
+    if (known === undefined || known.port === healthCheckOf(routed).port) return
     this.#watched.delete(routed.service)
     for (const server of known.servers) await server.drain(GRACE_MS)
   }
 
-  async #open(routed: Routed): Promise<void> {
+  async #open(routed: RoutedService): Promise<void> {
     const { service } = routed
-    const { port, endpoints } = wishOf(routed)
+    const { port, endpoints } = healthCheckOf(routed)
     const known = this.#watched.get(service)
     if (known !== undefined) known.endpoints = endpoints
     if (known !== undefined || port === 0) return
@@ -70,7 +73,11 @@ export class HealthPorts {
     try {
       for (const host of hosts()) {
         const serve = (exchange: Exchange): Promise<void> => Promise.resolve(this.#answer(service, exchange))
-        const server = createHttpServer({ serve, clock, onError: (error) => log.error(error, 'Healthcheck failed') })
+        const server = createHttpServer({
+          serve,
+          clock,
+          onError: (error) => log.error(error, 'Health check server for Service failed'),
+        })
         servers.push(server)
         await server.listen({ host, port })
       }
@@ -95,8 +102,8 @@ export class HealthPorts {
   }
 }
 
-/** 0: it has none. */
-function wishOf({ routes }: Routed): { readonly port: number; readonly endpoints: number } {
+/** 0: none. */
+function healthCheckOf({ routes }: RoutedService): { readonly port: number; readonly endpoints: number } {
   const all = [...routes.values()].flat()
   const port = all.find(({ port: { healthCheckNodePort } }) => healthCheckNodePort !== 0)?.port.healthCheckNodePort ?? 0
   return { port, endpoints: new Set(all.flatMap(({ readyHere }) => readyHere)).size }

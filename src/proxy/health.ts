@@ -1,11 +1,11 @@
 /**
- * What those are told who ask whether the node can be sent traffic: load balancers at `/healthz`, which also looks whether the node is
- * on its way out, and supervisors at `/livez`. Pure.
+ * Health of kube-proxy: `/healthz` for load balancers also checks whether the node is being deleted, `/livez` does not.
+ * Pure.
  */
 import type { Node } from '#apis/core/v1.ts'
 import type { IpFamily } from '#model/services.ts'
 
-import type { Standing } from './keeper.ts'
+import type { SyncState } from './rule-syncer.ts'
 
 export interface Health {
   readonly isHealthy: boolean
@@ -13,13 +13,13 @@ export interface Health {
   readonly text: string
 }
 
-/** The autoscaler puts it on nodes that it is about to remove. */
+/** The autoscaler's taint on nodes that it will remove. */
 const TO_BE_DELETED = 'ToBeDeletedByClusterAutoscaler'
-/** Rules may be this much later than what they are for: upstream's two periods of rounds that failed. */
+/** Rules may lag by two sync periods, as upstream. */
 const LATE_ROUNDS = 2
 
 export interface HealthFacts {
-  readonly standing: ReadonlyMap<IpFamily, Readonly<Standing>>
+  readonly standing: ReadonlyMap<IpFamily, Readonly<SyncState>>
   readonly syncMs: number
   readonly nowMs: number
 }
@@ -29,15 +29,15 @@ export function isKeptUp({ standing, syncMs, nowMs }: HealthFacts): boolean {
 }
 
 export function livez(facts: HealthFacts): Health {
-  return told(facts, isKeptUp(facts), {})
+  return healthOf(facts, isKeptUp(facts), {})
 }
 
 export function healthz(facts: HealthFacts, node: Node | undefined): Health {
   const nodeEligible = isEligible(node)
-  return told(facts, isKeptUp(facts) && nodeEligible, { nodeEligible })
+  return healthOf(facts, isKeptUp(facts) && nodeEligible, { nodeEligible })
 }
 
-function told(facts: HealthFacts, isHealthy: boolean, more: object): Health {
+function healthOf(facts: HealthFacts, isHealthy: boolean, more: object): Health {
   const { standing, syncMs, nowMs } = facts
   const time = (ms: number): string => new Date(ms).toISOString()
   const updated = Math.max(...Array.from(standing.values(), ({ updatedMs }) => updatedMs))
@@ -46,7 +46,7 @@ function told(facts: HealthFacts, isHealthy: boolean, more: object): Health {
     { lastUpdated: time(one.updatedMs), healthy: isOnTime(one, syncMs, nowMs) },
   ])
   const text = JSON.stringify({
-    // Who is well says so as of now, as older releases did.
+    // A healthy proxy reports the current time, as older releases.
     lastUpdated: time(isHealthy ? nowMs : updated),
     currentTime: time(nowMs),
     ...more,
@@ -56,7 +56,7 @@ function told(facts: HealthFacts, isHealthy: boolean, more: object): Health {
   return { isHealthy, text }
 }
 
-function isOnTime({ queuedMs }: Readonly<Standing>, syncMs: number, nowMs: number): boolean {
+function isOnTime({ queuedMs }: Readonly<SyncState>, syncMs: number, nowMs: number): boolean {
   return queuedMs === undefined || nowMs - queuedMs < LATE_ROUNDS * syncMs
 }
 

@@ -1,12 +1,12 @@
-/** How rules tell packets of this node's pods from all others. Pure. */
+/** Rule conditions that detect traffic of local pods. Pure. */
 
-/** Conditions of rules. */
+/** Conditions for both backends. */
 export interface LocalDetector {
   readonly nft: { readonly isLocal: string; readonly isNotLocal: string }
   readonly iptables: { readonly isLocal: readonly string[]; readonly isNotLocal: readonly string[] }
 }
 
-/** Pods have addresses of this block. */
+/** By pod CIDR. */
 export function localByCidr(cidr: string): LocalDetector {
   const ip = cidr.includes(':') ? 'ip6' : 'ip'
   return {
@@ -15,7 +15,7 @@ export function localByCidr(cidr: string): LocalDetector {
   }
 }
 
-/** Pods are behind this bridge. */
+/** By bridge. */
 export function localByBridge(name: string): LocalDetector {
   return {
     nft: { isLocal: `iifname "${name}"`, isNotLocal: `iifname != "${name}"` },
@@ -23,7 +23,7 @@ export function localByBridge(name: string): LocalDetector {
   }
 }
 
-/** Pods are behind interfaces whose names begin so. */
+/** By interface name prefix. */
 export function localByPrefix(prefix: string): LocalDetector {
   return {
     nft: { isLocal: `iifname "${prefix}*"`, isNotLocal: `iifname != "${prefix}*"` },

@@ -1,7 +1,7 @@
-/** Ports of Services whose traffic must stay on the node, where none of their endpoints is. Pure. */
+/** Counts Service ports with a Local policy and no local endpoints. Pure. */
 import type { IpFamily } from '#model/services.ts'
 
-import type { Routed } from './router.ts'
+import type { RoutedService } from './router.ts'
 import type { Route } from './routing.ts'
 
 export interface Gaps {
@@ -14,7 +14,7 @@ const NONE: Gaps = { internal: 0, external: 0 }
 export class LocalGaps {
   readonly #known = new Map<IpFamily, Map<string, Gaps>>()
 
-  note({ service, routes }: Routed, family: IpFamily): void {
+  note({ service, routes }: RoutedService, family: IpFamily): void {
     const known = this.#known.get(family) ?? new Map<string, Gaps>()
     const gaps = gapsOf(routes.get(family) ?? [])
     if (gaps.internal + gaps.external === 0) known.delete(service)

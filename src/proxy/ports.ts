@@ -1,7 +1,7 @@
-/** The two ports of kube-proxy, without TLS as upstream's: one that says how it is, one for metrics. */
+/** The health and metrics ports of kube-proxy, without TLS as upstream. */
 import type { Node } from '#apis/core/v1.ts'
 import { type PagesOptions, servePages } from '#lib/http/pages.ts'
-import { METRICS_CONTENT_TYPE, type Registry } from '#lib/metrics.ts'
+import { METRICS_CONTENT_TYPE, type Registry } from '#lib/metrics/metrics.ts'
 
 import { healthz, type HealthFacts, livez } from './health.ts'
 import type { ProxyMeters } from './proxy-metrics.ts'
@@ -12,7 +12,7 @@ export interface HealthPages {
   readonly node: () => Node | undefined
 }
 
-/** `host:port`; empty: nobody listens. Throws ProgramError. */
+/** `host:port`; empty: disabled. Throws ProgramError. */
 export async function serveHealth(address: string, pages: HealthPages, options: PagesOptions): Promise<void> {
   const { facts, node, meters } = pages
   const json = 'application/json'

@@ -1,7 +1,4 @@
-/**
- * Keeps routes in step with Services and EndpointSlices. It notes which Services have changed, and works out their routes when it
- * is asked to, however often they changed meanwhile.
- */
+/** Tracks changed Services and computes their routes on demand, once for any number of changes. */
 import type { Service } from '#apis/core/v1.ts'
 import type { EndpointSlice } from '#apis/discovery/v1.ts'
 import type { Informer } from '#client/informer.ts'
@@ -10,9 +7,9 @@ import type { IpFamily } from '#model/services.ts'
 
 import { type Route, routesOf } from './routing.ts'
 
-/** Whose slice it is. */
+/** The label with the Service of a slice. */
 const SERVICE_NAME = 'kubernetes.io/service-name'
-/** An index of slices. */
+/** The index of slices by Service. */
 export const BY_SERVICE = 'service'
 
 export function servicesOfSlice({ metadata }: EndpointSlice): readonly string[] {
@@ -26,26 +23,26 @@ export interface RouterOptions {
   readonly slices: Informer<EndpointSlice>
   readonly nodeName: string
   readonly families: readonly IpFamily[]
-  /** Something has changed. */
+  /** Called on a change. */
   readonly onChange: (what: 'service' | 'endpoint' | 'all') => void
 }
 
-/** The routes of one Service, for each family; none: it has gone, or is none of ours. */
-export interface Routed {
+/** The routes of one Service for each family; empty: deleted or not ours. */
+export interface RoutedService {
   readonly service: string
   readonly routes: ReadonlyMap<IpFamily, readonly Route[]>
-  /** When what has changed was caused, in the words of the slices, if they say so. */
+  /** The trigger times of the changes from EndpointSlice annotations, if present. */
   readonly causedMs: readonly number[]
 }
 
 export class Router {
   readonly #options: RouterOptions
   readonly #dirty = new Set<string>()
-  /** What of `#dirty` came by changes of Services and of slices. */
+  /** Services in `#dirty` by cause. */
   readonly #pending = { service: new Set<string>(), endpoint: new Set<string>() }
   readonly #caused = new Map<string, number[]>()
   #zone = ''
-  /** Who has an address as cluster IP, and who would have it by other ways: the first goes before. */
+  /** The owner of each cluster IP, and of addresses by other means: cluster IPs take precedence. */
   readonly #clusterIps = new Map<string, string>()
   readonly #otherIps = new Map<string, Set<string>>()
   readonly #claimed = new Map<string, { readonly cluster: readonly string[]; readonly others: readonly string[] }>()
@@ -62,26 +59,26 @@ export class Router {
     })
   }
 
-  /** Of the node; endpoints may be meant for it. */
+  /** The node's zone, for topology hints. */
   setZone(zone: string): void {
     if (zone === this.#zone) return
     this.#zone = zone
     this.markAll()
   }
 
-  /** Everything is to be worked out anew. */
+  /** Marks all Services as changed. */
   markAll(): void {
     for (const service of this.#options.services.list()) this.#dirty.add(objectKey(service))
     this.#options.onChange('all')
   }
 
-  /** How many Services wait for `take` because of a change of their own, and because of one of their endpoints. */
+  /** The number of Services that wait for `take`, by cause. */
   get pending(): { readonly service: number; readonly endpoint: number } {
     return { service: this.#pending.service.size, endpoint: this.#pending.endpoint.size }
   }
 
-  /** What has changed since the last call. */
-  take(): Routed[] {
+  /** The changed Services since the last call. */
+  take(): RoutedService[] {
     for (const service of this.#dirty) this.#note(service)
     const taken = Array.from(this.#dirty, (service) => this.#routed(service))
     this.#dirty.clear()
@@ -107,7 +104,7 @@ export class Router {
     this.#options.onChange(what)
   }
 
-  /** Those who wanted an address that another now has as cluster IP, or no longer has, are worked out too. */
+  /** Also marks Services that share an address with a gained or lost cluster IP. */
   #note(key: string): void {
     const service = this.#options.services.get(key)
     const before = this.#claimed.get(key) ?? NO_CLAIMS
@@ -126,7 +123,7 @@ export class Router {
       for (const user of this.#otherIps.get(ip) ?? []) if (user !== key) this.#dirty.add(user)
   }
 
-  #routed(key: string): Routed {
+  #routed(key: string): RoutedService {
     const { services, slices, nodeName, families } = this.#options
     const service = services.get(key)
     const causedMs = this.#caused.get(key) ?? []
@@ -159,7 +156,7 @@ function claimsOf({ spec, status }: Service): { readonly cluster: string[]; read
   return { cluster: spec.clusterIPs ?? [], others: [...(spec.externalIPs ?? []), ...ingress] }
 }
 
-/** Whoever writes slices says when what they show came about. */
+/** The annotation with the trigger time of a slice. */
 const CAUSED_AT = 'endpoints.kubernetes.io/last-change-trigger-time'
 
 function causeOf({ metadata }: EndpointSlice): number | undefined {

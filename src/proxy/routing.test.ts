@@ -40,7 +40,7 @@ function routed(spec: ServiceSpec, ...endpoints: readonly Endpoint[]): [cluster:
   return [text(route?.cluster), text(route?.local), route?.hasEndpoints ?? false]
 }
 
-describe('routes', () => {
+describe('routesOf', () => {
   const local: ServiceSpec = {
     type: 'NodePort',
     externalTrafficPolicy: 'Local',
@@ -49,70 +49,70 @@ describe('routes', () => {
   const zone = (name: string): Partial<Endpoint> => ({ hints: { forZones: [{ name }] } })
   const node = (name: string): Partial<Endpoint> => ({ hints: { forNodes: [{ name }], forZones: [{ name: 'z1' }] } })
   const cases: [what: string, spec: ServiceSpec, endpoints: Endpoint[], expected: ReturnType<typeof routed>][] = [
-    ['lead nowhere without endpoints', {}, [], ['', '', false]],
+    ['is empty without endpoints', {}, [], ['', '', false]],
     [
-      'lead to what is ready',
+      'uses ready endpoints',
       {},
       [at('10.1.0.1'), at('10.1.0.2', { conditions: { ready: false } })],
       ['10.1.0.1', '', true],
     ],
     [
-      'lead to what ends when nothing else is there',
+      'uses terminating endpoints if there are no others',
       {},
       [at('10.1.0.1', { conditions: LEAVING }), at('10.1.0.2', { conditions: GONE })],
       ['10.1.0.1', '', true],
     ],
     [
-      'stay on the node where they must',
+      'stays on the node with policy Local',
       { internalTrafficPolicy: 'Local' },
       [at('10.1.0.1', { nodeName: 'here' }), at('10.1.0.2')],
       ['', '10.1.0.1', true],
     ],
     [
-      'know of endpoints elsewhere',
+      'knows endpoints on other nodes',
       { internalTrafficPolicy: 'Local' },
       [at('10.1.0.2', { nodeName: 'there' })],
       ['', '', true],
     ],
     [
-      'from outside stay on the node, and go anywhere from the node',
+      'keeps external traffic on the node, but not local traffic',
       local,
       [at('10.1.0.1', { nodeName: 'here' }), at('10.1.0.2')],
       ['10.1.0.1,10.1.0.2', '10.1.0.1', true],
     ],
     [
-      'to what ends on this node go before those to other nodes',
+      'prefers terminating local endpoints to other nodes',
       local,
       [at('10.1.0.1', { nodeName: 'here', conditions: LEAVING }), at('10.1.0.2')],
       ['10.1.0.2', '10.1.0.1', true],
     ],
-    ['stay in the zone', {}, [at('10.1.0.1', zone('z1')), at('10.1.0.2', zone('z2'))], ['10.1.0.1', '', true]],
+    ['stays in the zone', {}, [at('10.1.0.1', zone('z1')), at('10.1.0.2', zone('z2'))], ['10.1.0.1', '', true]],
     [
-      'leave a zone that has none',
+      'leaves a zone without endpoints',
       {},
       [at('10.1.0.1', zone('z3')), at('10.1.0.2', zone('z2'))],
       ['10.1.0.1,10.1.0.2', '', true],
     ],
     [
-      'do not look at zones when some have none',
+      'ignores zones if hints are incomplete',
       {},
       [at('10.1.0.1', zone('z1')), at('10.1.0.2')],
       ['10.1.0.1,10.1.0.2', '', true],
     ],
     [
-      'stay on the node that endpoints are meant for',
+      'stays on the node with node hints',
       {},
       [at('10.1.0.1', node('here')), at('10.1.0.2', node('there'))],
       ['10.1.0.1', '', true],
     ],
     [
-      'go to the zone when none is meant for the node',
+      'uses zone hints without node hints',
       {},
       [at('10.1.0.1', node('other')), at('10.1.0.2', node('there'))],
       ['10.1.0.1,10.1.0.2', '', true],
     ],
     [
-      'prefer who lives to who ends at the same address',
+      'prefers a ready pod to a terminating one with its address',
       {},
       [at('10.1.0.1'), at('10.1.0.1', { conditions: LEAVING })],
       ['10.1.0.1', '', true],
@@ -122,11 +122,11 @@ describe('routes', () => {
     it(what, () => assert.deepEqual(routed(spec, ...endpoints), expected))
 
   for (const ip of ['127.0.0.1', '169.254.169.254', '0.0.0.0', '224.0.0.1', '255.255.255.255', 'x; flush ruleset', ''])
-    it(`never lead to ${JSON.stringify(ip)}`, () => assert.deepEqual(routed({}, at(ip)), ['', '', false]))
+    it(`never leads to ${JSON.stringify(ip)}`, () => assert.deepEqual(routed({}, at(ip)), ['', '', false]))
 })
 
-describe('ports of Services', () => {
-  it('are none of headless and external ones, and of those without an address of the family', () => {
+describe('servicePortsOf', () => {
+  it('is empty for headless and ExternalName Services, and without an address of the family', () => {
     for (const spec of [
       { clusterIPs: ['None'], clusterIP: 'None' },
       { type: 'ExternalName' },
@@ -136,14 +136,14 @@ describe('ports of Services', () => {
     assert.deepEqual(servicePortsOf(service(), 'IPv6'), [])
   })
 
-  it('have only addresses that do no harm', () => {
+  it('drops forbidden addresses', () => {
     const externalIPs = ['127.0.0.1', '192.0.2.1', '169.254.1.1', '::1', '0.0.0.0', '192.0.2.1']
     const ingress = [{ ip: '192.0.2.2' }, { ip: '192.0.2.3', ipMode: 'Proxy' }, { ip: '127.0.0.2' }]
     const [port] = servicePortsOf(service({ externalIPs }, ingress), 'IPv4')
     assert.deepEqual([port?.externalIps, port?.loadBalancerIps], [['192.0.2.1'], ['192.0.2.2']])
   })
 
-  it('have the source ranges of their family, and none where one leaves nobody out', () => {
+  it('has the source ranges of the family, and none if one allows everybody', () => {
     const ranges = (...loadBalancerSourceRanges: string[]): readonly string[] | undefined =>
       servicePortsOf(service({ loadBalancerSourceRanges }), 'IPv4')[0]?.sourceRanges
     const own = ['192.0.2.0/24', '10.0.0.0/8', '10.1.0.0/16']

@@ -1,6 +1,6 @@
 /**
- * The routing model: which endpoints a node sends packets to, for traffic that may go anywhere (policy Cluster) and for traffic
- * that must stay on the node (policy Local). Renderings for nftables and iptables read nothing else. Pure.
+ * Routing model: the endpoints of a Service port for policies Cluster and Local, as seen from this node. Both backends
+ * render only this. Pure.
  */
 import type { Service } from '#apis/core/v1.ts'
 import type { EndpointSlice } from '#apis/discovery/v1.ts'
@@ -10,17 +10,17 @@ import { isExternal, type ServicePort, servicePortsOf } from './service-port.ts'
 
 export interface Route {
   readonly port: ServicePort
-  /** For traffic that may go to any node. */
+  /** For policy Cluster. */
   readonly cluster: readonly Endpoint[]
-  /** For traffic that must stay on this node; empty also where no policy asks for it. */
+  /** For policy Local on this node; empty if no policy needs it. */
   readonly local: readonly Endpoint[]
-  /** Whether there is any in the whole cluster: who has none anywhere is refused, who has none here is not answered. */
+  /** Whether the cluster has any endpoint: without one traffic is rejected, without a local one it is dropped. */
   readonly hasEndpoints: boolean
-  /** How many there are in all, whatever state they are in. */
+  /** The total number of endpoints in any state. */
   readonly endpoints: number
-  /** Of UDP: all that flows may stay with, whatever policies say of new ones. */
+  /** UDP only: all endpoints that flows may stay with, independent of policies. */
   readonly serving: readonly Endpoint[]
-  /** Of Services with a port for health checks: addresses of those on this node that are ready. */
+  /** For Services with a health check port: ready local addresses. */
   readonly readyHere: readonly string[]
 }
 
@@ -32,7 +32,7 @@ export function routesOf(service: Service, slices: readonly EndpointSlice[], van
 }
 
 export function usesCluster(port: ServicePort): boolean {
-  // Who is on the node itself passes by a policy that is for the outside, so its endpoints are needed as well.
+  // Local clients bypass the external policy, so cluster endpoints are needed too.
   return !port.isInternalLocal || isExternal(port)
 }
 
@@ -40,7 +40,7 @@ export function usesLocal(port: ServicePort): boolean {
   return port.isInternalLocal || (port.isExternalLocal && isExternal(port))
 }
 
-/** All that this node may send packets to, each once. */
+/** All endpoints that this node may use, without duplicates. */
 export function reachable({ cluster, local }: Route): Endpoint[] {
   const all = new Map([...cluster, ...local].map((one) => [`${one.ip} ${one.port}`, one]))
   return [...all.values()]
@@ -72,7 +72,7 @@ function clusterEndpoints(endpoints: readonly Endpoint[], vantage: Vantage): rea
   )
 }
 
-/** Those that are meant for here; undefined when some are meant for nobody in particular, or none for here: then all count. */
+/** Endpoints with hints for here; undefined: use all, because hints are incomplete or none is for here. */
 function nearest(
   ready: readonly Endpoint[],
   hintsOf: (endpoint: Endpoint) => readonly string[],
@@ -83,7 +83,7 @@ function nearest(
   return own.length === 0 ? undefined : own
 }
 
-/** While a pod ends it may serve, and is better than nobody. */
+/** Terminating endpoints that still serve are used if there are no ready ones. */
 function readyOrLeaving(endpoints: readonly Endpoint[]): readonly Endpoint[] {
   const ready = endpoints.filter(({ isReady }) => isReady)
   return ready.length > 0 ? ready : endpoints.filter(isLeaving)

@@ -1,9 +1,9 @@
 /**
- * What a port of a Service is to a node, for one family of addresses. Whatever others may write into a Service comes out of here
- * parsed, in one spelling and harmless: nothing else of it reaches a rule. Pure.
+ * A Service port for one address family. User input is parsed, normalized and checked here; nothing else of a Service
+ * reaches a rule. Pure.
  */
 import type { LoadBalancerIngress, Service, ServiceSpec } from '#apis/core/v1.ts'
-import { type Cidr, contains, formatCidr, formatIp, overlaps, parseCidr, parseIp } from '#lib/cidr.ts'
+import { type Cidr, contains, formatCidr, formatIp, overlaps, parseCidr, parseIp } from '#lib/net/cidr.ts'
 import { clusterIpsOf, HEADLESS, type IpFamily, isExternallyAccessible, needsHealthCheck } from '#model/services.ts'
 
 import { isHarmless } from './harmless.ts'
@@ -11,7 +11,7 @@ import { isHarmless } from './harmless.ts'
 export type Protocol = 'tcp' | 'udp' | 'sctp'
 
 export interface ServicePort {
-  /** `namespace/name`, and `:port` where it has a name: as upstream's logs call it. */
+  /** `namespace/name`, with `:port` if named: as in upstream's logs. */
   readonly name: string
   readonly namespace: string
   readonly service: string
@@ -23,9 +23,9 @@ export interface ServicePort {
   readonly nodePort: number
   readonly externalIps: readonly string[]
   readonly loadBalancerIps: readonly string[]
-  /** Who may use the load balancer's addresses, in the order of the Service; empty: everybody. */
+  /** Source ranges of the load balancer, in order; empty: all. */
   readonly sourceRanges: readonly string[]
-  /** How long a client stays with its endpoint; 0: it need not. */
+  /** The session affinity timeout; 0: none. */
   readonly affinitySeconds: number
   readonly isInternalLocal: boolean
   readonly isExternalLocal: boolean
@@ -34,21 +34,21 @@ export interface ServicePort {
 }
 
 const PROTOCOLS: Readonly<Record<string, Protocol>> = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' }
-/** As the API server fills it in. */
+/** The API server's default. */
 const AFFINITY_SECONDS = 10_800
 
-/** Undefined for protocols that nobody knows. */
+/** Undefined for unknown protocols. */
 export function protocolOf(text: string | undefined): Protocol | undefined {
   return PROTOCOLS[text ?? 'TCP']
 }
 
-/** In the order of the Service; none where it is not for a node's rules, or has no address of the family. */
+/** In the Service's order; empty without rules on nodes, or without an address of the family. */
 export function servicePortsOf(object: Service, family: IpFamily): ServicePort[] {
   const { metadata, spec } = object
   const { namespace = '', name: service = '' } = metadata
   const clusterIp = clusterIpFor(spec, family)
   if (clusterIp === undefined || spec.type === 'ExternalName') return []
-  const shared = { namespace, service, clusterIp, ...waysIn(object, family), ...policies(spec) }
+  const shared = { namespace, service, clusterIp, ...frontendsOf(object, family), ...policies(spec) }
   return (spec.ports ?? []).flatMap(({ name: portName = '', protocol: text, port, nodePort = 0 }) => {
     const protocol = protocolOf(text)
     if (protocol === undefined || !isPort(port)) return []
@@ -57,7 +57,7 @@ export function servicePortsOf(object: Service, family: IpFamily): ServicePort[]
   })
 }
 
-function waysIn(
+function frontendsOf(
   { spec, status }: Service,
   family: IpFamily,
 ): Pick<ServicePort, 'externalIps' | 'loadBalancerIps' | 'sourceRanges'> {
@@ -80,7 +80,7 @@ function policies(
   }
 }
 
-/** Whether it is reached by anything but its cluster IP. */
+/** Whether it has addresses beside its cluster IP. */
 export function isExternal({ nodePort, loadBalancerIps, externalIps }: ServicePort): boolean {
   return nodePort !== 0 || loadBalancerIps.length > 0 || externalIps.length > 0
 }
@@ -89,7 +89,7 @@ export function isPort(port: number | undefined): port is number {
   return Number.isInteger(port) && Number(port) > 0 && Number(port) < 65_536
 }
 
-/** The text of an address of the family, in the one spelling; undefined for all else, and for those no packet should go to. */
+/** The canonical address of the family; undefined if invalid or harmful. */
 export function harmlessIp(text: string, family: IpFamily): string | undefined {
   const ip = parseIp(text, { sloppy: true })
   return ip === undefined || ip.family !== bits(family) || !isHarmless(ip) ? undefined : formatIp(ip)
@@ -107,25 +107,25 @@ function addressesOf(texts: readonly string[], family: IpFamily): string[] {
   return [...new Set(texts.flatMap((text) => harmlessIp(text, family) ?? []))]
 }
 
-/** Those of load balancers that proxy are not those packets are sent to. */
+/** Addresses of proxying load balancers receive no packets on nodes. */
 function ownedIp({ ip = '', ipMode = 'VIP' }: LoadBalancerIngress): string[] {
   return ip !== '' && ipMode === 'VIP' ? [ip] : []
 }
 
-/** Those who leave nobody out are no ranges at all. */
+/** A range for everybody counts as none. */
 function sourceRangesOf(texts: readonly string[], family: IpFamily): string[] {
   const all = texts.flatMap((text) => parseCidr(text.trim(), { sloppy: true }) ?? [])
   const own = all.filter((range) => range.family === bits(family))
   return own.some(({ prefixLength }) => prefixLength === 0) ? [] : own.map(formatCidr)
 }
 
-/** Blocks overlap only when one holds the other, and nft refuses sets in which they do. */
+/** CIDRs overlap only by containment, and nft rejects overlapping sets. */
 export function withoutOverlaps(ranges: readonly Cidr[]): Cidr[] {
   const widest = ranges.toSorted((one, other) => one.prefixLength - other.prefixLength)
   return widest.filter((range, at) => !widest.slice(0, at).some((wider) => overlaps(wider, range)))
 }
 
-/** Whether one of the ranges holds the address. */
+/** Whether a range contains the address. */
 export function holds(ranges: readonly string[], address: string): boolean {
   const ip = parseIp(address)
   return ip !== undefined && ranges.some((text) => isIn(parseCidr(text), ip))

@@ -20,8 +20,8 @@ function loop(outcomes: readonly boolean[] = []): {
   return { clock, rounds, request: () => running.request() }
 }
 
-describe('rounds that bring rules about', () => {
-  it('begin at once, and many changes make one more', async () => {
+describe('startSyncLoop', () => {
+  it('syncs at once, and many requests cause one more sync', async () => {
     const { clock, rounds, request } = loop()
     request()
     await clock.advance(10)
@@ -30,7 +30,7 @@ describe('rounds that bring rules about', () => {
     assert.deepEqual(rounds, [0, 1000])
   })
 
-  it('come again after a failure, and now and then for no reason', async () => {
+  it('retries after a failure, and syncs periodically', async () => {
     const { clock, rounds, request } = loop([false])
     request()
     await clock.advance(3_700_000)

@@ -1,12 +1,9 @@
-/**
- * When rules are brought about: as soon as something has changed, but not more often than once in a while, because many changes
- * come together; again after a failure; and now and then for no reason, whatever there is.
- */
+/** Schedules syncs: soon after a request but at a limited rate, again after a failure, and periodically. */
 import type { Clock, Timer } from '#lib/clock.ts'
 
 export interface SyncLoopOptions {
   readonly clock: Clock
-  /** Between the end of one and the beginning of the next. */
+  /** Between the end of one sync and the start of the next. */
   readonly minMs: number
   /** After a failure. */
   readonly retryMs: number
@@ -14,13 +11,13 @@ export interface SyncLoopOptions {
 }
 
 export interface SyncLoop {
-  /** One begins after this call, however many calls there are until then. */
+  /** A sync starts after this call; several calls share one. */
   request(): void
-  /** None begins any more; resolves when the one that is running has ended. */
+  /** Starts no more syncs; resolves when the running one has ended. */
   stop(): Promise<void>
 }
 
-/** `sync` says whether it succeeded, and never throws. */
+/** `sync` returns whether it succeeded, and never throws. */
 export function startSyncLoop(
   { clock, minMs, retryMs, maxMs }: SyncLoopOptions,
   sync: () => Promise<boolean>,

@@ -1,16 +1,19 @@
-/** What kube-proxy sets of the machine, once: limits and timeouts of connection tracking, and its OOM score. */
+/** Machine settings of kube-proxy: conntrack limits and timeouts, and its OOM score. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 
-import type { Logger } from '#lib/log.ts'
-import { durationMs } from '#meta/duration.ts'
+import { durationMs } from '#lib/go/duration.ts'
+import type { Logger } from '#lib/log/log.ts'
 
 import type { ProxyConfiguration } from './configuration.ts'
 
 const CONNTRACK = '/proc/sys/net/netfilter'
 
-/** Sets the limits and timeouts of connection tracking, of the network namespace of this process. A container may not be allowed to. */
-export async function applyConntrackSettings(conntrack: ProxyConfiguration['conntrack'], log: Logger): Promise<void> {
+/** Sets conntrack limits and timeouts of this network namespace. A container may lack the permission. */
+export async function applyConntrackSettings(
+  conntrack: ProxyConfiguration['conntrack'],
+  log: Logger | undefined,
+): Promise<void> {
   const { maxPerCore, min, tcpBeLiberal } = conntrack
   const seconds = (text: string): number => Math.floor(durationMs(text) / 1000)
   const most = Math.max(maxPerCore * availableParallelism(), min)
@@ -22,7 +25,7 @@ export async function applyConntrackSettings(conntrack: ProxyConfiguration['conn
     [`${CONNTRACK}/nf_conntrack_udp_timeout`, seconds(conntrack.udpTimeout)],
     [`${CONNTRACK}/nf_conntrack_udp_timeout_stream`, seconds(conntrack.udpStreamTimeout)],
   ]
-  // Nothing is said by 0.
+  // 0 means unset.
   for (const [file, value, isAtLeast] of wanted)
     if (value > 0) await setSysctl(file, value, { isAtLeast: isAtLeast === true, log })
 }
@@ -34,20 +37,20 @@ export async function applySystemSettings({ conntrack, oomScoreAdj }: ProxyConfi
   )
 }
 
-/** What cannot be set is told. Returns whether it is so. */
+/** Logs a failure. Returns whether the value is set. */
 export async function setSysctl(
   file: string,
   value: number,
-  { isAtLeast, log }: { readonly isAtLeast: boolean; readonly log: Logger },
+  { isAtLeast, log }: { readonly isAtLeast: boolean; readonly log: Logger | undefined },
 ): Promise<boolean> {
   try {
     const now = Number(await readFile(file, 'utf8'))
     if (isAtLeast ? now >= value : now === value) return true
     await writeFile(file, String(value))
-    log.info('Set sysctl', { entry: file, value })
+    log?.info('Set sysctl', { entry: file, value })
     return true
   } catch (error) {
-    log.info('A setting of the kernel stays as it is', { entry: file, err: (error as Error).message })
+    log?.info('Failed to set sysctl', { entry: file, err: (error as Error).message })
     return false
   }
 }

@@ -1,4 +1,4 @@
-/** What kinds without columns of their own show besides their name. */
+/** The columns of kinds without specific ones. */
 import type { Column } from '#apiserver/registry/resource.ts'
 import type { KubeObject } from '#meta/object.ts'
 

@@ -1,11 +1,11 @@
-/** What the texts of expressions, and of the messages that go with them, must be like before they are compiled. */
+/** The form of expressions and their messages, checked before compilation. */
 
-/** Line breaks as CEL's grammar has them. */
+/** Line breaks of CEL's grammar. */
 export function hasLineBreak(text: string): boolean {
   return /[\n\r]/.test(text)
 }
 
-/** Go's unicode.IsSpace trims more than JavaScript's trim only in U+0085. */
+/** Go's unicode.IsSpace differs from JavaScript's trim only in U+0085. */
 export function isBlank(text: string): boolean {
   return text.replaceAll('\u0085', '').trim() === ''
 }

@@ -1,7 +1,8 @@
-/** Every kind served, one line each. Some need a part that only the running server has: it is handed in. */
-import type { Access, Authorizer } from '#apiserver/authorizers/authorizer.ts'
-import type { EscalationChecks } from '#apiserver/authorizers/rbac/escalation.ts'
-import type { Resource, User } from '#apiserver/registry/resource.ts'
+/** All served kinds, one line each. Parts of the running server are passed in. */
+import type { Resource } from '#apiserver/registry/resource.ts'
+import type { Access, Authorizer } from '#auth/authorizer.ts'
+import type { EscalationChecks } from '#auth/authorizers/rbac/escalation.ts'
+import type { User } from '#auth/user.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 
@@ -75,20 +76,20 @@ import { volumeAttributesClass } from './storage/volumeattributesclass.ts'
 import { storageVersionMigration } from './storagemigration/storageversionmigration.ts'
 
 export interface ResourceParts {
-  /** Addresses and node ports. */
+  /** Allocates addresses and node ports. */
   readonly services: ServiceAllocator
-  /** Who may grant what; absent where authorization is off. */
+  /** Checks privilege escalation; absent if authorization is off. */
   readonly escalation?: EscalationChecks | undefined
-  /** Who may sign certificates and give devices away; absent where authorization is off. */
+  /** Authorizes signing and device allocation; absent if authorization is off. */
   readonly authorizer?: Authorizer
-  /** The resource that serves a kind; undefined when none does. */
+  /** The resource of a kind; undefined if there is none. */
   readonly resourceOf?: (kind: GroupVersionKind) => string | undefined
-  /** `--event-ttl`; default: an hour. */
+  /** `--event-ttl`; an hour by default. */
   readonly eventTtlMs?: number
   readonly metrics?: ServerMeters
 }
 
-/** Kinds that need nothing but themselves. */
+/** Kinds without dependencies. */
 const PLAIN: readonly Resource[] = [
   apiService,
   clusterTrustBundle,

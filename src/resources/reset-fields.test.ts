@@ -1,4 +1,4 @@
-/** Which fields nobody comes to own by a write, for every kind that has a part of its own to write: upstream's table. */
+/** The reset fields of every kind with subresources, which no manager owns after a write: upstream's table. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
@@ -6,7 +6,7 @@ import { resetsOf } from '#apiserver/registry/field-tracking.ts'
 
 import { createResources } from './index.ts'
 
-/** By what is written, only where it differs from STATUS and WHOLE. */
+/** By subresource, only where it differs from STATUS and WHOLE. */
 const OTHERS: Readonly<Record<string, readonly string[]>> = {
   certificatesigningrequests: ['spec', 'status'],
   'certificatesigningrequests/approval': ['spec', 'status.certificate'],
@@ -49,8 +49,8 @@ function expected(plural: string, part: string, hasStatus: boolean): readonly st
   return hasStatus ? ['status'] : []
 }
 
-describe('fields that nobody owns by a write', () => {
-  // What Services allocate is of no matter here.
+describe('reset fields', () => {
+  // The allocator of Services does not matter here.
   for (const resource of createResources({ services: {} as never })) {
     const { plural, subresources } = resource.kind
     const hasStatus = subresources.some(({ name }) => name === 'status')

@@ -1,7 +1,7 @@
 /** Kinds that are answered and never stored. */
-import type { Authenticator } from '#apiserver/authenticators/index.ts'
-import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
 import type { Review } from '#apiserver/registry/resource.ts'
+import type { Authenticator } from '#auth/authenticators/index.ts'
+import type { Authorizer } from '#auth/authorizer.ts'
 
 import { selfSubjectReview } from './authentication/selfsubjectreview.ts'
 import { defineTokenReview } from './authentication/tokenreview.ts'

@@ -1,4 +1,4 @@
-/** Runs the rules of a kind as the store would, without a store: for tests of resources. */
+/** Runs the rules of a kind like the store, without a store, for tests. */
 import { schemaFor } from '#apis/schemas.ts'
 import type { Resource, WriteContext } from '#apiserver/registry/resource.ts'
 import {
@@ -17,7 +17,7 @@ import type { KubeObject } from '#meta/object.ts'
 import { StatusError } from '#meta/status.ts'
 import type { TableCell } from '#meta/table.ts'
 
-/** What a write came to: the object as it would be stored, or what is wrong with it. */
+/** The result of a write: the object to store, or its errors. */
 export interface Verdict<T> {
   readonly object: T
   /** `field: text`, in order. */
@@ -25,23 +25,23 @@ export interface Verdict<T> {
   readonly warnings: readonly string[]
 }
 
-export interface Judge<T extends KubeObject> {
+export interface RuleTrial<T extends KubeObject> {
   /** With defaults, in canonical form. */
   readonly read: (body: object) => T
   readonly create: (body: object) => Promise<Verdict<T>>
-  /** Through a subresource when one is named. */
+  /** Through a subresource if one is given. */
   readonly update: (body: object, old: object, subresource?: string) => Promise<Verdict<T>>
-  /** All cells, those for wide output included. */
+  /** All cells, including those of wide output. */
   readonly cells: (body: object, nowMs?: number) => TableCell[]
 }
 
-export interface JudgeOptions {
-  /** Gates that are off; all others are on. */
+export interface RuleTrialOptions {
+  /** Disabled gates; all others are enabled. */
   readonly off?: readonly string[]
   readonly context?: Partial<WriteContext>
 }
 
-/** The gates that v1.36 leaves off unless told otherwise, as far as resources ask for them. */
+/** The gates that v1.36 disables by default and that resources check. */
 const offByDefault = [
   'ClusterTrustBundleProjection',
   'ContainerStopSignals',
@@ -58,7 +58,7 @@ const offByDefault = [
   'UserNamespacesHostNetworkSupport',
 ]
 
-export function judge<T extends KubeObject>(resource: Resource<T>, options: JudgeOptions = {}): Judge<T> {
+export function tryRules<T extends KubeObject>(resource: Resource<T>, options: RuleTrialOptions = {}): RuleTrial<T> {
   const context = contextOf(options)
   const anyKind = resource as unknown as Resource
   const canonical = (object: unknown): T => {
@@ -76,7 +76,7 @@ export function judge<T extends KubeObject>(resource: Resource<T>, options: Judg
   return {
     read,
     async create(body) {
-      // As in the store, where nothing copies the object between its defaults and what prepares it.
+      // Like in the store, nothing copies the object between defaulting and preparation.
       const object = defaulted(body)
       clearSystemFields(object.metadata)
       fillSystemFields(object.metadata, context)
@@ -103,7 +103,7 @@ export function judge<T extends KubeObject>(resource: Resource<T>, options: Judg
   }
 }
 
-function contextOf({ off = offByDefault, context }: JudgeOptions): WriteContext {
+function contextOf({ off = offByDefault, context }: RuleTrialOptions): WriteContext {
   return {
     clock: createVirtualClock(),
     random: createSeededRandom(1),
@@ -130,7 +130,7 @@ async function complaints(write: () => Promise<void>): Promise<string[]> {
   }
 }
 
-/** A copy of `body` with one member set, or removed when `value` is undefined; `path` is `spec.ports.0.name`. */
+/** A copy of `body` with one member set, or removed if `value` is undefined; `path` is `spec.ports.0.name`. */
 export function changed<T extends object>(body: T, path: string, value: unknown): T {
   const copy = structuredClone(body)
   const names = path.split('.')

@@ -1,6 +1,6 @@
-/** Where a webhook is: at a URL, or behind a Service. */
-import { goQuote } from '#lib/go-text.ts'
-import { child, type FieldError, invalid, required } from '#meta/validation/field-error.ts'
+/** The location of a webhook: a URL or a Service. */
+import { goQuote } from '#lib/go/text.ts'
+import { collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'
 import { dns1123Subdomain, portNumber } from '#meta/validation/names.ts'
 
 interface WebhookService {
@@ -17,26 +17,25 @@ interface WebhookClient {
 
 export const DEFAULT_WEBHOOK_PORT = 443
 
-export function validateWebhookClient(path: string, { url, service }: WebhookClient): FieldError[] {
-  if (url !== undefined && service === undefined) return validateWebhookUrl(child(path, 'url'), url)
-  if (service !== undefined && url === undefined) return validateWebhookService(child(path, 'service'), service)
-  return [required(path, 'exactly one of url or service is required')]
+export function validateWebhookClient(path: FieldPath, { url, service }: WebhookClient): FieldError[] {
+  if (url !== undefined && service === undefined) return validateWebhookUrl(path.child('url'), url)
+  if (service !== undefined && url === undefined) return validateWebhookService(path.child('service'), service)
+  return [path.required('exactly one of url or service is required')]
 }
 
 const FORM = '; desired format: https://host[/path]'
 
-function validateWebhookUrl(field: string, text: string): FieldError[] {
+function validateWebhookUrl(path: FieldPath, text: string): FieldError[] {
   const url = splitUrl(text)
-  if (typeof url === 'string')
-    return [required(field, `url must be a valid URL: parse ${goQuote(text)}: ${url}${FORM}`)]
+  if (typeof url === 'string') return [path.required(`url must be a valid URL: parse ${goQuote(text)}: ${url}${FORM}`)]
   const { scheme, host, user, query, fragment } = url
-  return [
-    ...(scheme === 'https' ? [] : [invalid(field, scheme, `'https' is the only allowed URL scheme${FORM}`)]),
-    ...(host === '' ? [invalid(field, host, `host must be specified${FORM}`)] : []),
-    ...(user === undefined ? [] : [invalid(field, user, 'user information is not permitted in the URL')]),
-    ...(fragment === '' ? [] : [invalid(field, fragment, 'fragments are not permitted in the URL')]),
-    ...(query === '' ? [] : [invalid(field, query, 'query parameters are not permitted in the URL')]),
-  ]
+  return collectErrors(
+    scheme !== 'https' && path.invalid(scheme, `'https' is the only allowed URL scheme${FORM}`),
+    host === '' && path.invalid(host, `host must be specified${FORM}`),
+    user !== undefined && path.invalid(user, 'user information is not permitted in the URL'),
+    fragment !== '' && path.invalid(fragment, 'fragments are not permitted in the URL'),
+    query !== '' && path.invalid(query, 'query parameters are not permitted in the URL'),
+  )
 }
 
 interface SplitUrl {
@@ -50,7 +49,7 @@ interface SplitUrl {
 const URL_PARTS =
   /^(?:(?<scheme>[a-z][a-z0-9+.-]*):)?(?:\/\/(?<authority>[^/?#]*))?(?<path>[^?#]*)(?:\?(?<query>[^#]*))?(?:#(?<fragment>.*))?$/is
 
-/** The parts of a URL, or what Go's url.Parse would say is wrong with it. */
+/** The parts of a URL, or the error of Go's url.Parse. */
 function splitUrl(text: string): SplitUrl | string {
   const parts = URL_PARTS.exec(text)?.groups ?? {}
   const part = (name: string): string => parts[name] ?? ''
@@ -74,7 +73,7 @@ function textComplaint(text: string): string | undefined {
   return text.startsWith(':') ? 'missing protocol scheme' : undefined
 }
 
-/** `bare`: the path of a URL that has nothing before it, in which a colon would end a scheme; else empty. */
+/** `bare`: the path of a URL without a scheme, in which a colon would end a scheme; otherwise empty. */
 function pathComplaint(bare: string, escaped: string): string | undefined {
   if (/^[^/]*:/.test(bare)) return 'first path segment in URL cannot contain colon'
   const bad = /%(?![0-9a-f]{2}).{0,2}/i.exec(escaped)
@@ -89,30 +88,28 @@ function hostComplaint(host: string): string | undefined {
   return odd === null ? undefined : `invalid character ${goQuote(odd[0])} in host name`
 }
 
-/** Upstream hands name and namespace over in the wrong order: a missing one is reported as the other. */
-function validateWebhookService(path: string, service: WebhookService): FieldError[] {
+/** Upstream swaps name and namespace: a missing one is reported as the other. */
+function validateWebhookService(path: FieldPath, service: WebhookService): FieldError[] {
   const { namespace = '', name = '', port = 0 } = service
   const complaints = portNumber(port)
-  return [
-    ...(namespace === '' ? [required(child(path, 'name'))] : []),
-    ...(name === '' ? [required(child(path, 'namespace'))] : []),
-    ...(complaints.length > 0
-      ? [invalid(child(path, 'port'), port, `port is not valid: ${complaints.join(', ')}`)]
-      : []),
-    ...validateServicePath(child(path, 'path'), service.path ?? ''),
-  ]
+  return collectErrors(
+    namespace === '' && path.child('name').required(),
+    name === '' && path.child('namespace').required(),
+    complaints.length > 0 && path.child('port').invalid(port, `port is not valid: ${complaints.join(', ')}`),
+    validateServicePath(path.child('path'), service.path ?? ''),
+  )
 }
 
-function validateServicePath(field: string, path: string): FieldError[] {
+function validateServicePath(field: FieldPath, path: string): FieldError[] {
   if (path === '' || path === '/') return []
-  if (path === '//') return [invalid(field, path, 'segment[0] may not be empty')]
-  const errors = path.startsWith('/') ? [] : [invalid(field, path, "must start with a '/'")]
+  if (path === '//') return [field.invalid(path, 'segment[0] may not be empty')]
+  const errors = path.startsWith('/') ? [] : [field.invalid(path, "must start with a '/'")]
   const steps = path.slice(1).replace(/\/$/, '').split('/')
   return [
     ...errors,
     ...steps.flatMap((step, at) => {
-      if (step === '') return [invalid(field, path, `segment[${at}] may not be empty`)]
-      return dns1123Subdomain(step).map((complaint) => invalid(field, path, `segment[${at}]: ${complaint}`))
+      if (step === '') return [field.invalid(path, `segment[${at}] may not be empty`)]
+      return dns1123Subdomain(step).map((complaint) => field.invalid(path, `segment[${at}]: ${complaint}`))
     }),
   ]
 }

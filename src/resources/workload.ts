@@ -1,15 +1,15 @@
-/** What the kinds that run pods from a template share: its warnings, its columns, counts in the status, scaling. */
+/** The shared part of kinds with a pod template: warnings, columns, status counts, scaling. */
 import type { PodTemplateSpec } from '#apis/core/v1.ts'
 import type { Column, ScaleRules } from '#apiserver/registry/resource.ts'
 import { asSelector, type LabelSelector } from '#meta/label-selector.ts'
 import { type Selector, selectorText } from '#meta/labels.ts'
 import type { KubeObject, ObjectMeta } from '#meta/object.ts'
-import { child, type FieldError, invalid } from '#meta/validation/field-error.ts'
+import { type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { dns1123Label } from '#meta/validation/names.ts'
 import { nonNegative } from '#meta/validation/rules.ts'
-import { podWarnings } from '#model/pod-spec/warnings.ts'
+import { podWarnings } from '#model/pod-spec/warnings/warnings.ts'
 
-/** The selector that is meant, or undefined when it breaks the rules. */
+/** The parsed selector, or undefined if it is invalid. */
 export function selectorOf(selector: LabelSelector | null | undefined): Selector | undefined {
   try {
     return asSelector(selector)
@@ -32,17 +32,17 @@ export function containerColumns<T extends KubeObject>(template: (object: T) => 
   ]
 }
 
-interface Templated extends KubeObject {
+interface TemplateOwner extends KubeObject {
   readonly spec: { readonly template: PodTemplateSpec }
 }
 
-/** About the template, when it is new: of a stored object the user has been warned before. */
-export function templateWarnings(next: Templated, old: Templated | undefined): string[] {
+/** Warnings about a new template: the user was already warned of a stored one. */
+export function templateWarnings(next: TemplateOwner, old: TemplateOwner | undefined): string[] {
   if (old !== undefined && next.metadata.generation === old.metadata.generation) return []
-  return podWarnings('spec.template', next.spec.template)
+  return podWarnings(fieldPath('spec.template'), next.spec.template)
 }
 
-/** About a name that its pods could not have as a host name. */
+/** A warning about a name that is no valid host name for pods. */
 export function podNameWarnings({ name = '' }: ObjectMeta, use = 'Pod names and hostnames'): string[] {
   const complaints = dns1123Label(name)
   if (complaints.length === 0) return []
@@ -50,16 +50,16 @@ export function podNameWarnings({ name = '' }: ObjectMeta, use = 'Pod names and 
   return [`metadata.name: ${risk}; a DNS label is recommended: [${complaints.join(' ')}]`]
 }
 
-/** Counts by name; an absent one is not looked at. */
+/** Counts by name; absent ones are not validated. */
 export function validateCounts<N extends string>(
-  path: string,
+  path: FieldPath,
   counts: Readonly<Partial<Record<N, number>>>,
   names: readonly N[],
 ): FieldError[] {
-  return names.flatMap((name) => nonNegative(child(path, name), counts[name]))
+  return names.flatMap((name) => nonNegative(path.child(name), counts[name]))
 }
 
-/** Refuses each of `names` that counts more than `bound` does. */
+/** Rejects each of `names` that exceeds `bound`. */
 export function validateNotAbove<N extends string>(
   counts: Readonly<Partial<Record<N, number>>>,
   names: readonly N[],
@@ -69,26 +69,29 @@ export function validateNotAbove<N extends string>(
   const count = (name: N): number => counts[name] ?? 0
   return names
     .filter((name) => count(name) > count(bound))
-    .map((name) => invalid(`status.${name}`, count(name), `cannot be greater than ${shown}`))
+    .map((name) => fieldPath(`status.${name}`).invalid(count(name), `cannot be greater than ${shown}`))
 }
 
-interface Counting {
+interface CollisionStatus {
   readonly collisionCount?: number
 }
 
-/** It goes into names, which must not come again. */
-export function validateCollisionCount(next: Counting | undefined, old: Counting | undefined): FieldError[] {
+/** The count is part of generated names, which must not repeat. */
+export function validateCollisionCount(
+  next: CollisionStatus | undefined,
+  old: CollisionStatus | undefined,
+): FieldError[] {
   const [now, before] = [next?.collisionCount ?? 0, old?.collisionCount]
   if (before === undefined || now >= before) return []
-  return [invalid('status.collisionCount', now, 'cannot be decremented')]
+  return [fieldPath('status.collisionCount').invalid(now, 'cannot be decremented')]
 }
 
-interface Scaled extends KubeObject {
+interface ScalableObject extends KubeObject {
   readonly spec: { replicas?: number; readonly selector?: LabelSelector | null }
   readonly status?: { readonly replicas?: number }
 }
 
-export function scaleOf<T extends Scaled>(): ScaleRules<T> {
+export function scaleOf<T extends ScalableObject>(): ScaleRules<T> {
   return {
     replicas: ({ spec }) => spec.replicas ?? 0,
     setReplicas({ spec }, replicas) {

@@ -1,8 +1,8 @@
 /**
- * How far each feature gate of upstream's kube-scheduler that can be changed goes here. What is in no table is about other programs, and
- * upstream's scheduler does nothing with it either.
+ * Support of each feature gate of upstream's kube-scheduler. Gates in neither table do nothing in upstream's scheduler
+ * either.
  */
-/** Gates that are looked at: on or off is a difference. */
+/** Gates that take effect here. */
 export const WORKING: readonly string[] = [
   'ComponentFlagz',
   'ComponentStatusz',
@@ -23,40 +23,40 @@ export const WORKING: readonly string[] = [
   'VolumeLimitScaling',
 ]
 
-const ONE_WAY = 'collections are followed in one way'
-const ALLOCATED = 'devices are allocated as their slices and claims say'
+const ONE_WAY = 'informers have one implementation'
+const ALLOCATED = 'devices are always allocated by the fields of slices and claims'
 
-/** Those that stay at their default, and those whose change must not be taken in silence, and why. */
+/** Gates fixed at their default, and gates whose change is logged or refused, with the reason. */
 export const SCHEDULER_REACH: Readonly<Record<'fixed' | 'refused', Readonly<Record<string, string>>>> = {
   fixed: {
     AtomicFIFO: ONE_WAY,
     ClientsAllowCARotation: 'a new CA in the kubeconfig is read when the program starts',
     ClientsAllowCBOR: 'requests are sent as JSON',
-    ClientsAllowTLSCacheGC: 'connections are kept as by default',
+    ClientsAllowTLSCacheGC: 'connections have one implementation',
     ClientsPreferCBOR: 'requests are sent as JSON',
-    ContextualLogging: 'logging has one way',
+    ContextualLogging: 'logging has one implementation',
     DRAConsumableCapacity: ALLOCATED,
     DRADeviceBindingConditions: ALLOCATED,
     DRAPartitionableDevices: ALLOCATED,
     DRAPrioritizedList: ALLOCATED,
     DRAResourceClaimDeviceStatus: ALLOCATED,
     InOrderInformersBatchProcess: ONE_WAY,
-    InPlacePodLevelResourcesVerticalScaling: 'what pods have been granted as a whole always counts',
+    InPlacePodLevelResourcesVerticalScaling: 'pod-level allocations always count',
     InformerResourceVersion: ONE_WAY,
-    LoggingAlphaOptions: 'logging options are there whatever their maturity',
-    LoggingBetaOptions: 'logging options are there whatever their maturity',
-    NativeHistograms: 'histograms are classic',
-    OpportunisticBatching: 'pods that are alike always share what was found out',
-    PodLevelResources: 'what pods ask for as a whole always counts',
-    SchedulerAsyncAPICalls: 'no decision waits for what is written',
+    LoggingAlphaOptions: 'logging options are available at every maturity level',
+    LoggingBetaOptions: 'logging options are available at every maturity level',
+    NativeHistograms: 'only classic histograms are exported',
+    OpportunisticBatching: 'equivalent pods always share cached results',
+    PodLevelResources: 'pod-level requests always count',
+    SchedulerAsyncAPICalls: 'API calls never block decisions',
     UnlockWhileProcessingFIFO: ONE_WAY,
-    WatchListClient: 'collections are followed by streamed lists where the server has them',
+    WatchListClient: 'streamed lists are always used if the server supports them',
   },
   refused: {
-    DRAListTypeAttributes: 'attributes that are lists are not compared',
-    DRANodeAllocatableResources: 'devices do not count as resources of nodes',
-    DRAWorkloadResourceClaims: 'claims of groups are not reserved for them',
-    TopologyAwareWorkloadScheduling: 'groups are placed pod by pod wherever they fit',
-    WorkloadAwarePreemption: 'pods are preempted one by one, not as groups',
+    DRAListTypeAttributes: 'list attributes are not supported',
+    DRANodeAllocatableResources: 'devices do not count as node allocatable resources',
+    DRAWorkloadResourceClaims: 'claims are not reserved for PodGroups',
+    TopologyAwareWorkloadScheduling: 'PodGroups are placed pod by pod',
+    WorkloadAwarePreemption: 'victims are selected by pod, not by group',
   },
 }

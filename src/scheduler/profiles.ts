@@ -1,14 +1,17 @@
-/** Profiles made ready: every plugin of one is made once and takes part wherever it has something to say and is enabled. */
-import { expandPoints, extendsPoint, type PluginSets, type Point, scoreWeights } from './extension-points.ts'
-import type { Handle, Plugin } from './framework.ts'
+/**
+ * Creates profiles: instantiates each plugin once and adds it to every extension point that it implements and that
+ * enables it.
+ */
+import { expandPoints, extendsPoint, type PluginSets, type Point, scoreWeights } from './framework/extension-points.ts'
+import type { Handle, Plugin } from './framework/framework.ts'
+import type { EnabledPlugin, Profile } from './framework/profile.ts'
 import { DEFAULT_PLUGINS, PLUGIN_GATES, PLUGINS } from './plugins/index.ts'
-import type { Enabled, Profile } from './profile.ts'
 
-/** What is configured of a profile. */
+/** The configuration of a profile. */
 export interface ProfileSettings {
   readonly name: string
   readonly percentageOfNodesToScore: number
-  /** For all points at once, and for some. */
+  /** `multiPoint` and single extension points. */
   readonly plugins: PluginSets
   /** By plugin. */
   readonly args: Readonly<Record<string, object>>
@@ -21,7 +24,7 @@ export const DEFAULT_PROFILE: ProfileSettings = {
   args: {},
 }
 
-/** Who has a say where. Throws upstream's texts for what cannot be. */
+/** The plugins of each extension point. Throws upstream's texts for an invalid configuration. */
 export function pointsOf({ name, plugins }: ProfileSettings): ReadonlyMap<Point, readonly string[]> {
   const points = expandPoints(plugins)
   scoreWeights(plugins)
@@ -32,25 +35,25 @@ export function pointsOf({ name, plugins }: ProfileSettings): ReadonlyMap<Point,
   return points
 }
 
-/** Throws upstream's texts for what cannot be. */
+/** Throws upstream's texts for an invalid configuration. */
 export function createProfile(settings: ProfileSettings, handle: Handle): Profile {
   const { name, percentageOfNodesToScore, plugins, args } = settings
   const points = pointsOf(settings)
   const weights = scoreWeights(plugins)
-  const made = new Map<string, Enabled>()
-  // In the order of upstream's list, which is that of the points.
+  const made = new Map<string, EnabledPlugin>()
+  // In upstream's order of plugins.
   for (const plugin of new Set([...points.values()].flat())) {
     const factory = PLUGINS.find((one) => one.name === plugin)
     const gate = PLUGIN_GATES.get(plugin)
     if (factory === undefined || (gate !== undefined && !handle.isEnabled(gate))) continue
     made.set(plugin, { name: plugin, plugin: factory.create(handle, args[plugin] ?? {}) })
   }
-  const at = (point: Point, ...members: readonly (keyof Plugin)[]): Enabled[] =>
+  const at = (point: Point, ...members: readonly (keyof Plugin)[]): EnabledPlugin[] =>
     (points.get(point) ?? [])
       .flatMap((plugin) => made.get(plugin) ?? [])
       .filter(({ plugin }) => members.some((member) => plugin[member] !== undefined))
   const filter = at('filter', 'filter', 'preFilter')
-  // Ours may look a pod up once where upstream's does it at every node.
+  // Our plugins may use preFilter where upstream's look up the pod for every node.
   const finders = filter.filter(
     ({ name: own, plugin }) => plugin.preFilter !== undefined && !extendsPoint(own, 'preFilter'),
   )
@@ -59,8 +62,8 @@ export function createProfile(settings: ProfileSettings, handle: Handle): Profil
     percentageOfNodesToScore,
     plugins: [...made.values()],
     preEnqueue: at('preEnqueue', 'preEnqueue'),
-    // There is one, or there would be no points.
-    queueSort: at('queueSort', 'compare')[0] as Enabled,
+    // Exists: the configuration was validated.
+    queueSort: at('queueSort', 'compare')[0] as EnabledPlugin,
     preFilter: [...at('preFilter', 'preFilter'), ...finders],
     filter,
     postFilter: at('postFilter', 'postFilter'),

@@ -5,13 +5,13 @@ import type { Node, Pod } from '#apis/core/v1.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 
-import { Cluster } from './cluster.ts'
-import { type Handle, type Plugin, unschedulable } from './framework.ts'
-import { UNMETERED } from './meters.ts'
-import { Nominations } from './nominations.ts'
-import { PodInfo } from './pod-info.ts'
-import type { Profile } from './profile.ts'
-import { SchedulingQueue } from './queue.ts'
+import { Cluster } from './cluster/cluster.ts'
+import { Nominations } from './cluster/nominations.ts'
+import { PodInfo } from './cluster/pod-info.ts'
+import { UNMETERED } from './decision/meters.ts'
+import { type Handle, type Plugin, unschedulable } from './framework/framework.ts'
+import type { Profile } from './framework/profile.ts'
+import { SchedulingQueue } from './queue/queue.ts'
 import { Scheduler } from './scheduler.ts'
 
 function profileOf(plugin: Plugin): Profile {
@@ -44,15 +44,15 @@ function podOf(name: string, labels: Record<string, string> = {}): Pod {
   return { metadata: { namespace: 'd', name, uid: name, labels }, spec: { containers: [] }, status: {} }
 }
 
-interface Started {
+interface SchedulerUnderTest {
   readonly queue: SchedulingQueue
-  /** What went wrong, and what pods were told. */
+  /** Logged errors, and status messages of pods. */
   readonly errors: string[]
   readonly notes: string[]
 }
 
-/** With one node and one plugin. `pods`: as they are stored. */
-function start(plugin: Plugin, pods: Map<string, Pod>): Started {
+/** Starts a scheduler with one node and one plugin over stored `pods`. */
+function start(plugin: Plugin, pods: Map<string, Pod>): SchedulerUnderTest {
   const cluster = new Cluster(() => ({}))
   cluster.setNode({ metadata: { name: 'n' }, spec: {}, status: {} } as Node)
   const errors: string[] = []
@@ -71,10 +71,10 @@ function start(plugin: Plugin, pods: Map<string, Pod>): Started {
     clock,
     initialBackoffMs: 1000,
     maxBackoffMs: 10_000,
-    parkedAtMostMs: 300_000,
+    maxUnschedulableMs: 300_000,
     compare: () => 0,
     preEnqueue: () => undefined,
-    wakesOf: () => plugin.wakes ?? [],
+    registeredEvents: () => plugin.eventsToRegister ?? [],
     ready: () => scheduler.wake(),
     meter: UNMETERED,
   })
@@ -93,8 +93,8 @@ function start(plugin: Plugin, pods: Map<string, Pod>): Started {
   return { queue, errors, notes }
 }
 
-describe('the scheduler', () => {
-  it('keeps no pod waiting because of another that nobody can think about, and tells that one', async () => {
+describe('Scheduler', () => {
+  it('schedules other pods when one fails with an exception, and reports the failure', async () => {
     const bound: string[] = []
     const pods = new Map(['odd', 'plain'].map((name) => [`d/${name}`, podOf(name)]))
     const { queue, errors, notes } = start(
@@ -117,12 +117,12 @@ describe('the scheduler', () => {
     queue.close()
   })
 
-  it('tries a pod again that was changed while it was on its way, where that may help', async () => {
+  it('retries a pod that changed during its binding, if that may help', async () => {
     const pods = new Map([['d/p', podOf('p')]])
     const seen: string[] = []
     const { queue } = start(
       {
-        wakes: [{ on: 'TargetPod', actions: ['labels'] }],
+        eventsToRegister: [{ resource: 'TargetPod', actions: ['labels'] }],
         bind({ labels }) {
           seen.push(labels?.['is'] ?? '')
           pods.set('d/p', podOf('p', { is: 'better' }))

@@ -1,94 +1,99 @@
 /**
- * The scheduler: takes one pod after the other, decides where it goes, and sees to it that it gets there. Decisions are
- * made one at a time; what follows from them runs alongside. Others in the process have their turn every few milliseconds.
+ * The scheduler loop: pops pods one after the other, runs the scheduling cycle, and starts the binding cycle in the
+ * background. Yields to the event loop every few milliseconds.
  */
 import { type Pod, Pods } from '#apis/core/v1.ts'
-import type { SeriesRecorder } from '#client/event-series.ts'
+import type { SeriesRecorder } from '#client/events/event-series.ts'
 import type { Clock } from '#lib/clock.ts'
-import type { Logger } from '#lib/log.ts'
+import type { Logger } from '#lib/log/log.ts'
 
-import { type Choice, permit, reserve, unreserve } from './binding.ts'
-import { type Consideration, Deliberation, type DeliberationParts, type Outcome } from './deliberation.ts'
-import type { PluginRefusal } from './framework.ts'
-import { GroupCycle } from './group-cycle.ts'
-import { PodInfo } from './pod-info.ts'
-import type { Profile } from './profile.ts'
-import type { QueuedPod, SchedulingQueue } from './queue.ts'
-import { type Failure, failureFrom, failureOf, Teller } from './telling.ts'
-import { Traffic } from './traffic.ts'
-import { WayToNode } from './way-to-node.ts'
+import { BindingCycle } from './binding-cycle/binding-cycle.ts'
+import { BindingLimiter } from './binding-cycle/binding-limiter.ts'
+import { type Assignment, permit, reserve, unreserve } from './binding-cycle/run-plugins.ts'
+import { PodInfo } from './cluster/pod-info.ts'
+import type { PluginRefusal } from './framework/framework.ts'
+import type { Profile } from './framework/profile.ts'
+import { failureFrom, failureOf, type SchedulingFailure, StatusReporter } from './framework/status-reporter.ts'
+import type { QueuedPod, SchedulingQueue } from './queue/queue.ts'
+import { GroupCycle } from './scheduling-cycle/group-cycle.ts'
+import {
+  type DryRunResult,
+  SchedulingCycle,
+  type SchedulingCycleParts,
+  type SchedulingOutcome,
+} from './scheduling-cycle/scheduling-cycle.ts'
 
-/** Then others have a turn. */
+/** The time slice before the loop yields. */
 const SLICE_MS = 5
 
-export interface SchedulerParts extends DeliberationParts {
+export interface SchedulerParts extends SchedulingCycleParts {
   readonly queue: SchedulingQueue
   readonly recorderOf: (profile: string) => SeriesRecorder
 }
 
 export class Scheduler {
   readonly #parts: SchedulerParts
-  readonly #deliberation: Deliberation
-  /** Of pods that belong together; undefined: nobody looks at that. */
+  readonly #schedulingCycle: SchedulingCycle
+  /** Undefined if the gate is off. */
   readonly #groups: GroupCycle | undefined
-  readonly #teller: Teller
+  readonly #reporter: StatusReporter
   readonly #clock: Clock
   readonly #log: Logger
-  readonly traffic: Traffic
+  readonly bindingLimiter: BindingLimiter
   #hasBegun = false
   #isRunning = false
-  /** What runs alongside. */
-  readonly #underway = new Set<Promise<void>>()
-  readonly #way: WayToNode
+  /** Background work. */
+  readonly #background = new Set<Promise<void>>()
+  readonly #bindingCycle: BindingCycle
 
   constructor(parts: SchedulerParts) {
     this.#parts = parts
     const { handle } = parts
-    this.#teller = new Teller(handle, parts.recorderOf)
-    this.traffic = new Traffic(handle.clock)
-    this.#way = new WayToNode(parts, this.#teller, this.traffic)
-    this.#deliberation = new Deliberation(parts, this.#way)
-    this.#groups = handle.isEnabled('GenericWorkload') ? new GroupCycle(parts, this.#deliberation, this) : undefined
+    this.#reporter = new StatusReporter(handle, parts.recorderOf)
+    this.bindingLimiter = new BindingLimiter(handle.clock)
+    this.#bindingCycle = new BindingCycle(parts, this.#reporter, this.bindingLimiter)
+    this.#schedulingCycle = new SchedulingCycle(parts, this.#bindingCycle)
+    this.#groups = handle.isEnabled('GenericWorkload') ? new GroupCycle(parts, this.#schedulingCycle, this) : undefined
     this.#clock = handle.clock
     this.#log = handle.log
   }
 
-  /** What there is has been seen: before that nobody could decide. */
+  /** Starts scheduling, after the caches have synced. */
   begin(): void {
     this.#hasBegun = true
     this.wake()
   }
 
-  /** There is somebody in the queue. */
+  /** Called when a pod can be popped. */
   wake(): void {
     if (!this.#hasBegun || this.#isRunning || this.#parts.signal.aborted) return
     this.#isRunning = true
     setImmediate(() => void this.#work())
   }
 
-  /** How many are on their way to their nodes. */
+  /** The number of running binding cycles. */
   get binding(): number {
-    return this.#underway.size
+    return this.#background.size
   }
 
-  /** Resolves when nothing runs alongside any more. */
+  /** Resolves when no background work is left. */
   async settled(): Promise<void> {
-    while (this.#underway.size > 0) await Promise.all(this.#underway)
+    while (this.#background.size > 0) await Promise.all(this.#background)
   }
 
   async #work(): Promise<void> {
     const { queue, signal } = this.#parts
     let begunMs = this.#clock.elapsed()
     for (;;) {
-      await this.traffic.room()
+      await this.bindingLimiter.capacity()
       const next = queue.pop()
       if (next === undefined || signal.aborted) break
       try {
         const waiting = this.#attempt(next)
         if (waiting !== undefined) await waiting
       } catch (error) {
-        // One pod that nobody can think about keeps no other from its node.
-        this.#log.error(error, 'A pod could not be decided about', { pod: next.pod.key })
+        // An exception in one pod must not stop the others.
+        this.#log.error(error, 'Failed to schedule pod', { pod: next.pod.key })
         this.#parts.cluster.forget(next.pod.uid)
         this.fail(next, failureOf((error as Error).message, 'SchedulerError'))
       }
@@ -99,31 +104,31 @@ export class Scheduler {
     this.#isRunning = false
   }
 
-  /** A promise only where the decision has to wait for somebody. */
+  /** Returns a promise only if the decision must wait. */
   #attempt(queued: QueuedPod): Promise<void> | undefined {
     const { pod } = queued
     if (this.#groups !== undefined && pod.pod.spec.schedulingGroup !== undefined) return this.#groups.run(queued)
-    const profile = this.#deliberation.profileOf(pod)
+    const profile = this.#schedulingCycle.profileOf(pod)
     if (profile === undefined) this.#parts.queue.done(pod.uid)
     if (profile === undefined || this.skips(queued)) return undefined
-    const outcome = this.#deliberation.decide(pod, profile)
+    const outcome = this.#schedulingCycle.decide(pod, profile)
     if (outcome instanceof Promise) return outcome.then((late) => this.#act(queued, profile, late))
     this.#act(queued, profile, outcome)
     return undefined
   }
 
-  /** Whether there is nothing to decide about a pod; then it is done. */
+  /** Whether the pod needs no scheduling; marks it done then. */
   skips({ pod }: QueuedPod): boolean {
     const { queue, handle } = this.#parts
-    const isWanting = this.#deliberation.isWanting(pod)
+    const isUnscheduled = this.#schedulingCycle.isUnscheduled(pod)
     const isGoing = handle.of(Pods).get(pod.key)?.metadata.deletionTimestamp !== undefined
-    const profile = this.#deliberation.profileOf(pod)
-    if (isWanting && isGoing && profile !== undefined) this.#teller.skipped(profile, pod)
-    if (!isWanting || isGoing) queue.done(pod.uid)
-    return !isWanting || isGoing
+    const profile = this.#schedulingCycle.profileOf(pod)
+    if (isUnscheduled && isGoing && profile !== undefined) this.#reporter.skipped(profile, pod)
+    if (!isUnscheduled || isGoing) queue.done(pod.uid)
+    return !isUnscheduled || isGoing
   }
 
-  #act(queued: QueuedPod, profile: Profile, outcome: Outcome): void {
+  #act(queued: QueuedPod, profile: Profile, outcome: SchedulingOutcome): void {
     const { pod } = queued
     if (outcome === 'gone') this.#parts.queue.done(pod.uid)
     else if ('failure' in outcome) this.fail(queued, outcome.failure)
@@ -133,60 +138,60 @@ export class Scheduler {
     }
   }
 
-  /** What would be decided about a pod now, whether it has a place or not, and why. Changes nothing but where the next search begins. */
-  consider(pod: Pod): Consideration | undefined {
-    return this.#deliberation.consider(pod)
+  /** Decides about a pod without acting, whether it has a node or not. Only the start of the next search changes. */
+  dryRun(pod: Pod): DryRunResult | undefined {
+    return this.#schedulingCycle.dryRun(pod)
   }
 
-  /** Sees to it that a pod gets to the node that was chosen for it. */
-  commit(queued: QueuedPod, choice: Choice): void {
+  /** Assumes the pod on the selected node, reserves, and starts the binding cycle. */
+  commit(queued: QueuedPod, assignment: Assignment): void {
     const { cluster, nominations, handle } = this.#parts
-    const { pod, node } = choice
+    const { pod, node } = assignment
     cluster.assume(pod, node.name)
     const begunMs = this.#clock.elapsed()
-    const refusal = reserve(choice)
-    this.#way.ran('Reserve', choice.profile, refusal, begunMs)
+    const refusal = reserve(assignment)
+    this.#bindingCycle.ran('Reserve', assignment.profile, refusal, begunMs)
     if (refusal !== undefined) {
       cluster.forget(pod.uid)
       this.fail(queued, failureFrom(refusal))
       return
     }
     const reservedMs = this.#clock.elapsed()
-    const permitted = permit(choice, handle)
+    const permitted = permit(assignment, handle)
     const isRefused = permitted !== undefined && 'code' in permitted
-    this.#way.ran('Permit', choice.profile, isRefused ? permitted : undefined, reservedMs)
+    this.#bindingCycle.ran('Permit', assignment.profile, isRefused ? permitted : undefined, reservedMs)
     if (permitted !== undefined && 'code' in permitted) {
-      this.alongside(this.#takeBack(queued, choice, permitted))
+      this.runInBackground(this.#undoAssignment(queued, assignment, permitted))
       return
     }
     nominations.delete(pod.uid)
-    const doing = this.#bind(queued, choice, permitted).catch((error: unknown) =>
-      this.#takeBack(queued, choice, { code: 'error', reasons: [(error as Error).message], plugin: '' }),
+    const work = this.#bind(queued, assignment, permitted).catch((error: unknown) =>
+      this.#undoAssignment(queued, assignment, { code: 'error', reasons: [(error as Error).message], plugin: '' }),
     )
-    this.alongside(doing)
+    this.runInBackground(work)
   }
 
-  /** Whether a pod that is on its way to its node could still be held up; it goes back to the queue. */
-  holdUp(uid: string, why: string): boolean {
-    return this.#way.holdUp(uid, why)
+  /** Cancels the binding of a pod that is waiting in Permit or PreBind. Returns whether it was; the pod is requeued. */
+  cancelBinding(uid: string, why: string): boolean {
+    return this.#bindingCycle.cancelBinding(uid, why)
   }
 
-  /** Nobody waits for it but `settled`. It must not fail. */
-  alongside(doing: Promise<void>): void {
-    const tracked = doing.finally(() => this.#underway.delete(tracked))
-    this.#underway.add(tracked)
+  /** Only `settled` waits for this work. It must not reject. */
+  runInBackground(work: Promise<void>): void {
+    const tracked = work.finally(() => this.#background.delete(tracked))
+    this.#background.add(tracked)
   }
 
   async #bind(
     queued: QueuedPod,
-    choice: Choice,
+    assignment: Assignment,
     permitted: Promise<PluginRefusal | undefined> | undefined,
   ): Promise<void> {
     const { queue, handle } = this.#parts
-    const { pod, node, profile } = choice
-    const refusal = await this.#way.take(choice, permitted)
+    const { pod, node, profile } = assignment
+    const refusal = await this.#bindingCycle.run(assignment, permitted)
     if (refusal !== undefined) {
-      await this.#takeBack(queued, choice, refusal)
+      await this.#undoAssignment(queued, assignment, refusal)
       return
     }
     queue.done(pod.uid)
@@ -197,25 +202,25 @@ export class Scheduler {
     })
     if (queued.isFlushed) handle.meter.scheduledAfterFlush()
     handle.meter.scheduled(queued.attempts, this.#clock.now() - queued.firstMs)
-    this.#teller.placed(profile, pod, node.name)
+    this.#reporter.placed(profile, pod, node.name)
     for (const { plugin } of profile.postBind) plugin.postBind?.(pod, node.name)
   }
 
-  async #takeBack(queued: QueuedPod, choice: Choice, refusal: PluginRefusal): Promise<void> {
+  async #undoAssignment(queued: QueuedPod, assignment: Assignment, refusal: PluginRefusal): Promise<void> {
     const { cluster, queue, signal } = this.#parts
-    // It was cut short, not refused: whoever schedules next sees how far it came.
+    // Aborted, not rejected: the next scheduler continues from the stored state.
     if (signal.aborted) return
-    const undoing = unreserve(choice)
+    const undoing = unreserve(assignment)
     if (undoing !== undefined) await undoing
-    cluster.forget(choice.pod.uid)
-    // Its room is free again, for itself as well.
-    queue.tell({ about: 'AssignedPod', actions: ['delete'], now: undefined, old: choice.pod.pod })
+    cluster.forget(assignment.pod.uid)
+    // The released resources may help any pod, including this one.
+    queue.handleEvent({ resource: 'AssignedPod', actions: ['delete'], now: undefined, old: assignment.pod.pod })
     this.fail(queued, failureFrom(refusal))
   }
 
-  /** It was not placed: it says why, and goes back to the queue. */
-  fail(queued: QueuedPod, failure: Failure): void {
-    const profile = this.#deliberation.profileOf(queued.pod) as Profile
+  /** Reports a failed attempt and requeues the pod. */
+  fail(queued: QueuedPod, failure: SchedulingFailure): void {
+    const profile = this.#schedulingCycle.profileOf(queued.pod) as Profile
     const { queue, handle, nominations } = this.#parts
     const { reason, rejectors, pendings, nominate } = failure
     const result = reason === 'SchedulerError' ? 'error' : 'unschedulable'
@@ -225,10 +230,10 @@ export class Scheduler {
       queue.done(queued.pod.uid)
       return
     }
-    // Changes that came while it was in flight.
+    // The pod may have changed during the attempt.
     const pod = current === queued.pod.pod ? queued.pod : new PodInfo(current)
-    queue.putBack(queued, { rejectors, pendings, isError: reason === 'SchedulerError' }, pod)
+    queue.requeue(queued, { rejectors, pendings, isError: reason === 'SchedulerError' }, pod)
     if (nominate !== undefined) nominations.set(pod, nominate)
-    this.#teller.failed(profile, pod, failure)
+    this.#reporter.failed(profile, pod, failure)
   }
 }

@@ -1,66 +1,66 @@
-/** The scheduler put together: what it follows, its picture of the cluster, its queue, its profiles. */
+/** Assembles a scheduler: informers, cache, queue and profiles. */
 import { Namespaces, type Pod, Pods, Services } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { SeriesRecorder } from '#client/event-series.ts'
+import { SeriesRecorder } from '#client/events/event-series.ts'
 import { Informers } from '#client/informers.ts'
 import type { Clock } from '#lib/clock.ts'
-import type { Logger } from '#lib/log.ts'
+import type { Logger } from '#lib/log/log.ts'
 import type { Random } from '#lib/random.ts'
 import { kindKey } from '#meta/kind.ts'
 
-import { Cluster } from './cluster.ts'
-import type { Consideration } from './deliberation.ts'
-import { type Extender, preemptBy } from './extender.ts'
-import { feed } from './feed.ts'
-import type { Handle, Meter, PluginRefusal, Wake } from './framework.ts'
-import { meteredProfile, statusOf } from './metering.ts'
-import { UNMETERED } from './meters.ts'
-import { Nominations } from './nominations.ts'
-import type { PodInfo } from './pod-info.ts'
-import type { Profile } from './profile.ts'
+import { Cluster } from './cluster/cluster.ts'
+import { Nominations } from './cluster/nominations.ts'
+import type { PodInfo } from './cluster/pod-info.ts'
+import { type Extender, preemptBy } from './decision/extender.ts'
+import { meteredProfile, statusOf } from './decision/metering.ts'
+import { UNMETERED } from './decision/meters.ts'
+import type { ClusterEventWithHint, Handle, Meter, PluginRefusal } from './framework/framework.ts'
+import type { Profile } from './framework/profile.ts'
 import { createProfile, DEFAULT_PROFILE, type ProfileSettings } from './profiles.ts'
-import { SchedulingQueue } from './queue.ts'
+import { addEventHandlers } from './queue/event-handlers.ts'
+import { SchedulingQueue } from './queue/queue.ts'
 import { Scheduler } from './scheduler.ts'
+import type { DryRunResult } from './scheduling-cycle/scheduling-cycle.ts'
 
 export interface SchedulerOptions {
   readonly client: ApiClient
-  /** What events are written with, where they must not hold up the rest; default: the same. */
+  /** The client for events, so that they do not compete with bindings. Default: `client`. */
   readonly eventClient?: ApiClient
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
   readonly signal: AbortSignal
   readonly isEnabled: (gate: string) => boolean
-  /** What events are said to come from, after the profile's name. */
+  /** The suffix of the event source, after the profile's name. */
   readonly host: string
   readonly profiles?: readonly ProfileSettings[]
-  /** Which pods are placed; those of its profiles unless told otherwise. */
+  /** Which pods to schedule. Default: those of its profiles. */
   readonly isOurs?: (pod: Pod) => boolean
   readonly initialBackoffMs?: number
   readonly maxBackoffMs?: number
   readonly meter?: Meter
-  /** Who else has a say, over HTTP. */
+  /** HTTP extenders, in order. */
   readonly extenders?: readonly Extender[]
-  /** How long a pod that fits nowhere waits at most before it is tried again. Default 5 minutes. */
-  readonly parkedAtMostMs?: number
-  /** Until then it follows what happens and decides nothing: somebody else leads. */
-  readonly mayBegin?: Promise<void>
+  /** The longest time of an unschedulable pod without a retry. Default 5 minutes. */
+  readonly maxUnschedulableMs?: number
+  /** Resolves when this instance is the leader. Until then it only watches. */
+  readonly leading?: Promise<void>
 }
 
 export interface RunningScheduler {
   readonly queue: SchedulingQueue
   readonly cluster: Cluster
-  /** What would be decided about a pod now, and why. Undefined: nobody decides about it. */
-  readonly consider: (pod: Pod) => Consideration | undefined
-  /** What is stored, as far as it has heard. */
+  /** Decides about a pod without acting. Undefined: no profile is responsible. */
+  readonly dryRun: (pod: Pod) => DryRunResult | undefined
+  /** The informer of a kind. */
   readonly of: Handle['of']
-  /** Everything that was there has been seen. */
+  /** All caches have synced. */
   readonly synced: Promise<void>
   readonly isSynced: () => boolean
-  /** How many are on their way to their nodes. */
+  /** The number of running binding cycles. */
   readonly binding: () => number
-  /** Resolves when nothing is under way any more, after the signal. */
+  /** Resolves when no background work is left, after the signal. */
   readonly ended: () => Promise<void>
 }
 
@@ -70,16 +70,16 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
   const informers = informersFor(options)
   const cluster = new Cluster((name) => informers.of(Namespaces).get(name)?.metadata.labels)
   const nominations = new Nominations()
-  const { of, seen } = following(informers)
+  const { of, seen } = trackInformers(informers)
   of(Services).addIndex('namespace', ({ metadata }) => [metadata.namespace ?? ''])
-  const recorders = recordersFor(options, settings, () => scheduler.traffic.calm())
-  const shared = { ...consulting(options, cluster), client, clock, random, log, isEnabled, of, nominations, meter }
+  const recorders = recordersFor(options, settings, () => scheduler.bindingLimiter.idle())
+  const shared = { ...preemptionOf(options, cluster), client, clock, random, log, isEnabled, of, nominations, meter }
   const handleOf = (profile: string): Handle => ({
     ...shared,
     record: (regarding, note) => recorders.get(profile)?.record(regarding, note),
-    alongside: (doing) => scheduler.alongside(doing),
+    runInBackground: (doing) => scheduler.runInBackground(doing),
     activate: (uids) => queue.activate(uids),
-    holdUp: (uid, why) => scheduler.holdUp(uid, why),
+    cancelBinding: (uid, why) => scheduler.cancelBinding(uid, why),
   })
   const profiles = new Map(settings.map((one) => [one.name, profileFrom(one, handleOf(one.name))]))
   const profileOf = (pod: Pod): Profile | undefined => profiles.get(pod.spec.schedulerName ?? DEFAULT_PROFILE.name)
@@ -95,14 +95,14 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
     signal,
   })
   const { isOurs = (pod) => profileOf(pod) !== undefined } = options
-  feed({ cluster, queue, nominations, isOurs, of, clock, meter, isEnabled, kinds: awaitedKinds(profiles.values()) })
+  addEventHandlers({ cluster, queue, nominations, isOurs, of, clock, meter, isEnabled, kinds: eventKinds(profiles) })
   let hasSeen = false
   const synced = seen().then(() => void (hasSeen = true))
-  void Promise.all([synced, options.mayBegin]).then(() => scheduler.begin())
+  void Promise.all([synced, options.leading]).then(() => scheduler.begin())
   return {
     queue,
     cluster,
-    consider: (pod) => scheduler.consider(pod),
+    dryRun: (pod) => scheduler.dryRun(pod),
     of,
     synced,
     isSynced: () => hasSeen,
@@ -115,13 +115,13 @@ export function startScheduler(options: SchedulerOptions): RunningScheduler {
   }
 }
 
-/** The cluster, and whom to ask about preemption: extenders, where some have a say in it. */
-function consulting(
+/** The cluster cache, and the extenders' preemption call if one supports it. */
+function preemptionOf(
   { extenders = [], log }: SchedulerOptions,
   cluster: Cluster,
-): Pick<Handle, 'cluster' | 'reconsider'> {
+): Pick<Handle, 'cluster' | 'processPreemption'> {
   if (!extenders.some(({ preempts }) => preempts)) return { cluster }
-  return { cluster, reconsider: (pod, candidates) => preemptBy(extenders, pod, candidates, { cluster, log }) }
+  return { cluster, processPreemption: (pod, candidates) => preemptBy(extenders, pod, candidates, { cluster, log }) }
 }
 
 function profileFrom(settings: ProfileSettings, handle: Handle): Profile {
@@ -129,8 +129,8 @@ function profileFrom(settings: ProfileSettings, handle: Handle): Profile {
   return handle.meter === UNMETERED ? profile : meteredProfile(profile, handle)
 }
 
-/** Everything that somebody asked for, and when all of it has been seen. */
-function following(informers: Informers): { readonly of: Handle['of']; readonly seen: () => Promise<void> } {
+/** The informers that plugins use, and a promise for their sync. */
+function trackInformers(informers: Informers): { readonly of: Handle['of']; readonly seen: () => Promise<void> } {
   const followed = new Set<Kind>()
   return {
     of(kind) {
@@ -146,7 +146,7 @@ function informersFor({ client, random, signal, log }: SchedulerOptions): Inform
     client,
     random,
     signal,
-    onError: (error, kind) => log.info('A collection could not be followed', { kind: kindKey(kind), error }),
+    onError: (error, kind) => log.info('Failed to watch resource', { kind: kindKey(kind), error }),
   })
 }
 
@@ -160,23 +160,23 @@ function createQueue(
     clock,
     initialBackoffMs = 1000,
     maxBackoffMs = 10_000,
-    parkedAtMostMs = 5 * 60_000,
+    maxUnschedulableMs = 5 * 60_000,
     meter = UNMETERED,
   } = options
   const [first] = profiles.values()
-  const wakes = new Map<string, readonly Wake[] | undefined>()
+  const eventsToRegister = new Map<string, readonly ClusterEventWithHint[] | undefined>()
   for (const { name, plugins } of profiles.values()) {
     for (const {
       name: plugin,
-      plugin: { wakes: own },
+      plugin: { eventsToRegister: own },
     } of plugins)
-      wakes.set(`${name}\n${plugin}`, own)
+      eventsToRegister.set(`${name}\n${plugin}`, own)
   }
   return new SchedulingQueue({
     clock,
     initialBackoffMs,
     maxBackoffMs,
-    parkedAtMostMs,
+    maxUnschedulableMs,
     compare: (a, b) => first?.queueSort.plugin.compare?.(a, b) ?? 0,
     preEnqueue(pod) {
       const begunMs = clock.elapsed()
@@ -187,7 +187,7 @@ function createQueue(
     meter,
     popsEarly: options.isEnabled('SchedulerPopFromBackoffQ'),
     isGrouped: ({ pod }) => pod.spec.schedulingGroup !== undefined && options.isEnabled('GenericWorkload'),
-    wakesOf: ({ pod }, plugin) => wakes.get(`${profileOf(pod)?.name ?? ''}\n${plugin}`),
+    registeredEvents: ({ pod }, plugin) => eventsToRegister.get(`${profileOf(pod)?.name ?? ''}\n${plugin}`),
     ready,
   })
 }
@@ -200,22 +200,26 @@ function gateOf(pod: PodInfo, profile: Profile | undefined): PluginRefusal | und
   return undefined
 }
 
-/** Every kind that some plugin waits for, once. */
-function awaitedKinds(profiles: Iterable<Profile>): Kind[] {
-  const wakes = Array.from(profiles, ({ plugins }) => plugins.flatMap(({ plugin }) => plugin.wakes ?? [])).flat()
-  const kinds = new Map(wakes.flatMap(({ on }) => (typeof on === 'string' ? [] : [[kindKey(on), on] as const])))
+/** Every kind that a plugin registered for, once. */
+function eventKinds(profiles: ReadonlyMap<string, Profile>): Kind[] {
+  const events = Array.from(profiles.values(), ({ plugins }) =>
+    plugins.flatMap(({ plugin }) => plugin.eventsToRegister ?? []),
+  ).flat()
+  const kinds = new Map(
+    events.flatMap(({ resource }) => (typeof resource === 'string' ? [] : [[kindKey(resource), resource] as const])),
+  )
   kinds.delete(kindKey(Pods))
   return [...kinds.values()]
 }
 
-/** By the name of the profile that they speak for. */
+/** By profile name. */
 function recordersFor(
   { client: own, eventClient: client = own, host, log }: SchedulerOptions,
   profiles: readonly ProfileSettings[],
-  calm: () => Promise<void> | undefined,
+  whenIdle: () => Promise<void> | undefined,
 ): Map<string, SeriesRecorder> {
-  const onError = (error: unknown): void => log.info('An event could not be written', { error })
+  const onError = (error: unknown): void => log.info('Failed to write event', { error })
   const recorderOf = (name: string): SeriesRecorder =>
-    new SeriesRecorder({ client, controller: name, instance: `${name}-${host}`, onError, calm })
+    new SeriesRecorder({ client, controller: name, instance: `${name}-${host}`, onError, whenIdle })
   return new Map(profiles.map(({ name }) => [name, recorderOf(name)]))
 }

@@ -1,6 +1,6 @@
 /**
- * Claims that wait for their first pod: which volumes they get on a node, or who would make them there, and the writing
- * and waiting that it takes. What is chosen for one pod is assumed for all others at once.
+ * Binds claims that wait for their first consumer: matches volumes or selects a node for provisioning, writes that and
+ * waits. Choices for one pod are assumed for all others at once.
  */
 import {
   type Node,
@@ -17,18 +17,18 @@ import { asSelector } from '#meta/label-selector.ts'
 import { type Labels, matchesLabels } from '#meta/labels.ts'
 import { objectKey } from '#meta/object.ts'
 import { parseQuantity, quantityValue } from '#meta/quantity.ts'
-import { boundVolume, isFullyBound, SELECTED_NODE, withAnnotations } from '#model/volume-binding.ts'
-import { delayedMatches, isReachable } from '#model/volume-matching.ts'
-import { storageClassOf } from '#model/volumes.ts'
+import { boundVolume, isFullyBound, SELECTED_NODE, withAnnotations } from '#model/volumes/binding.ts'
+import { delayedMatches, isReachable } from '#model/volumes/matching.ts'
+import { storageClassOf } from '#model/volumes/volumes.ts'
 
-import { Assumptions } from './assumptions.ts'
-import type { Cluster } from './cluster.ts'
-import type { Handle } from './framework.ts'
-import type { PodInfo } from './pod-info.ts'
+import { Assumptions } from './cluster/assumptions.ts'
+import type { Cluster } from './cluster/cluster.ts'
+import type { PodInfo } from './cluster/pod-info.ts'
+import type { Handle } from './framework/framework.ts'
 
-/** What a class has for a provisioner when there is none. */
+/** The provisioner name of classes without one. */
 const NO_PROVISIONER = 'kubernetes.io/no-provisioner'
-/** How often it is looked whether everything is bound; sooner when a claim changes. */
+/** The poll interval for bound claims; a claim event ends the wait earlier. */
 const LOOK_EVERY_MS = 1000
 
 export interface Match {
@@ -36,10 +36,10 @@ export interface Match {
   readonly claim: PersistentVolumeClaim
 }
 
-/** What is to be done about the claims of a pod on its node. */
+/** The planned bindings of a pod on its node. */
 export interface VolumePlan {
   readonly matches: readonly Match[]
-  /** Claims that somebody is to make a volume for. */
+  /** Claims that need a provisioned volume. */
   readonly provisions: readonly PersistentVolumeClaim[]
 }
 
@@ -49,7 +49,7 @@ export class VolumeBinder {
   readonly #handle: Handle
   readonly claims: Assumptions<PersistentVolumeClaim>
   readonly volumes: Assumptions<PersistentVolume>
-  /** Who waits for a claim, by its key. */
+  /** Waiters by claim key. */
   readonly #waiting = new Map<string, Set<() => void>>()
 
   constructor(handle: Handle) {
@@ -68,7 +68,7 @@ export class VolumeBinder {
     })
   }
 
-  /** What a claim could get, on whatever node. */
+  /** Volumes that match the claim on any node. */
   matchesFor(claim: PersistentVolumeClaim): readonly PersistentVolume[] {
     const volumes = this.#handle.of(PersistentVolumes).by('class', storageClassOf(claim))
     return delayedMatches(
@@ -77,7 +77,7 @@ export class VolumeBinder {
     )
   }
 
-  /** Whether the claim's class would have a volume made for it that the node can get at. */
+  /** Whether the claim's class can provision a volume that the node reaches. */
   canProvision(claim: PersistentVolumeClaim, { metadata: { labels } }: Node): ProvisionVerdict {
     const { of } = this.#handle
     const found = of(StorageClasses).get(storageClassOf(claim))
@@ -90,7 +90,7 @@ export class VolumeBinder {
     return pools.some((pool) => hasRoom(pool, bytes, labels)) ? 'yes' : 'no space'
   }
 
-  /** From here on everybody reckons with it. */
+  /** Makes all later decisions use the plan. */
   assume(plan: VolumePlan, node: string): VolumePlan {
     const { of } = this.#handle
     const matches = plan.matches.map(({ volume, claim }) => {
@@ -100,10 +100,10 @@ export class VolumeBinder {
       return { volume: bound ?? volume, claim }
     })
     const provisions = plan.provisions.map((claim) => {
-      const told = withAnnotations(claim, { ...claim.metadata.annotations, [SELECTED_NODE]: node })
+      const annotated = withAnnotations(claim, { ...claim.metadata.annotations, [SELECTED_NODE]: node })
       const from = of(PersistentVolumeClaims).get(objectKey(claim))
-      if (from !== undefined) this.claims.assume(told, from)
-      return told
+      if (from !== undefined) this.claims.assume(annotated, from)
+      return annotated
     })
     return { matches, provisions }
   }
@@ -113,10 +113,10 @@ export class VolumeBinder {
     for (const claim of provisions) this.claims.forget(objectKey(claim))
   }
 
-  /** Writes what is assumed, and waits until all of it is bound. Throws what goes wrong. */
+  /** Writes the plan and waits until all claims are bound. Throws on failure. */
   async bind(pod: PodInfo, plan: VolumePlan, node: string, { signal, timeoutMs }: BindLimits): Promise<void> {
     const { client, clock } = this.#handle
-    const written: Written = { matches: [], provisions: [] }
+    const written: WrittenPlan = { matches: [], provisions: [] }
     for (const { volume, claim } of plan.matches)
       written.matches.push({ volume: await client.update(PersistentVolumes, volume, { signal }), claim })
     for (const claim of plan.provisions)
@@ -133,7 +133,7 @@ export class VolumeBinder {
     }
   }
 
-  /** Resolves when one of the claims changes, or after a while. */
+  /** Resolves when one of the claims changes, or after the poll interval. */
   async #change(keys: readonly string[], signal: AbortSignal): Promise<void> {
     const over = new AbortController()
     const wake = (): void => over.abort()
@@ -147,8 +147,8 @@ export class VolumeBinder {
     if (signal.aborted) throw new Error('context canceled')
   }
 
-  /** Throws when it will never be. */
-  #areBound(pod: PodInfo, { matches, provisions }: Written, name: string): boolean {
+  /** Throws if a claim can never be bound. */
+  #areBound(pod: PodInfo, { matches, provisions }: WrittenPlan, name: string): boolean {
     const { cluster, of } = this.#handle
     const node = cluster.node(name)?.node
     if (node === undefined) throw new Error(`failed to get node "${name}": node "${name}" not found`)
@@ -187,7 +187,7 @@ export class VolumeBinder {
     const { volumeName = '' } = claim.spec
     if (volumeName !== '') {
       const volume = of(PersistentVolumes).get(volumeName)
-      // It has not been heard of yet.
+      // Not in the informer yet.
       if (volume === undefined) return false
       demandReachable(volume, node)
     }
@@ -202,14 +202,14 @@ export interface BindLimits {
 
 const known = new WeakMap<Cluster, VolumeBinder>()
 
-/** One for all profiles: what one of them has promised a claim, no other has to give. Made when the first asks. */
+/** Shared by all profiles, so that no volume is promised twice. Created on first use. */
 export function volumeBinderOf(handle: Handle): VolumeBinder {
   const binder = known.get(handle.cluster) ?? new VolumeBinder(handle)
   known.set(handle.cluster, binder)
   return binder
 }
 
-interface Written {
+interface WrittenPlan {
   readonly matches: Match[]
   readonly provisions: PersistentVolumeClaim[]
 }
@@ -220,8 +220,8 @@ function demandReachable(volume: PersistentVolume, node: Node): void {
   throw new Error(`pv "${from}" node affinity doesn't match node "${to}": no matching NodeSelectorTerms`)
 }
 
-function isOlder(heard: PersistentVolume | PersistentVolumeClaim, written: typeof heard): boolean {
-  const [one, other] = [heard, written].map(({ metadata }) => BigInt(metadata.resourceVersion ?? '0'))
+function isOlder(cached: PersistentVolume | PersistentVolumeClaim, written: typeof cached): boolean {
+  const [one, other] = [cached, written].map(({ metadata }) => BigInt(metadata.resourceVersion ?? '0'))
   return (one ?? 0n) < (other ?? 0n)
 }
 
@@ -234,7 +234,7 @@ function isAllowed(topologies: readonly TopologySelectorTerm[] = [], labels: Lab
   )
 }
 
-/** How large a volume can be at most; undefined: nobody knows. */
+/** The maximum size of a volume; undefined: unknown. */
 export function volumeLimit({ maximumVolumeSize, capacity }: CSIStorageCapacity): number | undefined {
   const limit = maximumVolumeSize ?? capacity
   return limit === undefined ? undefined : quantityValue(parseQuantity(limit))

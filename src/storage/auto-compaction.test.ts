@@ -15,7 +15,7 @@ it('auto-compaction keeps the window in full and at most a tenth more', async ()
     compacted = at
   }
   const timer = createAutoCompaction({ clock, windowMs, revision: () => revision, compact })
-  // The revision made in the millisecond n is n / 100.
+  // Millisecond n creates revision n / 100.
   for (let now = 100; now <= 60_000; now += 100) {
     revision = now / 100
     await clock.advance(100)

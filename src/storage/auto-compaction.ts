@@ -1,22 +1,19 @@
-/**
- * Keeps a window of history and lets go of what is older. Time is measured from when this process saw a revision, so
- * after a restart the history from before it stays for one more window.
- */
+/** Compacts old history and keeps a window of it. After a restart the window starts again. */
 import { every, type Clock, type Timer } from '#lib/clock.ts'
 
 import type { Revision } from './backend.ts'
 
 export interface AutoCompactionOptions {
   readonly clock: Clock
-  /** At least so much history is kept; at most a tenth more. */
+  /** The minimum of history; at most a tenth more is kept. */
   readonly windowMs: number
-  /** The newest revision, as this process knows it. */
+  /** The newest revision that this process knows. */
   readonly revision: () => Revision
-  /** Must not throw; forgets what is before the revision. */
+  /** Compacts history before the revision. Must not throw. */
   readonly compact: (revision: Revision) => void
 }
 
-/** Upstream's watch cache and etcd compaction work with five minutes: clients that were away longer list anew. */
+/** Upstream's watch cache and etcd compaction use five minutes: clients that were away longer list again. */
 export const HISTORY_WINDOW_MS: number = 5 * 60 * 1000
 
 export function createAutoCompaction(options: AutoCompactionOptions): Timer {

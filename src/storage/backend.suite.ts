@@ -1,7 +1,6 @@
 /**
- * The Backend contract as tests; every implementation registers them with `backendSuite`. They assume nothing about
- * the store's revision, about other keys in it, or that one commit takes exactly one revision, so a shared etcd can run
- * them too. Each test works below a prefix of its own.
+ * The contract of Backend as tests, which every implementation registers with `backendSuite`. Each test uses a separate
+ * prefix, so that implementations may share an etcd.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, stat } from 'node:fs/promises'
@@ -28,15 +27,15 @@ import {
 
 export interface BackendUnderTest {
   readonly backend: Backend
-  /** Ends it after the test; absent: the suite closes the backend. */
+  /** Disposes it after the test; absent: the suite closes the backend. */
   readonly release?: () => Promise<void>
-  /** Lets so much of the backend's time pass: moves its virtual clock, or sleeps. */
+  /** Advances the backend's time: moves its virtual clock, or sleeps. */
   readonly pass: (ms: number) => Promise<void>
-  /** A time to live the backend honours exactly enough: alive after half of it, gone after twice. */
+  /** A time to live that the backend observes precisely enough: alive after half of it, gone after twice. */
   readonly ttlMs: number
-  /** An idle watch hears of progress within this time; absent: the backend cannot promise it (etcd before 3.4.31). */
+  /** An idle watch receives progress within this time; absent: the backend cannot promise it (etcd before 3.4.31). */
   readonly progressMs?: number
-  /** Opens a snapshot this backend wrote, as another store; the suite closes it. Absent: done by outside tools. */
+  /** Opens a snapshot of this backend as another store, which the suite closes. Absent: external tools do it. */
   readonly openSnapshot?: (file: string) => Promise<Backend>
 }
 
@@ -48,7 +47,7 @@ type Refused = Extract<CommitResult, { ok: false }>
 
 let prefixes = 0
 
-/** What each test works with. */
+/** The fixtures of each test. */
 interface Bench extends BackendUnderTest {
   readonly prefix: string
   readonly end: string
@@ -56,24 +55,21 @@ interface Bench extends BackendUnderTest {
   readonly put: (name: string | number, value?: string, extra?: Partial<Write>) => Promise<Ok>
   readonly remove: (name: string | number) => Promise<Ok>
   readonly list: (options?: { revision?: Revision; limit?: number; start?: string }) => Promise<RangeResult>
-  /** A watch over the prefix from `from`, with what it needs to be read step by step. */
+  /** A watch over the prefix from `from`, to be read step by step. */
   readonly follow: (from?: Revision) => Follower
 }
 
 interface Follower {
   readonly next: () => Promise<WatchBatch>
-  /** Reads until `count` events have come. */
+  /** Reads until `count` events have arrived. */
   readonly events: (count: number) => Promise<StorageEvent[]>
   readonly batches: readonly WatchBatch[]
-  /** Ends the watch; resolves to what it still had to say. */
+  /** Ends the watch; resolves to its remaining events. */
   readonly stop: () => Promise<IteratorResult<WatchBatch, unknown>>
   readonly iterator: AsyncIterator<WatchBatch>
 }
 
-/**
- * `create` is called for each test. What is slow to open may be shared by all of them, except by a test that asks for
- * one of its own because it closes it.
- */
+/** `create` is called for each test. A backend that is slow to open may be shared, except by a test that closes it. */
 export type CreateBackend = (t: TestContext, options: { readonly isOwn: boolean }) => Promise<BackendUnderTest>
 
 export function backendSuite(name: string, create: CreateBackend): void {
@@ -107,7 +103,7 @@ type Test = (
 ) => void
 
 function commitTests(test: Test): void {
-  test('creates only what is absent, and says what is there otherwise', async ({ backend, key }) => {
+  test('creates only absent keys, and otherwise returns the current value', async ({ backend, key }) => {
     const created = await ok(backend.commit([{ key: key('a'), value: bytes('1'), expected: 0 }]))
     assert.deepEqual(created.previous, [undefined])
     const refused = await failed(backend.commit([{ key: key('a'), value: bytes('2'), expected: 0 }]))
@@ -116,7 +112,7 @@ function commitTests(test: Test): void {
     assert.equal(await valueOf(backend, key('a')), '1')
   })
 
-  test('updates at the expected revision only', async ({ backend, key, put }) => {
+  test('updates only at the expected revision', async ({ backend, key, put }) => {
     const first = await put('a', '1')
     const second = await put('a', '2', { expected: first.revision })
     assert.deepEqual(shape(second.previous[0]), [key('a'), '1', first.revision, first.revision, 0])
@@ -128,7 +124,7 @@ function commitTests(test: Test): void {
     assert.deepEqual(shape(item), [key('a'), '2', first.revision, second.revision, 0])
   })
 
-  test('deletes at the expected revision only', async ({ backend, key, put }) => {
+  test('deletes only at the expected revision', async ({ backend, key, put }) => {
     const { revision } = await put('a', '1')
     const refused = await failed(backend.commit([{ key: key('a'), value: null, expected: revision - 1 }]))
     assert.deepEqual(shape(refused.current[0]), [key('a'), '1', revision, revision, 0])
@@ -138,7 +134,7 @@ function commitTests(test: Test): void {
     assert.equal(await valueOf(backend, key('a')), undefined)
   })
 
-  test('writes and deletes unconditionally when no revision is expected', async ({ backend, key, put, remove }) => {
+  test('writes and deletes unconditionally without an expected revision', async ({ backend, key, put, remove }) => {
     await put('a', '1')
     await put('a', '2')
     assert.equal(await valueOf(backend, key('a')), '2')
@@ -146,7 +142,12 @@ function commitTests(test: Test): void {
     assert.equal(await valueOf(backend, key('a')), undefined)
   })
 
-  test('takes no revision for deleting nothing, nor for nothing at all', async ({ backend, key, put, remove }) => {
+  test('takes no revision for a delete without effect, nor for an empty commit', async ({
+    backend,
+    key,
+    put,
+    remove,
+  }) => {
     await put('a', '1')
     const before = await backend.currentRevision()
     assert.deepEqual((await remove('b')).previous, [undefined])
@@ -156,7 +157,7 @@ function commitTests(test: Test): void {
     assert.equal(await backend.currentRevision(), before)
   })
 
-  test('refuses more than etcd takes in one request, with its words', async ({ backend, key, put }) => {
+  test('refuses more than etcd accepts in one request, with its text', async ({ backend, key, put }) => {
     const whole = 1.5 * 2 ** 20
     await put('a', 'x'.repeat(whole - 1000))
     const tooMuch = (size: number): Promise<StorageError> =>
@@ -168,7 +169,7 @@ function commitTests(test: Test): void {
     assert.equal((await valueOf(backend, key('a')))?.length, whole - 1000)
   })
 
-  test('creates a deleted key anew', async ({ backend, key, put, remove }) => {
+  test('recreates a deleted key', async ({ backend, key, put, remove }) => {
     await put('a', '1')
     await remove('a')
     const again = await put('a', '2', { expected: 0 })
@@ -226,7 +227,7 @@ function commitTests(test: Test): void {
     assert.equal(await valueOf(backend, key('a')), undefined)
   })
 
-  test('gives every commit a later revision than the ones acknowledged before', async ({ backend, put }) => {
+  test('gives every commit a later revision than earlier acknowledged ones', async ({ backend, put }) => {
     let last = await backend.currentRevision()
     for (let n = 0; n < 20; n++) {
       const { revision } = await put(n % 3)
@@ -236,7 +237,7 @@ function commitTests(test: Test): void {
     }
   })
 
-  test('lets exactly one of many win, and a failing guard takes no other commit with it', async (bench) => {
+  test('lets exactly one of many succeed, and isolates failing guards', async (bench) => {
     const { backend, key, list } = bench
     const racers = Array.from({ length: 40 }, (_, n) =>
       backend.commit([{ key: key('prize'), value: bytes(String(n)), expected: 0 }]),
@@ -253,7 +254,7 @@ function commitTests(test: Test): void {
     assert.equal(new Set(revisions).size, 41)
   })
 
-  test('loses no update among writers that each read, add one and write back', async ({ backend, key, put }) => {
+  test('loses no update among concurrent read-modify-write cycles', async ({ backend, key, put }) => {
     await put('counter', '0')
     const add = async (): Promise<void> => {
       for (;;) {
@@ -282,7 +283,7 @@ function commitTests(test: Test): void {
     await Promise.all(['a', 'b', 'c', 'd'].map(loop))
   })
 
-  test('keeps values of no and of 1.5 million bytes, and all byte values', async ({ backend, key }) => {
+  test('keeps empty and 1.5-million-byte values, and all byte values', async ({ backend, key }) => {
     const big = new Uint8Array(1_500_000).map((_, at) => (at * 31) % 251)
     const all = new Uint8Array(256).map((_, at) => at)
     for (const [name, value] of [
@@ -297,7 +298,7 @@ function commitTests(test: Test): void {
     }
   })
 
-  test('leaves the buffer to the caller once the commit has settled', async ({ backend, key, follow }) => {
+  test('returns the buffer to the caller after the commit', async ({ backend, key, follow }) => {
     const watch = follow()
     await watch.next()
     const pooled = Buffer.from('before')
@@ -324,19 +325,19 @@ function commitTests(test: Test): void {
     const later = new AbortController()
     const commit = backend.commit([{ key: key('b'), value: bytes('1') }], later.signal)
     later.abort(reason)
-    // It may have been quicker than the abort; but it settles either way.
+    // It may be faster than the abort, but it settles either way.
     await commit.catch((error: unknown) => assert.equal(error, reason))
   })
 
-  test('knows its newest revision without asking, where it can at all', async ({ backend, put }) => {
+  test('knows its newest revision without a request, if it supports that', async ({ backend, put }) => {
     await put('a')
-    const asked = await backend.currentRevision()
-    assert.equal(backend.knownRevision?.() ?? asked, asked)
+    const newest = await backend.currentRevision()
+    assert.equal(backend.knownRevision?.() ?? newest, newest)
   })
 }
 
 function rangeTests(test: Test): void {
-  test('reads one key, a prefix, and any stretch between two keys', async ({ backend, key, prefix, put }) => {
+  test('reads one key, a prefix, and any interval', async ({ backend, key, prefix, put }) => {
     for (const name of ['a', 'a/1', 'a/2', 'a0', 'b']) await put(name)
     const keys = async (start: string, end?: string): Promise<string[]> => {
       const { items } = await backend.range({ start: key(start), ...(end !== undefined && { end: key(end) }) })
@@ -353,7 +354,7 @@ function rangeTests(test: Test): void {
     assert.equal(items.filter((item) => item.key.startsWith(prefix)).length, 5)
   })
 
-  test('orders keys by their bytes, odd ones too', async ({ key, put, list }) => {
+  test('orders keys by their bytes', async ({ key, put, list }) => {
     const odd = [
       ' ',
       '!',
@@ -385,7 +386,7 @@ function rangeTests(test: Test): void {
     for (const item of items) assert.equal(item.key, key(text(item)))
   })
 
-  test('counts what a limit leaves out', async ({ backend, prefix, end, put, list }) => {
+  test('counts keys beyond a limit', async ({ backend, prefix, end, put, list }) => {
     for (let n = 0; n < 7; n++) await put(n)
     const part = await list({ limit: 3 })
     assert.deepEqual([part.items.length, part.more, part.count], [3, true, 7])
@@ -397,7 +398,7 @@ function rangeTests(test: Test): void {
     assert.deepEqual([count.items.length, count.more, count.count], [0, false, 7])
   })
 
-  test('leaves the values out for who wants only keys', async ({ backend, prefix, end, put, list }) => {
+  test('omits values on request', async ({ backend, prefix, end, put, list }) => {
     const { revision } = await put('a', 'some value')
     const [item] = (await backend.range({ start: prefix, end, keysOnly: true })).items
     assert.deepEqual(
@@ -407,7 +408,7 @@ function rangeTests(test: Test): void {
     assert.equal((await list()).items[0]?.value.length, 'some value'.length)
   })
 
-  test('shows the picture at an older revision', async ({ backend, key, put, remove, list }) => {
+  test('reads the state at an older revision', async ({ backend, key, put, remove, list }) => {
     const first = await put('a', '1')
     const second = await put('b', '1')
     const third = await put('a', '2')
@@ -430,12 +431,12 @@ function rangeTests(test: Test): void {
     assert.deepEqual(shape(anew), [key('b'), '3', fifth.revision, fifth.revision, 0])
   })
 
-  test('fails for a revision that has not happened', async ({ backend, prefix, end }) => {
+  test('fails for a future revision', async ({ backend, prefix, end }) => {
     const revision = (await backend.currentRevision()) + 1000
     await rejects(backend.range({ start: prefix, end, revision }), 'future-revision')
   })
 
-  test('pages through one picture while others write', async ({ key, put, remove, list }) => {
+  test('pages through one snapshot during writes', async ({ key, put, remove, list }) => {
     const names = Array.from({ length: 23 }, (_, n) => String(100 + n))
     for (const name of names) await put(name, 'old')
     const first = await list({ limit: 5 })
@@ -454,7 +455,7 @@ function rangeTests(test: Test): void {
     )
   })
 
-  test('lists a whole commit or nothing of it', async ({ backend, key, prefix, end }) => {
+  test('lists a commit completely or not at all', async ({ backend, key, prefix, end }) => {
     const traffic = { on: true }
     const writer = (async (): Promise<void> => {
       for (let n = 0; n < 40; n++) {
@@ -472,7 +473,7 @@ function rangeTests(test: Test): void {
 }
 
 function compactionTests(test: Test): void {
-  test('forgets what is before, keeps what is current, and never goes back', async ({ backend, put, remove, list }) => {
+  test('drops older history, keeps the current state, and never goes back', async ({ backend, put, remove, list }) => {
     const first = await put('a', '1')
     await put('b', '1')
     const third = await put('a', '2')
@@ -495,11 +496,11 @@ function compactionTests(test: Test): void {
     assert.ok((await put('d', '1')).revision > current)
   })
 
-  test('fails for a revision that has not happened', async ({ backend }) => {
+  test('fails for a future revision', async ({ backend }) => {
     await rejects(backend.compact((await backend.currentRevision()) + 1000), 'future-revision')
   })
 
-  test('keeps guards, previous values and creation revisions right', async ({ backend, key, put, remove }) => {
+  test('preserves guards, previous values and creation revisions', async ({ backend, key, put, remove }) => {
     const first = await put('a', '1')
     const second = await put('a', '2')
     await put('b', '1')
@@ -511,7 +512,7 @@ function compactionTests(test: Test): void {
     assert.equal((await backend.range({ start: key('a') })).items[0]!.createRevision, first.revision)
   })
 
-  test('goes on under writes without disturbing pictures that are still kept', async ({ backend, put, list }) => {
+  test('does not disturb later revisions during writes', async ({ backend, put, list }) => {
     let kept = (await put('x', '0')).revision
     for (let n = 1; n <= 60; n++) {
       const { revision } = await put('x', String(n))
@@ -526,7 +527,7 @@ function compactionTests(test: Test): void {
 }
 
 function watchTests(test: Test): void {
-  test('delivers the past and then the present, in order, each once', async ({ put, remove, follow, key }) => {
+  test('delivers past and present in order, each event once', async ({ put, remove, follow, key }) => {
     const first = await put('a', '1')
     const second = await put('a', '2')
     const third = await remove('a')
@@ -543,7 +544,7 @@ function watchTests(test: Test): void {
     assert.deepEqual(await watch.stop(), { done: true, value: undefined })
   })
 
-  test('starts now when no revision is given, and says where', async ({ backend, put, follow }) => {
+  test('starts now without a revision, and reports where', async ({ backend, put, follow }) => {
     await put('a', '1')
     const now = await backend.currentRevision()
     const watch = follow()
@@ -556,7 +557,7 @@ function watchTests(test: Test): void {
     await watch.stop()
   })
 
-  test('waits for a revision that has not happened', async ({ put, follow }) => {
+  test('waits for a future revision', async ({ put, follow }) => {
     const { revision } = await put('a', '0')
     const watch = follow(revision + 2)
     await put('a', '1')
@@ -568,7 +569,7 @@ function watchTests(test: Test): void {
     await watch.stop()
   })
 
-  test('delivers only the keys asked for', async ({ backend, key, put }) => {
+  test('delivers only the requested keys', async ({ backend, key, put }) => {
     const from = (await put('a', '0')).revision
     for (const name of ['b', 'a', 'a/1', 'c', 'a']) await put(name)
     const stop = new AbortController()
@@ -604,7 +605,7 @@ function watchTests(test: Test): void {
   })
 
   for (const when of ['present', 'past']) {
-    test(`never splits a commit over two batches, in the ${when}`, async ({ backend, key, put, follow }) => {
+    test(`delivers a commit in one batch, in the ${when}`, async ({ backend, key, put, follow }) => {
       const from = (await put('start')).revision
       const live = follow(from)
       const width = 40
@@ -626,7 +627,7 @@ function watchTests(test: Test): void {
     })
   }
 
-  test('tells every watcher the same, wherever it started', async ({ put, remove, follow }) => {
+  test('delivers the same events to every watcher, wherever it starts', async ({ put, remove, follow }) => {
     const from = (await put('x')).revision
     const early = [follow(from), follow(from), follow(from)]
     const writes = Array.from({ length: 60 }, (_, n) => (n % 6 === 5 ? remove(n % 4) : put(n % 4, String(n))))
@@ -643,7 +644,7 @@ function watchTests(test: Test): void {
     await Promise.all([...early, ...late].map((watch) => watch.stop()))
   })
 
-  test('can be resumed after the last revision without gap or repetition', async ({ put, follow }) => {
+  test('resumes after the last revision without gap or repetition', async ({ put, follow }) => {
     const from = (await put('x', '0')).revision
     const total = 50
     const writer = (async (): Promise<void> => {
@@ -664,7 +665,7 @@ function watchTests(test: Test): void {
     )
   })
 
-  test('goes together with a range: list, then watch from the next revision', async ({ put, list, follow }) => {
+  test('continues a range without a gap', async ({ put, list, follow }) => {
     const writer = (async (): Promise<void> => {
       for (let n = 0; n < 80; n++) await put(n % 9, String(n))
     })()
@@ -682,7 +683,7 @@ function watchTests(test: Test): void {
     await watch.stop()
   })
 
-  test('fails from a revision that is no longer kept', async ({ backend, put, remove, follow }) => {
+  test('fails from a compacted revision', async ({ backend, put, remove, follow }) => {
     const first = await put('a', '1')
     await put('a', '2')
     const third = await put('a', '3')
@@ -700,7 +701,7 @@ function watchTests(test: Test): void {
     await inFullOrNot(follow(gone.revision), ['delete', '4', '4'])
   })
 
-  test('keeps a watch alive over a compaction behind it', async ({ backend, put, follow }) => {
+  test('survives a compaction behind it', async ({ backend, put, follow }) => {
     const { revision } = await put('a', '1')
     const watch = follow(revision)
     await watch.events(1)
@@ -712,7 +713,7 @@ function watchTests(test: Test): void {
     await watch.stop()
   })
 
-  test('tells an idle watcher how far the store has come', async ({ backend, prefix, put, pass, progressMs }, t) => {
+  test('reports progress to an idle watcher', async ({ backend, prefix, put, pass, progressMs }, t) => {
     if (progressMs === undefined) return t.skip('this backend promises no progress')
     const stop = new AbortController()
     const [start, end] = [`${prefix}idle/`, `${prefix}idle0`]
@@ -720,9 +721,9 @@ function watchTests(test: Test): void {
     await watch.next()
     const { revision } = await put('elsewhere')
     const progress = watch.next()
-    const heard = { yet: false }
-    void progress.finally(() => (heard.yet = true))
-    for (let n = 0; n < 100 && !heard.yet; n++) await pass(progressMs / 10)
+    const progressed = { yet: false }
+    void progress.finally(() => (progressed.yet = true))
+    for (let n = 0; n < 100 && !progressed.yet; n++) await pass(progressMs / 10)
     const { value } = await progress
     assert.deepEqual(value.events, [])
     assert.ok(value.revision >= revision)
@@ -730,7 +731,12 @@ function watchTests(test: Test): void {
     assert.deepEqual(await watch.next(), { done: true, value: undefined })
   })
 
-  test('ends cleanly when aborted: before, while waiting, between batches', async ({ backend, prefix, end, put }) => {
+  test('ends cleanly when aborted before, while waiting, and between batches', async ({
+    backend,
+    prefix,
+    end,
+    put,
+  }) => {
     const open = (signal: AbortSignal, from?: Revision): AsyncIterator<WatchBatch> => {
       const options = { start: prefix, end, signal, ...(from !== undefined && { from }) }
       return backend.watch(options)[Symbol.asyncIterator]()
@@ -753,7 +759,7 @@ function watchTests(test: Test): void {
     assert.deepEqual(await busy.next(), over)
   })
 
-  test('loses nothing for a watcher that does not read for a long time', async ({ backend, key, put, follow }) => {
+  test('loses nothing for a watcher that stops reading for long', async ({ backend, key, put, follow }) => {
     const from = (await put('x', '0')).revision
     const watch = follow(from)
     await watch.events(1)
@@ -776,7 +782,7 @@ function watchTests(test: Test): void {
 }
 
 function leaseTests(test: Test): void {
-  test('deletes the keys of a lease that ran out, as a commit that watchers see', async (bench) => {
+  test('deletes the keys of an expired lease as a commit that watchers see', async (bench) => {
     const { backend, key, put, list, follow, pass, ttlMs } = bench
     const lease = await backend.grantLease(ttlMs)
     const { revision } = await put('a', '1', { lease })
@@ -802,7 +808,7 @@ function leaseTests(test: Test): void {
     await watch.stop()
   })
 
-  test('keeps a lease alive as long as asked', async ({ backend, key, put, list, follow, pass, ttlMs }) => {
+  test('keeps a renewed lease alive', async ({ backend, key, put, list, follow, pass, ttlMs }) => {
     const lease = await backend.grantLease(ttlMs)
     const { revision } = await put('a', '1', { lease })
     for (let n = 0; n < 4; n++) {
@@ -817,7 +823,7 @@ function leaseTests(test: Test): void {
     await watch.stop()
   })
 
-  test('ends a lease on demand', async ({ backend, put, list, ttlMs }) => {
+  test('revokes a lease', async ({ backend, put, list, ttlMs }) => {
     const lease = await backend.grantLease(ttlMs * 100)
     const other = await backend.grantLease(ttlMs * 100)
     assert.notEqual(lease, other)
@@ -853,7 +859,7 @@ function leaseTests(test: Test): void {
     )
   })
 
-  test('knows no lease that was never granted', async ({ backend, key, put }) => {
+  test('fails for a lease that was never granted', async ({ backend, key, put }) => {
     const before = (await put('x')).revision
     const writes = [
       { key: key('a'), value: bytes('1') },
@@ -868,7 +874,7 @@ function leaseTests(test: Test): void {
   })
 }
 
-/** Each case with a fork in memory, and with one in a file where the backend can have that. */
+/** Each case with an in-memory fork, and with a fork in a file if the backend supports it. */
 function forkTests(test: Test): void {
   const forked = (name: string, run: (bench: Bench, fork: Backend['fork']) => Promise<void>): void => {
     test(name, async (bench) => {
@@ -909,7 +915,7 @@ function forkTests(test: Test): void {
     },
   )
 
-  forked('go their own ways', async ({ backend, prefix, end, list, put }, fork) => {
+  forked('are independent of each other', async ({ backend, prefix, end, list, put }, fork) => {
     await put('a', 'common')
     const revision = await backend.currentRevision()
     const there = await fork()
@@ -933,7 +939,7 @@ function forkTests(test: Test): void {
     await watch.stop()
   })
 
-  forked('keep leases of their own', async ({ backend, key, list, prefix, end, put, ttlMs }, fork) => {
+  forked('have separate leases', async ({ backend, key, list, prefix, end, put, ttlMs }, fork) => {
     const lease = await backend.grantLease(10 * ttlMs)
     await put('leased', 'x', { lease })
     const there = await fork()
@@ -945,7 +951,7 @@ function forkTests(test: Test): void {
     assert.equal((await there.range({ start: prefix, end })).count, (await list()).count)
   })
 
-  forked('are refused at a revision that is compacted or yet to come', async ({ backend, put }, fork) => {
+  forked('are refused at a compacted or future revision', async ({ backend, put }, fork) => {
     const { revision } = await put('a', '1')
     const later = await put('a', '2')
     await put('a', '3')
@@ -957,7 +963,7 @@ function forkTests(test: Test): void {
 }
 
 function lifeTests(test: Test): void {
-  test('is healthy and knows its size and revisions', async ({ backend, key }) => {
+  test('is healthy and reports its size and revisions', async ({ backend, key }) => {
     const before = await backend.health()
     const { revision } = await ok(backend.commit([{ key: key('a'), value: new Uint8Array(300_000) }]))
     const after = await backend.health()
@@ -1025,10 +1031,10 @@ function lifeTests(test: Test): void {
     await rejects(backend.snapshot('/nonexistent/file'), 'closed')
     await rejects(follow(1).next(), 'closed')
   }
-  test('finishes what is in flight when closed, then refuses everything', closing, { isOwn: true })
+  test('finishes commits in flight when closed, then refuses everything', closing, { isOwn: true })
 }
 
-/** The plainest possible store: a full copy of everything for every revision. */
+/** The reference model: a full copy of the state for every revision. */
 class Model {
   readonly states: { readonly revision: Revision; readonly items: ReadonlyMap<string, KeyValue> }[]
   readonly events: unknown[][] = []
@@ -1112,7 +1118,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
 )
 
 function propertyTests(test: Test): void {
-  test('does what a naive model does, for any sequence of operations', async (bench) => {
+  test('agrees with a naive model for any sequence of operations', async (bench) => {
     await fc.assert(
       fc.asyncProperty(fc.array(operation, { minLength: 1, maxLength: 60, size: 'max' }), async (operations) => {
         const own = createBench(bench)
@@ -1124,7 +1130,7 @@ function propertyTests(test: Test): void {
           seen.push(...(await live.events(model.events.length - seen.length)))
         }
         for (const operation of operations) {
-          // A watcher that has not yet read what is compacted loses its place, rightly.
+          // A watcher that has not read compacted events rightly loses its position.
           if (operation.op === 'compact') await catchUp()
           await perform(own, model, operation)
         }
@@ -1240,7 +1246,7 @@ async function until(watch: Follower, revision: Revision): Promise<StorageEvent[
   return events
 }
 
-/** The first event of a watch that starts at the compacted revision is whole, or there is none. */
+/** The first event of a watch that starts at the compacted revision is complete, or there is none. */
 async function inFullOrNot(watch: Follower, expected: [type: string, value: string, previous: string]): Promise<void> {
   try {
     const [event] = await watch.events(1)
@@ -1261,7 +1267,7 @@ async function take(watch: AsyncIterable<WatchBatch>, count: number): Promise<st
   return keys
 }
 
-/** Lets the event loop go round, so that a loop over a backend that answers at once starves nobody. */
+/** Yields to the event loop, so that a loop over a fast backend blocks nothing. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

@@ -1,17 +1,17 @@
 /**
- * Backend: where the cluster's state lives. Three implementations (memory, sqlite, etcd) keep these promises, and
- * `backend.suite.ts` holds each of them to every one. They are etcd's promises, because every Kubernetes component
- * was written against them:
+ * Backend: the store of the cluster's state. Three implementations (memory, sqlite, etcd) keep these promises, and
+ * `backend.suite.ts` tests each of them. They are etcd's promises, because every Kubernetes component was written
+ * against them:
  *
  * - One revision counter for the whole store. Each successful commit takes the next revision or a later one; revisions
- *   never repeat and never go back, not over a crash, a compaction or a restore.
+ * never repeat and never go back, not over a crash, a compaction or a restore.
  * - A commit that was acknowledged is durable: it survives SIGKILL and a power cut. One that failed with `timeout` or
- *   `unavailable` may or may not have happened; the caller must read to know.
+ * `unavailable` may or may not have happened; the caller must read to know.
  * - Reads are linearizable: a read sees every commit acknowledged before it began, and nothing that is not durable.
  * - A range is one consistent picture at one revision, also when it is read in several pages.
- * - A fork is a store of its own: neither sees what the other does.
+ * - A fork is an independent store: neither sees changes of the other.
  * - Watch events come in order of revision, each exactly once, without a gap, a revision never split over two batches;
- *   or the watch ends with an error that says why.
+ * or the watch ends with an error that says why.
  */
 
 import type { Clock } from '#lib/clock.ts'
@@ -42,9 +42,9 @@ export interface Write {
   readonly key: string
   /** null deletes. */
   readonly value: Uint8Array | null
-  /** The guard: the key's modRevision must be this. 0: the key must not exist. Absent: whatever is there. */
+  /** The guard: the key's modRevision must be this. 0: the key must not exist. Absent: no guard. */
   readonly expected?: Revision
-  /** The key goes when the lease does. */
+  /** The key is deleted when the lease ends. */
   readonly lease?: LeaseId
 }
 
@@ -73,11 +73,11 @@ export interface RangeOptions {
 export interface RangeResult {
   /** In order of key (bytes). */
   readonly items: readonly KeyValue[]
-  /** True when `limit` cut the answer short. */
+  /** True if `limit` truncated the answer. */
   readonly more: boolean
-  /** How many keys the range has, whatever the limit. */
+  /** The number of keys in the range, whatever the limit. */
   readonly count: number
-  /** The revision of the picture: the asked one, or the store's latest at the moment of reading. */
+  /** The revision of the picture: the requested one, or the store's latest at the moment of reading. */
   readonly revision: Revision
 }
 
@@ -86,8 +86,8 @@ export interface WatchOptions {
   /** As in RangeOptions. */
   readonly end?: string
   /**
-   * The first revision to deliver, from 1; one that has not happened yet is waited for. Absent: what is committed
-   * after the watch is established, which the watch tells by beginning with an empty batch.
+   * The first revision to deliver, from 1; a future one is waited for. Absent: commits after the watch is established,
+   * which the watch reports by beginning with an empty batch.
    */
   readonly from?: Revision
   readonly signal: AbortSignal
@@ -96,12 +96,12 @@ export interface WatchOptions {
 export interface StorageEvent {
   readonly type: 'put' | 'delete'
   readonly key: string
-  /** What the key holds now; for a delete, what it held before. */
+  /** The current value of the key; for a delete, the previous one. */
   readonly value: Uint8Array
   readonly createRevision: Revision
   /** The revision of this change, also for a delete. */
   readonly modRevision: Revision
-  /** What the key held before this change; absent when it is a creation. */
+  /** The value before this change; absent for a creation. */
   readonly previous?: KeyValue
   readonly lease: LeaseId
 }
@@ -114,7 +114,7 @@ export interface WatchBatch {
 
 export interface BackendHealth {
   readonly ok: boolean
-  /** What is wrong and what to do, for people. Empty when all is well. */
+  /** The problem and its remedy, for people. Empty when all is well. */
   readonly message: string
   readonly sizeBytes: number
   readonly sizeInUseBytes: number
@@ -123,16 +123,16 @@ export interface BackendHealth {
 }
 
 export interface HealthOptions {
-  /** Sizes may be 0: they may have to wait until a copy of the store is made, and who asks may not have the time. */
+  /** Sizes may be 0: computing them may have to wait for a running copy of the store. */
   readonly withoutSizes?: boolean
 }
 
 export interface ForkOptions {
   /** The state at this revision instead of the latest: fails with `compacted` or `future-revision`. */
   readonly revision?: Revision
-  /** Where a sqlite store is to have its fork: a file that is not there yet. All other forks are in memory. */
+  /** The file of a sqlite store's fork, which must not exist. All other forks are in memory. */
   readonly file?: string
-  /** The fork's own, for one that is to live in another time; else those of the store. */
+  /** The fork's own clock and random source; those of the store by default. */
   readonly clock?: Clock
   readonly random?: Random
 }
@@ -141,7 +141,7 @@ export interface ForkOptions {
 export interface Backend {
   /** `memory`, `sqlite` or `etcd`. */
   readonly name: string
-  /** A commit may wait for others, over a network: whoever may lose interest gives a signal. Absent: it ends by itself. */
+  /** A commit may wait for others over a network: callers that may lose interest pass a signal. */
   readonly isRemote?: boolean
   /**
    * Applies all writes at one revision or none. Several writes of one commit name different keys (else TypeError). A
@@ -152,7 +152,7 @@ export interface Backend {
   range(options: RangeOptions): Promise<RangeResult>
   /** The latest revision, read linearizably: a cache that has applied it misses no acknowledged write. */
   currentRevision(signal?: AbortSignal): Promise<Revision>
-  /** The same, where it is known without asking anybody. Throws where that rejects. */
+  /** The same, if it is known without a request. Throws where that rejects. */
   knownRevision?(): Revision
   /**
    * Ends when the signal is aborted (normally) or fails with `compacted` when the next revision to deliver is no

@@ -51,7 +51,7 @@ function suiteOn(members: number): void {
     backend: isOwn ? await open(cluster) : shared,
     ...(!isOwn && { release: async () => undefined }),
     pass: (ms) => sleep(realClock, ms),
-    // etcd knows no shorter one with an election timeout of 1 s.
+    // etcd has no shorter lease with an election timeout of 1 s.
     ttlMs: 2000,
     progressMs: 1000,
     ...(whyNoEtcdctl() === undefined && { openSnapshot: (file: string) => restored(t, file) }),
@@ -80,11 +80,13 @@ async function fails(promise: Promise<unknown>, code: StorageErrorCode, message 
   })
 }
 
-/** Writers that go on whatever happens, and a watch of all they do. */
+/** Writers that continue during faults, and a watch of their keys. */
 interface Traffic {
-  /** Waits for so many more acknowledged writes. */
+  /** Waits for this many more acknowledged writes. */
   more(count: number): Promise<void>
-  /** Ends it and checks that no acknowledged write is lost, and that the watch told everything once and in order. */
+  /**
+   * Ends it and checks that no acknowledged write is lost, and that the watch delivered all events once and in order.
+   */
   check(backend: Backend): Promise<void>
 }
 
@@ -100,7 +102,7 @@ function startTraffic(backend: Backend): Traffic {
         const result = await backend.commit([{ key, value: bytes(key), expected: 0 }])
         if (result.ok) acknowledged.set(key, result.revision)
       } catch (error) {
-        // The fault is on: nobody knows whether this one happened.
+        // During the fault the result of this one is unknown.
         assert.ok(error instanceof StorageError && ['unavailable', 'timeout'].includes(error.code), String(error))
       }
       await sleep(realClock, 2)
@@ -133,7 +135,7 @@ function startTraffic(backend: Backend): Traffic {
 }
 
 function faultTests(): void {
-  it('goes on when the leader is killed: nothing lost, no watch ended', async (t) => {
+  it('survives a killed leader: nothing is lost and no watch ends', async (t) => {
     const { cluster, backend } = await start(t, { members: 3 })
     const traffic = startTraffic(backend)
     for (let n = 0; n < 2; n++) {
@@ -147,7 +149,7 @@ function faultTests(): void {
     await traffic.check(backend)
   })
 
-  it('goes on when the leader is paused, and when it comes back', async (t) => {
+  it('survives a paused leader and its return', async (t) => {
     const { cluster, backend } = await start(t, { members: 3 })
     const traffic = startTraffic(backend)
     await traffic.more(50)
@@ -159,7 +161,7 @@ function faultTests(): void {
     await traffic.check(backend)
   })
 
-  it('waits for a majority, and tells that there is none', async (t) => {
+  it('waits for a majority, and reports its absence', async (t) => {
     const { cluster, backend } = await start(t, { members: 3 }, { timeoutMs: 1500 })
     await backend.commit([{ key: '/a', value: bytes('1') }])
     const [first, second] = cluster.members
@@ -170,7 +172,7 @@ function faultTests(): void {
     await Promise.all([first!.start(), second!.start()])
     await cluster.healthy()
     assert.ok((await backend.commit([{ key: '/b', value: bytes('1') }])).ok)
-    // Connections to members that came back are made anew one after the other, each after a wait of its own.
+    // Connections to recovered members are made one after the other, each after a separate wait.
     let health = await backend.health()
     for (let tries = 0; tries < 100 && health.message !== ''; tries++) {
       await sleep(realClock, 100)
@@ -179,7 +181,7 @@ function faultTests(): void {
     assert.deepEqual([health.ok, health.message], [true, ''])
   })
 
-  it('says which part of the cluster is missing while it works without', async (t) => {
+  it('names missing members while it works without them', async (t) => {
     const { cluster, backend } = await start(t, { members: 3 })
     const leader = await cluster.leader()
     await cluster.members.find((member) => member !== leader)!.kill()
@@ -187,7 +189,7 @@ function faultTests(): void {
     assert.deepEqual([ok, message], [true, '1 of 3 etcd members do not answer; see to them'])
   })
 
-  it('goes on when the only member is killed and started again', async (t) => {
+  it('survives a restart of the only member', async (t) => {
     const { cluster, backend } = await start(t)
     const traffic = startTraffic(backend)
     await traffic.more(50)
@@ -199,7 +201,7 @@ function faultTests(): void {
 }
 
 function limitTests(): void {
-  it('reads and deletes go on when the quota is used up; writes are refused', async (t) => {
+  it('reads and deletes when the quota is exceeded, and refuses writes', async (t) => {
     const { backend } = await start(t, { flags: ['--quota-backend-bytes', String(2 << 20)] })
     const value = new Uint8Array(200_000)
     let full: unknown
@@ -221,7 +223,7 @@ function limitTests(): void {
     assert.match(message, /NOSPACE.*writes are refused/)
   })
 
-  it('refuses what is too large, and reads a long list in pages of one picture', async (t) => {
+  it('refuses values that are too large, and reads a long list in pages of one snapshot', async (t) => {
     const { backend } = await start(t)
     await fails(backend.commit([{ key: '/a', value: new Uint8Array(3 << 20) }]), 'too-large')
     const many = Array.from({ length: 129 }, (_, n) => ({ key: `/m/${n}`, value: bytes('1') }))
@@ -246,7 +248,7 @@ function limitTests(): void {
 }
 
 function accessTests(): void {
-  it('talks TLS with certificates on both sides, and to nobody without', async (t) => {
+  it('uses mutual TLS, and refuses peers without it', async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'etcd-tls-'))
     t.after(() => rm(folder, { recursive: true }))
     const authority = createAuthority({ commonName: 'etcd-ca' }, TOOLS)
@@ -269,7 +271,7 @@ function accessTests(): void {
     await chosen.close()
   })
 
-  it('logs in, and again when its token is no longer good', { skip: whyNoEtcdctl() ?? false }, async (t) => {
+  it('logs in, and again when its token expires', { skip: whyNoEtcdctl() ?? false }, async (t) => {
     const { cluster, backend: before } = await start(t)
     const etcdctl = (...words: string[]): void =>
       void execFileSync('etcdctl', ['--endpoints', cluster.urls.join(','), ...words], {
@@ -288,7 +290,7 @@ function accessTests(): void {
     t.after(() => backend.close())
     const traffic = startTraffic(backend)
     await traffic.more(20)
-    // The member forgets its tokens.
+    // The member drops its tokens.
     await cluster.members[0]!.stop()
     await cluster.members[0]!.start()
     await traffic.more(20)
@@ -298,7 +300,7 @@ function accessTests(): void {
 
 const missing = whyNoEtcd()
 describe('etcd', { skip: missing ?? false, concurrency: 2 }, () => {
-  // One compacts what another would still read: the tests of one store go one after the other.
+  // One test compacts what another would still read: tests of one store run one after the other.
   describe('one member', { concurrency: 1 }, () => suiteOn(1))
   describe('three members', { concurrency: 1 }, () => suiteOn(3))
   describe('faults', { concurrency: 1, timeout: 120_000 }, faultTests)

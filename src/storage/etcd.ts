@@ -10,31 +10,31 @@ import { EtcdBackend } from './etcd/backend.ts'
 export interface EtcdOptions {
   readonly clock: Clock
   readonly random: Random
-  /** Told what an operator may want to know. */
+  /** Receives messages for operators. */
   readonly log?: (message: string) => void
-  /** How much history is kept; default 5 minutes. Infinity: all, until compacted by hand or by others. */
+  /** The history window; default 5 minutes. Infinity: never compacts by itself. */
   readonly historyMs?: number
   readonly progressEveryMs?: number
-  /** How long a call may take, fail-over included; default 10 s. */
+  /** The timeout of a call, including fail-over; default 10 s. */
   readonly timeoutMs?: number
-  /** For `https` URLs: the authority of the members, and our own certificate and key, as PEM. */
+  /** For `https` URLs: the authority of the members, and the client certificate and key, as PEM. */
   readonly tls?: ClientTls
-  /** For a cluster with authentication switched on; the user must be allowed to read, write and watch every key. */
+  /** For a cluster with authentication; the user must be allowed to read, write and watch every key. */
   readonly credentials?: { readonly user: string; readonly password: string }
 }
 
 const TIMEOUT_MS = 10_000
 /**
- * Opening may take twice as long as a call, by default 20 s as upstream's: etcd and the servers on it are often started
- * together, and etcd is not always the faster.
+ * Opening may take twice as long as a call, by default 20 s as upstream: etcd and its servers are often started
+ * together.
  */
 const OPENING_CALLS = 2
 const OPENING_PAUSE_MS = 100
 const DEFAULT_PORT = 2379
 
 /**
- * Opens the store kept by the cluster with these client URLs. Throws TypeError for what is not such a URL; fails with
- * `unavailable` when no member answers.
+ * Opens the store of the cluster with these client URLs. Throws TypeError for other URLs; fails with `unavailable` if
+ * no member answers.
  */
 export async function openEtcdBackend(urls: readonly string[], options: EtcdOptions): Promise<Backend> {
   const { log = () => undefined, timeoutMs = TIMEOUT_MS } = options

@@ -8,7 +8,7 @@ import { compactedError, EventFeed, type HistoryRequest } from './event-feed.ts'
 
 const VALUE = new Uint8Array(744)
 
-/** With its overhead, 1,000 bytes. */
+/** 1,000 bytes with its overhead. */
 function commit(revision: Revision, key = 'k'): WatchBatch {
   const event = { type: 'put', key, value: VALUE, createRevision: revision, modRevision: revision, lease: 0 } as const
   return { revision, events: [event] }
@@ -17,7 +17,7 @@ function commit(revision: Revision, key = 'k'): WatchBatch {
 interface Feed {
   readonly feed: EventFeed
   readonly clock: ReturnType<typeof createVirtualClock>
-  readonly asked: HistoryRequest[]
+  readonly requests: HistoryRequest[]
   readonly watch: (from?: Revision) => AsyncGenerator<WatchBatch, void>
   readonly stop: AbortController
 }
@@ -25,10 +25,10 @@ interface Feed {
 /** A feed that keeps five commits; its history has all, three revisions at a time. */
 function createFeed(oldest = 1): Feed {
   const clock = createVirtualClock()
-  const asked: HistoryRequest[] = []
+  const requests: HistoryRequest[] = []
   const stop = new AbortController()
   const history = async (request: HistoryRequest): Promise<WatchBatch> => {
-    asked.push(request)
+    requests.push(request)
     if (request.from < oldest) throw compactedError(request.from, oldest)
     const revision = Math.min(request.from + 2, request.through)
     const revisions = Array.from({ length: revision - request.from + 1 }, (_, n) => request.from + n)
@@ -37,7 +37,7 @@ function createFeed(oldest = 1): Feed {
   const feed = new EventFeed({ clock, revision: 0, keepBytes: 5000, progressEveryMs: 1000, history })
   const watch: Feed['watch'] = (from) =>
     feed.watch({ start: 'k', signal: stop.signal, ...(from !== undefined && { from }) })
-  return { feed, clock, asked, watch, stop }
+  return { feed, clock, requests, watch, stop }
 }
 
 async function read(watch: AsyncGenerator<WatchBatch, void>, count: number): Promise<Revision[]> {
@@ -51,9 +51,9 @@ async function read(watch: AsyncGenerator<WatchBatch, void>, count: number): Pro
 
 const upTo = (last: Revision, first = 1): Revision[] => Array.from({ length: last - first + 1 }, (_, n) => first + n)
 
-describe('event feed', () => {
-  it('keeps a bounded stretch; a watcher that fell out of it reads the history and comes back', async () => {
-    const { feed, asked, watch } = createFeed()
+describe('EventFeed', () => {
+  it('keeps a bounded number of commits; a slow watcher reads the history and returns', async () => {
+    const { feed, requests, watch } = createFeed()
     const slow = watch(1)
     feed.publish(commit(1))
     assert.deepEqual(await read(slow, 1), [1])
@@ -61,7 +61,7 @@ describe('event feed', () => {
     assert.deepEqual(await read(slow, 11), upTo(12, 2))
     // The last five are kept: the history was needed for 2 to 7, in steps of three.
     assert.deepEqual(
-      asked.map(({ from, through }) => [from, through]),
+      requests.map(({ from, through }) => [from, through]),
       [
         [2, 12],
         [5, 12],
@@ -69,33 +69,33 @@ describe('event feed', () => {
     )
     feed.publish(commit(13))
     assert.deepEqual(await read(slow, 1), [13])
-    assert.equal(asked.length, 2)
+    assert.equal(requests.length, 2)
   })
 
-  it('starts in the past from the history and goes on with the present, without a gap', async () => {
+  it('starts in the past from the history and continues without a gap', async () => {
     const { feed, watch } = createFeed()
     for (const revision of upTo(20)) feed.publish(commit(revision))
     const watcher = watch(4)
     assert.deepEqual(await read(watcher, 17), upTo(20, 4))
   })
 
-  it('fails with what the history fails with', async () => {
+  it('fails with the error of the history', async () => {
     const { feed, watch } = createFeed(9)
     for (const revision of upTo(20)) feed.publish(commit(revision))
     await assert.rejects(watch(8).next(), (error) => error instanceof StorageError && error.compactedRevision === 9)
   })
 
-  it('forgets on demand, and then asks the history', async () => {
-    const { feed, asked, watch } = createFeed()
+  it('drops commits on demand, and then uses the history', async () => {
+    const { feed, requests, watch } = createFeed()
     for (const revision of upTo(4)) feed.publish(commit(revision))
     feed.forget(3)
     assert.deepEqual(await read(watch(3), 2), [3, 4])
-    assert.equal(asked.length, 0)
+    assert.equal(requests.length, 0)
     await read(watch(2), 1)
-    assert.equal(asked.length, 1)
+    assert.equal(requests.length, 1)
   })
 
-  it('says how far the store has come, when there is something new to say', async () => {
+  it('reports progress if there is any', async () => {
     const { feed, clock, watch } = createFeed()
     const watcher = watch()
     assert.deepEqual(await watcher.next(), { done: false, value: { revision: 0, events: [] } })
@@ -107,7 +107,7 @@ describe('event feed', () => {
     assert.deepEqual(await progress, { done: false, value: { revision: 2, events: [] } })
   })
 
-  it('ends every watch with the failure it is closed with', async () => {
+  it('ends every watch with the error of close', async () => {
     const { feed, clock, watch } = createFeed()
     const waiting = watch(1).next()
     feed.close(new StorageError('closed', 'Over'))
@@ -116,7 +116,7 @@ describe('event feed', () => {
     assert.equal(clock.pending, 0)
   })
 
-  it('ends quietly when aborted while the history is read', async () => {
+  it('ends quietly if it is aborted while the history is read', async () => {
     const stop = new AbortController()
     const history = async (): Promise<WatchBatch> => {
       stop.abort()

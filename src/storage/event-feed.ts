@@ -1,7 +1,6 @@
 /**
- * EventFeed: what happened lately, for any number of watchers. A watcher is only a position (the next revision it
- * wants), never a queue: it pulls from a bounded stretch of recent commits kept here, and when it has fallen out of
- * that, or starts in the past, from the backend's history.
+ * EventFeed: delivers recent events to any number of watchers. A watcher is only a position: it reads recent commits
+ * from memory and older ones from the backend's history.
  */
 import { every, type Clock, type Timer } from '#lib/clock.ts'
 
@@ -19,32 +18,37 @@ export interface HistoryRequest {
 
 export interface EventFeedOptions {
   readonly clock: Clock
-  /** The revision the store has now: later ones will be published. */
+  /** The current revision of the store: later ones will be published. */
   readonly revision: Revision
-  /** Commits after `revision` that are known at once, in order; the store has the last one's then. Kept as they are. */
+  /**
+   * Commits after `revision` that are known at once, in order; the last one is then the current revision. Not copied.
+   */
   readonly published?: readonly WatchBatch[]
-  /** How often an idle watcher hears how far the store has come. */
+  /** The interval of progress reports to idle watchers. */
   readonly progressEveryMs?: number
-  /** How much is kept for watchers that are a little behind, in bytes of values. Infinity: until told to forget. */
+  /** The bytes of values kept for slightly slow watchers. Infinity: until `forget`. */
   readonly keepBytes?: number
   /**
-   * The events of a stretch of the past; `revision` of the answer says how far it got, at least one revision and whole
+   * The events of a part of the past; `revision` of the answer tells how far it got: at least one revision, and whole
    * revisions only. Throws `compacted`.
    */
   readonly history: (request: HistoryRequest) => Promise<WatchBatch>
 }
 
-/** At most about so many events in one batch, so that one turn of the event loop stays short. */
+/** The approximate maximum of events in one batch, so that a turn of the event loop stays short. */
 const BATCH_EVENTS = 512
-/** Recent events kept in memory: a second of heavy traffic (the cache is never that far behind), so that only a stalled watcher has to go to the disk. */
+/**
+ * Recent events in memory: a second of heavy traffic (the cache is never that far behind), so that only a stalled
+ * watcher reads from the disk.
+ */
 const KEEP_BYTES = 2 << 20
 /** Well below any sensible compaction window, and rare enough to cost nothing. */
 const PROGRESS_EVERY_MS = 5000
-/** What an event costs besides its value. */
+/** The overhead of an event beside its value. */
 const EVENT_BYTES = 256
 
 interface Position {
-  /** The next revision to look at. */
+  /** The next revision to read. */
   next: Revision
   /** The revision of the last batch the watcher got. */
   reported: Revision
@@ -56,16 +60,16 @@ export class EventFeed {
   readonly #history: EventFeedOptions['history']
   readonly #keepBytes: number
   readonly #progress: Timer
-  /** In order of revision. Holds every commit after `#floor` and up to `#head` that had events. */
+  /** Ordered by revision. Contains every commit after `#floor` and up to `#head` that had events. */
   #recent: WatchBatch[] = []
-  /** Where `#recent` begins in its array: what is before has been dropped and is cut off now and then. */
+  /** The start of `#recent` in its array: dropped entries before it are cut off in bulk. */
   #first = 0
   #recentBytes = 0
   #floor: Revision
   #head: Revision
   #failure: StorageError | undefined
   readonly #waiting = new Set<() => void>()
-  /** Counts the progress ticks: a watcher that sees it change reports its position. */
+  /** Counts the progress ticks: a watcher that sees a change reports its position. */
   #ticks = 0
 
   constructor(options: EventFeedOptions) {
@@ -87,7 +91,7 @@ export class EventFeed {
     return this.#head
   }
 
-  /** Makes a commit known. Revisions must ascend. The batch is kept as it is. */
+  /** Publishes a commit. Revisions must ascend. The batch is not copied. */
   publish(batch: WatchBatch): void {
     this.#head = batch.revision
     if (batch.events.length > 0) {
@@ -98,14 +102,14 @@ export class EventFeed {
     this.#wake()
   }
 
-  /** Drops what is kept of revisions before `revision`: watchers that want it get it, or an error, from the history. */
+  /** Drops commits before `revision`: watchers get them, or an error, from the history. */
   forget(revision: Revision): void {
     while (this.#first < this.#recent.length && this.#at(this.#first).revision < revision) this.#dropFirst()
     this.#cutOff()
     this.#floor = Math.max(this.#floor, Math.min(revision - 1, this.#head))
   }
 
-  /** Ends every watch, and each later one, with `failure`. */
+  /** Ends every current and later watch with `failure`. */
   close(failure: StorageError): void {
     this.#failure ??= failure
     this.#progress.cancel()
@@ -123,7 +127,7 @@ export class EventFeed {
     }
   }
 
-  /** Waits for something to deliver; undefined when the watch has been aborted. */
+  /** Waits for something to deliver; undefined if the watch was aborted. */
   async #pull(options: WatchOptions, at: Position): Promise<WatchBatch | undefined> {
     const { start, end, signal } = options
     while (!signal.aborted) {
@@ -132,7 +136,7 @@ export class EventFeed {
         const isDue = at.ticks !== this.#ticks && at.next - 1 > at.reported
         at.ticks = this.#ticks
         if (isDue) return { revision: at.next - 1, events: [] }
-        await this.#news(signal)
+        await this.#waitForCommit(signal)
         continue
       }
       const batch = at.next <= this.#floor ? await this.#past(options, at.next) : this.#collect(start, end, at.next)
@@ -157,7 +161,7 @@ export class EventFeed {
     }
   }
 
-  /** What happened from `next` on, of the keys asked for, up to the head or until the batch is full. */
+  /** The events from `next` on, for the requested keys, up to the head or until the batch is full. */
   #collect(start: string, end: string | undefined, next: Revision): WatchBatch {
     const events: StorageEvent[] = []
     for (let at = this.#indexOf(next); at < this.#recent.length; at++) {
@@ -196,7 +200,7 @@ export class EventFeed {
     this.#first = 0
   }
 
-  /** 0 where nobody counts. */
+  /** 0 if bytes are not counted. */
   #bytesOf({ events }: WatchBatch): number {
     if (this.#keepBytes === Infinity) return 0
     let bytes = 0
@@ -204,7 +208,7 @@ export class EventFeed {
     return bytes
   }
 
-  #news(signal: AbortSignal): Promise<void> {
+  #waitForCommit(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const go = (): void => {
         this.#waiting.delete(go)
@@ -226,7 +230,7 @@ export function covers(start: string, end: string | undefined, key: string): boo
   return end === undefined ? key === start : key >= start && key < end
 }
 
-/** The failure of a read or watch that needs `revision`, which is older than what is kept. */
+/** The error of a read or watch that needs `revision`, which is older than the kept history. */
 export function compactedError(revision: Revision, compactedRevision: Revision): StorageError {
   return new StorageError(
     'compacted',
@@ -235,7 +239,7 @@ export function compactedError(revision: Revision, compactedRevision: Revision):
   )
 }
 
-/** The failure of a read that needs `revision`, which has not happened yet. */
+/** The error of a read that needs `revision`, which is in the future. */
 export function futureRevisionError(revision: Revision, current: Revision): StorageError {
   return new StorageError('future-revision', `Revision ${revision} has not happened yet: the store is at ${current}`)
 }

@@ -12,7 +12,7 @@ import { openBackend } from './index.ts'
 describe('openBackend', () => {
   const options = { clock: createVirtualClock(), random: createSeededRandom(1) }
 
-  it('opens the store that the location names', async (t) => {
+  it('opens the store of the location', async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'open-backend-'))
     t.after(() => rm(folder, { recursive: true }))
     for (const [location, name] of [
@@ -25,7 +25,7 @@ describe('openBackend', () => {
     }
   })
 
-  it('says what a location can be', async () => {
+  it('lists the valid locations in its error', async () => {
     for (const location of ['', 'sqlite:', 'memory:', 'postgres://x', '/var/lib/store.db']) {
       await assert.rejects(openBackend(location, options), /use "memory", "sqlite:PATH" or the URLs/)
     }

@@ -1,4 +1,4 @@
-/** Which backend keeps the state: chosen by where it lives. */
+/** Opens the backend of a location. */
 import type { Clock } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 
@@ -9,11 +9,11 @@ import { createMemoryBackend } from './memory.ts'
 export interface OpenBackendOptions {
   readonly clock: Clock
   readonly random: Random
-  /** Told what an operator may want to know. */
+  /** Receives messages for operators. */
   readonly log?: (message: string) => void
-  /** How much history is kept; default 5 minutes. */
+  /** The history window; default 5 minutes. */
   readonly historyMs?: number
-  /** How to be let in, when the store is an etcd cluster. */
+  /** The credentials for an etcd cluster. */
   readonly etcd?: Pick<EtcdOptions, 'tls' | 'credentials' | 'timeoutMs'>
 }
 
@@ -23,8 +23,8 @@ export async function openBackend(location: string, options: OpenBackendOptions)
 }
 
 /**
- * What opens the store at `location`, when its code has been loaded: each backend brings some that the others do not
- * need. Called, it begins at once, before anything is waited for.
+ * Returns the opener of the store at `location`, after its code has been loaded: each backend has code that others do
+ * not need. The opener starts at once when called.
  */
 export async function loadBackend(location: string): Promise<(options: OpenBackendOptions) => Promise<Backend>> {
   if (location === 'memory') return async (options) => createMemoryBackend(options)

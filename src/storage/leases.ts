@@ -1,6 +1,6 @@
 /**
- * LeaseTimers: which leases live, and until when. Time is the process's own: a lease found in the store at start
- * begins anew, so a lease may live longer than promised but never shorter.
+ * LeaseTimers: expires leases. After a restart each lease starts again, so a lease may live longer than promised but
+ * never shorter.
  */
 import type { Clock, Timer } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
@@ -20,7 +20,7 @@ export class LeaseTimers {
   readonly #expired: (lease: LeaseId) => void
   readonly #leases = new Map<LeaseId, Lease>()
 
-  /** `expired` is called once per lease that ran out, after which the lease is unknown here. */
+  /** `expired` is called once per expired lease, which is unknown afterwards. */
   constructor(clock: Clock, expired: (lease: LeaseId) => void) {
     this.#clock = clock
     this.#expired = expired
@@ -78,7 +78,7 @@ export class LeaseTimers {
   }
 }
 
-/** Throws RangeError for what cannot be a time to live. */
+/** Throws RangeError for an invalid time to live. */
 export function checkTtl(ttlMs: number): void {
   if (!(ttlMs > 0 && ttlMs < Infinity)) throw new RangeError(`A lease must last more than 0 ms, not ${ttlMs}`)
 }

@@ -34,7 +34,7 @@ describe('memory backend', () => {
     return { clock, backend: createMemoryBackend({ clock, random, ...(historyMs && { historyMs }) }) }
   }
 
-  it('keeps the history window and forgets what is older by itself', async () => {
+  it('keeps the history window and compacts older history by itself', async () => {
     const { backend, clock } = create(60_000)
     await backend.commit([{ key: 'a', value: bytes('1') }])
     await clock.advance(30_000)
@@ -52,7 +52,7 @@ describe('memory backend', () => {
     assert.equal(clock.pending, 0, 'no timer is left behind')
   })
 
-  it('forks into stores that go their own ways, with history and leases', async () => {
+  it('forks into independent stores, with history and leases', async () => {
     const { backend } = create()
     const lease = await backend.grantLease(1000)
     const { revision } = await backend.commit([{ key: 'a', value: bytes('1') }])

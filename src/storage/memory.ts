@@ -1,13 +1,12 @@
 /**
- * The memory backend: for tests and throw-away clusters. The state is an immutable tree and every commit makes a new
- * one that shares almost everything with the last, so a picture of the past is just an older tree, and a fork of the
- * whole store is a copy of a few references.
+ * The memory backend, for tests and temporary clusters. The state is an immutable tree, so past states and forks share
+ * almost all nodes.
  */
 import { readFile } from 'node:fs/promises'
 import { deserialize, serialize } from 'node:v8'
 
-import { writeFileAtomically } from '#lib/atomic-file.ts'
 import type { Clock, Timer } from '#lib/clock.ts'
+import { writeFileAtomically } from '#lib/files/atomic-file.ts'
 import type { Random } from '#lib/random.ts'
 
 import { createAutoCompaction, HISTORY_WINDOW_MS } from './auto-compaction.ts'
@@ -35,16 +34,16 @@ import { checkWrites, exactCopy } from './write-check.ts'
 export interface MemoryOptions {
   readonly clock: Clock
   readonly random: Random
-  /** How much history is kept; default 5 minutes. Infinity: all, until compacted by hand. */
+  /** The history window; default 5 minutes. Infinity: never compacts by itself. */
   readonly historyMs?: number
   readonly progressEveryMs?: number
 }
 
-/** The store as it was from `revision` on until the next picture. */
+/** The state from `revision` on until the next picture. */
 interface Picture {
   readonly revision: Revision
   readonly tree: OrderedTree<KeyValue>
-  /** The changes that made it out of the one before. */
+  /** The changes since the previous picture. */
   readonly events: readonly StorageEvent[]
   readonly valueBytes: number
 }
@@ -56,7 +55,7 @@ interface Content {
   /** The oldest revision whose changes are known: a watch can start here. */
   readonly eventsFrom: Revision
   readonly leases: readonly (readonly [LeaseId, number])[]
-  /** What each lease is on, where that is known without looking. */
+  /** The keys of each lease, if known. */
   readonly keysOfLease?: ReadonlyMap<LeaseId, ReadonlySet<string>>
 }
 
@@ -231,7 +230,7 @@ class MemoryStore implements Backend {
     return new MemoryStore(
       { ...this.#options, ...options },
       {
-        // A revision that changed nothing is one all the same.
+        // A revision without changes still counts.
         pictures: before.at(-1)?.revision === revision ? before : [...before, { ...last, events: [] }],
         compactedRevision: this.#compacted,
         eventsFrom: this.#eventsFrom,

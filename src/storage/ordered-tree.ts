@@ -1,7 +1,6 @@
 /**
- * An immutable map ordered by key. Changing it gives a new tree that shares all but one path of nodes with the old
- * one, so keeping every past picture, or forking one, costs next to nothing. A B+ tree: values live in leaves, and each
- * branch knows how many are below it. Strings are compared by UTF-16 code unit, for ASCII the same as by bytes.
+ * An immutable map ordered by key, as a B+ tree. A change creates a new tree that shares all nodes but one path, so old
+ * versions cost almost nothing. Strings are compared by UTF-16 code unit, which for ASCII equals the order of bytes.
  */
 
 /** Node width: wide enough that 100,000 keys are three levels deep, narrow enough that copying a path is cheap. */

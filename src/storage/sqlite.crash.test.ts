@@ -24,7 +24,7 @@ interface Acknowledged {
   readonly revision: number
 }
 
-/** Lets a writer work on `file` and kills it `delayMs` after its hundredth answer; returns what it had been promised. */
+/** Runs a writer on `file` and kills it `delayMs` after its hundredth answer; returns the acknowledged writes. */
 async function writeAndKill(
   file: string,
   delayMs: number,
@@ -36,7 +36,7 @@ async function writeAndKill(
   for await (const line of createInterface({ input: child.stdout })) {
     const [word, key = '', counter, revision] = line.split(' ')
     if (word === 'open') opened = Number(key)
-    // The last line may have been cut off by the kill.
+    // The kill may have cut off the last line.
     if (word === 'ack' && revision) acks.set(key, { counter: Number(counter), revision: Number(revision) })
     if (++lines === 100) void sleep(realClock, delayMs).then(() => child.kill('SIGKILL'))
   }

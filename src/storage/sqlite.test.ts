@@ -57,7 +57,7 @@ async function texts(backend: Backend): Promise<string[]> {
   return items.map((item) => `${item.key}=${Buffer.from(item.value).toString()}`)
 }
 
-/** Lets the store's clock tick until `isDone`: what the threads do takes real time. */
+/** Ticks the store's clock until `isDone`: the threads work in real time. */
 async function tickUntil(clock: VirtualClock, isDone: () => Promise<boolean> | boolean): Promise<void> {
   for (let n = 0; n < 20_000; n++) {
     if (await isDone()) return
@@ -101,7 +101,7 @@ describe('sqlite', () => {
 })
 
 describe('sqlite backend', () => {
-  it('has everything again after a restart: state, revision, history, leases', async (t) => {
+  it('restores state, revision, history and leases after a restart', async (t) => {
     const { backend, clock, file, open } = await openStore(t)
     const lease = await backend.grantLease(60_000)
     const first = await backend.commit([{ key: 'a', value: bytes('1') }])
@@ -134,7 +134,7 @@ describe('sqlite backend', () => {
     await assert.rejects(again.keepAliveLease(lease), failsWith('lease-not-found'))
   })
 
-  it('lets nobody else read its files', async (t) => {
+  it('protects its files from other users', async (t) => {
     const { backend, file } = await openStore(t, { ballastBytes: 4096 })
     await backend.commit([{ key: 'a', value: bytes('1') }])
     await backend.snapshot(`${file}.snapshot`)
@@ -147,7 +147,7 @@ describe('sqlite backend', () => {
     for (const name of names) assert.equal((await stat(join(dirname(file), name))).mode & 0o077, 0, name)
   })
 
-  it('belongs to one owner at a time, and names it', async (t) => {
+  it('has one owner at a time, and names it', async (t) => {
     const { backend, open } = await openStore(t)
     await assert.rejects(open(), failsWith('unavailable', new RegExp(`process ${process.pid}`)))
     await backend.commit([{ key: 'a', value: bytes('1') }])
@@ -155,7 +155,7 @@ describe('sqlite backend', () => {
     assert.deepEqual(await texts(await open()), ['a=1'])
   })
 
-  it('opens no file that is not its own', async (t) => {
+  it('opens no foreign file', async (t) => {
     const { file, open } = await openStore(t)
     await writeFile(`${file}.text`, 'This is not a database. '.repeat(1000))
     await assert.rejects(open(`${file}.text`), failsWith('corrupt'))
@@ -164,7 +164,7 @@ describe('sqlite backend', () => {
     await assert.rejects(open(join(file, 'below', 'a-file')), failsWith('unavailable'))
   })
 
-  it('refuses a commit that is too large, and takes the next', async (t) => {
+  it('refuses a commit that is too large, and accepts the next', async (t) => {
     const { backend } = await openStore(t)
     await assert.rejects(backend.commit([{ key: 'a', value: new Uint8Array(17 << 20) }]), failsWith('too-large'))
     const many = Array.from({ length: 1025 }, (_, n) => ({ key: `k${n}`, value: bytes('x') }))
@@ -185,7 +185,7 @@ describe('sqlite backend', () => {
     assert.equal(await backend.currentRevision(), before + 3)
   })
 
-  it('keeps the history window, forgets what is older, and gives the disk space back', async (t) => {
+  it('keeps the history window, compacts older history, and frees disk space', async (t) => {
     const { backend, clock, file } = await openStore(t, { historyMs: 60_000 })
     const value = new Uint8Array(40_000).fill(7)
     for (let n = 0; n < 200; n++) await backend.commit([{ key: `k${n % 10}`, value }])
@@ -207,7 +207,7 @@ describe('sqlite backend', () => {
     assert.equal((await backend.range({ ...ALL, revision })).count, 11)
   })
 
-  it('when full still reads and deletes, says so, and recovers by itself', async (t) => {
+  it('still reads and deletes when full, reports it, and recovers by itself', async (t) => {
     const { backend, clock } = await openStore(t, { quotaBytes: 1 << 20 })
     const value = new Uint8Array(50_000)
     let stored = 0
@@ -232,7 +232,7 @@ describe('sqlite backend', () => {
     assert.deepEqual(await texts(backend), ['new=x'])
   })
 
-  /** The threads that are started while `work` is done. */
+  /** The threads that are started during `work`. */
   async function threadsOf<T>(work: () => Promise<T>): Promise<[T, Worker[]]> {
     const workers: Worker[] = []
     const note = (message: unknown): void => void workers.push((message as { worker: Worker }).worker)
@@ -246,7 +246,7 @@ describe('sqlite backend', () => {
 
   const large = bytes('x'.repeat(1 << 20))
 
-  it('has one thread while it is small, and another for reading once it has grown', async (t) => {
+  it('has one thread while it is small, and a second for reading once it has grown', async (t) => {
     const [{ backend, open }, [, none]] = await threadsOf(() => openStore(t))
     assert.equal(none, undefined)
     const [, [reader]] = await threadsOf(async () => {
@@ -262,7 +262,7 @@ describe('sqlite backend', () => {
   })
 
   for (const role of ['writer', 'reader']) {
-    it(`says that it is unavailable when its ${role} dies, and can be opened again`, async (t) => {
+    it(`reports that it is unavailable when its ${role} thread ends, and can be opened again`, async (t) => {
       const { backend: first, open } = await openStore(t)
       for (let n = 0; n < 5; n++) await first.commit([{ key: `k${n}`, value: large }])
       await first.close()
@@ -284,18 +284,18 @@ describe('sqlite backend', () => {
     })
   }
 
-  it('says how it is without waiting for the thread that reads and copies, unless somebody wants its size', async (t) => {
+  it('reports its health without waiting for the reader thread, unless sizes are requested', async (t) => {
     const { backend } = await openStore(t)
     await backend.commit([{ key: 'k', value: new Uint8Array(1) }])
-    const told: string[] = []
+    const answers: string[] = []
     await Promise.all([
-      backend.health().then(({ sizeBytes }) => told.push(sizeBytes > 0 ? 'size' : 'nothing')),
-      backend.health(undefined, { withoutSizes: true }).then(({ ok }) => told.push(ok ? 'well' : 'ill')),
+      backend.health().then(({ sizeBytes }) => answers.push(sizeBytes > 0 ? 'size' : 'nothing')),
+      backend.health(undefined, { withoutSizes: true }).then(({ ok }) => answers.push(ok ? 'well' : 'ill')),
     ])
-    assert.deepEqual(told, ['well', 'size'])
+    assert.deepEqual(answers, ['well', 'size'])
   })
 
-  it('is restored from a snapshot with revisions nobody has seen, and old watchers are told to start over', async (t) => {
+  it('restores a snapshot with unused revisions, and makes old watchers start over', async (t) => {
     const { backend, file, open } = await openStore(t)
     await backend.commit([{ key: 'a', value: bytes('1') }])
     await backend.commit([{ key: 'a', value: bytes('2') }])

@@ -1,7 +1,6 @@
 /**
- * The sqlite backend, the default: one file, no server. Threads do the work, one writing and, once there is something to
- * be read for long, one reading, so that neither a flush nor a read ever stops the event loop. This file is what the caller sees of them: it keeps the recent
- * events for watchers, the leases' timers, and says when something is due.
+ * The sqlite backend, the default: one file and no server. Worker threads write and read; this file sends them calls
+ * and keeps recent events and lease timers.
  */
 import { every, type Clock, type Timer } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
@@ -37,26 +36,26 @@ import { checkWrites, copyingInTurn } from './write-check.ts'
 export interface SqliteOptions {
   readonly clock: Clock
   readonly random: Random
-  /** Told what an operator may want to know. */
+  /** Receives messages for operators. */
   readonly log?: (message: string) => void
-  /** How much history is kept; default 5 minutes. Infinity: all, until compacted by hand. */
+  /** The history window; default 5 minutes. Infinity: never compacts by itself. */
   readonly historyMs?: number
   readonly progressEveryMs?: number
-  /** Refuses to store more than this; default: as much as the disk holds. */
+  /** The maximum size; default: the size of the disk. */
   readonly quotaBytes?: number
-  /** Set aside on the disk so that deletes still have room when it is full; default 8 MiB. */
+  /** Reserved disk space so that deletes work on a full disk; default 8 MiB. */
   readonly ballastBytes?: number
 }
 
 const BALLAST_BYTES = 8 << 20
-/** A full disk that has room again is noticed after at most this long. */
+/** A full disk with free space again is noticed after at most this time. */
 const UPKEEP_EVERY_MS = 1000
-/** A lease whose keys could not be deleted (a full disk, say) is tried again after this. */
+/** The retry interval for a lease whose keys could not be deleted (for example on a full disk). */
 const REVOKE_AGAIN_MS = 1000
 
 /**
- * Opens the store in `file`, making it if need be. Fails with `unavailable` when another process has it open, and with
- * `corrupt` when it is damaged.
+ * Opens the store in `file`, which is created if missing. Fails with `unavailable` if another process has it open, and
+ * with `corrupt` if it is damaged.
  */
 export async function openSqliteBackend(file: string, options: SqliteOptions): Promise<Backend> {
   const { clock, log = () => undefined, quotaBytes = Infinity, ballastBytes = BALLAST_BYTES } = options
@@ -72,10 +71,10 @@ class SqliteStore implements Backend {
   readonly #feed: EventFeed
   readonly #leases: LeaseTimers
   readonly #timers = new Set<Timer>()
-  /** Values are held until the feed forgets their events, which it does in the order of the commits. */
+  /** Values are kept until the feed drops their events, in the order of the commits. */
   readonly #copy = copyingInTurn()
   #compacted: Revision
-  /** The newest revision anybody has been shown: ahead of the feed when a read saw a commit before its answer came. */
+  /** The newest revision shown to anybody: ahead of the feed if a read saw a commit before its result arrived. */
   #shown: Revision
   #closing: Promise<void> | undefined
 
@@ -98,7 +97,7 @@ class SqliteStore implements Backend {
     this.#timers.add(every(clock, UPKEEP_EVERY_MS, () => threads.tidy()))
     this.#timers.add(createScrub(clock, threads.reads, state.isChecked))
     if (historyMs < Infinity) {
-      // A compaction that fails is made up for by the next one.
+      // A failed compaction is made up for by the next one.
       const compact = (revision: Revision): void => void this.compact(revision).catch(() => undefined)
       const revision = (): Revision => this.#feed.revision
       this.#timers.add(createAutoCompaction({ clock, windowMs: historyMs, revision, compact }))
@@ -171,8 +170,8 @@ class SqliteStore implements Backend {
     this.#check(signal)
     const { trouble } = this.#threads
     const unknown = { sizeBytes: 0, sizeInUseBytes: 0 }
-    const asked = withoutSizes ? unknown : this.#threads.reads.call('sizes', undefined, { signal })
-    const sizes = await Promise.resolve(asked).catch(() => unknown)
+    const pendingSizes = withoutSizes ? unknown : this.#threads.reads.call('sizes', undefined, { signal })
+    const sizes = await Promise.resolve(pendingSizes).catch(() => unknown)
     signal?.throwIfAborted()
     return {
       ok: trouble === undefined,
@@ -222,7 +221,7 @@ class SqliteStore implements Backend {
     const [, ok, revision, found] = result as Extract<Result, readonly ['commit', ...unknown[]]>
     const items = writes.map(({ key }, at) => unpackItem(found, at, key))
     if (!ok) return { ok, revision, current: items }
-    // Deleting nothing takes no revision: the one reported is an older commit's.
+    // A delete without effect takes no revision: the reported one belongs to an older commit.
     if (revision > this.#feed.revision) {
       const events = writes.flatMap((write, at) => makeEvents(write, revision, items[at]))
       this.#feed.publish({ revision, events })
@@ -260,7 +259,7 @@ class SqliteStore implements Backend {
   }
 }
 
-/** The event of one write; none when it deleted nothing. */
+/** The event of one write; none if it deleted nothing. */
 function makeEvents(write: Write, revision: Revision, previous: KeyValue | undefined): StorageEvent[] {
   const { key, value, lease = 0 } = write
   if (previous === undefined) {
@@ -273,7 +272,7 @@ function makeEvents(write: Write, revision: Revision, previous: KeyValue | undef
   return [{ type: 'delete', key, createRevision, modRevision: revision, ...gone, previous }]
 }
 
-/** Not async without a signal: that would be another promise for every commit. */
+/** Not async without a signal, which saves a promise for every commit. */
 function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise
   return new Promise((resolve, reject) => {

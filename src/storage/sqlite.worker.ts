@@ -1,4 +1,4 @@
-/** Entry of the sqlite backend's threads; which of the two it is comes with its settings. */
+/** Entry of the writer and reader threads of the sqlite backend. */
 import { parentPort, workerData } from 'node:worker_threads'
 
 import type { ReaderSettings, WriterSettings } from './sqlite/messages.ts'

@@ -1,13 +1,13 @@
-/** What every backend of our own asks of a commit before it looks at the store. */
-import { createSlab } from '#lib/slab.ts'
+/** Checks of a commit that all backends share. */
+import { createSlab } from '#lib/collections/slab.ts'
 
 import { StorageError, type Write } from './backend.ts'
 
-/** One revision has room for so many changes in the sqlite log; etcd's default is 128 per transaction. */
+/** The maximum of changes per revision in the sqlite log; etcd's default is 128 per transaction. */
 export const MAX_WRITES_PER_COMMIT = 1024
-/** etcd's default limit, so that what one store holds any other can take over. */
+/** etcd's default limit, so that every store can be migrated to any other. */
 const MAX_REQUEST_BYTES = 1.5 * 2 ** 20
-/** What upstream's client sends to etcd at most, however large etcd's own limit is. */
+/** The maximum that upstream's client sends to etcd, however large etcd's own limit is. */
 const MAX_MESSAGE_BYTES = 2 << 20
 
 interface WriteLimits {
@@ -17,8 +17,8 @@ interface WriteLimits {
 const OWN_LIMITS: WriteLimits = { requestBytes: MAX_REQUEST_BYTES }
 
 /**
- * Throws TypeError for an empty or repeated key and `too-large`, in the words a client of upstream's server is told, for
- * more than a commit can hold.
+ * Throws TypeError for an empty or repeated key, and `too-large`, with upstream's text for clients, for more than a
+ * commit can contain.
  */
 export function checkWrites(writes: readonly Write[], { requestBytes }: WriteLimits = OWN_LIMITS): void {
   if (writes.length > MAX_WRITES_PER_COMMIT) {
@@ -46,7 +46,7 @@ export function exactCopy(bytes: Uint8Array): Uint8Array {
   return copy
 }
 
-/** Copies bytes that are let go of in about the order in which they came. */
+/** Copies bytes that are freed in roughly the order of arrival. */
 export function copyingInTurn(): (bytes: Uint8Array) => Uint8Array {
   const take = createSlab()
   return (bytes) => {

@@ -1,16 +1,16 @@
-/** The adapter that leads out of the machine, and the routes that have to stay on it. */
+/** The network adapter with the default route, and the routes that must stay on it. */
 import type { Adapter } from './host.ts'
 import { CrashError } from './outcome.ts'
 import type { Worker } from './worker.ts'
 
-/** What a new virtual switch takes away: where a cloud tells machines about themselves. */
+/** Metadata addresses of clouds, whose routes a new virtual switch removes. */
 const METADATA_ROUTES: Readonly<Record<string, readonly string[]>> = {
   aws: ['169.254.169.254/32', '169.254.169.250/32', '169.254.169.251/32'],
   azure: ['169.254.169.254/32'],
   gce: ['169.254.169.254/32'],
 }
 
-/** That of the node's address, else the virtual one over an ordinary one. */
+/** The adapter with the node's address, or else a virtual adapter over a physical one. */
 export function chooseAdapter(adapters: readonly Adapter[], nodeIp: string): Adapter {
   const chosen =
     adapters.find(({ address }) => address === nodeIp) ??
@@ -29,7 +29,7 @@ export async function repairCloudRoutes(worker: Worker): Promise<void> {
   const { index, gateway } = await findAdapter(worker)
   if (gateway === undefined) return worker.host.say('no routes to metadata: the adapter has no gateway')
   for (const prefix of prefixes) {
-    // One that is there already is good.
+    // An existing route is fine.
     await worker.host.network
       .addRoute({ prefix, interfaceIndex: index, gateway, metric: 1 })
       .catch(() => worker.host.say(`the route to ${prefix} is there`))

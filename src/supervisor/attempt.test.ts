@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { SimulatedWindows, type SimulatedWindowsOptions } from '#kits/supervisor/simulated-windows.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 
 import { attempt } from './attempt.ts'
@@ -8,7 +9,6 @@ import { describeOutcome, EXIT_CODES, type Outcome } from './outcome.ts'
 import { WINDOWS_SETTINGS } from './settings.fixture.ts'
 import { type NodeSettings, tidySettings } from './settings.ts'
 import { timingsOf } from './timings.ts'
-import { SimulatedWindows, type SimulatedWindowsOptions } from './windows/simulated-host.ts'
 
 type Bed = Omit<SimulatedWindowsOptions, 'clock'> & { readonly settings?: Partial<NodeSettings> }
 
@@ -22,7 +22,7 @@ class Node {
     this.settings = tidySettings({ ...WINDOWS_SETTINGS, ...settings })
   }
 
-  /** Runs one to its end; what was done since the last. */
+  /** Runs one attempt to its end and returns the actions since the last. */
   async look(): Promise<{ outcome: Outcome; tookMs: number; done: string[] }> {
     const { host } = this.machine
     const [before, startedMs] = [this.machine.journal.length, this.clock.elapsed()]
@@ -48,8 +48,8 @@ class Node {
 
 const ALL = ['flanneld', 'kube-proxy', 'kubelet']
 
-describe('a look at a Windows worker', () => {
-  it('starts everything in order and in time where nothing runs', async () => {
+describe('an attempt on a Windows worker', () => {
+  it('starts everything in order and in time if nothing runs', async () => {
     const node = new Node({ policyLists: ['old'] })
     const { outcome, tookMs, done } = await node.look()
     assert.deepEqual(outcome, { kind: 'ok', started: ['kubelet', 'flanneld', 'kube-proxy'] })
@@ -73,13 +73,13 @@ describe('a look at a Windows worker', () => {
     assert.equal(node.machine.machineEnvironment.get('KUBE_NETWORK'), 'vxlan0')
   })
 
-  it('does nothing where nothing is missing', async () => {
+  it('does nothing if nothing is missing', async () => {
     const node = new Node()
     await node.look()
     assert.deepEqual(await node.look(), { outcome: { kind: 'ok', started: [] }, tookMs: 0, done: [] })
   })
 
-  it('starts alone what died alone, and flanneld with kubelet', async () => {
+  it('restarts only the process that died, and flanneld with kubelet', async () => {
     const node = new Node()
     await node.look()
     const launched = async (...dead: ('kubelet' | 'flanneld' | 'kube-proxy')[]): Promise<string[]> => {
@@ -96,7 +96,7 @@ describe('a look at a Windows worker', () => {
     assert.deepEqual(await launched('flanneld', 'kube-proxy'), ['flanneld', 'kube-proxy'])
   })
 
-  it('counts flanneld for canal too', async () => {
+  it('also starts flanneld for canal', async () => {
     const node = new Node({ settings: { cniComponent: 'canal' } })
     await node.look()
     assert.deepEqual(node.names(), ALL)
@@ -105,7 +105,7 @@ describe('a look at a Windows worker', () => {
     assert.deepEqual(node.names(), ALL)
   })
 
-  it('lets the built-in flags win over people, and people over the server', async () => {
+  it('prefers built-in flags to user flags, and user flags to flags of the server', async () => {
     const environment = { CATTLE_CUSTOMIZE_KUBELET_OPTIONS: '"--v=4";"--register-schedulable=false"' }
     const node = new Node({ environment })
     await node.look()
@@ -129,8 +129,8 @@ describe('a look at a Windows worker', () => {
   })
 })
 
-describe('what does not stay', () => {
-  it('is tried six times, the last time with what it says, and then asked for again', async () => {
+describe('a process that does not stay', () => {
+  it('is started six times, the last time with its output recorded, and then requested again', async () => {
     const node = new Node({ livesMs: { kubelet: [1000] } })
     const { outcome, tookMs, done } = await node.look()
     assert.deepEqual(outcome, { kind: 'retry', message: 'kubelet does not stay' })
@@ -143,14 +143,14 @@ describe('what does not stay', () => {
     assert.equal(tookMs, 106_000)
   })
 
-  it('is good when a later attempt stays', async () => {
+  it('counts as started if a later attempt stays', async () => {
     const node = new Node({ livesMs: { 'kube-proxy': [500, 9000, Infinity] } })
     const { outcome, tookMs } = await node.look()
     assert.equal(outcome.kind, 'ok')
     assert.equal(tookMs, 138_000)
   })
 
-  it('has the proxy restarted before the fourth attempt of flanneld', async () => {
+  it('restarts the proxy before the fourth attempt of flanneld', async () => {
     const node = new Node({ livesMs: { flanneld: [1000] } })
     const { outcome, tookMs, done } = await node.look()
     assert.deepEqual(outcome, { kind: 'retry', message: 'flanneld does not stay' })
@@ -165,7 +165,7 @@ describe('what does not stay', () => {
     assert.equal(tookMs, 27_000 + 6 * 20_000 + 10_000 + 10_000)
   })
 
-  it('is recovered by the next look, without what stayed', async () => {
+  it('is started by the next attempt, without those that stayed', async () => {
     const node = new Node({ livesMs: { flanneld: [1000, 1000, 1000, 1000, 1000, 1000, Infinity] } })
     await node.look()
     assert.deepEqual(node.names(), ['kubelet'])
@@ -174,8 +174,8 @@ describe('what does not stay', () => {
   })
 })
 
-describe('files that are not there', () => {
-  it('are waited for half a minute, and then it is over', async () => {
+describe('missing files', () => {
+  it('fail the attempt after half a minute', async () => {
     const node = new Node()
     node.machine.files.delete('C:\\etc\\kubernetes\\bin\\kubelet.exe')
     const { outcome, tookMs } = await node.look()
@@ -185,7 +185,7 @@ describe('files that are not there', () => {
     assert.equal(tookMs, 30_000)
   })
 
-  it('may come meanwhile', async () => {
+  it('may appear in the meantime', async () => {
     const node = new Node()
     const path = 'C:\\etc\\kubernetes\\bin\\kubelet.exe'
     node.machine.files.delete(path)
@@ -195,7 +195,7 @@ describe('files that are not there', () => {
     assert.equal(done[1], '16 launch kubelet', 'in the sixth round, and five seconds for the copy')
   })
 
-  it('are removed where they could not be replaced, with what runs them stopped first', async () => {
+  it('are deleted after stopping their processes if they could not be replaced', async () => {
     const node = new Node()
     await node.look()
     node.machine.files.set('C:\\etc\\kubernetes\\bin\\need_clean.tip', '')
@@ -212,8 +212,8 @@ describe('files that are not there', () => {
   })
 })
 
-describe('the network of pods', () => {
-  it('is kept when it is the wanted one; others of its kind go, and the proxy is restarted', async () => {
+describe('the pod network', () => {
+  it('is kept if it matches; others of its type are removed, and the proxy restarts', async () => {
     const networks = [
       { ID: 'a', Name: 'vxlan0', Type: 'Overlay' },
       { ID: 'b', Name: 'cbr0', Type: 'L2Bridge' },
@@ -235,20 +235,20 @@ describe('the network of pods', () => {
     ])
   })
 
-  it('is asked for again when it does not come', async () => {
+  it('is requested again if it does not appear', async () => {
     const { outcome, tookMs } = await new Node({ networkAfterMs: Infinity }).look()
-    assert.deepEqual(outcome, { kind: 'retry', message: 'flanneld made no network vxlan0' })
+    assert.deepEqual(outcome, { kind: 'retry', message: 'flanneld created no network vxlan0' })
     assert.equal(tookMs, 47_000 + 6 * 5000 + 10_000)
   })
 
-  it('of another type than wanted stops flanneld', async () => {
+  it('of another type stops flanneld', async () => {
     const node = new Node({ networkType: 'L2Bridge' })
     const { outcome } = await node.look()
     assert.deepEqual(outcome, { kind: 'retry', message: 'The network vxlan0 is of type l2bridge, not overlay' })
     assert.deepEqual(node.names(), ['kubelet'])
   })
 
-  it('is written down for flannel and for the runtime', async () => {
+  it('is written to the files of flannel and the runtime', async () => {
     const node = new Node()
     await node.look()
     const read = (path: string): unknown => JSON.parse(node.machine.files.get(path) ?? '')
@@ -273,7 +273,7 @@ describe('the network of pods', () => {
     })
   })
 
-  it('of a bridge knows the subnet of the machine, and kube-proxy waits less', async () => {
+  it('of a bridge has the subnet of the machine, and kube-proxy waits less', async () => {
     const node = new Node({ settings: { cniMode: 'WIN-BRIDGE' } })
     const { tookMs } = await node.look()
     assert.equal(tookMs, 98_000)
@@ -286,7 +286,7 @@ describe('the network of pods', () => {
     )
   })
 
-  it('of a kind that there is not ends it at once', async () => {
+  it('of an unknown type fails the attempt at once', async () => {
     for (const settings of [{ cniComponent: 'calico' }, { cniMode: 'win-l2tunnel' }]) {
       const { outcome, done } = await new Node({ settings }).look()
       assert.equal(outcome.kind, 'crash')
@@ -304,7 +304,7 @@ describe('the network of pods', () => {
 describe('a machine in a cloud', () => {
   const NAME = 'http://169.254.169.254/latest/meta-data/hostname'
 
-  it('takes its name from aws, also after the switch has taken the routes', async () => {
+  it('gets its name from aws, even after the switch removed the routes', async () => {
     const node = new Node({ settings: { cloudProvider: 'aws' }, metadata: { [NAME]: 'IP-10-1-2-3.Internal\n' } })
     const { outcome } = await node.look()
     assert.equal(outcome.kind, 'ok')
@@ -318,7 +318,7 @@ describe('a machine in a cloud', () => {
     assert.equal(node.machine.routes.length, 3)
   })
 
-  it('takes it from gce with its header', async () => {
+  it('gets its name from gce with the required header', async () => {
     const url = 'http://169.254.169.254/computeMetadata/v1/instance/hostname'
     const node = new Node({ settings: { cloudProvider: 'gce' }, metadata: { [url]: 'w1.c.project.internal' } })
     await node.look()
@@ -341,7 +341,7 @@ describe('a machine in a cloud', () => {
   }
   const written = (node: Node): unknown => JSON.parse(node.machine.files.get('C:\\etc\\kubernetes\\cloud-config') ?? '')
 
-  it('completes the configuration of azure, and shows no secret to who lists processes', async () => {
+  it('completes the configuration of azure without showing secrets in process arguments', async () => {
     const ran: string[] = []
     const node = azure(config, (_, args) => {
       ran.push(args.join(' '))
@@ -369,13 +369,13 @@ describe('a machine in a cloud', () => {
     assert.equal(node.machine.files.get('C:\\etc\\rancher\\azure-password'), undefined)
   })
 
-  it('keeps what was given when azure does not tell all', async () => {
+  it('keeps the given configuration if azure does not provide all values', async () => {
     const node = azure(config, (_, args) => (args[0] === 'network' ? '{}' : ''))
     assert.equal((await node.look()).outcome.kind, 'ok')
     assert.deepEqual(written(node), config)
   })
 
-  it('ends where azure lacks what nobody can find out, or its tools cannot be had', async () => {
+  it('fails if azure lacks required values or its tools are unavailable', async () => {
     const lacking = await azure({ aadClientId: 'id' }, () => '').look()
     assert.deepEqual(lacking.outcome, {
       kind: 'crash',
@@ -389,7 +389,7 @@ describe('a machine in a cloud', () => {
     ['', 'nobody'],
     ['CN=Microsoft Corporation, O=Somebody else', 'CN=Microsoft Corporation, O=Somebody else'],
   ] as const)
-    it(`installs no tools of azure that ${named} signed`, async () => {
+    it(`installs no Azure tools signed by ${named}`, async () => {
       const ran: string[] = []
       const node = azure(config, (program) => (ran.push(program), ''), signer)
       const { outcome } = await node.look()

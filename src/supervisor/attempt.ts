@@ -1,6 +1,6 @@
 /**
- * One look at a worker: what is missing is started, alone where the others live, in order where none does. Nothing is
- * touched on a node that is whole.
+ * One check of a worker: starts missing processes, singly if others run, in order if none does. It changes nothing on a
+ * healthy node.
  */
 import { cloudNodeName, installCloudTools } from './cloud.ts'
 import { CLEAN_MARK } from './layout.ts'
@@ -10,7 +10,7 @@ import { endNetworkPolicies, STARTS } from './processes.ts'
 import { podNetworkKind, wantedProcesses } from './settings.ts'
 import { isRunning, restartProxy, type Worker } from './worker.ts'
 
-/** Never rejects but for the signal: what goes wrong is the outcome. */
+/** Rejects only for the signal; failures become the outcome. */
 export async function attempt(worker: Worker): Promise<Outcome> {
   try {
     podNetworkKind(worker.settings)
@@ -36,7 +36,7 @@ async function prepare(worker: Worker): Promise<void> {
   await host.environment.set('NODE_NAME', (await cloudNodeName(worker)) ?? settings.nodeName)
 }
 
-/** Programs that were running could not be replaced: they are stopped and removed, and the next look finds the new ones. */
+/** Running programs could not be replaced: they are stopped and deleted, and the next check uses the new ones. */
 async function removeOldPrograms({ host, layout }: Worker): Promise<void> {
   const separator = host.system === 'windows' ? '\\' : '/'
   const folders: readonly (readonly [folder: string, users: readonly ProcessName[]])[] =
@@ -56,7 +56,10 @@ async function removeOldPrograms({ host, layout }: Worker): Promise<void> {
   if (isAnyRemoved) throw new RetryError('Old programs were removed')
 }
 
-/** Each is looked at again when its turn comes, so that one which died meanwhile is not left for later. Who was started, in order. */
+/**
+ * Checks each process again before its turn, to include those that died in the meantime. Returns the started processes
+ * in order.
+ */
 async function startMissing(worker: Worker): Promise<readonly ProcessName[]> {
   const { host, settings } = worker
   if (settings.networkPolicyOptions === undefined) await endNetworkPolicies(host)
@@ -67,7 +70,7 @@ async function startMissing(worker: Worker): Promise<readonly ProcessName[]> {
     if (started.includes(name) || (await isRunning(worker, name))) continue
     worker.starting?.(name)
     await STARTS[name](worker)
-    // Who starts kubelet has started flanneld.
+    // Starting kubelet includes flanneld.
     started.push(...(name === 'kubelet' ? (['kubelet', 'flanneld'] as const) : [name]))
   }
   return started

@@ -1,4 +1,4 @@
-/** What a machine in a cloud is told about itself: its name, and for Azure what its configuration lacks. */
+/** Cloud metadata of a machine: its name, and missing values of the Azure configuration. */
 import { repairCloudRoutes } from './adapters.ts'
 import { CrashError } from './outcome.ts'
 import type { Worker } from './worker.ts'
@@ -15,13 +15,13 @@ interface NameSource {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Where the cloud's load balancers expect nodes by a name of its own. */
+/** Clouds whose load balancers identify nodes by the cloud's name. */
 const NAMES: Readonly<Record<string, NameSource>> = {
   aws: { url: `${METADATA}/latest/meta-data/hostname`, headers: {} },
   gce: { url: `${METADATA}/computeMetadata/v1/instance/hostname`, headers: { 'Metadata-Flavor': 'Google' } },
 }
 
-/** The name under which the node registers; undefined where the cloud has no say. */
+/** The name for registration; undefined if the cloud does not determine it. */
 export async function cloudNodeName(worker: Worker): Promise<string | undefined> {
   const source = NAMES[worker.settings.cloudProvider ?? '']
   if (source === undefined) return undefined
@@ -30,14 +30,14 @@ export async function cloudNodeName(worker: Worker): Promise<string | undefined>
   return body.trim().toLowerCase()
 }
 
-/** Azure's command line, which completes its configuration, is installed where it is missing. */
+/** Azure's command line, which completes the configuration, is installed if missing. */
 export async function installCloudTools({ host, layout, settings }: Worker): Promise<void> {
   if (settings.cloudProvider !== 'azure' || host.system !== 'windows' || (await host.files.exists(layout.azureCli)))
     return
   const installer = 'C:\\etc\\rancher\\azure-cli.msi'
   try {
     await host.files.download(AZURE_CLI, installer, AZURE_CLI_MS)
-    // The address always leads to the newest installer: there is no digest to compare with.
+    // The URL serves the latest installer, so there is no digest to compare with.
     const signer = await host.files.signer(installer)
     if (!signer?.split(', ').includes(AZURE_SIGNER)) {
       await host.files.remove(installer)
@@ -58,12 +58,12 @@ interface AzureCompute {
   readonly name?: string
 }
 
-interface AzurePlace {
+interface AzureNetwork {
   readonly subnetId?: string
   readonly securityGroupId?: string
 }
 
-/** With what can be found out; as it was given when that is not all. */
+/** Adds all available values; keeps the given configuration if some are missing. */
 export async function completeCloudConfig(worker: Worker, given: string): Promise<string> {
   if (worker.settings.cloudProvider !== 'azure') return given
   const config = JSON.parse(given) as Record<string, unknown>
@@ -72,7 +72,7 @@ export async function completeCloudConfig(worker: Worker, given: string): Promis
   try {
     return JSON.stringify({ ...config, ...(await azureDetails(worker, config)) })
   } catch (error) {
-    worker.host.say(`the cloud configuration stays as it was given: ${String(error)}`)
+    worker.host.say(`keeping the given cloud configuration: ${String(error)}`)
     return given
   }
 }
@@ -89,10 +89,10 @@ async function azureDetails(worker: Worker, config: Readonly<Record<string, unkn
   const nic = (
     await az('vm', 'nic', 'list', ...inGroup, '--vm-name', must(name), '--query', '[0].id', '-o', 'tsv')
   ).trim()
-  const place = JSON.parse(
+  const network = JSON.parse(
     await az('network', 'nic', 'show', '--ids', nic, '--query', query, '-o', 'json'),
-  ) as AzurePlace
-  const subnet = must(place.subnetId).split('/')
+  ) as AzureNetwork
+  const subnet = must(network.subnetId).split('/')
   return {
     subscriptionId,
     location: must(location),
@@ -100,12 +100,12 @@ async function azureDetails(worker: Worker, config: Readonly<Record<string, unkn
     vnetResourceGroup: must(partAfter(subnet, 'resourceGroups')),
     vnetName: must(partAfter(subnet, 'virtualNetworks')),
     subnetName: must(partAfter(subnet, 'subnets')),
-    securityGroupName: must(place.securityGroupId).split('/').at(-1),
+    securityGroupName: must(network.securityGroupId).split('/').at(-1),
     useInstanceMetadata: true,
   }
 }
 
-/** The password goes by a file: whoever lists processes sees their arguments. */
+/** The password is in a file, because process arguments are visible to other users. */
 async function azureLogin(
   { host }: Worker,
   config: Readonly<Record<string, unknown>>,
@@ -127,7 +127,7 @@ function partAfter(parts: readonly string[], name: string): string | undefined {
 }
 
 function must(text: string | undefined): string {
-  if (text === undefined || text === '') throw new Error('Azure did not tell all of it')
+  if (text === undefined || text === '') throw new Error('Azure did not provide all values')
   return text
 }
 

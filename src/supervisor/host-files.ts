@@ -1,14 +1,14 @@
-/** What is done with files in the same way on every system. */
+/** File operations that are equal on all platforms. */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { access, lstat, mkdir, readFile, rename, rm, rmdir } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 
-import { writeFileAtomically } from '#lib/atomic-file.ts'
+import { writeFileAtomically } from '#lib/files/atomic-file.ts'
 
 import type { HostFiles } from './host.ts'
 
-/** `parentOf`: by the system's own rules of paths. `folderMode`: of folders that are made on the way. */
+/** `parentOf`: the parent path on the platform. `folderMode`: the mode of created folders. */
 export function hostFiles(
   parentOf: (path: string) => string,
   folderMode?: number,

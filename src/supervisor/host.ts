@@ -1,6 +1,6 @@
 /**
- * The seam to the machine: everything that the supervisor may see of it or do to it. There is one for Linux, one for Windows
- * and a simulated Windows on a virtual clock; what the supervisor decides is the same for all of them.
+ * The interface to the machine: everything that the supervisor observes or changes. Implementations exist for Linux,
+ * Windows, and a simulated Windows on a virtual clock; the decisions are the same for all.
  */
 import type { Clock } from '#lib/clock.ts'
 
@@ -11,7 +11,7 @@ export interface Host {
   readonly system: 'linux' | 'windows'
   readonly layout: Layout
   readonly clock: Clock
-  /** For people: what is being done. */
+  /** A progress message for people. */
   readonly say: (text: string) => void
   readonly files: HostFiles
   readonly processes: HostProcesses
@@ -22,25 +22,25 @@ export interface Host {
 
 export interface HostFiles {
   exists(path: string): Promise<boolean>
-  /** undefined when there is none. */
+  /** Undefined if it does not exist. */
   read(path: string): Promise<string | undefined>
-  /** Whole or not at all. Folders on the way are made; nobody else may read it. */
+  /** Atomic. Creates missing folders; only the owner may read the file. */
   write(path: string, text: string): Promise<void>
   /**
-   * Removes all that is in a folder, which stays. Nothing happens where there is no folder. Rejects, without touching
-   * anything, when something else is mounted in it: what is there belongs to others.
+   * Deletes the contents of a folder, but not the folder. Does nothing if it does not exist. Rejects without changes if
+   * a file system is mounted in it.
    */
   empty(folder: string): Promise<void>
   makeFolder(path: string): Promise<void>
-  /** A file, or a folder that is empty. There may be none. */
+  /** Deletes a file or an empty folder, if it exists. */
   remove(path: string): Promise<void>
-  /** Takes the place of another file. */
+  /** Replaces another file. */
   move(from: string, to: string): Promise<void>
-  /** The whole body into a file. */
+  /** Downloads a body to a file. */
   download(url: string, path: string, timeoutMs: number): Promise<void>
-  /** Of the content, in hex. */
+  /** SHA-256 of the content, in hex. */
   sha256(path: string): Promise<string>
-  /** Subject of the certificate by which the system trusts a program; undefined where it trusts none. */
+  /** The subject of the certificate that signed a program; undefined if it is not trusted. */
   signer(path: string): Promise<string | undefined>
 }
 
@@ -48,33 +48,33 @@ export interface Launch {
   readonly name: ProcessName
   readonly args: readonly string[]
   readonly env?: Readonly<Record<string, string>>
-  /** Where what it says as an error goes; else nowhere. */
+  /** The file for error output; discarded without one. */
   readonly errorsTo?: string | undefined
 }
 
 export interface HostProcesses {
-  /** Of those that live, whoever started them. */
+  /** All living processes, regardless of who started them. */
   find(name: ProcessName): Promise<readonly number[]>
-  /** The process that was made; whether it stays is another question. */
+  /** The new process; it may still end soon. */
   launch(launch: Launch): Promise<number>
   isAlive(pid: number): Promise<boolean>
-  /** Ends all of that name by force and waits until they have gone. There may be none. */
+  /** Kills all processes with that name and waits for them. There may be none. */
   kill(name: ProcessName): Promise<void>
-  /** What another program prints. Rejects when it fails. */
+  /** Runs a program and returns its output. Rejects if it fails. */
   output(program: string, args: readonly string[], options?: OutputOptions): Promise<string>
 }
 
 export interface OutputOptions {
-  /** Beside that of this process. */
+  /** Additional environment variables. */
   readonly env?: Readonly<Record<string, string>>
-  /** What it reads. */
+  /** The contents of standard input. */
   readonly input?: string
 }
 
-/** Variables that outlive the process: read from the process first, then from the machine; written to both. */
+/** Persistent variables: read from the process first, then from the machine; written to both. */
 export interface HostEnvironment {
   get(name: string): Promise<string | undefined>
-  /** Without what this process was given. */
+  /** Without the inherited environment of this process. */
   ofMachine(name: string): Promise<string | undefined>
   set(name: string, value: string): Promise<void>
   /** There may be none. */
@@ -86,7 +86,7 @@ export interface Adapter {
   readonly index: number
   readonly address: string
   readonly prefixLength: number
-  /** Of its default route. */
+  /** The adapter of the default route. */
   readonly gateway?: string | undefined
 }
 
@@ -99,11 +99,11 @@ export interface Route {
 
 export interface HostNetwork {
   adapters(): Promise<readonly Adapter[]>
-  /** Until the next start of the machine. Rejects when there is one already. */
+  /** Lasts until the next boot. Rejects if the route exists. */
   addRoute(route: Route): Promise<void>
-  /** The networks that pods can be on. */
+  /** The pod networks. */
   readonly pods: PodNetworks
-  /** The proxy on this machine that leads to the API servers; its connections die with the network under them. */
+  /** The local proxy to the API servers; its connections break when the network below it changes. */
   restartProxy(): Promise<void>
 }
 
@@ -112,18 +112,18 @@ export interface PodNetwork {
   readonly name: string
   /** In lower case: `overlay`, `l2bridge`; on Linux `vxlan`, `host-gw`. */
   readonly type: string
-  /** Of its first subnet. */
+  /** The range of its first subnet. */
   readonly prefix?: string | undefined
 }
 
 export interface PodNetworks {
   list(): Promise<readonly PodNetwork[]>
   remove(id: string): Promise<void>
-  /** What is left of Services of an earlier kube-proxy. */
+  /** Removes leftover Service policies of an earlier kube-proxy. */
   removeServicePolicies(): Promise<void>
 }
 
 export interface HostWeb {
-  /** The body of an answer that is good; rejects otherwise. */
+  /** The body of a successful response; rejects otherwise. */
   get(url: string, headers: Readonly<Record<string, string>>, timeoutMs: number): Promise<string>
 }

@@ -1,37 +1,37 @@
-/** Where things are on a worker. */
+/** Paths on a worker. */
 import type { ProcessName } from './process-names.ts'
 
 export interface Layout {
-  /** Made when they are not there. */
+  /** Created if missing. */
   readonly folders: readonly string[]
   readonly kubernetesBin: string
   readonly cniBin: string
-  /** Only where the runtime is told from outside. */
+  /** Only if the runtime is configured separately. */
   readonly cniConf: string
   readonly netConf: string
-  /** Which says whose addresses are whose; flanneld writes it. */
+  /** The subnet file, which flanneld writes. */
   readonly subnetFile: string
   readonly cloudConfig: string
   readonly registryConfig: string
   readonly nodeKubeconfig: string
-  /** Of certificates and their keys, and the authority of the server that tells this node what to be. */
+  /** Certificates and keys, and the authority of the server. */
   readonly certificates: string
   readonly serverCa: string
-  /** There once the server knows this node; and the plan it gave last, which holds while it is away. */
+  /** Present after registration; and the last plan, which applies while the server is unreachable. */
   readonly connectedMark: string
   readonly lastPlan: string
-  /** Where a file goes that a plan names. */
-  readonly place: (path: string) => string
-  /** Emptied when this is no node any more. */
+  /** The path of a file in a plan. */
+  readonly planPath: (path: string) => string
+  /** Emptied when the node is removed. */
   readonly remains: readonly string[]
   /** The program of each process. */
   readonly program: (name: ProcessName) => string
-  /** In which a last attempt leaves what it said; by day, so that old ones can go. */
+  /** The output of a last attempt, by day, so that old files can be deleted. */
   readonly lastWords: (name: string, day: string) => string
   readonly azureCli: string
 }
 
-/** Left beside programs that could not be replaced because they were running. */
+/** Marks programs that could not be replaced because they were running. */
 export const CLEAN_MARK = 'need_clean.tip'
 
 export const windowsLayout: Layout = {
@@ -48,7 +48,7 @@ export const windowsLayout: Layout = {
   serverCa: 'C:\\etc\\kubernetes\\ssl\\certs\\serverca',
   connectedMark: 'C:\\etc\\rancher\\connected',
   lastPlan: 'C:\\etc\\rancher\\plan.json',
-  place: (path) => path,
+  planPath: (path) => path,
   remains: [
     ...['cni', 'kubernetes', 'rancher', 'kube-flannel'].map((name) => `C:\\etc\\${name}`),
     'C:\\run\\flannel',
@@ -61,7 +61,7 @@ export const windowsLayout: Layout = {
   azureCli: 'C:\\Program Files (x86)\\Microsoft SDKs\\Azure\\CLI2\\wbin\\az.cmd',
 }
 
-/** `root` is `/` but for machines that share one. */
+/** `root` is `/` except for nodes that share a machine. */
 export function linuxLayout(root: string): Layout {
   const at = (path: string): string => `${root.replace(/\/+$/, '')}${path}`
   return {
@@ -78,7 +78,7 @@ export function linuxLayout(root: string): Layout {
     serverCa: at('/etc/kubernetes/ssl/certs/serverca'),
     connectedMark: at('/var/lib/hyperkube/node/connected'),
     lastPlan: at('/var/lib/hyperkube/node/plan.json'),
-    place: at,
+    planPath: at,
     remains: [
       '/etc/kubernetes',
       '/etc/kube-flannel',

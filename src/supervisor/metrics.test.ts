@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 
-import { createRegistry } from '#lib/metrics.ts'
+import { createRegistry } from '#lib/metrics/metrics.ts'
 
-import { declareNodeMetrics, type NodeSeen } from './metrics.ts'
+import { declareNodeMetrics, type NodeStatusSnapshot } from './metrics.ts'
 import { perProcess } from './process-names.ts'
 
-const SUPERVISOR: NonNullable<NodeSeen['supervisor']> = {
+const SUPERVISOR: NonNullable<NodeStatusSnapshot['supervisor']> = {
   looks: 6,
   outcomes: { ok: 4, crash: 0, retry: 2 },
   last: { kind: 'ok', started: [] },
@@ -16,12 +16,12 @@ const SUPERVISOR: NonNullable<NodeSeen['supervisor']> = {
   ended: perProcess(0),
 }
 
-it('shows what a supervisor and its agent have counted, and nothing of one that is not there', () => {
+it('shows counters of supervisor and agent, and omits a missing one', () => {
   const registry = createRegistry()
-  let seen: NodeSeen = { supervisor: undefined, agent: undefined }
+  let seen: NodeStatusSnapshot = { supervisor: undefined, agent: undefined }
   declareNodeMetrics(registry, () => seen)
   assert.equal(registry.render(), '')
-  seen = { supervisor: SUPERVISOR, agent: { isConnected: true, connects: 2, asked: 9, lastAnswer: 'plan' } }
+  seen = { supervisor: SUPERVISOR, agent: { isConnected: true, connects: 2, planRequests: 9, lastAnswer: 'plan' } }
   const lines = registry
     .render()
     .split('\n')

@@ -1,11 +1,11 @@
-/** What a supervisor and its agent have counted, for whoever scrapes: read from their status when it is asked for. */
-import type { Registry } from '#lib/metrics.ts'
+/** Metrics of the supervisor and its agent, computed from their status on each scrape. */
+import type { Registry } from '#lib/metrics/metrics.ts'
 
 import type { AgentStatus } from './agent/agent.ts'
 import type { SupervisorStatus } from './supervisor.ts'
 
-/** Undefined: there is none, or not yet. */
-export interface NodeSeen {
+/** Undefined if it does not exist yet. */
+export interface NodeStatusSnapshot {
   readonly supervisor: SupervisorStatus | undefined
   readonly agent: AgentStatus | undefined
 }
@@ -25,10 +25,15 @@ const AGENT: readonly (readonly [
 ])[] = [
   ['gauge', 'hyperkube_node_agent_connected', 'Whether there is a tunnel to the server.', (s) => Number(s.isConnected)],
   ['counter', 'hyperkube_node_agent_connects_total', 'Number of tunnels to the server.', (s) => s.connects],
-  ['counter', 'hyperkube_node_agent_plan_requests_total', 'Number of times the plan was asked for.', (s) => s.asked],
+  [
+    'counter',
+    'hyperkube_node_agent_plan_requests_total',
+    'Number of times the plan was asked for.',
+    (s) => s.planRequests,
+  ],
 ]
 
-export function declareNodeMetrics(registry: Registry, status: () => NodeSeen): void {
+export function declareNodeMetrics(registry: Registry, status: () => NodeStatusSnapshot): void {
   for (const key of ['starts', 'ended'] as const) {
     const [name, help] = PER_PROCESS[key]
     registry.callback({

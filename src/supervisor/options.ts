@@ -1,6 +1,6 @@
-/** Flags as they come from three sides: built in, by a person through the environment, by the server. */
+/** Flags from three sources: built in, from the user's environment, from the server. */
 
-/** Items between semicolons, each of which may stand in quotes: `"--v=2";"--node-ip=10.0.0.1"`. */
+/** Splits items at semicolons; items may be quoted: `"--v=2";"--node-ip=10.0.0.1"`. */
 export function splitOptions(text: string): string[] {
   return text
     .split(';')
@@ -13,7 +13,7 @@ export function splitOptions(text: string): string[] {
     .filter((item) => item !== '')
 }
 
-/** The first of each flag counts, so that earlier lists have the last word. */
+/** The first value of each flag wins, so earlier lists take precedence. */
 export function mergeOptions(...lists: readonly (readonly string[])[]): string[] {
   const merged = new Map<string, string>()
   for (const option of lists.flat()) {

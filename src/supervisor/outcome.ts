@@ -1,12 +1,12 @@
-/** How an attempt to get a node going ends, and what the process says of it to whoever started it. */
+/** The outcomes of an attempt, and the exit code and text for the caller. */
 import type { ProcessName } from './process-names.ts'
 
-/** Something that another attempt, a little later, may not meet. */
+/** A temporary failure; a later attempt may succeed. */
 export class RetryError extends Error {
   override readonly name = 'RetryError'
 }
 
-/** Something that no attempt will get past: a person has to look. */
+/** A permanent failure that needs manual intervention. */
 export class CrashError extends Error {
   override readonly name = 'CrashError'
 }
@@ -15,10 +15,10 @@ export type Outcome =
   | { readonly kind: 'ok'; readonly started: readonly ProcessName[] }
   | { readonly kind: 'crash' | 'retry'; readonly message: string }
 
-/** What scripts around it have always looked at. */
+/** The exit codes that existing scripts expect. */
 export const EXIT_CODES: Readonly<Record<Outcome['kind'], number>> = { ok: 0, crash: 1, retry: 2 }
 
-/** What an agent reads of a node that is worth another try; the words are those it has always looked for. */
+/** The text that existing agents search for. */
 export const RETRY_SUFFIX = 'agent retry'
 
 export function describeOutcome(outcome: Outcome): string {

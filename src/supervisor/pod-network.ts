@@ -1,4 +1,4 @@
-/** The network of pods on a worker: the two files that describe it, and that no other is in its way. */
+/** The pod network of a worker: writes its two configuration files and removes conflicting networks. */
 import { findAdapter } from './adapters.ts'
 import type { Adapter } from './host.ts'
 import { RetryError } from './outcome.ts'
@@ -7,7 +7,7 @@ import { pause, restartProxy, type Worker } from './worker.ts'
 
 const NETWORK_VARIABLE = 'KUBE_NETWORK'
 
-/** flannel's network as it reads it. */
+/** flannel's network configuration. */
 export function netConf({ clusterCidr, vni, port }: NodeSettings, { name, backend }: PodNetworkKind): object {
   const options =
     backend === 'vxlan' ? { ...(vni !== undefined && { VNI: vni }), ...(port !== undefined && { Port: port }) } : {}
@@ -16,7 +16,7 @@ export function netConf({ clusterCidr, vni, port }: NodeSettings, { name, backen
 
 export type Subnet = Pick<Adapter, 'address' | 'prefixLength'>
 
-/** What the container runtime of a Windows machine is told. */
+/** The CNI configuration for the container runtime of a Windows machine. */
 export function windowsCni(settings: NodeSettings, { name }: PodNetworkKind, subnet: Subnet): object {
   const { clusterCidr, serviceCidr, dnsServiceIp, clusterDomain, nodeIp, cniMode } = settings
   const isBridge = cniMode === 'win-bridge'
@@ -42,7 +42,7 @@ export function windowsCni(settings: NodeSettings, { name }: PodNetworkKind, sub
   }
 }
 
-/** The network that an address is in: `10.1.2.0/24`. */
+/** The network of an address: `10.1.2.0/24`. */
 export function subnetOf({ address, prefixLength }: Subnet): string {
   const bits = address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0)
   const size = 2 ** (32 - prefixLength)
@@ -50,10 +50,10 @@ export function subnetOf({ address, prefixLength }: Subnet): string {
   return `${[24, 16, 8, 0].map((shift) => Math.floor(first / 2 ** shift) % 256).join('.')}/${prefixLength}`
 }
 
-/** Networks of these types are ours to remove. */
+/** Networks of these types may be removed. */
 export const TYPES_OF_PODS: ReadonlySet<string> = new Set(['l2bridge', 'overlay', 'vxlan', 'host-gw'])
 
-/** Removes networks that are in the way, and writes both files. */
+/** Removes conflicting networks and writes both files. */
 export async function configurePodNetwork(worker: Worker): Promise<void> {
   const { host, layout, settings } = worker
   const kind = podNetworkKind(settings)
@@ -67,13 +67,13 @@ export async function configurePodNetwork(worker: Worker): Promise<void> {
   }
   if (wrong.length > 0) await restartProxy(worker)
   await host.files.write(layout.netConf, JSON.stringify(netConf(settings, kind)))
-  // On Linux kubelet tells the runtime itself, once the node has its range of addresses.
+  // On Linux the kubelet configures the runtime after the node has a pod range.
   if (host.system === 'windows')
     await host.files.write(layout.cniConf, JSON.stringify(windowsCni(settings, kind, await findAdapter(worker))))
   await host.environment.set(NETWORK_VARIABLE, kind.name)
 }
 
-/** Waits for the network that flanneld makes. */
+/** Waits for the network that flanneld creates. */
 export async function untilPodNetwork(worker: Worker): Promise<void> {
   const { host, settings, timings } = worker
   const kind = podNetworkKind(settings)
@@ -86,5 +86,5 @@ export async function untilPodNetwork(worker: Worker): Promise<void> {
     await host.processes.kill('flanneld')
     throw new RetryError(`The network ${kind.name} is of type ${found.type}, not ${kind.type}`)
   }
-  throw new RetryError(`flanneld made no network ${kind.name}`)
+  throw new RetryError(`flanneld created no network ${kind.name}`)
 }

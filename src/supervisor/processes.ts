@@ -1,4 +1,4 @@
-/** How each is started: what goes before, with which flags, and what follows. */
+/** The start of each process: preparation, flags and completion. */
 import { repairCloudRoutes } from './adapters.ts'
 import { completeCloudConfig } from './cloud.ts'
 import type { Host } from './host.ts'
@@ -9,7 +9,7 @@ import type { ProcessName } from './process-names.ts'
 import { podNetworkKind } from './settings.ts'
 import { launchUntilItStays, pause, restartProxy, untilThere, type Worker } from './worker.ts'
 
-/** flanneld is started with kubelet, whose registration gives the node its range of addresses. */
+/** flanneld starts with kubelet, whose registration allocates the pod range. */
 async function startKubelet(worker: Worker): Promise<void> {
   const { host, layout, settings } = worker
   await host.processes.kill('kubelet')
@@ -23,9 +23,9 @@ async function startKubelet(worker: Worker): Promise<void> {
   await startFlanneld(worker)
 }
 
-/** Nobody's options beat these: without them the node is none. */
+/** These flags override all others, because the node needs them. */
 function kubeletFlags({ host, layout }: Worker): string[] {
-  // Kubelets of today know none of those below, and register schedulable anyway.
+  // Current kubelets lack the flags below, and register as schedulable anyway.
   if (host.system === 'linux') return []
   const conf = layout.cniConf.slice(0, layout.cniConf.lastIndexOf('\\'))
   return [
@@ -68,17 +68,17 @@ async function startKubeProxy(worker: Worker): Promise<void> {
   await restartProxy(worker)
 }
 
-/** Rules that hold stay while it is away. */
+/** Existing rules stay in force while it does not run. */
 async function startNetworkPolicies(worker: Worker): Promise<void> {
   const { host, layout, settings } = worker
-  if (host.system === 'windows') throw new CrashError('Network policies hold on nodes with Linux only')
+  if (host.system === 'windows') throw new CrashError('Network policies are enforced only on Linux nodes')
   await host.processes.kill('kube-network-policies')
   await untilThere(worker, layout.program('kube-network-policies'))
   const args = settings.networkPolicyOptions ?? []
   await launchUntilItStays(worker, { name: 'kube-network-policies', args })
 }
 
-/** It leaves its rules to the next one; where there is to be none, they go too. There may be none. */
+/** It leaves its rules to the next instance. If it is disabled, the rules are removed too. There may be none. */
 export async function endNetworkPolicies({ system, processes, layout }: Host): Promise<void> {
   const name = 'kube-network-policies'
   if (system === 'windows' || (await processes.find(name)).length === 0) return

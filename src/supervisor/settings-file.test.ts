@@ -15,8 +15,8 @@ const GOOD = {
   nodeName: 'Node-1',
 }
 
-describe('the file of a worker', () => {
-  it('is taken with what is left out', () => {
+describe('settings file of a worker', () => {
+  it('uses defaults for omitted keys', () => {
     assert.deepEqual(readSettings({ ...GOOD, vni: 4096 }), {
       ...GOOD,
       cniMode: 'vxlan',
@@ -27,23 +27,23 @@ describe('the file of a worker', () => {
     })
   })
 
-  it('names every fault at once', () => {
+  it('reports all faults at once', () => {
     const { nodeIp: _, ...rest } = GOOD
     assert.throws(() => readSettings({ ...rest, vni: '1', kubeletOption: [] }), {
       message: 'unknown key "kubeletOption"; "nodeIp" is missing; "vni" must be a whole number above 0',
     })
-    assert.throws(() => readSettings([]), { message: 'the file does not hold settings of a node' })
+    assert.throws(() => readSettings([]), { message: 'the file does not contain settings of a node' })
     assert.throws(() => readSettings({ ...GOOD, cniMode: 'ipvlan' }), { message: /^Unknown CNI mode "ipvlan"; use / })
   })
 })
 
 describe('options', () => {
-  it('come between semicolons, with or without quotes', () => {
+  it('are split at semicolons, with or without quotes', () => {
     assert.deepEqual(splitOptions('"--v=2"; --a=b;;"--c=x y"'), ['--v=2', '--a=b', '--c=x y'])
     assert.deepEqual(splitOptions(''), [])
   })
 
-  it('count once, the first of each', () => {
+  it('keep the first value of each flag', () => {
     assert.deepEqual(mergeOptions(['--a=1'], ['--a=2', '--b'], ['--b=3', '--c=a=b']), ['--a=1', '--b', '--c=a=b'])
   })
 })

@@ -1,4 +1,4 @@
-/** What a worker is to be, from a file: strict, with every fault at once. */
+/** Reads the settings of a worker from a file: strictly, and reports all faults at once. */
 import { ProgramError } from '#lib/program.ts'
 
 import { type NodeSettings, podNetworkKind, tidySettings } from './settings.ts'
@@ -39,10 +39,10 @@ const KEYS: Readonly<Record<keyof NodeSettings, Key>> = {
   port: number,
 }
 
-/** Throws ProgramError, which names all that is wrong. */
+/** Throws ProgramError with all faults. */
 export function readSettings(document: unknown): NodeSettings {
   if (typeof document !== 'object' || document === null || Array.isArray(document))
-    throw new ProgramError('the file does not hold settings of a node')
+    throw new ProgramError('the file does not contain settings of a node')
   const given = document as Readonly<Record<string, unknown>>
   const unknown = Object.keys(given).filter((key) => !Object.hasOwn(KEYS, key))
   const faults = [

@@ -1,4 +1,4 @@
-/** A worker with Windows as tests have it. */
+/** A Windows worker for tests. */
 import type { NodeSettings } from './settings.ts'
 
 export const WINDOWS_SETTINGS: NodeSettings = {

@@ -1,4 +1,4 @@
-/** What a worker is told to be, and what follows from it without looking at the machine. */
+/** The settings of a worker, and values derived from them without access to the machine. */
 import { CrashError } from './outcome.ts'
 import { PROCESS_NAMES, type ProcessName } from './process-names.ts'
 
@@ -7,30 +7,30 @@ export interface NodeSettings {
   readonly clusterDomain: string
   readonly serviceCidr: string
   readonly dnsServiceIp: string
-  /** `flannel` or `canal`: who makes the network of pods. */
+  /** The provider of the pod network: `flannel` or `canal`. */
   readonly cniComponent: string
   readonly cniMode: string
   readonly kubeletOptions: readonly string[]
   readonly kubeProxyOptions: readonly string[]
-  /** Of kube-network-policies; undefined: it is not to run here. Linux only. */
+  /** Flags of kube-network-policies; undefined: it does not run. Linux only. */
   readonly networkPolicyOptions?: readonly string[] | undefined
   readonly nodeIp: string
   readonly nodeName: string
   readonly cloudProvider?: string | undefined
-  /** Contents of files, decoded. */
+  /** Decoded contents of files. */
   readonly cloudConfig?: string | undefined
   readonly registryConfig?: string | undefined
-  /** Of the overlay; flannel's own for the system unless said. */
+  /** The VNI and port of the overlay; flannel's defaults for the platform if undefined. */
   readonly vni?: number | undefined
   readonly port?: number | undefined
 }
 
 export interface PodNetworkKind {
-  /** Of the network on the machine and in both files. */
+  /** The name of the network on the machine and in both files. */
   readonly name: string
-  /** Of flannel. */
+  /** flannel's backend type. */
   readonly backend: 'vxlan' | 'host-gw'
-  /** As the machine calls it. */
+  /** The machine's name for it. */
   readonly type: string
 }
 
@@ -41,17 +41,17 @@ const KINDS: Readonly<Record<string, PodNetworkKind>> = {
   'host-gw': { name: 'cbr0', backend: 'host-gw', type: 'host-gw' },
 }
 
-/** As the supervisor uses them: names are compared in lower case everywhere. */
+/** Normalized: names are compared in lower case. */
 export function tidySettings(settings: NodeSettings): NodeSettings {
   return { ...settings, nodeName: settings.nodeName.toLowerCase(), cniMode: settings.cniMode.toLowerCase() }
 }
 
-/** In order. */
+/** In start order. */
 export function wantedProcesses({ networkPolicyOptions }: NodeSettings): readonly ProcessName[] {
   return networkPolicyOptions === undefined ? THE_THREE : PROCESS_NAMES
 }
 
-/** Every worker has these. */
+/** Every worker runs these. */
 const THE_THREE = PROCESS_NAMES.filter((name) => name !== 'kube-network-policies')
 
 export function podNetworkKind({

@@ -1,19 +1,19 @@
 /**
- * Work on a machine as a table of steps, each of which knows whether it is done, how to do it and how to undo it. So a second
- * run does nothing, one that was interrupted goes on where it was, and undoing leaves nothing.
+ * A table of steps for a machine, each with a check, an action and its undo. A second run does nothing, an interrupted
+ * run continues, and undoing removes everything.
  */
 
 export interface Step<C> {
-  /** For people: `the unit`. */
+  /** The name for people: `the unit`. */
   readonly name: string
-  /** Looks at the machine, not at what was done before. */
+  /** Inspects the machine, not earlier results. */
   readonly isDone: (context: C) => Promise<boolean>
   readonly take: (context: C) => Promise<void>
-  /** Also of what is done by half, or not at all. */
+  /** Also undoes a partial step, or none. */
   readonly undo?: (context: C) => Promise<void>
 }
 
-/** In order, those that are not done; their names. Rejects with the first that fails. */
+/** Runs the steps that are not done, in order, and returns their names. Rejects with the first failure. */
 export async function takeSteps<C>(
   steps: readonly Step<C>[],
   context: C,
@@ -29,7 +29,7 @@ export async function takeSteps<C>(
   return taken
 }
 
-/** The last first. All are tried: what cannot be undone is said, and thrown at the end. */
+/** Undoes in reverse order. Tries all; reports failures and throws at the end. */
 export async function undoSteps<C>(steps: readonly Step<C>[], context: C, say: (text: string) => void): Promise<void> {
   const failures: unknown[] = []
   for (const { name, undo } of steps.toReversed()) {
@@ -40,5 +40,5 @@ export async function undoSteps<C>(steps: readonly Step<C>[], context: C, say: (
       failures.push(error)
     })
   }
-  if (failures.length > 0) throw new AggregateError(failures, 'Not all could be undone: see what was said before')
+  if (failures.length > 0) throw new AggregateError(failures, 'Some steps could not be undone: see the messages above')
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { SimulatedWindows, type SimulatedWindowsOptions } from '#kits/supervisor/simulated-windows.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 
@@ -8,7 +9,6 @@ import type { Host } from './host.ts'
 import { WINDOWS_SETTINGS } from './settings.fixture.ts'
 import type { NodeSettings } from './settings.ts'
 import { changedProcesses, Supervisor, type SupervisorEvent } from './supervisor.ts'
-import { SimulatedWindows, type SimulatedWindowsOptions } from './windows/simulated-host.ts'
 
 const SETTINGS: NodeSettings = { ...WINDOWS_SETTINGS, kubeletOptions: [], kubeProxyOptions: [] }
 const NAMES = ['kubelet', 'flanneld', 'kube-proxy'] as const
@@ -61,7 +61,7 @@ const namesOf = (machine: SimulatedWindows): string[] =>
 const ALL = [...NAMES].sort()
 
 describe('a supervised worker', () => {
-  it('comes up, and lives on through any deaths, never with two of a kind', () =>
+  it('starts, survives any deaths, and never runs a process twice', () =>
     supervised({}, async ({ clock, machine }) => {
       const random = createSeededRandom(17)
       await clock.advance(3 * MINUTE)
@@ -73,7 +73,7 @@ describe('a supervised worker', () => {
       assert.equal(machine.doubles, 0)
     }))
 
-  it('sees what dies together as one, whoever of them ends first', () =>
+  it('treats simultaneous deaths as one event, in any order', () =>
     supervised({}, async ({ clock, machine, supervisor }) => {
       await clock.advance(3 * MINUTE)
       const before = machine.journal.length
@@ -88,7 +88,7 @@ describe('a supervised worker', () => {
       assert.deepEqual(supervisor.status.starts, { kubelet: 2, flanneld: 2, 'kube-proxy': 2, ...NO_POLICIES })
     }))
 
-  it('says who is being started', () =>
+  it('reports the process that is being started', () =>
     supervised({}, async ({ clock, supervisor }) => {
       await clock.advance(10_000)
       assert.equal(supervisor.status.starting, 'kubelet')
@@ -97,7 +97,7 @@ describe('a supervised worker', () => {
       assert.equal(supervisor.status.outcomes.ok, supervisor.status.looks)
     }))
 
-  it('ends what does not answer for its health three looks in a row, and starts it again', () =>
+  it('restarts a process after three failed health checks', () =>
     supervised({}, async ({ clock, machine, events, sick, supervisor }) => {
       await clock.advance(3 * MINUTE)
       sick.add('kube-proxy')
@@ -120,7 +120,7 @@ describe('a supervised worker', () => {
       assert.deepEqual(namesOf(machine), ALL)
     }))
 
-  it('tries later and later what fails, and at once what is asked of it', () =>
+  it('retries failures with growing delays, and requests at once', () =>
     supervised({ livesMs: { kubelet: [1000] } }, async ({ clock, events, supervisor }) => {
       await clock.advance(30 * MINUTE)
       const looks = supervisor.status.looks
@@ -129,7 +129,7 @@ describe('a supervised worker', () => {
       assert.equal(supervisor.status.last?.kind, 'retry')
     }))
 
-  it('restarts what is told other flags, and leaves the others alone', () =>
+  it('restarts only processes whose flags changed', () =>
     supervised({}, async ({ clock, machine, supervisor }) => {
       await clock.advance(3 * MINUTE)
       supervisor.change({ ...SETTINGS, kubeProxyOptions: ['--v=4'] })
@@ -142,7 +142,7 @@ describe('a supervised worker', () => {
       assert.deepEqual(supervisor.status.starts, { kubelet: 1, flanneld: 1, 'kube-proxy': 2, ...NO_POLICIES })
     }))
 
-  it('knows who a change concerns', () => {
+  it('finds the processes that a change affects', () => {
     assert.deepEqual(changedProcesses(SETTINGS, { ...SETTINGS }), [])
     assert.deepEqual(changedProcesses(SETTINGS, { ...SETTINGS, kubeletOptions: ['--v=1'] }), ['kubelet'])
     assert.deepEqual(changedProcesses(SETTINGS, { ...SETTINGS, nodeIp: '10.1.2.4' }), [...NAMES])

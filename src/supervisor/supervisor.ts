@@ -1,48 +1,47 @@
 /**
- * Keeps a worker alive: looks at it again and again, at once when one of the three has ended; after a failure later and
- * later. A process that lives but does not answer for its health is ended, so that the next look starts it. What it does can
- * be asked for at any time.
+ * Supervises a worker: checks it periodically, and at once after a process has ended; delays grow after failures. It
+ * kills a process that fails its health checks, so that the next check restarts it. Its status is always available.
  */
 import { createBackoff } from '#lib/backoff.ts'
 import { sleep } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 
 import { attempt } from './attempt.ts'
+import { type HealthHistory, isLost, recordHealth, LOST_AFTER_FAILURES } from './health-history.ts'
 import type { Host } from './host.ts'
 import { describeOutcome, type Outcome } from './outcome.ts'
 import { perProcess, PROCESS_NAMES, type ProcessName } from './process-names.ts'
 import { type NodeSettings, tidySettings, wantedProcesses } from './settings.ts'
-import { type Health, isLost, nextHealth, SICK_LOOKS } from './sickness.ts'
 import { timingsOf } from './timings.ts'
 
 export interface SupervisorOptions {
   readonly host: Host
   readonly random: Random
   readonly settings: NodeSettings
-  /** Where each says that it is well; those that are not here, or empty, are not asked. */
+  /** The health endpoint of each process; missing or empty ones are not checked. */
   readonly health: Readonly<Partial<Record<ProcessName, string>>>
-  /** Told of what is found missing or sick, and after each look that did something or failed. */
+  /** Receives missing and unhealthy processes, and the result of each check that did something or failed. */
   readonly report: (event: SupervisorEvent) => void
 }
 
 export interface SupervisorEvent {
-  /** As an Event of the node says it. */
+  /** The form of an Event of the node. */
   readonly reason: 'Missing' | 'Started' | 'Unhealthy' | 'Retry' | 'Crash' | 'SettingsChanged'
   readonly message: string
 }
 
 export interface SupervisorStatus {
   readonly looks: number
-  /** What came of them. */
+  /** The outcomes of checks. */
   readonly outcomes: Readonly<Record<Outcome['kind'], number>>
   readonly last: Outcome | undefined
-  /** The one that is being started now, and what is started with it. */
+  /** The process that is starting now, with those it starts. */
   readonly starting: ProcessName | undefined
-  /** How often each was started. */
+  /** The number of starts of each process. */
   readonly starts: Readonly<Record<ProcessName, number>>
-  /** How often in a row each did not say that it is well. */
+  /** The consecutive failed health checks of each process. */
   readonly sick: Readonly<Record<ProcessName, number>>
-  /** How often each was ended for that. */
+  /** The number of kills of each process for failed health checks. */
   readonly ended: Readonly<Record<ProcessName, number>>
 }
 
@@ -50,8 +49,8 @@ const LOOK_EVERY_MS = 10_000
 const HEALTH_MS = 5000
 const RETRY = { baseMs: 10_000, capMs: 120_000, jitter: 0.1 }
 /**
- * What ends together, by one hand or for want of memory, does not end at the same moment: what was large is a while about
- * it. Whoever looked at the first death would start in the wrong order.
+ * Processes that are killed together end at slightly different times, large ones later. A check right after the first
+ * death would use the wrong start order, so it waits.
  */
 const TOGETHER_MS = 1000
 
@@ -68,7 +67,7 @@ export class Supervisor {
     sick: perProcess(0),
     ended: perProcess(0),
   }
-  readonly #health = new Map<ProcessName, Health>()
+  readonly #health = new Map<ProcessName, HealthHistory>()
   #wake = Promise.withResolvers<void>()
 
   constructor(options: SupervisorOptions) {
@@ -80,7 +79,7 @@ export class Supervisor {
     return this.#status
   }
 
-  /** The node is to be something else from now on: what runs with other flags than it would be given now is started anew. */
+  /** Applies new settings: restarts processes whose flags changed. */
   change(settings: NodeSettings): void {
     const next = tidySettings(settings)
     const names = changedProcesses(this.#settings, next)
@@ -88,14 +87,14 @@ export class Supervisor {
     if (names.length > 0) this.restart(names)
   }
 
-  /** When certificates have changed, say. */
+  /** For example after certificates changed. */
   restart(names: readonly ProcessName[]): void {
     for (const name of names) this.#restart.add(name)
     this.#options.report({ reason: 'SettingsChanged', message: `${names.join(', ')} will be restarted` })
     this.wake()
   }
 
-  /** Something has happened: the next look is now. */
+  /** Runs the next check now. */
   wake(): void {
     this.#wake.resolve()
   }
@@ -107,7 +106,7 @@ export class Supervisor {
       this.#wake = Promise.withResolvers()
       const outcome = await this.look(signal)
       if (outcome.kind === 'ok') backoff.reset()
-      // Those that died in a look which failed are why it failed.
+      // Deaths during a failed check are its cause.
       else if (this.#restart.size === 0) this.#wake = Promise.withResolvers()
       const waited = new AbortController()
       const rest = sleep(
@@ -115,13 +114,13 @@ export class Supervisor {
         outcome.kind === 'ok' ? LOOK_EVERY_MS : backoff.next(),
         AbortSignal.any([signal, waited.signal]),
       )
-      // Whoever wakes it after a failure does so for a reason: another plan, another death.
+      // A wake-up after a failure has a cause, such as a new plan or another death, and resets the delay.
       await Promise.race([rest.catch(() => undefined), this.#wake.promise])
       waited.abort()
     }
   }
 
-  /** Once. Rejects when the signal is aborted meanwhile. */
+  /** Checks once. Rejects if the signal is aborted. */
   async look(signal: AbortSignal): Promise<Outcome> {
     const { host, report } = this.#options
     const { layout } = host
@@ -151,14 +150,14 @@ export class Supervisor {
 
   #starting(name: ProcessName): void {
     this.#status.starting = name
-    this.#options.report({ reason: 'Missing', message: `${name} is not there and is started` })
+    this.#options.report({ reason: 'Missing', message: `${name} is missing and is started` })
   }
 
-  /** Those that are to be started anew, and those that are not well. A process that does not end is tried again later. */
+  /** Kills processes that must restart or are unhealthy. A process that does not end is retried later. */
   async #endOld(): Promise<Outcome | undefined> {
     try {
       for (const name of this.#restart) {
-        // What is not wanted any more is ended with all that it leaves.
+        // Stops disabled processes and removes what they leave behind.
         if (wantedProcesses(this.#settings).includes(name)) await this.#options.host.processes.kill(name)
         this.#restart.delete(name)
       }
@@ -181,7 +180,7 @@ export class Supervisor {
         () => false,
       )
       const nowMs = host.clock.elapsed()
-      const found = nextHealth(this.#health.get(name), pid, isWell, nowMs)
+      const found = recordHealth(this.#health.get(name), pid, isWell, nowMs)
       this.#health.set(name, found)
       this.#status.sick[name] = found.failures
       if (!isLost(found, nowMs)) continue
@@ -189,14 +188,14 @@ export class Supervisor {
       this.#status.ended[name]++
       report({
         reason: 'Unhealthy',
-        message: `${name} has not said that it is well ${SICK_LOOKS} times in a row and is ended`,
+        message: `${name} failed its health check ${LOST_AFTER_FAILURES} times in a row and is killed`,
       })
       await host.processes.kill(name)
     }
   }
 }
 
-/** Of a node that is to be something else: who would be started with other flags or files. */
+/** The processes whose flags or files differ under new settings. */
 export function changedProcesses(before: NodeSettings, after: NodeSettings): ProcessName[] {
   const differs = (...keys: readonly (keyof NodeSettings)[]): boolean =>
     keys.some((key) => JSON.stringify(before[key]) !== JSON.stringify(after[key]))

@@ -1,33 +1,33 @@
-/** How long the supervisor waits for what. */
+/** The wait times of the supervisor. */
 import type { Host } from './host.ts'
 import type { ProcessName } from './process-names.ts'
 
 export interface Timings {
-  /** For a program that may still be on its way to the disk; `settleMs` once it is seen. */
+  /** For a program that may still be copied to disk; `settleMs` after it appears. */
   readonly file: {
     readonly rounds: number
     readonly beforeMs: number
     readonly afterMs: number
     readonly settleMs: number
   }
-  /** Before and after the proxy to the API servers is restarted. */
+  /** Before and after a restart of the proxy to the API servers. */
   readonly proxyMs: number
-  /** For the network of pods. */
+  /** For the pod network. */
   readonly network: { readonly rounds: number; readonly everyMs: number }
-  /** Before kube-proxy: what it lays on an overlay is only good when that has come to rest. */
+  /** Before kube-proxy, whose policies need a settled overlay. */
   readonly settleMs: { readonly overlay: number; readonly other: number }
   readonly patience: Readonly<Record<ProcessName, Patience>>
 }
 
-/** How often a process is launched, and after how long it must still be there. */
+/** The number of launches of a process, and the time after which it must still run. */
 export interface Patience {
   readonly attempts: number
   readonly waitMs: number
-  /** Before this attempt the proxy to the API servers is restarted. */
+  /** The proxy to the API servers restarts before this attempt. */
   readonly proxyBefore?: number
 }
 
-/** The figures that nodes of this kind have always had. */
+/** The established values for Windows nodes. */
 const windows: Timings = {
   file: { rounds: 15, beforeMs: 1000, afterMs: 1000, settleMs: 5000 },
   proxyMs: 5000,
@@ -41,7 +41,7 @@ const windows: Timings = {
   },
 }
 
-/** Nothing is cut when a network is made, and files come whole or not at all. */
+/** Linux networks interrupt no connections, and files are replaced atomically. */
 const linux: Timings = {
   file: { rounds: 15, beforeMs: 0, afterMs: 2000, settleMs: 0 },
   proxyMs: 0,

@@ -1,4 +1,4 @@
-/** A worker as its parts see it, and what several of them do. */
+/** The context of a worker's parts, and their shared actions. */
 import { sleep } from '#lib/clock.ts'
 
 import type { Host, Launch } from './host.ts'
@@ -14,9 +14,9 @@ export interface Worker {
   readonly settings: NodeSettings
   readonly timings: Timings
   readonly signal: AbortSignal
-  /** Waits until what ends together has ended; asked once when something is missing. */
+  /** Waits until processes that end together have ended; called once when something is missing. */
   readonly settle?: () => Promise<void>
-  /** Told before each that is found missing is started. */
+  /** Called before each missing process is started. */
   readonly starting?: (name: ProcessName) => void
 }
 
@@ -24,7 +24,7 @@ export function pause({ host, signal }: Pick<Worker, 'host' | 'signal'>, ms: num
   return sleep(host.clock, ms, signal)
 }
 
-/** Waits until a file is there, and then for whoever may be copying it. */
+/** Waits until a file exists and has been copied completely. */
 export async function untilThere(worker: Worker, path: string): Promise<void> {
   const { rounds, beforeMs, afterMs, settleMs } = worker.timings.file
   for (let round = 0; round < rounds; round++) {
@@ -35,7 +35,7 @@ export async function untilThere(worker: Worker, path: string): Promise<void> {
   throw new CrashError(`${path} did not come within ${(rounds * (beforeMs + afterMs)) / 1000} s`)
 }
 
-/** After the network was laid anew, connections to the API servers hang; nothing depends on whether this works. */
+/** Restarts the proxy, because connections to the API servers hang after the network changed. Failures are ignored. */
 export async function restartProxy(worker: Worker): Promise<void> {
   await pause(worker, worker.timings.proxyMs)
   await worker.host.network
@@ -44,7 +44,7 @@ export async function restartProxy(worker: Worker): Promise<void> {
   await pause(worker, worker.timings.proxyMs)
 }
 
-/** Launches until one stays. The last attempt leaves what it says as errors in a file. */
+/** Launches the process until one stays. The last attempt writes its error output to a file. */
 export async function launchUntilItStays(worker: Worker, launch: Omit<Launch, 'errorsTo'>): Promise<number> {
   const { host, layout, timings } = worker
   const { attempts, waitMs, proxyBefore } = timings.patience[launch.name]

@@ -1,31 +1,31 @@
 /**
- * What is to go wrong between a client and the API server: requests that are refused, late, in conflict or whose answer is
- * lost, and watches that break off. A fault meets requests that were let in, of everybody: of programs outside, of
- * controllers, scheduler and nodes in the process, and of the test itself, unless it says whose.
+ * Injects faults between clients and the API server: refused, delayed or conflicting requests, lost responses, and
+ * broken watches. A fault affects authenticated requests of every client, including controllers, scheduler, nodes and
+ * the test itself, unless it names a user.
  */
-import { type Answer, type Call, type Interfere, isStream, letGo } from '#apiserver/call.ts'
+import { type Answer, type Call, type Interfere, isStream, letGo } from '#component/requests/call.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
 import { failure, modifiedError } from '#meta/status-errors.ts'
 import type { StatusReason } from '#meta/status.ts'
 
-/** Which requests a fault is about; what is left out matches all. */
+/** Selects requests; absent fields match all. */
 export interface RequestAim {
-  /** `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`: one of them, or several. */
+  /** `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`: one or several. */
   readonly verb?: string | readonly string[]
-  /** The plural, with its group and subresource where they matter: `pods`, `deployments.apps`, `pods/status`. */
+  /** The plural, with group and subresource if needed: `pods`, `deployments.apps`, `pods/status`. */
   readonly resource?: string
   readonly namespace?: string
   readonly name?: string
   /** `jane`, `system:node:node-0`, `system:serviceaccount:kube-system:deployment-controller`. */
   readonly user?: string
-  /** After so many requests the fault is over. */
+  /** Ends after this many requests. */
   readonly times?: number
-  /** After so long, by the cluster's clock, the fault is over. */
+  /** Ends after this time on the cluster's clock. */
   readonly lastingMs?: number
 }
 
 export type ApiFault =
-  /** Refused, without anything having happened. Default: 500. */
+  /** Refuses without any effect. Default: 500. */
   | ({
       readonly type: 'api-error'
       readonly code?: number
@@ -33,13 +33,13 @@ export type ApiFault =
       readonly message?: string
       readonly retryAfterSeconds?: number
     } & RequestAim)
-  /** As if somebody else had been faster: 409, "the object has been modified". Only writes of what is there meet it. */
+  /** A write conflict: 409, "the object has been modified". Only affects writes to existing objects. */
   | ({ readonly type: 'api-conflict' } & RequestAim)
-  /** Begun only after so long; what has a deadline may miss it. */
+  /** Starts the request after a delay; it may miss its deadline. */
   | ({ readonly type: 'api-delay'; readonly delayMs: number } & RequestAim)
-  /** Done, but the answer breaks off: the client does not know. */
+  /** Executes the request, but breaks the response. */
   | ({ readonly type: 'api-lost-answer' } & RequestAim)
-  /** Watches break off: those that run now, and new ones so long after their start. */
+  /** Breaks watches: running ones now, and new ones after this time. */
   | ({ readonly type: 'watch-cut'; readonly afterMs?: number } & RequestAim)
 
 const TYPES: Readonly<Record<ApiFault['type'], true>> = {
@@ -54,7 +54,7 @@ export function isApiFault(fault: { readonly type: string }): fault is ApiFault 
   return Object.hasOwn(TYPES, fault.type)
 }
 
-interface Active {
+interface ActiveFault {
   readonly fault: ApiFault
   left: number
   readonly untilMs: number
@@ -68,14 +68,14 @@ interface RunningWatch {
 /** The faults of one server. */
 export class ApiFaults {
   readonly #clock: Clock
-  readonly #active = new Set<Active>()
+  readonly #active = new Set<ActiveFault>()
   readonly #watches = new Set<RunningWatch>()
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  /** Returns what ends it. */
+  /** Returns a function that ends the fault. */
   inject(fault: ApiFault): () => void {
     const { times = Infinity, lastingMs = Infinity } = fault
     const active = { fault, left: times, untilMs: this.#clock.now() + lastingMs }
@@ -84,7 +84,7 @@ export class ApiFaults {
     return () => void this.#active.delete(active)
   }
 
-  /** Faults in the order in which they came: the last has the last word. */
+  /** In order of injection; the last one wins. */
   readonly interfere: Interfere = async (call, answer) => {
     let isLost = false
     let cutMs = Infinity
@@ -101,8 +101,8 @@ export class ApiFaults {
     return call.info.verb === 'watch' ? this.#watched(call, made, cutMs) : made
   }
 
-  /** Whether it is about the request, which counts as one of its times then. */
-  #meets(active: Active, call: Call): boolean {
+  /** Whether the fault applies; counts the request. */
+  #meets(active: ActiveFault, call: Call): boolean {
     const { fault } = active
     if (this.#clock.now() >= active.untilMs) this.#active.delete(active)
     else if (isAimedAt(fault, call)) {
@@ -158,7 +158,7 @@ function refusal(fault: ApiFault & { type: 'api-error' | 'api-conflict' }, { inf
   return failure({ code, message, details, reason: reason ?? REASONS[code] })
 }
 
-/** What upstream calls them. */
+/** Upstream's reasons. */
 const REASONS: Readonly<Record<number, StatusReason>> = {
   401: 'Unauthorized',
   403: 'Forbidden',

@@ -1,26 +1,26 @@
 /**
- * A whole cluster inside a test: API server, controllers, scheduler and simulated nodes, the ones that `hyperkube up` runs,
- * with objects in memory and time as an argument. In virtual time nothing happens by chance: the same seed and the same
- * calls give the same objects, events, uids and resourceVersions.
+ * A whole cluster inside a test: API server, controllers, scheduler and simulated nodes, as `hyperkube up` runs them,
+ * with objects in memory and a virtual or real clock. Virtual time is deterministic: the same seed and calls give the
+ * same objects, events, uids and resourceVersions.
  */
 import { readFile } from 'node:fs/promises'
 import { PassThrough } from 'node:stream'
 
-import type { User } from '#apiserver/registry/resource.ts'
+import type { User } from '#auth/user.ts'
 import { ApiClient } from '#client/api-client.ts'
-import { kubeconfigText } from '#client/kubeconfig.ts'
+import { kubeconfigText } from '#client/connection/kubeconfig.ts'
 import { type RunningCluster, runCluster } from '#cluster/cluster.ts'
 import { managerSettings, podCidrFor, serverSettings } from '#cluster/settings.ts'
-// Loaded before anything runs: what comes when a file has been read does not come at the same moment each time.
+// Loaded eagerly: dynamic imports would complete at different moments.
 import '#cluster/nodes.ts'
 import '#cluster/scheduler.ts'
+import type { EnvironmentOptions } from '#control-plane/environment.ts'
 import type { Settings } from '#control-plane/flags/flags.ts'
-import type { Surroundings } from '#control-plane/site.ts'
 import type { ControllerSettings } from '#controllers/settings.ts'
-import type { Fault } from '#kubelet/simulated/fault.ts'
-import type { NodePlan } from '#kubelet/simulated/node-life.ts'
 import { type Clock, createVirtualClock, realClock, slowBackground, type VirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
+import type { Fault } from '#simulated-node/fault.ts'
+import type { NodePlan } from '#simulated-node/simulated-node.ts'
 import type { Backend } from '#storage/backend.ts'
 import { loadBackend } from '#storage/index.ts'
 
@@ -31,81 +31,80 @@ import { followChanges, type SettleOptions, settle } from './settle.ts'
 import { type Span, spanMs } from './span.ts'
 
 export interface ClusterOptions {
-  /** How many simulated nodes there are, or which. Default: 1. */
+  /** The number of simulated nodes, or the nodes. Default: 1. */
   readonly nodes?: number | readonly NodePlan[]
-  /** `virtual`: time stands still until `clock.advance` or `settle` moves it. Default: `real`. */
+  /** `virtual`: time advances only with `clock.advance` or `settle`. Default: `real`. */
   readonly clock?: 'virtual' | 'real'
-  /** When virtual time begins. Default: 2026-01-01T00:00:00Z. */
+  /** The start of virtual time. Default: 2026-01-01T00:00:00Z. */
   readonly startTime?: Date | string
-  /** Where objects are: `memory`, or `sqlite:FILE`. Default: `memory`. */
+  /** `memory`, or `sqlite:FILE`. Default: `memory`. */
   readonly storage?: string
   /** Feature gates that differ from their default, by upstream's names. */
   readonly gates?: Readonly<Record<string, boolean>>
-  /** What chance depends on: names, uids, jitter. Default: 1. */
+  /** The seed of names, uids and jitter. Default: 1. */
   readonly seed?: number
-  /** Which controllers run, as `--controllers` of kube-controller-manager has it. Default: `['*']`. */
+  /** As `--controllers` of kube-controller-manager. Default: `['*']`. */
   readonly controllers?: readonly string[]
-  /** Whether pods get nodes. Default: true. */
+  /** Whether the scheduler runs. Default: true. */
   readonly scheduler?: boolean
   /**
-   * How often everything happens that happens anyway: nodes report, leases are renewed, controllers look again. Default:
-   * `10s`, as outside. With `30m` a year of virtual time passes quickly, and a node that is gone is missed after hours.
+   * The period of heartbeats, lease renewals and resyncs. Default: `10s`, as outside. With `30m` a year of virtual time
+   * passes quickly, but a lost node is noticed after hours.
    */
   readonly pulse?: Span
-  /** Flags of kube-apiserver, by name. */
+  /** kube-apiserver's flags by name. */
   readonly serverSettings?: Partial<Settings>
-  /** Flags of kube-controller-manager, by name; durations in milliseconds. */
+  /** kube-controller-manager's flags by name; durations in milliseconds. */
   readonly managerSettings?: Partial<ControllerSettings>
 }
 
 export interface ClusterClock {
-  /** What time it is in the cluster. */
+  /** The current time of the cluster. */
   now(): Date
-  /** Moves virtual time forward: everything that falls due on the way happens, in order. Rejects in real time. */
+  /** Advances virtual time and runs everything due, in order. Rejects in real time. */
   advance(span: Span): Promise<void>
 }
 
-/** A state of a cluster, from which any number of others can begin. */
+/** A state of a cluster, from which any number of clusters can start. */
 export interface Snapshot extends AsyncDisposable {
-  /** The resourceVersion it was taken at. */
+  /** Its resourceVersion. */
   readonly revision: number
-  /** A cluster that goes on from here, at this state's time. All that begin here do the same when told the same. */
+  /** Starts a cluster from this state and time. All of them behave the same with the same calls. */
   start(): Promise<TestCluster>
 }
 
 export interface TestCluster extends AsyncDisposable {
-  /** May do everything. */
+  /** Has all permissions. */
   readonly client: ApiClient
-  /** For tests of RBAC: somebody else's client. */
+  /** A client of another user, for tests of RBAC. */
   clientAs(user: { readonly name: string; readonly groups?: readonly string[] }): ApiClient
-  /** The text of a kubeconfig, for kubectl and for programs in any language: an administrator. */
+  /** A kubeconfig for an administrator. */
   readonly kubeconfig: string
   /** `https://127.0.0.1:port`. */
   readonly url: string
   readonly clock: ClusterClock
   /**
-   * Waits until nothing is left to do: nothing has changed for a while but leases and events. Virtual time moves on
-   * meanwhile. Rejects with what keeps changing when there is no end to it.
+   * Waits until only leases and events change; virtual time advances. Rejects with the changing object after the limit.
    */
   settle(options?: SettleOptions): Promise<void>
-  /** Lets something go wrong from now on, on nodes, in containers or with requests; returns what ends it. */
+  /** Injects a fault into nodes, containers or requests; returns a function that ends it. */
   inject(fault: Fault | ApiFault): () => void
-  /** The state now, or at an earlier resourceVersion that is still known (five minutes). */
+  /** The current state, or that of an earlier resourceVersion of the last five minutes. */
   snapshot(options?: { readonly revision?: number }): Promise<Snapshot>
-  /** A copy that goes its own way: `snapshot`, then `start`. */
+  /** An independent copy: `snapshot`, then `start`. */
   fork(options?: { readonly revision?: number }): Promise<TestCluster>
-  /** The same as `await using` does at the end. */
+  /** Stops the cluster, as `await using` does. */
   stop(): Promise<void>
 }
 
-/** Starts a cluster; pods can be made when this resolves. */
+/** Starts a cluster; resolves when pods can be created. */
 export function startCluster(options: ClusterOptions = {}): Promise<TestCluster> {
   const { storage = 'memory' } = options
   const openStore = async (tools: Parameters<OpenStore>[0]): Promise<Backend> => (await loadBackend(storage))(tools)
   return start(options, openStore)
 }
 
-type OpenStore = NonNullable<Surroundings['openStore']>
+type OpenStore = NonNullable<EnvironmentOptions['openStore']>
 
 const START_MS = Date.UTC(2026, 0, 1)
 const PULSE_MS = 10_000
@@ -139,7 +138,7 @@ async function start(options: ClusterOptions, openStore: OpenStore, isCopy = fal
   }
   try {
     const cluster = await runCluster(planOf(options, pace), around, closing)
-    // Those of a copy are what they were.
+    // A copy keeps the state of its nodes.
     if (!isCopy) await (virtual === undefined ? cluster.nodesReady : passTime(virtual, cluster.nodesReady))
     const url = `https://127.0.0.1:${cluster.running.port}`
     const kubeconfig = kubeconfigText({ name: 'hyperkube', server: url, ...pki.admin })
@@ -160,7 +159,7 @@ async function start(options: ClusterOptions, openStore: OpenStore, isCopy = fal
   }
 }
 
-/** Moves on until it has happened, well or not, and no further. */
+/** Advances time until the promise settles, and no further. */
 async function passTime(clock: VirtualClock, happening: Promise<void>): Promise<void> {
   const seen = { isOver: false }
   const over = (): void => void (seen.isOver = true)
@@ -224,7 +223,8 @@ class StartedCluster implements TestCluster {
     this.clock = {
       now: () => new Date(clock.now()),
       async advance(span) {
-        if (virtual === undefined) throw new Error("Real time cannot be moved: start the cluster with clock: 'virtual'")
+        if (virtual === undefined)
+          throw new Error("Real time cannot be advanced: start the cluster with clock: 'virtual'")
         await virtual.advance(spanMs(span))
       },
     }
@@ -245,7 +245,7 @@ class StartedCluster implements TestCluster {
   inject(fault: Fault | ApiFault): () => void {
     if (isApiFault(fault)) return this.#parts.apiFaults.inject(fault)
     const { nodes } = this.#parts.cluster
-    if (nodes === undefined) throw new Error('There are no simulated nodes to which it could happen')
+    if (nodes === undefined) throw new Error('There are no simulated nodes for this fault')
     return nodes.inject(fault)
   }
 
@@ -270,7 +270,7 @@ class StartedCluster implements TestCluster {
   stop(): Promise<void> {
     const { closing, virtual } = this.#parts
     const stopping = closing.disposeAsync()
-    // Some may take their time, which is the cluster's.
+    // Stopping may need virtual time.
     return virtual === undefined ? stopping : passTime(virtual, stopping)
   }
 

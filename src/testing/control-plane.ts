@@ -1,18 +1,18 @@
 /**
- * A control plane for tests: the server that `kube-apiserver` starts, with objects in memory, files that exist only here,
- * a port of its own, and a client that may do everything. Gone when disposed.
+ * A control plane for tests: kube-apiserver with objects and files in memory, its own port, and a client with all
+ * permissions. Stops when disposed.
  */
 import { readFile } from 'node:fs/promises'
 import { PassThrough } from 'node:stream'
 
-import { kubeconfigText } from '#client/kubeconfig.ts'
+import { kubeconfigText } from '#client/connection/kubeconfig.ts'
+import type { EnvironmentOptions } from '#control-plane/environment.ts'
 import { type Settings, settingsWith } from '#control-plane/flags/flags.ts'
 import type { RunningServer } from '#control-plane/server.ts'
-import type { Surroundings } from '#control-plane/site.ts'
 import { startApiServer } from '#control-plane/start.ts'
 import { realClock } from '#lib/clock.ts'
 import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
-import { createLog } from '#lib/log.ts'
+import { createLog } from '#lib/log/log.ts'
 import { createSeededRandom, secureRandom } from '#lib/random.ts'
 import { createAuthority, type Issued, type IssuePlan } from '#lib/x509/authority.ts'
 import { createKey, keyToPem } from '#lib/x509/key.ts'
@@ -20,25 +20,25 @@ import { createKey, keyToPem } from '#lib/x509/key.ts'
 import { startPublishers } from './publishers.ts'
 
 export interface ControlPlaneOptions extends Partial<
-  Pick<Surroundings, 'clock' | 'random' | 'log' | 'network' | 'openStore' | 'onGateRead'>
+  Pick<EnvironmentOptions, 'clock' | 'random' | 'log' | 'network' | 'openStore' | 'onGateRead'>
 > {
-  /** By the names of kube-apiserver's flags; besides those of `SETTINGS`, or instead of them. */
+  /** kube-apiserver's flags by name; they override `SETTINGS`. */
   readonly settings?: Partial<Settings>
-  /** Files that settings name: path → text, as it is when the file is read. Others are read from disk. */
+  /** Content of files that settings name, by path. Others are read from disk. */
   readonly files?: ReadonlyMap<string, string>
 }
 
 export interface ControlPlane extends AsyncDisposable {
   /** `https://127.0.0.1:port`. */
   readonly url: string
-  /** PEM of what the server's certificate is verified with. */
+  /** The CA of the serving certificate in PEM. */
   readonly ca: string
-  /** Bearer token of a user of `system:masters`. */
+  /** A bearer token of `system:masters`. */
   readonly token: string
-  /** For kubectl and client libraries: the same user, by certificate. */
+  /** A kubeconfig of the same user, with a client certificate. */
   readonly kubeconfig: string
   readonly running: RunningServer
-  /** One request; `body` is sent as JSON unless it is text. */
+  /** Sends one request; `body` is sent as JSON unless it is text. */
   request(
     method: string,
     path: string,
@@ -54,13 +54,13 @@ export interface ControlPlaneResponse {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** Parsed; throws when the answer is not JSON. */
+  /** Throws if the response is not JSON. */
   json(): JsonMap
 }
 
 const TOKEN = 'admin'
 
-/** What differs from kube-apiserver's defaults. */
+/** Differences from kube-apiserver's defaults. */
 const SETTINGS: Partial<Settings> = {
   datastore: 'memory',
   'bind-address': '127.0.0.1',
@@ -91,7 +91,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const { clock = realClock, random = createSeededRandom(1), log = errorLog(), network, settings, files } = options
   const { openStore, onGateRead } = options
   const closing = new AsyncDisposableStack()
-  const around: Surroundings = {
+  const around: EnvironmentOptions = {
     clock,
     random,
     log,
@@ -105,7 +105,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   }
   try {
     const running = await startApiServer(settingsWith({ ...SETTINGS, ...settings }), around, closing)
-    const onError = (error: unknown): void => log.error(error, 'Publishing failed')
+    const onError = (error: unknown): void => log.error(error, 'Failed to publish account and root CA')
     const publishers = startPublishers(running.server.registry, { rootCa: pki.ca, onError })
     closing.defer(() => publishers.close())
     return controlPlane(running, pki, closing)
@@ -139,7 +139,7 @@ interface Pki {
   readonly admin: Issued
 }
 
-/** By the time of the machine, in which clients live. */
+/** Valid by the machine's clock, which clients use. */
 function createPki(): Pki {
   const authority = createAuthority({ commonName: 'testing' }, { clock: realClock, random: secureRandom })
   const names = { dns: ['localhost'], ips: ['127.0.0.1', '::1'] }
@@ -151,8 +151,8 @@ function createPki(): Pki {
   }
 }
 
-/** Only what went wrong is worth a line; what is broken off because everything ends has not. */
-export function errorLog(isOver: () => boolean = () => false): Surroundings['log'] {
+/** Logs errors only, except during shutdown. */
+export function errorLog(isOver: () => boolean = () => false): EnvironmentOptions['log'] {
   const nowhere = { write: (_text: string, done: () => void) => done() }
   const errorStream = {
     write: (text: string, done: () => void) => (isOver() ? done() : void process.stderr.write(text, done)),
@@ -160,7 +160,7 @@ export function errorLog(isOver: () => boolean = () => false): Surroundings['log
   return createLog({ clock: realClock, stream: nowhere, errorStream }).logger
 }
 
-interface Sent {
+interface SentRequest {
   readonly method: string
   readonly path: string
   readonly body: unknown
@@ -170,7 +170,7 @@ interface Sent {
 async function send(
   client: HttpClient,
   url: string,
-  { method, path, body, headers }: Sent,
+  { method, path, body, headers }: SentRequest,
 ): Promise<ControlPlaneResponse> {
   const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body)
   const answer = await client.request({
@@ -192,7 +192,7 @@ async function send(
   }
 }
 
-/** HTTP/2 has headers that are none. */
+/** Skips HTTP/2 pseudo headers. */
 function pairsOf(name: string, value: string | string[] | undefined): [string, string][] {
   return name.startsWith(':') ? [] : [value ?? []].flat().map((one) => [name, one])
 }

@@ -1,5 +1,5 @@
-/** The certificates of all clusters of a process: made once, in memory, and good whatever time it is in a cluster. */
-import type { KubeconfigEntry } from '#client/kubeconfig.ts'
+/** The PKI of all clusters in a process: created once in memory, valid at any cluster time. */
+import type { KubeconfigEntry } from '#client/connection/kubeconfig.ts'
 import { openLocalPki } from '#cluster/local-pki.ts'
 import { servingNames } from '#cluster/settings.ts'
 import { createVirtualClock } from '#lib/clock.ts'
@@ -11,7 +11,7 @@ export interface ProcessPki {
   readonly admin: Omit<KubeconfigEntry, 'name' | 'server'>
 }
 
-/** Clients verify by the time of the machine, the cluster by its own: both are between these. */
+/** Covers the machine's clock, which clients use, and the clusters' virtual clocks. */
 const FROM_MS = Date.UTC(2020, 0, 1)
 const VALIDITY_MS = 100 * 365 * 24 * 3_600_000
 

@@ -34,7 +34,7 @@ function start(registry: Registry): { readonly errors: unknown[]; readonly close
 }
 
 describe('publishers', () => {
-  it('give every namespace an account and the root authority, also those that were there before', async () => {
+  it('create account and root CA in every namespace, including existing ones', async () => {
     await using servers = createServers()
     const registry = await servers.open(KINDS)
     await addNamespace(registry, 'old')
@@ -51,7 +51,7 @@ describe('publishers', () => {
     assert.deepEqual(errors, [])
   })
 
-  it('give them back when somebody removes them, and nothing else', async () => {
+  it('recreate deleted objects, and no others', async () => {
     await using servers = createServers()
     const registry = await servers.open(KINDS)
     await addNamespace(registry, 'ns')
@@ -66,7 +66,7 @@ describe('publishers', () => {
     assert.deepEqual(errors, [])
   })
 
-  it('leave a namespace alone that is going', async () => {
+  it('skip terminating namespaces', async () => {
     await using servers = createServers()
     const registry = await servers.open(KINDS)
     await addNamespace(registry, 'ns', ['hold.example.com/x'])
@@ -79,7 +79,7 @@ describe('publishers', () => {
     assert.deepEqual(errors, [])
   })
 
-  it('tell what went wrong', async () => {
+  it('report errors', async () => {
     await using servers = createServers()
     const broken = defineResource({
       kind: ServiceAccounts,

@@ -1,10 +1,10 @@
 /**
- * Publishers for servers that are tested without controllers: every namespace gets the ServiceAccount `default` and the
- * ConfigMap `kube-root-ca.crt`, and gets them back when somebody removes them, so that pods can be made.
+ * Publishers for servers without controllers: maintain the ServiceAccount `default` and the ConfigMap
+ * `kube-root-ca.crt` in every namespace, so that pods can be created.
  */
 import { ConfigMaps, Namespaces, ServiceAccounts } from '#apis/core/v1.ts'
-import { follow, type Following, joinFollowings } from '#apiserver/authorizers/follow.ts'
 import type { Entry } from '#apiserver/registry/entry.ts'
+import { follow, type Following, joinFollowings } from '#apiserver/registry/follow.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 import { isBeingDeleted } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
@@ -14,16 +14,16 @@ const DESCRIPTION =
   'Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.'
 
 export interface PublisherOptions {
-  /** PEM of what clients inside the cluster verify the server with. */
+  /** The CA for clients inside of the cluster in PEM. */
   readonly rootCa: string
   readonly onError: (error: unknown) => void
 }
 
-/** Starts at once; `close` stops. What fails is tried again when the namespace or the object changes next. */
+/** Starts at once; `close` stops. A failure is retried at the next change of the namespace or object. */
 export function startPublishers(registry: Registry, { rootCa, onError }: PublisherOptions): Following {
   const publish = (namespace: string): void => {
     void publishTo(registry, namespace, rootCa).catch((error: unknown) => {
-      // The namespace went meanwhile.
+      // The namespace was deleted meanwhile.
       if (!isNotFound(error)) onError(error)
     })
   }

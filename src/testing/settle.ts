@@ -1,24 +1,24 @@
-/** When nothing is left to do: what counts is that objects stop changing, because whoever has something to do changes one. */
+/** Detects that a cluster has settled: objects stop changing, because every component with work to do changes one. */
 import { type Clock, realClock, sleep, type VirtualClock } from '#lib/clock.ts'
 import { type Backend, prefixEnd } from '#storage/backend.ts'
 
 import { type Span, spanMs } from './span.ts'
 
 export interface SettleOptions {
-  /** How long nothing may change. Default: 10s of virtual time, which is longer than anybody waits before a first retry; 1s of real time. */
+  /** How long nothing may change. Default: 10s of virtual time, longer than any first retry; 1s of real time. */
   readonly quiet?: Span
-  /** How long it may take. Default: an hour of virtual time, a minute of real time. */
+  /** The timeout. Default: an hour of virtual time, a minute of real time. */
   readonly limit?: Span
 }
 
 export interface Changes {
-  /** When something last changed, and what. */
+  /** The time and key of the last change. */
   readonly last: { readonly atMs: number; readonly key: string }
   readonly clock: Clock
   close(): Promise<void>
 }
 
-/** What changes whatever happens. */
+/** Keys that change periodically. */
 const PULSES = ['/registry/leases/', '/registry/events/', '/registry/masterleases/']
 const PREFIX = '/registry/'
 
@@ -45,7 +45,7 @@ export function followChanges(backend: Backend, clock: Clock): Changes {
   }
 }
 
-/** How far time moves between two looks. */
+/** The time step between two checks. */
 const STEP_MS = { virtual: 1000, real: 20 }
 
 export async function settle(
@@ -61,6 +61,6 @@ export async function settle(
     const { atMs, key } = changes.last
     if (clock.now() - Math.max(atMs, startedMs) >= quietMs) return
     if (clock.now() - startedMs >= limitMs)
-      throw new Error(`The cluster does not come to rest within ${limit}: "${key}" has changed last`)
+      throw new Error(`Cluster did not settle within ${limit}: "${key}" changed last`)
   }
 }

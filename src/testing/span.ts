@@ -1,12 +1,12 @@
-/** Spans of time as people write them in tests. */
-import { durationMs } from '#meta/duration.ts'
+/** Durations in tests. */
+import { durationMs } from '#lib/go/duration.ts'
 
 /** `90s`, `1h30m`, `24h`, `7d`, or milliseconds. */
 export type Span = string | number
 
 const DAY_MS = 24 * 3_600_000
 
-/** Go's durations, and whole days before them. Throws Go's text. */
+/** Go's durations, optionally with leading days. Throws Go's text. */
 export function spanMs(span: Span): number {
   if (typeof span === 'number') return span
   const [, days, rest = ''] = /^(?:(\d+)d)?(.*)$/.exec(span) ?? []

@@ -1,6 +1,6 @@
 /**
- * The API server from outside: reads, lists, durable writes, watches, start, restart and memory, over TLS with a client
- * certificate and the authorization a cluster has.
+ * Benchmarks the API server from outside: reads, lists, durable writes, watches, start, restart and memory, over TLS
+ * with a client certificate and RBAC.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

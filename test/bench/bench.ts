@@ -1,6 +1,6 @@
 /**
- * What a bench is, and how its figures are come by. Contestants take turns in short samples, so that whatever else the
- * machine does meanwhile hits all of them; the median of the samples counts, and ratios are made turn by turn.
+ * The interface of a benchmark, and its statistics. Contestants take turns in short samples, so that other load on the
+ * machine hits all of them. The median of the samples counts, and ratios are computed per turn.
  */
 import { performance } from 'node:perf_hooks'
 

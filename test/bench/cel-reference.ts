@@ -1,4 +1,4 @@
-/** The same expressions through upstream's CEL, as its servers set it up: a Go program that is built once and kept. */
+/** Evaluates the same expressions with upstream's CEL environment, in a Go program that is built once and cached. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'

@@ -1,8 +1,8 @@
-/** Objects to bytes and back, against what the runtime needs for the same text. */
+/** Benchmarks encoding and decoding of objects, compared with JSON.parse and JSON.stringify for the same text. */
 import { Buffer } from 'node:buffer'
 
 import { schemaFor } from '#apis/schemas.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import { decodeObject } from '#meta/codec/object.ts'
 import { encodeProtobuf } from '#meta/codec/protobuf.ts'

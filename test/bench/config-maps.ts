@@ -1,4 +1,4 @@
-/** What benches write: ConfigMaps of about 1 KiB as stored, half of which does not compress, as in real objects. */
+/** Sample objects for benchmarks: ConfigMaps of about 1 KiB, half of it incompressible, like real objects. */
 import { createHash } from 'node:crypto'
 
 import { encodeRequest } from './http-load.ts'

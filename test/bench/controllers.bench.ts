@@ -1,9 +1,8 @@
 /**
- * The controller manager, ours as npm installs it and upstream's as Go builds it: how long it takes until everything has been
- * made or has gone, and what a quiet cluster costs. Upstream's is measured twice, with a server of ours, which shows the
- * managers alone, and with its own server on etcd, which is what people choose between. Each work is done by all of them one
- * right after the other, as machines are not equally fast all day. No manager is held back by the limits of its client, which
- * are the same for all and would be all that is measured.
+ * Benchmarks kube-controller-manager and upstream's: the time until all objects are created or deleted, and the cost of
+ * an idle cluster. Upstream's manager runs twice: on our server, to compare the managers alone, and on upstream's
+ * server with etcd. The managers run each task one right after the other, because the speed of the machine varies over
+ * a day. Client rate limits are lifted for all of them.
  */
 import type { ChildProcess } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'

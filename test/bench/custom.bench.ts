@@ -1,6 +1,7 @@
 /**
- * Custom resources: what large definitions cost, how many of them a server carries, and whether an object of a kind made
- * at run time is as fast as one of a built-in kind. The definitions are those of real operators, from the Go module proxy.
+ * Benchmarks custom resources: the cost of large definitions, how many of them a server supports, and whether their
+ * objects are as fast as those of built-in kinds. The definitions are those of real operators, from the Go module
+ * proxy.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'

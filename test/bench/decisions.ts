@@ -1,6 +1,6 @@
 /**
- * What one decision costs, without API server and connection: pods like those of the workloads get a node, one after the other, in a
- * cluster of ten pods a node.
+ * Benchmarks single scheduling decisions without an API server: pods like those of the workloads get a node one after
+ * the other, in a cluster of ten pods per node.
  */
 import type { Node, Pod } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
@@ -9,11 +9,11 @@ import { Informer } from '#client/informer.ts'
 import { realClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import type { KubeObject } from '#meta/object.ts'
-import { Cluster } from '#scheduler/cluster.ts'
-import { Decider } from '#scheduler/decision.ts'
-import type { Handle } from '#scheduler/framework.ts'
-import { Nominations } from '#scheduler/nominations.ts'
-import { PodInfo } from '#scheduler/pod-info.ts'
+import { Cluster } from '#scheduler/cluster/cluster.ts'
+import { Nominations } from '#scheduler/cluster/nominations.ts'
+import { PodInfo } from '#scheduler/cluster/pod-info.ts'
+import { Decider } from '#scheduler/decision/decision.ts'
+import type { Handle } from '#scheduler/framework/framework.ts'
 import { createProfile, DEFAULT_PROFILE } from '#scheduler/profiles.ts'
 
 import type { Figures } from './table.ts'

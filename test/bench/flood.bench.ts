@@ -1,6 +1,7 @@
 /**
- * One user floods the server with expensive lists over hundreds of connections; how long do others wait meanwhile? They
- * are a user of the same priority level, a node that renews its lease, an administrator, and one who is new.
+ * Benchmarks fairness: one user floods the server with expensive lists over hundreds of connections, while other users
+ * measure how long they wait: one of the same priority level, a node that renews its lease, an administrator, and a new
+ * user.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,7 @@
-/** One user's flood: many connections, each with its next request as soon as the last is answered. Tells its counts. */
+/**
+ * Worker thread that floods the server as one user: each of many connections sends its next request as soon as the last
+ * is answered. Reports counts.
+ */
 import { parentPort, workerData } from 'node:worker_threads'
 
 import type { FloodPlan } from './flood.bench.ts'

@@ -1,6 +1,6 @@
 /**
- * Load for a server over HTTP/1.1 on kept TLS connections. The client looks at nothing but status and length, so that on
- * a small machine the server has the processors.
+ * Generates HTTP/1.1 load on kept TLS connections. The client reads only status and length, so that the server gets the
+ * processors on a small machine.
  */
 import { performance } from 'node:perf_hooks'
 import { connect, type TLSSocket } from 'node:tls'

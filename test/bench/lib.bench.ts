@@ -1,10 +1,10 @@
-/** The parts that everything else runs through: the work queue, metrics, JSON. */
+/** Benchmarks the parts on every hot path: the work queue, metrics and JSON. */
 import { Buffer } from 'node:buffer'
 
 import { realClock } from '#lib/clock.ts'
-import { parseJson, stringifyJson } from '#lib/json.ts'
-import { createRegistry } from '#lib/metrics.ts'
-import { registerWorkQueueMetrics } from '#lib/work-queue-metrics.ts'
+import { parseJson, stringifyJson } from '#lib/json/json.ts'
+import { createRegistry } from '#lib/metrics/metrics.ts'
+import { registerWorkQueueMetrics } from '#lib/metrics/work-queue.ts'
 import { WorkQueue } from '#lib/work-queue.ts'
 
 import { type Bench, compareRates, type Contestant } from './bench.ts'

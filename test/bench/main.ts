@@ -1,7 +1,7 @@
 /**
- * `npm run bench [-- name… --reference --only=part]`: measures what we promise to measure. Figures depend on the machine and on what
- * else it does, so every table has its reference in the same run: the ratios are what to compare. --reference builds or
- * finds upstream's programs and sets them beside ours.
+ * `npm run bench [-- NAME… --reference --only=PART]`: runs benchmarks. Figures depend on the machine and its load, so
+ * every table has its reference in the same run: compare the ratios. --reference builds or finds upstream's programs
+ * and measures them too.
  */
 import { availableParallelism, loadavg } from 'node:os'
 import { performance } from 'node:perf_hooks'

@@ -1,17 +1,18 @@
 /**
- * How long a change takes to hold: `node test/bench/network-policies.ts [pods] [policies]`, as root. An API server in this process, a node in a
- * network namespace, pods without containers. Measured from the request that changes something until the kernel has it.
+ * Benchmarks network policies: the time from an API request until the kernel has the new rules. `node
+ * test/bench/network-policies.ts [pods] [policies]`, as root. It uses an API server in this process, a node in a
+ * network namespace, and pods without containers.
  */
 import { Namespaces, Nodes, Pods } from '#apis/core/v1.ts'
 import { NetworkPolicies } from '#apis/networking/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
+import { eventually } from '#kits/lib/eventually.ts'
 import { realClock } from '#lib/clock.ts'
-import { listNft } from '#lib/nft.ts'
+import { listNft } from '#lib/net/nft.ts'
 import { secureRandom } from '#lib/random.ts'
 import { startEnforcer } from '#network/policies/enforcer.ts'
 import { podMap } from '#network/policies/rules.ts'
 import { errorLog, startControlPlane } from '#testing/control-plane.ts'
-import { eventually } from '#testing/eventually.ts'
 
 import { createPod, NODE } from '../integration/network/pods.ts'
 import { createNamespace } from '../integration/proxy/network-bed.ts'

@@ -1,4 +1,4 @@
-/** `hyperkube node agent` beside the processes it looks after, while nothing happens: what it costs. Linux. */
+/** Benchmarks an idle `hyperkube node agent` that supervises the processes of a worker. Linux. */
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

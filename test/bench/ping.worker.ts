@@ -1,6 +1,6 @@
 /**
- * Asks a server again and again whether it is alive, and tells how long the slowest answer took. In a thread of its own: what
- * keeps the bench busy would be taken for the server's slowness.
+ * Worker thread that probes a server repeatedly and reports the slowest response time. It has its own thread, so that a
+ * busy benchmark does not add to the measured time.
  */
 import { performance } from 'node:perf_hooks'
 import { parentPort, workerData } from 'node:worker_threads'

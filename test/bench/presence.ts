@@ -1,6 +1,6 @@
 /**
- * Which objects of a collection are there, by name, as a watch tells. A server ends the watch of whoever does not keep up, and
- * on a busy machine that may be the bench: it then begins anew with all that is there, and nothing is counted twice or missed.
+ * Tracks by name which objects of a collection exist, with a watch. When a slow watch is closed by the server, it
+ * starts again from the current list, so that nothing is counted twice or missed.
  */
 import { request } from 'node:https'
 

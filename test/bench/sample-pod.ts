@@ -1,6 +1,6 @@
-/** A pod as a cluster has them by the thousand: made by a Deployment, running, with owners, probes and status. */
+/** A typical pod: created by a Deployment, running, with owners, probes and status. */
 import { schemaFor } from '#apis/schemas.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
 

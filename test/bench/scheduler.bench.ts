@@ -1,7 +1,8 @@
 /**
- * kube-scheduler beside upstream's, each on our API server, with the workloads of upstream's scheduler_perf: how many pods a second
- * get a node from the first that is created to the last that is bound, and what that costs. Clients' limits are lifted for both. Where
- * both keep up with the pods as they are created, it is the API server that is measured; then CPU tells the two apart.
+ * Benchmarks kube-scheduler and upstream's, each on our API server, with the workloads of upstream's scheduler_perf:
+ * pods per second from the first creation to the last binding, and processor time. Client rate limits are lifted for
+ * both. If both keep up with the creation of pods, the API server is the bottleneck, and only processor time
+ * distinguishes them.
  */
 import type { ChildProcess } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /**
- * A server to be measured: the whole kube-apiserver in a process of its own, ours as npm installs it, upstream's as Go
- * builds it, with the same flags. What it costs the machine is told by the kernel.
+ * Starts a kube-apiserver as a separate process for a benchmark: ours as npm installs it, or upstream's, with the same
+ * flags. The kernel reports its processor time and memory.
  */
 import { spawnSync } from 'node:child_process'
 import { rmSync, symlinkSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** What it costs to start: every call of kubectl pays it. */
+/** Benchmarks the start of each program, which every call of kubectl pays for. */
 import { spawn } from 'node:child_process'
 import { performance } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'

@@ -1,6 +1,6 @@
 /**
- * Run by storage.bench.ts in a process of its own, with `--expose-gc`: fills a store behind a watch cache and says what
- * that weighs. Arguments: the store's location, the number of objects, the size of each.
+ * Measures the memory of a store: fills it behind a watch cache. storage.bench.ts runs it as a separate process with
+ * `--expose-gc`. Arguments: the location of the store, the number of objects, the size of each.
  */
 import { Buffer } from 'node:buffer'
 

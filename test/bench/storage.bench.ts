@@ -1,6 +1,6 @@
 /**
- * The store: durable writes for more and more clients at once, sqlite and etcd in turns on the same disk; how soon a
- * watcher has a change; what ten thousand objects weigh.
+ * Benchmarks the stores: durable writes for a growing number of clients, with SQLite and etcd in turns on the same
+ * disk; the delay until a watcher gets a change; the memory of ten thousand objects.
  */
 import { Buffer } from 'node:buffer'
 import { execFile } from 'node:child_process'

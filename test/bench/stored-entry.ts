@@ -1,4 +1,4 @@
-/** The least a watch cache can keep of an object: its bytes. */
+/** The smallest entry of a watch cache: only the bytes of the object. */
 import type { KeyValue, StorageEvent } from '#storage/backend.ts'
 
 export const PREFIX = '/registry/'

@@ -1,4 +1,4 @@
-/** Results as a compact table, and numbers as people read them. */
+/** Prints results as a compact table with readable numbers. */
 
 export interface Table {
   readonly title: string

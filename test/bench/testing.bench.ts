@@ -1,4 +1,4 @@
-/** What a cluster in a test costs: to start, to hold, to let time pass in, to copy. */
+/** Benchmarks a cluster in a test: start, memory, virtual time and forks. */
 import { performance } from 'node:perf_hooks'
 
 import { type CronJob, CronJobs, Jobs } from '#apis/batch/v1.ts'

@@ -1,7 +1,7 @@
 /**
- * CREATE on two servers that stand side by side and are asked in turns, so that a machine which is faster in one minute than in the next is
- * so for both; each ratio is that of two neighbouring turns. Before, both have answered so many that neither is still compiling
- * what it runs: `apiserver --only=writes` shows what a server does that has just been started.
+ * Benchmarks CREATE on two servers that run side by side and take turns, so that a change in the speed of the machine
+ * affects both. Each ratio compares two neighbouring turns. Both servers are warmed up first; `apiserver --only=writes`
+ * measures a server that has just started.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,7 @@
-/** `hyperkube up`, usually with simulated nodes, as npm installs it and in a folder of its own: a whole cluster to be measured. */
+/**
+ * Starts `hyperkube up` for a benchmark, as npm installs it, with a temporary data directory and usually simulated
+ * nodes.
+ */
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * The conformance tests of v1.36 in groups, each with the strongest thing it needs. A test belongs to the entry with the
- * longest of the prefixes its name begins with; names are upstream's, without tags, the special interest group in front.
+ * The conformance tests of v1.36 in groups, with what each group needs: nothing, nodes or containers. A test belongs to
+ * the longest matching prefix of its name. Names are upstream's without tags, with the special interest group in front.
  */
 
 /** Weakest first: each needs what the ones before it need as well. */

@@ -1,6 +1,6 @@
 /**
- * A cluster for one run, with files of its own: `hyperkube up` with simulated nodes, or with containers on this machine and
- * the suite's images, or the programs one by one where some of them are upstream's.
+ * Starts a cluster for one conformance run: `hyperkube up` with simulated nodes, or with containers and the images of
+ * the suite, or separate programs if some of them are upstream's.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,11 +10,11 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
 import type { Transport } from '#client/api-client.ts'
-import { type SimulatedNodes, startSimulatedNodes } from '#kubelet/simulated/start.ts'
 import { realClock } from '#lib/clock.ts'
 import { createHttpClient } from '#lib/http/client.ts'
-import { createLog } from '#lib/log.ts'
+import { createLog } from '#lib/log/log.ts'
 import { secureRandom } from '#lib/random.ts'
+import { type SimulatedNodes, startSimulatedNodes } from '#simulated-node/start.ts'
 
 import { makeImages } from '../images/main.ts'
 import { startRegistry } from '../images/registry.ts'
@@ -111,7 +111,9 @@ export async function startPrograms(folder: string, { server, manager, isOnEtcd 
   if (server === 'ours' && isOnEtcd) {
     const etcd = await startEtcd(folder)
     starting.defer(() => end(etcd.program, 'SIGTERM'))
-    store.push(`--etcd-servers=${etcd.url}`)
+    // One test reads the Endpoints of the API server, which a server on the loopback does not publish.
+    const endpoint = ['--endpoint-reconciler-type=lease', '--advertise-address=192.0.2.1']
+    store.push(`--etcd-servers=${etcd.url}`, ...endpoint)
   }
   const running = await (server === 'ours' ? startOurs(folder, store) : startReference(folder))
   starting.defer(() => running.stop())

@@ -1,7 +1,8 @@
 /**
- * `npm run conformance`: upstream's own e2e tests against a cluster of ours. Builds or finds e2e.test, ginkgo and kubectl,
- * starts a cluster unless --kubeconfig names one, runs the chosen tests, prints a table and brings docs/conformance.md up
- * to date. `npm run ratchet` runs those that the page says pass and that need no containers, and leaves the page alone.
+ * `npm run conformance`: runs upstream's e2e tests against our cluster. Builds or finds e2e.test, ginkgo and kubectl,
+ * starts a cluster unless --kubeconfig names one, runs the selected tests, prints a table and updates
+ * docs/conformance.md. `npm run ratchet` runs only tests that the page lists as passed and that need no containers, and
+ * does not change the page.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'

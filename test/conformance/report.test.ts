@@ -11,7 +11,7 @@ const NAMES = [
 ]
 
 describe('the catalog', () => {
-  it('knows a test by the longest prefix of its name without tags', () => {
+  it('finds the group of a test by the longest prefix of its name without tags', () => {
     const found = NAMES.map((name) => [entryOf(name)?.group, entryOf(name)?.needs])
     assert.deepEqual(found, [
       ['node-pod-lifecycle', 'kubelet'],
@@ -21,12 +21,12 @@ describe('the catalog', () => {
     assert.equal(entryOf('[sig-new] Something nobody has seen [Conformance]'), undefined)
   })
 
-  it('has no prefix twice', () => {
+  it('has no repeated prefix', () => {
     const prefixes = CATALOG.flatMap(({ tests }) => tests)
     assert.equal(new Set(prefixes).size, prefixes.length)
   })
 
-  it('names a test without its tags', () => {
+  it('returns the name of a test without its tags', () => {
     const name = '[sig-apps] StatefulSet Basic [StatefulSetBasic] should scale [Slow] [MinimumKubeletVersion:1.34]'
     assert.equal(plainName(name), 'apps: StatefulSet Basic should scale')
   })
@@ -59,7 +59,7 @@ const ORIGIN = { version: 'v1', reference: '4 of 4 pass, at commit def' }
 const last = (result: Result, commit = 'abc1234', date = '2026-01-02'): LastResult => ({ result, commit, date })
 
 describe('a report', () => {
-  it('tells which tests ran and how they ended', () => {
+  it('lists the tests that ran and their results', () => {
     assert.deepEqual(
       testRuns(REPORT).map(({ name, result, message }) => [name, result, message]),
       [
@@ -89,7 +89,7 @@ describe('a report', () => {
     assert.match(after, /^\| def5678 \| 2026-01-01 \| 1 \|\n\| abc1234 \| 2026-01-02 \| 1 \|$/m)
   })
 
-  it('reads lines without a commit, and names how many there are', () => {
+  it('reads lines without a commit, and counts them', () => {
     const results = readPage(`- ✔ ${plainName(NAMES[0]!)}`)
     assert.deepEqual(results, new Map([[plainName(NAMES[0]!), last('passed', '', '')]]))
     assert.match(writePage(ORIGIN, NAMES, results), /^\| not recorded \| {2}\| 1 \|$/m)
@@ -100,7 +100,7 @@ describe('a report', () => {
     assert.match(page, /^- 2 tests run on two simulated nodes.*\n- 1 tests run on one machine.*\n- 0 tests run on two/m)
   })
 
-  it('counts what passed at the second or third try as passed, and says which', () => {
+  it('counts tests that passed at the second or third try as passed, and names them', () => {
     const page = writePage(ORIGIN, NAMES, new Map([[plainName(NAMES[2]!), last('flaky')]]))
     assert.match(page, /\*\*1 of 3 pass\*\*/)
     assert.match(page, /^- ≈ node: \[DRA\] CRUD Tests/m)

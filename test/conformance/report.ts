@@ -1,6 +1,6 @@
 /**
- * Results of a run, and docs/conformance.md, which lists every conformance test with the result, commit and date of its
- * last run. A run of some tests changes only their lines.
+ * Reads and writes docs/conformance.md, which lists the result, commit and date of the last run of each conformance
+ * test. A run of some tests changes only their lines.
  */
 import { CATALOG, entryOf, type Need, plainName } from './catalog.ts'
 

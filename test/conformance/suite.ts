@@ -1,6 +1,6 @@
 /**
- * Upstream's suite against a cluster: which tests there are, and how those that are asked for end. What fails is tried
- * twice more, because a test that needs luck is not the same as one that cannot pass.
+ * Runs upstream's e2e suite against a cluster and collects the results. A failed test is repeated twice, to distinguish
+ * flaky tests from failing ones.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createWriteStream, existsSync } from 'node:fs'

@@ -1,11 +1,11 @@
 /**
- * The images of upstream's conformance suite, and a few that people try first, each made of what this machine has or Debian
- * and Go deliver: no registry is asked. Their names are those that the suite asks for; what is inside does what its tests need.
+ * The images of upstream's conformance suite and a few popular ones, built from Debian packages and Go programs without
+ * a registry. They have the names that the suite uses, and contain the programs that its tests need.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
-import { pauseProgram } from '#kubelet/containerd/pause-program.ts'
+import { pauseProgram } from '#containerd/pause-program.ts'
 
 import { upstreamPrograms, upstreamSource } from '../upstream/programs.ts'
 import { filesOf, unpacked } from './debian.ts'

@@ -1,6 +1,6 @@
 /**
- * Programs of Debian for images: packages are downloaded and unpacked, never installed, and an image gets the programs it asks
- * for with the libraries they need, no more. Nothing of it enters the repository.
+ * Extracts programs from Debian packages for images, with the libraries that they need. Packages are downloaded and
+ * unpacked, never installed, and nothing of them enters the repository.
  */
 import { execFileSync } from 'node:child_process'
 import {

@@ -1,11 +1,11 @@
-/** Images that share layers as one archive, in the form of `docker save`. */
+/** Writes images with shared layers as one archive, in the format of `docker save`. */
 import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 
-import { TAR_END, tarHeader, tarPadding } from '#lib/tar-write.ts'
+import { TAR_END, tarHeader, tarPadding } from '#lib/files/tar-write.ts'
 
 import type { WrittenLayer } from './layer.ts'
 

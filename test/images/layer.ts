@@ -1,11 +1,11 @@
-/** A layer of an image as a list of files, and its tar archive: the same bytes for the same files, on every machine. */
+/** Writes an image layer as a tar archive from a list of files. The result is reproducible on every machine. */
 import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream, statSync } from 'node:fs'
 import { posix } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 
-import { TAR_END, tarHeader, tarPadding } from '#lib/tar-write.ts'
+import { TAR_END, tarHeader, tarPadding } from '#lib/files/tar-write.ts'
 
 export interface LayerFile {
   /** From the root, without a leading slash; a folder's ends in one. */

@@ -1,6 +1,6 @@
 /**
- * `node test/images/main.ts --into DIR [NAME...]`: makes archives of images without a registry, for `hyperkube image load`.
- * The same content makes the same bytes.
+ * `node test/images/main.ts --into DIR [NAME...]`: builds image archives without a registry, for `hyperkube image
+ * load`. The same content gives the same bytes.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * A registry from which archives of `docker-archive.ts` can be pulled, for tests that insist on pulling: what the protocol of
- * registries asks of reading, on the loopback.
+ * An image registry on the loopback for tests that must pull: serves the archives of `docker-archive.ts` through the
+ * read part of the registry protocol.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'

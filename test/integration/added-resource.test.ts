@@ -1,4 +1,4 @@
-/** A resource that the program does not know, with a schema of its own, added to a running server and taken away again. */
+/** A resource that the program does not know, with its own schema, added to a running server and removed again. */
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { get } from 'node:https'
@@ -9,7 +9,7 @@ import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { BUILT_IN } from '#apiserver/registry/shapes.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { FieldSchema, Schema, StructSchema } from '#meta/schema.ts'
-import { required } from '#meta/validation/field-error.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
 import { type ControlPlane, type ControlPlaneResponse, startControlPlane } from '#testing/control-plane.ts'
 
 interface Widget extends KubeObject {
@@ -86,7 +86,7 @@ function widgets(): Resource<Widget> {
     },
     generation: 'spec',
     applyDefaults: setSize,
-    validate: ({ spec }) => ((spec?.size ?? 0) > 0 ? [] : [required('spec.size')]),
+    validate: ({ spec }) => ((spec?.size ?? 0) > 0 ? [] : [fieldPath('spec.size').required()]),
     fieldSelectors: { 'spec.colour': ({ spec }) => spec?.colour ?? '' },
     columns: [{ name: 'Size', type: 'integer', value: ({ spec }) => spec?.size ?? 0 }],
   })
@@ -131,7 +131,7 @@ describe('a resource added while the server runs', () => {
   before(add)
   after(remove)
 
-  it('is created, with its defaults, its owners and its rules', async () => {
+  it('is created with defaults, field owners and validation', async () => {
     const made = await must('POST', `${BASE}?fieldManager=maker`, widget('a', { colour: 'red' }))
     assert.deepEqual(made.spec, { size: 1, colour: 'red' })
     assert.equal(made.metadata.generation, 1)
@@ -141,7 +141,7 @@ describe('a resource added while the server runs', () => {
     assert.match(refused.text, /Widget.example.com \\"b\\" is invalid: spec.size: Required value/)
   })
 
-  it('knows which fields it has', async () => {
+  it('rejects unknown fields', async () => {
     const strict = await ask('POST', `${BASE}?fieldValidation=Strict`, widget('c', { weight: 1 }))
     assert.equal(strict.status, 400)
     assert.match(strict.text, /unknown field \\"spec.weight\\"/)
@@ -149,7 +149,7 @@ describe('a resource added while the server runs', () => {
     assert.equal(wrong.status, 400, wrong.text)
   })
 
-  it('is read, listed, selected and shown as a table', async () => {
+  it('is read, listed, selected and printed as a table', async () => {
     await must('POST', BASE, widget('blue', { colour: 'blue', size: 3 }))
     assert.equal((await must('GET', `${BASE}/blue`)).spec.size, 3)
     const list = await must('GET', `${BASE}?fieldSelector=spec.colour%3Dblue`)
@@ -160,13 +160,13 @@ describe('a resource added while the server runs', () => {
     assert.equal(protobuf.status, 406)
   })
 
-  it('is shown and taken in each of its versions', async () => {
+  it('is read and written in each of its versions', async () => {
     await must('POST', OLD, widget('old', { shape: 'round' }, 'v1beta1'))
     assert.deepEqual((await must('GET', `${BASE}/old`)).spec, { size: 1, colour: 'round' })
     assert.deepEqual((await must('GET', `${OLD}/old`)).spec, { size: 1, shape: 'round' })
   })
 
-  it('is updated, patched and applied, its status apart', async () => {
+  it('is updated, patched and applied, with a separate status', async () => {
     const made = await must('POST', BASE, widget('changing', { colour: 'red' }))
     const next = { ...made, spec: { ...made.spec, size: 2 } }
     assert.equal((await must('PUT', `${BASE}/changing`, next)).metadata.generation, 2)
@@ -181,7 +181,7 @@ describe('a resource added while the server runs', () => {
     assert.equal((await must('PATCH', `${BASE}/applied?fieldManager=m`, widget('applied'), APPLY)).spec.size, 1)
   })
 
-  it('goes, alone or with others', async () => {
+  it('is deleted alone and as a collection', async () => {
     await must('POST', BASE, widget('gone'))
     await must('DELETE', `${BASE}/gone`)
     assert.equal((await ask('GET', `${BASE}/gone`)).status, 404)
@@ -189,7 +189,7 @@ describe('a resource added while the server runs', () => {
     assert.deepEqual((await must('GET', BASE)).items, [])
   })
 
-  it('is in discovery, in OpenAPI and among the paths', async () => {
+  it('appears in discovery, OpenAPI and the root paths', async () => {
     // The list of all groups shows those that have an APIService.
     const group: { versions: { version: string }[] } = await must('GET', '/apis/example.com')
     assert.deepEqual(
@@ -221,8 +221,8 @@ describe('a resource added while the server runs', () => {
   })
 })
 
-describe('a resource taken away while the server runs', () => {
-  it('is gone everywhere at once, and its watches end', async () => {
+describe('a resource removed while the server runs', () => {
+  it('disappears everywhere at once, and its watches end', async () => {
     await add()
     await must('POST', BASE, widget('left'))
     const watching = await watch(`${BASE}?watch=true&resourceVersion=0`)
@@ -242,7 +242,7 @@ describe('a resource taken away while the server runs', () => {
     assert.equal(remove(), false)
   })
 
-  it('comes back with what was stored', async () => {
+  it('returns with its stored objects when it is added again', async () => {
     await add()
     assert.equal((await must('GET', `${BASE}/left`)).spec.size, 1)
     remove()

@@ -1,4 +1,4 @@
-/** `inject` of faults between clients and the API server. */
+/** Fault injection between clients and the API server. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
@@ -12,8 +12,8 @@ const namespace = 'default'
 const map = (name: string): Draft<ConfigMap> => ({ metadata: { namespace, name }, data: {} })
 const idle = { clock: 'virtual', nodes: 0, controllers: [], scheduler: false } as const
 
-describe('a fault of the API', () => {
-  it('refuses as often as it says, those it is about and nobody else, with what it says', async () => {
+describe('API fault', () => {
+  it('refuses the given number of matching requests, with the given error', async () => {
     await using cluster = await startCluster(idle)
     const { client } = cluster
     const jane = cluster.clientAs({ name: 'jane', groups: ['system:masters'] })
@@ -30,7 +30,7 @@ describe('a fault of the API', () => {
     await jane.create(ConfigMaps, map('a'))
   })
 
-  it('is over after a while, or when told, and aims at groups, subresources and names', async () => {
+  it('ends after a time or on demand, and matches groups, subresources and names', async () => {
     await using cluster = await startCluster(idle)
     const { client } = cluster
     cluster.inject({ type: 'api-error', resource: 'configmaps', lastingMs: 60_000 })
@@ -45,7 +45,7 @@ describe('a fault of the API', () => {
     await assert.rejects(client.get(Deployments, scale), (error) => isNotFound(error))
   })
 
-  it('says that somebody was faster; a retry gets through', async () => {
+  it('causes a conflict, and a retry succeeds', async () => {
     await using cluster = await startCluster(idle)
     const { client } = cluster
     const made = await client.create(ConfigMaps, map('a'))
@@ -54,7 +54,7 @@ describe('a fault of the API', () => {
     assert.deepEqual((await client.update(ConfigMaps, { ...made, data: { a: '1' } })).data, { a: '1' })
   })
 
-  it('makes requests late, by the time of the cluster', async () => {
+  it("delays requests by the cluster's clock", async () => {
     await using cluster = await startCluster(idle)
     const begunMs = cluster.clock.now().getTime()
     cluster.inject({ type: 'api-delay', verb: ['create'], delayMs: 20_000, times: 1 })
@@ -64,7 +64,7 @@ describe('a fault of the API', () => {
     assert.equal(new Date(metadata.creationTimestamp ?? '').getTime() - begunMs, 20_000)
   })
 
-  it('loses the answer to what was done', async () => {
+  it('loses the response of an executed request', async () => {
     await using cluster = await startCluster(idle)
     const { client } = cluster
     cluster.inject({ type: 'api-lost-answer', verb: 'create', times: 1 })
@@ -72,7 +72,7 @@ describe('a fault of the API', () => {
     assert.equal((await client.get(ConfigMaps, { namespace, name: 'a' })).metadata.name, 'a')
   })
 
-  it('cuts watches that run, and has new ones begin anew', async () => {
+  it('cuts running watches, and new ones reconnect', async () => {
     await using cluster = await startCluster(idle)
     const { client } = cluster
     const seen: string[] = []
@@ -95,7 +95,7 @@ describe('a fault of the API', () => {
     )
   })
 
-  it('makes simulated nodes say again what somebody was faster with', async () => {
+  it('makes simulated nodes retry conflicting status writes', async () => {
     await using cluster = await startCluster({ clock: 'virtual', nodes: 1 })
     cluster.inject({ type: 'api-conflict', resource: 'pods/status', times: 3 })
     const spec = { containers: [{ name: 'main', image: 'web:1', resources: {} }] }
@@ -104,7 +104,7 @@ describe('a fault of the API', () => {
     assert.equal((await cluster.client.get(Pods, { namespace, name: 'web' })).status.phase, 'Running')
   })
 
-  it('does not keep controllers from getting there: a Deployment comes about through all of them', async () => {
+  it('does not keep a Deployment from converging', async () => {
     await using cluster = await startCluster({ clock: 'virtual', nodes: 2 })
     const manager = 'system:serviceaccount:kube-system:'
     cluster.inject({ type: 'api-conflict', times: 20 })

@@ -1,4 +1,4 @@
-/** What kinds do beyond being stored, through the whole server: binding, eviction, scale, namespaces, discovery, OpenAPI. */
+/** Operations beyond storage, through the whole server: binding, eviction, scale, namespaces, discovery, OpenAPI. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -121,7 +121,7 @@ describe('namespaces', () => {
   })
 })
 
-describe('what the server says of itself', () => {
+describe('discovery and OpenAPI', () => {
   it('lists its groups, aggregated and one by one', async () => {
     const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
     const answer = await plane.request('GET', '/apis', undefined, { accept })
@@ -136,7 +136,7 @@ describe('what the server says of itself', () => {
     assert.ok(resources.some(({ name }) => name === 'deployments/scale'))
   })
 
-  it('describes every kind in OpenAPI v3 and v2, with what kubectl decides by', async () => {
+  it('describes every kind in OpenAPI v3 and v2, with the extensions that kubectl reads', async () => {
     const { paths } = (await plane.request('GET', '/openapi/v3')).json() as {
       paths: Record<string, { serverRelativeURL: string }>
     }

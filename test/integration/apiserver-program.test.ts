@@ -1,6 +1,6 @@
 /**
- * kube-apiserver as a program: started inside the test with flags as people give them, called over TLS as its clients do,
- * stopped as SIGTERM stops it.
+ * kube-apiserver as a program in the test process: started with typical flags, called over TLS and stopped like by
+ * SIGTERM.
  */
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { after, before, describe, it } from 'node:test'
 
 import { identityOf } from '#apiserver/bootstrap/identity-lease.ts'
 import { apiserver } from '#cmd/apiserver.ts'
-import { FEATURE_GATES } from '#control-plane/flags/gates.ts'
+import { FEATURE_GATES } from '#component/flags/gates.ts'
 import { type Clock, realClock } from '#lib/clock.ts'
 import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
@@ -192,13 +192,13 @@ describe('kube-apiserver', () => {
     rmSync(dir, { recursive: true, force: true })
   })
 
-  it('makes a certificate of its own, readable by its owner only', () => {
+  it('creates a self-signed certificate that only its owner can read', () => {
     for (const file of ['apiserver.crt', 'apiserver.key']) {
       assert.equal(statSync(join(dir, 'certs', file)).mode & 0o777, 0o600)
     }
   })
 
-  it('knows who shows a client certificate, and what they may', async () => {
+  it('authenticates and authorizes client certificates', async () => {
     const created = await call(admin, server.url + MAPS, { method: 'POST', body: configMap('one') })
     assert.equal(created.status, 201, created.text)
     const forbidden = await call(jane, `${server.url}${MAPS}/one`)
@@ -206,7 +206,7 @@ describe('kube-apiserver', () => {
     assert.match(forbidden.text, /configmaps \\"one\\" is forbidden: User \\"jane\\" cannot get resource/)
   })
 
-  it('takes those without credentials for anonymous, who may see health and version only', async () => {
+  it('allows anonymous users only health and version', async () => {
     assert.equal((await call(nobody, `${server.url}/readyz`)).text, 'ok')
     assert.match((await call(nobody, `${server.url}/version`)).text, /"gitVersion": "v1\.36/)
     const got = await call(nobody, server.url + MAPS)
@@ -214,13 +214,13 @@ describe('kube-apiserver', () => {
     assert.match(got.text, /User \\"system:anonymous\\"/)
   })
 
-  it('takes static tokens and refuses unknown ones', async () => {
+  it('accepts static tokens and refuses unknown ones', async () => {
     const url = `${server.url}/api/v1/namespaces`
     assert.equal((await call(nobody, url, { headers: { authorization: 'Bearer sesame' } })).status, 200)
     assert.equal((await call(nobody, url, { headers: { authorization: 'Bearer guess' } })).status, 401)
   })
 
-  it('lets those impersonate who may, and no others', async () => {
+  it('allows only authorized users to impersonate', async () => {
     const url = `${server.url}${MAPS}`
     const asJane = await call(admin, url, { headers: { 'impersonate-user': 'jane' } })
     assert.match(asJane.text, /User \\"jane\\" cannot list resource/)
@@ -231,7 +231,7 @@ describe('kube-apiserver', () => {
     assert.match(asAdmin.text, /cannot impersonate/)
   })
 
-  it('issues ServiceAccount tokens that it takes itself, and tells others how to verify them', async () => {
+  it('issues ServiceAccount tokens that it accepts, and publishes the keys to verify them', async () => {
     const accounts = `${server.url}/api/v1/namespaces/default/serviceaccounts`
     await call(admin, accounts, { method: 'POST', body: { metadata: { name: 'robot' } } })
     const issued = await call(admin, `${accounts}/robot/token`, { method: 'POST', body: { spec: {} } })
@@ -246,20 +246,20 @@ describe('kube-apiserver', () => {
     assert.match((await call(admin, keys)).text, /"keys":\[\{"use":"sig","kty":"EC"/)
   })
 
-  it('tells the cluster who and where it is', async () => {
+  it('publishes its identity Lease and its address', async () => {
     const leases = await call(admin, `${server.url}/apis/coordination.k8s.io/v1/namespaces/kube-system/leases`)
     assert.ok(leases.text.includes(`"name":"${identityOf(hostname())}"`), leases.text)
     const { port } = new URL(server.url)
     assert.match((await call(admin, `${server.url}/api`)).text, new RegExp(`"serverAddress":"[^"]+:${port}"`))
   })
 
-  it('serves what --runtime-config leaves', async () => {
+  it('serves only the versions that --runtime-config enables', async () => {
     assert.equal((await call(admin, `${server.url}/apis/apps/v1/deployments`)).status, 200)
     assert.equal((await call(admin, `${server.url}/apis/policy/v1/poddisruptionbudgets`)).status, 404)
     assert.equal((await call(admin, `${server.url}/apis/apps/v1/controllerrevisions`)).status, 404)
   })
 
-  it('answers pages of allowed origins, and puts fixed headers on every answer', async () => {
+  it('answers allowed CORS origins, and adds fixed headers to every response', async () => {
     const asked = { method: 'OPTIONS', headers: { origin: 'http://localhost:8080' } }
     const got = await call(nobody, server.url + MAPS, asked)
     assert.equal(got.status, 204)
@@ -294,7 +294,7 @@ describe('kube-apiserver', () => {
     assert.equal((await call(nobody, `${server.url}/metrics`)).status, 403)
   })
 
-  it('counts anew when told to, and shows health checks on a page of their own', async () => {
+  it('resets metrics on request, and serves each health check', async () => {
     const reset = await call(admin, `${server.url}/metrics`, { method: 'DELETE' })
     assert.deepEqual([reset.status, reset.text], [200, 'metrics reset\n'])
     assert.doesNotMatch((await call(admin, `${server.url}/metrics`)).text, /verb="POST"/)
@@ -306,7 +306,7 @@ describe('kube-apiserver', () => {
     assert.match(slis, /^kubernetes_healthcheck\{name="etcd-readiness",type="readyz"\} 1$/m)
   })
 
-  it('tells people what it is and what it was started with', async () => {
+  it('serves its version and its flags', async () => {
     assert.match((await call(admin, `${server.url}/statusz`)).text, /^\nkube-apiserver statusz\n/)
     const headers = { accept: 'application/json;as=Flagz;v=v1beta1;g=config.k8s.io' }
     const { flags } = JSON.parse((await call(admin, `${server.url}/flagz`, { headers })).text) as {
@@ -318,7 +318,7 @@ describe('kube-apiserver', () => {
     assert.equal((await call(admin, `${server.url}/debug/pprof/heap`)).status, 404)
   })
 
-  it('shows a new certificate when the files change, without a restart', async () => {
+  it('reloads its certificate when the files change', async () => {
     const authority = createAuthority({ commonName: 'next' }, tools)
     const { certificatePem, keyPem } = authority.issue({
       commonName: 'x',
@@ -338,7 +338,7 @@ describe('kube-apiserver', () => {
   })
 })
 
-describe('kube-apiserver with files of its own', () => {
+describe('kube-apiserver with configuration files', () => {
   const ENCRYPTION = `
 apiVersion: apiserver.config.k8s.io/v1
 kind: EncryptionConfiguration
@@ -349,7 +349,7 @@ resources:
       - identity: {}
 `
 
-  it('believes proxies it knows, shows a certificate for each name, and writes no secret in clear', async () => {
+  it('trusts its front proxies, selects certificates by SNI, and encrypts Secrets', async () => {
     const dir = makeDir()
     const proxies = createAuthority({ commonName: 'proxies' }, tools)
     const servers = createAuthority({ commonName: 'servers' }, tools)
@@ -457,8 +457,8 @@ interface ReviewBody {
   readonly spec: { readonly token?: string; readonly user?: string }
 }
 
-describe('kube-apiserver that asks others', () => {
-  it('takes the word of a webhook and of an OpenID provider', async () => {
+describe('kube-apiserver with external authentication', () => {
+  it('accepts tokens of a webhook and of an OpenID provider', async () => {
     const dir = makeDir()
     const others = await startOthers(dir)
     after(() => others.stop())
@@ -491,7 +491,7 @@ describe('kube-apiserver that asks others', () => {
 })
 
 describe('the feature gates', () => {
-  it('that sources ask about are all known', () => {
+  it('that the sources read are declared', () => {
     const root = join(import.meta.dirname, '..', '..', 'src')
     const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
       (file) => file.endsWith('.ts') && !file.endsWith('.test.ts'),
@@ -510,7 +510,7 @@ describe('the feature gates', () => {
 })
 
 describe('kube-apiserver when it stops', () => {
-  it('ends watches cleanly, finishes, closes its store, and says 0', async () => {
+  it('ends watches cleanly, finishes requests, closes its store, and exits with 0', async () => {
     const dir = makeDir()
     const args = ENVTEST.filter((flag) => !flag.startsWith('--datastore'))
     const server = await start(dir, [...args, '--datastore=sqlite:state.db'])
@@ -533,11 +533,11 @@ describe('kube-apiserver when it stops', () => {
   })
 })
 
-describe('kube-apiserver with flags it cannot take', () => {
+describe('kube-apiserver with invalid flags', () => {
   const dir = makeDir()
   after(() => rmSync(dir, { recursive: true, force: true }))
 
-  it('says that its port is taken, and lets go of its store', async () => {
+  it('reports that its port is in use, and closes its store', async () => {
     const taken = createServer()
     await new Promise<void>((done) => void taken.listen(0, '127.0.0.1', done))
     const { port } = taken.address() as AddressInfo
@@ -551,15 +551,11 @@ describe('kube-apiserver with flags it cannot take', () => {
   })
 
   for (const [name, args, text] of [
-    ['no store', [], /--etcd-servers must be specified/],
+    ['a missing store', [], /--etcd-servers must be specified/],
     ['an unknown flag', ['--zork'], /^Error: unknown flag: --zork\nRun 'kube-apiserver --help' for usage\.\n$/],
+    ['an unsupported flag', [...ENVTEST, '--goaway-chance=0.01'], /^Error: --goaway-chance=0\.01 is not supported: /],
     [
-      'a flag that is not honoured',
-      [...ENVTEST, '--goaway-chance=0.01'],
-      /^Error: --goaway-chance=0\.01 is not supported: /,
-    ],
-    [
-      'an audit log of no mode',
+      'an unknown audit log mode',
       [...ENVTEST, '--audit-log-path=-', '--audit-log-mode=zork'],
       /^Error: invalid audit log mode zork, allowed modes are "batch,blocking,blocking-strict"\n$/,
     ],
@@ -571,16 +567,16 @@ describe('kube-apiserver with flags it cannot take', () => {
       [...ENVTEST, '--enable-admission-plugins=Zork'],
       /enable-admission-plugins plugin "Zork" is unknown/,
     ],
-    ['a file that is not there', [...ENVTEST, '--client-ca-file=nowhere'], /^Error: Cannot use "nowhere": ENOENT/],
-    ['a key that is none', [...ENVTEST, '--service-account-signing-key-file=ca.crt'], /private key/],
-    ['a store that is none', [...ENVTEST, '--datastore=zork'], /^Error: Cannot open the datastore "zork"/],
+    ['a missing file', [...ENVTEST, '--client-ca-file=nowhere'], /^Error: Cannot use "nowhere": ENOENT/],
+    ['an invalid key file', [...ENVTEST, '--service-account-signing-key-file=ca.crt'], /private key/],
+    ['an invalid store location', [...ENVTEST, '--datastore=zork'], /^Error: Cannot open the datastore "zork"/],
     [
-      'tokens that are none',
+      'an invalid token file',
       [...ENVTEST, '--token-auth-file=ca.crt'],
       /^Error: --token-auth-file: Token file must have/,
     ],
   ] as const) {
-    it(`says what is wrong with ${name}, and ends with 1`, async () => {
+    it(`reports ${name}, and exits with 1`, async () => {
       const { code, err } = await refused(dir, args)
       assert.match(err, text)
       assert.equal(code, 1)

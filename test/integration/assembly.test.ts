@@ -1,4 +1,4 @@
-/** One assembly: `kube-apiserver`, `up` and `hyperkube/testing` are the same server, and answer the same questions alike. */
+/** `kube-apiserver`, `up` and `hyperkube/testing` assemble the same server and give the same responses. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
@@ -7,11 +7,11 @@ import { PassThrough, Writable } from 'node:stream'
 import { after, before, describe, it } from 'node:test'
 
 import { identityOf } from '#apiserver/bootstrap/identity-lease.ts'
-import { up } from '#cmd/up.ts'
+import { up } from '#cmd/cluster/up.ts'
 import { realClock } from '#lib/clock.ts'
 import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
 import { secureRandom } from '#lib/random.ts'
-import { parseYaml } from '#lib/yaml.ts'
+import { parseYaml } from '#lib/yaml/yaml.ts'
 import { startControlPlane } from '#testing/control-plane.ts'
 
 import { startWire } from './wire/server.ts'
@@ -149,16 +149,16 @@ describe('one server, started in three ways', () => {
     '/flagz',
     '/nothing',
   ]) {
-    it(`answers ${path} alike`, () => same(path, OWN.has(path) ? ({ status }) => status : statusAndText))
+    it(`answers ${path} equally`, () => same(path, OWN.has(path) ? ({ status }) => status : statusAndText))
   }
 
-  it('counts and measures the same: /metrics has the same families', () =>
+  it('has the same metric families', () =>
     same('/metrics', ({ status, text }) => {
       assert.equal(status, 200)
       return (text.match(/^# TYPE \S+ \S+$/gm) ?? []).sort()
     }))
 
-  it('says how its tokens are verified', async () => {
+  it('serves the keys of its tokens', async () => {
     await same('/openid/v1/jwks', ({ status, headers, text }) => {
       const { keys } = JSON.parse(text) as { keys: readonly { use: string }[] }
       return [status, headers['content-type'], keys.map(({ use }) => use)]
@@ -171,13 +171,13 @@ describe('one server, started in three ways', () => {
     })
   })
 
-  it('has a Lease that says that it is there', () =>
+  it('maintains its identity Lease', () =>
     same(`/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/${identityOf(hostname())}`, ({ status, text }) => {
       const { metadata, spec } = JSON.parse(text) as { metadata: { labels: object }; spec: Record<string, unknown> }
       return [status, metadata.labels, spec['leaseDurationSeconds']]
     }))
 
-  it('limits requests in flight, and says to which flow each belongs', async () => {
+  it('limits requests in flight, and names the flow of each', async () => {
     await same('/api/v1/namespaces', ({ status, headers }) => {
       const names = Object.keys(headers).filter((name) => name.startsWith('x-kubernetes-pf-'))
       return [status, names.sort(), typeof headers['audit-id']]
@@ -185,7 +185,7 @@ describe('one server, started in three ways', () => {
     await same('/metrics', ({ text }) => text.match(/^apiserver_current_inflight_requests\{\S+/gm))
   })
 
-  it('begins with the same objects', async () => {
+  it('creates the same initial objects', async () => {
     const names = ({ text }: Answer): unknown => {
       const { items } = JSON.parse(text) as { items: readonly { metadata: { name: string } }[] }
       return items.map(({ metadata }) => metadata.name).filter((name) => !name.startsWith('hyperkube:'))
@@ -203,5 +203,5 @@ describe('one server, started in three ways', () => {
     }
   })
 
-  it('refuses alike what makes no sense', () => same('/api/v1/pods?limit=x', statusAndText))
+  it('refuses invalid parameters equally', () => same('/api/v1/pods?limit=x', statusAndText))
 })

@@ -1,4 +1,4 @@
-/** `hyperkube assets` as controller-runtime's envtest uses it: the flags it gives, the health it asks for, how it stops. */
+/** `hyperkube assets` with controller-runtime's envtest: its flags, health checks and shutdown. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -111,7 +111,7 @@ function assetsOf(...flags: string[]): string {
 }
 
 describe('hyperkube assets', () => {
-  it('is a control plane for envtest, without controllers, as it is used to', async () => {
+  it("runs envtest's control plane without controllers", async () => {
     const assets = assetsOf()
     assert.equal(assets, join(dir, 'hyperkube', 'assets'))
     const hasKubectl = spawnSync('which', ['kubectl']).status === 0
@@ -124,7 +124,7 @@ describe('hyperkube assets', () => {
     assert.deepEqual(await end(), [0, 0])
   })
 
-  it('does with controllers what envtest cannot: pods run, namespaces go', async () => {
+  it('also runs controllers: pods run, namespaces are deleted', async () => {
     const { client, end } = await startPlane(assetsOf('--with-controllers'))
     const [namespace, labels] = ['ours', { app: 'web' }]
     await client.create(Namespaces, { metadata: { name: namespace } })

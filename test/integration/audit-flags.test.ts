@@ -1,4 +1,4 @@
-/** Auditing as the flags of kube-apiserver say: files, standard output, a webhook, and a disk that is full. */
+/** Audit flags of kube-apiserver: files, standard output, a webhook, and a full disk. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,22 +7,22 @@ import { Writable } from 'node:stream'
 import { after, describe, it } from 'node:test'
 
 import type { Audit } from '#apiserver/audit/audit.ts'
-import type { User } from '#apiserver/registry/resource.ts'
-import { requestInfoOf } from '#apiserver/request-info.ts'
+import { requestInfoOf } from '#auth/request-info.ts'
+import type { User } from '#auth/user.ts'
 import { openAudit } from '#control-plane/audit.ts'
 import { APISERVER_FLAGS, type Settings } from '#control-plane/flags/flags.ts'
 import { realClock } from '#lib/clock.ts'
 import { defineFlags, parseFlags } from '#lib/flags/flags.ts'
 import type { Peer } from '#lib/http/exchange.ts'
 import { createHttpServer } from '#lib/http/server.ts'
-import type { Logger } from '#lib/log.ts'
+import type { Logger } from '#lib/log/log.ts'
 import { secureRandom } from '#lib/random.ts'
 import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
 
 const set = defineFlags(APISERVER_FLAGS)
 const flagsOf = (args: readonly string[]): Settings => parseFlags(set, args).values as unknown as Settings
 
-describe('auditing as the flags say', () => {
+describe('audit flags', () => {
   const dir = mkdtempSync(join(tmpdir(), 'hyperkube-audit-flags-'))
   after(() => rmSync(dir, { recursive: true, force: true }))
 
@@ -81,14 +81,14 @@ describe('auditing as the flags say', () => {
     await trail?.answered({ status: 201, contentType: 'text/plain', body: '' })
   }
 
-  it('is nothing without a policy, or without a place', async () => {
+  it('disable auditing without a policy or a backend', async () => {
     const opened = await open('--audit-log-path=-')
     assert.equal(opened.audit, undefined)
     assert.deepEqual(opened.lines, ['No audit policy file provided, no events will be recorded for log backend'])
     assert.equal((await open('--audit-policy-file=all.yaml')).audit, undefined)
   })
 
-  it('is refused with a policy that is not there or makes no sense', async () => {
+  it('are refused with a missing or invalid policy', async () => {
     await assert.rejects(open('--audit-policy-file=none.yaml'), {
       name: 'ProgramError',
       message:
@@ -100,7 +100,7 @@ describe('auditing as the flags say', () => {
     })
   })
 
-  it('writes to standard output, in either form', async () => {
+  it('write to standard output, in both formats', async () => {
     const json = await open('--audit-policy-file=all.yaml --audit-log-path=-')
     await request(json)
     assert.deepEqual(json.out().match(/"stage":"\w+"/g), ['"stage":"RequestReceived"', '"stage":"ResponseComplete"'])
@@ -110,7 +110,7 @@ describe('auditing as the flags say', () => {
   })
 
   for (const mode of ['batch', 'blocking', 'blocking-strict']) {
-    it(`writes to a file in mode ${mode}`, async () => {
+    it(`write to a file in mode ${mode}`, async () => {
       const opened = await open(`--audit-policy-file=all.yaml --audit-log-path=${mode}.log --audit-log-mode=${mode}`)
       await request(opened)
       if (mode === 'batch') await opened.audit?.close()
@@ -119,7 +119,7 @@ describe('auditing as the flags say', () => {
     })
   }
 
-  it('goes on without a record when the disk is full, and says what was lost', async () => {
+  it('log lost events and keep serving when the disk is full', async () => {
     const opened = await open(
       '--audit-policy-file=all.yaml --audit-log-path=../../../../../../dev/full --audit-log-maxsize=0',
     )
@@ -134,7 +134,7 @@ describe('auditing as the flags say', () => {
     await opened.audit?.close()
   })
 
-  it('refuses requests in strict mode then', async () => {
+  it('refuse requests in strict mode when the disk is full', async () => {
     const opened = await open(
       '--audit-policy-file=all.yaml --audit-log-path=../../../../../../dev/full --audit-log-maxsize=0 --audit-log-mode=blocking-strict',
     )
@@ -143,7 +143,7 @@ describe('auditing as the flags say', () => {
     await opened.audit?.close()
   })
 
-  it('sends events to a webhook', async () => {
+  it('send events to a webhook', async () => {
     const bodies: string[] = []
     const server = createHttpServer({
       clock: realClock,

@@ -1,6 +1,6 @@
 /**
- * The audit log and the configuration files of kube-apiserver, from end to end: a control plane whose requests leave
- * events in a file, and the program with the flags and files that RKE and local-up-cluster give it.
+ * The audit log and the configuration files of kube-apiserver, end to end: events of requests in a file, and the flags
+ * and files of RKE and local-up-cluster.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -61,7 +61,7 @@ const pod = (name: string, securityContext?: object): object => ({
 const MAPS = '/api/v1/namespaces/default/configmaps'
 const TOKENS = 'sesame,ali,1,"system:masters"\nopen,jane,2,"dev"\n'
 
-describe('a control plane that is audited', () => {
+describe('the audit log', () => {
   const dir = mkdtempSync(join(tmpdir(), 'hyperkube-audit-'))
   const file = join(dir, 'audit.log')
   const client = createHttpClient({ clock: realClock, tls: { insecure: true } })
@@ -106,7 +106,7 @@ describe('a control plane that is audited', () => {
     return eventsIn(file).filter(({ auditID }) => auditID === name)
   }
 
-  it('has a record of every write before it is confirmed', async () => {
+  it('contains every write before its response', async () => {
     const body = { metadata: { name: 'one', labels: { b: '2', a: '1' } }, data: { k: 'é<&>' } }
     const [received, complete, ...rest] = await eventsOf('create', MAPS, { method: 'POST', body })
     assert.deepEqual([received?.['stage'], complete?.['stage'], rest], ['RequestReceived', 'ResponseComplete', []])
@@ -137,7 +137,7 @@ describe('a control plane that is audited', () => {
     assert.deepEqual([metadata['namespace'], metadata['managedFields'], data], ['default', undefined, body.data])
   })
 
-  it('says what was asked and what came of it, for every verb', async () => {
+  it('contains request and response of every verb', async () => {
     const patch = {
       method: 'PATCH',
       headers: { 'content-type': 'application/merge-patch+json' },
@@ -180,7 +180,7 @@ describe('a control plane that is audited', () => {
     )
   })
 
-  it('knows who was refused, who was nobody, and who was somebody else', async () => {
+  it('contains forbidden, anonymous and impersonated users', async () => {
     const last = async (name: string, asked: Asked): Promise<JsonMap> =>
       (await eventsOf(name, `${MAPS}/one`, asked)).at(-1) ?? {}
     const forbidden = await last('forbidden', { token: 'open' })
@@ -192,7 +192,7 @@ describe('a control plane that is audited', () => {
     assert.deepEqual(other['impersonatedUser'], { username: 'bob', groups: ['g', 'system:authenticated'] })
   })
 
-  it('keeps what is secret out of it, and the credentials of everybody', async () => {
+  it('contains no Secrets and no credentials', async () => {
     const body = { metadata: { name: 's' }, stringData: { password: 'hunter2' } }
     const events = await eventsOf('secret', '/api/v1/namespaces/default/secrets', { method: 'POST', body })
     assert.deepEqual(
@@ -205,7 +205,7 @@ describe('a control plane that is audited', () => {
     }
   })
 
-  it('has what admission has to say', async () => {
+  it('contains annotations of admission', async () => {
     const labels = { 'pod-security.kubernetes.io/audit': 'baseline' }
     await ask(client, `${url}/api/v1/namespaces`, {
       token: 'sesame',
@@ -235,7 +235,7 @@ describe('a control plane that is audited', () => {
     assert.match(String(issued), /^JTI=[0-9a-f-]{36}$/)
   })
 
-  it('leaves no trace of what nobody wants to know, and counts the rest', async () => {
+  it('omits events that the policy excludes, and counts the others', async () => {
     assert.deepEqual(await eventsOf('ready', '/readyz'), [])
     const { text } = await ask(client, `${url}/metrics`, { token: 'sesame' })
     assert.match(text, /apiserver_audit_level_total\{level="RequestResponse"} \d+/)
@@ -367,7 +367,7 @@ describe('kube-apiserver with the files of RKE and local-up-cluster', () => {
     assert.match((await ask(client, `${url}/metrics`, { token: 'sesame' })).text, /apiserver_audit_event_total [1-9]/)
   })
 
-  it('lets those without credentials go where the file says, and nowhere else', async () => {
+  it('allows anonymous requests only to the paths of the file', async () => {
     assert.deepEqual([await status('/livez'), await status('/version'), await status(MAPS)], [200, 401, 401])
   })
 
@@ -391,7 +391,7 @@ describe('kube-apiserver with the files of RKE and local-up-cluster', () => {
     assert.deepEqual([await event('a'), await event('b'), await event('c')], [201, 201, 429])
   })
 
-  it('follows who may what while it runs, and keeps to the old when the new makes no sense', async () => {
+  it('reloads the authorization file, and keeps the old one if the new one is invalid', async () => {
     const until = async (wanted: number): Promise<void> => {
       for (let tries = 0; tries < 100 && (await status(MAPS, { token: 'open' })) !== wanted; tries++) {
         await new Promise((done) => realClock.after(20, () => done(undefined)))

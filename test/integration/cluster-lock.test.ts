@@ -1,6 +1,6 @@
 /**
- * `down`, `status` and `reset` decide by the lock that a cluster's process owns: in a checkout with any name, after SIGKILL at
- * any step, and when another process has got the number of the old one.
+ * `down`, `status` and `reset` use the lock of the running cluster: in a renamed checkout, after SIGKILL at any step,
+ * and when another process reuses its pid.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { after, describe, it, type TestContext } from 'node:test'
 
 import { realClock, sleep } from '#lib/clock.ts'
-import { takeProcessLock } from '#lib/process-lock.ts'
+import { takeProcessLock } from '#lib/process/lock.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 // No path in here may have the program's name in it.
@@ -98,8 +98,8 @@ function assertNothingLeft({ data, kubeconfig }: ReturnType<typeof place>): void
   if (existsSync(kubeconfig)) assert.doesNotMatch(readFileSync(kubeconfig, 'utf8'), /name: hyperkube/)
 }
 
-describe('the lock of a cluster', () => {
-  it('shows status, down and reset a cluster of a checkout with another name', async (t) => {
+describe('the cluster lock', () => {
+  it('is found by status, down and reset in a checkout with another name', async (t) => {
     const at = place('one')
     const first = await startUp(t, at.up)
     assert.match(run('status', at.flag).out, new RegExp(`^Cluster +running[^]* in process ${first.child.pid},`))
@@ -119,7 +119,7 @@ describe('the lock of a cluster', () => {
     assertNothingLeft(at)
   })
 
-  it('shows them a cluster that npm start runs', async (t) => {
+  it('is found by them for a cluster of npm start', async (t) => {
     const at = place('npm')
     const started = start(process.execPath, [WITH_SETUP, 'start', ...at.up], t)
     await started.printed(/Ready in/)
@@ -140,7 +140,7 @@ describe('the lock of a cluster', () => {
     assertNothingLeft(at)
   })
 
-  it('does not end a process that has got the number of a cluster which was killed', async (t) => {
+  it('does not end another process that reused the pid of a killed cluster', async (t) => {
     const at = place('recycled')
     await kill(await startUp(t, at.up))
     const file = join(at.data, 'cluster.json')
@@ -168,7 +168,7 @@ describe('the lock of a cluster', () => {
     assertNothingLeft(at)
   })
 
-  it('lets down stop a cluster that is not ready yet', async (t) => {
+  it('allows down to stop a cluster that is not ready yet', async (t) => {
     const at = place('early')
     const started = start(PROGRAM, ['up', ...at.up], t)
     await started.printed(/^Certificates/m)
@@ -177,7 +177,7 @@ describe('the lock of a cluster', () => {
     assert.equal(stateOf(at.flag), 'stopped')
   })
 
-  it('lets a second reset finish the first, killed at any moment', async (t) => {
+  it('allows a second reset to finish a killed one', async (t) => {
     const at = place('resets')
     assert.equal(run('up', '--detach', ...at.up).code, 0)
     for (let waitMs = 200; existsSync(at.data) && waitMs < 4000; waitMs += 100) {
@@ -189,20 +189,20 @@ describe('the lock of a cluster', () => {
     assertNothingLeft(at)
   })
 
-  it('starts no cluster of which a part is deleted', () => {
+  it('prevents the start of a partially deleted cluster', () => {
     const at = place('part')
     mkdirSync(at.data)
     writeFileSync(join(at.data, 'reset.unfinished'), '')
     const { code, err } = run('up', ...at.up)
     assert.deepEqual(
       [code, err],
-      [1, `Error: The cluster in ${at.data} is deleted in part only; "hyperkube reset" deletes the rest\n`],
+      [1, `Error: The cluster in ${at.data} is only partly deleted; "hyperkube reset" deletes the rest\n`],
     )
     assert.equal(run('reset', at.flag).code, 0)
     assertNothingLeft(at)
   })
 
-  it('keeps reset from a store that another program has open', async (t) => {
+  it('prevents reset while another program has the store open', async (t) => {
     const at = place('store')
     await kill(await startUp(t, at.up))
     const other = takeProcessLock(join(at.data, 'store.db.lock'))
@@ -217,7 +217,7 @@ describe('the lock of a cluster', () => {
     other.lock.release()
   })
 
-  it('keeps reset from a running cluster whose locks were deleted', async (t) => {
+  it('prevents reset of a running cluster whose lock files were deleted', async (t) => {
     const at = place('unlocked')
     const started = await startUp(t, at.up)
     for (const name of ['cluster.lock', 'store.db.lock']) rmSync(join(at.data, name))
@@ -229,7 +229,7 @@ describe('the lock of a cluster', () => {
     assertNothingLeft(at)
   })
 
-  it('lets down stop a cluster whose lock was overwritten', async (t) => {
+  it('allows down to stop a cluster whose lock file was overwritten', async (t) => {
     const at = place('overwritten')
     const started = await startUp(t, at.up)
     writeFileSync(join(at.data, 'cluster.lock'), Buffer.alloc(4096, 'x'))
@@ -238,7 +238,7 @@ describe('the lock of a cluster', () => {
   })
 
   const whyNoUser = process.getuid?.() === 0 ? false : 'only root can act as another user'
-  it('says to whom the cluster belongs that another user may not stop', { skip: whyNoUser }, async (t) => {
+  it('names the owner of a cluster that another user may not stop', { skip: whyNoUser }, async (t) => {
     const at = place('foreign')
     const started = await startUp(t, at.up)
     chmodSync(dir, 0o755)

@@ -1,4 +1,4 @@
-/** Programs of hyperkube that work on a server from outside, as processes of their own with a kubeconfig. */
+/** Starts components of hyperkube as separate processes that use a server through a kubeconfig. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /**
- * kube-controller-manager as a program: processes of their own with a kubeconfig, against a server over HTTPS. One leads, the
- * other waits; the first is killed, the second takes over.
+ * kube-controller-manager as separate processes with a kubeconfig, against a server over HTTPS. One leads; when it is
+ * killed, the other takes over.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -41,7 +41,7 @@ describe('kube-controller-manager', () => {
 
   after(() => programs[Symbol.asyncDispose]())
 
-  it('leads and works, says so in the Lease, an event and metrics, and lets the next one when it is killed', async () => {
+  it('leads with a Lease, an event and metrics, and another instance takes over when it is killed', async () => {
     const { get, page, plane, holder } = programs
     const first = await start()
     const leader = await until('a leader', holder)
@@ -80,7 +80,7 @@ describe('kube-controller-manager', () => {
     assert.doesNotMatch(second.log(), /forbidden/)
   })
 
-  it('ends when it finds that another leads since it was stopped, and does nothing of what it missed', async () => {
+  it('exits without work when it resumes and another instance leads', async () => {
     const { get, holder } = programs
     const first = await start()
     await until('its lead', () => /Successfully acquired lease/.test(first.log()) || undefined)
@@ -105,7 +105,7 @@ describe('kube-controller-manager', () => {
     await once(second.child, 'exit')
   })
 
-  it('shows health to everybody, and the rest to those whom the API server lets', async () => {
+  it('serves health to all users, and the rest to authorized users', async () => {
     const { page, plane } = programs
     const { port } = await start('--leader-elect=false', '--controllers=namespace,-replicaset')
     await until(
@@ -145,7 +145,7 @@ describe('kube-controller-manager', () => {
     })
   })
 
-  it('ends with what is wrong with the settings of a controller', async () => {
+  it('exits with the error of an invalid controller setting', async () => {
     const wrong = ['--leader-elect=false', '--secure-port=0', '--allocate-node-cidrs', '--cluster-cidr=10.0.0.0/25']
     const { code, log } = await programs.ends(...wrong)
     assert.equal(code, 1)

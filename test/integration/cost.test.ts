@@ -1,7 +1,7 @@
 /**
- * The cost of large requests: every kind and patch type with lists and maps grown, against the whole server in a process of
- * its own. Costs are processor time, compared with a piece of work that the same process does; `npm run reliability -- cost`
- * sends many more.
+ * The processor time of large requests: every kind and patch type with long lists and maps, against the whole server in
+ * a separate process. Costs are relative to a reference computation in the same process. `npm run reliability -- cost`
+ * sends many more requests.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'

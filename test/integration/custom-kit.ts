@@ -1,6 +1,6 @@
 /**
- * Definitions and their objects, for tests that ask a whole server for them. `WIRE_REFERENCE=https://host:port` shows that
- * what they say is true of upstream's too.
+ * CustomResourceDefinitions and their objects for tests of a whole server. `WIRE_REFERENCE=https://host:port` runs
+ * these tests against upstream's server.
  */
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'

@@ -1,4 +1,4 @@
-/** Custom resources whose versions a webhook converts. wire-extension.md, 67 to 71. */
+/** Custom resources whose versions a webhook converts. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -68,14 +68,14 @@ const respond = (
   return { kind: review.kind, apiVersion: review.apiVersion, response }
 }
 
-describe('a webhook that converts', () => {
+describe('a conversion webhook', () => {
   before(async () => {
     answering = (review) => respond(review)
     await custom.must('POST', V1, object('Conv', 'x', { spec: { hostPort: 'h:1' } }))
     await custom.must('POST', V2, object('Conv', 'y', { spec: { host: 'g', port: '2' } }, 'ex.io/v2'))
   })
 
-  it('is asked about what is read, written and listed in the other version', async () => {
+  it('converts reads, writes and lists in the other version', async () => {
     assert.deepEqual((await custom.must('GET', `${V1}/y`)).spec, { hostPort: 'g:2' })
     hook.asked.length = 0
     const shown = await custom.must('GET', `${V2}/x`)
@@ -119,7 +119,7 @@ describe('a webhook that converts', () => {
     assert.deepEqual((await custom.must('GET', `${V1}/x`)).spec, { hostPort: 'h:9' })
   })
 
-  it('is asked about what is watched', async () => {
+  it('converts watched objects', async () => {
     const watching = await custom.watch(`${V2}?watch=true&fieldSelector=spec.host%3Dw`)
     const events = watching.setEncoding('utf8')[Symbol.asyncIterator]()
     const next = async (): Promise<Json> => JSON.parse((await events.next()).value as string)
@@ -137,7 +137,7 @@ describe('a webhook that converts', () => {
     watching.destroy()
   })
 
-  it('may change labels and annotations, and nothing else of the metadata', async () => {
+  it('may change only labels and annotations of the metadata', async () => {
     answering = (review) =>
       respond(review, ([one]) => {
         one.metadata = { ...one.metadata, labels: { by: 'hook' }, finalizers: ['a/b'], generation: 77 }
@@ -150,7 +150,7 @@ describe('a webhook that converts', () => {
     answering = (review) => respond(review)
   })
 
-  it('is asked back for the answer to a write in the other version', async () => {
+  it('converts the response to a write in the other version', async () => {
     answering = (review) => respond(review, ([one]) => (one.metadata.annotations = { by: 'hook' }))
     const body = object('Conv', 'back', { spec: { host: 'k', port: '1' } }, 'ex.io/v2')
     hook.asked.length = 0
@@ -164,63 +164,63 @@ describe('a webhook that converts', () => {
   })
 })
 
-describe('a webhook that does not convert', () => {
+describe('a failing conversion webhook', () => {
   const prefix = '500 conversion webhook for ex.io/v1, Kind=Conv '
   const faults: readonly (readonly [what: string, answer: (review: Json) => unknown, message: string | RegExp])[] = [
     [
-      'answers another question',
+      'returns another uid',
       (review) => respond(review, (_, response) => (response.uid = 'zzz')),
       /^500 conversion webhook for ex.io\/v1, Kind=Conv failed: expected response.uid="[0-9a-f-]{36}", got "zzz"$/,
     ],
     [
-      'says why not',
+      'reports a reason',
       (review) =>
         respond(review, (_, response) => (response.result = { status: 'Failed', message: 'cannot convert this' })),
       `${prefix}failed: cannot convert this`,
     ],
     [
-      'says that it failed',
+      'reports a failure',
       (review) => respond(review, (_, response) => (response.result = { status: 'Failed' })),
       `${prefix}failed: response.result.status was 'Failed', not 'Success'`,
     ],
-    ['says nothing', ({ kind, apiVersion }) => ({ kind, apiVersion }), `${prefix}failed: no response provided`],
+    ['returns nothing', ({ kind, apiVersion }) => ({ kind, apiVersion }), `${prefix}failed: no response provided`],
     [
       'loses objects',
       (review) => respond(review, (_, response) => (response.convertedObjects = [])),
       `${prefix}returned 0 objects, expected 1`,
     ],
     [
-      'leaves them as they are',
+      'does not convert objects',
       (review) => respond(review, ([one]) => (one.apiVersion = 'ex.io/v1')),
       `${prefix}returned invalid object at index 0: invalid groupVersion (expected ex.io/v2, received ex.io/v1)`,
     ],
     [
-      'makes others of them',
+      'changes the identity of objects',
       (review) => respond(review, ([one]) => (one.kind = 'Foo')),
       `${prefix}returned invalid object at index 0: invalid kind (expected Conv, received Foo)`,
     ],
     [
-      'renames them',
+      'renames objects',
       (review) => respond(review, ([one]) => (one.metadata.name = 'zzz')),
       `${prefix}returned invalid object: must have the same name: bad != zzz`,
     ],
     [
-      'moves them',
+      'reorders objects',
       (review) => respond(review, ([one]) => (one.metadata.namespace = 'zzz')),
       `${prefix}returned invalid object: must have the same namespace: default != zzz`,
     ],
     [
-      'speaks another version',
+      'uses another review version',
       (review) => ({ ...respond(review), apiVersion: 'apiextensions.k8s.io/v1beta1' }),
       `${prefix}failed: converting (v1beta1.ConversionReview) to (v1.ConversionReview): unknown conversion`,
     ],
     [
-      'speaks of something else',
+      'returns another kind',
       (review) => ({ ...respond(review), kind: 'Foo' }),
       `${prefix}failed: no kind "Foo" is registered for version "apiextensions.k8s.io/v1" in scheme "pkg/runtime/scheme.go:111"`,
     ],
     [
-      'speaks no JSON',
+      'returns invalid JSON',
       () => '{nope',
       `${prefix}failed: couldn't get version/kind; json parse error: invalid character 'n' looking for beginning of object key string`,
     ],
@@ -231,7 +231,7 @@ describe('a webhook that does not convert', () => {
     answering = (review) => respond(review)
   })
 
-  it('because it fails or cannot be reached, is quoted, and counted', async () => {
+  it('that fails or is unreachable appears in the error and in metrics', async () => {
     let answered = 0
     hook.on('/fails', (_, response) => void (answered++, response.writeHead(500).end('boom text')))
     const where = (url: string): Promise<Json> =>
@@ -262,7 +262,7 @@ describe('a webhook that does not convert', () => {
   })
 
   for (const [what, answer, message] of faults) {
-    it(`because it ${what}, is quoted`, async () => {
+    it(`that ${what} appears in the error`, async () => {
       answering = answer
       const refusal = await custom.refused('GET', `${V2}/bad`)
       if (typeof message === 'string') assert.equal(refusal, message)
@@ -270,7 +270,7 @@ describe('a webhook that does not convert', () => {
     })
   }
 
-  it('stands in the way of its version alone', async () => {
+  it('affects only its own version', async () => {
     answering = (review) => respond(review, (_, response) => (response.result = { message: 'no' }))
     const path = `${V2}/bad`
     const failed = `${prefix}failed: no`
@@ -292,7 +292,7 @@ describe('a webhook that does not convert', () => {
     ['mutating', 'Internal error occurred: Internal error occurred: '],
     ['validating', 'Internal error occurred: '],
   ] as const) {
-    it(`stands in the way of ${kind} webhooks of the other version`, async () => {
+    it(`fails requests with ${kind} webhooks of the other version`, async () => {
       const path = `/apis/admissionregistration.k8s.io/v1/${kind}webhookconfigurations`
       const webhook = {
         name: 'other.ex.io',

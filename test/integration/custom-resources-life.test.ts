@@ -1,4 +1,4 @@
-/** Definitions: from their creation to the moment the last object of theirs has gone. wire-extension.md, B. */
+/** CustomResourceDefinitions from their creation to the deletion of their last object. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -22,8 +22,8 @@ after(() => custom.plane.stop())
 
 const BASE = (plural: string, version = 'v1'): string => `/apis/ex.io/${version}/namespaces/default/${plural}`
 
-describe('a definition', () => {
-  it('says on creation that nothing is known yet, and then step by step what became of it', async () => {
+describe('a CustomResourceDefinition', () => {
+  it('has no conditions on creation, and then reports each step', async () => {
     const made = await custom.must('POST', DEFINITIONS, definition('Life'))
     assert.deepEqual(made.status, {
       conditions: null,
@@ -48,7 +48,7 @@ describe('a definition', () => {
     assert.deepEqual(await custom.must('GET', `${BASE('lifes')}/a`), written)
   })
 
-  it('waits for names that others have, and gets them when these go', async () => {
+  it('waits for names in use, and gets them when they are free', async () => {
     await custom.define(definition('First', { names: { shortNames: ['ff'] } }))
     const body = definition('Second', { names: { kind: 'First', listKind: 'FirstList', singular: 'first' } })
     await custom.must('POST', DEFINITIONS, body)
@@ -64,7 +64,7 @@ describe('a definition', () => {
     assert.deepEqual((await custom.must('GET', BASE('seconds'))).items, [])
   })
 
-  it('in a protected group tells whether its API was approved', async () => {
+  it('in a protected group reports whether its API was approved', async () => {
     const protectedOne = (kind: string, value: string): Json =>
       definition(kind, {
         group: 'ex.k8s.io',
@@ -82,7 +82,7 @@ describe('a definition', () => {
     )
   })
 
-  it('is announced by an APIService, which heals and goes with it', async () => {
+  it('has an APIService, which is repaired and deleted with it', async () => {
     const path = '/apis/apiregistration.k8s.io/v1/apiservices/v1.heal.io'
     await custom.define(definition('Heal', { group: 'heal.io' }))
     const made = await custom.must('GET', path)
@@ -105,7 +105,7 @@ describe('a definition', () => {
     )
   })
 
-  it('enforces a changed schema at once and ends the watches, which labels of its own do not', async () => {
+  it('enforces a changed schema at once and ends watches; changed labels do not', async () => {
     const string = specSchema({ a: { type: 'string' } })
     await custom.define(definition('Changing', { versions: [{ name: 'v1', schema: string }] }))
     await custom.must('POST', BASE('changings'), object('Changing', 'x', { spec: { a: 'text' } }))
@@ -129,7 +129,7 @@ describe('a definition', () => {
     assert.deepEqual(rest, [])
   })
 
-  it('takes its objects with it, which watchers see, and nothing new is made meanwhile', async () => {
+  it('deletes its objects, which watchers see, and refuses new ones meanwhile', async () => {
     await custom.define(definition('Del'))
     const held = object('Del', 'held')
     held.metadata.finalizers = ['ex.io/wait']

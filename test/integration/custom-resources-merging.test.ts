@@ -1,4 +1,4 @@
-/** Custom resources that are applied, scaled and asked for in other forms. wire-extension.md, 8, 58, 62 and 63. */
+/** Server-side apply, scale and response formats of custom resources. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -67,9 +67,9 @@ const apply = (name: string, spec: object, manager = 'one', more: object = {}): 
   APPLY,
 ]
 
-describe('null, applied to a part of a custom resource', () => {
+describe('null in an applied custom resource', () => {
   for (const field of ['nullable', 'whole']) {
-    it(`stays where it may be: ${field}`, async () => {
+    it(`is kept in a nullable field: ${field}`, async () => {
       await custom.must(...apply(field, { [field]: { a: '1', b: '2' } }))
       const { spec } = await custom.must(...apply(field, { [field]: null }))
       assert.deepEqual(spec, { [field]: null })
@@ -77,7 +77,7 @@ describe('null, applied to a part of a custom resource', () => {
   }
 
   for (const field of ['plain', 'needy']) {
-    it(`is refused where it may not be: ${field}`, async () => {
+    it(`is refused in a field that is not nullable: ${field}`, async () => {
       await custom.must(...apply(field, { [field]: { a: '1', b: '2' } }))
       assert.equal(
         await custom.refused(...apply(field, { [field]: null })),
@@ -86,14 +86,14 @@ describe('null, applied to a part of a custom resource', () => {
     })
   }
 
-  it('is taken out of what is sent whole', async () => {
+  it('is removed from created and updated objects', async () => {
     const made = await custom.must('POST', SUBS, object('Sub', 'sent', { spec: { plain: null, nullable: null } }))
     assert.deepEqual(made.spec, { nullable: null })
   })
 })
 
 describe('apply of a custom resource', () => {
-  it('tells what cannot be merged, and what is wrong with the whole', async () => {
+  it('reports fields that cannot be merged, and invalid objects', async () => {
     const prefix = '500 failed to create typed patch object (/c; ex.io/v1, Kind=Sub): '
     assert.equal(
       await custom.refused(...apply('c', { mp: [{ v: '1' }] })),
@@ -109,7 +109,7 @@ describe('apply of a custom resource', () => {
     )
   })
 
-  it('leaves status to those who have it', async () => {
+  it('does not change the owners of the status', async () => {
     const applied = await custom.must(...apply('d', { replicas: 1 }, 'one', { status: { replicas: 7 } }))
     assert.equal(applied.status, undefined)
   })
@@ -119,13 +119,13 @@ describe('the scale of a custom resource', () => {
   const path = `${SUBS}/s`
   before(() => custom.must(...apply('s', { replicas: 2 }, 'cap')))
 
-  it('shows the selector as it is, and none where there is none', async () => {
+  it('contains the selector if there is one', async () => {
     assert.deepEqual((await custom.must('GET', `${path}/scale`)).status, { replicas: 0 })
     await custom.must('PATCH', `${path}/status`, { status: { selector: 'a in (' } }, MERGE)
     assert.equal((await custom.must('GET', `${path}/scale`)).status.selector, 'a in (')
   })
 
-  it('is a Scale of that very object', async () => {
+  it('refuses a Scale of another object', async () => {
     const scale = await custom.must('GET', `${path}/scale`)
     assert.equal(
       await custom.refused('PUT', `${path}/scale`, { ...scale, metadata: { ...scale.metadata, name: 'other' } }),
@@ -134,7 +134,7 @@ describe('the scale of a custom resource', () => {
     assert.match(await custom.refused('PUT', `${path}/scale`, object('Sub', 's')), /^400 /)
   })
 
-  it('is owned apart', async () => {
+  it('has separate field owners', async () => {
     await custom.must('PATCH', `${path}/scale?fieldManager=hpa`, { spec: { replicas: 3 } }, MERGE)
     const { managedFields } = (await custom.must('GET', path)).metadata
     const entry = managedFields.find((one: Json) => one.subresource === 'scale')
@@ -148,7 +148,7 @@ describe('the scale of a custom resource', () => {
 })
 
 describe('other forms of a custom resource', () => {
-  it('are not to be had', async () => {
+  it('are refused', async () => {
     const cbor = { 'content-type': 'application/cbor' }
     assert.match(await custom.refused('POST', SUBS, 'x', cbor), /^415 /)
     const answer = await custom.ask('GET', `${SUBS}?watch=true`, undefined, {
@@ -160,7 +160,7 @@ describe('other forms of a custom resource', () => {
   })
 })
 
-describe('a definition that trusts junk', () => {
+describe('a CustomResourceDefinition with an invalid CA bundle', () => {
   const kind = definition('Junk', {
     versions: [{ name: 'v1' }],
     spec: {
@@ -202,23 +202,23 @@ describe('odd requests for a custom resource', () => {
 
   before(() => custom.ask('POST', SUBS, object('Sub', 'odd', { spec: { replicas: 1 } })))
 
-  it('answers a POST to the path of one object with what its body creates', async () => {
+  it('treats a POST to the path of one object as a create', async () => {
     assert.deepEqual(await messageOf('POST', one, object('Sub', 'odd', {})), [409, 'subs.ex.io "odd" already exists'])
   })
 
-  it('compares the version of any body with the one of the path', async () => {
+  it('requires the apiVersion of the path in any body', async () => {
     const body = { ...object('Sub', 'other', {}), apiVersion: 'v9' }
     const message = 'the API version in the data (v9) does not match the expected API version (ex.io/v1)'
     assert.deepEqual(await messageOf('POST', SUBS, body), [400, message])
   })
 
-  it('names the type of metadata that a patch breaks', async () => {
+  it('reports the type of metadata that a patch breaks', async () => {
     const [status, message] = await messageOf('PATCH', one, { metadata: 'text' }, MERGE)
     assert.equal(status, 422)
     assert.match(message, /json: cannot unmarshal string into Go value of type v1\.ObjectMeta$/)
   })
 
-  it('refuses a patch that leaves no kind', async () => {
+  it('refuses a patch that removes the kind', async () => {
     const message = ` "" is invalid: patch: Invalid value: "{}": Object 'Kind' is missing in '{}'`
     const patch = [{ op: 'replace', path: '', value: {} }]
     assert.deepEqual(await messageOf('PATCH', one, patch, JSON_PATCH), [422, message])

@@ -1,4 +1,4 @@
-/** Custom resources in OpenAPI, as kubectl explain and client-side validation read it. wire-extension.md, 32 and 33. */
+/** OpenAPI of custom resources, as kubectl explain and client-side validation read it. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -61,7 +61,7 @@ describe('OpenAPI of custom resources', () => {
     return custom.must('GET', paths[`apis/${group}/v1`].serverRelativeURL)
   }
 
-  it('keeps in v3 all that the schema says, with what every object has', async () => {
+  it('contains the whole schema in v3, with the fields of every object', async () => {
     const document = await documentOf('open.io')
     assert.deepEqual(document.info, { title: 'Kubernetes CRD Swagger', version: 'v0.1.0' })
     const { 'io.open.v1.Shape': shape, 'io.open.v1.ShapeList': list } = document.components.schemas
@@ -99,7 +99,7 @@ describe('OpenAPI of custom resources', () => {
     ])
   })
 
-  it('says in v2 what can be said there', async () => {
+  it('contains in v2 the part of the schema that v2 supports', async () => {
     const document = await custom.eventually(
       () => custom.must('GET', '/openapi/v2'),
       ({ definitions }) => definitions['io.open.v1.Shape'] !== undefined,
@@ -123,7 +123,7 @@ describe('OpenAPI of custom resources', () => {
     ])
   })
 
-  it('says nothing of what may be anything', async () => {
+  it('omits the schema of fields without structure', async () => {
     await custom.define(definition('Any', { group: 'any.io' }))
     const document = await custom.eventually(
       () => custom.must('GET', '/openapi/v2'),
@@ -135,7 +135,7 @@ describe('OpenAPI of custom resources', () => {
     })
   })
 
-  it('follows the definition', async () => {
+  it('changes with the CustomResourceDefinition', async () => {
     const before = await custom.must('GET', '/openapi/v3')
     await custom.redefine('shapes.open.io', (spec) => {
       spec.versions[0].schema.openAPIV3Schema.description = 'another'

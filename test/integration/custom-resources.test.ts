@@ -1,4 +1,4 @@
-/** Custom resources: what is read of them, what is refused, their subresources and tables. wire-extension.md, C to E. */
+/** Custom resources: reads, validation errors, subresources and tables. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -17,7 +17,7 @@ const warningsOf = (answer: { headers: Headers }): string[] =>
 const NUMBER = { type: 'integer' }
 const TEXT = { type: 'string' }
 
-describe('what is sent of a custom resource', () => {
+describe('a custom resource', () => {
   before(() =>
     custom.define(
       definition('Val', {
@@ -40,7 +40,7 @@ describe('what is sent of a custom resource', () => {
     ),
   )
 
-  it('is pruned, with a warning for each field that nobody knows', async () => {
+  it('is pruned, with a warning for each unknown field', async () => {
     const body = object('Val', 'w', { spec: { zork: 1, req: { zz: 1 }, objs: [{ b: 1, a: 'x' }] } })
     const answer = await custom.ask('POST', base('vals'), body)
     assert.deepEqual(warningsOf(answer), [
@@ -51,7 +51,7 @@ describe('what is sent of a custom resource', () => {
     assert.deepEqual((answer.json() as Json).spec, { objs: [{ a: 'x' }], req: {} })
   })
 
-  it('is refused for them where the client says so', async () => {
+  it('is refused for unknown fields with strict validation', async () => {
     const body = object('Val', 'st', { spec: { zork: 1, objs: [{ b: 1 }] } })
     assert.equal(
       await custom.refused('POST', `${base('vals')}?fieldValidation=Strict`, body),
@@ -69,7 +69,7 @@ describe('what is sent of a custom resource', () => {
     )
   })
 
-  it('must say what it is', async () => {
+  it('must have kind and apiVersion', async () => {
     assert.equal(
       await custom.refused('POST', base('vals'), object('Foo', 'x')),
       '422 Foo.ex.io "x" is invalid: kind: Invalid value: "Foo": must be Val',
@@ -93,7 +93,7 @@ describe('what is sent of a custom resource', () => {
     )
   })
 
-  it('is JSON or YAML, and patched in three languages', async () => {
+  it('is JSON or YAML, and supports three patch types', async () => {
     const protobuf = { 'content-type': 'application/vnd.kubernetes.protobuf' }
     assert.match(await custom.refused('POST', base('vals'), 'k8s', protobuf), /^415 the body of the request was in an/)
     const only = { accept: 'application/vnd.kubernetes.protobuf' }
@@ -112,7 +112,7 @@ describe('what is sent of a custom resource', () => {
     )
   })
 
-  it('is found only where it is', async () => {
+  it('is found only in its namespace and version', async () => {
     const nothing = '404 404 page not found\n'
     for (const path of [base('vals', 'v7'), base('nones'), '/apis/ex.io/v7', '/apis/ex.io/v1/nodes/x']) {
       assert.equal(await custom.refused('GET', path), nothing, path)
@@ -126,7 +126,7 @@ describe('what is sent of a custom resource', () => {
 })
 
 describe('defaults of a custom resource', () => {
-  it('apply on the way in and, to what was stored before them, on the way out', async () => {
+  it('are set on write and, for older objects, on read', async () => {
     const early = specSchema({ a: TEXT, b: TEXT })
     await custom.define(definition('Late', { versions: [{ name: 'v1', schema: early }] }))
     const made = await custom.must('POST', base('lates'), object('Late', 'old', { spec: { a: 'x', b: 'y' } }))
@@ -189,7 +189,7 @@ const SUB = {
 describe('subresources of a custom resource', () => {
   before(() => custom.define(definition('Sub', { versions: [SUB] })))
 
-  it('keep status apart', async () => {
+  it('separate status from spec', async () => {
     const sent = object('Sub', 'st', { spec: { replicas: 1 }, status: { replicas: 9 } })
     sent.metadata.generation = 7
     const made = await custom.must('POST', base('subs'), sent)
@@ -219,7 +219,7 @@ describe('subresources of a custom resource', () => {
     assert.deepEqual([next.spec, next.status.replicas, next.metadata.generation], [{ replicas: 2 }, 3, 2])
   })
 
-  it('without one, status is data like all other', async () => {
+  it('treat status as data without the status subresource', async () => {
     await custom.define(definition('Plain'))
     const made = await custom.must('POST', base('plains'), object('Plain', 'p', { status: { a: 1 } }))
     assert.deepEqual([made.status, made.metadata.generation], [{ a: 1 }, 1])
@@ -229,7 +229,7 @@ describe('subresources of a custom resource', () => {
     assert.equal(await custom.refused('GET', `${base('plains')}/p/zork`), '404 plains.ex.io "p" not found')
   })
 
-  it('take no other verbs than theirs', async () => {
+  it('support only their own verbs', async () => {
     assert.equal(
       await custom.refused('POST', `${base('subs')}/st/status`, object('Sub', 'st')),
       '405 create is not supported on resources of kind "subs.ex.io"',
@@ -240,7 +240,7 @@ describe('subresources of a custom resource', () => {
     )
   })
 
-  it('scale what has replicas', async () => {
+  it('scale objects with replicas', async () => {
     const path = `${base('subs')}/sc`
     await custom.must('POST', base('subs'), object('Sub', 'sc', { spec: { replicas: 2 } }))
     await custom.must('PATCH', `${path}/status`, { status: { replicas: 2, selector: 'l=1' } }, MERGE)
@@ -292,7 +292,7 @@ describe('lists of custom resources', () => {
     return items.map((one: Json) => one.metadata.name)
   }
 
-  it('say that nothing is left to list, as lists without Go types do', async () => {
+  it("have an empty continue token, as upstream's unstructured lists", async () => {
     const { metadata } = await custom.must('GET', base('rows'))
     assert.deepEqual(Object.keys(metadata), ['continue', 'resourceVersion'])
     assert.equal(metadata.continue, '')
@@ -302,7 +302,7 @@ describe('lists of custom resources', () => {
     assert.deepEqual(Object.keys(table.metadata), ['resourceVersion'])
   })
 
-  it('are selected by the fields that were declared', async () => {
+  it('are selected by selectable fields', async () => {
     assert.deepEqual(await names('spec.color=red'), ['a'])
     assert.deepEqual(await names('spec.color!=red'), ['b'])
     assert.deepEqual(await names('spec.on=true'), ['a'])
@@ -314,7 +314,7 @@ describe('lists of custom resources', () => {
     )
   })
 
-  it('are tables with the columns that were declared', async () => {
+  it('are tables with the declared columns', async () => {
     const table = await custom.must('GET', base('rows'), undefined, TABLE)
     const columns = table.columnDefinitions.map(({ name, type, format, priority }: Json) => [
       name,
@@ -338,7 +338,7 @@ describe('lists of custom resources', () => {
     assert.equal(table.rows[0].object.kind, 'PartialObjectMetadata')
   })
 
-  it('show name and age where nothing was declared, and those before a path that makes no sense', async () => {
+  it('show name and age without declared columns, and the columns before an invalid path', async () => {
     await custom.define(definition('Bare'))
     const bare = await custom.must('GET', base('bares'), undefined, TABLE)
     assert.deepEqual(
@@ -360,7 +360,7 @@ describe('lists of custom resources', () => {
     )
   })
 
-  it('are deleted as one, which answers with them', async () => {
+  it('are deleted as a collection, which returns them', async () => {
     const gone = await custom.must('DELETE', base('rows'))
     assert.deepEqual([gone.kind, gone.items.length], ['RowList', 2])
     await custom.must('POST', base('rows'), object('Row', 'a'))
@@ -400,7 +400,7 @@ describe('apply of a custom resource', () => {
     APPLY,
   ]
 
-  it('merges lists by what their schema says', async () => {
+  it('merges lists by their list type', async () => {
     await custom.must(...apply('a', { mp: [{ k: '1', v: 'a' }], st: ['x'], at: ['1'] }, 'one'))
     const both = await custom.must(...apply('a', { mp: [{ k: '2', v: 'b' }], st: ['y'] }, 'two'))
     assert.deepEqual(both.spec, {
@@ -424,7 +424,7 @@ describe('apply of a custom resource', () => {
     )
   })
 
-  it('refuses what its schema cannot merge', async () => {
+  it('refuses lists that the schema cannot merge', async () => {
     const prefix = '500 failed to create typed patch object (/b; ex.io/v1, Kind=App): '
     assert.equal(
       await custom.refused(...apply('b', { mp: [{ k: '1' }, { k: '1' }] }, 'one')),
@@ -460,7 +460,7 @@ describe('versions of a custom resource without conversion', () => {
     ),
   )
 
-  it('differ in their name, and show what their schema knows', async () => {
+  it('differ in apiVersion, and contain the fields of their schema', async () => {
     await custom.must('POST', base('twos', 'v1'), object('Two', 'x', { spec: { a: '1' } }))
     const newer = await custom.must('GET', `${base('twos', 'v2')}/x`)
     assert.deepEqual([newer.apiVersion, newer.spec], ['ex.io/v2', { a: '1' }])
@@ -472,19 +472,19 @@ describe('versions of a custom resource without conversion', () => {
     assert.deepEqual((await custom.must('GET', `${base('twos', 'v2')}/x`)).spec, { a: '1', b: '2' })
   })
 
-  it('are counted once', async () => {
+  it('count once in metrics', async () => {
     const { text } = await custom.ask('GET', '/metrics')
     assert.match(text, /^apiserver_resource_objects\{group="ex\.io",resource="twos"\} 1$/m)
   })
 
-  it('warn when they are to go', async () => {
+  it('warn when they are deprecated', async () => {
     assert.deepEqual(warningsOf(await custom.ask('GET', base('twos', 'v0'))), [
       '299 - "ex.io/v0 Two is deprecated; use ex.io/v2 Two"',
     ])
     assert.deepEqual(warningsOf(await custom.ask('GET', base('twos', 'v0beta1'))), ['299 - "too old"'])
   })
 
-  it('are migrated by writing them again', async () => {
+  it('are migrated by an unchanged update', async () => {
     await custom.define(definition('Mig', { versions: [{ name: 'v1' }, { name: 'v2' }] }))
     const made = await custom.must('POST', base('migs'), object('Mig', 'x', { spec: { a: 1 } }))
     const same = await custom.must('PUT', `${base('migs')}/x`, made)
@@ -508,7 +508,7 @@ describe('versions of a custom resource without conversion', () => {
 })
 
 describe('discovery of custom resources', () => {
-  it('shows versions by age, resources as they came, and what belongs to them', async () => {
+  it('orders versions by priority and resources by creation, with their subresources', async () => {
     const group = 'disc.io'
     const names = { shortNames: ['zz'], categories: ['all'] }
     await custom.define(definition('Zeta', { group, names, versions: [SUB, { name: 'v2' }, { name: 'v0beta1' }] }))

@@ -1,7 +1,4 @@
-/**
- * One test for each class of past vulnerabilities that concerns the API server: what went wrong in Kubernetes once must
- * not go wrong here. Those of custom resources, webhooks and aggregation come with these.
- */
+/** A test for each class of past Kubernetes vulnerabilities that concerns the API server. */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
@@ -117,8 +114,8 @@ function converse(bytes: string): Promise<string> {
   return promise
 }
 
-describe('requests that are handed on', () => {
-  it('CVE-2018-1002105: a connection whose upgrade was refused is of no use any more', async () => {
+describe('forwarded requests', () => {
+  it('CVE-2018-1002105: a connection whose upgrade was refused is closed', async () => {
     using kubelet = await startKubelet('upgrade', () => ({ status: 403, body: 'no' }))
     const upgrade = [
       `GET ${core}/pods/upgrade/exec?command=x&stdout=1 HTTP/1.1`,
@@ -138,7 +135,7 @@ describe('requests that are handed on', () => {
     )
   })
 
-  it('CVE-2018-1002102, CVE-2020-8559: a kubelet that redirects is not followed, nor is the client told to', async () => {
+  it('CVE-2018-1002102, CVE-2020-8559: neither server nor client follows a redirect of a kubelet', async () => {
     using canary = await startCanary()
     using kubelet = await startKubelet('redirect', () => ({ status: 302, headers: { Location: canary.url } }))
     const log = await wire.request('GET', `${core}/pods/redirect/log`)
@@ -203,14 +200,14 @@ describe('requests that are handed on', () => {
     hook.close()
   })
 
-  it('CVE-2020-8562: what was checked is what is connected to', async () => {
+  it('CVE-2020-8562: the server connects to the address that it checked', async () => {
     const answers = [['203.0.113.7'], ['127.0.0.1']]
     const network = { lookup: () => Promise.resolve(answers.shift() ?? []) }
     assert.equal(await allowedAddress('flips.example.com', network, isGlobalUnicast), '203.0.113.7')
     await assert.rejects(allowedAddress('flips.example.com', network, isGlobalUnicast), /address not allowed/)
   })
 
-  it('CVE-2022-3294, NCC-JAV: a node cannot lead to this machine or to metadata', async () => {
+  it('CVE-2022-3294, NCC-JAV: a node address cannot be loopback or a metadata address', async () => {
     using canary = await startCanary()
     const port = Number(new URL(canary.url).port)
     await addNode('loopback', '127.0.0.1', port)
@@ -272,8 +269,8 @@ describe('requests that are handed on', () => {
   })
 })
 
-describe('what objects may say', () => {
-  it('CVE-2020-8554: addresses from outside are refused where the plugin is on', async () => {
+describe('field values of objects', () => {
+  it('CVE-2020-8554: external addresses are refused with DenyServiceExternalIPs', async () => {
     await using own = await startWire({ flags: ['--enable-admission-plugins=DenyServiceExternalIPs'] })
     const spec = { ports: [{ port: 80 }], externalIPs: ['203.0.113.7'] }
     const got = await own.request('POST', '/api/v1/namespaces/default/services', {
@@ -282,7 +279,7 @@ describe('what objects may say', () => {
     assert.equal(got.status, 403, got.text)
   })
 
-  it('CVE-2021-25740: the roles of users write no endpoints, old or new', async () => {
+  it('CVE-2021-25740: the default user roles cannot write Endpoints or EndpointSlices', async () => {
     const own = await wire.namespace()
     // What `edit` and `admin` are made of.
     const parts = ['view', 'edit', 'admin'].map((role) => `system:aggregate-to-${role}`)
@@ -319,7 +316,7 @@ describe('what objects may say', () => {
     )
   })
 
-  it('CVE-2021-25737: endpoints do not lead to this machine or this link', async () => {
+  it('CVE-2021-25737: endpoints with loopback or link-local addresses are refused', async () => {
     for (const [addressType, address] of [
       ['IPv4', '127.0.0.1'],
       ['IPv4', '127.8.8.8'],
@@ -336,7 +333,7 @@ describe('what objects may say', () => {
     }
   })
 
-  it('CVE-2023-2728, CVE-2024-3177: secrets that an account may not mount, wherever they are named', async () => {
+  it('CVE-2023-2728, CVE-2024-3177: every reference to a secret that an account may not mount is refused', async () => {
     const account = { name: 'strict', annotations: { 'kubernetes.io/enforce-mountable-secrets': 'true' } }
     await wire.must('POST', `${core}/serviceaccounts`, { metadata: account, secrets: [{ name: 'mine' }] })
     const env = (name: string): object => ({ env: [{ name: 'E', valueFrom: { secretKeyRef: { name, key: 'k' } } }] })
@@ -380,7 +377,7 @@ describe('what objects may say', () => {
     }
   })
 
-  it('CVE-2023-2727: pod security looks at every kind of container', async () => {
+  it('CVE-2023-2727: pod security checks every kind of container', async () => {
     const strict = await wire.namespace()
     const labels = { 'pod-security.kubernetes.io/enforce': 'baseline' }
     await wire.must('PATCH', `/api/v1/namespaces/${strict}`, { metadata: { labels } }, { headers: PATCHES.merge })
@@ -428,7 +425,7 @@ describe('what objects may say', () => {
     }
   })
 
-  it('CVE-2021-25743: what a terminal would obey is shown instead', async () => {
+  it('CVE-2021-25743: kubectl escapes terminal control sequences', async () => {
     const message = 'a\u001B[31mred\u009B1m\u202Edesrever\u2066x'
     const event = { metadata: { name: 'esc' }, involvedObject: { namespace: ns, kind: 'Pod', name: 'p' }, message }
     await wire.must('POST', `${core}/events`, { ...event, reason: 'r', type: 'Normal' })
@@ -450,7 +447,7 @@ describe('what objects may say', () => {
 
 describe('documents and paths', () => {
   // What these and the next cost is measured in cost.test.ts, in a server of their own.
-  it('CVE-2019-11253, CVE-2019-11254: documents that unfold are refused, at no great cost', async () => {
+  it('CVE-2019-11253, CVE-2019-11254: documents with nested aliases are refused at low cost', async () => {
     const laughs = Array.from({ length: 26 }, (_, n) => `a${n + 1}: &a${n + 1} [${`*a${n},`.repeat(9)}]`)
     const bomb = `a0: &a0 lol\n${laughs.join('\n')}\nmetadata: {name: x}\n`
     const nested = `metadata: {name: x}\nx: ${'&a ['.repeat(1000)}${']'.repeat(1000)}\n`
@@ -462,7 +459,7 @@ describe('documents and paths', () => {
     assert.ok(process.memoryUsage().rss - before < 100 << 20)
   })
 
-  it('CVE-2019-1002100: patches that copy without end are refused', async () => {
+  it('CVE-2019-1002100: patches with very many copies are refused', async () => {
     await wire.must('POST', `${core}/configmaps`, { metadata: { name: 'patched' }, data: { a: 'x'.repeat(1000) } })
     const path = `${core}/configmaps/patched`
     const many = Array.from({ length: 10_001 }, () => ({ op: 'test', path: '/data/a', value: 'x' }))
@@ -472,7 +469,7 @@ describe('documents and paths', () => {
     assert.ok(got.status >= 400 && got.status < 500, got.text.slice(0, 200))
   })
 
-  it('CVE-2019-11247: a kind of the cluster is not reached through a namespace', async () => {
+  it('CVE-2019-11247: a cluster-scoped kind is not served below a namespace', async () => {
     await letJane('all-nodes', [{ apiGroups: [''], resources: ['nodes', 'persistentvolumes'], verbs: ['*'] }])
     await wire.must('POST', '/api/v1/nodes', { metadata: { name: 'cluster-node' } })
     for (const [method, path] of [
@@ -487,7 +484,7 @@ describe('documents and paths', () => {
     assert.equal((await wire.request('GET', '/api/v1/nodes/cluster-node')).status, 200)
   })
 
-  it('CVE-2022-3162, NCC-RKV: no name leads out of its place', async () => {
+  it('CVE-2022-3162, NCC-RKV: no name leads out of its resource', async () => {
     await wire.must('POST', `${core}/secrets`, { metadata: { name: 'hidden' }, stringData: { k: 'canary-secret' } })
     const escapes = ['..', '%2e%2e', '..%2f..', `..%2f..%2fsecrets%2f${ns}`, '%00', 'a%00b', '.', '%2F', '..%252f']
     for (const escape of escapes) {
@@ -514,7 +511,7 @@ describe('documents and paths', () => {
     }
   })
 
-  it('CVE-2020-8551, CVE-2020-8552: what clients make up does not become a metric', async () => {
+  it('CVE-2020-8551, CVE-2020-8552: clients cannot create metric series', async () => {
     const series = async (): Promise<number> => (await wire.request('GET', '/metrics')).text.split('\n').length
     await wire.request('GET', '/made-up')
     await asJane('GET', '/api/v1/namespaces/x/made-ups')
@@ -531,7 +528,7 @@ describe('documents and paths', () => {
     assert.ok((await series()) - before < 200, `${await series()} after ${before}`)
   })
 
-  it('CVE-2023-44487, CVE-2019-9514: a connection that floods is closed, and others go on', async () => {
+  it('CVE-2023-44487, CVE-2019-9514: a flooding connection is closed, and others continue', async () => {
     const session = connectHttp2(wire.url, { rejectUnauthorized: false })
     const closed = new Promise<void>((resolve) => session.on('close', resolve))
     session.on('error', () => undefined)
@@ -554,7 +551,7 @@ describe('documents and paths', () => {
 describe('rights', () => {
   const rbac = '/apis/rbac.authorization.k8s.io/v1'
 
-  it('RBAC escalation: nobody gives what they do not have', async () => {
+  it('RBAC escalation: users cannot grant permissions that they lack', async () => {
     const roles = `${rbac}/namespaces/${ns}/roles`
     const bindings = `${rbac}/namespaces/${ns}/rolebindings`
     const all = ['create', 'update', 'patch', 'get', 'delete']
@@ -607,7 +604,7 @@ describe('rights', () => {
     }
   })
 
-  it('CVE-2025-5187, CVE-2025-4563: a node does not widen what it may', async () => {
+  it('CVE-2025-5187, CVE-2025-4563: a node cannot widen its permissions', async () => {
     await wire.must('POST', '/api/v1/nodes', { metadata: { name: 'n1' } })
     const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'u' }
     const body = { metadata: { ownerReferences: [owner] } }
@@ -639,7 +636,7 @@ describe('rights', () => {
     }
   })
 
-  it('CVE-2019-11248: without credentials only health and version answer', async () => {
+  it('CVE-2019-11248: anonymous users reach only health and version', async () => {
     for (const path of ['/healthz', '/livez', '/readyz', '/version']) {
       assert.equal((await wire.request('GET', path, { as: 'nobody' })).status, 200, path)
     }
@@ -664,12 +661,12 @@ describe('rights', () => {
     }
   })
 
-  it('NCC-F9W: proxies and clients do not share an authority', async () => {
+  it('NCC-F9W: front proxy and clients have different CAs', async () => {
     const flags = ['--requestheader-client-ca-file=ca.crt', '--requestheader-username-headers=X-Remote-User']
     await assert.rejects(startWire({ flags }), /requestheader/)
   })
 
-  it('NCC-YVU: names in headers count only from those who may say them', async () => {
+  it('NCC-YVU: user headers count only from trusted proxies', async () => {
     const claims = { 'x-remote-user': 'admin', 'x-remote-group': 'system:masters', 'x-remote-extra-x': 'y' }
     for (const as of ['jane', 'nobody'] as const) {
       assert.equal((await wire.request('GET', '/api/v1/secrets', { as, headers: claims })).status, 403)
@@ -677,7 +674,7 @@ describe('rights', () => {
   })
 })
 
-describe('what is left behind', () => {
+describe('logs and files', () => {
   it('CVE-2019-11250, CVE-2020-8563: no secret is in a log', async () => {
     const token = 'canary-of-a-bearer-token'
     await wire.request('GET', '/api/v1/pods', { headers: { authorization: `Bearer ${token}` } })
@@ -694,7 +691,7 @@ describe('what is left behind', () => {
     }
   })
 
-  it('CVE-2019-11244: others read no key', () => {
+  it('CVE-2019-11244: other users cannot read keys', () => {
     const certs = join(wire.dir, 'certs')
     assert.ok(existsSync(certs))
     for (const name of readdirSync(certs)) {

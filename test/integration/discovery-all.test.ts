@@ -1,6 +1,6 @@
 /**
- * Discovery with everything on names what v1.36.4 names with `--runtime-config=api/all=true` and all gates on, in the
- * same order; with less on, less. Subresources are in parentheses behind their resource.
+ * Discovery has the same resources as v1.36.4 in the same order, with `--runtime-config=api/all=true` and all gates on,
+ * and fewer with less enabled. Subresources are in parentheses behind their resource.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -10,11 +10,11 @@ import { join, resolve } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 
 import { apiserver } from '#cmd/apiserver.ts'
+import { Collector } from '#kits/cmd/run-program.ts'
 import { realClock } from '#lib/clock.ts'
 import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
 import { secureRandom } from '#lib/random.ts'
 import { createKey, keyToPem } from '#lib/x509/key.ts'
-import { Collector } from '#testing/run-program.ts'
 
 const EVERYTHING: readonly (readonly [groupVersion: string, resources: string])[] = [
   [
@@ -224,10 +224,14 @@ describe('discovery', () => {
   after(() => rmSync(dir, { recursive: true, force: true }))
 
   for (const [what, args, isOn] of [
-    ['everything', ['--runtime-config=api/all=true', '--feature-gates=AllAlpha=true,AllBeta=true'], () => true],
-    ['what is stable, by default', [], (name) => isStable(name)],
     [
-      'everything whose gate is on',
+      'all resources with every gate and version',
+      ['--runtime-config=api/all=true', '--feature-gates=AllAlpha=true,AllBeta=true'],
+      () => true,
+    ],
+    ['stable resources by default', [], (name) => isStable(name)],
+    [
+      'all resources whose gate is on',
       ['--runtime-config=api/all=true'],
       (name, resource) => isStable(name) || !GATED.test(resource),
     ],
@@ -243,7 +247,7 @@ describe('discovery', () => {
         (isStable(name) && !resource.startsWith('daemonsets')),
     ],
   ] as readonly (readonly [string, readonly string[], (name: string, resource: string) => boolean])[]) {
-    it(`names ${what}`, async () => {
+    it(`lists ${what}`, async () => {
       const server = await start(dir, args)
       try {
         const wanted = expected(isOn)
@@ -255,7 +259,7 @@ describe('discovery', () => {
     })
   }
 
-  it('says in the log what stays off because of its gate', async () => {
+  it('logs groups that their feature gate disables', async () => {
     const server = await start(dir, ['--runtime-config=scheduling.k8s.io/v1alpha2=true'])
     await server.stop()
     for (const kind of ['Workload', 'PodGroup']) {

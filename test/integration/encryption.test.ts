@@ -7,7 +7,7 @@ import { describe, it } from 'node:test'
 import { crc32 } from 'node:zlib'
 
 import { realClock, sleep } from '#lib/clock.ts'
-import { stringifyYaml } from '#lib/yaml.ts'
+import { stringifyYaml } from '#lib/yaml/yaml.ts'
 import { startPlugin } from '#storage/encryption/kms-plugin.fixture.ts'
 
 import { ofOurs, startWire, type Wire } from './wire/server.ts'
@@ -50,7 +50,7 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
 }
 
 describe('Secrets at rest', ofOurs, () => {
-  it('are sealed in a file of ours though nobody asked for it, with a key for the owner alone', async () => {
+  it('are encrypted in SQLite by default, with a key that only the owner can read', async () => {
     await using wire = await startWire({ flags: ['--datastore=sqlite:store.db'] })
     await wire.must('POST', SECRETS, secret('one'))
     await wire.must('POST', '/api/v1/namespaces/default/configmaps', {
@@ -65,7 +65,7 @@ describe('Secrets at rest', ofOurs, () => {
     assert.equal(Buffer.from(data.canary, 'base64').toString(), CANARY)
   })
 
-  it('are sealed with the keys of a plugin, change to another configuration, and are sealed anew when written unchanged', async (t) => {
+  it('are encrypted with a KMS plugin, stay readable with another configuration, and are encrypted again on an unchanged write', async (t) => {
     const plugin = await startPlugin(t)
     const file = join(plugin.socket, '..', 'encryption.yaml')
     const kms = { kms: { apiVersion: 'v2', name: 'vault', endpoint: `unix://${plugin.socket}` } }
@@ -94,7 +94,7 @@ describe('Secrets at rest', ofOurs, () => {
     assert.equal(Buffer.from(data.canary, 'base64').toString(), CANARY)
   })
 
-  it('are not served under the key of another object, to which somebody moved them in the store', async (t) => {
+  it('are not served under the key of another object', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'hyperkube-moved-'))
     t.after(() => rmSync(folder, { recursive: true }))
     const [file, store] = [join(folder, 'encryption.yaml'), join(folder, 'store.db')]
@@ -117,7 +117,7 @@ describe('Secrets at rest', ofOurs, () => {
     }
   })
 
-  it('are not written while the plugin is away, and the server says that it is not ready', async (t) => {
+  it('are not written while the plugin is unreachable, and the server is not ready', async (t) => {
     const plugin = await startPlugin(t, false)
     const file = join(plugin.socket, '..', 'encryption.yaml')
     writeConfig(file, ['secrets'], {

@@ -1,4 +1,4 @@
-/** How long events are kept, by the flags that say so, on the whole server in virtual time. */
+/** The lifetime of events by --event-ttl and --lease-reuse-duration-seconds, on a whole server in virtual time. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 

@@ -1,6 +1,6 @@
 /**
- * Priority and fairness as clients see it; against upstream's server with `WIRE_REFERENCE` (see wire/server.ts). Levels of
- * their own are used for what limits requests, so that nothing else is held up.
+ * Priority and fairness as clients see it; `WIRE_REFERENCE` runs it against upstream's server (see wire/server.ts).
+ * Limits are tested with separate priority levels, so that they delay no other requests.
  */
 import assert from 'node:assert/strict'
 import { request } from 'node:https'
@@ -118,7 +118,7 @@ async function counted(name: string, phase: 'executing' | 'inqueue', wanted: num
 }
 
 describe('priority and fairness', () => {
-  it('120: every answer of somebody who is known says to which flow and level it belongs', async () => {
+  it('every response to an authenticated user names its flow schema and priority level', async () => {
     const uidOf = async (kind: string, name: string): Promise<string> =>
       (await wire.must('GET', `${FLOW}/${kind}/${name}`)).metadata.uid
     const exempt = [await uidOf('flowschemas', 'exempt'), await uidOf('prioritylevelconfigurations', 'exempt')]
@@ -140,7 +140,7 @@ describe('priority and fairness', () => {
     assert.deepEqual(flowOf(await wire.request('GET', '/healthz', { as: 'nobody' }))[1], exempt[1])
   })
 
-  it('121: who finds no seat where nobody waits is told to come back, in plain text', async () => {
+  it('a request without a seat in a level without queues gets 429 in plain text', async () => {
     const limitResponse = { type: 'Reject' }
     await using made = await limitJane('none', { nominalConcurrencyShares: 0, borrowingLimitPercent: 0, limitResponse })
     const finish = await holdSeats('none', 1)
@@ -158,7 +158,7 @@ describe('priority and fairness', () => {
     assert.equal((await asJane(MAPS)).status, 200)
   })
 
-  it('121: who finds a full queue is turned away, who waits too long as well, and the rest has its turn', async () => {
+  it('requests to a full queue and requests that wait too long get 429; the others run', async () => {
     const queuing = { queues: 1, handSize: 1, queueLengthLimit: 2 }
     const limitResponse = { type: 'Queue', queuing }
     await using _ = await limitJane('few', { nominalConcurrencyShares: 1, borrowingLimitPercent: 0, limitResponse })
@@ -179,7 +179,7 @@ describe('priority and fairness', () => {
     assert.equal(await metric('current_inqueue_requests', labels), 0)
   })
 
-  it('121: a watch has a seat until it has begun', async () => {
+  it('a watch occupies a seat only while it starts', async () => {
     const limitResponse = { type: 'Reject' }
     await using _ = await limitJane('once', { nominalConcurrencyShares: 0, borrowingLimitPercent: 0, limitResponse })
     const labels = { flow_schema: 'once', priority_level: 'once' }
@@ -193,7 +193,7 @@ describe('priority and fairness', () => {
     assert.equal(await metric('current_executing_requests', labels), 0)
   })
 
-  it('122: levels, and the seats they have', async () => {
+  it('priority levels have their number of seats', async () => {
     const { items }: Json = await wire.must('GET', `${FLOW}/prioritylevelconfigurations`)
     const rows = items.map(({ metadata, spec, status }: Json) => {
       const { nominalConcurrencyShares: shares, lendablePercent, limitResponse } = spec.limited ?? spec.exempt
@@ -220,7 +220,7 @@ describe('priority and fairness', () => {
     assert.deepEqual([await bounds('lower'), await bounds('upper')], [24, 845])
   })
 
-  it('123: flow schemas, who keeps them, and what they say of their level (124)', async () => {
+  it('mandatory and suggested flow schemas are maintained', async () => {
     const { items }: Json = await wire.must('GET', `${FLOW}/flowschemas`)
     const rows = items.map(({ metadata, spec }: Json) => {
       assert.equal(metadata.annotations['apf.kubernetes.io/autoupdate-spec'], 'true')
@@ -259,7 +259,7 @@ describe('priority and fairness', () => {
     }
   })
 
-  it('124: a schema whose level is missing says so, until it is there', async () => {
+  it('a flow schema reports a missing level until it exists', async () => {
     const spec = { priorityLevelConfiguration: { name: 'nopl' }, matchingPrecedence: 9000 }
     await wire.must('POST', `${FLOW}/flowschemas`, { metadata: { name: 'dangling' }, spec })
     const condition = async (): Promise<Json> =>
@@ -288,41 +288,36 @@ describe('priority and fairness', () => {
   })
 
   // Upstream looks once a minute.
-  it(
-    '125: what is mandatory cannot be changed but for its labels, and comes back when it is deleted',
-    ofOurs,
-    async () => {
-      for (const [kind, name, words] of [
-        ['flowschemas', 'catch-all', "spec of 'catch-all' must equal the fixed value"],
-        ['flowschemas', 'exempt', "spec of 'exempt' must equal the fixed value"],
-        ['prioritylevelconfigurations', 'catch-all', "spec of 'catch-all' must equal the fixed value"],
-      ] as const) {
-        const path = `${FLOW}/${kind}/${name}`
-        const object = await wire.must('GET', path)
-        const spec =
-          kind === 'flowschemas' ? { rules: [] } : { limited: { ...object.spec.limited, lendablePercent: 7 } }
-        const body = { ...object, spec: { ...object.spec, ...spec } }
-        const refused = await wire.request('PUT', path, { body })
-        assert.equal(refused.status, 422)
-        assert.ok(refused.json().message.endsWith(words), refused.json().message)
-        const { uid } = object.metadata
-        const labelled = await wire.must('PATCH', path, { metadata: { labels: { mine: 'x' } } }, MERGE)
-        assert.equal(labelled.metadata.labels.mine, 'x')
-        await wire.must('DELETE', path)
-        const again = await until(
-          () => get(path),
-          (got) => got.status === 200 && got.json().metadata.uid !== uid,
-        )
-        assert.deepEqual([again.status, again.json().metadata.labels], [200, undefined])
-      }
-      const exempt = `${FLOW}/prioritylevelconfigurations/exempt`
-      const lending = await wire.must('PATCH', exempt, { spec: { exempt: { lendablePercent: 5 } } }, MERGE)
-      assert.equal(lending.spec.exempt.lendablePercent, 5)
-      await wire.must('PATCH', exempt, { spec: { exempt: { lendablePercent: 0 } } }, MERGE)
-    },
-  )
+  it('mandatory objects only accept changed labels, and are recreated after a deletion', ofOurs, async () => {
+    for (const [kind, name, words] of [
+      ['flowschemas', 'catch-all', "spec of 'catch-all' must equal the fixed value"],
+      ['flowschemas', 'exempt', "spec of 'exempt' must equal the fixed value"],
+      ['prioritylevelconfigurations', 'catch-all', "spec of 'catch-all' must equal the fixed value"],
+    ] as const) {
+      const path = `${FLOW}/${kind}/${name}`
+      const object = await wire.must('GET', path)
+      const spec = kind === 'flowschemas' ? { rules: [] } : { limited: { ...object.spec.limited, lendablePercent: 7 } }
+      const body = { ...object, spec: { ...object.spec, ...spec } }
+      const refused = await wire.request('PUT', path, { body })
+      assert.equal(refused.status, 422)
+      assert.ok(refused.json().message.endsWith(words), refused.json().message)
+      const { uid } = object.metadata
+      const labelled = await wire.must('PATCH', path, { metadata: { labels: { mine: 'x' } } }, MERGE)
+      assert.equal(labelled.metadata.labels.mine, 'x')
+      await wire.must('DELETE', path)
+      const again = await until(
+        () => get(path),
+        (got) => got.status === 200 && got.json().metadata.uid !== uid,
+      )
+      assert.deepEqual([again.status, again.json().metadata.labels], [200, undefined])
+    }
+    const exempt = `${FLOW}/prioritylevelconfigurations/exempt`
+    const lending = await wire.must('PATCH', exempt, { spec: { exempt: { lendablePercent: 5 } } }, MERGE)
+    assert.equal(lending.spec.exempt.lendablePercent, 5)
+    await wire.must('PATCH', exempt, { spec: { exempt: { lendablePercent: 0 } } }, MERGE)
+  })
 
-  it('127: shows what goes on in levels, queues and requests', async () => {
+  it('dumps levels, queues and requests', async () => {
     const queuing = { queues: 2, handSize: 1, queueLengthLimit: 5 }
     const limitResponse = { type: 'Queue', queuing }
     await using _ = await limitJane('shown', { nominalConcurrencyShares: 1, borrowingLimitPercent: 0, limitResponse })
@@ -379,7 +374,7 @@ describe('priority and fairness', () => {
     await patient
   })
 
-  it('128: counts under upstream’s names', async () => {
+  it('has upstream’s metrics', async () => {
     const { text } = await get('/metrics')
     const names = new Set([...text.matchAll(/^# TYPE apiserver_flowcontrol_(\S+)/gm)].map(([, name]) => name))
     for (const name of `rejected_requests_total dispatched_requests_total current_inqueue_requests

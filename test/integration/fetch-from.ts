@@ -1,4 +1,4 @@
-/** The global fetch, which knows the plane's authority and shows the token of somebody who may do everything. */
+/** Wraps the global fetch so that it trusts the CA of a test control plane and sends an administrator's token. */
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 
 import type { ControlPlane } from '#testing/control-plane.ts'

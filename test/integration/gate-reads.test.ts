@@ -1,11 +1,11 @@
 /**
- * Feature gates that programs accept, and those that they read while they work: each gate that a table calls working must be
- * read at least once by the running program, whatever its name may stand for in comments and texts.
+ * Checks that programs read every feature gate that a table lists as working, by recording reads in the running
+ * program.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { WORKING } from '#control-plane/flags/gate-reach.ts'
+import { WORKING } from '#component/flags/gates.ts'
 import { realClock } from '#lib/clock.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'

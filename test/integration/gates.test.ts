@@ -7,7 +7,7 @@ import { ofOurs, refused, startWire, type Wire } from './wire/server.ts'
 
 const MAPS = '/api/v1/namespaces/default/configmaps'
 
-describe('a server whose gates and storage are not the default', ofOurs, () => {
+describe('a server with other gates and storage formats', ofOurs, () => {
   let wire: Wire
   before(async () => {
     wire = await startWire({
@@ -21,7 +21,7 @@ describe('a server whose gates and storage are not the default', ofOurs, () => {
   })
   after(() => wire.stop())
 
-  it('says what it was asked for and does not do', () => {
+  it('logs settings without effect', () => {
     assert.match(
       wire.log(),
       /--feature-gates=ShardedListAndWatch=true has no effect: lists and watches are not sharded/,

@@ -1,4 +1,4 @@
-/** What the guides show is what runs. */
+/** Runs the examples of the guides and compares their output. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -40,7 +40,7 @@ function folderFor(t: TestContext): string {
 describe('the guide to charts', () => {
   const why =
     (has('helm') || has('go')) && has('kubectl') ? false : 'there is no kubectl, or no helm and no Go to build it with'
-  it('shows what Helm does with a chart, from install to uninstall', { skip: why }, (t) => {
+  it('contains the output of Helm, from install to uninstall', { skip: why }, (t) => {
     if (!has('helm')) buildHelm()
     const folder = folderFor(t)
     cpSync(join(ROOT, 'examples', 'chart'), join(folder, 'chart'), { recursive: true })
@@ -51,7 +51,7 @@ describe('the guide to charts', () => {
 })
 
 describe('the guide to a cluster inside a program', () => {
-  it('shows the example as it is, and what it says', () => {
+  it('contains the example and its output', () => {
     const guide = read('docs/guide/embed-it.md')
     const [, shown] = /```ts\n(.*?)```/s.exec(guide) ?? []
     const [, said] = /```\n\n```\n(.*?)```/s.exec(guide) ?? []
@@ -61,8 +61,8 @@ describe('the guide to a cluster inside a program', () => {
   })
 })
 
-describe('the guide to trouble', () => {
-  it('has texts that the program says', () => {
+describe('the troubleshooting guide', () => {
+  it('quotes messages of the program', () => {
     const files = ['src/cmd', 'src/client', 'src/storage'].flatMap((folder) =>
       readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
         .filter((name) => name.endsWith('.ts'))
@@ -94,7 +94,7 @@ describe('the guide to trouble', () => {
 })
 
 describe('the guide to tests', () => {
-  it('shows the example as it is', () => {
+  it('contains the example', () => {
     const [, shown] = /```ts\n(.*?)```/s.exec(read('docs/guide/test-your-operator.md')) ?? []
     assert.equal(shown, read('examples/cluster.test.ts'))
   })

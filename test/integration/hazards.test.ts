@@ -1,4 +1,7 @@
-/** One test for each hazard of the runtime that concerns the API server: what JavaScript and Node would do unasked. */
+/**
+ * A test for each hazard of JavaScript and Node that concerns the API server, such as prototype keys and numbers beyond
+ * 2^53.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -54,7 +57,7 @@ describe('objects', () => {
       .toSorted()
   const expected = (value: string): string[] => KEYS.map((key) => `${key}=${value}`).toSorted()
 
-  it('prototypes are not reached by any way in, and such keys come back', async () => {
+  it('keys such as __proto__ are data in every format', async () => {
     const made = await post(maps, `{"metadata":{"name":"proto"},"data":{${hostile('1')}}}`)
     assert.equal(made.status, 201, made.text)
     assert.deepEqual(dataOf(made), expected('1'))
@@ -79,13 +82,13 @@ describe('objects', () => {
     assert.deepEqual(dataOf(back), expected('6'))
   })
 
-  it('what calls itself an object instead of a kind is refused, not converted', async () => {
+  it('a kind that is an object is refused, not converted', async () => {
     const config = '{"apiVersion":"v1","kind":{"toString":"x"},"metadata":{"name":"p"}}'
     const got = await wire.request('PATCH', `${maps}/p?fieldManager=m`, { body: config, headers: PATCHES.apply })
     assert.equal(got.status, 400, got.text)
   })
 
-  it('methods named like members of every object are like any other that is unknown', async () => {
+  it('HTTP methods named like members of Object.prototype are unknown methods', async () => {
     for (const method of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
       for (const path of ['/api/v1/pods', '/api/v1/namespaces/default/pods/x', '/healthz', '/apis']) {
         for (const as of ['admin', 'jane'] as const) {
@@ -104,7 +107,7 @@ describe('objects', () => {
     }
   })
 
-  it('nothing is left on prototypes by bodies that try', async () => {
+  it('bodies cannot change prototypes', async () => {
     for (const body of [
       '{"__proto__":{"polluted":1},"metadata":{"name":"p1"}}',
       '{"constructor":{"prototype":{"polluted":1}},"metadata":{"name":"p2"}}',
@@ -156,7 +159,7 @@ describe('objects', () => {
 })
 
 describe('bodies', () => {
-  it('that are deep do not exhaust the stack', async () => {
+  it('with deep nesting do not exhaust the stack', async () => {
     const nested = (depth: number, open: string, close: string): string =>
       `{"metadata":{"name":"deep"},"x":${open.repeat(depth)}1${close.repeat(depth)}}`
     for (const [open, close] of [
@@ -176,7 +179,7 @@ describe('bodies', () => {
     }
   })
 
-  it('that are much work are refused or done, and others are served meanwhile', async () => {
+  it('that need much work do not block other requests', async () => {
     const MiB = 1 << 20
     const bodies = [
       '['.repeat(3 * MiB - 10),
@@ -189,7 +192,7 @@ describe('bodies', () => {
     for (const got of await Promise.all(answers)) assert.ok(got.status >= 400 && got.status < 500, String(got.status))
   })
 
-  it('of nonsense end no server', async () => {
+  it('with random bytes do not crash the server', async () => {
     const random = createSeededRandom(7)
     const pick = <T>(values: readonly T[]): T => values[random.int(values.length)] as T
     const types = [
@@ -258,7 +261,7 @@ describe('bodies', () => {
 })
 
 describe('connections', () => {
-  it('a watcher that does not read loses nothing and holds nobody up', async () => {
+  it('a watcher that does not read loses no events and blocks no others', async () => {
     const path = `${maps}/watched`
     await wire.must('POST', maps, { metadata: { name: 'watched' } })
     const { metadata } = await wire.must('GET', path)
@@ -289,7 +292,7 @@ describe('connections', () => {
     )
   })
 
-  it('that dawdle over their headers hold up nobody', async () => {
+  it('with slow headers block no others', async () => {
     const slow = Array.from({ length: 50 }, () => {
       const socket = dial()
       socket.write('GET /api/v1/pods HTTP/1.1\r\nHost: x\r\nX-A')
@@ -300,7 +303,7 @@ describe('connections', () => {
     for (const socket of slow) socket.destroy()
   })
 
-  it('headers may be long, but not without end', async () => {
+  it('have a limit for the size of headers', async () => {
     const bearer = (length: number): Record<string, string> => ({ authorization: `Bearer ${'t'.repeat(length)}` })
     assert.equal((await wire.request('GET', maps, { headers: bearer(17 << 10) })).status, 401)
     assert.equal((await wire.request('GET', maps, { headers: bearer(50 << 10) })).status, 401)
@@ -309,7 +312,7 @@ describe('connections', () => {
     assert.ok(endless === '' || endless.startsWith('HTTP/1.1 431 '), endless)
   })
 
-  it('of HTTP/2 carry so many requests at once and no more', async () => {
+  it('of HTTP/2 have a limit of concurrent requests', async () => {
     const session = connectHttp2(wire.url, { rejectUnauthorized: false })
     const settings = await new Promise<{ maxConcurrentStreams?: number }>((resolve, reject) => {
       session.on('remoteSettings', resolve)
@@ -319,7 +322,7 @@ describe('connections', () => {
     assert.ok((settings.maxConcurrentStreams ?? Infinity) <= 250, String(settings.maxConcurrentStreams))
   })
 
-  it('on which two servers would read different requests are refused', async () => {
+  it('with ambiguous request framing are refused', async () => {
     for (const request of [
       `POST ${maps} HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
       `GET ${maps} HTTP/1.1\r\nHost : x\r\n\r\n`,
@@ -336,7 +339,7 @@ describe('connections', () => {
 })
 
 describe('the program', () => {
-  it('makes no code of text and starts no shell', () => {
+  it('evaluates no text as code and starts no shell', () => {
     const root = join(import.meta.dirname, '../../src')
     const sources = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
       (name) => name.endsWith('.ts') && !/\.(?:test|suite|fixture)\.ts$/.test(name),

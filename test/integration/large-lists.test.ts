@@ -1,4 +1,4 @@
-/** Large lists wait for room in memory, user by user; whatever becomes of one, its room is given back. */
+/** Large lists wait for memory, user by user, and always release it. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -27,7 +27,7 @@ describe('large lists', () => {
     ['YAML', 'application/yaml'],
     ['tables', 'application/json;as=Table;v=v1;g=meta.k8s.io'],
   ] as const) {
-    it(`are answered one after the other, and many at a time, as ${form}`, async () => {
+    it(`are answered in sequence and concurrently as ${form}`, async () => {
       const turns = form === 'YAML' ? 4 : LISTS
       const answers = await Promise.all(
         Array.from({ length: turns }, () => plane.request('GET', MAPS, undefined, { accept })),
@@ -36,7 +36,7 @@ describe('large lists', () => {
     })
   }
 
-  it('give their room back when they are refused', async () => {
+  it('release their memory when they are refused', async () => {
     for (let turn = 0; turn < LISTS; turn++) {
       const refused = await plane.request('GET', `${MAPS}?includeObject=nonsense`, undefined, {
         accept: 'application/json;as=Table;v=v1;g=meta.k8s.io',

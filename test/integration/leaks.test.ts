@@ -1,4 +1,4 @@
-/** What goes wrong beside the server, many times over: clear errors, and nothing is left behind. */
+/** Repeated failures of webhooks and watches: each gives a clear error and leaks nothing. */
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { after, before, describe, it } from 'node:test'
@@ -81,7 +81,7 @@ function createMany(prefix: string): Promise<string[]> {
 describe('a webhook', () => {
   const failed = '500 Internal error occurred: failed calling webhook "bad.ex.io": failed to call webhook: '
 
-  it('that hangs costs each request its time, and then nothing', async () => {
+  it('that hangs leaves no request and no connection after the timeouts', async () => {
     hook.on('/hangs', () => undefined)
     await configure('/hangs')
     // The connections of this client stay; they are made before anything is counted.
@@ -98,7 +98,7 @@ describe('a webhook', () => {
     await custom.must('POST', CONFIG_MAPS, { metadata: { name: 'hung-0' } })
   })
 
-  it('that answers garbage is quoted and let go', async () => {
+  it('that returns garbage leaves no connection', async () => {
     const garbage: readonly (readonly [string, Parameters<WebhookServer['on']>[1], RegExp])[] = [
       ['/noise', () => '\u0000\u0001', /yaml: control characters are not allowed$/],
       ['/torn', (_, response) => void response.socket?.destroy(), /: EOF$/],
@@ -124,7 +124,7 @@ describe('a webhook', () => {
   })
 })
 
-describe('a definition that is deleted while a hundred watch', () => {
+describe('a CustomResourceDefinition deleted under a hundred watches', () => {
   const base = (version: string): string => `/apis/ex.io/${version}/namespaces/default/leaks`
 
   /** Those of half of them are converted by the webhook. */
@@ -148,7 +148,7 @@ describe('a definition that is deleted while a hundred watch', () => {
     return new WeakRef(served?.store.collection as object)
   }
 
-  it('tells each of them, ends them all, and is forgotten', async () => {
+  it('sends each the deletions, ends all watches, and is released from memory', async () => {
     const watchersBefore = await lasting()
     const before = held()
     const collection = await defineLeak()

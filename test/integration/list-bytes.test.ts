@@ -1,6 +1,6 @@
 /**
- * Lists are put together from bytes that were made before. Here they are compared, in every form and while objects come,
- * change and go, with what reading the same objects one by one says.
+ * Lists that are assembled from cached bytes equal single reads of the same objects, in every format and during
+ * changes.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -115,8 +115,8 @@ function fromProtobuf(bytes: Buffer): List {
   return object as unknown as List
 }
 
-describe('lists from remembered bytes', () => {
-  it('show in every form what is there, whatever was remembered before', async () => {
+describe('lists from cached bytes', () => {
+  it('contain the current objects in every format, regardless of the cache', async () => {
     for (const namespace of NAMESPACES) {
       await Promise.all(Array.from({ length: PER_NAMESPACE }, (_, at) => write(namespace, `o${at}`, false)))
     }
@@ -131,7 +131,7 @@ describe('lists from remembered bytes', () => {
     }
   })
 
-  it('say that they are compressed, and only when they are large and it was asked for', async () => {
+  it('are compressed only if they are large and the client accepts it', async () => {
     const get = (url: string, coding: string): Promise<Response> =>
       fetchFrom(plane, url, { headers: { accept: 'application/json', 'accept-encoding': coding } })
     for (const [url, coding, is] of [
@@ -152,7 +152,7 @@ describe('lists from remembered bytes', () => {
     }
   })
 
-  it('are the same rows as a table, encoded whole or row by row', async () => {
+  it('have the same table rows, encoded together or one by one', async () => {
     const table = 'as=Table;v=v1;g=meta.k8s.io'
     for (const include of ['None', 'Metadata', 'Object']) {
       const url = `${path('b')}?includeObject=${include}`

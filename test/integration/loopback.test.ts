@@ -1,11 +1,11 @@
-/** Clients in the process of the server: no socket, and the same filters, rules and answers as for everybody else. */
+/** In-process clients: no socket, but the same filters, rules and responses as for other clients. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 
-import type { User } from '#apiserver/registry/resource.ts'
+import type { User } from '#auth/user.ts'
 import type { HttpClient } from '#lib/http/client.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 
@@ -59,7 +59,7 @@ describe('a client in the process of the server', () => {
       body: JSON.stringify({ metadata: { name }, data: { a: 'b' } }),
     })
 
-  it('reads and writes what others do', async () => {
+  it('reads and writes the same objects as other clients', async () => {
     const made = await post(manager, 'made')
     assert.deepEqual([made.status, made.headers['audit-id']], [201, 'made'])
     await made.text(1 << 20)
@@ -68,14 +68,14 @@ describe('a client in the process of the server', () => {
     assert.equal(await read.text(1 << 20), (await plane.request('GET', `${MAPS}/made`)).text)
   })
 
-  it('may what its user may, and no more', async () => {
+  it('has exactly the permissions of its user', async () => {
     assert.equal((await post(jane, 'hers')).status, 201)
     const refused = await jane.request({ url: '/api/v1/nodes' })
     assert.equal(refused.status, 403)
     assert.match(await refused.text(1 << 20), /User \\"jane\\" cannot list resource \\"nodes\\"/)
   })
 
-  it('is on record, and belongs to a flow', async () => {
+  it('appears in the audit log, and has a flow schema', async () => {
     const answer = await post(jane, 'recorded')
     assert.ok('x-kubernetes-pf-flowschema-uid' in answer.headers)
     const events = readFileSync(log, 'utf8')
@@ -84,7 +84,7 @@ describe('a client in the process of the server', () => {
     assert.match(events.at(-1) ?? '', /"user":\{"username":"jane","groups":\["system:authenticated"\]\}/)
   })
 
-  it('is limited in number as others are', async () => {
+  it('counts for the limit of requests in flight', async () => {
     const limits = { 'enable-priority-and-fairness': false, 'max-mutating-requests-inflight': 1 }
     await using small = await startControlPlane({ settings: limits })
     await letJaneCreate(small)
@@ -102,7 +102,7 @@ describe('a client in the process of the server', () => {
     assert.notEqual((await first).status, 429)
   })
 
-  it('watches, no faster than it reads, until it has enough', async () => {
+  it('watches with backpressure until it aborts', async () => {
     const control = new AbortController()
     const watch = await manager.request({
       url: `${MAPS}?watch=true&fieldSelector=metadata.name=seen`,
@@ -121,7 +121,7 @@ describe('a client in the process of the server', () => {
     await assert.rejects(other.text(1 << 24), { code: 'aborted' })
   })
 
-  it('has no credentials that others could show', async () => {
+  it('has no credentials that another client could use', async () => {
     const headers = { authorization: 'Bearer manager', 'x-remote-user': 'manager' }
     assert.equal((await plane.request('GET', MAPS, undefined, headers)).status, 401)
   })

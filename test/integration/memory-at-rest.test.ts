@@ -1,4 +1,4 @@
-/** A server that nobody asks anything holds nothing that only its busiest moment needed. */
+/** An idle server releases the memory that it needed only under load. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { describe, it } from 'node:test'
@@ -11,7 +11,7 @@ const MB = 1 << 20
 
 /** Says how many bytes went back when others that lie between them are still needed. */
 const FREES_MUCH = `
-  import { thisProcess } from '#lib/tidy-memory.ts'
+  import { thisProcess } from '#lib/process/tidy-memory.ts'
   const holder = thisProcess()
   const kept = []
   let dropped = []
@@ -29,7 +29,7 @@ const FREES_MUCH = `
 /** Says how many KB of files it has mapped before and after, and that all goes on. */
 const USES_LITTLE = `
   import { readFileSync } from 'node:fs'
-  import { thisProcess } from '#lib/tidy-memory.ts'
+  import { thisProcess } from '#lib/process/tidy-memory.ts'
   const ofFiles = () => /^RssFile:\\s+(\\d+) kB$/m.exec(readFileSync('/proc/self/status', 'latin1'))[1]
   const holder = thisProcess()
   const before = ofFiles()
@@ -46,19 +46,19 @@ async function run(script: string): Promise<string[]> {
 const { glibcVersionRuntime } = (process.report.getReport() as { header: { glibcVersionRuntime?: string } }).header
 const skip = glibcVersionRuntime === undefined && 'the libc here is not glibc, which is the one that is asked'
 
-describe('a server at rest', () => {
-  it('returns to the system what was freed', { skip }, async () => {
+describe('an idle server', () => {
+  it('returns freed memory to the system', { skip }, async () => {
     const [returned = 0] = (await run(FREES_MUCH)).map(Number)
     assert.ok(returned > 60 * MB, `${returned} bytes of some 115 MB`)
   })
 
-  it('maps no more of its program than it uses, and goes on', { skip }, async () => {
+  it('unmaps unused pages of its program, and continues to work', { skip }, async () => {
     const [before = '', after = '', said] = await run(USES_LITTLE)
     assert.ok(Number(after) < Number(before) / 2, `${before} KB before, ${after} after`)
     assert.equal(said, '1.000.000')
   })
 
-  it('forgets answers and frames that nobody has asked for again', async () => {
+  it('evicts responses and watch frames that are not used again', async () => {
     const clock = createVirtualClock()
     await using plane = await startControlPlane({ clock })
     const { memos } = plane.running.server.registry.services

@@ -1,4 +1,4 @@
-/** `npm start` in a checkout: it runs a bundle of the sources as they are now, made when they have changed, else found. */
+/** `npm start` in a checkout: runs a bundle of the current sources, and rebuilds it only after a change. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { appendFileSync, cpSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
@@ -33,7 +33,7 @@ describe('npm start', () => {
   })
 
   it('bundles them again when one has changed, and keeps a few states for clusters that run from them', () => {
-    const file = join(checkout, 'src', 'cmd', 'up.ts')
+    const file = join(checkout, 'src', 'cmd', 'cluster', 'up.ts')
     for (let change = 0; change < 4; change++) {
       appendFileSync(file, `// ${change}\n`)
       assert.match(start('--help').err, /Bundling the sources/)

@@ -1,4 +1,4 @@
-/** Process locks between real processes: who owns one, and that it ends with its owner. */
+/** Process locks between real processes: the owner, and release when the owner ends. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it, type TestContext } from 'node:test'
 
-import { isOwnerVisible, lockOwner, takeProcessLock } from '#lib/process-lock.ts'
+import { isOwnerVisible, lockOwner, takeProcessLock } from '#lib/process/lock.ts'
 
-const MODULE = join(import.meta.dirname, '..', '..', 'src', 'lib', 'process-lock.ts')
+const MODULE = join(import.meta.dirname, '..', '..', 'src', 'lib', 'process', 'lock.ts')
 const dir = mkdtempSync(join(tmpdir(), 'process-lock-'))
 after(() => rmSync(dir, { recursive: true, force: true }))
 
@@ -71,7 +71,7 @@ describe('process lock', () => {
     assert.equal(isFreeElsewhere(file), true)
   })
 
-  it('does not take a process with the same number and another start time for its owner', async (t) => {
+  it('ignores an owner whose pid was reused by a later process', async (t) => {
     const file = join(dir, 'recycled')
     const child = await startOwner(t, file)
     const owner = lockOwner(file)
@@ -80,13 +80,13 @@ describe('process lock', () => {
     assert.equal(isOwnerVisible({ ...owner, began: owner.began + 1 }), process.platform !== 'linux')
   })
 
-  it('creates no file to find out that nobody owns it', () => {
+  it('creates no file when it is read without an owner', () => {
     const file = join(dir, 'absent')
     assert.equal(lockOwner(file), undefined)
     assert.equal(existsSync(file), false)
   })
 
-  it('goes to one process at a time when its file is discarded again and again', async () => {
+  it('is owned by one process while its file is deleted repeatedly', async () => {
     const file = join(dir, 'discarded')
     const log = join(dir, 'log')
     // mkdir fails for the second of two that believe they own the lock.
@@ -107,9 +107,9 @@ describe('process lock', () => {
 
   for (const [what, content] of [
     ['a page of zeros', Buffer.alloc(4096)],
-    ['noise', Buffer.from('not a database at all'.repeat(300))],
+    ['random bytes', Buffer.from('not a database at all'.repeat(300))],
   ] as const) {
-    it(`is usable again when a power cut left ${what}`, () => {
+    it(`is usable after a power cut left ${what}`, () => {
       const file = join(dir, what.replaceAll(' ', '-'))
       writeFileSync(file, content)
       assert.equal(lockOwner(file), undefined)

@@ -1,6 +1,6 @@
 /**
- * The executable as people start it: through sh, a symlink, an old node, a new one. What must hold for each: the right
- * program with the right arguments, one exit code, and no process left behind, however it ends.
+ * The executable in every way people start it: through sh, a symlink, an old node, a new one. Each start runs the right
+ * program with the right arguments, returns its exit code, and leaves no process behind.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process'
@@ -108,7 +108,7 @@ describe('bin/hyperkube', () => {
     })
   }
 
-  it('prints help and exits with 1 when started bare', async () => {
+  it('prints help and exits with 1 without arguments', async () => {
     const { code, out, err } = await run([HYPERKUBE])
     assert.deepEqual([code, err], [1, ''])
     assert.match(out, /^hyperkube is the whole of Kubernetes/)
@@ -119,7 +119,7 @@ describe('hyperkube --make-symlinks', () => {
   const cwd = join(scratch, 'links')
   before(() => mkdirSync(cwd))
 
-  it('makes a link for each Kubernetes program and alias, which is that program', async () => {
+  it('makes a working link for each Kubernetes program and alias', async () => {
     assert.deepEqual(await run([HYPERKUBE, '--make-symlinks'], { cwd }), { code: 0, signal: null, out: '', err: '' })
     for (const [link, name] of [
       ['kube-apiserver', 'kube-apiserver'],
@@ -132,7 +132,7 @@ describe('hyperkube --make-symlinks', () => {
     }
   })
 
-  it('works through a link to a link, from elsewhere, and by the PATH', async () => {
+  it('works through nested links, from another directory, and from PATH', async () => {
     symlinkSync(join('links', 'kubelet'), join(scratch, 'kubelet'))
     const { out } = await run(['kubelet', '--version'], {
       env: { ...process.env, PATH: `${scratch}:${process.env['PATH']}` },
@@ -140,11 +140,11 @@ describe('hyperkube --make-symlinks', () => {
     assert.equal(out, 'Kubernetes v1.36.4+hyperkube1\n')
   })
 
-  it('is content with links that are right already', async () => {
+  it('accepts correct existing links', async () => {
     assert.equal((await run([HYPERKUBE, '--make-symlinks'], { cwd })).code, 0)
   })
 
-  it('fails and names each link it could not make, leaving what is in the way', async () => {
+  it('fails and names each link that it could not make, without replacing other files', async () => {
     for (const name of ['kubectl', 'proxy']) {
       rmSync(join(cwd, name))
       writeFileSync(join(cwd, name), 'mine')
@@ -207,14 +207,14 @@ describe('the started program', () => {
 
   for (const { name, command, onlyOne, skip } of STARTS) {
     describe(`by ${name}`, { skip, timeout: 30_000 }, () => {
-      it('gets its name and arguments untouched, and its exit code through', async () => {
+      it('gets its name and arguments unchanged, and returns its exit code', async () => {
         const args = ['echo', 'a b', '$HOME', '*', '"', "'", '', '--', '--version=x', 'é']
         const { code, out, err } = await run([...command(join(home, 'kubectl')), ...args])
         const { invokedAs, leaked, ...report } = JSON.parse(out) as Report
         assert.deepEqual([code, err, invokedAs, report.args, leaked], [5, '', 'kubectl', args, []])
       })
 
-      it('stops in its own time on SIGTERM and leaves nothing behind', async () => {
+      it('shuts down gracefully on SIGTERM, without leftover processes', async () => {
         const { child, firstLine, ended } = start([...command(shim), 'wait'])
         const { pid } = JSON.parse(await firstLine) as Report
         assert.equal(pid === child.pid, onlyOne)
@@ -238,7 +238,7 @@ describe('the started program', () => {
         await gone(pid)
       })
 
-      it('is gone when what was started is killed', async () => {
+      it('ends when the launcher is killed', async () => {
         const { child, firstLine, ended } = start([...command(shim), 'stubborn'])
         const { pid } = JSON.parse(await firstLine) as Report
         child.kill('SIGKILL')
@@ -257,14 +257,14 @@ describe('the started program', () => {
     })
   }
 
-  it('ends without a word when nobody reads its output', async () => {
+  it('exits silently when its output pipe is closed', async () => {
     const { child, ended } = start([shim, 'echo'])
     child.stdout.destroy()
     const { code, err } = await ended
     assert.deepEqual([code, err], [141, ''])
   })
 
-  it('needs a node, and says which', { skip: process.platform === 'win32' && 'no sh' }, async () => {
+  it('reports the required Node version without one', { skip: process.platform === 'win32' && 'no sh' }, async () => {
     const bare = join(scratch, 'bare')
     const tools = join(bare, 'tools')
     mkdirSync(tools, { recursive: true })
@@ -278,7 +278,7 @@ describe('the started program', () => {
     assert.match(err, /^hyperkube needs Node\.js 24 or newer and found none\.\nRun "npm install" in /)
   })
 
-  it('takes a new enough node from the PATH when there is none of its own', async () => {
+  it('uses a recent enough node in PATH if the package has none', async () => {
     const bare = join(scratch, 'path-node')
     cpSync(join(ROOT, 'bin'), join(bare, 'bin'), { recursive: true })
     writeFileSync(join(bare, 'bin', 'entry.cjs'), PROGRAM)

@@ -1,4 +1,7 @@
-/** `scale` over HTTP: every way to write it, who owns the replicas afterwards, and what is refused. Compared with v1.36.4. */
+/**
+ * The scale subresource over HTTP: each way to write it, field ownership of replicas, and refusals. Compared with
+ * v1.36.4.
+ */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 
@@ -88,7 +91,7 @@ describe('scale', () => {
     assert.deepEqual(table.rows[0]?.cells.slice(0, 3), ['web', 3, 0])
   })
 
-  it('is written by PUT, which takes the replicas from whoever had them', async () => {
+  it('is written by PUT, which becomes the owner of the replicas', async () => {
     assert.deepEqual(await owners(), ['maker Update'])
     const answer = await put(scale(5), '?fieldManager=hpa')
     assert.deepEqual([answer.status, (answer.json() as unknown as ScaleBody).spec], [200, { replicas: 5 }])
@@ -111,7 +114,7 @@ describe('scale', () => {
     assert.deepEqual((await get()).spec, {})
   })
 
-  it('is applied: whoever owns the replicas has to be asked, or forced', async () => {
+  it('is applied, with a conflict if another manager owns the replicas', async () => {
     const refused = await apply(scale(5), '?fieldManager=app')
     assert.equal(refused.status, 409)
     const { message, details } = refused.json() as { message: string; details: { causes: object[] } }
@@ -132,7 +135,7 @@ describe('scale', () => {
     assert.deepEqual((await get()).spec, { replicas: 6 })
   })
 
-  it('keeps to the version and the uid that the client names', async () => {
+  it('respects the resourceVersion and uid of the request', async () => {
     const { metadata } = await get()
     const { resourceVersion, uid } = metadata
     assert.equal((await put(scale(4, { resourceVersion, uid }))).status, 200)
@@ -171,39 +174,39 @@ describe('scale', () => {
 
   const refusals: readonly [string, () => Promise<ControlPlaneResponse>, number, RegExp][] = [
     [
-      'fewer than none',
+      'negative replicas',
       () => put(scale(-1)),
       422,
       /spec\.replicas: Invalid value: -1: must be greater than or equal to 0/,
     ],
     [
-      'another name',
+      'a body with another name',
       () => put(scale(1, { name: 'x' })),
       400,
       /the name of the object \(x\) does not match the name on the URL \(web\)/,
     ],
     [
-      'no name',
+      'a body without a name',
       () => put(scale(1, { name: '' })),
       400,
       /\(web based on URL\) was undeterminable: name must be provided/,
     ],
-    ['no name by patch', () => patch(MERGE, { metadata: { name: null } }), 400, /was undeterminable/],
+    ['a patch that removes the name', () => patch(MERGE, { metadata: { name: null } }), 400, /was undeterminable/],
     [
-      'another namespace',
+      'a body with another namespace',
       () => plane.request('PUT', path, scale(1)),
       400,
       /the namespace of the provided object does not match/,
     ],
-    ['labels that are none', () => put(scale(1, { labels: { 'a b': '' } })), 422, /metadata\.labels: Invalid value/],
+    ['invalid labels', () => put(scale(1, { labels: { 'a b': '' } })), 422, /metadata\.labels: Invalid value/],
     [
-      'a workload',
+      'a workload as the body',
       () => put({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'web' } }),
       400,
       /cannot be handled as a Scale/,
     ],
     [
-      'unknown fields, when asked to',
+      'unknown fields with strict validation',
       () => put({ ...scale(1), foo: 1 }, '?fieldValidation=Strict'),
       400,
       /unknown field \\"foo\\"/,
@@ -215,14 +218,14 @@ describe('scale', () => {
       /unknown field \\"spec\.foo\\"/,
     ],
     [
-      'text for a number',
+      'a string instead of a number',
       () => patch(MERGE, { spec: { replicas: 'x' } }),
       422,
       /ScaleSpec\.spec\.replicas of type int32/,
     ],
-    ['a patch that is none', () => patch(MERGE, '[1]'), 400, /cannot unmarshal array into Go value/],
+    ['an invalid patch', () => patch(MERGE, '[1]'), 400, /cannot unmarshal array into Go value/],
     [
-      'a test that fails',
+      'a failed test operation of a JSON patch',
       () => patch(JSON_PATCH, [{ op: 'test', path: '/spec/replicas', value: 9 }]),
       422,
       /the server rejected our request due to an error in our request/,
@@ -246,7 +249,7 @@ describe('scale', () => {
       /\.foo: field not declared in schema/,
     ],
     [
-      'a workload that is not there',
+      'a missing workload',
       () => plane.request('PATCH', path.replace('web', 'none'), scale(1), { 'content-type': MERGE }),
       404,
       /deployments\.apps \\"none\\" not found/,
@@ -268,7 +271,7 @@ describe('scale', () => {
 })
 
 describe('deleting a Job', () => {
-  it('warns that its pods stay, unless the client has said what it wants', async () => {
+  it('warns that its pods stay, unless the request has a propagation policy', async () => {
     await using plane = await startControlPlane()
     const path = '/apis/batch/v1/namespaces/default/jobs'
     const template = { spec: { restartPolicy: 'Never', containers: [{ name: 'c', image: 'i' }] } }

@@ -1,6 +1,6 @@
 /**
- * Several API servers on one etcd: started at the same moment on an empty store, sharing node ports, and finding each
- * other in the endpoints of the service `kubernetes`, out of which one goes that stops, or whose lease ends.
+ * Several API servers on one etcd: a concurrent start on an empty store, shared node ports, and the endpoints of the
+ * service `kubernetes`, from which a stopped server is removed.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,6 +11,7 @@ import { after, before, describe, it } from 'node:test'
 
 import { createEndpointLeases } from '#apiserver/bootstrap/endpoint-leases.ts'
 import { apiserver } from '#cmd/apiserver.ts'
+import { Collector } from '#kits/cmd/run-program.ts'
 import { type Clock, realClock, sleep } from '#lib/clock.ts'
 import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
 import { secureRandom } from '#lib/random.ts'
@@ -19,7 +20,6 @@ import { createAtRest } from '#storage/encryption/at-rest.ts'
 import { NO_ENCRYPTION } from '#storage/encryption/config.ts'
 import { startCluster, type TestCluster, whyNoEtcd } from '#storage/etcd/etcd-cluster.fixture.ts'
 import { openBackend } from '#storage/index.ts'
-import { Collector } from '#testing/run-program.ts'
 
 /** Endpoints are looked at every 10 s; here forty times as often. */
 const hasty: Clock = {
@@ -194,7 +194,7 @@ describe('several servers on one etcd', { skip: whyNoEtcd() ?? false }, () => {
     assert.deepEqual(await endpoints(b!), ['192.0.2.1', '192.0.2.2'])
   })
 
-  it('never give the same node port twice, whoever is asked', async () => {
+  it('never allocate the same node port twice', async () => {
     const answers = await Promise.all(
       Array.from({ length: 60 }, (_, n) => (n % 2 === 0 ? a! : b!).call('POST', SERVICES, service(`drawn-${n}`))),
     )
@@ -202,7 +202,7 @@ describe('several servers on one etcd', { skip: whyNoEtcd() ?? false }, () => {
     assert.equal(new Set(answers.map(nodePortOf)).size, 60)
   })
 
-  it('give a port that is asked for to one of those who ask', async () => {
+  it('allocate a requested port to one of several concurrent requests', async () => {
     const answers = await Promise.all(
       [a!, b!].map((server, n) => server.call('POST', SERVICES, service(`asked-${n}`, 30_050))),
     )
@@ -222,7 +222,7 @@ describe('several servers on one etcd', { skip: whyNoEtcd() ?? false }, () => {
     assert.equal((await taker.call('POST', SERVICES, service('again', 30_050))).status, 201)
   })
 
-  it('take themselves out of the endpoints when they stop, and know all ports when they start again', async () => {
+  it('remove themselves from the endpoints when they stop, and restore all ports when they start', async () => {
     const log = await a!.stop()
     assert.doesNotMatch(log, /^E/m)
     assert.ok(!(await endpoints(b!)).includes('192.0.2.1'))
@@ -234,7 +234,7 @@ describe('several servers on one etcd', { skip: whyNoEtcd() ?? false }, () => {
     assert.equal((await a.call('POST', SERVICES, service('late', used))).status, 422)
   })
 
-  it('take in one that has a lease, and drop it when the lease ends', async () => {
+  it('add a server with a lease to the endpoints, and remove it when the lease expires', async () => {
     const backend = await openBackend(cluster.urls.join(','), tools)
     const leases = createEndpointLeases(backend, createAtRest(NO_ENCRYPTION, secureRandom))
     await leases.renew('192.0.2.3')

@@ -1,6 +1,6 @@
 /**
- * Programs that are published as one file each, as they arrive on a machine where nothing else is: they say what their sources
- * say, by whatever name they are called, and they work.
+ * The programs that are published as single files, run alone in an empty directory: they print the same as the sources,
+ * under any name, and they work.
  */
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
@@ -31,7 +31,7 @@ const FILES: Readonly<Record<string, string>> = {
   node: 'node.cjs',
 }
 
-describe('a program that is one file', { skip }, () => {
+describe('a bundled program', { skip }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'hyperkube-single-'))
   const there = join(folder, 'there')
   const published = join(there, 'bin', 'hyperkube')
@@ -50,13 +50,13 @@ describe('a program that is one file', { skip }, () => {
   })
   after(() => rmSync(folder, { recursive: true, force: true }))
 
-  it('travels with the rest', () => {
+  it('is part of the package', () => {
     const files = readdirSync(join(there, 'dist')).filter((name) => name.endsWith('.cjs'))
     assert.deepEqual(files.toSorted(), [...new Set(Object.values(FILES))].toSorted())
   })
 
   for (const name of Object.keys(FILES)) {
-    it(`says what its sources say when it is ${name}`, async () => {
+    it(`prints the same as its sources when it is ${name}`, async () => {
       const [own, ofSources] = await Promise.all([
         said(published, name, '--help'),
         said(join(ROOT, 'bin', 'hyperkube'), name, '--help'),
@@ -66,7 +66,7 @@ describe('a program that is one file', { skip }, () => {
     })
   }
 
-  it('is called by its own name too', async () => {
+  it('can be started by its own name', async () => {
     for (const name of ['kube-apiserver', 'kube-controller-manager']) {
       const link = join(folder, name)
       symlinkSync(published, link)
@@ -75,7 +75,7 @@ describe('a program that is one file', { skip }, () => {
     }
   })
 
-  it('serves, as kube-apiserver', async () => {
+  it('serves as kube-apiserver', async () => {
     const own = join(folder, 'server')
     await mkdir(own)
     const prepared = await prepareServer(own)
@@ -88,7 +88,7 @@ describe('a program that is one file', { skip }, () => {
     }
   })
 
-  it('has a cluster, as up', async () => {
+  it('starts a cluster as up', async () => {
     const args = [`--data-dir=${join(folder, 'data')}`, `--kubeconfig=${join(folder, 'config')}`, '-o', 'json']
     const child = spawn(published, ['up', '--runtime=simulated', ...args], {
       env,

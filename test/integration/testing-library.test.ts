@@ -1,4 +1,4 @@
-/** `hyperkube/testing`: a whole cluster inside a test, with time as an argument. */
+/** `hyperkube/testing`: a whole cluster inside a test, with a virtual or real clock. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
@@ -7,7 +7,7 @@ import { type CronJob, CronJobs, Jobs } from '#apis/batch/v1.ts'
 import { CertificateSigningRequests } from '#apis/certificates/v1.ts'
 import { type ConfigMap, ConfigMaps, Events, Namespaces, Nodes, Pods } from '#apis/core/v1.ts'
 import type { Draft } from '#client/api-client.ts'
-import { connect } from '#client/connect.ts'
+import { connect } from '#client/connection/connect.ts'
 import { parseCertificate } from '#lib/x509/certificate.ts'
 import { createKey } from '#lib/x509/key.ts'
 import { createRequest } from '#lib/x509/request.ts'
@@ -48,8 +48,8 @@ function assertSame(one: string, other: string): void {
   if (one !== other) assert.equal(one.slice(at - 300, at + 100), other.slice(at - 300, at + 100))
 }
 
-describe('a cluster in a test', () => {
-  it('has a control plane and nodes: a Deployment runs when everything has settled', async () => {
+describe('test cluster', () => {
+  it('runs a Deployment until it is stable', async () => {
     await using cluster = await startCluster({ clock: 'virtual', nodes: 2 })
     await cluster.client.create(Deployments, deployment('web', 3))
     await cluster.settle()
@@ -59,18 +59,18 @@ describe('a cluster in a test', () => {
     assert.ok(cluster.clock.now().getTime() < Date.UTC(2026, 0, 1, 0, 1))
   })
 
-  it('goes with the time of the machine unless told otherwise, which nobody can move', async () => {
+  it('uses real time by default, which cannot be advanced', async () => {
     await using cluster = await startCluster()
     await cluster.client.create(Deployments, deployment('web', 1))
     await cluster.settle()
     assert.deepEqual(await phases(cluster), ['Running'])
     await assert.rejects(
       cluster.clock.advance('1h'),
-      /Real time cannot be moved: start the cluster with clock: 'virtual'/,
+      /Real time cannot be advanced: start the cluster with clock: 'virtual'/,
     )
   })
 
-  it('is reached over HTTPS by whoever has its kubeconfig, and RBAC decides who may what', async () => {
+  it('serves HTTPS with its kubeconfig, and applies RBAC', async () => {
     await using cluster = await startCluster({ clock: 'virtual', nodes: 0 })
     await using connected = await connect({
       userAgent: 'outside',
@@ -83,7 +83,7 @@ describe('a cluster in a test', () => {
     await assert.rejects(jane.list(Pods, { namespace }), (error) => isForbidden(error))
   })
 
-  it('does the same again with the same seed, and something else with another', async () => {
+  it('repeats with the same seed, and differs with another', async () => {
     const live = async (seed: number): Promise<string> => {
       await using cluster = await startCluster({ clock: 'virtual', seed, nodes: 2 })
       await cluster.client.create(Deployments, deployment('web', 2))
@@ -97,7 +97,7 @@ describe('a cluster in a test', () => {
     assert.match(first, /"reason":"SawCompletedJob"/)
   })
 
-  it('lives through a week in which a CronJob runs every day', async () => {
+  it('runs a daily CronJob for a week', async () => {
     await using cluster = await startCluster({ clock: 'virtual', pulse: '2h' })
     const { client, clock } = cluster
     await client.create(CronJobs, cronJob('nightly', '0 3 * * *'))
@@ -111,7 +111,7 @@ describe('a cluster in a test', () => {
     assert.equal((await client.list(Jobs, { namespace })).items.length, 3)
   })
 
-  it('lives through two years in which a client has its certificate renewed', async () => {
+  it('renews a client certificate for two years', async () => {
     await using cluster = await startCluster({ clock: 'virtual', pulse: '24h', nodes: 0 })
     const { client, clock } = cluster
     const endMs = clock.now().getTime() + spanMs('730d')
@@ -127,7 +127,7 @@ describe('a cluster in a test', () => {
     await assert.rejects(client.get(CertificateSigningRequests, { name: 'jane-0' }), (error) => isNotFound(error))
   })
 
-  it('has nodes that fail when told to, and come back', async () => {
+  it('injects node failures and recoveries', async () => {
     await using cluster = await startCluster({ clock: 'virtual', nodes: 2 })
     await cluster.client.create(Deployments, deployment('web', 2))
     await cluster.settle()
@@ -144,7 +144,7 @@ describe('a cluster in a test', () => {
     assert.equal(status.conditions?.find(({ type }) => type === 'Ready')?.status, 'True')
   })
 
-  it('forked in the middle of a list, shows the pages that are left as they were when it began', async () => {
+  it('keeps the remaining pages of a list in a fork', async () => {
     await using cluster = await startCluster({ clock: 'virtual', controllers: [] })
     const { client } = cluster
     for (const name of ['a', 'b', 'c'])
@@ -163,7 +163,7 @@ describe('a cluster in a test', () => {
     assert.deepEqual(shown(await fork.client.list(ConfigMaps, { namespace })), ['a old', 'b new'])
   })
 
-  it('can be forked: the copy goes its own way, from now or from a while ago', async () => {
+  it('forks from now or from an earlier state', async () => {
     await using cluster = await startCluster({ clock: 'virtual' })
     await cluster.client.create(Deployments, deployment('web', 2))
     await cluster.settle()
@@ -179,7 +179,7 @@ describe('a cluster in a test', () => {
     assert.deepEqual(await phases(earlier), ['Running', 'Running'])
   })
 
-  it('can be begun anew from a state, any number of times, and goes on alike', async () => {
+  it('starts repeatedly from a snapshot with the same behaviour', async () => {
     await using cluster = await startCluster({ clock: 'virtual' })
     await cluster.client.create(CronJobs, cronJob('often', '*/5 * * * *'))
     await cluster.settle()
@@ -194,16 +194,16 @@ describe('a cluster in a test', () => {
     assertSame(await goOn(), first)
   })
 
-  it('says what does not come to rest', async () => {
+  it('names the object that keeps changing', async () => {
     await using cluster = await startCluster({ clock: 'virtual' })
     await cluster.client.create(CronJobs, cronJob('often', '* * * * *'))
     await assert.rejects(
       cluster.settle({ quiet: '2m', limit: '10m' }),
-      /^Error: The cluster does not come to rest within 10m: "\/registry\/\w+\/default\/often\S*" has changed last$/,
+      /^Error: Cluster did not settle within 10m: "\/registry\/\w+\/default\/often\S*" changed last$/,
     )
   })
 
-  it('is one of twenty in a process, none of which sees another', async () => {
+  it('runs twenty times in a process in isolation', async () => {
     const clusters = await Promise.all(Array.from({ length: 20 }, () => startCluster({ clock: 'virtual', nodes: 1 })))
     await using closing = new AsyncDisposableStack()
     for (const cluster of clusters) closing.use(cluster)
@@ -239,7 +239,7 @@ async function signed(cluster: TestCluster, name: string): Promise<string> {
   return Buffer.from(after?.certificate ?? '', 'base64').toString()
 }
 
-describe('a span of time', () => {
+describe('span', () => {
   for (const [text, ms] of [
     ['90s', 90_000],
     ['1h30m', 5_400_000],
@@ -249,5 +249,5 @@ describe('a span of time', () => {
   ] as const) {
     it(`${text} is ${ms} ms`, () => assert.equal(spanMs(text), ms))
   }
-  it('is not just any word', () => assert.throws(() => spanMs('soon'), /invalid duration/))
+  it('rejects other words', () => assert.throws(() => spanMs('soon'), /invalid duration/))
 })

@@ -1,6 +1,6 @@
 /**
- * Requests as spans, at a collector that speaks OTLP over gRPC. Names, attributes and nesting were captured from upstream's
- * kube-apiserver v1.36.4 with the same requests.
+ * Spans of requests, sent to a collector over OTLP and gRPC. Names, attributes and nesting were captured from
+ * upstream's kube-apiserver v1.36.4 with the same requests.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { after, before, describe, it } from 'node:test'
 
 import { realClock } from '#lib/clock.ts'
 import { createGrpcServer, type GrpcServer, handleUnary } from '#lib/grpc/server.ts'
-import { EXPORT, type OtlpKeyValue, type OtlpSpan } from '#lib/tracing/otlp.ts'
+import { EXPORT, type OtlpKeyValue, type OtlpSpan } from '#lib/otlp/otlp.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 
 import {
@@ -110,7 +110,7 @@ function nesting(spans: readonly Collected[], trace: string): string[] {
   }
 }
 
-describe('requests that are traced', () => {
+describe('traced requests', () => {
   let hook: WebhookServer
   let spans: Collected[]
   before(async () => {
@@ -150,7 +150,7 @@ describe('requests that are traced', () => {
 
   const FILTERS = ['audit', 'constrainedimpersonation', 'priorityandfairness', 'authorization']
 
-  it('are spans within spans: the request, each filter, the work', () => {
+  it('have nested spans: the request, each filter, the handler', () => {
     assert.deepEqual(nesting(spans, traceId('1')), [
       'GET /api/v1/namespaces/{:namespace}/namespaces/{:name}',
       ...FILTERS,
@@ -160,7 +160,7 @@ describe('requests that are traced', () => {
     assert.deepEqual(nesting(spans, traceId('3')), ['GET', ...FILTERS])
   })
 
-  it('say what was asked, by whom and how it went', () => {
+  it('have attributes of request, user and response', () => {
     const whole = only('GET /api/v1/namespaces', '2')
     const { 'audit-id': auditId, 'server.port': port, 'network.peer.port': peer, ...rest } = whole.attributes
     assert.ok(auditId !== '' && Number(port) > 0 && Number(peer) > 0)
@@ -199,12 +199,12 @@ describe('requests that are traced', () => {
     assert.deepEqual(only('Get', '4').events, ['About to Get from storage'])
   })
 
-  it('are kept where their trace is kept, and otherwise not', () => {
+  it('are sampled if their parent is sampled', () => {
     const traces = new Set(spans.map(({ span }) => hex(span.traceId)))
     assert.deepEqual(traces, new Set(['1', '2', '3', '4', '7'].map(traceId)))
   })
 
-  it('go on in webhooks', () => {
+  it('continue in webhooks', () => {
     const work = only('Create', '7')
     assert.deepEqual(work.events[0], 'limitedReadBody succeeded')
     const call = only('Call validating webhook', '7')
@@ -229,7 +229,7 @@ describe('requests that are traced', () => {
   })
 })
 
-it('of strangers begin traces of their own, which point to theirs', async () => {
+it('of unprivileged users start a new trace with a link', async () => {
   const spans = await collect(async (plane) => {
     const headers = { ...traced('6'), authorization: 'Bearer jane' }
     await plane.request('GET', '/version', undefined, headers)
@@ -244,7 +244,7 @@ it('of strangers begin traces of their own, which point to theirs', async () => 
   )
 })
 
-it('go on in aggregated servers', async () => {
+it('continue in aggregated servers', async () => {
   const { port, spans, server } = await startCollector()
   const folder = mkdtempSync(join(tmpdir(), 'hyperkube-tracing-'))
   const file = join(folder, 'tracing.yaml')
@@ -265,7 +265,7 @@ it('go on in aggregated servers', async () => {
   assert.equal(asked.headers['traceparent'], `00-${traceId('8')}-${hex(sent.span.spanId)}-01`)
 })
 
-it('are not, where the configuration is of no use or tracing is off', async () => {
+it('are refused with an invalid configuration, and absent if tracing is off', async () => {
   const refusal = async (settings: object): Promise<string> => {
     const starting = startControlPlane({ settings: { 'tracing-config-file': 'no/such.yaml', ...settings } })
     const error = await starting.then(
@@ -284,7 +284,7 @@ it('are not, where the configuration is of no use or tracing is off', async () =
   )
 })
 
-it('for a collector that is not there are lost, and nothing else is', async () => {
+it('lose only their spans if the collector is unreachable', async () => {
   const { port, server } = await startCollector()
   await server.stop(0)
   const lost: unknown[] = []

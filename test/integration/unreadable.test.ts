@@ -1,4 +1,6 @@
-/** What is stored and cannot be understood: told to whoever asks for it, and no obstacle to anybody else. */
+/**
+ * Stored values that cannot be decoded: reads of them fail with a clear error, and other requests are not affected.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -23,8 +25,8 @@ async function put(key: string, text: string | null): Promise<void> {
 
 const get = async (path: string): Promise<number> => (await plane.request('GET', path)).status
 
-describe('a value that nobody understands', () => {
-  it('is an error to those who ask for it or for all, and to nobody else', async () => {
+describe('a stored value that cannot be decoded', () => {
+  it('fails only reads of the object and of its list', async () => {
     await put('configmaps/default/broken', '{"kind":"ConfigMap","metada')
     assert.deepEqual(await Promise.all([get(`${CONFIG_MAPS}/broken`), get(CONFIG_MAPS)]), [500, 500])
     assert.deepEqual(
@@ -40,18 +42,18 @@ describe('a value that nobody understands', () => {
     assert.equal(await get(`${CONFIG_MAPS}/after`), 200)
   })
 
-  it('is not taken for a difference between the cache and the store', async () => {
+  it('is not reported as a difference between cache and store', async () => {
     assert.deepEqual(await plane.running.server.registry.services.cache.check(), [])
   })
 
-  it('is forgotten when it goes', async () => {
+  it('has no effect after its deletion', async () => {
     await put('configmaps/default/broken', null)
     assert.deepEqual(await Promise.all([get(`${CONFIG_MAPS}/broken`), get(CONFIG_MAPS)]), [404, 200])
   })
 })
 
 describe('a custom resource with metadata of the wrong types', () => {
-  it('is shown without them, and can be deleted', async () => {
+  it('is returned without them, and can be deleted', async () => {
     const definition = {
       apiVersion: 'apiextensions.k8s.io/v1',
       kind: 'CustomResourceDefinition',

@@ -1,4 +1,7 @@
-/** What `hyperkube up` says when it cannot go on, and that nothing is lost by it. A taken port, a directory in use and a broken kubeconfig are in up.test.ts. */
+/**
+ * Failures of `hyperkube up`: clear messages, and no lost data. A used port, a locked data directory and a broken
+ * kubeconfig are in up.test.ts.
+ */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
@@ -9,7 +12,7 @@ import { after, describe, it } from 'node:test'
 
 import { PodCertificateRequests } from '#apis/certificates/v1beta1.ts'
 import { ConfigMaps } from '#apis/core/v1.ts'
-import { type Connected, connect } from '#client/connect.ts'
+import { type Connected, connect } from '#client/connection/connect.ts'
 import { isNotFound, statusOf } from '#meta/status.ts'
 
 const HYPERKUBE = join(import.meta.dirname, '..', '..', 'bin', 'hyperkube')
@@ -46,8 +49,8 @@ after(() => {
 
 const reach = (): Promise<Connected> => connect({ userAgent: 'test', kubeconfig })
 
-describe('hyperkube up in trouble', () => {
-  it('takes gates and versions that are off, and says which it does not know', async () => {
+describe('hyperkube up with invalid settings or a full disk', () => {
+  it('accepts disabled gates and versions, and reports unknown ones', async () => {
     const data = join(dir, 'gates')
     assert.match(up(data, '--feature-gates=Nonsense=true').err, /unrecognized feature gate: Nonsense/)
     const address = '--kubelet-address: "everywhere" is not an IP address'
@@ -59,7 +62,7 @@ describe('hyperkube up in trouble', () => {
     assert.deepEqual((await connection.client.list(PodCertificateRequests)).items, [])
   })
 
-  it('does not touch what a newer version has written, and says so', async () => {
+  it('refuses a data directory of a newer version without changing it', async () => {
     const data = join(dir, 'newer')
     assert.equal(up(data, '--detach').code, 0)
     {
@@ -88,11 +91,11 @@ describe('hyperkube up in trouble', () => {
     assert.deepEqual((await connection.client.get(ConfigMaps, map)).data, { a: '1' })
   })
 
-  it('says that the disk is full when there is no room to begin', { skip: whyNoDisk }, () => {
+  it('reports a full disk', { skip: whyNoDisk }, () => {
     assert.ok(mount(1))
     try {
       const { code, err } = up(join(disk, 'data'))
-      const said = `Error: The disk of ${join(disk, 'data')} is full; free some space, or choose another with --data-dir`
+      const said = `Error: The disk of ${join(disk, 'data')} is full; free some space, or set another directory with --data-dir`
       assert.equal(code, 1)
       assert.equal(
         err
@@ -108,7 +111,7 @@ describe('hyperkube up in trouble', () => {
   })
 
   it(
-    'goes on reading when the disk fills up, refuses writes with a clear text, and takes them again when there is room',
+    'continues to read when the disk fills up, refuses writes with a clear message, and accepts them again when there is space',
     { skip: whyNoDisk },
     async () => {
       assert.ok(mount(64))

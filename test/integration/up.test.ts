@@ -1,4 +1,4 @@
-/** `hyperkube up` as people start it: a process of its own, its kubeconfig used by kubectl, ended by signals. */
+/** `hyperkube up` as a separate process, used by kubectl through its kubeconfig and ended by signals. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,13 +10,13 @@ import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 
-import { up as upProgram } from '#cmd/up.ts'
+import { up as upProgram } from '#cmd/cluster/up.ts'
+import { runProgram } from '#kits/cmd/run-program.ts'
 import { realClock, sleep } from '#lib/clock.ts'
 import { secureRandom } from '#lib/random.ts'
 import { parseCertificate } from '#lib/x509/certificate.ts'
 import { createKey } from '#lib/x509/key.ts'
 import { createRequest } from '#lib/x509/request.ts'
-import { runProgram } from '#testing/run-program.ts'
 
 import { upstreamPath } from '../upstream/programs.ts'
 
@@ -137,7 +137,7 @@ function signingRequest(name: string, pem: string): object {
 }
 
 describe('hyperkube up', () => {
-  it('starts a cluster, tells where it is, and leaves nothing behind when it is stopped', async () => {
+  it('starts a cluster, prints its address, and leaves no process when it is stopped', async () => {
     const server = up('--secure-port=0')
     const ready = await server.ready
     assert.match(ready.apiServer, /^https:\/\/127\.0\.0\.1:\d+$/)
@@ -161,7 +161,7 @@ describe('hyperkube up', () => {
   })
 
   it(
-    'goes on with the cluster it finds, which kubectl can scale, whose controllers make pods and sign certificates and whose scheduler binds',
+    'continues an existing cluster: kubectl scales, controllers create pods and sign certificates, the scheduler binds',
     { skip: whyNoKubectl },
     async () => {
       const server = up('--secure-port=0', '--nodes=0')
@@ -214,7 +214,7 @@ describe('hyperkube up', () => {
     },
   )
 
-  it('says so when the port is taken, and ends', async () => {
+  it('fails if the port is in use', async () => {
     const holder = createServer().listen(0, '127.0.0.1')
     await once(holder, 'listening')
     const { port } = holder.address() as AddressInfo
@@ -223,7 +223,7 @@ describe('hyperkube up', () => {
       assert.equal(code, 1)
       assert.match(
         err,
-        new RegExp(`Port ${port} is in use; is another cluster running\\? Choose another with --secure-port`),
+        new RegExp(`Port ${port} is in use; is another cluster running\\? Set another port with --secure-port`),
       )
       assert.deepEqual(leftovers(), [])
     } finally {
@@ -231,7 +231,7 @@ describe('hyperkube up', () => {
     }
   })
 
-  it('says what is wrong with a kubeconfig or a directory in use before it changes anything', async () => {
+  it('reports an invalid kubeconfig or a directory in use before it changes anything', async () => {
     const broken = join(dir, 'broken')
     writeFileSync(broken, 'clusters: [')
     const { code, err } = await up('--secure-port=0', `--data-dir=${join(dir, 'other')}`, `--kubeconfig=${broken}`)
@@ -247,13 +247,13 @@ describe('hyperkube up', () => {
     assert.match(
       second.err,
       new RegExp(
-        `^Error: A cluster is running in \\S+data already \\(process ${server.pid}\\); "hyperkube down" stops it`,
+        `^Error: A cluster is running in \\S+data already \\(process ${server.pid}\\); "hyperkube down --data-dir=\\S+data" stops it`,
       ),
     )
     await stops(server, 'SIGTERM')
   })
 
-  it('ends when it is told to while its nodes are awaited, and does not say that it is ready', async () => {
+  it('stops while it waits for nodes, without a message that it is ready', async () => {
     const place = join(dir, 'early')
     const where = [`--data-dir=${place}`, `--kubeconfig=${join(place, 'kubeconfig')}`, '--secure-port=0', '-o=json']
     const { code, out } = await runProgram((context) => upProgram.run(context, AbortSignal.abort()), {
@@ -279,7 +279,7 @@ describe('hyperkube up --detach, status, down and reset', () => {
     for (const each of [one, two]) run('down', each)
   })
 
-  it('starts clusters side by side that outlive the command, each with a context of its own', () => {
+  it('start several clusters that outlive the command, each with its own context', () => {
     for (const [at, each] of [one, two].entries()) {
       const { code, out, err } = run(
         'up',
@@ -298,10 +298,13 @@ describe('hyperkube up --detach, status, down and reset', () => {
     }
     const again = run('up', '--detach', '--secure-port=0', one)
     assert.equal(again.code, 1)
-    assert.match(again.err, /^Error: A cluster is running in \S+one already \(process \d+\); "hyperkube down" stops it/)
+    assert.match(
+      again.err,
+      /^Error: A cluster is running in \S+one already \(process \d+\); "hyperkube down --data-dir=\S+one" stops it/,
+    )
   })
 
-  it('shows what runs: parts, nodes, versions, size, when certificates end', () => {
+  it('show components, nodes, versions, size and expiry of certificates', () => {
     const { code, out } = run('status', two)
     assert.equal(code, 0, out)
     const shown = out
@@ -320,7 +323,7 @@ describe('hyperkube up --detach, status, down and reset', () => {
           /Scheduler {5}in the same process/,
           /Nodes {9}1 of 1 ready/,
           /Kubeconfig {4}DIR\/kube\/config, context "hyperkube-two"/,
-          /Certificates {2}the first, \S+, ends on DATE and is renewed before\n$/,
+          /Certificates {2}the first, \S+, expires on DATE and is renewed before\n$/,
         ]
           .map(({ source }) => source)
           .join('\n'),
@@ -330,7 +333,7 @@ describe('hyperkube up --detach, status, down and reset', () => {
     assert.deepEqual([told.state, told.ready, told.nodes], ['running', 'ok', []])
   })
 
-  it('stops one and leaves the other alone; what is stopped goes on later or is deleted, with its context', () => {
+  it('stop, restart and delete one cluster with its context, without affecting the other', () => {
     assert.deepEqual(run('down', one).out, `Stopped the cluster in ${join(dir, 'one')}\n`)
     assert.deepEqual(run('down', one).out, `No cluster is running in ${join(dir, 'one')}\n`)
     const stopped = run('status', one)
@@ -348,7 +351,7 @@ describe('hyperkube up --detach, status, down and reset', () => {
     assert.equal(run('status', two).code, 0)
   })
 
-  it('begins with a saved state, and deletes a cluster that runs', { skip: whyNoKubectl }, async () => {
+  it('start from a snapshot, and delete a running cluster', { skip: whyNoKubectl }, async () => {
     await kubectl('--context=hyperkube-two', 'create', 'configmap', 'early', '--from-literal=a=1')
     const revision = await kubectl(
       '--context=hyperkube-two',
@@ -387,7 +390,7 @@ describe('hyperkube up --detach, status, down and reset', () => {
       )
       assert.equal(names, expected)
       const taken = run('up', '--secure-port=0', data, `--from-snapshot=${from}`)
-      assert.match(taken.err, /^Error: There is a cluster in \S+from already/)
+      assert.match(taken.err, /^Error: There is already a cluster in \S+from/)
       assert.equal(run('reset', data).code, 0)
       assert.equal(existsSync(join(dir, 'from')), false)
     }

@@ -1,4 +1,4 @@
-/** metrics.k8s.io over HTTP, as `kubectl top` and autoscalers ask for it; the kubelets are the test's. */
+/** metrics.k8s.io over HTTP, as `kubectl top` and autoscalers request it, with fake kubelets. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -58,7 +58,7 @@ describe('usage', () => {
     return answer.json().items as readonly Record<string, unknown>[]
   }
 
-  it('is in discovery, to be read and nothing else', async () => {
+  it('is read-only in discovery', async () => {
     const { resources } = (await plane.request('GET', API)).json() as { resources: Record<string, unknown>[] }
     assert.deepEqual(
       resources.map(({ name, namespaced, kind, verbs }) => [name, namespaced, kind, verbs]),
@@ -70,7 +70,7 @@ describe('usage', () => {
     assert.equal((await plane.request('POST', `${API}/nodes`, {})).status, 405)
   })
 
-  it('tells of nodes that answer', async () => {
+  it('contains nodes that answer', async () => {
     const nodes = await items('/nodes')
     assert.deepEqual(
       nodes.map(({ metadata }) => (metadata as { name: string }).name),
@@ -91,7 +91,7 @@ describe('usage', () => {
     )
   })
 
-  it('tells of pods that were measured, by namespace, name and label', async () => {
+  it('contains measured pods, by namespace, name and label', async () => {
     const [web, ...others] = await items('/pods')
     assert.deepEqual(others, [])
     assert.deepEqual(web?.containers, [
@@ -122,7 +122,7 @@ describe('usage', () => {
     }
   })
 
-  it('asks a node once in a window', async () => {
+  it('scrapes a node once per window', async () => {
     await clock.advance(15_000)
     asked.length = 0
     await items('/nodes')
@@ -139,7 +139,7 @@ describe('usage', () => {
     )
   })
 
-  it('is no part of what breaks documents of the API', async () => {
+  it('does not break OpenAPI documents', async () => {
     for (const path of ['/openapi/v2', '/openapi/v3', '/openapi/v3/apis/metrics.k8s.io/v1beta1']) {
       assert.equal((await plane.request('GET', path)).status, 200, path)
     }

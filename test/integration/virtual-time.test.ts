@@ -1,4 +1,4 @@
-/** A control plane in virtual time: it passes as fast as its work can be done, whatever the store, and always alike. */
+/** A control plane in virtual time: fast and deterministic with every store. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
@@ -45,14 +45,14 @@ async function live(datastore: string): Promise<string[]> {
   return seen
 }
 
-describe('a control plane in virtual time', () => {
+describe('control plane in virtual time', () => {
   const dir = mkdtempSync(join(tmpdir(), 'hyperkube-virtual-'))
   after(() => rmSync(dir, { recursive: true, force: true }))
   for (const [name, datastore] of [
     ['memory', 'memory'],
     ['SQLite', `sqlite:${join(dir, 'store.db')}`],
   ] as const) {
-    it(`does everything at its time, with objects in ${name}`, async () => {
+    it(`runs timers at their virtual time, with objects in ${name}`, async () => {
       const expected = Array.from({ length: TURNS }, (_, turn) => `${(turn + 1) * 10} s: renewed`)
       assert.deepEqual(await live(datastore), [...expected, 'before its time: 200', 'after its time: 404'])
     })

@@ -1,4 +1,4 @@
-/** How old the results of judges are, in commits that changed the code they are about. */
+/** Computes the age of a judge's result: the number of later commits that changed the code it judges. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ export type History = readonly { readonly commit: string; readonly files: readon
 /** The history of the checkout; undefined where git or the history is missing. */
 export function readHistory(): History | undefined {
   const options = { cwd: ROOT, encoding: 'utf8', maxBuffer: 2 ** 28 } as const
-  const { status, stdout } = spawnSync('git', ['log', '--format=commit %H', '--name-only', '--', 'src'], options)
+  const { status, stdout } = spawnSync('git', ['log', '--format=commit %H', '--name-only'], options)
   if (status !== 0 || stdout === '') return undefined
   return stdout
     .split(/^commit /m)
@@ -42,12 +42,7 @@ export function commitsSince(judge: Judge, runs: Runs, history: History): number
     if (commit.startsWith(green)) return changed
     if (files.some((file) => folders.some((folder) => file.startsWith(folder)))) changed++
   }
-  return isKnown(green) ? changed : Infinity
-}
-
-/** Commits without changes in src are not part of the history. */
-function isKnown(commit: string): boolean {
-  return spawnSync('git', ['cat-file', '-e', `${commit}^{commit}`], { cwd: ROOT }).status === 0
+  return Infinity
 }
 
 /** Lines for the gate: the judges whose results are too old, and how to run them. */

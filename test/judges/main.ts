@@ -3,7 +3,7 @@
  * their results into docs/judges.md after each. `--changed` takes those whose code changed since they last passed,
  * `--all` takes all; both start with the oldest result. `--budget` starts no judge that would exceed that many minutes.
  */
-import { spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createWriteStream, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -132,7 +132,8 @@ async function execute(name: string, command: readonly string[], limitMinutes: n
   const stream = createWriteStream(log)
   console.log(`… ${name}: ${command.join(' ')} (${log})`)
   const stop = AbortSignal.timeout(limitMinutes * 60_000)
-  const child = spawn(process.execPath, command, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'], signal: stop })
+  const child = spawn(process.execPath, command, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+  using _group = stopGroup(child, stop)
   let output = ''
   child.stdout.on('data', (chunk: Buffer) => {
     output = (output + chunk.toString()).slice(-100_000)
@@ -151,9 +152,32 @@ async function execute(name: string, command: readonly string[], limitMinutes: n
   return { hasPassed, result: [...(hasPassed ? [] : [ending]), lastLine(output)].join('; ') }
 }
 
-/** The last line of the output, in a form that fits into a cell of a Markdown table. */
+/**
+ * Ends a judge together with the programs that it started, when its time is over and when somebody interrupts this process.
+ * The judge leads a process group, so one signal reaches all of them.
+ */
+function stopGroup({ pid }: ChildProcess, stop: AbortSignal): Disposable {
+  const kill = (): void => {
+    if (pid !== undefined) process.kill(-pid, 'SIGTERM')
+  }
+  const interrupt = (): void => {
+    kill()
+    process.exit(1)
+  }
+  stop.addEventListener('abort', kill)
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  for (const name of signals) process.on(name, interrupt)
+  return {
+    [Symbol.dispose]() {
+      stop.removeEventListener('abort', kill)
+      for (const name of signals) process.off(name, interrupt)
+    },
+  }
+}
+
+/** The last line of the output with more than one word, in a form that fits into a cell of a Markdown table. */
 function lastLine(output: string): string {
-  const line = output.trimEnd().split('\n').at(-1) ?? ''
+  const line = output.split('\n').findLast((one) => one.trim().includes(' ')) ?? ''
   return line.trim().replaceAll('|', '/').replaceAll('`', '').slice(0, RESULT_LENGTH)
 }
 

@@ -40,12 +40,12 @@ function isUsed(file: string): boolean {
 }
 
 describe('the registry of judges', () => {
-  it('has every script that can be run', () => {
+  it('lists every script that can be run', () => {
     const missing = SCRIPTS.filter((file) => isProgram(file) && !REGISTERED.has(file) && !TOOLS.has(file))
     assert.deepEqual(missing, [])
   })
 
-  it('has every script that nothing else uses', () => {
+  it('lists every script that nothing imports', () => {
     const missing = SCRIPTS.filter((file) => !file.endsWith('.test.ts') && !isUsed(file) && !REGISTERED.has(file))
     assert.deepEqual(
       missing.filter((file) => !TOOLS.has(file)),
@@ -53,7 +53,7 @@ describe('the registry of judges', () => {
     )
   })
 
-  it('has every bench', () => {
+  it('lists every bench', () => {
     const benches = globSync('test/bench/*.bench.ts', { cwd: ROOT }).map((file) => basename(file, '.bench.ts'))
     const named = JUDGES.filter(({ command }) => command[0] === 'test/bench/main.ts').map(
       ({ command }) => command[1] ?? '',
@@ -61,7 +61,7 @@ describe('the registry of judges', () => {
     assert.deepEqual(new Set(benches), new Set(named))
   })
 
-  it('has every command of the reliability harness', () => {
+  it('lists every command of the reliability harness', () => {
     const named = JUDGES.filter(({ command }) => command[0] === 'test/reliability/main.ts').map(
       ({ command }) => command[1],
     )
@@ -71,7 +71,7 @@ describe('the registry of judges', () => {
     )
   })
 
-  it('names scripts, rooms and requirements that exist', () => {
+  it('refers to existing scripts, rooms and requirements', () => {
     for (const { name, command, rooms, needs, shows } of JUDGES) {
       assert.ok(existsSync(join(ROOT, command[0] ?? '')), `${name}: ${command[0]}`)
       for (const room of rooms) assert.ok(existsSync(join(ROOT, 'src', room)), `${name}: ${room}`)
@@ -125,6 +125,11 @@ describe('the age of a result', () => {
   ]
   it('counts commits that changed the rooms of the judge since it passed', () => {
     assert.equal(commitsSince(JUDGE, new Map([['one', run({})]]), history), 1)
+  })
+
+  it('stops at a commit that changed no code', () => {
+    const withDocs = [...history.slice(0, 2), { commit: 'ddd0000', files: ['docs/judges.md'] }, ...history.slice(2)]
+    assert.equal(commitsSince(JUDGE, new Map([['one', run({ commit: 'ddd0000', lastGreen: 'ddd0000' })]]), withDocs), 1)
   })
 
   it('counts from the last run that passed, not from one that failed', () => {

@@ -69,16 +69,26 @@ export const REQUIREMENTS: Readonly<Record<Need, Requirement | undefined>> = {
 }
 
 /** `server` in the table: the rooms of the API server. */
-const SERVER = ['apiserver', 'admission', 'apiextensions', 'aggregation', 'resources', 'model', 'meta', 'control-plane']
+const SERVER = [
+  'apiserver',
+  'auth',
+  'admission',
+  'apiextensions',
+  'aggregation',
+  'resources',
+  'model',
+  'meta',
+  'control-plane',
+]
 
 /** name | minutes | needs | rooms | script below `test` and its arguments, and on the next line what it shows. */
 const TABLE = `
 # Conformance
-conformance | 110 | root go containers | server kubelet network proxy dns controllers scheduler | conformance/main.ts
+conformance | 110 | root go containers | server kubelet cri containerd network proxy dns controllers reconcile scheduler | conformance/main.ts
   All of upstream's conformance tests pass on hyperkube up; docs/conformance.md has each test
 conformance-etcd | 15 | go | server storage | conformance/main.ts --needs api --datastore etcd
   Upstream's conformance tests of the API pass with etcd as the store
-conformance-reference | 15 | go | controllers scheduler | conformance/main.ts --reference
+conformance-reference | 15 | go | controllers reconcile scheduler | conformance/main.ts --reference
   Our controllers and scheduler pass upstream's conformance tests beside upstream's kube-apiserver
 
 # API server
@@ -106,9 +116,9 @@ envtest | 15 | go | server cmd | upstream/envtest.ts
   controller-runtime's own suites pass with \`hyperkube assets\`
 memcached | 5 | go | server cmd | upstream/memcached.ts
   A kubebuilder operator's envtest suite passes unchanged
-helm | 5 | go | server controllers | upstream/helm.ts
+helm | 5 | go | server controllers reconcile | upstream/helm.ts
   Helm 3 installs, upgrades, rolls back, tests and uninstalls a chart
-newcomer | 6 | kubectl tmux | cluster cmd controllers scheduler kubelet/simulated | upstream/newcomer.ts
+newcomer | 6 | kubectl tmux | cluster cmd controllers reconcile scheduler kubelet/pod simulated-node | upstream/newcomer.ts
   A newcomer's first fifty steps succeed: npm start, a Deployment, Ctrl-C, a second start
 
 # CEL
@@ -122,15 +132,15 @@ cel-texts | 4 | go | cel model/custom admission/policies | upstream/cel-texts.ts
   Malformed CEL texts get upstream's compile errors, to the letter
 
 # Controllers and scheduler
-scenarios | 40 | go | controllers | upstream/scenarios.ts
+scenarios | 40 | go | controllers reconcile | upstream/scenarios.ts
   Objects, conditions and events of 143 scenarios equal those of upstream's kube-controller-manager
 controllers | 5 | go | server | upstream/controllers.ts
   Upstream's kube-controller-manager and kube-scheduler work on our server under churn
-hashes | 2 | go | controllers | upstream/hashes.ts
+hashes | 2 | go | controllers reconcile | upstream/hashes.ts
   ReplicaSets and ControllerRevisions have the names that upstream's controller manager gives them
-manager-metrics | 4 | go | controllers | upstream/manager-metrics.ts
+manager-metrics | 4 | go | controllers reconcile | upstream/manager-metrics.ts
   Metric families of kube-controller-manager equal upstream's
-cloud-controllers | 6 | go | cloud | upstream/cloud-controllers.ts
+cloud-controllers | 6 | go | cloud reconcile | upstream/cloud-controllers.ts
   cloud-controller-manager treats nodes, Services and the cloud as upstream's does
 scheduling | 8 | go | scheduler | upstream/scheduling.ts
   Random pods get the nodes, scores, victims and messages that upstream's kube-scheduler gives them
@@ -142,6 +152,8 @@ extenders | 3 | go | scheduler | upstream/extenders.ts
   A scheduler extender gets the same requests as from upstream's kube-scheduler
 scheduler-metrics | 3 | go | scheduler | upstream/scheduler-metrics.ts
   Metric families of kube-scheduler equal upstream's
+program-flags | 4 | go | component/flags cmd kubelet/configuration proxy controllers | upstream/program-flags.ts
+  The recorded flags of upstream's programs, which unit tests compare ours with, are those of their help
 
 # kubectl
 kubectl | 60 | go | kubectl client kustomize | upstream/kubectl.ts
@@ -166,23 +178,23 @@ kustomize | 3 | go | kustomize | upstream/kustomize.ts
   150 kustomizations build byte for byte as with upstream's kubectl
 
 # Nodes
-containers | 8 | root go containers kubectl tmux | kubelet kubectl | upstream/containers.ts
+containers | 8 | root go containers kubectl tmux | kubelet cri containerd kubectl | upstream/containers.ts
   run, logs, exec, cp, attach, port-forward, top and debug work on real containers with three kubectls
-kubelet-node | 4 | root go containers | kubelet | upstream/kubelet-node.ts
+kubelet-node | 4 | root go containers | kubelet cri containerd | upstream/kubelet-node.ts
   Both kubelets describe the same machine alike: Node, Lease, CSINode, events, configuration
-kubelet-metrics | 5 | root go containers | kubelet | upstream/kubelet-metrics.ts
+kubelet-metrics | 5 | root go containers | kubelet cri containerd | upstream/kubelet-metrics.ts
   Metric families of both kubelets are the same
-kubelet-pulls | 6 | root go containers | kubelet | upstream/kubelet-pulls.ts
+kubelet-pulls | 6 | root go containers | kubelet cri containerd | upstream/kubelet-pulls.ts
   Both kubelets treat private registries alike
-kubelet-topology | 8 | root go containers | kubelet | upstream/kubelet-topology.ts
+kubelet-topology | 8 | root go containers | kubelet cri containerd | upstream/kubelet-topology.ts
   Both kubelets grant CPUs and memory alike under each topology policy
-kubelet-speed | 12 | root go containers | kubelet | upstream/kubelet-speed.ts
+kubelet-speed | 12 | root go containers | kubelet cri containerd | upstream/kubelet-speed.ts
   How fast pods start, and what each kubelet uses
-kubelet-inside | 12 | root go containers | kubelet cluster | upstream/kubelet-inside.ts
+kubelet-inside | 12 | root go containers | kubelet cri containerd cluster | upstream/kubelet-inside.ts
   Memory that the kubelet takes inside hyperkube up
-pod-certificates | 5 | root go containers | kubelet | upstream/pod-certificates.ts
+pod-certificates | 5 | root go containers | kubelet cri containerd | upstream/pod-certificates.ts
   Upstream's tests of podCertificate projections pass
-cgroup-v2 | 70 | root go vm | kubelet | upstream/cgroup-v2.ts
+cgroup-v2 | 70 | root go vm | kubelet cri containerd | upstream/cgroup-v2.ts
   The kubelet works on cgroup v2 and survives a reboot and a power cut
 systemd-slices | 12 | root vm | kubelet/cgroups | upstream/systemd-slices.ts
   Slices of pods exist, are limited and go away on a real systemd
@@ -200,7 +212,7 @@ network-policies | 40 | root go containers | network | upstream/network-policies
   Upstream's tests of NetworkPolicy pass
 network-faults | 15 | root go networks | network proxy dns | upstream/network-faults.ts
   Pods keep their network while daemons die and rules are flushed
-three-nodes | 12 | root go containers networks | network proxy dns kubelet | upstream/three-nodes.ts
+three-nodes | 12 | root go containers networks | network proxy dns kubelet cri containerd | upstream/three-nodes.ts
   Three nodes: VXLAN, Services, DNS, a lost node, a drain
 dual-stack | 8 | root go containers networks | network proxy dns cluster | upstream/dual-stack.ts
   Pods, Services and DNS work over IPv4 and IPv6
@@ -244,15 +256,15 @@ server-kills | 8 | - | server storage | reliability/main.ts kills --times 100
   kube-apiserver loses nothing over 100 kills
 server-stops | 3 | - | apiserver control-plane | reliability/main.ts terms --times 20
   kube-apiserver ends in order on SIGTERM under load
-manager-kills | 15 | - | controllers | reliability/main.ts managers
+manager-kills | 15 | - | controllers reconcile | reliability/main.ts managers
   Controllers keep their promises over 100 kills of the controller manager
-cluster-kills | 25 | - | cluster controllers scheduler storage | reliability/main.ts clusters
+cluster-kills | 25 | - | cluster controllers reconcile scheduler storage | reliability/main.ts clusters
   A cluster keeps its promises over 200 kills of the whole process
 scheduler-kills | 10 | - | scheduler | reliability/schedulers.ts 50
   Every pod is bound once while 50 leaders are killed
-kubelet-kills | 20 | root containers | kubelet | reliability/kubelets.ts kills
+kubelet-kills | 20 | root containers | kubelet cri containerd | reliability/kubelets.ts kills
   No container is lost or doubled over 30 kills of the kubelet and 10 of containerd
-kubelet-faults | 20 | root go containers | kubelet | reliability/kubelets.ts disk cut hang
+kubelet-faults | 20 | root go containers | kubelet cri containerd | reliability/kubelets.ts disk cut hang
   Both kubelets behave alike on a full disk, a cut network and a hanging runtime
 worker-kills | 25 | root containers networks | supervisor | reliability/worker.ts
   The supervisor restarts a worker's processes in order over 200 rounds of kills
@@ -264,11 +276,11 @@ bench-apiserver | 20 | go | server storage | bench/main.ts apiserver --reference
   kube-apiserver beside upstream's with etcd: reads, lists, writes, watches, starts, memory
 bench-turns | 5 | go | server storage | bench/main.ts turns --reference
   CREATE on both servers in turns, with 1, 16 and 64 clients
-bench-controllers | 15 | go | controllers client | bench/main.ts controllers --reference
+bench-controllers | 15 | go | controllers reconcile client | bench/main.ts controllers --reference
   kube-controller-manager beside upstream's: time and memory
 bench-scheduler | 25 | go | scheduler client | bench/main.ts scheduler --reference
   kube-scheduler beside upstream's: pods a second, processor time, memory
-bench-scale | 30 | go | cluster kubelet/simulated controllers scheduler storage | bench/main.ts scale --reference
+bench-scale | 30 | go | cluster kubelet/pod simulated-node controllers reconcile scheduler storage | bench/main.ts scale --reference
   5,000 simulated nodes and 10,000 pods beside kwok
 bench-testing | 2 | - | testing cluster storage | bench/main.ts testing
   startCluster(), fork() and a virtual week in hyperkube/testing
@@ -284,7 +296,7 @@ bench-lib | 4 | - | lib | bench/main.ts lib
   Data structures and parsers
 bench-custom | 6 | - | apiextensions model | bench/main.ts custom
   Cost of large custom resource definitions and their objects
-bench-node | 6 | root containers | kubelet | bench/main.ts node
+bench-node | 6 | root containers | kubelet cri containerd | bench/main.ts node
   Start time of pods on containers
 bench-flood | 5 | - | apiserver | bench/main.ts flood
   How long well-behaved clients wait while one floods the server

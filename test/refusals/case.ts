@@ -1,6 +1,6 @@
 /**
- * What the server refuses, as data: for each kind one valid object and changes that make it wrong. Cases are written by
- * hand; the answers beside them (`<group>/answers.json`) are what kube-apiserver v1.36.4 said, written by `record.ts`.
+ * The format of refusal cases: for each kind a valid object, and changes that make it invalid. Cases are written by
+ * hand; `record.ts` writes the responses of kube-apiserver v1.36.4 to `<group>/answers.json`.
  */
 import type { Kind } from '#apis/kinds.ts'
 

@@ -1,4 +1,4 @@
-/** Every kind that has cases, one line each. */
+/** Lists the refusal cases of every kind. */
 
 import { mutatingAdmissionPolicy } from './admissionregistration/mutatingadmissionpolicy.ts'
 import { mutatingAdmissionPolicyBinding } from './admissionregistration/mutatingadmissionpolicybinding.ts'

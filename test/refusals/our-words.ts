@@ -1,4 +1,4 @@
-/** For cases in which upstream shows a value by the fields of its Go type, and we show it as it was sent. */
+/** Expected messages for cases in which upstream prints a Go struct and we print the value as it was sent. */
 import type { Refusal } from './case.ts'
 
 /** From the first brace or bracket behind `value: ` to the last one before the words. */

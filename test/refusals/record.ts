@@ -1,6 +1,6 @@
 /**
- * Writes `<group>/answers.json`: sends every case to a running kube-apiserver v1.36.4 (its defaults, any etcd) and keeps
- * what it says. `node test/refusals/record.ts --server URL --token T [group …]`; `--print` only prints.
+ * Writes `<group>/answers.json`: sends every case to a running kube-apiserver v1.36.4 with defaults and records the
+ * responses. `node test/refusals/record.ts --server URL --token T [group …]`; `--print` only prints.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * Every kind refuses what upstream refuses, in upstream's words: the cases of this folder against the whole control
- * plane, its admission included, compared with what kube-apiserver v1.36.4 answered.
+ * Every kind refuses what upstream refuses, with the same message: each case is sent to a whole control plane with
+ * admission and compared with the recorded response of kube-apiserver v1.36.4.
  */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 
 import { groups, type Kind } from '#apis/kinds.ts'
-import { createGates } from '#control-plane/flags/gates.ts'
+import { createGates } from '#component/flags/gates.ts'
 import { realClock } from '#lib/clock.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 
@@ -40,18 +40,18 @@ after(async () => {
 for (const cases of everyCase) {
   const answers = answersOf(cases.kind)
   describe(`${cases.kind.group || 'core'} ${answersKey(cases.kind)}`, () => {
-    it('takes the valid object', async () => {
+    it('accepts the valid object', async () => {
       const { code, body } = await asker.askValid(cases)
       assert.equal(code, 201, JSON.stringify(body))
     })
     for (const refusal of cases.refused) {
-      it(`is refused on ${refusal.on ?? 'create'}: ${refusal.why}`, async () => {
+      it(`refuses ${refusal.on ?? 'create'}: ${refusal.why}`, async () => {
         const answer = await asker.ask(cases, refusal)
         assert.deepEqual(refusalIn(answer), expected(refusal, answers[refusal.why]))
       })
     }
     for (const trial of cases.taken ?? []) {
-      it(`is taken on ${trial.on ?? 'create'}: ${trial.why}`, async () => {
+      it(`accepts ${trial.on ?? 'create'}: ${trial.why}`, async () => {
         const { code, body } = await asker.ask(cases, trial)
         assert.ok(code < 400, JSON.stringify(body))
       })
@@ -84,7 +84,7 @@ describe('the cases', () => {
     )
   })
 
-  it('are what was recorded, no more and no less', () => {
+  it('equal the recorded responses', () => {
     for (const { kind, refused } of everyCase) {
       const recorded = Object.keys(answersOf(kind)).sort()
       assert.deepEqual(refused.map(({ why }) => why).sort(), recorded, textOf(kind))

@@ -1,4 +1,4 @@
-/** Where a run takes place: the store under test, and what can be done to it. One arena a run, always from empty. */
+/** The environment of one run: an empty store under test, and the faults that can be injected into it. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,7 +1,7 @@
 /**
- * Flips one random bit in the files of a sqlite store that was killed, opens it and reads everything; again and again.
- * Each time the damage is reported with its place, or nothing shown is other than what was written.
- * `node test/reliability/bit-flips.ts --times 200 --seed 1`
+ * Flips one random bit in the files of a killed SQLite store, opens the store and reads everything. Each damage is
+ * either reported with its position or changes no returned value. `node test/reliability/bit-flips.ts --times 200
+ * --seed 1`
  */
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 /**
- * The watch cache under the harness: one for both collections of the traffic, and its readers as streams of batches. A
- * batch's revision is what the server would put into a bookmark at that moment.
+ * The watch cache under the harness: one for both collections, with its readers as streams of batches. The revision of
+ * a batch is the one that the server would send in a bookmark.
  */
 import { realClock } from '#lib/clock.ts'
 import { StorageError, type Backend, type Revision } from '#storage/backend.ts'

@@ -1,7 +1,7 @@
 /**
- * The process that holds the store and waits to be killed: a backend, with a seeded defect around it if asked for, a
- * watch cache on it, and a socket. Says how long it took when it serves. Ends when its parent does, or closes its stdin.
- * Usage: child.ts SETTINGS (JSON of ChildSettings)
+ * The process with the store that the harness kills: a backend, optionally with a seeded defect, a watch cache and a
+ * socket. It reports its start time when it serves, and exits when its parent exits or closes stdin. Usage: child.ts
+ * SETTINGS (JSON of ChildSettings)
  */
 import { createServer, type Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'

@@ -1,6 +1,6 @@
 /**
- * Seeded defects: backends that break one promise now and then. Whatever they do wrong, a real store has done wrong
- * once; the harness is worth its runs only if it finds each of them.
+ * Seeded defects: backends that sometimes break one guarantee, each like a defect of a real store. The harness must
+ * find every one of them.
  */
 import type { Random } from '#lib/random.ts'
 import type { Backend, RangeResult, Revision, StorageEvent, WatchBatch, WatchOptions, Write } from '#storage/backend.ts'

@@ -1,6 +1,6 @@
 /**
- * A disk of its own for the store: an ext4 file system on a loop image, which can lose its power (everything that was
- * not flushed is gone) and be filled up. Needs root. Nothing stays mounted when the process ends.
+ * A separate disk for the store: ext4 on a loop image that can lose power (unflushed data is lost) or fill up. Needs
+ * root. The process unmounts it at exit.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, statfsSync, truncateSync, writeFileSync } from 'node:fs'

@@ -1,8 +1,8 @@
 /**
- * The long proof of durability: one store with many objects, written to as fast as it goes, and killed (or its power
- * cut) again and again at random moments. After each time everything that was acknowledged must be there, revisions
- * must not have gone back, and nothing else may have changed.
- * `node test/reliability/durability.ts --backend sqlite --fault kill --times 200 --objects 10000 --seed 1`
+ * The long durability test: a store with many objects gets writes at full speed and is killed, or loses power, at
+ * random moments. After each restart every acknowledged write is present, revisions have not gone back, and nothing
+ * else has changed. `node test/reliability/durability.ts --backend sqlite --fault kill --times 200 --objects 10000
+ * --seed 1`
  */
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'

@@ -1,4 +1,4 @@
-/** The one thing that goes wrong in a run. Each fault happens, and is over, before `inject` resolves. */
+/** The faults that a run can inject, one per run. `inject` resolves when the fault is over. */
 import { watch } from 'node:fs'
 
 import type { Random } from '#lib/random.ts'

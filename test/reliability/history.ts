@@ -1,6 +1,6 @@
 /**
- * What happened, as the clients saw it. Moments are ticks of one counter, which order all beginnings and ends exactly,
- * because all clients live in one process; milliseconds are kept beside them for what is promised in time (leases).
+ * The recorded operations of all clients. Times are ticks of one counter, which orders all starts and ends exactly,
+ * because the clients share a process. Milliseconds are recorded for guarantees in time (leases).
  */
 import { performance } from 'node:perf_hooks'
 

@@ -1,7 +1,7 @@
 /**
- * A kubelet's bad days: `node test/reliability/kubelets.ts [kills|disk|cut|hang ...]`, as root, with containerd. `kills`: 30 deaths of
- * the kubelet and 10 of containerd with pods of all kinds, after which no container is another and, when all are deleted, nothing
- * is left. The others are lived through by upstream's kubelet as well, and what both say and do is compared.
+ * Kubelet fault tests: `node test/reliability/kubelets.ts [kills|disk|cut|hang ...]`, as root, with containerd. `kills`
+ * kills the kubelet 30 times and containerd 10 times, with pods of all kinds: no container is replaced, and nothing is
+ * left after their deletion. The other faults also run with upstream's kubelet, and the behaviour of both is compared.
  */
 import { readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
@@ -56,7 +56,7 @@ async function main(): Promise<number> {
     faults.push(String(error), (await readFile(`${bed.folder}/ours.log`, 'utf8').catch(String)).slice(-LAST_WORDS))
   }
   for (const each of faults) say(each)
-  say(faults.length === 0 ? 'all as it should be' : `${faults.length} not as they should be`)
+  say(faults.length === 0 ? 'all checks passed' : `${faults.length} checks failed`)
   return faults.length === 0 ? 0 : 1
 }
 

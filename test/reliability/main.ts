@@ -1,8 +1,9 @@
 /**
- * The reliability harness: `node test/reliability/main.ts --backend sqlite --fault mix --runs 100 --seed 1`. One line for
- * each run, a summary, and exit code 1 with what was violated. `--defect NAME` seeds a defect, to see it found;
- * `--defect all` does so with each in turn. With a command first (`hostile`, `fuzz`, `cost`, `kills`, `managers`, `clusters`, `terms`) it is about the
- * whole API server instead, with `suite` about the tests themselves: see api/commands.ts.
+ * The reliability harness of the stores: `node test/reliability/main.ts --backend sqlite --fault mix --runs 100 --seed
+ * 1`. It prints a line for each run and a summary, and exits with 1 after a violation. `--defect NAME` seeds a defect
+ * that the harness must find; `--defect all` seeds each in turn. The first argument `hostile`, `fuzz`, `cost`, `kills`,
+ * `managers`, `clusters` or `terms` tests the whole API server instead, `suite` the tests themselves: see
+ * api/commands.ts.
  */
 import { parseArgs } from 'node:util'
 

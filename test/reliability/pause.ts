@@ -1,4 +1,4 @@
-/** Lets `ms` pass; less than one only lets others run. */
+/** Sleeps for `ms`; below one millisecond it only yields to the event loop. */
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => {
     if (ms < 1) setImmediate(resolve)

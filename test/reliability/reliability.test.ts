@@ -1,4 +1,4 @@
-/** The quick version of the harness, for every `npm test`; the long one is main.ts. */
+/** The short run of the reliability harness, for every `npm test`; main.ts has the long one. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
@@ -58,7 +58,7 @@ describe('the reliability harness', { concurrency: 2 }, () => {
   })
 
   for (const [defect, rule] of SEEDED) {
-    it(`finds ${defect} within ${RUNS_TO_FIND} runs`, { timeout: TEST_TIMEOUT_MS }, async () => {
+    it(`finds the seeded defect ${defect} within ${RUNS_TO_FIND} runs`, { timeout: TEST_TIMEOUT_MS }, async () => {
       assert.ok((await findDefect(defect, rule)) !== undefined)
     })
   }
@@ -80,7 +80,7 @@ const FAULTED: readonly (readonly [BackendName, FaultName, number])[] = [
   ['etcd', 'pause', 1],
 ]
 
-describe('a store keeps its promises', { concurrency: 2 }, () => {
+describe('the guarantees of a store hold for', { concurrency: 2 }, () => {
   for (const [backend, fault, runs] of FAULTED) {
     const skip = whyNoBackend(backend) ?? FAULTS[fault].whyNot?.() ?? false
     for (let run = 1; run <= runs; run++) {

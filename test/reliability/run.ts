@@ -1,6 +1,6 @@
 /**
- * One run: an empty store, traffic, one fault, more traffic; then everything has to come to rest: a last write is
- * acknowledged, leases end, every watch arrives, and the whole history is read once more. Then it is checked.
+ * One run of the harness: an empty store, traffic, one fault, more traffic. Then a final write, the end of all leases
+ * and watches, and a complete read of the history, which is checked.
  */
 import { performance } from 'node:perf_hooks'
 

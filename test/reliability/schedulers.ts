@@ -1,7 +1,7 @@
 /**
- * Schedulers that are killed: `node test/reliability/schedulers.ts [rounds]`. Two of them, of which one leads; pods arrive
- * all the time, and in every round the leader is killed at a moment that chance chooses, and another one is started. In
- * the end every pod is bound, was bound once, and no node has more than it can hold.
+ * Kills schedulers: `node test/reliability/schedulers.ts [rounds]`. Two run, one leads. While pods are created, each
+ * round kills the leader at a random moment and starts another one. Finally every pod is bound, was bound once, and no
+ * node is overcommitted.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -93,4 +93,4 @@ for (let round = 0; round < rounds; round++) {
   process.stderr.write(`round ${round + 1} of ${rounds}\n`)
 }
 await judge(programs, total, podsEach)
-process.stdout.write(`${total} pods bound once, ${rounds} leaders killed, ${lost} lost the lead by themselves\n`)
+process.stdout.write(`${total} pods bound once, ${rounds} leaders killed, ${lost} lost their lease without a kill\n`)

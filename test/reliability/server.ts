@@ -1,4 +1,4 @@
-/** The child process that holds the store, as something that can be started, asked, killed and started again. */
+/** Starts, calls, kills and restarts the child process with the store. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'

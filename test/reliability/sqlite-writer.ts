@@ -1,7 +1,7 @@
 /**
- * A process that writes to a sqlite store as fast as it can until it is killed, and says on stdout what it may be held
- * to: `open REVISION`, then `ack KEY COUNTER REVISION` for each acknowledged write. Each key has one writer, whose
- * counter goes up by one. Usage: sqlite-writer.ts FILE KEYS
+ * Writes to a SQLite store as fast as possible until it is killed. Prints `open REVISION`, then `ack KEY COUNTER
+ * REVISION` for each acknowledged write. Each key has one writer, whose counter increases by one. Usage:
+ * sqlite-writer.ts FILE KEYS
  */
 import { realClock } from '#lib/clock.ts'
 import { secureRandom } from '#lib/random.ts'

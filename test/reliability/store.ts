@@ -1,7 +1,7 @@
 /**
- * Store: a backend as the harness sees it. Values are texts, every call is one message, so the same traffic runs against
- * a backend in this process and against one in a child that is about to be killed. `via: 'cache'` reads through the
- * watch cache of that process, which must keep the same promises.
+ * The store interface of the harness. Values are texts and each call is one message, so that the same traffic runs in
+ * this process or against a child that will be killed. `via: 'cache'` reads through the watch cache of that process,
+ * which has the same guarantees.
  */
 import { prefixEnd, type KeyValue, type LeaseId, type Revision } from '#storage/backend.ts'
 import type { RepairEvent } from '#storage/watch-cache/watch-cache.ts'

@@ -1,4 +1,4 @@
-/** The store of a backend in this process, and of the watch cache beside it. */
+/** Implements the store interface with a backend in this process and a watch cache. */
 import type { Backend, Revision, StorageEvent, Write } from '#storage/backend.ts'
 
 import { type Cache, collectionOf, watchCollection } from './cache-watch.ts'

@@ -1,6 +1,6 @@
 /**
- * A watcher: opens a watch somewhere around the present, follows it for a while, and goes on from where it was, through
- * any failure, or begins anew elsewhere. At the end it must come as far as the store has.
+ * Runs one watcher under test and records its events. After a failure the watch resumes, or starts again at another
+ * revision.
  */
 import { performance } from 'node:perf_hooks'
 

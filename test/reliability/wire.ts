@@ -1,4 +1,4 @@
-/** Messages between the harness and the child that holds the store: JSON, one a line. */
+/** Messages between the harness and the child with the store: one JSON document per line. */
 import type { Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 

@@ -1,4 +1,7 @@
-/** A worker for who kills its processes: an agent with a small server, our kubelet on a private containerd, pods, and eyes on all of it. */
+/**
+ * A worker for kill tests: an agent with a minimal server, our kubelet on a private containerd, pods, and access to
+ * their processes.
+ */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'

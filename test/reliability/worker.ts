@@ -1,9 +1,9 @@
 /**
- * A worker's bad days: `node test/reliability/worker.ts [--rounds 200] [--seed 1]`, as root, with containerd. `hyperkube node agent`
- * keeps our kubelet, flanneld and kube-proxy alive while any of them are killed, again and again: at rest, while others are still
- * being started, while the plan of the server becomes another, together with the supervisor itself. Those that died come back in
- * order, the others are left alone, there are never two of a kind, and containers go on. flanneld and kube-proxy have a network
- * namespace of their own, so that nothing of this machine's is touched.
+ * Worker kill tests: `node test/reliability/worker.ts [--rounds 200] [--seed 1]`, as root, with containerd. `hyperkube
+ * node agent` keeps our kubelet, flanneld and kube-proxy running while random ones are killed: at rest, during starts,
+ * during a change of the plan, and together with the supervisor. Killed processes return in order, others are
+ * untouched, none runs twice, and containers keep running. flanneld and kube-proxy run in a separate network namespace,
+ * so that this machine's network stays untouched.
  */
 import { parseArgs } from 'node:util'
 
@@ -158,7 +158,7 @@ async function main(): Promise<number> {
   }
   for (const [kind, count] of Object.entries(counts)) say(`${kind}: ${count} rounds`)
   for (const line of await worker.told()) say(line)
-  say(faults.length === 0 ? 'all as it should be' : `${faults.length} not as they should be`)
+  say(faults.length === 0 ? 'all checks passed' : `${faults.length} checks failed`)
   return faults.length === 0 ? 0 : 1
 }
 

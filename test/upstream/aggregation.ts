@@ -1,7 +1,7 @@
 /**
- * Upstream's sample-apiserver behind our server: `node test/upstream/aggregation.ts`. It asks us who its callers are and
- * what they may, by a ServiceAccount with the rights its documentation says; kubectl sees its flunders as if they were
- * ours. Needs etcd, and Go to build the server once. Told at the end: what worked; its log stays where something did not.
+ * Runs upstream's sample-apiserver behind our server: `node test/upstream/aggregation.ts`. It delegates authentication
+ * and authorization to our server with the permissions of its documentation, and kubectl uses its flunders like other
+ * resources. Needs etcd, and Go to build the server once. Prints each step; the log of a failed run is kept.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -207,6 +207,7 @@ async function tryAll(path: string, kubeconfig: string): Promise<number> {
   }
   for (const [what, run] of STEPS) await attempt(what, () => run(kubectl))
   await attempt('watches', () => watches(path, kubeconfig, kubectl))
+  process.stdout.write(`${STEPS.length + 1} steps with kubectl, ${failures} failed\n`)
   return failures
 }
 
@@ -233,7 +234,7 @@ async function main(): Promise<number> {
   await untilAvailable(server)
   const kubeconfig = await writeKubeconfig(join(folder, 'kubeconfig'), server)
   failures = await tryAll(programs.kubectl, kubeconfig)
-  if (failures > 0) process.stdout.write(`${failures} failed; logs are in ${folder}\n`)
+  if (failures > 0) process.stderr.write(`The logs are in ${folder}\n`)
   return failures === 0 ? 0 : 1
 }
 

@@ -1,7 +1,7 @@
 /**
- * The addons of `hyperkube build` on two machines that are namespaces of this one (see build/machines.ts): names are resolved by pods, `kubectl top` knows
- * nodes and pods, an Ingress answers with and without TLS, user addons are applied; then each is switched off again, and nothing of it is left.
- * Pods are ours and upstream's agnhost; images come from this machine. Takes some minutes.
+ * Tests the addons of `hyperkube build` on two machines that are network namespaces (see build/machines.ts): pods
+ * resolve names, `kubectl top` works, an Ingress answers with and without TLS, user addons are applied. Then each addon
+ * is disabled and removed completely. Pods use our image and upstream's agnhost from this machine. Takes some minutes.
  *
  *     node test/upstream/build-addons.ts [--keep]
  */

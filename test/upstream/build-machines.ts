@@ -1,7 +1,7 @@
 /**
- * `hyperkube build` on two virtual machines with systemd: the power of the control plane is cut in the middle of `up`, the second `up` finishes the
- * work; pods run; both machines are rebooted, and come back with what they had; `remove` leaves neither units nor files. Needs what
- * virtual-machine.ts needs, and etcd. The machines are emulated and slow: takes half an hour.
+ * Tests `hyperkube build` on two virtual machines with systemd: the power of the control plane is cut during `up`, and
+ * a second `up` completes the cluster; pods run; both machines are rebooted and recover; `remove` leaves neither units
+ * nor files. Needs etcd and what virtual-machine.ts needs. The emulated machines are slow: takes half an hour.
  *
  *     node test/upstream/build-machines.ts [--keep]
  */
@@ -14,7 +14,7 @@ import { createInterface } from 'node:readline'
 import { parseArgs, promisify } from 'node:util'
 
 import { realClock, sleep } from '#lib/clock.ts'
-import { stringifyYaml } from '#lib/yaml.ts'
+import { stringifyYaml } from '#lib/yaml/yaml.ts'
 
 import { installed } from '../bench/server-under-test.ts'
 import { mustBe, Shown, untilSo } from './shown.ts'

@@ -1,13 +1,14 @@
 /**
- * `hyperkube build` on machines that are namespaces of this one, each with its own network, host name, files and sshd: up, a
- * Deployment, up again, and then what happens to a cluster in its life: machines come and go, one dies, flags change, etcd is lost,
- * certificates and keys are renewed; at last remove. Needs root, sshd, etcd, etcdctl, containerd and CNI's plugins.
+ * Tests `hyperkube build` on machines that are namespaces of this one, each with a network, host name, files and sshd:
+ * up, a Deployment, a second up, then events in the life of a cluster (machines join, leave and die, flags change, etcd
+ * is lost, certificates and keys are renewed), and remove. Needs root, sshd, etcd, etcdctl, containerd and CNI's
+ * plugins.
  *
  *     node test/upstream/build.ts [--workers 1] [--control-planes 1] [--life nodes,kill,upgrade,snapshot,certificates,encryption] [--keep]
  *     node test/upstream/build.ts --local
  *
- * `nodes` and `kill` want three control planes and three workers; `nodes` takes one machine more. `images`, `policies` and `bucket` are
- * lives too. `--local` is one machine that makes a cluster of itself.
+ * `nodes` and `kill` need three control planes and three workers; `nodes` uses one machine more. `images`, `policies`
+ * and `bucket` are further values of --life. `--local` builds a cluster of one machine that provisions itself.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -73,7 +74,7 @@ async function main(): Promise<void> {
     bed.say(`${place.name} has in its kernel: ${kernel || 'nothing'}`)
     if (unwanted.length > 0 || kernel !== '') failures.push(`remove on ${place.name}`)
   }
-  bed.say(failures.length === 0 ? 'All is well' : `Failed: ${failures.join(' ')}`)
+  bed.say(failures.length === 0 ? 'all steps passed' : `failed: ${failures.join(' ')}`)
   process.exitCode = failures.length
 }
 

@@ -1,4 +1,4 @@
-/** Rows of `/metrics/cadvisor` of both makes: of whom each family tells, and figures that do not change from one moment to the next. */
+/** Compares `/metrics/cadvisor` of both kubelets: the containers in each family, and values that stay constant. */
 
 /** What stands still: limits, not uses. */
 const STILL = /^container_(?:spec_|threads_max|ulimits_soft)/

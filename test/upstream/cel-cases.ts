@@ -1,4 +1,4 @@
-/** The command line of the scripts that run recorded CEL cases. */
+/** Parses the command line of the scripts that run recorded CEL cases. */
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 

@@ -1,6 +1,6 @@
 /**
- * Runs the CEL cases about validation rules of custom resources, which were recorded from upstream: errors of
- * definitions, errors of objects, warnings and costs. Prints each difference and exits with 1 if there is one.
+ * Runs recorded CEL cases about validation rules of custom resources: errors of definitions and objects, warnings and
+ * costs. Prints each difference from upstream and exits with 1 if there is one.
  *
  *     node test/upstream/cel-rules.ts [--cases FILE] [group or id …]
  */
@@ -9,11 +9,12 @@ import { readFileSync } from 'node:fs'
 import type { JSONSchemaProps } from '#apis/apiextensions/v1.ts'
 import { schemaFor } from '#apis/schemas.ts'
 import type { RuleContext, WriteContext } from '#apiserver/registry/resource.ts'
-import type { JsonObject } from '#lib/json-value.ts'
-import { parseJson, stringifyJson } from '#lib/json.ts'
-import { atOnce } from '#lib/slices.ts'
+import { parseJson, stringifyJson } from '#lib/json/json.ts'
+import type { JsonObject } from '#lib/json/value.ts'
+import { runAtOnce } from '#lib/time-slicing.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
-import { type FieldError, fieldErrorText } from '#meta/validation/field-error.ts'
+import { fieldErrorText } from '#meta/validation/field-error.ts'
+import type { FieldError } from '#meta/validation/field-path.ts'
 import { RULES_BUDGET, runRules } from '#model/custom/rule-run.ts'
 import { structuralOf } from '#model/custom/structural.ts'
 import { customResourceDefinition } from '#resources/apiextensions/customresourcedefinition/resource.ts'
@@ -72,11 +73,11 @@ function definitionErrors(openAPIV3Schema: JSONSchemaProps): FieldError[] {
   const struct = schemaFor(customResourceDefinition.kind)
   if (struct === undefined) throw new Error('There is no schema of definitions')
   const object = decodeValue(struct, structuredClone(definition), 'Ignore', { offences: [] })
-  const { applyDefaults, prepareCreate, judge: validateInSteps } = customResourceDefinition
+  const { applyDefaults, prepareCreate, validateInSteps } = customResourceDefinition
   if (validateInSteps === undefined) throw new Error('CustomResourceDefinitions are no longer validated in steps')
   applyDefaults?.(object as never, {} as RuleContext)
   prepareCreate?.(object as never, {} as WriteContext)
-  return atOnce(validateInSteps(object as never, undefined, {} as RuleContext))
+  return runAtOnce(validateInSteps(object as never, undefined, {} as RuleContext))
 }
 
 const FIELDS = ['crdErrors', 'errors', 'warnings', 'actualCost', 'budgetExceeded'] as const
@@ -114,7 +115,7 @@ function main(): boolean {
     if (found.length === 0) same++
     for (const difference of found) process.stdout.write(`${test.id} ${JSON.stringify(test.rule)}\n  ${difference}\n`)
   }
-  process.stdout.write(`${same} of ${cases.length}\n`)
+  process.stdout.write(`${same} of ${cases.length} cases have upstream's result\n`)
   return same === cases.length && same > 0
 }
 

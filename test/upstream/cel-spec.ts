@@ -1,17 +1,26 @@
 /**
- * The conformance data of cel-spec through our engine: `node test/upstream/cel-spec.ts [id …]`. What Kubernetes gives its
- * expressions no means for (messages, containers, libraries it lacks) is counted by reason. The rest must have the value,
- * the type or the failure that the data asks for, or else those of cel-go in Kubernetes' environment, which is asked about
- * every case, also of those: its texts and costs must be ours too. Ends with 1 when anything differs. Needs Go, once.
+ * Runs the conformance data of cel-spec with our CEL engine: `node test/upstream/cel-spec.ts [id …]`; `--record` writes
+ * cel-go's results for our own expressions (`cel-spec/expressions.ts`) for `cel-spec/answers.test.ts`. Features that
+ * Kubernetes does not enable (messages, containers, some libraries) are counted by reason. All other cases must have
+ * the expected value, type or failure, or those of cel-go in Kubernetes' environment. cel-go evaluates every case, and
+ * its texts and costs must equal ours. Exits with 1 on a difference. Needs Go, once.
  */
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 
-import { createEnvironment } from '#cel/environment.ts'
 import { describeType } from '#cel/type.ts'
-import { CelError, type Value } from '#cel/value.ts'
+import type { Value } from '#cel/value.ts'
 
 import {
   bindingsOf,
@@ -25,6 +34,8 @@ import {
   valueIn,
   variablesOf,
 } from './cel-spec/case.ts'
+import { EXPRESSIONS } from './cel-spec/expressions.ts'
+import { differences, evaluate, type Outcome } from './cel-spec/outcome.ts'
 import { canonical, protoJson } from './cel-spec/proto-json.ts'
 import { parseTextproto } from './cel-spec/textproto.ts'
 import { UPSTREAM_VERSION } from './programs.ts'
@@ -34,20 +45,6 @@ const MODULE = 'cel.dev/expr@v0.25.1'
 const SOURCE = join(import.meta.dirname, 'cel-spec', 'judge', 'main.go')
 const FOLDER = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'hyperkube', 'cel-spec')
 const GO = { env: { ...process.env, GOFLAGS: '-mod=mod', CGO_ENABLED: '0' }, encoding: 'utf8' } as const
-/** As upstream's server has it for one expression. */
-const COST_LIMIT = 1_000_000
-
-interface Outcome {
-  readonly compileError?: string
-  readonly programError?: string
-  readonly evalError?: string
-  readonly type?: string
-  readonly value?: unknown
-  readonly cost?: number
-  /** Of cel-go: whether what it costs is another number each time, since Go walks maps in any order. */
-  readonly varies?: boolean
-}
-
 function dataFiles(): string[] {
   const done = spawnSync('go', ['mod', 'download', '-json', MODULE], { ...GO, cwd: tmpdir() })
   const { Dir: folder } = JSON.parse(done.stdout || '{}') as { Dir?: string }
@@ -97,24 +94,6 @@ const LACKING: readonly (readonly [RegExp, string])[] = [
   [/TestAllTypes|NestedTestAllTypes|GlobalEnum|cel\.expr\.conformance/, 'messages of its own'],
 ]
 
-function ours(test: Case): Outcome {
-  const compiled = createEnvironment({ variables: variablesOf(test) }).compile(test.expr)
-  if (compiled.issues !== undefined) return { compileError: compiled.report }
-  const type = describeType(compiled.type)
-  const budget = { limit: COST_LIMIT, spent: 0 }
-  const bindings = bindingsOf(test)
-  let failure: 'programError' | 'evalError' = 'programError'
-  try {
-    const program = compiled.program()
-    failure = 'evalError'
-    const value = program.evaluate(bindings, budget)
-    return { type, value: protoJson(value), cost: budget.spent }
-  } catch (error) {
-    if (error instanceof CelError) return { type, [failure]: error.message, cost: budget.spent }
-    throw error
-  }
-}
-
 /** Whether it is what the data asks for. */
 function isAsked({ message, ...test }: Case, { value, type, evalError, compileError, programError }: Outcome): boolean {
   const [typed] = messages(message['typed_result'])
@@ -133,21 +112,6 @@ function isSame(found: unknown, wanted: Value | undefined): boolean {
   return wanted !== undefined && canonical(found) === canonical(protoJson(wanted))
 }
 
-const FIELDS = ['compileError', 'programError', 'evalError', 'type', 'value', 'cost'] as const
-
-/** Where cel-go says otherwise. Costs of what failed are nobody's; what is optional has no form to be shown in. */
-function differences(own: Outcome, theirs: Outcome): string[] {
-  const isFailed =
-    theirs.evalError !== undefined || theirs.compileError !== undefined || theirs.programError !== undefined
-  const isIncomparable: Partial<Record<keyof Outcome, boolean>> = {
-    cost: isFailed || theirs.varies === true,
-    value: theirs.type?.startsWith('optional_type(') === true,
-  }
-  return FIELDS.filter((field) => isIncomparable[field] !== true)
-    .filter((field) => canonical(own[field]) !== canonical(theirs[field]))
-    .map((field) => `${field}\n    ours   ${canonical(own[field])}\n    cel-go ${canonical(theirs[field])}`)
-}
-
 interface Count {
   passed: number
   asCelGo: number
@@ -161,7 +125,7 @@ function tally(count: Count, test: Case, theirs: Outcome): void {
   // The judge knows what is packed, since it reads the data with it.
   if (test.expr.includes('Any{type_url')) return void against(reason ?? 'packed messages')
   try {
-    const own = ours(test)
+    const own = evaluate(test.expr, variablesOf(test), () => bindingsOf(test))
     const wrong = differences(own, theirs)
     if (wrong.length > 0) {
       count.failed++
@@ -207,4 +171,18 @@ function main(wanted: readonly string[]): void {
   process.exitCode = total.failed === 0 ? 0 : 1
 }
 
-main(process.argv.slice(2))
+/** What cel-go makes of our own expressions, for `cel-spec/answers.test.ts`. */
+function record(): void {
+  const folder = mkdtempSync(join(tmpdir(), 'hyperkube-cel-'))
+  const file = join(folder, 'expressions.textproto')
+  const tests = EXPRESSIONS.map((expr) => `  test { expr: ${JSON.stringify(expr)} }\n`)
+  writeFileSync(file, `name: "own"\nsection {\n${tests.join('')}}\n`)
+  const answers = judge([file]).map((outcome, at) => ({ ...outcome, id: EXPRESSIONS[at] }))
+  rmSync(folder, { recursive: true })
+  const lines = answers.map((answer) => `  ${JSON.stringify(answer)}`)
+  writeFileSync(join(import.meta.dirname, 'cel-spec', 'answers.json'), `[\n${lines.join(',\n')}\n]\n`)
+  print(`${answers.length} answers recorded`)
+}
+
+if (process.argv[2] === '--record') record()
+else main(process.argv.slice(2))

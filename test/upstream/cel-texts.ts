@@ -1,6 +1,6 @@
 /**
- * Texts that are almost expressions, sent to upstream's kube-apiserver as rules of a definition and compiled by ours: what is
- * said about each must be the same, to the letter.
+ * Sends malformed CEL texts to upstream's kube-apiserver as validation rules and compiles them with our engine: the
+ * error messages must be identical.
  *
  *     node test/upstream/cel-texts.ts [seed [rounds]]
  */

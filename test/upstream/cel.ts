@@ -1,6 +1,6 @@
 /**
- * Runs the CEL expressions that were recorded from upstream's libraries: compile errors, type, cost estimate, value or
- * error, and actual cost. Prints each difference and a count for each group; exits with 1 if there is a difference.
+ * Runs CEL expressions that were recorded from upstream's libraries: compile errors, type, cost estimate, value or
+ * error, and actual cost. Prints each difference and the counts of each group; exits with 1 on a difference.
  *
  *     node test/upstream/cel.ts [--cases FILE] [group or id …]
  *
@@ -257,7 +257,7 @@ function main(): boolean {
   }
   for (const [group, { all, same }] of groups) print(`${group}: ${same} of ${all}`)
   const same = groups.values().reduce((sum, count) => sum + count.same, 0)
-  print(`${same} of ${cases.length}`)
+  print(`${same} of ${cases.length} cases have upstream's result`)
   return same === cases.length && same > 0
 }
 

@@ -1,8 +1,8 @@
 /**
- * cert-manager's own programs against our server: `node test/upstream/cert-manager.ts`. Its definitions are created, its
- * webhook stands behind a Service without selector, its cainjector gives the webhook configurations their authority, its
- * controller makes a self-signed authority and a certificate signed by it; what the webhook refuses is refused. Needs Go to
- * build them once, and root for an address of its own.
+ * Runs cert-manager's programs against our server: `node test/upstream/cert-manager.ts`. Its definitions are created,
+ * its webhook is behind a Service without selector, its cainjector sets the CA of the webhook configurations, its
+ * controller issues a self-signed CA and a certificate, and its webhook refuses an invalid one. Needs Go to build them
+ * once, and root to add an address.
  */
 import { type ChildProcess, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -208,6 +208,7 @@ async function main(): Promise<void> {
     programs = await launchAll(folder, await writeKubeconfig(join(folder, 'kubeconfig'), server), port)
     await announce(server, port)
     await useIt(server)
+    process.stdout.write('all steps passed\n')
     await rm(folder, { recursive: true, force: true })
   } catch (error) {
     process.stderr.write(`The logs are in ${folder}\n`)

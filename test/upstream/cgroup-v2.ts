@@ -1,10 +1,10 @@
 /**
- * The kubelet on cgroup v2, and on a machine that goes down: `node test/upstream/cgroup-v2.ts [--skip-conformance] [--keep]` as root. In
- * a virtual machine with systemd the installed package runs `hyperkube up` as a service. Upstream's tests of resizing in place,
- * against it; what the cgroups of a pod say; then a reboot, and the power cut: every pod comes back, as the same pod, with its
- * containers started once more. Ends with 1 when something is otherwise. Takes an hour: the machine is emulated, and wants to be alone.
- * Containers are made by crun, not runc: upstream's tests limit them to a hundredth of a processor, and of an emulated one that is not
- * enough for the two minutes in which runc's Go has to start.
+ * Tests the kubelet on cgroup v2 and across a reboot: `node test/upstream/cgroup-v2.ts [--skip-conformance] [--keep]`
+ * as root. `hyperkube up` runs as a service in a virtual machine with systemd. Upstream's tests of in-place resize run
+ * against it, the cgroups of a pod are checked, then the machine is rebooted and its power is cut: every pod returns as
+ * the same object, with its containers restarted once. Exits with 1 on a failure. Takes an hour, because the machine is
+ * emulated, and needs an otherwise idle host. Containers are created by crun, not runc: upstream's tests limit them to
+ * a hundredth of a processor, which is too little for the two minutes in which runc's Go runtime starts there.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -95,7 +95,7 @@ async function main(): Promise<number> {
       await rm(folder, { recursive: true, force: true })
     }
   }
-  say(failures === 0 ? 'all as it should be' : `${failures} otherwise`)
+  say(failures === 0 ? 'all checks passed' : `${failures} checks failed`)
   return failures === 0 ? 0 : 1
 }
 

@@ -1,7 +1,8 @@
 /**
- * cloud-controller-manager beside upstream's, each with a cluster and a cloud of its own that this script plays (`cloud/`): `node test/upstream/cloud-controllers.ts`.
- * The same happens to both; what nodes, Services, events and the cloud are like after each step is compared. Exits with 1 where they differ and it is not
- * known why. Needs Go to build upstream's, with a provider that asks the script, once.
+ * Compares cloud-controller-manager with upstream's: `node test/upstream/cloud-controllers.ts`. Each has a cluster and
+ * a cloud that this script simulates (`cloud/`). Both get the same events; after each step nodes, Services, events and
+ * the cloud are compared. Exits with 1 on an unexplained difference. Needs Go to build upstream's with a provider that
+ * calls the script, once.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,7 +10,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 
 import { Events, type Node, Nodes, type Service, Services } from '#apis/core/v1.ts'
-import { connect } from '#client/connect.ts'
+import { connect } from '#client/connection/connect.ts'
 import { realClock, sleep } from '#lib/clock.ts'
 
 import { CASES, type CloudCase, type Side } from './cloud/cases.ts'

@@ -1,4 +1,4 @@
-/** kube-controller-manager and kube-scheduler, of either make, started for a server of either make. */
+/** Starts kube-controller-manager and kube-scheduler, ours or upstream's, for either server. */
 import type { ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
 

@@ -1,6 +1,6 @@
 /**
- * containerd of the 2.x line, which Debian does not have, built once from the Go module proxy and kept in the user's cache
- * folder; with runc of its age where there is a C compiler and libseccomp. The tests of containerd run on it with
+ * Builds containerd 2.x, which Debian does not package, from the Go module proxy into the user's cache folder, and a
+ * matching runc if a C compiler and libseccomp are present. The tests of containerd use it with
  * `HYPERKUBE_CONTAINERD=$(node test/upstream/containerd.ts)`.
  */
 import { spawnSync } from 'node:child_process'

@@ -1,7 +1,8 @@
 /**
- * Containers as people use them: `node test/upstream/containers.ts`. As root, `hyperkube up`, images made locally and loaded, then with
- * Debian's kubectl 1.20 (SPDY), upstream's and ours (WebSocket): run, logs -f, exec with and without a terminal that changes its size,
- * cp, attach, port-forward, top, debug. Ends with 1 when something is not as it should be, and leaves nothing on the machine.
+ * Tests kubectl on real containers: `node test/upstream/containers.ts`. As root, `hyperkube up` with locally built
+ * images, then run, logs -f, exec with and without a resized terminal, cp, attach, port-forward, top and debug with
+ * Debian's kubectl 1.20 (SPDY), upstream's and ours (WebSocket). Exits with 1 on a failure, and leaves nothing on the
+ * machine.
  */
 import { type ChildProcessByStdio, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -195,5 +196,5 @@ try {
   execFileSync(HYPERKUBE, ['reset', data], { stdio: 'ignore' })
   await rm(folder, { recursive: true, force: true })
 }
-process.stdout.write(failures === 0 ? 'all as it should be\n' : `${failures} not as they should be\n`)
+process.stdout.write(failures === 0 ? 'all checks passed\n' : `${failures} checks failed\n`)
 process.exitCode = failures === 0 ? 0 : 1

@@ -1,9 +1,9 @@
 /**
- * An operator made with controller-runtime (beside this file, in Go) against upstream's kube-apiserver and against ours:
- * `node test/upstream/controller-runtime.ts [--ours-only]`. It brings a kind in two versions, converts between them, mutates
- * and validates, reconciles as the elected of two; its client then does all it can. Both servers live the same story, and
- * what either answers is compared to the letter but for uids, times, versions and ports. Ends with 1 when anything differs.
- * Needs Go to build it once, and root for an address of its own.
+ * Runs an operator made with controller-runtime (beside this file, in Go) against upstream's kube-apiserver and ours:
+ * `node test/upstream/controller-runtime.ts [--ours-only]`. It has a kind in two versions with conversion, mutation,
+ * validation and leader election; its client then uses every operation. The responses of both servers must be identical
+ * except for uids, times, versions and ports. Exits with 1 on a difference. Needs Go to build it once, and root to add
+ * an address.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -105,7 +105,7 @@ async function main(): Promise<void> {
     const reference = await startReference(theirs)
     closing.defer(() => reference.stop())
     const differing = compare(await tell(theirs, program, reference), actual)
-    process.stdout.write(`\n${actual.length} answers, ${differing} differ\n`)
+    process.stdout.write(`\n${actual.length} answers, ${differing} differ from upstream\n`)
     process.exitCode = differing === 0 ? 0 : 1
     await rm(folder, { recursive: true, force: true })
   } catch (error) {

@@ -1,7 +1,7 @@
 /**
- * Upstream's kube-controller-manager and kube-scheduler against our server: `node test/upstream/controllers.ts
- * [--seconds N] [--rounds N]`. Each round makes a namespace with one of most things in it, a stand-in for a kubelet says
- * that pods run, and everything is taken away again. Told at the end: what came of it, and what the two complained about.
+ * Runs upstream's kube-controller-manager and kube-scheduler against our server: `node test/upstream/controllers.ts
+ * [--seconds N] [--rounds N]`. Each round creates a namespace with objects of most kinds, a fake kubelet reports
+ * running pods, and everything is deleted. Prints the failed expectations and the errors in both logs.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

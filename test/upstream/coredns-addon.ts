@@ -1,7 +1,8 @@
 /**
- * Names in a cluster of two nodes: `node test/upstream/coredns-addon.ts`, as root, with containers. First our own name server, with a domain of which another server
- * knows (`--stub-domains`): CoreDNS as a neighbour of the nodes. Then CoreDNS as pods behind Service `kube-dns`, installed as its addon is, while ours is withdrawn; and
- * back. Names are asked for by pods of both nodes. Ends with 0 only when all held, and leaves nothing. Needs Go for CoreDNS.
+ * Tests cluster DNS on two nodes: `node test/upstream/coredns-addon.ts`, as root, with containers. First our DNS server
+ * forwards a stub domain to a CoreDNS (`--stub-domains`). Then CoreDNS runs as pods behind Service `kube-dns` and
+ * replaces ours, and back. Pods of both nodes resolve names. Exits with 0 only if all steps passed, and leaves nothing.
+ * Needs Go for CoreDNS.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-/** The addon CoreDNS as clusters install it: objects with upstream's names, and its image. */
+/** The objects and the image of the CoreDNS addon, with upstream's names. */
 export const COREDNS_IMAGE = 'registry.k8s.io/coredns/coredns:v1.15.0'
 
 const NAMESPACE = 'kube-system'

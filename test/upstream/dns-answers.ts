@@ -1,4 +1,4 @@
-/** Asks name servers, and says in lines what they answered, so that two answers can be compared. */
+/** Queries DNS servers and formats the answers as lines for comparison. */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { connect } from 'node:net'

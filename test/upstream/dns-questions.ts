@@ -1,4 +1,4 @@
-/** A cluster with something of everything that names are made of, and what is asked about it. */
+/** The cluster and the queries of the DNS comparison: an object of each sort that has DNS names. */
 import { TYPE } from '#dns/wire.ts'
 
 export interface Asked {

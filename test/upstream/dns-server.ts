@@ -1,10 +1,13 @@
-/** Our name server alone in a process, as CoreDNS is in its own: `node dns-server.ts KUBECONFIG ADDRESS PORT RESOLV_CONF`. Ends with its standard input. */
+/**
+ * Runs our DNS server as a separate process: `node dns-server.ts KUBECONFIG ADDRESS PORT RESOLV_CONF`. Ends with its
+ * standard input.
+ */
 import { readFile } from 'node:fs/promises'
 
-import { connect } from '#client/connect.ts'
+import { connect } from '#client/connection/connect.ts'
 import { startDns } from '#dns/start.ts'
 import { realClock } from '#lib/clock.ts'
-import { createLog } from '#lib/log.ts'
+import { createLog } from '#lib/log/log.ts'
 import { secureRandom } from '#lib/random.ts'
 
 const [kubeconfig = '', address = '127.0.0.1', port = '0', resolvConf = ''] = process.argv.slice(2)

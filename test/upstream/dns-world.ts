@@ -1,4 +1,4 @@
-/** The rest of the world as a name server sees it: a few names of `example.com`, the same for everybody who asks. */
+/** A fake upstream DNS server with a few names of `example.com`. */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer } from 'node:net'

@@ -1,4 +1,4 @@
-/** Chance for generated cases, the same for the same seed, and the names that they share. */
+/** Seeded random choices for generated cases, and the names that they share. */
 import type { Random } from '#lib/random.ts'
 
 export type Loose<T> = T extends (infer U)[] ? Loose<U>[] : T extends object ? { [K in keyof T]?: Loose<T[K]> } : T

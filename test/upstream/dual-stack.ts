@@ -1,7 +1,7 @@
 /**
- * Both families of addresses: `node test/upstream/dual-stack.ts`, as root, with containers and upstream's kubectl. Two nodes in network namespaces of this
- * machine. Pods, Services of every policy of families, node ports, load balancers and names, asked over IPv4 and IPv6 from pods of either node and from a
- * neighbour. Ends with 0 only when all held, and leaves nothing.
+ * Tests dual-stack networking: `node test/upstream/dual-stack.ts`, as root, with containers and upstream's kubectl. Two
+ * nodes in network namespaces; pods, Services with every family policy, node ports, load balancers and DNS, over IPv4
+ * and IPv6, from pods of both nodes and from outside. Exits with 0 only if all steps passed, and leaves nothing.
  */
 import { type NamespacedCluster, startNamespacedCluster } from './namespaced-cluster.ts'
 import { mustBe, Shown, untilSo } from './shown.ts'

@@ -1,4 +1,7 @@
-/** What envtest starts: the folder that `hyperkube assets` prints, and upstream's programs as envtest would download them. */
+/**
+ * The binaries that envtest starts: the folder of `hyperkube assets`, and upstream's programs as envtest would download
+ * them.
+ */
 import { spawnSync } from 'node:child_process'
 import { mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'

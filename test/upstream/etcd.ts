@@ -1,4 +1,7 @@
-/** An etcd for a server under test: the release that upstream's Kubernetes asks for, built once from the Go module proxy. */
+/**
+ * Builds the etcd release that upstream's Kubernetes uses, from the Go module proxy, and starts it for a server under
+ * test.
+ */
 import type { ChildProcess } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'

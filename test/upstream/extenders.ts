@@ -1,7 +1,7 @@
 /**
- * An extender that has a say in preemption, beside upstream's kube-scheduler: `node test/upstream/extenders.ts`. One small HTTP
- * server answers both programs by the same rules, one scene after the other, with whole objects and with names alone. Compared:
- * what it is asked (who would have to go where), who goes, where the pod is nominated and what it says.
+ * Compares preemption with a scheduler extender: `node test/upstream/extenders.ts`. One HTTP server answers our
+ * scheduler and upstream's by the same rules, with whole objects and with names only. Compared are its requests, the
+ * victims, the nominated node and the message.
  */
 import { readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server as HttpServer, type ServerResponse } from 'node:http'
@@ -13,7 +13,7 @@ import { PriorityClasses } from '#apis/scheduling/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { realClock, sleep } from '#lib/clock.ts'
 import { timeOf } from '#meta/time.ts'
-import { createExtender } from '#scheduler/extender.ts'
+import { createExtender } from '#scheduler/decision/extender.ts'
 
 import { startPair } from './scheduler-pair.ts'
 
@@ -198,7 +198,7 @@ async function main(): Promise<number> {
     rows += played
     differ += other
   }
-  process.stdout.write(`${rows} scenes with an extender that has a say in preemption, ${differ} differ\n`)
+  process.stdout.write(`${rows} preemptions with an extender, ${differ} differ from upstream\n`)
   return differ === 0 ? 0 : 1
 }
 

@@ -1,9 +1,8 @@
 /**
- * Upstream's conformance tests of what stands behind our server, without containers: `node
- * test/upstream/extension-conformance.ts [focus]`; default: the aggregator, and webhooks for admission and conversion. The
- * controller manager and the scheduler are upstream's; a stand-in for a kubelet says that pods run, and for the pods of the
- * sample-apiserver and of webhooks it runs those programs on this machine, with the certificates of the pods' Secrets. Needs
- * Go, etcd, and the right to give this machine an address.
+ * Runs upstream's conformance tests of aggregation and webhooks without containers: `node
+ * test/upstream/extension-conformance.ts [focus]`. The controller manager and the scheduler are upstream's. A fake
+ * kubelet reports running pods, and starts the sample-apiserver and webhooks of the tests as local processes with the
+ * certificates of the pods' Secrets. Needs Go, etcd, and root to add an address.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** Expositions of both makes: which families there are, of which type, with which labels, and what differs. */
+/** Compares the metric families of two programs: names, types and labels. */
 
 export interface FamilyShape {
   readonly type: string

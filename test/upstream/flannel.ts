@@ -1,7 +1,8 @@
 /**
- * flannel's own daemon on one node, ours on two others: `node test/upstream/flannel.ts`, as root, with Go to build it. Three nodes in network namespaces of
- * this machine, pods in theirs; VXLAN (1/8472 and 4096/4789), VXLAN with DirectRouting, and host-gw. Each time pods reach each other both ways with their own
- * addresses, and nodes that go and come are followed by either. Names of backends take those only. Ends with 0 only when all held, and leaves nothing.
+ * Runs flannel's own daemon on one node and ours on two: `node test/upstream/flannel.ts`, as root, with Go to build it.
+ * Three nodes and their pods in network namespaces; VXLAN (1/8472 and 4096/4789), VXLAN with DirectRouting, and
+ * host-gw. With each backend pods reach each other with their own addresses, and both daemons follow nodes that leave
+ * and return. Arguments select backends. Exits with 0 only if all steps passed, and leaves nothing.
  */
 import { Nodes } from '#apis/core/v1.ts'
 

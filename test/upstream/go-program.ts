@@ -1,4 +1,4 @@
-/** Programs of others that are released as Go modules, built once and kept in the user's cache folder. */
+/** Builds programs that are released as Go modules once, into the user's cache folder. */
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'

@@ -1,14 +1,14 @@
 /**
- * Names that upstream's kube-controller-manager gives to sets and revisions, beside ours: `node test/upstream/hashes.ts`.
- * Templates with one of most things in them are stored on our server; what upstream's manager makes of them must have the
- * name that we compute.
+ * Compares the names of ReplicaSets and ControllerRevisions with those of upstream's kube-controller-manager: `node
+ * test/upstream/hashes.ts`. Upstream's manager runs on our server with varied pod templates, and its names must equal
+ * those that we compute.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import type { PodTemplateSpec } from '#apis/core/v1.ts'
-import { dataText, revisionData } from '#controllers/revisions.ts'
+import { dataText, revisionData } from '#controllers/workloads/revisions.ts'
 import { realClock, sleep } from '#lib/clock.ts'
 import { revisionHash, templateHash } from '#model/template-hash.ts'
 

@@ -1,6 +1,6 @@
 /**
- * A kube-apiserver of either make, ours or upstream's, as a process: the certificates it needs, the flags that both take
- * alike, and the moment at which it says that it is ready. What is compared has been started the same way.
+ * Starts a kube-apiserver, ours or upstream's, as a process with the same certificates and flags, and waits until it is
+ * ready.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createPublicKey } from 'node:crypto'

@@ -1,10 +1,8 @@
 /**
- * kube-proxy beside upstream's, both in mode iptables, one after the other in a network namespace of their own, on the same cluster:
- *
- *   node test/upstream/kube-proxy-iptables.ts
- *
- * What `iptables-save` and `ip6tables-save` show of each is compared rule by rule, for several sets of flags; then ours is told to
- * clean up after upstream's, and to change modes. Needs root, ip, iptables and nft. Exits with 1 when anything differs.
+ * Compares kube-proxy with upstream's in iptables mode on the same cluster, one after the other in a network namespace:
+ * node test/upstream/kube-proxy-iptables.ts The output of `iptables-save` and `ip6tables-save` is compared rule by rule
+ * for several sets of flags; then ours cleans up after upstream's, and changes modes. Needs root, ip, iptables and nft.
+ * Exits with 1 on a difference.
  */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -323,10 +321,13 @@ async function inside(): Promise<void> {
   }
   failures += await changeModes([HYPERKUBE, 'kube-proxy', ...shared, '--oom-score-adj=0'])
   await rm(folder, { recursive: true })
+  process.stdout.write(`${VARIANTS.length + 2} comparisons, ${failures} with differences\n`)
   process.exitCode = failures === 0 ? 0 : 1
 }
 
 async function outside(): Promise<void> {
+  // Built here, because the namespace has no network.
+  await upstreamPrograms(['kube-proxy'], say)
   const name = `hk-proxy-rules-${pick(secureRandom, '0123456789abcdef', 6)}`
   await run('ip', ['netns', 'add', name])
   try {

@@ -1,7 +1,7 @@
 /**
- * `kubectl config` beside upstream's: `node test/upstream/kubectl-config.ts [--only TEXT]`. Each case is a row of command lines run in
- * a folder of its own with the same kubeconfig files; what is printed, the exit codes and the files afterwards must be the
- * same. Help, addresses of memory and the order of Go's maps are not compared. Ends with 1 when anything differs.
+ * Compares `kubectl config` with upstream's: `node test/upstream/kubectl-config.ts [--only TEXT]`. Each case runs
+ * command lines in a temporary folder with the same kubeconfig files; output, exit codes and resulting files must be
+ * equal. Help, memory addresses and the order of Go's maps are not compared. Exits with 1 on a difference.
  */
 import { execFile } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
@@ -342,7 +342,7 @@ async function main(): Promise<number> {
     process.stdout.write(`config ${one}\n  - ${theirs[where] ?? '(end)'}\n  + ${ours[where] ?? '(end)'}\n`)
   }
   await rm(bed, { recursive: true, force: true })
-  process.stdout.write(`${cases.length} cases, ${different} different\n`)
+  process.stdout.write(`${cases.length} cases, ${different} differ from upstream\n`)
   return different === 0 ? 0 : 1
 }
 

@@ -1,7 +1,8 @@
 /**
- * Upstream's own tests of kubectl ([sig-cli], conformance tests among them) with ours as `--kubectl-path`:
- * `node test/upstream/kubectl-e2e.ts [--focus REGEXP] [--skip REGEXP] [--procs N] [--kubectl FILE]`. As root, against `hyperkube up` with containers.
- * `--kubectl` names another one, upstream's for comparison. Ends with 1 when one fails; leaves nothing on the machine.
+ * Runs upstream's e2e tests of kubectl ([sig-cli], including conformance tests) with ours as `--kubectl-path`: `node
+ * test/upstream/kubectl-e2e.ts [--focus REGEXP] [--skip REGEXP] [--procs N] [--kubectl FILE]`. As root, against
+ * `hyperkube up` with containers. `--kubectl` tests another one, such as upstream's. Exits with 1 if a test fails;
+ * leaves nothing on the machine.
  */
 import { symlink } from 'node:fs/promises'
 import { join, resolve } from 'node:path'

@@ -1,7 +1,7 @@
 /**
- * Help of every command, of upstream's kubectl and of ours: `node test/upstream/kubectl-help.ts [--show]`. Commands, aliases, usage, and
- * flags with their shorthands and defaults must be the same; what they mean is in our own words. No server is needed. Ends with 1
- * when something differs. `--show` prints what was compared.
+ * Compares the help of every kubectl command with upstream's: `node test/upstream/kubectl-help.ts [--show]`. Commands,
+ * aliases, usage, flags, shorthands and defaults must be equal; descriptions are our own. No server is needed. Exits
+ * with 1 on a difference. `--show` prints what was compared.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,8 +1,8 @@
 /**
- * Many pods in two kubectls: `node test/upstream/kubectl-large.ts [--pods 10000] [--runs 5] [--program FILE]`. A server of ours
- * with so many pods; upstream's kubectl and ours print them in turns. For each command line: the median time to the end,
- * processor time and the most memory that the process had. `--program` measures another hyperkube than the sources here.
- * Needs Linux, and Go once.
+ * Measures kubectl and upstream's with many pods: `node test/upstream/kubectl-large.ts [--pods 10000] [--runs 5]
+ * [--program FILE]`. Both print the pods of one server in turns. Prints the median elapsed time, processor time and
+ * peak memory of each command line. `--program` measures another hyperkube than these sources. Needs Linux, and Go
+ * once.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,7 +1,8 @@
 /**
- * Our printers beside upstream's: `node test/upstream/kubectl-printers.ts [--count N] [--seed N] [--printer NAME]`. JSONPath and Go
- * templates by chance, with mistakes in them, over objects by chance; tables, custom columns, YAML, JSON, KYAML and names.
- * Output and error must be the same. Ends with 1 when anything differs. Needs Go, once.
+ * Compares our printers with upstream's packages: `node test/upstream/kubectl-printers.ts [--count N] [--seed N]
+ * [--printer NAME]`. Random JSONPath expressions and Go templates, valid and invalid, over random objects; tables,
+ * custom columns, YAML, JSON, KYAML and names. Output and errors must be equal. Exits with 1 on a difference. Needs Go,
+ * once.
  */
 import { parseArgs } from 'node:util'
 
@@ -101,6 +102,8 @@ for (const [at, one] of cases.entries()) {
   )
 }
 for (const [name, { same, different, failed }] of counts) {
-  process.stdout.write(`${name}: ${same} the same (${failed} of all are errors upstream), ${different} different\n`)
+  process.stdout.write(
+    `${name}: ${same} outputs equal upstream's (${failed} of them are errors), ${different} differ\n`,
+  )
 }
 if ([...counts.values()].some(({ different }) => different > 0)) process.exitCode = 1

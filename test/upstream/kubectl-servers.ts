@@ -1,8 +1,7 @@
 /**
- * The same kubectl commands over every built-in kind, against upstream's kube-apiserver and against ours, and how what
- * people see differs: `node test/upstream/kubectl-servers.ts [--kubectl FILE] [--kind NAME …]`. Order, indentation and columns must
- * be the same; values that differ by their nature (uids, times, ages, versions, drawn names and addresses, descriptions)
- * are masked, and take the room that they took.
+ * Compares kubectl's output for every built-in kind with upstream's kube-apiserver and with ours: `node
+ * test/upstream/kubectl-servers.ts [--kubectl FILE] [--kind NAME …]`. Order, indentation and columns must be equal;
+ * varying values (uids, times, ages, versions, random names, addresses, descriptions) are masked with the same width.
  */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -230,7 +229,7 @@ async function compare(kubectl: string, folder: string, [theirs, ours]: readonly
     }
     await walk(`${apiVersionOf(cases.kind)} ${cases.kind.kind}`, stepsFor(cases, folder, isOld))
   }
-  process.stdout.write(`\n${compared} commands, ${differing} with differences\n`)
+  process.stdout.write(`\n${compared} commands, ${differing} print different output\n`)
   return differing === 0 ? 0 : 1
 }
 

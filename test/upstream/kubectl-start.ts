@@ -1,8 +1,9 @@
 /**
- * How fast two kubectls are there: `node test/upstream/kubectl-start.ts [--runs 40] [--package FOLDER]`. Upstream's and ours, as it is
- * installed (built from the sources here unless a package is named), run in turns: without a server, and with one of ours that
- * runs, has three pods and was asked before, so that both remember what it serves. Median and fastest wall time of the
- * process. The least that any program of Node takes stands beside them: one that does nothing, or only asks the same of the server. Needs Go once.
+ * Measures the start time of kubectl and upstream's: `node test/upstream/kubectl-start.ts [--runs 40] [--package
+ * FOLDER]`. Upstream's and ours as it is installed (built from these sources unless --package is given) run in turns,
+ * without a server and with one of ours whose discovery both have cached. Prints the median and the fastest elapsed
+ * time, beside two minimal Node programs: one that does nothing, and one that only sends the same request. Needs Go
+ * once.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'

@@ -1,7 +1,8 @@
 /**
- * kubectl at a terminal, upstream's and then ours: `node test/upstream/kubectl-terminal.ts [--only TEXT] [--ours] [--kubeconfig FILE]`. Keys are pressed in tmux and what is seen must be what
- * `kubectl-terminal/scenes.ts` says, for both. As root, with tmux, vi and containerd (`apt-get install tmux vim-tiny containerd`), against `hyperkube up` with
- * containers. Ends with 1 when something else is seen; leaves nothing on the machine.
+ * Compares kubectl at a terminal with upstream's: `node test/upstream/kubectl-terminal.ts [--only TEXT] [--ours]
+ * [--kubeconfig FILE]`. Keys are sent to tmux, and the screen must match `kubectl-terminal/scenes.ts` with both. As
+ * root, with tmux, vi and containerd (`apt-get install tmux vim-tiny containerd`), against `hyperkube up` with
+ * containers. Exits with 1 on a difference; leaves nothing on the machine.
  */
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'

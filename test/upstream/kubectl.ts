@@ -3,10 +3,12 @@
  * code must be the same but for times and names that the server makes up.
  *
  *     node test/upstream/kubectl.ts [--only PATTERN] [--scene PATTERN] [--sample N] [--seed N] [--program] [--show] [--kubeconfig FILE]
+ *     node test/upstream/kubectl.ts --record [--scene PATTERN]
  *
  * It starts a cluster of its own (`hyperkube up`, simulated nodes) with the objects of `kubectl/manifests/objects.yaml` in the namespace
  * `shown`; `--kubeconfig` names one that runs already, which keeps what is put into it. Ours runs within this process, which saves 2,000 starts; `--program` runs bin/hyperkube. `--only` is of lines, `--scene` of
  * names of scenes; `--sample` takes so many lines, the same ones for the same seed; `--show` prints outcomes of lines that differ whole.
+ * `--record` writes upstream's answers to a part of the lines into `kubectl/answers`; `kubectl/*.test.ts` replay them.
  * Ends with 1 when a line differs that `kubectl/listed.ts` does not name. `kubectl: [upstream's]` needs Go once, to be built.
  *
  * To add lines: a text file in `kubectl/lines`, or a table in `kubectl/tables` that makes them, and its name in
@@ -28,8 +30,14 @@
  */
 import { parseArgs } from 'node:util'
 
+import { realClock, sleep } from '#lib/clock.ts'
+
+import { type Answer, readAnswers, recordedScenes, writeAnswers } from './kubectl/answers.ts'
 import { judge, type Verdict } from './kubectl/judge.ts'
+import { type Kubectl, program } from './kubectl/sides.ts'
+import { openStage } from './kubectl/stage.ts'
 import { summary } from './kubectl/summary.ts'
+import { upstreamPrograms } from './programs.ts'
 
 const { values: options } = parseArgs({
   options: {
@@ -41,6 +49,7 @@ const { values: options } = parseArgs({
     kubeconfig: { type: 'string' },
     program: { type: 'boolean', default: false },
     show: { type: 'boolean', default: false },
+    record: { type: 'boolean', default: false },
   },
 })
 
@@ -56,21 +65,48 @@ function report({ scene, line, differences, listed, outcomes }: Verdict): void {
   process.stdout.write(`<<<<<<< upstream\n${theirs.out}${theirs.err}=======\n${ours.out}${ours.err}>>>>>>> ours\n`)
 }
 
-const verdicts = await judge(
-  {
-    ...(options.only !== undefined && { only: new RegExp(options.only) }),
-    ...(options.scene !== undefined && { scene: new RegExp(options.scene) }),
-    ...(options.sample !== undefined && { sample: Number(options.sample) }),
-    ...(options.kubeconfig !== undefined && { kubeconfig: options.kubeconfig }),
-    seed: Number(options.seed),
-    jobs: Number(options.jobs),
-    asProgram: options.program,
-  },
-  report,
-)
-const { text, isGood } = summary(
-  verdicts,
-  options.only === undefined && options.scene === undefined && options.sample === undefined,
-)
-process.stdout.write(text)
-process.exitCode = isGood ? 0 : 1
+async function compare(): Promise<number> {
+  const { only, scene, sample, kubeconfig } = options
+  const verdicts = await judge(
+    {
+      ...(only !== undefined && { only: new RegExp(only) }),
+      ...(scene !== undefined && { scene: new RegExp(scene) }),
+      ...(sample !== undefined && { sample: Number(sample) }),
+      ...(kubeconfig !== undefined && { kubeconfig }),
+      seed: Number(options.seed),
+      jobs: Number(options.jobs),
+      asProgram: options.program,
+    },
+    report,
+  )
+  const { text, isGood } = summary(verdicts, only === undefined && scene === undefined && sample === undefined)
+  process.stdout.write(text)
+  return isGood ? 0 : 1
+}
+
+/** Upstream's kubectl, which refuses to restart the same workload twice within a second. */
+function patiently(upstream: Kubectl): Kubectl {
+  return async (call) => {
+    const outcome = await upstream(call)
+    if (call.args[1] === 'restart') await sleep(realClock, 1000)
+    return outcome
+  }
+}
+
+/** Records the chosen scenes; answers of others stay. */
+async function record(): Promise<number> {
+  const { kubectl } = await upstreamPrograms(['kubectl'], (text) => void process.stdout.write(`${text}\n`))
+  const scenes = await recordedScenes()
+  const before = options.scene === undefined ? new Map<string, readonly Answer[]>() : await readAnswers()
+  await using stage = await openStage(() => patiently(program(kubectl)))
+  const answers = new Map<string, readonly Answer[]>()
+  for (const scene of scenes) {
+    const isChosen = options.scene === undefined || new RegExp(options.scene).test(scene.name)
+    answers.set(scene.name, isChosen ? await stage.play(scene) : (before.get(scene.name) ?? []))
+  }
+  await writeAnswers(answers)
+  process.stdout.write(`${answers.values().reduce((sum, { length }) => sum + length, 0)} answers recorded\n`)
+  return 0
+}
+
+process.exitCode = await (options.record ? record() : compare())

@@ -1,6 +1,6 @@
 /**
- * A kubelet of either make as a process, on a private containerd and an API server of its own: what is compared, measured or
- * killed has been started the same way. The connection to the server can be cut.
+ * Starts a kubelet, ours or upstream's, as a process on a private containerd and API server, so that both are tested
+ * under the same conditions. Its connection to the server can be cut.
  */
 import { type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,9 +9,9 @@ import { request } from 'node:https'
 import { createServer, type Server as NetServer, type Socket, connect } from 'node:net'
 import { join } from 'node:path'
 
-import { type Containerd } from '#kubelet/containerd/start.ts'
+import { type Containerd } from '#containerd/start.ts'
 import { realClock, sleep } from '#lib/clock.ts'
-import { unmountBelow } from '#lib/mount-table.ts'
+import { unmountBelow } from '#lib/files/mount-table.ts'
 import { secureRandom } from '#lib/random.ts'
 import { loadAuthority } from '#lib/x509/authority.ts'
 

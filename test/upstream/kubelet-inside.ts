@@ -1,9 +1,8 @@
 /**
- * What the kubelet takes of the memory of `up`: `node test/upstream/kubelet-inside.ts` as root. Inside, nobody can point at the
- * kubelet's part of the heap. So the same pods run twice, in a cluster with a simulated node and in one with containers, and the
- * difference between the two processes counts as the kubelet, with all that containers need besides: the proxy, the network, what
- * answers logs and exec. The API server and the controllers hold the same objects in both. Upstream's kubelet with as many pods,
- * alone on the same containerd, is what it is compared with.
+ * Measures the memory of the kubelet inside `hyperkube up`: `node test/upstream/kubelet-inside.ts` as root. The
+ * kubelet's part of the heap cannot be measured directly. So the same pods run in a cluster with a simulated node and
+ * in one with containers, and the difference counts as the kubelet, including proxy, network and streaming. The
+ * reference is upstream's kubelet with as many pods on the same containerd.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * The families of both kubelets on all their pages, each with the same pods on the same containerd and server:
- * `node test/upstream/kubelet-metrics.ts` as root. Ends with 1 when one differs, or is missing without a reason.
+ * Compares the metric families of both kubelets on all pages, with the same pods, containerd and server: `node
+ * test/upstream/kubelet-metrics.ts` as root. Exits with 1 if a family differs, or is missing without a reason.
  */
 import { realClock, sleep } from '#lib/clock.ts'
 

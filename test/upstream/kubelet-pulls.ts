@@ -1,7 +1,8 @@
 /**
- * What both kubelets say and do before a registry that asks who one is, on the same containerd: `node test/upstream/kubelet-pulls.ts`
- * as root. States of containers and events, for pods without a secret, with a wrong one, with several, and with a program that knows
- * the password; and whether who could not pull an image may use one that is there. Ends with 1 when something differs.
+ * Compares how both kubelets pull from a registry with authentication, on the same containerd: `node
+ * test/upstream/kubelet-pulls.ts` as root. Container states and events of pods without a secret, with a wrong one, with
+ * several, and with a credential provider; and whether a pod without access may use a present image. Exits with 1 on a
+ * difference.
  */
 import { whyNoContainerd } from '../integration/kubelet/containerd-bed.ts'
 import {
@@ -57,7 +58,7 @@ async function main(): Promise<number> {
     ...reference.filter((line) => !mine.includes(line)).map((line) => `upstream's: ${line}`),
   ]
   for (const line of mine) process.stdout.write(`${line}\n`)
-  process.stdout.write(`${mine.length} lines here, ${reference.length} upstream, ${differing.length} differ\n`)
+  process.stdout.write(`${mine.length} lines of ours, ${reference.length} of upstream, ${differing.length} differ\n`)
   for (const line of differing) process.stdout.write(`${line}\n`)
   return differing.length === 0 ? 0 : 1
 }

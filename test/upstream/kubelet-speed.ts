@@ -1,8 +1,8 @@
 /**
- * How fast pods start, and what a kubelet takes for itself: `node test/upstream/kubelet-speed.ts` as root. Ours and upstream's, one
- * after the other on the same containerd and API server: pods one a second, then many at once, all with their image present;
- * then memory, processor time and requests with pods that do nothing. From the answer to the creation until the API server
- * says Ready. On a machine that others use, processor time says more than the clock.
+ * Measures pod starts and the cost of both kubelets: `node test/upstream/kubelet-speed.ts` as root. Ours and upstream's
+ * run one after the other on the same containerd and API server: one pod a second, then many at once, with present
+ * images; then memory, processor time and requests with idle pods. A start lasts from the response to the creation
+ * until the pod is Ready. On a shared machine processor time says more than elapsed time.
  */
 import { readFile } from 'node:fs/promises'
 import { request } from 'node:https'

@@ -1,15 +1,15 @@
-/**
- * What both kubelets give to a guaranteed pod for its own, on the same machine, one after the other: `node
- * test/upstream/kubelet-topology.ts` as root. State files of processors and memory to the last byte but for uids, cgroups of the pod
- * and its containers, what the pod resources API says, counters; with each policy of topology, or those that are named. Ends with 1 when something differs.
- */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 
 import type { Pod } from '#apis/core/v1.ts'
-import { getAllocatableResources, listPodResources } from '#kubelet/grants/pod-resources-service.ts'
+/**
+ * What both kubelets give to a guaranteed pod for its own, on the same machine, one after the other: `node
+ * test/upstream/kubelet-topology.ts` as root. State files of processors and memory to the last byte but for uids, cgroups of the pod
+ * and its containers, what the pod resources API says, counters; with each policy of topology, or those that are named. Ends with 1 when something differs.
+ */
+import { PodResourcesLister } from '#apis/wire/pod-resources.ts'
 import { memoryChecksum, type MemoryState } from '#kubelet/topology/memory-state.ts'
 import { realClock, sleep } from '#lib/clock.ts'
 import { createGrpcClient } from '#lib/grpc/client.ts'
@@ -147,10 +147,10 @@ async function resourcesOf({ rootDir }: RunningKubelet): Promise<Map<string, str
   const text = (value: unknown): string =>
     JSON.stringify(value, (_, one: unknown) => (typeof one === 'bigint' ? Number(one) : one))
   try {
-    const { podResources } = await client.unary(listPodResources, {})
+    const { podResources } = await client.unary(PodResourcesLister.list, {})
     return new Map([
       ['List', text(podResources)],
-      ['GetAllocatableResources', text(await client.unary(getAllocatableResources, {}))],
+      ['GetAllocatableResources', text(await client.unary(PodResourcesLister.getAllocatableResources, {}))],
     ])
   } finally {
     client.close()

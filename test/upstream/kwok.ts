@@ -1,4 +1,4 @@
-/** kwok beside upstream's control plane: nodes and pods of others that are there only in the API. */
+/** Starts kwok with upstream's control plane: nodes and pods that exist only in the API. */
 import { spawnSync } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { join } from 'node:path'

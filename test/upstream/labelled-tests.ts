@@ -1,4 +1,4 @@
-/** Upstream's tests that have one label, conformance tests or not, against `hyperkube up` with containers on this machine. */
+/** Runs upstream's e2e tests with a label against `hyperkube up` with containers on this machine. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

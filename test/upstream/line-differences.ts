@@ -1,4 +1,4 @@
-/** Two texts beside each other, line by line. */
+/** Compares two texts line by line. */
 
 /** The table of what is common grows with the square. */
 const MOST_LINES = 2000

@@ -1,6 +1,6 @@
 /**
- * The families of both controller managers, each beside a server of ours with the same objects:
- * `node test/upstream/manager-metrics.ts`. Ends with 1 when one differs, or is missing without a reason.
+ * Compares the metric families of both controller managers, each on our server with the same objects: `node
+ * test/upstream/manager-metrics.ts`. Exits with 1 if a family differs, or is missing without a reason.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -27,7 +27,9 @@ async function main(): Promise<number> {
   const mine = await familiesBeside('ours')
   const reference = await familiesBeside("upstream's")
   const differences = compareFamilies(mine, reference, MISSING)
-  process.stdout.write(`${mine.size} families here, ${reference.size} upstream, ${differences.length} differences\n`)
+  process.stdout.write(
+    `${mine.size} metric families of ours, ${reference.size} of upstream, ${differences.length} differences\n`,
+  )
   for (const difference of differences) process.stdout.write(`${difference}\n`)
   return differences.length === 0 ? 0 : 1
 }

@@ -1,4 +1,4 @@
-/** What a program tells on /metrics, whose certificate is its own. */
+/** Fetches /metrics of a program with a self-signed certificate. */
 import { request } from 'node:https'
 
 export function metricsPage(port: number): Promise<string> {

@@ -1,7 +1,7 @@
 /**
- * The families of both servers, after the same requests: `node test/upstream/metrics.ts [--ours-twice]`. A family that both have must be
- * of the same type with the same labels; what only upstream has must be in the list of what is missing, with the reason.
- * Ends with 1 when that is not so. Health checks are compared by name and order.
+ * Compares the metric families of both servers after the same requests: `node test/upstream/metrics.ts [--ours-twice]`.
+ * Common families must have the same type and labels; families that only upstream has must be listed with a reason.
+ * Health checks are compared by name and order. Exits with 1 on a difference.
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { request } from 'node:https'
@@ -72,7 +72,7 @@ async function main(): Promise<number> {
       const [own, upstream] = [await get(ours, `${path}?verbose`), await get(theirs, `${path}?verbose`)]
       if (own !== upstream) differences.push(`${path}?verbose:\n--- ours\n${own}\n--- upstream's\n${upstream}`)
     }
-    say(`${mine.size} families here, ${reference.size} upstream, ${differences.length} differences`)
+    say(`${mine.size} metric families of ours, ${reference.size} of upstream, ${differences.length} differences`)
     for (const difference of differences) say(difference)
     return differences.length === 0 ? 0 : 1
   } finally {

@@ -1,7 +1,7 @@
 /**
- * A cluster of several nodes on one machine, each in a network namespace: `hyperkube up` in one of its own, its further nodes in theirs, and two
- * places that are no nodes: this machine, outside, by one cable, and a neighbour on the switch of the nodes. As root. Leaves nothing, also
- * when it is told to end.
+ * A cluster of several nodes on one machine: `hyperkube up` and each further node run in network namespaces, with this
+ * machine as an outside host and another namespace as a neighbour on the node network. As root. Leaves nothing, also
+ * after a signal.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,9 +12,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 
-import { nodePlace } from '#cluster/node-namespace.ts'
+import { extraNode } from '#cluster/machine/node-namespace.ts'
 import { nodeAddresses, readRuntimeFile } from '#cluster/runtime-file.ts'
-import { placesOf } from '#kubelet/containerd/places.ts'
+import { containerdPaths } from '#containerd/paths.ts'
 import { realClock, sleep } from '#lib/clock.ts'
 import { secureRandom } from '#lib/random.ts'
 
@@ -103,7 +103,7 @@ async function start(options: ClusterOptions, closing: AsyncDisposableStack): Pr
   for (const archive of archives) await load(archive)
   const { nodeCidr = '' } = (await readRuntimeFile(dataDir)) ?? {}
   const neighbour = closing.use(await createNamespace('neighbour'))
-  await plug(machine, neighbour, placesOf(dataDir).nodeBridge, nodeCidr)
+  await plug(machine, neighbour, containerdPaths(dataDir).nodeBridge, nodeCidr)
   const nodes = Array.from({ length: options.many }, (_, nth) => placeOf(machine, dataDir, nodeCidr, nth + 1))
   const kubectl = commandOf(programs.kubectl, `--kubeconfig=${kubeconfig}`)
   return {
@@ -205,11 +205,11 @@ const ignore = (): void => undefined
 function placeOf(machine: NetworkNamespace, dataDir: string, nodeCidr: string, number: number): Place {
   const addresses = nodeAddresses(nodeCidr, number)
   if (number > 1) {
-    const { name, within } = nodePlace(dataDir, number)
+    const { name, within } = extraNode(dataDir, number)
     return { name, within, link: 'eth0', addresses }
   }
   const within = ['nsenter', `--net=/run/netns/${machine.name}`]
-  return { name: hostname().toLowerCase(), within, link: placesOf(dataDir).nodeBridge, addresses }
+  return { name: hostname().toLowerCase(), within, link: containerdPaths(dataDir).nodeBridge, addresses }
 }
 
 function spawnIn(machine: NetworkNamespace, log: string, args: readonly string[]): ChildProcess {
@@ -234,7 +234,7 @@ async function hyperkube({ name }: NetworkNamespace, ...args: readonly string[])
 
 /** Whatever is named after the cluster or made for it. */
 async function judgeLeftovers(dataDir: string): Promise<void> {
-  const ids = [placesOf(dataDir).id, ...[2, 3, 4, 5].map((number) => nodePlace(dataDir, number).places.id)]
+  const ids = [containerdPaths(dataDir).id, ...[2, 3, 4, 5].map((number) => extraNode(dataDir, number).places.id)]
   const has = (text: string): boolean => ids.some((id) => text.includes(id))
   const found = async (): Promise<string[]> => {
     const [links, namespaces, tables] = await Promise.all(

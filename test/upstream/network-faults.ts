@@ -1,8 +1,8 @@
 /**
- * What the network of a cluster lives through: `node test/upstream/network-faults.ts`, as root. Nodes in network namespaces with `hyperkube flanneld`
- * and `hyperkube kube-proxy`, in each of its modes, as programs, at their default settings. Either is killed again and again under traffic (`KILLS`, 20 unless
- * told), links, routes and rules are taken away, hostile Services and EndpointSlices are sent, and rules are cleaned up beside those of others. Ends with 0 only when
- * all held, and leaves nothing.
+ * Tests the cluster network under faults: `node test/upstream/network-faults.ts`, as root. Nodes in network namespaces
+ * run `hyperkube flanneld` and `hyperkube kube-proxy`, in each mode with default settings. Both are killed repeatedly
+ * under traffic (`KILLS`, 20 by default), links, routes and rules are removed, hostile Services and EndpointSlices are
+ * sent, and rules are cleaned up beside foreign ones. Exits with 0 only if all steps passed, and leaves nothing.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 

@@ -1,7 +1,7 @@
 /**
- * Upstream's own tests of NetworkPolicy ([Feature:NetworkPolicy], no conformance tests): `node test/upstream/network-policies.ts`. As root, against
- * `hyperkube up` with containers. `--focus REGEXP` takes some of the tests. Those that need SCTP are left out where the kernel has none.
- * Ends with 1 when one fails; leaves nothing on the machine.
+ * Runs upstream's e2e tests of NetworkPolicy ([Feature:NetworkPolicy], no conformance tests): `node
+ * test/upstream/network-policies.ts`. As root, against `hyperkube up` with containers. `--focus REGEXP` selects tests.
+ * SCTP tests are skipped if the kernel lacks SCTP. Exits with 1 if a test fails; leaves nothing on the machine.
  */
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'

@@ -1,8 +1,8 @@
 /**
- * The first minutes of somebody new: `node test/upstream/newcomer.ts [--picture]`. `npm start` in a terminal, then what people
- * try with the kubectl of the machine: roll out, break, roll back, scale, autoscale, volumes, jobs, drain, a node that dies;
- * then Ctrl-C, and everything is there again. Ends with 1 when something is not as it should be. `--picture` makes
- * docs/newcomer.svg of what there was to see.
+ * The first steps of a new user: `node test/upstream/newcomer.ts [--picture]`. `npm start` in a terminal, then typical
+ * commands with the kubectl of the machine: roll out, break, roll back, scale, autoscale, volumes, jobs, drain, a
+ * failed node; then Ctrl-C and a restart with everything still there. Exits with 1 if a step fails. `--picture` draws
+ * docs/newcomer.svg from the terminal.
  */
 import { type ChildProcessByStdio, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -121,7 +121,7 @@ async function main(): Promise<void> {
     await rm(home, { recursive: true, force: true })
   }
   if (options.picture === true && failures === 0) await writeFile(PICTURE, terminalPicture(shown))
-  process.stdout.write(failures === 0 ? 'A newcomer finds all as it should be.\n' : `${failures} steps failed.\n`)
+  process.stdout.write(failures === 0 ? 'all steps passed\n' : `${failures} steps failed\n`)
   process.exitCode = failures === 0 ? 0 : 1
 }
 

@@ -1,8 +1,8 @@
 /**
- * Two machines join a cluster that `hyperkube build` made, through `hyperkube node agent` and the plan of a small server: kubelet,
- * flanneld, kube-proxy and kube-network-policies are the supervisor's, pods of both talk by VXLAN 4096 on port 4789, which tcpdump
- * sees, and policies hold. Then the server forgets them, and they clean themselves. All machines are namespaces of this one. Needs
- * root, sshd, etcd, containerd, CNI's plugins, nft and tcpdump.
+ * Two machines join a cluster of `hyperkube build` through `hyperkube node agent` and the plan of a minimal server: the
+ * supervisor runs kubelet, flanneld, kube-proxy and kube-network-policies, pods communicate over VXLAN 4096 on port
+ * 4789, which tcpdump captures, and policies apply. Then the server rejects the nodes, and they clean themselves up.
+ * All machines are namespaces of this one. Needs root, sshd, etcd, containerd, CNI's plugins, nft and tcpdump.
  *
  *     node test/upstream/node-join.ts [--keep]
  */
@@ -13,15 +13,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 
-import { placesOf } from '#kubelet/containerd/places.ts'
+import { containerdPaths } from '#containerd/paths.ts'
 import { realClock, sleep } from '#lib/clock.ts'
 import { secureRandom } from '#lib/random.ts'
-import { stringifyYaml } from '#lib/yaml.ts'
+import { stringifyYaml } from '#lib/yaml/yaml.ts'
 import type { ClusterFile, ClusterNode } from '#provision/cluster.ts'
-import { argumentsOf, componentFlags } from '#provision/component-flags.ts'
+import { argumentsOf, componentFlags } from '#provision/components/component-flags.ts'
 import { type Bundle, completeBundle } from '#provision/pki/bundle.ts'
 import { certificateFiles, LOCAL_API_SERVER } from '#provision/pki/files.ts'
-import { decodeState } from '#provision/state.ts'
+import { decodeState } from '#provision/state/state.ts'
 
 import { makeImages } from '../images/main.ts'
 import { AgentServer } from '../integration/supervisor/agent-server.ts'
@@ -170,7 +170,7 @@ function planFor({ cluster: built, bundle, api }: Built, machine: Machine, polic
     name: path,
     contents: Buffer.from(content.replaceAll(LOCAL_API_SERVER, api)).toString('base64'),
   }))
-  const { socket, cgroupParent } = placesOf(dataDirOf(machine))
+  const { socket, cgroupParent } = containerdPaths(dataDirOf(machine))
   const { kubelet } = cluster.services
   const ofKubelet = {
     'container-runtime-endpoint': `unix://${socket}`,
@@ -370,7 +370,7 @@ async function main(): Promise<number> {
   }
   if (options.keep)
     say(`logs: ${(await readdir(folder)).filter((name) => name.endsWith('.log')).join(', ')} in ${folder}`)
-  say(faults.length === 0 ? 'all as it should be' : `${faults.length} not as they should be`)
+  say(faults.length === 0 ? 'all checks passed' : `${faults.length} checks failed`)
   return faults.length === 0 ? 0 : 1
 }
 

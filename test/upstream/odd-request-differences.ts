@@ -1,6 +1,6 @@
 /**
- * The differences between upstream's answers to odd requests and ours that stay, each with its reason. `sameBut` takes
- * each of them out of an answer, of either server, so that everything else is still compared byte for byte.
+ * The accepted differences between upstream's answers to unusual requests and ours, each with its reason. `sameBut`
+ * removes them from an answer, so that the rest is still compared byte for byte.
  */
 import type { Ask } from './odd-request-list.ts'
 

@@ -1,4 +1,4 @@
-/** The odd requests that `odd-requests.ts` sends to both servers: data only. */
+/** The unusual requests that `odd-requests.ts` sends to both servers: data only. */
 import type { Kind } from '#apis/kinds.ts'
 import { apiVersionOf } from '#meta/kind.ts'
 

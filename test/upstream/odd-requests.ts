@@ -1,9 +1,9 @@
 /**
- * The same odd requests to upstream's kube-apiserver and to ours, and where the answers differ in code, warnings or a
- * single byte of the body: `node test/upstream/odd-requests.ts [--only TEXT] [--ours-twice]`. What differs by its nature
- * (uids, times, versions, drawn names and addresses) is masked. `odd-request-differences.ts` lists the differences that
- * stay, with their reasons. Ends with 1 when anything else differs. With `--ours-twice` ours stands in for upstream's
- * too, which shows that the list itself has only one answer.
+ * Sends the same unusual requests to upstream's kube-apiserver and to ours and compares codes, warnings and bodies byte
+ * for byte: `node test/upstream/odd-requests.ts [--only TEXT] [--ours-twice]`. Varying values (uids, times, versions,
+ * random names and addresses) are masked. `odd-request-differences.ts` lists the accepted differences with their
+ * reasons. Exits with 1 on any other difference. `--ours-twice` compares our server with itself, to find requests whose
+ * answers vary.
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { Agent, request } from 'node:https'
@@ -133,7 +133,7 @@ async function compare(sides: Sides): Promise<number> {
     different++
     say(`${name}: ${text}`)
   }
-  say(`${asks.filter(({ ask }) => ask.prepares !== true).length} asked, ${different} answered differently`)
+  say(`${asks.filter(({ ask }) => ask.prepares !== true).length} requests, ${different} with different answers`)
   return different
 }
 

@@ -1,7 +1,7 @@
 /**
- * What upstream's kube-apiserver and ours say about themselves, compared: every discovery document, old and aggregated,
- * and every OpenAPI document, v2 and v3: `node test/upstream/openapi.ts`. Descriptions are in our own words and left out;
- * lists are compared in order, but for those that OpenAPI means as sets.
+ * Compares every discovery document (aggregated and not) and every OpenAPI document (v2 and v3) of upstream's
+ * kube-apiserver and ours: `node test/upstream/openapi.ts`. Descriptions are ignored; lists are compared in order,
+ * except for those that OpenAPI treats as sets.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -129,7 +129,7 @@ async function compare(theirs: Server, ours: Server): Promise<number> {
     process.stdout.write(`${document.path}${document.accept === undefined ? '' : ' (aggregated)'}: ${lines.length}\n`)
     process.stdout.write(`${lines.slice(0, SHOWN).join('\n')}\n`)
   }
-  process.stdout.write(`\n${documents.length} documents, ${differing} with differences\n`)
+  process.stdout.write(`\n${documents.length} documents, ${differing} differ from upstream\n`)
   return differing === 0 ? 0 : 1
 }
 

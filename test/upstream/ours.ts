@@ -1,9 +1,9 @@
-/** Our kube-apiserver from the sources here, started as the reference is, and how either is talked to. */
+/** Starts our kube-apiserver from these sources in the same way as the reference, and sends requests to either. */
 import { writeFile } from 'node:fs/promises'
 import { request } from 'node:https'
 import { join } from 'node:path'
 
-import { kubeconfigText } from '#client/kubeconfig.ts'
+import { kubeconfigText } from '#client/connection/kubeconfig.ts'
 
 import { type AdminTls, end, launch, prepareServer, untilReady } from './kube-apiserver.ts'
 

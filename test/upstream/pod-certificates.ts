@@ -1,6 +1,7 @@
 /**
- * Upstream's own tests of `podCertificate` projections, with upstream's signer: `node test/upstream/pod-certificates.ts`. As root, against
- * `hyperkube up` with containers and the gates that the tests ask for. Ends with 1 when one fails; leaves nothing on the machine.
+ * Runs upstream's e2e tests of `podCertificate` projections, with upstream's signer: `node
+ * test/upstream/pod-certificates.ts`. As root, against `hyperkube up` with containers and the required gates. Exits
+ * with 1 if a test fails; leaves nothing on the machine.
  */
 import { endWithSuite } from '../conformance/suite.ts'
 import { runLabelled } from './labelled-tests.ts'

@@ -1,7 +1,7 @@
 /**
- * The same policies on upstream's kube-apiserver and on ours, the same writes, and where the answers differ:
- * `node test/upstream/policies.ts [--only TEXT]`. Each case is bound to writes with a label of its own, so that all wait
- * only once for upstream to take notice. Ends with 1 when anything differs.
+ * Compares admission policies on upstream's kube-apiserver and ours, with the same writes: `node
+ * test/upstream/policies.ts [--only TEXT]`. Each case selects writes by a separate label, so that all cases wait only
+ * once until upstream has loaded the policies. Exits with 1 on a difference.
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -76,7 +76,7 @@ async function main(): Promise<number> {
       const at = cases.indexOf(one)
       process.stdout.write(`✖ ${one.name}\n  upstream: ${theirs[at]}\n  ours:     ${own[at]}\n`)
     }
-    process.stdout.write(`${cases.length - different.length} of ${cases.length} the same\n`)
+    process.stdout.write(`${cases.length - different.length} of ${cases.length} cases have upstream's answers\n`)
     return different.length === 0 ? 0 : 1
   } finally {
     await Promise.all([ours.stop(), reference.stop()])

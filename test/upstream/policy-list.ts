@@ -1,4 +1,4 @@
-/** Policies whose outcome is compared with upstream's: see policies.ts. */
+/** The policies that policies.ts compares. */
 
 type Json = Record<string, unknown>
 

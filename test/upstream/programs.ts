@@ -1,6 +1,6 @@
 /**
- * Upstream's own programs at the version we answer for, built once from the Go module proxy and kept in the user's
- * cache folder: the judges of the conformance run and the reference of the bench. Nothing of them enters the repository.
+ * Builds upstream's programs at our version from the Go module proxy once, into the user's cache folder: for the
+ * conformance run and as the reference of benchmarks. Nothing of them enters the repository.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** The reference: upstream's kube-apiserver on etcd, both with their defaults except for the flags that are given. */
+/** Starts the reference: upstream's kube-apiserver on etcd, with default settings except for the given flags. */
 import { join } from 'node:path'
 
 import { realClock } from '#lib/clock.ts'

@@ -1,9 +1,9 @@
-/** Upstream's sample-apiserver as a process of this machine, on an etcd of its own, for a server in front of it. */
+/** Starts upstream's sample-apiserver as a local process with its own etcd, for a server in front of it. */
 import { type ChildProcess, spawnSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import { stringifyYaml } from '#lib/yaml.ts'
+import { stringifyYaml } from '#lib/yaml/yaml.ts'
 
 import { launch } from './kube-apiserver.ts'
 import { ask, type Server } from './ours.ts'

@@ -1,7 +1,8 @@
 /**
- * The families that are the schedulers' own, after the same pods: `node test/upstream/scheduler-metrics.ts`. A family that both have
- * must have the same help, type and labels; what only upstream has must be in the list of what is missing, with the reason. Ends with 1 when
- * that is not so.
+ * Compares the metric families of both schedulers after the same pods: `node test/upstream/scheduler-metrics.ts`.
+ * Common families must have the same stability, type and labels (help texts are our own); families that only upstream
+ * has must be listed with a reason.
+ * Exits with 1 on a difference.
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -21,7 +22,7 @@ const MISSING: readonly (readonly [names: RegExp, why: string])[] = [
 ]
 
 interface FamilyShape {
-  readonly help: string
+  readonly stability: string
   readonly type: string
   readonly labels: string
 }
@@ -68,10 +69,10 @@ async function metricsOf(folder: string, program: readonly string[]): Promise<Ma
 function familiesOf(text: string): Map<string, FamilyShape> {
   const families = new Map<string, FamilyShape>()
   for (const block of text.split(/^(?=# HELP )/m).filter((one) => one.startsWith('# HELP scheduler_'))) {
-    const [, name = '', help = '', type = ''] = /^# HELP (\S+) (.*)\n# TYPE \S+ (\S+)\n/.exec(block) ?? []
+    const [, name = '', stability = '', type = ''] = /^# HELP (\S+) \[(\w+)\].*\n# TYPE \S+ (\S+)\n/.exec(block) ?? []
     const labels = new Set(Array.from(block.matchAll(/[{,](\w+)="/g), ([, label = '']) => label))
     labels.delete('le')
-    if (name !== '') families.set(name, { help, type, labels: [...labels].sort().join() })
+    if (name !== '') families.set(name, { stability, type, labels: [...labels].sort().join() })
   }
   return families
 }
@@ -93,5 +94,5 @@ for (const [name, family] of theirs) {
 }
 for (const name of ours.keys()) if (!theirs.has(name)) say(`only here: ${name}`)
 for (const difference of differences) say(difference)
-say(`${ours.size} families here, ${theirs.size} upstream, ${differences.length} differences`)
+say(`${ours.size} metric families of ours, ${theirs.size} of upstream, ${differences.length} differences`)
 process.exitCode = differences.length === 0 ? 0 : 1

@@ -1,10 +1,10 @@
-/** Upstream's kube-scheduler on our server, and ours beside it, which only looks. */
+/** Runs upstream's kube-scheduler on our server, and ours beside it, which only predicts decisions. */
 import { mkdtemp, open, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { ApiClient, type ApiClientOptions } from '#client/api-client.ts'
-import { createGates } from '#control-plane/flags/gates.ts'
+import { createGates } from '#component/flags/gates.ts'
 import { realClock } from '#lib/clock.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import { createSeededRandom } from '#lib/random.ts'

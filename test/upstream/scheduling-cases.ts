@@ -1,4 +1,4 @@
-/** Clusters and pods by chance, the same for the same seed: what the scheduler can be asked, in every combination. */
+/** Generates random clusters and pods from a seed, with every scheduling constraint in combination. */
 import type { Node, Pod, PodSpec } from '#apis/core/v1.ts'
 import { PodDisruptionBudgets } from '#apis/policy/v1.ts'
 import { PriorityClasses } from '#apis/scheduling/v1.ts'

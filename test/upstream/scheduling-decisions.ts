@@ -1,7 +1,7 @@
 /**
- * One decision after the other beside upstream's kube-scheduler. A pod comes gated; ours says what it would decide, then the
- * gate is taken away and upstream's program decides. Compared: which nodes fit and their points, or the message, to the
- * letter, with who would have to go.
+ * Compares single decisions with upstream's kube-scheduler. A pod is created gated and our scheduler predicts the
+ * decision; then the gate is removed and upstream's scheduler decides. Compared are the feasible nodes and their
+ * scores, or the message and the preemption victims.
  */
 import {
   Namespaces,
@@ -21,11 +21,11 @@ import type { ApiClient } from '#client/api-client.ts'
 import { realClock, sleep } from '#lib/clock.ts'
 import { type KubeObject, objectKey } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
-import type { Consideration } from '#scheduler/deliberation.ts'
-import { explain } from '#scheduler/explanation.ts'
-import type { Candidate } from '#scheduler/framework.ts'
+import { explain } from '#scheduler/framework/explanation.ts'
+import type { Candidate } from '#scheduler/framework/framework.ts'
+import { isBetter } from '#scheduler/preemption/victims.ts'
+import type { DryRunResult } from '#scheduler/scheduling-cycle/scheduling-cycle.ts'
 import type { RunningScheduler } from '#scheduler/start.ts'
-import { isBetter } from '#scheduler/victims.ts'
 
 import { HOST, type Loose, NAMESPACES } from './draw.ts'
 import type { SchedulerPair } from './scheduler-pair.ts'
@@ -138,12 +138,12 @@ export class Comparison {
   async #catchUp(kinds: readonly Kind[]): Promise<void> {
     for (const kind of kinds) {
       const heard = this.#ours.of(kind)
-      const isHeard = (one: KubeObject): boolean =>
+      const matchesEvent = (one: KubeObject): boolean =>
         heard.get(objectKey(one))?.metadata.resourceVersion === one.metadata.resourceVersion
       // The binder may write meanwhile, and ours hear of it: what is stored is asked for anew.
       for (let isAll = false; !isAll; await sleep(realClock, LOOK_EVERY_MS)) {
         const { items } = await this.#client.list(kind, {})
-        isAll = heard.size === items.length && items.every(isHeard)
+        isAll = heard.size === items.length && items.every(matchesEvent)
       }
     }
   }
@@ -154,7 +154,7 @@ export class Comparison {
     const { namespace, name = '' } = made.metadata
     if (drawn.claims.length > 0) await this.#catchUp([PersistentVolumeClaims, PersistentVolumes])
     await until(() => this.#ours.of(Pods).get(`${namespace}/${name}`) !== undefined)
-    const ours = this.#ours.consider(made)
+    const ours = this.#ours.dryRun(made)
     if (ours === undefined) throw new Error('nobody decides about it')
     const value = { spec: { schedulingGates: null } }
     await this.#client.patch(Pods, { namespace, name }, { type: 'merge', value })
@@ -208,8 +208,8 @@ export class Comparison {
   }
 
   /** What ours would decide about the pod after each that went: upstream's may try when some are gone, and find another place. */
-  async #endGoing(pod: Pod | undefined): Promise<Consideration[]> {
-    const views: Consideration[] = []
+  async #endGoing(pod: Pod | undefined): Promise<DryRunResult[]> {
+    const views: DryRunResult[] = []
     const { namespace, name = '' } = pod?.metadata ?? {}
     // As it is before they go: by the time one has gone it may have its place.
     const waiting = pod === undefined ? undefined : await this.#client.get(Pods, { namespace, name })
@@ -218,7 +218,7 @@ export class Comparison {
       await this.#client.delete(Pods, where, { gracePeriodSeconds: 0 })
       await until(() => this.#ours.cluster.placed(metadata.uid ?? '') === undefined)
       if (waiting === undefined) continue
-      const view = this.#ours.consider(waiting)
+      const view = this.#ours.dryRun(waiting)
       if (view === undefined) throw new Error('nobody decides about it')
       views.push(view)
     }
@@ -230,10 +230,10 @@ export class Comparison {
     return items.filter(({ metadata }) => metadata.deletionTimestamp !== undefined)
   }
 
-  async #compareRefusal({ search, nodes, help }: Consideration, theirs: Decided): Promise<string | undefined> {
+  async #compareRefusal({ search, nodes, postFilter }: DryRunResult, theirs: Decided): Promise<string | undefined> {
     const fits = search.feasible.map(({ name }) => name)
     if (fits.length > 0) return `fits on ${fits.join(' ')}, theirs: ${theirs.message}`
-    const { reasons = [], candidates = [] } = (await help) ?? {}
+    const { reasons = [], candidates = [] } = (await postFilter) ?? {}
     const message = explain(search, nodes, reasons)
     if (message !== theirs.message) return `says\n    ${message}\n    ${theirs.message}`
     if (theirs.nominated === '') return candidates.length > 0 ? `makes room on ${candidates[0]?.node}` : undefined
@@ -337,13 +337,13 @@ function madeFor({ metadata, spec }: PersistentVolumeClaim): Pick<PersistentVolu
 }
 
 function comparePoints(
-  ours: Consideration,
+  ours: DryRunResult,
   theirs: Decided,
   totals: ReadonlyMap<string, number>,
   plugins: ReadonlyMap<string, readonly string[]>,
 ): string | undefined {
   const { search } = ours
-  const own = new Map(search.feasible.map(({ name }, at) => [name, sumAt(ours.points, at)]))
+  const own = new Map(search.feasible.map(({ name }, at) => [name, sumAt(ours.scores, at)]))
   if (!own.has(theirs.node)) {
     const { reasons } = search.refused ?? search.refusals.get(theirs.node) ?? {}
     return `does not fit on ${theirs.node}: ${reasons?.join()}`
@@ -394,7 +394,7 @@ function sumAt(points: ReadonlyMap<string, readonly number[]>, at: number): numb
   return sum
 }
 
-function pluginsAt({ search, points }: Consideration, node: string): string {
+function pluginsAt({ search, scores }: DryRunResult, node: string): string {
   const at = search.feasible.findIndex(({ name }) => name === node)
-  return Array.from(points, ([plugin, each]) => `${plugin}=${each[at]}`).join(' ')
+  return Array.from(scores, ([plugin, each]) => `${plugin}=${each[at]}`).join(' ')
 }

@@ -1,4 +1,4 @@
-/** Volumes by chance, for the clusters of `scheduling-cases.ts`: claims of every sort, and what they may get. */
+/** Generates random volumes for the clusters of `scheduling-cases.ts`: claims of every sort, and matching volumes. */
 import type { Node, Volume } from '#apis/core/v1.ts'
 import { PersistentVolumeClaims, PersistentVolumes } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'

@@ -1,13 +1,13 @@
 /**
- * Decisions beside upstream's kube-scheduler: `node test/upstream/scheduling.ts [--seed N] [--clusters N] [--pods N]`. Clusters and
- * pods by chance; upstream's program decides about one pod after the other on our server and tells its points for every node
- * (verbosity 10); ours is asked what it would decide with the same in view. See `scheduling-decisions.ts`.
+ * Compares scheduling decisions with upstream's kube-scheduler: `node test/upstream/scheduling.ts [--seed N]
+ * [--clusters N] [--pods N]`. Upstream's scheduler places random pods in random clusters on our server and logs the
+ * scores of every node (verbosity 10); ours predicts each decision from the same state. See `scheduling-decisions.ts`.
  */
 import { parseArgs } from 'node:util'
 
-import { createGates } from '#control-plane/flags/gates.ts'
+import { createGates } from '#component/flags/gates.ts'
 import { runControllers } from '#controllers/manager.ts'
-import { persistentVolumeBinderController } from '#controllers/persistentvolume-binder/controller.ts'
+import { persistentVolumeBinderController } from '#controllers/volumes/persistentvolume-binder/controller.ts'
 import { realClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { errorLog } from '#testing/control-plane.ts'
@@ -70,7 +70,9 @@ async function main(): Promise<number> {
       for (const one of comparison.differences.slice(told, SHOWN)) process.stdout.write(`${one}\n`)
       told = comparison.differences.length
     }
-    process.stdout.write(tableOf(comparison.tallies))
+    process.stdout.write(
+      `${tableOf(comparison.tallies)}${comparison.differences.length} decisions differ from upstream\n`,
+    )
     return comparison.differences.length === 0 ? 0 : 1
   } finally {
     await stopBinder()

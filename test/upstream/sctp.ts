@@ -1,7 +1,8 @@
 /**
- * SCTP by way of Services and under network policies: `node test/upstream/sctp.ts`, as root. Both ends are a small program on raw sockets (`sctp/main.go`, built with Go
- * once), so that a kernel without SCTP of its own will do, as long as it tracks connections of it. Services in both modes of kube-proxy: each type, affinity, an
- * endpoint that goes, associations that live through lost rules and a restart. Exits with 1 when anything does not hold.
+ * Tests SCTP through Services and network policies: `node test/upstream/sctp.ts`, as root. Client and server are a
+ * small program on raw sockets (`sctp/main.go`, built with Go once), so that the kernel needs only connection tracking
+ * of SCTP. Services in both modes of kube-proxy: each type, affinity, a removed endpoint, and associations that survive
+ * lost rules and a restart. Exits with 1 if a step fails.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { join } from 'node:path'

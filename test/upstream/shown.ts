@@ -1,4 +1,4 @@
-/** What a script has shown, line by line as it happens: what, whether it held, how long it took, and the figures. */
+/** Runs the steps of a script, prints whether each passed and how long it took, and counts failures. */
 import { realClock, sleep } from '#lib/clock.ts'
 
 export class Shown {
@@ -22,7 +22,7 @@ export class Shown {
   /** The exit code of the script. */
   end(): number {
     const held = this.#steps - this.#failures
-    process.stdout.write(`${held} of ${this.#steps} held\n`)
+    process.stdout.write(`${held} of ${this.#steps} steps passed\n`)
     return this.#failures === 0 && this.#steps > 0 ? 0 : 1
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Slices of pods on a real systemd: `node test/upstream/systemd-slices.ts` as root. In a virtual machine they are made, limited, and
- * looked at again after systemd has read its units anew, when it would write over what it was not told; at last nothing is left.
- * Ends with 1 when something is otherwise. Takes some minutes: the machine is emulated.
+ * Tests slices of pods on a real systemd: `node test/upstream/systemd-slices.ts` as root. In a virtual machine slices
+ * are created and limited, checked again after a systemd reload, which would reset unknown limits, and removed. Exits
+ * with 1 if a check fails. Takes some minutes: the machine is emulated.
  */
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'

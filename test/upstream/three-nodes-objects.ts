@@ -1,4 +1,4 @@
-/** What `three-nodes.ts` asks the cluster for. */
+/** The objects that `three-nodes.ts` creates. */
 import { AGNHOST } from './namespaced-cluster.ts'
 
 const containers = (...more: readonly string[]): object[] => [

@@ -1,9 +1,10 @@
 /**
- * Three nodes in three network namespaces of this machine: `node test/upstream/three-nodes.ts`, as root, with containers, upstream's kubectl and
- * agnhost. Shows pods that reach each other by VXLAN as configured (packets are captured), Services of every type, names, a node that is lost,
- * its pods evicted on time, its return, and a drain. Prints what held, with times; ends with 0 only when all did, and leaves nothing.
+ * Tests three nodes in network namespaces of this machine: `node test/upstream/three-nodes.ts`, as root, with
+ * containers, upstream's kubectl and agnhost. Pods communicate over VXLAN as configured (packets are captured);
+ * Services of every type, DNS, a lost node with evicted pods, its return, and a drain. Prints each step with its time;
+ * exits with 0 only if all passed, and leaves nothing.
  */
-import { nodePlace } from '#cluster/node-namespace.ts'
+import { extraNode } from '#cluster/machine/node-namespace.ts'
 
 import { createNamespace } from '../integration/proxy/network-bed.ts'
 import { at, type NamespacedCluster, type Place, startNamespacedCluster } from './namespaced-cluster.ts'
@@ -369,7 +370,7 @@ async function fewer(cluster: NamespacedCluster, gone: Place): Promise<string> {
   const nodes = (await cluster.kubectl('get', 'nodes', '--output=name')).trim().split('\n')
   mustBe(nodes.length === 2 && !nodes.includes(`node/${gone.name}`), nodes.join(', '))
   mustBe(
-    !(await at({ within: [] }, 'ip', 'netns')).includes(nodePlace(cluster.dataDir, 3).netns),
+    !(await at({ within: [] }, 'ip', 'netns')).includes(extraNode(cluster.dataDir, 3).netns),
     'its namespace stays',
   )
   return nodes.join(', ')

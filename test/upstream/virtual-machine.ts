@@ -1,8 +1,8 @@
 /**
- * A machine of its own: Debian with systemd and cgroup v2, emulated, reached by ssh through loopback. For what the machine
- * that tests run on cannot be or must not have done to it: another kernel's cgroups, a reboot, the power cut. Its code runs ten times
- * as slow. The root file system is made once (debootstrap) and kept in the user's cache folder; each machine has a disk of its own.
- * Needs root, qemu-system-x86, debootstrap, mke2fs and ssh.
+ * An emulated Debian machine with systemd and cgroup v2, reached over ssh on the loopback, for tests that the host
+ * cannot run: other cgroup versions, a reboot, a power cut. It runs ten times as slowly. The root file system is
+ * created once (debootstrap) and cached; each machine has a separate disk. Needs root, qemu-system-x86, debootstrap,
+ * mke2fs and ssh.
  */
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'

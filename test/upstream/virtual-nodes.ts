@@ -1,6 +1,6 @@
 /**
- * Nodes without containers, for a server of either make: they are alive, and the pods that are bound to them run, end and go
- * as annotations say. A controller like others, with its own cache, so that it costs next to nothing while nothing happens.
+ * Simulates ready nodes for our API server and upstream's, for tests of controllers. Annotations of a pod determine how
+ * the pod runs, ends and is deleted:
  *
  *     stand-in/fate     ready (default) · running, but not ready · pending · exit N · by-index 0=1,2=ready (others end with 0;
  *                       1=0@900: this many milliseconds later)
@@ -11,17 +11,18 @@
 import { Leases } from '#apis/coordination/v1.ts'
 import { Nodes, type Pod, Pods, type PodStatus } from '#apis/core/v1.ts'
 import { ApiClient, type ApiClientOptions } from '#client/api-client.ts'
-import { type Controller, type ControllerContext, defineController, itself } from '#controllers/controller.ts'
+import { type Controller, type ControllerContext, defineController } from '#controllers/controller.ts'
 import { runControllers } from '#controllers/manager.ts'
-import { realClock, sleep } from '#lib/clock.ts'
+import { type Clock, realClock, sleep } from '#lib/clock.ts'
 import { createHttpClient } from '#lib/http/client.ts'
-import { createLog } from '#lib/log.ts'
-import { secureRandom } from '#lib/random.ts'
+import { createLog, type Logger } from '#lib/log/log.ts'
+import { type Random, secureRandom } from '#lib/random.ts'
 import type { Requeue } from '#lib/work-queue.ts'
 import { isBeingDeleted } from '#meta/object.ts'
 import { isAlreadyExists, isConflict, isNotFound } from '#meta/status.ts'
 import { epochMsOf, microTimeOf, timeOf } from '#meta/time.ts'
 import { isTerminal } from '#model/pods.ts'
+import { itself } from '#reconcile/controller.ts'
 
 import type { Server } from './ours.ts'
 
@@ -38,8 +39,7 @@ export interface VirtualNode {
   readonly labels?: Readonly<Record<string, string>>
 }
 
-export interface VirtualNodesOptions {
-  readonly server: Pick<Server, 'port' | 'tls'>
+export interface NodesPlan {
   readonly nodes: readonly VirtualNode[]
   /** Finds nodes for pods as well: round robin, or the one that the pod's affinity names. Default: a scheduler does. */
   readonly binds?: boolean
@@ -47,9 +47,22 @@ export interface VirtualNodesOptions {
   readonly paceMs?: number
 }
 
+export interface VirtualNodesOptions extends NodesPlan {
+  readonly server: Pick<Server, 'port' | 'tls'>
+}
+
+/** The server in the same process, and its time. */
+export interface VirtualNodesSurroundings {
+  readonly connection: Pick<ApiClientOptions, 'transport' | 'server'>
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}
+
 export interface VirtualNodes {
   /** May do everything. */
   readonly client: ApiClient
+  readonly clock: Clock
   /** A node more; also one that was lost, and is well again. */
   join(node: VirtualNode): Promise<void>
   /** From now on the node says nothing any more, and nothing happens to its pods. */
@@ -59,39 +72,55 @@ export interface VirtualNodes {
 }
 
 /** Resolves when the nodes are ready. */
-export async function startVirtualNodes(options: VirtualNodesOptions): Promise<VirtualNodes> {
-  const { server, nodes } = options
+export async function startVirtualNodes({ server, ...plan }: VirtualNodesOptions): Promise<VirtualNodes> {
   const { ca, cert: certificate, key } = server.tls
   const transport = createHttpClient({ clock: realClock, tls: { ca, certificate, key } })
-  const reach: Pick<ApiClientOptions, 'transport' | 'server'> = {
-    transport,
-    server: `https://127.0.0.1:${server.port}`,
+  const nodes = await startVirtualNodesWith(plan, {
+    connection: { transport, server: `https://127.0.0.1:${server.port}` },
+    clock: realClock,
+    random: secureRandom,
+    log: createLog({ stream: process.stderr, clock: realClock, caller: false }).logger,
+  })
+  const stop = async (): Promise<void> => {
+    await nodes.stop()
+    transport.close()
   }
-  const client = new ApiClient({ ...reach, clock: realClock, userAgent: 'stand-in' })
+  return { ...nodes, stop }
+}
+
+/** The same for a server that is reached in another way, in its time. */
+export async function startVirtualNodesWith(
+  plan: NodesPlan,
+  { connection, clock, random, log }: VirtualNodesSurroundings,
+): Promise<VirtualNodes> {
+  const { nodes } = plan
+  const client = new ApiClient({ ...connection, clock, userAgent: 'stand-in' })
   const alive = new Set(nodes.map(({ name }) => name))
-  await Promise.all(nodes.map((node, at) => joinNode(client, node, `192.0.2.${at + 1}`)))
+  const joinAt = (node: VirtualNode, address: string): Promise<void> => joinNode(client, node, { address, clock })
+  await Promise.all(nodes.map((node, at) => joinAt(node, `192.0.2.${at + 1}`)))
   const over = new AbortController()
   const ended = runControllers(
     {
-      controllers: [virtualKubelet(alive, options)],
-      clock: realClock,
-      random: secureRandom,
-      log: createLog({ stream: process.stderr, clock: realClock, caller: false }).logger,
-      connect: () => reach,
+      controllers: [virtualKubelet(alive, plan, clock)],
+      clock,
+      random,
+      log,
+      connect: () => connection,
       userAgent: 'stand-in',
       isEnabled: () => true,
     },
     over.signal,
   )
-  const beats = beat(client, alive, over.signal)
+  const beats = beat(client, alive, clock, over.signal)
   return {
     client,
+    clock,
     async join(node) {
-      await joinNode(client, node, LATER_ADDRESS)
+      await joinAt(node, LATER_ADDRESS)
       alive.add(node.name)
       // What was bound to it meanwhile.
       for (const { metadata } of (await client.list(Pods, { fieldSelector: `spec.nodeName=${node.name}` })).items) {
-        const value = { metadata: { annotations: { [`${PREFIX}seen`]: timeOf(realClock.now()) } } }
+        const value = { metadata: { annotations: { [`${PREFIX}seen`]: timeOf(clock.now()) } } }
         await client.patch(Pods, metadata as { name: string }, { type: 'merge', value })
       }
     },
@@ -99,18 +128,21 @@ export async function startVirtualNodes(options: VirtualNodesOptions): Promise<V
     async stop() {
       over.abort()
       await Promise.all([ended, beats])
-      transport.close()
     },
   }
 }
 
-async function joinNode(client: ApiClient, { name, labels = {} }: VirtualNode, address: string): Promise<void> {
+async function joinNode(
+  client: ApiClient,
+  { name, labels = {} }: VirtualNode,
+  { address, clock }: { readonly address: string; readonly clock: Clock },
+): Promise<void> {
   await client
     .create(Nodes, { metadata: { name, labels: { 'kubernetes.io/hostname': name, ...labels } } })
     .catch((error: unknown) => {
       if (!isAlreadyExists(error)) throw error
     })
-  const at = timeOf(realClock.now())
+  const at = timeOf(clock.now())
   const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'kubelet is posting ready status' }
   const status = {
     capacity: CAPACITY,
@@ -123,13 +155,13 @@ async function joinNode(client: ApiClient, { name, labels = {} }: VirtualNode, a
     nodeInfo: { kubeletVersion: 'v1.36.4', architecture: 'amd64', operatingSystem: 'linux' },
   }
   await client.patch(Nodes, { name, subresource: 'status' }, { type: 'merge', value: { status } })
-  await renew(client, name)
+  await renew(client, name, clock)
   // A new node is not ready until a controller says so, and not every manager has that one.
   await client.patch(Nodes, { name }, { type: 'merge', value: { spec: { taints: null } } })
 }
 
-async function renew(client: ApiClient, name: string): Promise<void> {
-  const spec = { holderIdentity: name, leaseDurationSeconds: LEASE_SECONDS, renewTime: microTimeOf(realClock.now()) }
+async function renew(client: ApiClient, name: string, clock: Clock): Promise<void> {
+  const spec = { holderIdentity: name, leaseDurationSeconds: LEASE_SECONDS, renewTime: microTimeOf(clock.now()) }
   const where = { namespace: 'kube-node-lease', name }
   try {
     await client.patch(Leases, where, { type: 'merge', value: { spec } })
@@ -139,30 +171,34 @@ async function renew(client: ApiClient, name: string): Promise<void> {
   }
 }
 
-async function beat(client: ApiClient, alive: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+async function beat(client: ApiClient, alive: ReadonlySet<string>, clock: Clock, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    await sleep(realClock, HEARTBEAT_MS, signal).catch(() => undefined)
+    await sleep(clock, HEARTBEAT_MS, signal).catch(() => undefined)
     // A server that is away is one that comes back.
-    if (!signal.aborted) await Promise.all([...alive].map((name) => renew(client, name).catch(() => undefined)))
+    if (!signal.aborted) await Promise.all([...alive].map((name) => renew(client, name, clock).catch(() => undefined)))
   }
 }
 
 /** Says how long somebody has to wait for their turn; 0 when it is theirs, which it is for no other then. */
 type Turns = (namespace: string) => number
 
-function inTurns(paceMs: number): Turns {
+function inTurns(paceMs: number, clock: Clock): Turns {
   const nextMs = new Map<string, number>()
   return (namespace) => {
-    const waitMs = (nextMs.get(namespace) ?? 0) - realClock.elapsed()
+    const waitMs = (nextMs.get(namespace) ?? 0) - clock.elapsed()
     if (waitMs > 0) return waitMs
-    nextMs.set(namespace, realClock.elapsed() + paceMs)
+    nextMs.set(namespace, clock.elapsed() + paceMs)
     return 0
   }
 }
 
-function virtualKubelet(alive: ReadonlySet<string>, { binds = false, paceMs = 0 }: VirtualNodesOptions): Controller {
+function virtualKubelet(
+  alive: ReadonlySet<string>,
+  { binds = false, paceMs = 0 }: NodesPlan,
+  clock: Clock,
+): Controller {
   let turn = 0
-  const turns = inTurns(paceMs)
+  const turns = inTurns(paceMs, clock)
   return defineController({
     name: 'virtual-kubelet',
     watches: [itself(Pods)],

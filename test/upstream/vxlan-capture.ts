@@ -1,4 +1,4 @@
-/** Packets between nodes as tcpdump describes them. */
+/** Captures packets between nodes with tcpdump. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 

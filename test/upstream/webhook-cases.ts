@@ -1,4 +1,4 @@
-/** What `webhooks.ts` has both servers do: webhooks with what they answer, and requests that lead to them. Data only. */
+/** The cases of `webhooks.ts`: webhooks with their responses, and requests that call them. Data only. */
 import type { ServerResponse } from 'node:http'
 
 import type { Script, WebhookServer } from '../integration/webhooks/webhook-server.ts'

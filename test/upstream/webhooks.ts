@@ -1,7 +1,7 @@
 /**
- * The same webhooks before upstream's kube-apiserver and before ours: what each asks, and what each makes of the answers,
- * to the byte but for uids, times and ports: `node test/upstream/webhooks.ts [--only TEXT]`. Ends with 1 when anything
- * differs.
+ * Compares admission webhooks of upstream's kube-apiserver and ours: `node test/upstream/webhooks.ts [--only TEXT]`.
+ * The requests to the webhooks and the effects of their responses must be equal, except for uids, times and ports.
+ * Exits with 1 on a difference.
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { request } from 'node:https'
@@ -151,7 +151,7 @@ async function main(): Promise<void> {
     for (const side of sides) await configure(side, [one])
     await compare(one)
   }
-  process.stdout.write(`\n${cases.length} cases, ${differing} differ\n`)
+  process.stdout.write(`\n${cases.length} cases, ${differing} differ from upstream\n`)
   process.exitCode = differing === 0 ? 0 : 1
 }
 

@@ -1,6 +1,7 @@
 /**
- * The bundle, built for Node 22, under Wine: `node test/upstream/wine.ts`. Needs Debian's wine and wine64; Node for Windows comes from
- * npm. Node 24 and later do not start under Wine 8. What Wine has not: PowerShell, netsh, HNS; see docs/node.md for what that leaves.
+ * Runs the bundle, built for Node 22, under Wine: `node test/upstream/wine.ts`. Needs Debian's wine and wine64; Node
+ * for Windows comes from npm. Node 24 and later do not start under Wine 8. Wine lacks PowerShell, netsh and HNS;
+ * docs/node.md lists what remains untested.
  */
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -105,7 +106,7 @@ async function main(): Promise<number> {
       version,
     )
     const help = await cmd('C:\\hyperkube\\bin\\hyperkube.cmd', 'node', '--help')
-    judge(help.text.includes('Makes this Windows machine a worker'), 'hyperkube node --help', help)
+    judge(help.text.includes('Set up this Windows machine as a worker'), 'hyperkube node --help', help)
     const kubectl = await cmd('C:\\hyperkube\\bin\\kubectl.cmd', 'version', '--client')
     judge(kubectl.text.includes('Client Version: v1.36'), 'a copy named kubectl.cmd is kubectl', kubectl)
     const wrong = await cmd('C:\\hyperkube\\bin\\hyperkube.cmd', 'node', 'nonsense')
@@ -121,7 +122,7 @@ async function main(): Promise<number> {
     await run('wineserver', ['-k'], { env: { ...process.env, WINEPREFIX: prefix } }).catch(() => undefined)
     rmSync(prefix, { recursive: true, force: true })
   }
-  say(faults.length === 0 ? 'all as it should be' : `${faults.length} not as they should be`)
+  say(faults.length === 0 ? 'all checks passed' : `${faults.length} checks failed`)
   return faults.length === 0 ? 0 : 1
 }
 

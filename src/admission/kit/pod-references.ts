@@ -1,9 +1,9 @@
-/** Which objects of the API a pod refers to by name. */
+/** The API objects that a pod references by name. */
 import type { Container, EphemeralContainer, Pod, PodSpec, Volume, VolumeProjection } from '#apis/core/v1.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { containersOf } from '#model/pod-spec/walk.ts'
 
-/** Secrets, as often as they are named. */
+/** Secrets, including repetitions. */
 export function secretNames(spec: PodSpec): string[] {
   return named([
     ...(spec.imagePullSecrets ?? []).map(({ name }) => name),
@@ -48,7 +48,7 @@ function volumeSecrets(volume: Volume): (string | undefined)[] {
   ]
 }
 
-/** By volume source: nothing, or what of the API it refers to. */
+/** By volume source: the API object it references, if any. */
 const SOURCES: ReadonlyMap<string, string> = new Map([
   ...(
     'awsElasticBlockStore azureDisk cephfs cinder downwardAPI emptyDir fc flexVolume flocker gcePersistentDisk gitRepo ' +
@@ -75,8 +75,8 @@ const PROJECTIONS: readonly (readonly [source: keyof VolumeProjection, resource:
 ]
 
 /**
- * The first kind of object that the pod needs, in the words of a refusal; undefined when it needs none. Throws on
- * volumes of which nobody knows what they need.
+ * The first kind of object that the pod needs, as text for a refusal; undefined if it needs none. Throws for unknown
+ * volume types.
  */
 export function apiReference({ spec }: Pod): string | undefined {
   if ((spec.serviceAccountName ?? '') !== '') return 'serviceaccounts'

@@ -1,4 +1,4 @@
-/** How plugins say no: 403, naming the object that was to be written. */
+/** The errors with which admission plugins refuse a request: 403 with the name of the object. */
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { forbiddenError } from '#meta/status-errors.ts'
 import type { StatusError } from '#meta/status.ts'
@@ -12,19 +12,19 @@ export function refuse({ kind, name, object }: Attributes, why: string): StatusE
   )
 }
 
-/** Characters that are added to `generateName`. */
+/** The number of characters that `generateName` adds. */
 const SUFFIX_LENGTH = 5
 
 /**
- * For mutating plugins. Upstream draws names after they have run, so users know these refusals by the prefix:
- * `pods "web-5d59d67564-" is forbidden`. Somebody who sends such a name together with its prefix reads the prefix.
+ * For mutating plugins. Upstream generates names after they have run, so users know these errors with the prefix: `pods
+ * "web-5d59d67564-" is forbidden`. A client that sends both name and prefix sees the prefix.
  */
 export function refuseEarly(attributes: Attributes, why: string): StatusError {
   const prefix = attributes.object?.metadata.generateName ?? ''
   return refuse(hasDrawnName(attributes) ? { ...attributes, name: prefix } : attributes, why)
 }
 
-/** The name in the object as upstream's mutating plugins find it: empty when the server draws it from `generateName`. */
+/** The name as upstream's mutating plugins see it: empty if the server generates it. */
 export function sentName(attributes: Attributes): string {
   return hasDrawnName(attributes) ? '' : (attributes.object?.metadata.name ?? '')
 }
@@ -40,7 +40,7 @@ function hasDrawnName({ name, operation, object, subresource }: Attributes): boo
   )
 }
 
-/** Several complaints as Go's aggregated errors print them: one as it is, more in brackets, repeated ones once. */
+/** Joins errors as Go's aggregate errors do: a single one unchanged, several in brackets, duplicates once. */
 export function aggregate(complaints: readonly string[]): string {
   const texts = [...new Set(complaints)]
   return texts.length > 1 ? `[${texts.join(', ')}]` : (texts[0] ?? '')

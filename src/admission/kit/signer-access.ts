@@ -1,11 +1,11 @@
-/** Who may have to do with a signer, asked about whoever makes the request that is to be admitted. */
-import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
-import { mayUseSigner as mayUse, type SignerQuestion } from '#apiserver/credentials/signer-access.ts'
+/** Authorization of the requesting user for a certificate signer. */
 import type { Attributes } from '#apiserver/registry/admission.ts'
+import type { Authorizer } from '#auth/authorizer.ts'
+import { mayUseSigner as mayUse, type SignerAccess } from '#auth/credentials/signer-access.ts'
 
-export type Ask = Authorizer['authorize']
+export type Authorize = Authorizer['authorize']
 
-/** A question that could not be answered counts as a no. */
-export function mayUseSigner(ask: Ask, { user }: Attributes, question: SignerQuestion): Promise<boolean> {
-  return mayUse(ask, user, question)
+/** An evaluation error counts as a denial. */
+export function mayUseSigner(authorize: Authorize, { user }: Attributes, access: SignerAccess): Promise<boolean> {
+  return mayUse(authorize, user, access)
 }

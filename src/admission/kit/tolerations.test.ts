@@ -59,11 +59,11 @@ describe('mergeTolerations', () => {
     ['all', 'foo-bar-nosched foo-noexec-10', 'all'],
   ]
   for (const [first, second, merged] of table) {
-    it(`makes ${merged} of ${first} and ${second}`, () =>
+    it(`merges ${first} and ${second} to ${merged}`, () =>
       assert.deepEqual(mergeTolerations(named(first), named(second)), named(merged)))
   }
 
-  it('gives the result of comparing each toleration with each other one', () => {
+  it('equals a comparison of all pairs of tolerations', () => {
     const toleration = fc
       .record({
         key: fc.constantFrom('a', 'b'),
@@ -87,7 +87,7 @@ describe('mergeTolerations', () => {
   })
 })
 
-/** The definition: a toleration stays unless one that stays before it, or a different one after it, includes it. */
+/** The definition: a toleration stays unless an earlier one that stays, or a different later one, includes it. */
 function mergedByPairs(all: readonly Toleration[]): Toleration[] {
   const merged: Toleration[] = []
   for (const [at, one] of all.entries()) {

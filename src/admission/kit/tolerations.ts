@@ -1,11 +1,11 @@
 /**
- * Sets of tolerations: which toleration includes which other, after upstream's pkg/util/tolerations. Every operation
- * takes time linear in the number of tolerations, because one pod may have tens of thousands.
+ * Sets of tolerations, and whether one toleration includes another. Every operation takes linear time. Upstream's
+ * pkg/util/tolerations, v1.36.
  */
 import type { Toleration } from '#apis/core/v1.ts'
 import { deepCopy } from '#meta/object.ts'
 
-/** Tolerations by key, operator, value and effect; of those that differ in seconds only, the longest counts. */
+/** Tolerations by key, operator, value and effect; of those that differ only in seconds, the longest counts. */
 export class TolerationSet {
   readonly #secondsByShape = new Map<string, number>()
   readonly #exact = new Set<string>()
@@ -22,12 +22,12 @@ export class TolerationSet {
     this.#secondsByShape.set(shape, Math.max(seconds, this.#secondsByShape.get(shape) ?? -Infinity))
   }
 
-  /** Whether a member tolerates everything that `toleration` does; an equal one does. */
+  /** True if a member tolerates everything that `toleration` does, including an equal one. */
   includes(toleration: Toleration): boolean {
     return this.#exact.has(exactShape(toleration)) || this.#wider(toleration, (own, wanted) => own >= wanted)
   }
 
-  /** Whether a member other than an equal one tolerates everything that `toleration` does. */
+  /** True if a member other than an equal one tolerates everything that `toleration` does. */
   includesMoreThan(toleration: Toleration): boolean {
     return this.#wider(toleration, (own, wanted, isSameShape) => (isSameShape ? own > wanted : own >= wanted))
   }
@@ -42,10 +42,7 @@ export class TolerationSet {
   }
 }
 
-/**
- * Both lists as one. A toleration that another one includes is left out; of equal tolerations the first stays. Returns
- * copies.
- */
+/** Merges both lists. Drops a toleration that another one includes; of equal ones the first stays. Returns copies. */
 export function mergeTolerations(first: readonly Toleration[], second: readonly Toleration[]): Toleration[] {
   const all = [...first, ...second]
   const later = new TolerationSet()
@@ -71,8 +68,8 @@ function secondsOf({ tolerationSeconds }: Toleration): number {
 type Shape = readonly [shape: string, effect: string, isSameShape: boolean]
 
 /**
- * Shapes of the tolerations that include this one. An empty effect stands for all effects, an empty key with Exists for
- * all keys. Only the operator Equal is included by a toleration with a value.
+ * Keys of all tolerations that include this one. An empty effect matches all effects, an empty key with Exists all
+ * keys. Only the operator Equal is included by a toleration with a value.
  */
 function widerShapes({ key = '', operator = '', value = '', effect = '' }: Toleration): readonly Shape[] {
   return [...new Set([effect, ''])].flatMap((wide) => {

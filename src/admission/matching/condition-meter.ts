@@ -1,4 +1,4 @@
-/** How long match conditions take and how often they fail. */
+/** Metrics of match conditions: duration and failures. */
 import type { Operation } from '#apiserver/registry/admission.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
@@ -6,7 +6,9 @@ import type { ServerMeters } from '#model/metrics/families.ts'
 import type { ConditionOutcome } from './conditions.ts'
 
 export interface ConditionMeter {
-  /** The conditions of the webhook or policy are about to be evaluated; told what came of it. */
+  /**
+   * Called before the conditions of a webhook or policy are evaluated; returns the function that records the result.
+   */
   begin(name: string, operation: Operation): (outcome: ConditionOutcome) => void
 }
 

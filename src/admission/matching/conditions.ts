@@ -1,4 +1,7 @@
-/** Match conditions: whether a webhook or a policy is about a request, beyond what its rules and selectors say. */
+/**
+ * Evaluates match conditions, which decide whether a webhook or policy applies to a request after its rules and
+ * selectors match.
+ */
 import {
   Activation,
   type ActivationInputs,
@@ -19,22 +22,22 @@ export interface CompiledCondition {
 export interface ConditionTerms {
   readonly inputs: ActivationInputs
   readonly asking: AuthorizerValues
-  /** Of a policy: what its conditions may refer to. */
+  /** For a policy: the variables of its conditions. */
   readonly composition?: Composition
   readonly failurePolicy: string | undefined
 }
 
-/** `error`: the request is refused for it. */
+/** `error`: the request is refused because of it. */
 export interface ConditionOutcome {
   readonly matches: boolean
   readonly error?: string
-  /** How many conditions failed, whatever came of it. */
+  /** The number of failed conditions, whatever the result. */
   readonly failures: number
 }
 
 const NOTHING: Composition = new Map()
 
-/** One that is false settles it, whatever the others are; else one that fails counts as the failure policy says. */
+/** A false condition decides; otherwise a failed one counts according to the failure policy. */
 export function evaluateConditions(conditions: readonly CompiledCondition[], terms: ConditionTerms): ConditionOutcome {
   const { inputs, asking, composition = NOTHING, failurePolicy } = terms
   const activation = new Activation(inputs, composition, asking)

@@ -1,60 +1,57 @@
 /**
- * Forms: the object of a write in each version in which it is served. Webhooks and policies look at it in the version
- * that their rules name, and what they make of it goes back into the version that is written.
+ * Forms: the object of a write in each served version. Webhooks and policies receive the version that their rules name;
+ * changes are converted back.
  */
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import type { Registry, ServedResource } from '#apiserver/registry/registry.ts'
 import type { Resource } from '#apiserver/registry/resource.ts'
 import { BUILT_IN } from '#apiserver/registry/shapes.ts'
 import { applyDefaults } from '#apiserver/registry/write-rules.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import { decodeObject } from '#meta/codec/object.ts'
 import { apiVersionOf, type GroupVersionKind, type GroupVersionResource, internalTypeOf } from '#meta/kind.ts'
 import { deepCopy, type KubeObject } from '#meta/object.ts'
 import type { StructSchema } from '#meta/schema.ts'
 
-/** A resource and the kind of its objects, or of the bodies of one of its parts. */
+/** A resource and the kind of its objects, or of the bodies of a subresource. */
 export interface Form {
   readonly resource: GroupVersionResource
   readonly kind: GroupVersionKind
 }
 
-/** The objects of a write in one of their forms, each a copy in canonical form. */
+/** The objects of a write in one form, each a copy in canonical form. */
 export interface Shown {
   readonly kind: GroupVersionKind
   readonly object: KubeObject | undefined
   readonly oldObject: KubeObject | undefined
 }
 
-/** Custom resources are read as they come, and merged by what their definition says. */
+/** Custom resources are decoded without a schema and merged by their definition. */
 export interface Schemas {
   readonly schema: StructSchema
   readonly type: StructSchema
 }
 
 export interface Forms {
-  /** Other resources under which the same objects are served, with the same part. */
+  /** Other resources that serve the same objects, with the same subresource. */
   equivalents(attributes: Attributes): readonly Form[]
-  /** Throws StatusError when those who convert fail. */
+  /** Throws StatusError if conversion fails. */
   show(attributes: Attributes, kind: GroupVersionKind): Promise<Shown>
-  /** What objects of the kind are read by and what they are merged by; undefined when nothing is known of it. */
+  /** The schemas for decoding and merging objects of the kind; undefined if it is unknown. */
   schemasOf(attributes: Attributes, kind: GroupVersionKind): Schemas | undefined
-  /**
-   * `value`, any JSON, as an object of the kind in canonical form: unknown fields dropped. Throws CodecError when it is
-   * none.
-   */
+  /** Decodes `value`, any JSON, as a canonical object of the kind without unknown fields. Throws CodecError. */
   read(attributes: Attributes, kind: GroupVersionKind, value: unknown): KubeObject
-  /** Makes the object of the write what `object` is, with the defaults of its version. */
+  /** Replaces the object of the write by `object`, with the defaults of its version. */
   take(attributes: Attributes, kind: GroupVersionKind, object: KubeObject): Promise<void>
 }
 
-/** What upstream calls the table of types by which it reads patched objects. */
+/** Upstream's name of the type scheme for patched objects. */
 const SCHEME = 'pkg/runtime/scheme.go:111'
 
 export function createForms(registry: Registry): Forms {
   const siblingsOf = remembered(registry)
-  /** The version of the resource whose objects are of that kind; undefined for bodies that are never stored. */
+  /** The version of the resource with objects of that kind; undefined for bodies that are never stored. */
   const versionOf = ({ addressed, kind: stored }: Attributes, kind: GroupVersionKind): Resource | undefined => {
     const served = kind.kind === stored.kind ? registry.find(addressed) : undefined
     if (served === undefined) return undefined
@@ -99,7 +96,7 @@ export function createForms(registry: Registry): Forms {
   }
 }
 
-/** The object as that version of its resource has it. */
+/** The object in that version of its resource. */
 async function converted(
   object: KubeObject,
   { custom, shapes }: Resource,
@@ -113,7 +110,7 @@ async function converted(
 
 type Siblings = (served: ServedResource) => readonly ServedResource[]
 
-/** What else shows the same stored objects. Whatever changes about that, all of it is served anew. */
+/** The other views of the same stored objects. Any change registers them again. */
 function remembered(registry: Registry): Siblings {
   const known = new WeakMap<ServedResource, readonly ServedResource[]>()
   return (served) => {
@@ -127,7 +124,7 @@ function remembered(registry: Registry): Siblings {
   }
 }
 
-/** Empty for the one that the request names, and for those without the part that it is about. */
+/** Empty for the requested resource and for those without its subresource. */
 function formOf({ representation: { kind } }: ServedResource, { addressed, subresource }: Attributes): Form[] {
   if (apiVersionOf(kind) === apiVersionOf(addressed)) return []
   const body = subresource === '' ? kind : kind.subresources.find(({ name }) => name === subresource)?.kind
@@ -136,7 +133,7 @@ function formOf({ representation: { kind } }: ServedResource, { addressed, subre
   return [{ resource, kind: { group: body.group, version: body.version, kind: body.kind } }]
 }
 
-/** Plugins change what they are handed in place. */
+/** Copies, because plugins modify objects in place. */
 function replace(target: KubeObject | undefined, source: KubeObject): void {
   if (target === undefined || target === source) return
   const fields = target as unknown as Record<string, unknown>

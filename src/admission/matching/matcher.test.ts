@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { type SampleWrite, sampleWrite, type World } from '../kit/sample-write.ts'
+import { type SampleWrite, sampleWrite, type World } from '#kits/admission/sample-write.ts'
+
 import type { Form, Forms } from './forms.ts'
 import { createCriteria, isAdmissionConfiguration, matchRequest, type MatchTerms } from './matcher.ts'
 import { matchesRule, type ResourceRule, type RuleSubject } from './rule.ts'
@@ -17,7 +18,7 @@ const POD: RuleSubject = {
 }
 const EVERYTHING: ResourceRule = { operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*/*'] }
 
-describe('a rule', () => {
+describe('rule', () => {
   const table: readonly (readonly [change: ResourceRule, subject: Partial<RuleSubject>, isMatch: boolean])[] = [
     [{}, {}, true],
     [{ operations: ['UPDATE', 'DELETE'] }, {}, false],
@@ -53,7 +54,7 @@ describe('a rule', () => {
     })
   }
 
-  it('that says nothing is about nothing', () => assert.equal(matchesRule({}, POD), false))
+  it('without operations, groups and resources matches nothing', () => assert.equal(matchesRule({}, POD), false))
 })
 
 describe('matching', () => {
@@ -70,7 +71,7 @@ describe('matching', () => {
   const beta: ResourceRule = { ...EVERYTHING, apiVersions: ['v1beta1'] }
   const web = { matchLabels: { app: 'web' } }
 
-  it('finds the request as it came, or else as another version shows it', async () => {
+  it('finds the request in its own version, or else in an equivalent one', async () => {
     assert.equal(await match({}, deployment), 'v1')
     assert.equal(await match({ rules: [beta, EVERYTHING], matchPolicy: 'Equivalent' }, deployment), 'v1')
     assert.equal(await match({ rules: [beta], matchPolicy: 'Equivalent' }, deployment), 'v1beta1')
@@ -79,18 +80,18 @@ describe('matching', () => {
     assert.equal(await match({ rules: undefined }, deployment), 'v1')
   })
 
-  it('leaves out what is excluded, under whichever version', async () => {
+  it('excludes a request if an exclude rule names it in any equivalent version', async () => {
     assert.equal(await match({ excludeRules: [EVERYTHING] }, deployment), undefined)
     assert.equal(await match({ excludeRules: [beta], matchPolicy: 'Exact' }, deployment), 'v1')
     assert.equal(await match({ excludeRules: [beta], matchPolicy: 'Equivalent' }, deployment), undefined)
   })
 
-  it('says at once that no rule applies', () => {
+  it('returns no promise if no rule matches', () => {
     const criteria = createCriteria({ rules: [], namespaceSelector: {}, objectSelector: {} })
     assert.equal(matchRequest(criteria, sampleWrite(deployment).attributes, forms), undefined)
   })
 
-  it('selects by the labels of the object as it is or was', async () => {
+  it('selects by the labels of the new or the old object', async () => {
     const labelled = { metadata: { name: 'd', labels: { app: 'web' } } }
     const terms = { objectSelector: web }
     assert.equal(await match(terms, deployment), undefined)
@@ -100,7 +101,7 @@ describe('matching', () => {
     assert.equal(await match({ objectSelector: undefined }, deployment), undefined)
   })
 
-  it('selects by the labels of the namespace, which a Namespace has itself', async () => {
+  it('selects by the labels of the namespace, which for a Namespace are its own', async () => {
     const terms = { namespaceSelector: web }
     const namespace = (labels: object): object => ({ metadata: { name: 'ns', labels } })
     const world = (labels: object): World => ({ namespaces: [{ metadata: { name: 'ns', labels } }] })
@@ -114,12 +115,12 @@ describe('matching', () => {
     assert.equal(await match(terms, { ...going, world: world({ app: 'web' }) }), 'v1')
   })
 
-  it('is 500 for a selector that breaks the rules', async () => {
+  it('answers 500 for an invalid selector', async () => {
     const objectSelector = { matchExpressions: [{ key: 'k', operator: 'Foo' as 'In' }] }
     await assert.rejects(match({ objectSelector }, deployment), { message: /^Internal error occurred: "Foo" is not/ })
   })
 
-  it('knows what webhooks are never asked about', () => {
+  it('exempts webhook and policy configurations', () => {
     const group = 'admissionregistration.k8s.io'
     assert.ok(isAdmissionConfiguration({ group, kind: 'ValidatingWebhookConfiguration' }))
     assert.ok(isAdmissionConfiguration({ group, kind: 'MutatingAdmissionPolicyBinding' }))

@@ -1,4 +1,4 @@
-/** Matching: whether a webhook or a policy is about a request, and in which form it wants to see it. */
+/** Decides whether a webhook or policy applies to a request, and in which version it receives the object. */
 import { Namespaces } from '#apis/core/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import type { GroupKind } from '#meta/kind.ts'
@@ -10,19 +10,19 @@ import { internalError, notFoundError } from '#meta/status-errors.ts'
 import type { Form, Forms } from './forms.ts'
 import { matchesRule, type ResourceRule, type RuleSubject } from './rule.ts'
 
-/** As configurations have it, with their defaults. Absent selectors select nothing. */
+/** The match resources of a configuration, with defaults. An absent selector selects nothing. */
 export interface MatchTerms {
   /** Absent: everything matches. Empty: nothing. */
   readonly rules?: readonly ResourceRule[] | undefined
   readonly excludeRules?: readonly ResourceRule[]
-  /** `Equivalent`: also under another group or version; default: as the request names it. */
+  /** `Equivalent`: also under another group or version; default: exactly as requested. */
   readonly matchPolicy?: string | undefined
   readonly namespaceSelector: LabelSelector | undefined
   readonly objectSelector: LabelSelector | undefined
 }
 
 export interface Criteria extends Omit<MatchTerms, 'namespaceSelector' | 'objectSelector'> {
-  /** Throws for one that breaks the rules, which old configurations may. */
+  /** Throws for an invalid selector, which old configurations may contain. */
   readonly namespaces: () => Selector
   readonly objects: () => Selector
 }
@@ -35,15 +35,15 @@ export function createCriteria({ namespaceSelector, objectSelector, ...terms }: 
   }
 }
 
-/** Made when it is first asked for, and kept. */
+/** Made on demand, and cached. */
 export function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined
   return () => (made ??= { value: make() }).value
 }
 
 /**
- * The form that is wanted. Undefined at once, without a promise, when no rule is about the request, as is the case for
- * most. Rejects with StatusError when that cannot be told.
+ * The matching form. Undefined at once, without a promise, if no rule matches, as for most requests. Rejects with
+ * StatusError if it cannot be determined.
  */
 export function matchRequest(
   criteria: Criteria,
@@ -56,7 +56,7 @@ export function matchRequest(
   return isSelected(criteria, attributes).then((selected) => (selected ? form : undefined))
 }
 
-/** The request as it came. */
+/** The request's own form. */
 export function requestedForm({ addressed, objectKind: { group, version, kind } }: Attributes): Form {
   return { resource: addressed, kind: { group, version, kind } }
 }
@@ -75,8 +75,8 @@ function formFor(
     namespace: namespaceOf(attributes),
     name: attributes.name,
   })
-  const asked = subject(own)
-  if (rules.some((rule) => matchesRule(rule, asked))) return own
+  const requestSubject = subject(own)
+  if (rules.some((rule) => matchesRule(rule, requestSubject))) return own
   if (matchPolicy !== 'Equivalent' || rules.length === 0) return undefined
   const others = forms.equivalents(attributes)
   if (others.length === 0) return undefined
@@ -107,7 +107,7 @@ function selects(selector: Selector, object: KubeObject | undefined): boolean {
   return object?.metadata !== undefined && matchesLabels(selector, object.metadata.labels)
 }
 
-/** Objects of the cluster are never left out by their namespace; a Namespace goes by its own labels, those it will have. */
+/** A namespace selector never excludes cluster-scoped objects; a Namespace is selected by its own new labels. */
 async function inSelectedNamespace(namespaces: () => Selector, attributes: Attributes): Promise<boolean> {
   const name = namespaceOf(attributes)
   if (name === '' && !isNamespace(attributes)) return true
@@ -132,7 +132,7 @@ function parsed(selector: () => Selector): Selector {
   }
 }
 
-/** What webhooks and policies are made of, which no webhook is asked about: one that fails could never be taken away. */
+/** Webhook and policy configurations, which no webhook intercepts: a failing one could never be removed. */
 const CONFIGURATIONS: ReadonlySet<string> = new Set([
   'MutatingAdmissionPolicy',
   'MutatingAdmissionPolicyBinding',

@@ -1,33 +1,33 @@
-/** Who has been asked about a write, and what they made of the object: for the second round of one plugin. */
+/** Records which webhooks a write has invoked, and decides which of them run again in the second round. */
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 
 export class Reinvocations {
-  readonly #asked = new Set<string>()
-  readonly #awake = new Set<string>()
+  readonly #invoked = new Set<string>()
+  readonly #due = new Set<string>()
   #left: string | undefined
 
-  /** May be asked again, when something changes from now on. */
+  /** Marks a webhook as eligible for reinvocation if something changes later. */
   add(id: string): void {
-    this.#asked.add(id)
+    this.#invoked.add(id)
   }
 
-  /** Something changed: those asked so far want to see it. */
+  /** The object changed: the webhooks invoked so far become due. */
   wakeAll(): void {
-    for (const id of this.#asked) this.#awake.add(id)
-    this.#asked.clear()
+    for (const id of this.#invoked) this.#due.add(id)
+    this.#invoked.clear()
   }
 
   isAwake(id: string): boolean {
-    return this.#awake.has(id)
+    return this.#due.has(id)
   }
 
   keep({ object }: Attributes): void {
-    // Nobody would be asked again.
-    this.#left = this.#asked.size === 0 ? undefined : encodeJson(object)
+    // No webhook would be invoked again.
+    this.#left = this.#invoked.size === 0 ? undefined : encodeJson(object)
   }
 
-  /** Whether others have changed the object since it was kept. */
+  /** True if others have changed the object since it was saved. */
   isOther({ object }: Attributes): boolean {
     return this.#left !== undefined && this.#left !== encodeJson(object)
   }

@@ -1,4 +1,4 @@
-/** A request as an AdmissionRequest shows it, besides its objects: to webhooks in a review, to expressions as `request`. */
+/** Builds the AdmissionRequest without its objects, for webhook reviews and for the CEL variable `request`. */
 import { type Namespace, Namespaces } from '#apis/core/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { BUILT_IN } from '#apiserver/registry/shapes.ts'
@@ -9,13 +9,13 @@ import { notFoundError } from '#meta/status-errors.ts'
 import type { Form } from './forms.ts'
 import { namespaceOf, requestedForm } from './matcher.ts'
 
-/** As expressions see it. */
+/** The form for expressions. */
 export function requestValue(attributes: Attributes, form: Form): object {
   const { dryRun } = attributes
   return { ...requestHead(form, attributes), dryRun, options: optionsOf(attributes) }
 }
 
-/** What a review begins with, in upstream's order; what is empty is left out. */
+/** The first fields of a review, in upstream's order; empty ones are omitted. */
 export function requestHead({ resource, kind }: Form, attributes: Attributes): object {
   const { subresource, name, operation, user } = attributes
   const requested = requestedForm(attributes)
@@ -42,12 +42,12 @@ export function requestHead({ resource, kind }: Form, attributes: Attributes): o
 
 const OPTIONS = { CREATE: 'CreateOptions', UPDATE: 'UpdateOptions', DELETE: 'DeleteOptions' } as const
 
-/** As upstream shows them, whatever the verb: a patch is an update. */
+/** As upstream, independent of the verb: a patch is an update. */
 export function optionsOf({ operation, options, kind, oldObject }: Attributes): object | null {
   if (operation === 'CONNECT') return null
   const gvk = { group: 'meta.k8s.io', version: 'v1', kind: OPTIONS[operation] }
   const schema = BUILT_IN.schemaFor(gvk)
-  // Upstream's rules for Namespaces make sure of which one they delete.
+  // Upstream's rules for Namespaces set a precondition on the uid.
   const uid =
     operation === 'DELETE' && kind.group === '' && kind.plural === Namespaces.plural && oldObject?.metadata.uid
   const own = uid ? { ...options, preconditions: { uid, ...(options['preconditions'] as object) } } : { ...options }
@@ -60,7 +60,7 @@ function withoutKind(options: object): object {
   return rest
 }
 
-/** What of a namespace's metadata expressions may see. */
+/** The metadata of a namespace that expressions may read. */
 const SHOWN_METADATA = [
   'name',
   'generateName',
@@ -76,7 +76,7 @@ const SHOWN_METADATA = [
   'finalizers',
 ] as const satisfies readonly (keyof ObjectMeta)[]
 
-/** The namespace that the object is in; undefined outside of namespaces. Throws StatusError 404. */
+/** The namespace of the object; undefined for cluster-scoped objects. Throws StatusError 404. */
 export async function namespaceValue({ kind, namespace, objects }: Attributes): Promise<object | undefined> {
   const isNamespace = kind.group === Namespaces.group && kind.plural === Namespaces.plural
   if (namespace === '' || isNamespace) return undefined

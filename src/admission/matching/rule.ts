@@ -1,8 +1,8 @@
-/** Rules of webhooks and policies: which requests they are about, by operation, resource, scope and name. Pure. */
+/** Matches requests against the rules of webhooks and policies: operation, resource, scope and name. Pure. */
 import type { Operation } from '#apiserver/registry/admission.ts'
 import type { GroupVersionResource } from '#meta/kind.ts'
 
-/** As configurations have it; `resourceNames` only in policies. */
+/** As in configurations; `resourceNames` only in policies. */
 export interface ResourceRule {
   readonly operations?: readonly string[]
   readonly apiGroups?: readonly string[]
@@ -13,11 +13,11 @@ export interface ResourceRule {
   readonly resourceNames?: readonly string[]
 }
 
-/** What a request is about, as rules see it. */
+/** A request in the form that rules match on. */
 export interface RuleSubject extends GroupVersionResource {
   readonly operation: Operation
   readonly subresource: string
-  /** Empty outside of namespaces; a Namespace is in itself. */
+  /** Empty for cluster-scoped objects; a Namespace is in itself. */
   readonly namespace: string
   readonly name: string
 }
@@ -37,7 +37,9 @@ function isAmong(wanted: readonly string[] = [], value: string): boolean {
   return wanted.includes('*') || wanted.includes(value)
 }
 
-/** A resource without a part means itself only, and so does `*`; the part `*` is any, also none. */
+/**
+ * A resource without a subresource matches only itself, and so does `*`; the subresource `*` matches all, also none.
+ */
 function matchesResource(wanted: readonly string[] = [], { resource, subresource }: RuleSubject): boolean {
   return wanted.some((text) => {
     const slash = text.indexOf('/')
@@ -47,7 +49,7 @@ function matchesResource(wanted: readonly string[] = [], { resource, subresource
   })
 }
 
-/** Namespaces themselves are of the cluster. */
+/** Namespaces themselves are cluster-scoped. */
 function matchesScope(scope: string | undefined, { group, resource, namespace }: RuleSubject): boolean {
   if (scope === undefined || scope === '*') return true
   const isCluster = namespace === '' || (group === '' && resource === 'namespaces')

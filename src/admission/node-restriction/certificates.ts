@@ -1,7 +1,7 @@
-/** Certificates: a kubelet asks for its own, and for those of pods that run on its node. */
+/** Certificates: a kubelet may request its own, and those of pods on its node. */
 import type { CertificateSigningRequest } from '#apis/certificates/v1.ts'
 import { Nodes, Pods, ServiceAccounts } from '#apis/core/v1.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { failure } from '#meta/status-errors.ts'
 import type { StatusError } from '#meta/status.ts'
@@ -102,7 +102,7 @@ async function checkAccount({ attributes }: NodeWrite, path: string): Promise<vo
   throw unsettled(`PodCertificateRequest for pod ${goQuote(path)} ${uids}`)
 }
 
-/** Not a no: what the request names may be about to be replaced, so the kubelet is to try again. */
+/** Not a refusal: the named object may be about to be replaced, so the kubelet should retry. */
 function unsettled(message: string): StatusError {
   return failure({ code: 500, message })
 }

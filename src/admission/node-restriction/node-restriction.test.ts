@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { ALLOWED, NO_OPINION } from '#apiserver/authorizers/authorizer.ts'
+import { ALLOWED, NO_OPINION } from '#auth/authorizer.ts'
+import { refusal, refusalStatus, type SampleWrite } from '#kits/admission/sample-write.ts'
 import { createKey } from '#lib/x509/key.ts'
 import { createRequest } from '#lib/x509/request.ts'
 
-import { refusal, refusalStatus, type SampleWrite } from '../kit/sample-write.ts'
 import { createNodeRestriction } from './node-restriction.ts'
 
 const OFF = new Set(['AllowInsecureKubeletCertificateSigningRequests'])
@@ -24,7 +24,7 @@ async function why(write: SampleWrite): Promise<string | undefined> {
 }
 
 describe('NodeRestriction', () => {
-  it('concerns nobody but kubelets', async () => {
+  it('applies only to kubelets', async () => {
     const write = { resource: 'nodes', object: { metadata: { name: 'other' } } }
     assert.equal(await refusal(plugin, write), undefined)
     assert.equal(await refusal(plugin, { ...write, user: { ...user, groups: [] } }), undefined)
@@ -59,79 +59,103 @@ describe('NodeRestriction on pods', () => {
   const creates: readonly [what: string, pod: object, message: string | undefined][] = [
     ['a mirror pod', mirror(), undefined],
     [
-      'any other pod',
+      'a pod that is no mirror pod',
       mirror({}, { annotations: {} }),
       'pod does not have "kubernetes.io/config.mirror" annotation, node "n" can only create mirror pods',
     ],
-    ['one elsewhere', mirror({ nodeName: 'o' }), 'node "n" can only create pods with spec.nodeName set to itself'],
     [
-      'one with two owners',
+      'a mirror pod on another node',
+      mirror({ nodeName: 'o' }),
+      'node "n" can only create pods with spec.nodeName set to itself',
+    ],
+    [
+      'a mirror pod with two owners',
       mirror({}, { ownerReferences: [owner, owner] }),
       'node "n" can only create pods with a single owner reference set to itself',
     ],
-    ['one without owner', mirror({}, { ownerReferences: [] }), single],
-    ['one of another kind', mirror({}, { ownerReferences: [{ ...owner, kind: 'Pod' }] }), single],
+    ['a mirror pod without owner', mirror({}, { ownerReferences: [] }), single],
+    ['a mirror pod owned by another kind', mirror({}, { ownerReferences: [{ ...owner, kind: 'Pod' }] }), single],
     [
-      'one it does not control',
+      'a mirror pod whose owner is no controller',
       mirror({}, { ownerReferences: [{ ...owner, controller: false }] }),
       'node "n" can only create pods with a controller owner reference set to itself',
     ],
     [
-      'one that blocks deletion',
+      'a mirror pod with blockOwnerDeletion',
       mirror({}, { ownerReferences: [{ ...owner, blockOwnerDeletion: true }] }),
       'node "n" must not set blockOwnerDeletion on an owner reference',
     ],
     [
-      'one of an old node',
+      'a mirror pod owned by a Node with another UID',
       mirror({}, { ownerReferences: [{ ...owner, uid: 'x' }] }),
       'node n UID mismatch: expected x got u',
     ],
-    ['an account', mirror({ serviceAccountName: 'a' }), references('serviceaccounts')],
-    ['a secret', mirror({ imagePullSecrets: [{ name: 's' }] }), references('secrets')],
-    ['a secret volume', mirror(volume({ secret: { secretName: 's' } })), references('secrets')],
+    ['a mirror pod with a service account', mirror({ serviceAccountName: 'a' }), references('serviceaccounts')],
+    ['a mirror pod with a pull secret', mirror({ imagePullSecrets: [{ name: 's' }] }), references('secrets')],
+    ['a mirror pod with a secret volume', mirror(volume({ secret: { secretName: 's' } })), references('secrets')],
     [
-      'a config map',
+      'a mirror pod with a config map',
       mirror({ containers: [{ name: 'c', resources: {}, envFrom: [{ configMapRef: { name: 'm' } }] }] }),
       references('configmaps'),
     ],
-    ['a nameless config map', mirror(volume({ configMap: {} })), references('configmaps (via configmap volumes)')],
-    ['a claim on devices', mirror({ resourceClaims: [{ name: 'c' }] }), references('resourceclaims')],
-    ['a claim', mirror(volume({ persistentVolumeClaim: { claimName: 'c' } })), references('persistentvolumeclaims')],
     [
-      'an ephemeral claim',
+      'a mirror pod with a nameless config map',
+      mirror(volume({ configMap: {} })),
+      references('configmaps (via configmap volumes)'),
+    ],
+    ['a mirror pod with a device claim', mirror({ resourceClaims: [{ name: 'c' }] }), references('resourceclaims')],
+    [
+      'a mirror pod with a volume claim',
+      mirror(volume({ persistentVolumeClaim: { claimName: 'c' } })),
+      references('persistentvolumeclaims'),
+    ],
+    [
+      'a mirror pod with an ephemeral claim',
       mirror(volume({ ephemeral: {} })),
       references('persistentvolumeclaims (via ephemeral volumes)'),
     ],
-    ['a CSI volume', mirror(volume({ csi: { driver: 'd' } })), references('csidrivers (via CSI volumes)')],
-    ['a glusterfs volume', mirror(volume({ glusterfs: {} })), references('endpoints (via glusterFS volumes)')],
     [
-      'a token',
+      'a mirror pod with a CSI volume',
+      mirror(volume({ csi: { driver: 'd' } })),
+      references('csidrivers (via CSI volumes)'),
+    ],
+    [
+      'a mirror pod with a glusterfs volume',
+      mirror(volume({ glusterfs: {} })),
+      references('endpoints (via glusterFS volumes)'),
+    ],
+    [
+      'a mirror pod with a token',
       mirror(projected({ serviceAccountToken: { path: 't' } })),
       references('serviceaccounts (via projected volumes)'),
     ],
-    ['trust', mirror(projected({ clusterTrustBundle: {} })), references('clustertrustbundles')],
-    ['a pod certificate', mirror(projected({ podCertificate: {} })), references('podcertificates')],
-    ['itself', mirror(projected({ downwardAPI: {} })), undefined],
-    ['a path of the host', mirror(volume({ hostPath: { path: '/' } })), undefined],
     [
-      'a volume nobody knows',
+      'a mirror pod with a trust bundle',
+      mirror(projected({ clusterTrustBundle: {} })),
+      references('clustertrustbundles'),
+    ],
+    ['a mirror pod with a pod certificate', mirror(projected({ podCertificate: {} })), references('podcertificates')],
+    ['a mirror pod with a downward API volume', mirror(projected({ downwardAPI: {} })), undefined],
+    ['a mirror pod with a host path', mirror(volume({ hostPath: { path: '/' } })), undefined],
+    [
+      'a mirror pod with an unknown volume type',
       mirror(volume({ future: {} })),
       'error checking mirror pod for API references: unknown volume type for volume  "v"',
     ],
   ]
   for (const [what, object, message] of creates) {
-    it(`creates ${what}${message === undefined ? '' : ': no'}`, async () => {
+    it(`${message === undefined ? 'allows' : 'refuses'} creation of ${what}`, async () => {
       assert.equal(await why({ resource: 'pods', object, world }), message)
     })
   }
 
-  it('answers 404 when the node is not there', async () => {
+  it('answers 404 if the node does not exist', async () => {
     const status = await refusalStatus(plugin, { user, resource: 'pods', object: mirror() })
     assert.equal(status?.code, 404)
     assert.equal(status?.message, 'node "n" not found')
   })
 
-  it('deletes its own and updates none', async () => {
+  it('allows a kubelet to delete pods of its node, and rejects updates of pods', async () => {
     assert.equal(await why({ resource: 'pods', oldObject: mirror() }), undefined)
     assert.equal(
       await why({ resource: 'pods', oldObject: mirror({ nodeName: 'o' }) }),
@@ -149,9 +173,9 @@ describe('NodeRestriction on pods', () => {
 
   const withStatus = (status: object, rest: object = {}): object => ({ ...mirror(), ...rest, status })
   const statuses: readonly [what: string, next: object, old: object, message: string | undefined][] = [
-    ['its phase', withStatus({ phase: 'Running' }), withStatus({}), undefined],
+    ['the phase of its pod', withStatus({ phase: 'Running' }), withStatus({}), undefined],
     [
-      'that of another node',
+      'a pod on another node',
       withStatus({}),
       { ...mirror({ nodeName: 'o' }), status: {} },
       'node "n" can only update pod status for pods with spec.nodeName set to itself',
@@ -163,25 +187,25 @@ describe('NodeRestriction on pods', () => {
       'node "n" cannot update labels through pod status',
     ],
     [
-      'claims',
+      'resource claim statuses',
       withStatus({ resourceClaimStatuses: [{ name: 'c' }] }),
       withStatus({}),
       'node "n" cannot update resource claim statues',
     ],
     [
-      'extended claims',
+      'the extended resource claim status',
       withStatus({ extendedResourceClaimStatus: { resourceClaimName: 'c' } }),
       withStatus({}),
       'node "n" cannot update extended resource claim status',
     ],
   ]
   for (const [what, object, oldObject, message] of statuses) {
-    it(`reports ${what}${message === undefined ? '' : ': no'}`, async () => {
+    it(`${message === undefined ? 'allows' : 'refuses'} a status update of ${what}`, async () => {
       assert.equal(await why({ resource: 'pods', subresource: 'status', object, oldObject }), message)
     })
   }
 
-  it('evicts its own', async () => {
+  it('allows a kubelet to evict pods of its node', async () => {
     const object = { metadata: { name: 'p' } }
     const evict = (spec: object): Promise<string | undefined> =>
       why({ resource: 'pods', subresource: 'eviction', object, world: { pods: [mirror(spec)] } })
@@ -201,7 +225,7 @@ describe('NodeRestriction on nodes', () => {
   })
   const configSource = { configMap: { name: 'm' } }
 
-  it('leaves other nodes alone', async () => {
+  it('rejects writes of a kubelet to another Node', async () => {
     assert.equal(
       await why({ resource: 'nodes', object: { metadata: { name: 'o' } } }),
       'node "n" is not allowed to modify node "o"',
@@ -238,7 +262,7 @@ describe('NodeRestriction on nodes', () => {
     })
   }
 
-  it('changes neither its taints, its owners nor its configuration', async () => {
+  it('refuses changes of taints, owners and configuration', async () => {
     const update = (object: object, oldObject: object = node()): Promise<string | undefined> =>
       why({ resource: 'nodes', object, oldObject })
     assert.equal(
@@ -261,8 +285,8 @@ describe('NodeRestriction on nodes', () => {
   })
 })
 
-describe('NodeRestriction on what is named after the node', () => {
-  it('has its own lease and CSINode', async () => {
+describe('NodeRestriction on objects named after the node', () => {
+  it('allows a kubelet to write the Lease and CSINode of its node', async () => {
     const leases = 'leases.coordination.k8s.io'
     const named = (name: string): object => ({ metadata: { name } })
     const namespace = 'kube-node-lease'
@@ -282,7 +306,7 @@ describe('NodeRestriction on what is named after the node', () => {
     )
   })
 
-  it('has its own resource slices', async () => {
+  it('allows a kubelet to write the ResourceSlices of its node', async () => {
     const slice = (nodeName?: string): object => ({ metadata: { name: 's' }, spec: { nodeName } })
     const resource = 'resourceslices.resource.k8s.io'
     assert.equal(await why({ resource, object: slice('n') }), undefined)
@@ -301,7 +325,7 @@ describe('NodeRestriction on claims', () => {
   const claim = (status: object, labels: object = {}): object => ({ metadata: { name: 'c', labels }, spec: {}, status })
   const resource = 'persistentvolumeclaims'
 
-  it('reports sizes and conditions', async () => {
+  it('allows reports of sizes and conditions', async () => {
     const object = claim({
       phase: 'Bound',
       capacity: { storage: '2Gi' },
@@ -358,7 +382,7 @@ describe('NodeRestriction on tokens', () => {
   const ask = (object: object): Promise<string | undefined> =>
     why({ resource: 'serviceaccounts', subresource: 'token', name: 'sa', object, world })
 
-  it('are bound to a pod of the node', async () => {
+  it("requires that a token is bound to a pod of the kubelet's node", async () => {
     assert.equal(await ask(token(bound)), undefined)
     for (const ref of [null, { ...bound, kind: 'Secret' }, { ...bound, apiVersion: 'v2' }, { ...bound, name: '' }]) {
       assert.equal(await ask(token(ref)), 'node requested token not bound to a pod')
@@ -375,7 +399,7 @@ describe('NodeRestriction on tokens', () => {
     assert.equal(await ask(token({ ...bound, name: 'gone' })), 'pod "gone" not found')
   })
 
-  it('are for audiences that the pod, a driver or the cluster asks for', async () => {
+  it('requires an audience that the pod, a CSI driver or the cluster allows', async () => {
     for (const audience of ['', 'vault', 'csi', 'ebs', 'pd', 'granted']) {
       assert.equal(await ask(token(bound, audience === '' ? [] : [audience])), undefined, audience)
     }
@@ -392,7 +416,7 @@ describe('NodeRestriction on tokens', () => {
 })
 
 describe('NodeRestriction on certificates', () => {
-  it('are asked for in the name of the node', async () => {
+  it('requires that a kubelet requests a certificate in the name of its node', async () => {
     const key = createKey()
     const request = (commonName: string, signerName: string): object => {
       const { pem } = createRequest({ commonName, organizations: ['system:nodes'] }, key)
@@ -412,7 +436,7 @@ describe('NodeRestriction on certificates', () => {
     assert.match((await why({ resource, object: broken })) ?? '', /^unable to parse csr: /)
   })
 
-  it('of pods are asked for what runs on the node', async () => {
+  it("requires that a PodCertificateRequest is for a pod on the kubelet's node", async () => {
     const spec = {
       nodeName: 'n',
       nodeUID: 'nu',

@@ -1,12 +1,12 @@
 /**
- * NodeRestriction: a kubelet writes what belongs to its own node and to pods that run there, and nothing that would
- * bring it pods or secrets of others. Upstream's plugin/pkg/admission/noderestriction, v1.36.
+ * NodeRestriction: a kubelet may write only the objects of its node and of the pods on it. Upstream's
+ * plugin/pkg/admission/noderestriction, v1.36.
  */
-import type { User } from '#apiserver/registry/resource.ts'
-import { goQuote } from '#lib/go-text.ts'
+import type { User } from '#auth/user.ts'
+import { goQuote } from '#lib/go/text.ts'
 
 import { refuseEarly } from '../kit/refusal.ts'
-import type { Ask } from '../kit/signer-access.ts'
+import type { Authorize } from '../kit/signer-access.ts'
 import { type AdmissionPlugin, defineAdmission } from '../plugin.ts'
 import { admitCertificateRequest, admitPodCertificateRequest } from './certificates.ts'
 import type { Rule } from './node-write.ts'
@@ -30,8 +30,8 @@ const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
 
 export interface NodeRestrictionOptions {
   readonly isEnabled: (gate: string) => boolean
-  /** Whether a node may have tokens for an audience that its pod does not mention. */
-  readonly ask: Ask
+  /** True if a node may request tokens for an audience that its pod does not mention. */
+  readonly ask: Authorize
 }
 
 export function createNodeRestriction({ isEnabled, ask }: NodeRestrictionOptions): AdmissionPlugin {
@@ -54,7 +54,7 @@ export function createNodeRestriction({ isEnabled, ask }: NodeRestrictionOptions
 const USER_PREFIX = 'system:node:'
 const GROUP = 'system:nodes'
 
-/** Undefined for everybody who is no kubelet. */
+/** Undefined for users that are not kubelets. */
 function nodeOf({ name, groups }: User): string | undefined {
   return name.startsWith(USER_PREFIX) && groups.includes(GROUP) ? name.slice(USER_PREFIX.length) : undefined
 }

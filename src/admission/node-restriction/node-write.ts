@@ -1,14 +1,14 @@
-/** What the rules for kubelets look at. */
+/** The request data that the rules for kubelets receive. */
 import type { Attributes } from '#apiserver/registry/admission.ts'
 
-import type { Ask } from '../kit/signer-access.ts'
+import type { Authorize } from '../kit/signer-access.ts'
 
 /** One write of a kubelet. */
 export interface NodeWrite {
   readonly attributes: Attributes
   readonly node: string
   readonly isEnabled: (gate: string) => boolean
-  readonly ask: Ask
+  readonly ask: Authorize
 }
 
 /** Throws StatusError to refuse. */

@@ -1,6 +1,6 @@
-/** Nodes: a kubelet registers itself and reports, but does not choose what is steered to it by labels and taints. */
+/** Nodes: a kubelet registers itself and reports, but cannot set labels and taints that steer pods. */
 import type { Node } from '#apis/core/v1.ts'
-import { compareText, goQuote } from '#lib/go-text.ts'
+import { compareText, goQuote } from '#lib/go/text.ts'
 import { semanticEqual } from '#meta/object.ts'
 
 import { refuseEarly } from '../kit/refusal.ts'
@@ -47,7 +47,7 @@ function admitUpdate({ attributes, node }: NodeWrite): void {
 
 type Labels = Readonly<Record<string, string>>
 
-/** Of the labels that were added, changed or taken away, those that are not the kubelet's, in order. */
+/** The changed labels that the kubelet may not change, in order. */
 function forbiddenLabels(next: Labels = {}, old: Labels = {}): string[] {
   const changed = [...new Set([...Object.keys(next), ...Object.keys(old)])].filter(
     (key) => Object.hasOwn(next, key) !== Object.hasOwn(old, key) || next[key] !== old[key],

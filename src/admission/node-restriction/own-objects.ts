@@ -1,4 +1,4 @@
-/** Leases, CSINodes and ResourceSlices: a kubelet has its own, by name or by field. */
+/** Leases, CSINodes and ResourceSlices: a kubelet may write only those of its node. */
 import type { ResourceSlice } from '#apis/resource/v1.ts'
 
 import { refuseEarly } from '../kit/refusal.ts'
@@ -19,7 +19,7 @@ export function admitCsiNode({ attributes, node }: NodeWrite): void {
   throw refuseEarly(attributes, 'can only access CSINode with the same name as the requesting node')
 }
 
-/** Updates are the node authorizer's; it cannot see what is created, nor each object of a collection that goes. */
+/** The node authorizer covers updates; it cannot see created objects, nor each object of a deletecollection. */
 export function admitResourceSlice({ attributes, node }: NodeWrite): void {
   const { operation, object, oldObject } = attributes
   if (operation !== 'CREATE' && operation !== 'DELETE') return

@@ -1,6 +1,6 @@
-/** Pods: a kubelet makes mirrors of its static pods, reports what its pods do, deletes and evicts them. */
+/** Pods: a kubelet creates mirrors of its static pods, reports the status of its pods, and deletes and evicts them. */
 import { type Node, Nodes, type Pod, Pods } from '#apis/core/v1.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { type OwnerReference, semanticEqual } from '#meta/object.ts'
 import { notFoundError } from '#meta/status-errors.ts'
 
@@ -64,7 +64,7 @@ function ownerComplaint(owners: readonly OwnerReference[], node: string): string
   return owner.blockOwnerDeletion === true ? 'must not set blockOwnerDeletion on an owner reference' : undefined
 }
 
-/** Whatever a pod of the node refers to, its kubelet may read. */
+/** A kubelet may read whatever a pod of its node references. */
 function requireNoReferences(attributes: NodeWrite['attributes'], me: string): void {
   let resource: string | undefined
   try {

@@ -1,13 +1,13 @@
 /**
- * Tokens of service accounts: a kubelet gets one only for a pod that runs on its node, and only for an audience that
- * the pod, or a CSI driver of one of its volumes, asks for.
+ * Tokens of service accounts: a kubelet may request a token only for a pod on its node. The pod or one of its CSI
+ * drivers must use the audience.
  */
 import type { TokenRequest } from '#apis/authentication/v1.ts'
 import { PersistentVolumeClaims, PersistentVolumes, type Pod, Pods, type Volume } from '#apis/core/v1.ts'
 import { CSIDrivers } from '#apis/storage/v1.ts'
-import { resourceAccess } from '#apiserver/authorizers/authorizer.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { resourceAccess } from '#auth/authorizer.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { notFoundError } from '#meta/status-errors.ts'
 
 import { aggregate, refuseEarly } from '../kit/refusal.ts'
@@ -91,7 +91,7 @@ function missing(resource: string, name: string): never {
   throw new Error(`${resource} ${goQuote(name)} not found`)
 }
 
-/** In-tree volumes that CSI drivers stand in for today. */
+/** In-tree volumes that are migrated to CSI drivers. */
 const MIGRATED: readonly (readonly [source: string, driver: string])[] = [
   ['awsElasticBlockStore', 'ebs.csi.aws.com'],
   ['azureDisk', 'disk.csi.azure.com'],
@@ -106,7 +106,7 @@ function migratedDriver(source: object): string {
   return MIGRATED.find(([field]) => Object.hasOwn(source, field))?.[1] ?? ''
 }
 
-/** The CSI driver that mounts the volume; empty when none does. */
+/** The CSI driver that mounts the volume; empty if there is none. */
 async function driverOf(objects: Attributes['objects'], { metadata }: Pod, volume: Volume): Promise<string> {
   const claim =
     volume.ephemeral?.volumeClaimTemplate === undefined

@@ -1,6 +1,6 @@
-/** PersistentVolumeClaims: a kubelet reports how far it has come with resizing a volume, and nothing else. */
+/** PersistentVolumeClaims: a kubelet may only report the progress of resizing a volume. */
 import type { PersistentVolumeClaim } from '#apis/core/v1.ts'
-import { compareText, goQuote } from '#lib/go-text.ts'
+import { compareText, goQuote } from '#lib/go/text.ts'
 import { semanticEqual } from '#meta/object.ts'
 
 import { refuseEarly } from '../kit/refusal.ts'
@@ -27,7 +27,7 @@ export function admitClaim({ attributes, node, isEnabled }: NodeWrite): void {
   throw refuseEarly(attributes, `${rule}: ${changed.join(', ')}`)
 }
 
-/** Paths of what differs, other than `own`. */
+/** The paths that differ, other than `own`. */
 function changes(
   path: string,
   pair: readonly [object | undefined, object | undefined],

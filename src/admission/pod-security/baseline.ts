@@ -1,9 +1,9 @@
 /**
- * The baseline standard: nothing that is known to lift a pod over its neighbours. Upstream's
- * pod-security-admission/policy, v1.36, with the texts users know.
+ * The baseline standard: prevents known privilege escalations. Upstream's pod-security-admission/policy, v1.36, with
+ * the texts users know.
  */
 import type { Lifecycle, PodSpec, Probe } from '#apis/core/v1.ts'
-import { compareText, goQuote } from '#lib/go-text.ts'
+import { compareText, goQuote } from '#lib/go/text.ts'
 
 import { allContainers, type Check, distinct, named, plural, quoted, settersOf } from './violation.ts'
 
@@ -129,7 +129,7 @@ export const procMount: Check = (spec) => {
   return { reason: 'procMount', detail: `${named(bad)} must not set securityContext.procMount to ${types}` }
 }
 
-/** In a user namespace of its own a pod's root is nobody on the host. */
+/** In a user namespace, a pod's root is unprivileged on the host. */
 export function unlessUserNamespace(check: Check): Check {
   return (spec, metadata) => (spec.hostUsers === false ? undefined : check(spec, metadata))
 }
@@ -194,7 +194,7 @@ export const seccompProfile: Check = (spec) => {
   }
 }
 
-/** The sysctls that were safe from the start, and those that became so later. */
+/** The sysctls that were always safe, and those that became safe later. */
 export function sysctls(...since: readonly string[]): Check {
   const allowed = new Set([
     'kernel.shm_rmid_forced',

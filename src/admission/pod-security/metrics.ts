@@ -1,4 +1,4 @@
-/** How often pod security looked at something, and what it found. */
+/** Metrics of pod security: evaluations, errors and exemptions. */
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 
@@ -6,7 +6,7 @@ import type { LevelVersion } from './policy.ts'
 
 export interface PodSecurityMeter {
   exempted(attributes: Attributes): void
-  /** `isFatal`: the request was refused for it. */
+  /** `isFatal`: the request was refused because of it. */
   failed(attributes: Attributes, isFatal: boolean): void
   evaluated(attributes: Attributes, evaluation: Evaluation): void
 }
@@ -17,14 +17,14 @@ export interface Evaluation {
   readonly decision: 'allow' | 'deny'
 }
 
-/** The minor release whose standards are the latest here. */
+/** The minor release of the latest standards here. */
 const LATEST_MINOR = 36
 
 export function createPodSecurityMeter(meters: ServerMeters): PodSecurityMeter {
   const evaluations = meters.family('pod_security_evaluations_total')
   const exemptions = meters.family('pod_security_exemptions_total')
   const errors = meters.family('pod_security_errors_total')
-  // Shown from the start, as upstream does.
+  // Shown from the start, as upstream.
   for (const operation of ['create', 'update']) {
     evaluations.labels('allow', 'privileged', 'latest', 'enforce', operation, 'pod', '')
     for (const resource of ['pod', 'controller']) exemptions.labels(operation, resource, '')
@@ -47,7 +47,7 @@ function placeOf({ operation, kind, subresource }: Attributes): readonly [string
   return [operation.toLowerCase(), KINDS.get(kind.plural) ?? 'controller', subresource]
 }
 
-/** A policy that lets in everything is the same in every version. */
+/** The privileged level is the same in every version. */
 function versionLabel({ level, minor }: LevelVersion): string {
   if (level === 'privileged' || minor === Infinity) return 'latest'
   return minor <= LATEST_MINOR ? `v1.${minor}` : 'future'

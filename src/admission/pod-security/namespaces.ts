@@ -1,14 +1,13 @@
 /**
- * Namespaces: their labels must say something, and whoever makes them stricter is told which of the pods that are
- * there would not be let in any more.
+ * Namespaces: their labels must be valid, and an update to a stricter policy warns about existing pods that violate it.
  */
 import { type Pod, Pods } from '#apis/core/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import type { Clock } from '#lib/clock.ts'
-import { compareText, goQuote } from '#lib/go-text.ts'
+import { compareText, goQuote } from '#lib/go/text.ts'
 import { controllerOf } from '#meta/object.ts'
 import { invalidError } from '#meta/status-errors.ts'
-import type { FieldError } from '#meta/validation/field-error.ts'
+import type { FieldError } from '#meta/validation/field-path.ts'
 
 import {
   compareLevels,
@@ -30,7 +29,7 @@ interface Settings {
   readonly exemptions: { readonly namespaces?: readonly string[]; readonly runtimeClasses?: readonly string[] }
 }
 
-/** Checking pods must not hold up the update of their namespace for long. */
+/** Limits the check of pods, so that the update of a namespace is not delayed for long. */
 const MAX_PODS = 3000
 const MAX_MS = 1000
 
@@ -51,7 +50,7 @@ export function admitNamespace(attributes: Attributes, settings: Settings): void
   warnExempt(attributes, policy, settings)
 }
 
-/** What was wrong before may stay so. */
+/** Errors that existed before are allowed. */
 function requireValid({ kind, name }: Attributes, errors: readonly FieldError[], known: readonly FieldError[]): void {
   const text = (list: readonly FieldError[]): string => JSON.stringify(list)
   if (errors.length > 0 && text(errors) !== text(known)) throw invalidError(kind, name, errors)
@@ -66,14 +65,14 @@ function warnExempt(attributes: Attributes, policy: Policy, { defaults }: Settin
   const { name, object } = attributes
   if (isFullyPrivileged(policy) || isEquivalent(policy, defaults)) return
   const labels = object?.metadata.labels ?? {}
-  const isSaid = (mode: Mode): boolean =>
+  const isSet = (mode: Mode): boolean =>
     policy[mode].level !== 'privileged' &&
     (labelOf(labels, mode) !== undefined || labelOf(labels, `${mode}-version`) !== undefined)
-  const said = (['enforce', 'audit', 'warn'] as const)
-    .filter(isSaid)
+  const policies = (['enforce', 'audit', 'warn'] as const)
+    .filter(isSet)
     .map((mode) => `${mode}=${levelVersionText(policy[mode])}`)
   attributes.warn(
-    `namespace ${goQuote(name)} is exempt from Pod Security, and the policy (${said.join(', ')}) will be ignored`,
+    `namespace ${goQuote(name)} is exempt from Pod Security, and the policy (${policies.join(', ')}) will be ignored`,
   )
 }
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { PodSpec } from '#apis/core/v1.ts'
+import { refusal, refusalStatus, run, type SampleWrite, sampleWrite } from '#kits/admission/sample-write.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { createServerMeters } from '#model/metrics/families.ts'
 
-import { refusal, refusalStatus, run, type SampleWrite, sampleWrite } from '../kit/sample-write.ts'
 import { createPodSecurity } from './pod-security.ts'
 import { type LevelVersion, parsePolicy, PRIVILEGED } from './policy.ts'
 import { detailsText, violationsOf } from './standards.ts'
@@ -15,7 +15,7 @@ const plugin = createPodSecurity({ clock })
 
 type Change = Readonly<{ spec?: object; container?: object; annotations?: Record<string, string> }>
 
-/** Everything that restricted asks for, and the change. */
+/** A pod that satisfies the restricted standard, with the change. */
 function pod({ spec = {}, container = {}, annotations = {} }: Change = {}): { metadata: object; spec: PodSpec } {
   const securityContext = { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } }
   return {
@@ -42,10 +42,10 @@ const podWide = (securityContext: object): Change => ({
 const sysctl = (...names: string[]): Change => podWide({ sysctls: names.map((name) => ({ name, value: '1' })) })
 const windows = { os: { name: 'windows' } }
 
-describe('the Pod Security Standards', () => {
+describe('Pod Security Standards', () => {
   const table: readonly [what: string, at: LevelVersion, change: Change, expected: string][] = [
-    ['nothing wrong', at('restricted'), {}, ''],
-    ['anything', at('privileged'), { spec: { hostPID: true } }, ''],
+    ['a valid pod', at('restricted'), {}, ''],
+    ['any pod at the privileged level', at('privileged'), { spec: { hostPID: true } }, ''],
     [
       'AppArmor fields',
       at('baseline'),
@@ -71,7 +71,7 @@ describe('the Pod Security Standards', () => {
       'non-default capabilities (container "c" must not include "NET_RAW", "SYS_ADMIN" in securityContext.capabilities.add)',
     ],
     [
-      'capabilities under restricted, said once',
+      'capabilities under restricted, with one message',
       at('restricted'),
       container({ capabilities: { add: ['NET_RAW', 'NET_BIND_SERVICE'] } }),
       'unrestricted capabilities (container "c" must set securityContext.capabilities.drop=["ALL"]; container "c" must not include "NET_RAW" in securityContext.capabilities.add)',
@@ -103,7 +103,7 @@ describe('the Pod Security Standards', () => {
       'hostPath volumes (volumes "a", "b")',
     ],
     [
-      'host paths under restricted, said once',
+      'host paths under restricted, with one message',
       at('restricted'),
       {
         spec: {
@@ -130,7 +130,7 @@ describe('the Pod Security Standards', () => {
       'hostPort (container "c" uses hostPorts 443, 80)',
     ],
     [
-      'hosts of probes',
+      'probe hosts',
       at('baseline'),
       {
         container: {
@@ -141,12 +141,7 @@ describe('the Pod Security Standards', () => {
       },
       'probe or lifecycle host (container "c" uses probe or lifecycle hosts "a", "b")',
     ],
-    [
-      'hosts of probes before v1.34',
-      at('baseline', 33),
-      { container: { livenessProbe: { httpGet: { host: 'b' } } } },
-      '',
-    ],
+    ['probe hosts before v1.34', at('baseline', 33), { container: { livenessProbe: { httpGet: { host: 'b' } } } }, ''],
     [
       'privileged containers',
       at('baseline'),
@@ -180,9 +175,9 @@ describe('the Pod Security Standards', () => {
       },
       'seLinuxOptions (pod and container "c" set forbidden securityContext.seLinuxOptions: types "bar", "foo"; user may not be set; role may not be set)',
     ],
-    ['a late SELinux type', at('baseline'), container({ seLinuxOptions: { type: 'container_engine_t' } }), ''],
+    ['a newer SELinux type', at('baseline'), container({ seLinuxOptions: { type: 'container_engine_t' } }), ''],
     [
-      'a late SELinux type before v1.31',
+      'a newer SELinux type before v1.31',
       at('baseline', 30),
       container({ seLinuxOptions: { type: 'container_engine_t' } }),
       'seLinuxOptions (container "c" set forbidden securityContext.seLinuxOptions: type "container_engine_t")',
@@ -261,13 +256,13 @@ describe('the Pod Security Standards', () => {
       'allowPrivilegeEscalation != false (container "c" must set securityContext.allowPrivilegeEscalation=false), unrestricted capabilities (container "c" must set securityContext.capabilities.drop=["ALL"]), seccompProfile (pod or container "c" must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")',
     ],
     [
-      'root, silently',
+      'a container without runAsNonRoot',
       at('restricted'),
       { spec: { securityContext: { seccompProfile: { type: 'Localhost' } } } },
       'runAsNonRoot != true (pod or container "c" must set securityContext.runAsNonRoot=true)',
     ],
     [
-      'root, openly',
+      'runAsNonRoot=false',
       at('restricted'),
       { ...podWide({ runAsNonRoot: false }), ...container({ runAsNonRoot: false }) },
       'runAsNonRoot != true (pod and container "c" must not set securityContext.runAsNonRoot=false)',
@@ -286,27 +281,27 @@ describe('the Pod Security Standards', () => {
     ],
     ['user 0 before v1.23', at('restricted', 22), podWide({ runAsUser: 0 }), ''],
     [
-      'seccomp, silently',
+      'an absent seccomp profile',
       at('restricted'),
       { spec: { securityContext: { runAsNonRoot: true } } },
       'seccompProfile (pod or container "c" must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")',
     ],
     [
-      'seccomp, openly',
+      'an unconfined seccomp profile',
       at('restricted'),
       container({ seccompProfile: { type: 'Unconfined' } }),
       'seccompProfile (container "c" must not set securityContext.seccompProfile.type to "Unconfined")',
     ],
-    ['versions to come', at('restricted', 99), {}, ''],
+    ['future versions', at('restricted', 99), {}, ''],
   ]
   for (const [what, level, change, expected] of table) {
-    it(`judge ${what}`, () => {
+    it(`check ${what}`, () => {
       assert.equal(detailsText(violationsOf(pod(change) as never, level)), expected)
     })
   }
 })
 
-describe('the policy of a namespace', () => {
+describe('policy of a namespace', () => {
   const defaults = { enforce: PRIVILEGED, audit: PRIVILEGED, warn: PRIVILEGED }
   const parse = (labels: Record<string, string>): ReturnType<typeof parsePolicy> =>
     parsePolicy(
@@ -314,7 +309,7 @@ describe('the policy of a namespace', () => {
       defaults,
     )
 
-  it('warns of what it enforces unless it says otherwise', () => {
+  it('warns at the enforced level by default', () => {
     assert.deepEqual(parse({ enforce: 'baseline', 'enforce-version': 'v1.20' }).policy, {
       enforce: at('baseline', 20),
       audit: PRIVILEGED,
@@ -324,7 +319,7 @@ describe('the policy of a namespace', () => {
     assert.deepEqual(parse({ enforce: 'baseline', 'warn-version': 'v1.3' }).policy.warn, at('baseline', 3))
   })
 
-  it('enforces at its strictest what it cannot read', () => {
+  it('enforces the restricted level if the labels are invalid', () => {
     const { policy, errors } = parse({ enforce: 'x', audit: 'y', 'warn-version': 'v2.1', 'enforce-version': 'v1.01' })
     assert.deepEqual(policy, { enforce: at('restricted'), audit: PRIVILEGED, warn: PRIVILEGED })
     assert.deepEqual(
@@ -357,7 +352,7 @@ const bad = pod(container({ allowPrivilegeEscalation: true }))
 describe('PodSecurity', () => {
   const restricted = { namespaces: [namespace({ enforce: 'restricted' })] }
 
-  it('refuses a pod that breaks what is enforced', async () => {
+  it('refuses a pod that violates the enforced standard', async () => {
     const status = await refusalStatus(plugin, { resource: 'pods', object: bad, world: restricted })
     assert.equal(status?.code, 403)
     assert.equal(status?.message, `pods "p" is forbidden: violates PodSecurity "restricted:latest": ${ESCALATION}`)
@@ -367,7 +362,7 @@ describe('PodSecurity', () => {
     assert.equal(message, 'Internal error occurred: failed to lookup namespace "ns"')
   })
 
-  it('warns of a pod that breaks what is warned of', async () => {
+  it('warns about a pod that violates the warn standard', async () => {
     const world = { namespaces: [namespace({ enforce: 'baseline', warn: 'restricted', 'warn-version': 'v1.30' })] }
     assert.deepEqual(await warningsOf({ resource: 'pods', object: bad, world }), [
       `would violate PodSecurity "restricted:v1.30": ${ESCALATION}`,
@@ -382,7 +377,7 @@ describe('PodSecurity', () => {
     ['cronjobs.batch', { metadata: { name: 'd' }, spec: { jobTemplate: { spec: { template: bad } } } }],
     ['podtemplates', { metadata: { name: 'd' }, template: bad }],
   ] as const) {
-    it(`only warns of ${resource}`, async () => {
+    it(`only warns about the template of ${resource}`, async () => {
       assert.deepEqual(await warningsOf({ resource, object, world: restricted }), [
         `would violate PodSecurity "restricted:latest": ${ESCALATION}`,
       ])
@@ -390,12 +385,12 @@ describe('PodSecurity', () => {
     })
   }
 
-  it('has nothing to say of a controller without template', async () => {
+  it('ignores a controller without a template', async () => {
     const object = { metadata: { name: 'd' }, spec: {} }
     assert.deepEqual(await warningsOf({ resource: 'replicationcontrollers', object, world: restricted }), [])
   })
 
-  it('looks at a pod again when it gets another image or container', async () => {
+  it('checks a pod again for new images and containers', async () => {
     const update = (object: object, subresource = ''): Promise<string | undefined> =>
       refusal(plugin, { resource: 'pods', subresource, object, oldObject: bad, world: restricted })
     assert.equal(await update(bad), undefined)
@@ -421,7 +416,7 @@ describe('PodSecurity', () => {
     }
   })
 
-  it('takes defaults for namespaces without labels', async () => {
+  it('applies defaults to namespaces without labels', async () => {
     const strict = createPodSecurity({
       clock,
       defaults: { enforce: at('restricted', 30), audit: PRIVILEGED, warn: PRIVILEGED },
@@ -432,7 +427,7 @@ describe('PodSecurity', () => {
 })
 
 describe('PodSecurity on namespaces', () => {
-  it('wants labels it can read, unless they were like that before', async () => {
+  it('requires valid labels, unless they were invalid before', async () => {
     const broken = namespace({ enforce: 'x' })
     assert.equal(
       await refusal(plugin, { resource: 'namespaces', object: broken }),
@@ -449,7 +444,7 @@ describe('PodSecurity on namespaces', () => {
     return { metadata: { name, namespace: 'ns', ownerReferences }, spec }
   }
 
-  it('tells which pods would not be let in any more', async () => {
+  it('lists existing pods that violate the new policy', async () => {
     const pods = [
       named('z', { spec: { hostPID: true } }),
       named('a', { spec: { hostPID: true } }),
@@ -468,7 +463,7 @@ describe('PodSecurity on namespaces', () => {
     assert.deepEqual(await warningsOf({ ...write, oldObject: namespace({ enforce: 'restricted' }) }), [])
   })
 
-  it('looks at no more than 3000 pods', async () => {
+  it('checks at most 3000 pods', async () => {
     const pods = Array.from({ length: 3001 }, (_, at) => named(`p${at}`, {}))
     const object = namespace({ enforce: 'baseline' })
     assert.deepEqual(await warningsOf({ resource: 'namespaces', object, oldObject: namespace({}), world: { pods } }), [
@@ -476,7 +471,7 @@ describe('PodSecurity on namespaces', () => {
     ])
   })
 
-  it('tells that labels of an exempt namespace mean nothing', async () => {
+  it('warns that labels of an exempt namespace have no effect', async () => {
     const exempt = createPodSecurity({ clock, exemptions: { namespaces: ['ns'] } })
     const object = namespace({ enforce: 'restricted', 'audit-version': 'v1.20', warn: 'baseline' })
     assert.deepEqual(await warningsOf({ resource: 'namespaces', object }, exempt), [
@@ -486,7 +481,7 @@ describe('PodSecurity on namespaces', () => {
   })
 })
 
-describe('what PodSecurity tells the audit log', () => {
+describe('audit annotations of PodSecurity', () => {
   const namespace = (labels: Record<string, string>): object => ({
     metadata: {
       name: 'ns',
@@ -499,13 +494,13 @@ describe('what PodSecurity tells the audit log', () => {
   async function notes(
     labels: Record<string, string>,
     write: SampleWrite,
-    asked = plugin,
+    tested = plugin,
   ): Promise<Record<string, string>> {
     const found: Record<string, string> = {}
     const annotate = (name: string, value: string): void => {
       found[name.replace('pod-security.kubernetes.io/', '')] = value
     }
-    await refusal(asked, { ...write, annotate, world: { namespaces: [namespace(labels)] } })
+    await refusal(tested, { ...write, annotate, world: { namespaces: [namespace(labels)] } })
     return found
   }
 
@@ -513,7 +508,7 @@ describe('what PodSecurity tells the audit log', () => {
   const would = (level: string): string =>
     `would violate PodSecurity "${level}:latest": privileged (container "c" must not set securityContext.privileged=true)`
 
-  it('is which standard was enforced, and what another would have said', async () => {
+  it('contain the enforced policy and violations of others', async () => {
     const write = { resource: 'pods', object: privileged }
     assert.deepEqual(await notes({}, write), { 'enforce-policy': 'privileged:latest' })
     assert.deepEqual(await notes({ audit: 'baseline' }, write), {
@@ -526,13 +521,13 @@ describe('what PodSecurity tells the audit log', () => {
     })
   })
 
-  it('is nothing of a change that changes nothing, but where everything is let in', async () => {
+  it('are absent for updates without an effect, except for the privileged level', async () => {
     const write = { resource: 'pods', object: privileged, oldObject: privileged }
     assert.deepEqual(await notes({ audit: 'baseline' }, write), {})
     assert.deepEqual(await notes({}, write), { 'enforce-policy': 'privileged:latest' })
   })
 
-  it('is what pods of a workload would violate', async () => {
+  it("contain violations of a workload's pods", async () => {
     const object = { metadata: { name: 'd' }, spec: { template: privileged } }
     assert.deepEqual(await notes({ audit: 'baseline' }, { resource: 'deployments.apps', object }), {
       'audit-violations': would('baseline'),
@@ -540,7 +535,7 @@ describe('what PodSecurity tells the audit log', () => {
     assert.deepEqual(await notes({ enforce: 'baseline' }, { resource: 'deployments.apps', object }), {})
   })
 
-  it('is why somebody is exempt', async () => {
+  it('contain the reason of an exemption', async () => {
     const exempt = createPodSecurity({
       clock,
       exemptions: { namespaces: ['other'], usernames: ['root'], runtimeClasses: ['kata'] },
@@ -555,7 +550,7 @@ describe('what PodSecurity tells the audit log', () => {
     })
   })
 
-  it('is which labels make no sense', async () => {
+  it('contain errors of labels', async () => {
     const { error } = await notes({ audit: 'foo' }, { resource: 'pods', object: pod() })
     assert.equal(
       error,
@@ -564,20 +559,20 @@ describe('what PodSecurity tells the audit log', () => {
   })
 })
 
-describe('metrics of pod security', () => {
+describe('metrics of PodSecurity', () => {
   it('count evaluations by mode and decision, and exemptions', async () => {
     const metrics = createServerMeters()
     const defaults = { enforce: at('baseline', 30), audit: at('restricted'), warn: PRIVILEGED }
     const counted = createPodSecurity({ clock, defaults, exemptions: { usernames: ['root'] }, metrics })
     const world = { namespaces: [{ metadata: { name: 'ns' } }] }
-    const judge = async (object: object, name = 'jane'): Promise<void> => {
+    const evaluate = async (object: object, name = 'jane'): Promise<void> => {
       const { attributes } = sampleWrite({ resource: 'pods', object, world })
       const written = { ...attributes, user: { ...attributes.user, name } }
       await Promise.resolve(counted.validate!(written)).catch(() => undefined)
     }
-    await judge(pod({ spec: { hostPID: true } }), 'root')
-    await judge(pod({ spec: { hostPID: true } }))
-    await judge(pod())
+    await evaluate(pod({ spec: { hostPID: true } }), 'root')
+    await evaluate(pod({ spec: { hostPID: true } }))
+    await evaluate(pod())
     assert.deepEqual(metrics.registry.render().match(/^pod_security_\S+ [1-9]$/gm), [
       'pod_security_evaluations_total{decision="allow",mode="enforce",policy_level="baseline",policy_version="v1.30",request_operation="create",resource="pod",subresource=""} 1',
       'pod_security_evaluations_total{decision="deny",mode="audit",policy_level="restricted",policy_version="latest",request_operation="create",resource="pod",subresource=""} 1',

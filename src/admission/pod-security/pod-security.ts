@@ -1,15 +1,16 @@
 /**
- * PodSecurity: what pods may ask of their node, by namespace. Pods that break the enforced standard are refused; of
- * workloads whose pods would be, their authors are warned. Upstream's pod-security-admission, v1.36.
+ * PodSecurity: applies the Pod Security Standards by namespace. It refuses pods that violate the enforced standard and
+ * warns authors of workloads whose pods would. Upstream's pod-security-admission, v1.36.
  */
 import { type Namespace, Namespaces, type Pod, type PodTemplateSpec } from '#apis/core/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import type { Clock } from '#lib/clock.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { firstByKey } from '#lib/repetition.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { forbiddenError, internalError } from '#meta/status-errors.ts'
-import { aggregateText, type FieldError } from '#meta/validation/field-error.ts'
+import { aggregateText } from '#meta/validation/field-error.ts'
+import type { FieldError } from '#meta/validation/field-path.ts'
 import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
 
 import { type AdmissionPlugin, defineAdmission } from '../plugin.ts'
@@ -36,7 +37,7 @@ export interface Exemptions {
 export interface PodSecurityOptions {
   readonly clock: Clock
   readonly metrics?: ServerMeters | undefined
-  /** What counts in namespaces without labels. Default: everything is let in. */
+  /** The policy of namespaces without labels. Default: privileged. */
   readonly defaults?: Policy
   readonly exemptions?: Exemptions
 }
@@ -84,12 +85,12 @@ function exempt(attributes: Attributes, { count }: Settings, why: string): void 
 function admitPod(attributes: Attributes, settings: Settings): void | Promise<void> {
   const pod = attributes.object as Pod
   const isMinor = attributes.operation === 'UPDATE' && !changesImages(pod, attributes.oldObject as Pod)
-  // Nothing is at stake then but what the audit log says of it.
+  // Only the audit annotation depends on it.
   if (isMinor && attributes.annotate === undefined) return
-  return judgePod(attributes, pod, settings, isMinor)
+  return evaluatePod(attributes, pod, settings, isMinor)
 }
 
-async function judgePod(attributes: Attributes, pod: Pod, settings: Settings, isMinor: boolean): Promise<void> {
+async function evaluatePod(attributes: Attributes, pod: Pod, settings: Settings, isMinor: boolean): Promise<void> {
   const namespace = await namespaceOf(attributes)
   if (namespace === undefined) {
     settings.count.failed(attributes, true)
@@ -120,7 +121,7 @@ function noteErrors(attributes: Attributes, errors: readonly FieldError[], { cou
   note(attributes, 'error', `Failed to parse policy: ${aggregateText(errors)}`)
 }
 
-/** Counted whether there is an audit log to note them in or not. */
+/** Counted also without auditing. */
 function noteViolations(attributes: Attributes, pod: PodTemplate, { audit }: Policy, { count }: Settings): void {
   const violations = violationsOf(pod, audit)
   if (violations.length === 0) return
@@ -138,7 +139,7 @@ function lookupText({ namespace }: Attributes): string {
 
 async function admitWorkload(attributes: Attributes, settings: Settings): Promise<void> {
   const namespace = await namespaceOf(attributes)
-  // Only warnings are at stake, for which nothing is held up.
+  // Errors only affect warnings, so the request continues.
   if (namespace === undefined) {
     settings.count.failed(attributes, true)
     return note(attributes, 'error', `${lookupText(attributes)}: namespace ${goQuote(attributes.namespace)} not found`)
@@ -170,7 +171,7 @@ function enforce(attributes: Attributes, pod: PodTemplate, { enforce }: Policy, 
 
 function warn(attributes: Attributes, pod: PodTemplate, policy: Policy, { count }: Settings): void {
   const { enforce, warn } = policy
-  // What is enforced on pods has been passed already.
+  // The enforced policy has already been checked for pods.
   if (attributes.kind.plural === 'pods' && sameLevelVersion(enforce, warn)) return
   const violations = violationsOf(pod, warn)
   if (violations.length === 0) return
@@ -184,7 +185,7 @@ function isExemptClass({ spec }: PodTemplate, { exemptions }: Settings): boolean
 }
 
 interface Workload extends KubeObject {
-  /** Of a PodTemplate. */
+  /** For a PodTemplate. */
   readonly template?: PodTemplateSpec
   readonly spec?: {
     readonly template?: PodTemplateSpec
@@ -192,13 +193,13 @@ interface Workload extends KubeObject {
   }
 }
 
-/** Where the kind at hand keeps its pod template. */
+/** The pod template of a kind. */
 function templateOf(object: KubeObject | undefined): PodTemplateSpec | undefined {
   const { template, spec } = (object ?? {}) as Workload
   return template ?? spec?.template ?? spec?.jobTemplate?.spec?.template
 }
 
-/** Of what can change in a pod, only other images and further containers can break a standard. */
+/** Of a pod's mutable fields, only images and new containers can violate a standard. */
 function changesImages({ spec }: Pod, { spec: old }: Pod): boolean {
   const ephemeral = firstByKey(old.ephemeralContainers ?? [], ({ name }) => name)
   return (

@@ -1,16 +1,16 @@
 /** The policy of a namespace: a level and a version for each of enforce, audit and warn, from its labels. */
-import { type FieldError, invalid } from '#meta/validation/field-error.ts'
+import { type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 
 export type Level = 'privileged' | 'baseline' | 'restricted'
 
-/** From the most lenient to the strictest. */
+/** From the most permissive to the strictest. */
 export const LEVELS: readonly Level[] = ['privileged', 'baseline', 'restricted']
 
 export type Mode = 'enforce' | 'audit' | 'warn'
 
 export interface LevelVersion {
   readonly level: Level
-  /** The minor version of Kubernetes whose checks count; Infinity for `latest`. */
+  /** The minor version of Kubernetes whose checks apply; Infinity for `latest`. */
   readonly minor: number
 }
 
@@ -29,7 +29,7 @@ export function sameLevelVersion(a: LevelVersion, b: LevelVersion): boolean {
   return a.level === b.level && a.minor === b.minor
 }
 
-/** Positive when `a` is the stricter one. */
+/** Positive if `a` is stricter. */
 export function compareLevels(a: Level, b: Level): number {
   return LEVELS.indexOf(a) - LEVELS.indexOf(b)
 }
@@ -38,7 +38,7 @@ export function isFullyPrivileged({ enforce, audit, warn }: Policy): boolean {
   return [enforce, audit, warn].every(({ level }) => level === 'privileged')
 }
 
-/** Whether the two let in the same pods: the version of a policy that lets in all of them says nothing. */
+/** True if both admit the same pods: the version of the privileged level is irrelevant. */
 export function isEquivalent(a: Policy, b: Policy): boolean {
   const same = (x: LevelVersion, y: LevelVersion): boolean =>
     (x.level === 'privileged' && y.level === 'privileged') || sameLevelVersion(x, y)
@@ -55,7 +55,9 @@ export function labelOf(labels: Labels, name: string): string | undefined {
 }
 
 export interface ParsedPolicy {
-  /** Also when there are errors: what cannot be read is enforced at its strictest and neither audited nor warned of. */
+  /**
+   * Present also with errors: an unreadable policy is enforced at its strictest and neither audited nor warned about.
+   */
   readonly policy: Policy
   readonly errors: readonly FieldError[]
 }
@@ -64,7 +66,7 @@ export function parseLevel(text: string): Level | undefined {
   return LEVELS.find((level) => level === text)
 }
 
-/** Undefined when it is neither `latest` nor `v1.x`. */
+/** Undefined unless it is `latest` or `v1.x`. */
 export function parseVersion(text: string): number | undefined {
   if (text === 'latest') return LATEST
   const found = /^v1\.(0|[1-9][0-9]{0,8})$/.exec(text)
@@ -74,7 +76,7 @@ export function parseVersion(text: string): number | undefined {
 export const LEVEL_RULE: string = `must be one of ${LEVELS.join(', ')}`
 export const VERSION_RULE = 'must be "latest" or "v1.x"'
 
-/** `defaults` counts where a label is missing. */
+/** `defaults` applies where a label is missing. */
 export function parsePolicy(labels: Labels | undefined, defaults: Policy): ParsedPolicy {
   if (labels === undefined || Object.keys(labels).length === 0) return { policy: defaults, errors: [] }
   const errors: FieldError[] = []
@@ -84,7 +86,7 @@ export function parsePolicy(labels: Labels | undefined, defaults: Policy): Parse
   return { policy: { enforce, audit, warn: followEnforce(labels, enforce, own) }, errors }
 }
 
-/** Whoever enforces without saying what to warn of wants to be warned of the same. */
+/** The warn level defaults to the enforced level. */
 function followEnforce(labels: Labels, enforce: LevelVersion, warn: LevelVersion): LevelVersion {
   const enforced = labelOf(labels, 'enforce')
   const follows = labelOf(labels, 'warn') === undefined && enforced !== undefined && parseLevel(enforced) !== undefined
@@ -95,14 +97,14 @@ function followEnforce(labels: Labels, enforce: LevelVersion, warn: LevelVersion
 
 interface ModeContext {
   readonly fallback: LevelVersion
-  /** The level in place of one that cannot be read. */
+  /** The level in place of an unreadable one. */
   readonly unreadable: Level
   readonly errors: FieldError[]
 }
 
 function parseMode(labels: Labels, mode: Mode, { fallback, unreadable, errors }: ModeContext): LevelVersion {
   const complain = (name: string, value: string, rule: string): void => {
-    errors.push(invalid(`metadata.labels[${PREFIX}${name}]`, value, rule))
+    errors.push(fieldPath(`metadata.labels[${PREFIX}${name}]`).invalid(value, rule))
   }
   let { level, minor } = fallback
   const levelText = labelOf(labels, mode)

@@ -1,4 +1,4 @@
-/** The restricted standard: what a pod that needs nothing special should say of itself. Upstream's texts, v1.36. */
+/** The restricted standard: the hardened settings of a pod without special needs. Upstream's texts, v1.36. */
 import { isWindows } from '#model/pod-spec/walk.ts'
 
 import { isSeccompType, seccompProfile } from './baseline.ts'
@@ -13,7 +13,7 @@ export const allowPrivilegeEscalation: Check = (spec) => {
   }
 }
 
-/** Where these fields have no meaning, nobody need set them; since v1.25. */
+/** Since v1.25, fields that have no meaning on Windows are not required there. */
 export function unlessWindows(check: Check): Check {
   return (spec, metadata) => (isWindows(spec) ? undefined : check(spec, metadata))
 }
@@ -103,7 +103,7 @@ export const runAsUser: Check = (spec) => {
     : { reason: 'runAsUser=0', detail: `${setters.text} must not set runAsUser=0` }
 }
 
-/** The baseline check, and that somebody says something. */
+/** The baseline check, and the field must be set. */
 export const seccomp: Check = (spec, metadata) => {
   const explicit = seccompProfile(spec, metadata)
   if (explicit !== undefined) return explicit

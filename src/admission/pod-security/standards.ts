@@ -1,6 +1,6 @@
 /**
- * The Pod Security Standards as a table: each check with its level, the version since which it is as it is, and the
- * baseline check it replaces. Complaints come in the order of the table: baseline first, each level by name.
+ * The Pod Security Standards as a table: each check with its level, the version of its introduction, and the baseline
+ * check it replaces. Violations are reported in table order: baseline first, each level by name.
  */
 import type { PodSpec } from '#apis/core/v1.ts'
 import type { ObjectMeta } from '#meta/object.ts'
@@ -12,9 +12,9 @@ import type { Check, Violation } from './violation.ts'
 
 interface Standard {
   readonly id: string
-  /** By the minor version since which it counts, ascending. */
+  /** By the minor version since which it applies, ascending. */
   readonly since: readonly (readonly [minor: number, check: Check])[]
-  /** A baseline check that this one makes superfluous. */
+  /** A baseline check that this one replaces. */
   readonly replaces?: string
 }
 
@@ -110,10 +110,10 @@ const RESTRICTED: readonly Standard[] = [
   },
 ]
 
-/** The last version that changed anything: all later ones are the same. */
+/** The last version with a change: all later ones are equal. */
 const NEWEST = Math.max(...[...BASELINE, ...RESTRICTED].flatMap(({ since }) => since.map(([minor]) => minor)))
 
-/** Of every version, the checks in order. */
+/** For every version, the checks in order. */
 const checksBy = {
   baseline: Array.from({ length: NEWEST + 1 }, (_, minor) => checksAt(BASELINE, minor)),
   restricted: Array.from({ length: NEWEST + 1 }, (_, minor) => {

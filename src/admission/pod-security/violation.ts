@@ -1,6 +1,6 @@
-/** What a check of the Pod Security Standards finds, and the words in which it says so. */
+/** The violations that checks of the Pod Security Standards find, and their texts. */
 import type { Container, EphemeralContainer, PodSecurityContext, PodSpec, SecurityContext } from '#apis/core/v1.ts'
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 import type { ObjectMeta } from '#meta/object.ts'
 
 export interface Violation {
@@ -8,12 +8,12 @@ export interface Violation {
   readonly detail: string
 }
 
-/** Undefined: nothing to complain about. */
+/** Undefined: no violation. */
 export type Check = (spec: PodSpec, metadata: Pick<ObjectMeta, 'annotations'>) => Violation | undefined
 
 export type AnyContainer = Container | EphemeralContainer
 
-/** In the order in which complaints name them. */
+/** In the order of violation texts. */
 export function allContainers(spec: PodSpec): AnyContainer[] {
   const { initContainers = [], containers, ephemeralContainers = [] } = spec
   return [...initContainers, ...(containers ?? []), ...ephemeralContainers]
@@ -32,18 +32,18 @@ export function named(containers: readonly AnyContainer[]): string {
   return `${plural('container', 'containers', containers.length)} ${quoted(containers.map(({ name }) => name))}`
 }
 
-/** Each once, in order. */
+/** Without duplicates, in order. */
 export function distinct(items: Iterable<string>): string[] {
   return [...new Set(items)].sort(compareText)
 }
 
-/** Who breaks a rule that pods and containers can break alike: `pod and container "a"`. */
+/** The subjects of a rule that applies to pods and containers: `pod and container "a"`. */
 export interface Setters {
   readonly text: string
   readonly contexts: readonly (PodSecurityContext | SecurityContext)[]
 }
 
-/** Undefined when nobody does. */
+/** Undefined if there are none. */
 export function settersOf(
   spec: PodSpec,
   breaks: (context: PodSecurityContext | SecurityContext) => boolean,

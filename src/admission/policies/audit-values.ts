@@ -1,4 +1,4 @@
-/** What policies have the audit log keep: of each key all values that differ, in order. */
+/** Audit annotations of policies: the distinct values of each key, in order. */
 import type { Attributes } from '#apiserver/registry/admission.ts'
 
 const MAX_VALUE_BYTES = 10 * 1024

@@ -1,4 +1,4 @@
-/** Policies made ready to run. What does not compile is kept with the reason: it fails where it is evaluated. */
+/** Compiles policies. A compilation error does not throw: each evaluation of the policy reports it. */
 import type {
   MutatingAdmissionPolicySpec,
   ValidatingAdmissionPolicySpec,
@@ -12,7 +12,7 @@ import type { CompiledCondition } from '../matching/conditions.ts'
 
 type Expression = CompiledExpression | UnfitExpression
 
-/** What both kinds of policies have. */
+/** The common members of both kinds of policies. */
 export interface CompiledPolicy {
   readonly composition: Composition
   readonly conditions: readonly CompiledCondition[]

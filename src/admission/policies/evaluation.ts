@@ -1,11 +1,11 @@
-/** What a validating policy decides about one request with one parameter. Pure but for the clock. */
+/** Evaluates a validating policy for one request and one parameter. Pure except for the clock. */
 import type { Clock } from '#lib/clock.ts'
-import { byteLength } from '#lib/go-text.ts'
+import { byteLength } from '#lib/go/text.ts'
 import {
   Activation,
   type ActivationInputs,
   type AuthorizerValues,
-  type Evaluated,
+  type Evaluation,
   OutOfBudget,
   POLICY_BUDGET,
   type SharedBudget,
@@ -15,19 +15,19 @@ import type { CompiledAnnotation, CompiledValidatingPolicy, CompiledValidation }
 
 export interface Decision {
   readonly isDenied: boolean
-  /** It could not be told: what happens then is the failure policy's to say. */
+  /** The evaluation failed; the failure policy decides. */
   readonly isFault: boolean
   readonly message: string
-  /** The reason of the status of a refusal. */
+  /** The reason of the refusal's Status. */
   readonly reason?: string
   readonly elapsedMs: number
 }
 
 export interface AnnotationOutcome {
   readonly key: string
-  /** Absent: nothing is to be noted. */
+  /** Absent: no audit annotation. */
   readonly value?: string
-  /** It failed, and the policy does not ignore that. */
+  /** The evaluation failed, and the policy does not ignore that. */
   readonly fault?: string
   readonly elapsedMs: number
 }
@@ -39,18 +39,18 @@ export interface PolicyOutcome {
 
 export interface EvaluationTerms {
   readonly inputs: ActivationInputs
-  /** Handed only to validations: messages and annotations may ask nothing, whatever they were compiled for. */
+  /** Only for validations: messages and annotations may not use the authorizer. */
   readonly asking: AuthorizerValues
   readonly ignoresFaults: boolean
   readonly clock: Clock
 }
 
 interface Timed {
-  readonly outcome: Evaluated
+  readonly outcome: Evaluation
   readonly elapsedMs: number
 }
 
-/** As it is when a whole policy could not be evaluated. */
+/** The decision if a whole policy could not be evaluated. */
 export function faultOutcome(message: string, ignoresFaults: boolean): PolicyOutcome {
   return { decisions: [fault(message, 0, ignoresFaults)], annotations: [] }
 }
@@ -109,12 +109,12 @@ function timed(clock: Clock, activation: Activation): Run {
   }
 }
 
-/** Of every validation, or why there are none. */
+/** The results of all validations, or the error of the evaluation. */
 function evaluateMessages(
   validations: readonly CompiledValidation[],
   run: Run,
   budget: SharedBudget,
-): readonly (Evaluated | undefined)[] | string {
+): readonly (Evaluation | undefined)[] | string {
   try {
     return validations.map(({ messageExpression }) => messageExpression && run(messageExpression, budget).outcome)
   } catch (error) {
@@ -125,8 +125,11 @@ function evaluateMessages(
 
 const MAX_MESSAGE_BYTES = 5 * 1024
 
-/** What the expression says, if it is one line that is not too long; else the fixed message; else what failed. */
-function messageOf({ expression, message }: CompiledValidation, made: Evaluated | undefined): string {
+/**
+ * The message expression's result, if it is one line and not too long; else the fixed message; else the failed
+ * expression.
+ */
+function messageOf({ expression, message }: CompiledValidation, made: Evaluation | undefined): string {
   const text = typeof made?.value === 'string' ? made.value.trim() : ''
   if (text !== '' && byteLength(text) <= MAX_MESSAGE_BYTES && !text.includes('\n')) return text
   return message.trim() || `failed expression: ${expression.source.trim()}`

@@ -1,9 +1,6 @@
-/**
- * From a request to what is asked about it: each policy that is about it, with each of its bindings that is, with each
- * parameter that the binding hands over. Both kinds of policies go this way; they differ in what they do then.
- */
-import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
+/** Lists the policy invocations of a request: each matching policy with each matching binding and each parameter. */
 import type { Attributes } from '#apiserver/registry/admission.ts'
+import type { Authorizer } from '#auth/authorizer.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
@@ -15,7 +12,7 @@ import type { ExpressionMeter } from './metrics.ts'
 import type { ParamSource } from './params.ts'
 import type { Binding, BoundPolicy, Policy, PolicySet } from './policy-set.ts'
 
-/** What policies work with. */
+/** The dependencies of policies. */
 export interface PolicyTools {
   readonly forms: Forms
   readonly params: ParamSource
@@ -33,7 +30,7 @@ export interface Invocation<P extends Policy, B extends Binding, C> {
   readonly param: KubeObject | undefined
 }
 
-/** A policy, or one of its bindings, that cannot be put to use. */
+/** An unusable policy or binding. */
 export interface Misconfiguration<P extends Policy> {
   readonly policy: P
   readonly binding?: Binding
@@ -41,12 +38,12 @@ export interface Misconfiguration<P extends Policy> {
 }
 
 export interface PolicyVisitor<P extends Policy, B extends Binding, C> {
-  /** Only of policies that do not ignore it. */
+  /** Only for policies that do not ignore it. */
   misconfigured(fault: Misconfiguration<P>): void
   invoke(invocation: Invocation<P, B, C>): void | Promise<void>
 }
 
-/** Goes through all invocations, by policy's name, then by binding's. Throws what the visitor throws. */
+/** Visits all invocations, by policy name, then by binding name. Throws the visitor's errors. */
 export async function visitPolicies<P extends Policy, B extends Binding, C>(
   tools: PolicyTools,
   set: PolicySet<P, B, C>,
@@ -89,7 +86,7 @@ async function visitBindings<P extends Policy, B extends Binding, C>(visit: Bind
   }
 }
 
-/** Undefined when it cannot be told, which is reported. */
+/** Undefined if it cannot be determined, which is reported. */
 async function attempt<T>(work: () => T | Promise<T>, report: (error: unknown) => void): Promise<T | undefined> {
   try {
     return await work()
@@ -103,7 +100,7 @@ function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** What admission of which could keep everybody out: these are never asked about. */
+/** Resources that are never intercepted, because a bad policy could lock out everybody. */
 const REVIEWS: ReadonlySet<string> = new Set([
   'authentication.k8s.io/selfsubjectreviews',
   'authentication.k8s.io/tokenreviews',

@@ -1,9 +1,9 @@
-/** How often policies were asked, what came of it, and how long it took. */
+/** Metrics of policies: invocations, results and durations. */
 import type { Clock } from '#lib/clock.ts'
-import type { Histogram } from '#lib/metrics.ts'
+import type { Histogram } from '#lib/metrics/metrics.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 
-/** What there is to measure of one expression. */
+/** The measurements of one expression. */
 export interface Observed {
   readonly isDenied: boolean
   readonly isFault: boolean
@@ -11,7 +11,7 @@ export interface Observed {
   readonly elapsedMs: number
 }
 
-/** How long expressions take to compile and to evaluate, whoever has them. */
+/** The durations of compiling and evaluating expressions. */
 export interface ExpressionMeter {
   compiled<T>(work: () => T): T
   evaluated<T>(work: () => T): T
@@ -66,7 +66,7 @@ export function createMutationMeter(meters: ServerMeters): MutationMeter {
   }
 }
 
-/** Told by the text, as upstream does: a refusal counts as an error too. */
+/** Classified by the text, as upstream: a refusal counts as an error too. */
 function errorType(message: string): string {
   if (message.startsWith('compilation')) return 'compile_error'
   if (message.startsWith('validation failed due to running out of cost budget')) return 'out_of_budget'

@@ -1,10 +1,10 @@
 /**
- * MutatingAdmissionPolicy: changes what is written, before webhooks see it. Policies run one after the other, each on what
- * the one before has made of the object; those that wish it run once more after everybody else.
+ * MutatingAdmissionPolicy: changes objects before webhooks receive them. Each policy receives the result of the
+ * previous one; policies with reinvocation may run a second time.
  */
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from '#apis/admissionregistration/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
 import { type KubeObject, semanticEqual } from '#meta/object.ts'
 import { serviceUnavailableError } from '#meta/status-errors.ts'
@@ -17,12 +17,12 @@ import { type CompiledMutatingPolicy, type CompiledMutation, compileMutatingPoli
 import { type Invocation, isExempt, type PolicyTools, visitPolicies } from './invocation.ts'
 import { createMutationMeter, type MutationMeter } from './metrics.ts'
 import { MutationError, mutationOf } from './mutation.ts'
+import { PolicyContext } from './policy-context.ts'
 import { PolicySet } from './policy-set.ts'
-import { Question } from './question.ts'
 
 type MutatingInvocation = Invocation<MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, CompiledMutatingPolicy>
 
-/** What went wrong with a policy that does not ignore it. */
+/** The error of a policy that does not ignore it. */
 interface Fault {
   readonly text: string
   readonly reason: 'Forbidden' | 'Invalid'
@@ -33,7 +33,7 @@ interface Run {
   readonly attributes: Attributes
   readonly round: Round
   readonly memory: Reinvocations
-  readonly question: Question
+  readonly context: PolicyContext
   readonly faults: Fault[]
 }
 
@@ -55,7 +55,7 @@ export class MutatingPolicies implements AdmissionPlugin {
     return this.#mutate(attributes, round)
   }
 
-  /** Which policies run is settled before the first of them changes anything. */
+  /** The matching policies are determined before the first of them changes anything. */
   async #mutate(attributes: Attributes, round: Round): Promise<void> {
     const invocations: MutatingInvocation[] = []
     const faults: Fault[] = []
@@ -68,8 +68,8 @@ export class MutatingPolicies implements AdmissionPlugin {
     })
     if (invocations.length > 0) {
       const memory = round.memory(this, () => new Reinvocations())
-      const question = new Question(this.#tools, attributes)
-      await this.#runAll(invocations, { attributes, round, memory, question, faults })
+      const context = new PolicyContext(this.#tools, attributes)
+      await this.#runAll(invocations, { attributes, round, memory, context, faults })
     }
     if (faults.length > 0) throw refusalOf(attributes, faults)
   }
@@ -81,7 +81,7 @@ export class MutatingPolicies implements AdmissionPlugin {
     for (const invocation of invocations) {
       if (await this.#runOne(invocation, run)) hasMutated = true
     }
-    // Also the one that mutated last, even if nobody has changed anything since: that is how upstream has it.
+    // Like upstream, also the one that mutated last, even if nothing has changed since.
     if (hasMutated) {
       memory.wakeAll()
       round.askAgain()
@@ -89,22 +89,22 @@ export class MutatingPolicies implements AdmissionPlugin {
     memory.keep(attributes)
   }
 
-  /** True when something was put into effect, whether or not that made a difference. */
+  /** True if a mutation was applied, even without a difference. */
   async #runOne(invocation: MutatingInvocation, run: Run): Promise<boolean> {
     const { bound, form } = invocation
-    const { round, memory, question } = run
+    const { round, memory, context } = run
     const compiled = bound.compiled()
-    const { matches, error } = await question.matches(invocation, compiled)
+    const { matches, error } = await context.matches(invocation, compiled)
     if (error !== undefined) report(invocation, error, run)
     if (!matches) return false
     const id = idOf(invocation)
     if (round.isSecond && !memory.isAwake(id)) return false
-    const { object: before } = await question.shown(form)
+    const { object: before } = await context.shown(form)
     let hasMutated = false
     for (const at of compiled.mutations.keys()) {
       if (await this.#mutateOnce(invocation, at, run)) hasMutated = true
     }
-    const { object: after } = await question.shown(form)
+    const { object: after } = await context.shown(form)
     if (!semanticEqual(before, after)) {
       memory.wakeAll()
       round.askAgain()
@@ -114,9 +114,9 @@ export class MutatingPolicies implements AdmissionPlugin {
   }
 
   async #mutateOnce(invocation: MutatingInvocation, at: number, run: Run): Promise<boolean> {
-    const { attributes, question } = run
+    const { attributes, context } = run
     const { bound, binding, form } = invocation
-    const { object } = await question.shown(form)
+    const { object } = await context.shown(form)
     if (object === undefined) return false
     const startMs = this.#tools.clock.elapsed()
     const observe = (error?: string): void =>
@@ -124,7 +124,7 @@ export class MutatingPolicies implements AdmissionPlugin {
     try {
       const next = await this.#patched(invocation, at, object, run)
       await this.#tools.forms.take(attributes, form.kind, next)
-      question.changed()
+      context.changed()
     } catch (error) {
       observe((error as Error).message)
       if (!(error instanceof MutationError)) throw error
@@ -135,21 +135,21 @@ export class MutatingPolicies implements AdmissionPlugin {
     return true
   }
 
-  /** Throws MutationError, or StatusError for what ends the request whatever the failure policy. */
+  /** Throws MutationError, or StatusError for errors that end the request whatever the failure policy. */
   async #patched(
     invocation: MutatingInvocation,
     at: number,
     object: KubeObject,
-    { attributes, question }: Run,
+    { attributes, context }: Run,
   ): Promise<KubeObject> {
     const { form, bound } = invocation
     const { forms } = this.#tools
     const { composition, mutations } = bound.compiled()
     const mutation = mutations[at] as CompiledMutation
-    const inputs = await question.inputs(invocation)
+    const inputs = await context.inputs(invocation)
     const schemas = forms.schemasOf(attributes, form.kind)
     if (schemas === undefined) throw serviceUnavailableError(unknownKind(form.kind))
-    const made = await question.evaluate((asking) =>
+    const made = await context.evaluate((asking) =>
       mutationOf(mutation, { inputs, composition, asking }, { ...schemas, object }),
     )
     return forms.read(attributes, form.kind, made)
@@ -180,7 +180,7 @@ function idOf({ bound, binding, param }: MutatingInvocation): string {
   return [bound.name, nameOf(binding), namespace, name].join('/')
 }
 
-/** The first fault is what the client reads, all are causes. The code stays 403 whatever the reason. */
+/** The first error is the message, all are causes. The code stays 403 for every reason. */
 function refusalOf(attributes: Attributes, faults: readonly Fault[]): StatusError {
   const { status } = refuse(attributes, '')
   const [first] = faults as readonly [Fault]

@@ -1,15 +1,15 @@
 /**
- * What the expressions of a mutating policy say is to be changed, put into effect: a configuration that is merged as
- * server-side apply would, or a JSON patch.
+ * Applies the result of a mutating policy's expression: an apply configuration that is merged as in server-side apply,
+ * or a JSON patch.
  */
 import { MessageValue } from '#cel/planner/literal.ts'
 import { CelError, type Failure, ListValue, MapValue, type Value } from '#cel/value.ts'
 import { EntryMap } from '#cel/values/map.ts'
 import { toJson } from '#cel/values/to-json.ts'
-import { goQuote } from '#lib/go-text.ts'
-import { applyJsonPatch, JsonPatchError } from '#lib/json-patch.ts'
-import type { JsonValue } from '#lib/json-value.ts'
-import { asList, asMap, atomOf, entryType, isDeclared, itemType, type Typed } from '#meta/apply/atom.ts'
+import { goQuote } from '#lib/go/text.ts'
+import { applyJsonPatch, JsonPatchError } from '#lib/json/patch.ts'
+import type { JsonValue } from '#lib/json/value.ts'
+import { asList, asMap, atomOf, entryType, isDeclared, itemType, type TypeRef } from '#meta/apply/atom.ts'
 import { mergeTyped } from '#meta/apply/merge.ts'
 import { fieldElement, type PathElement, printPath } from '#meta/apply/path-element.ts'
 import { faultsText, validateTyped } from '#meta/apply/validate.ts'
@@ -23,7 +23,7 @@ import {
   type ActivationInputs,
   type AuthorizerValues,
   type Composition,
-  type Evaluated,
+  type Evaluation,
   OutOfBudget,
   POLICY_BUDGET,
 } from '#model/expressions/activation.ts'
@@ -31,7 +31,7 @@ import {
 import type { Schemas } from '../matching/forms.ts'
 import type { CompiledMutation } from './compiled-policy.ts'
 
-/** A mutation that cannot be made; what happens then is the failure policy's to say. The message is upstream's. */
+/** A mutation that cannot be applied; the failure policy decides. The message is upstream's. */
 export class MutationError extends Error {
   override name = 'MutationError'
 }
@@ -42,12 +42,12 @@ export interface MutationTerms {
   readonly asking: AuthorizerValues
 }
 
-/** What is to be changed, and what is known of its kind. */
+/** The object to change, and the schemas of its kind. */
 export interface MutationTarget extends Schemas {
   readonly object: KubeObject
 }
 
-/** The object as the mutation makes it; it may be the one given. Throws MutationError, or StatusError 500. */
+/** The mutated object, possibly the same one. Throws MutationError, or StatusError 500. */
 export function mutationOf(
   { type, expression }: CompiledMutation,
   { inputs, composition, asking }: MutationTerms,
@@ -59,7 +59,7 @@ export function mutationOf(
   return type === 'json-patch' ? applyPatch(schema, object, value) : applyConfiguration(merged, object, value)
 }
 
-function evaluate(activation: Activation, expression: CompiledMutation['expression']): Evaluated {
+function evaluate(activation: Activation, expression: CompiledMutation['expression']): Evaluation {
   try {
     return activation.evaluate(expression, { left: POLICY_BUDGET })
   } catch (error) {
@@ -68,7 +68,7 @@ function evaluate(activation: Activation, expression: CompiledMutation['expressi
   }
 }
 
-/** The object with the configuration merged in; neither is changed. */
+/** The object merged with the configuration; neither is modified. */
 function applyConfiguration(schema: StructSchema, object: KubeObject, made: Value): KubeObject {
   checkTypeNames(made)
   const { kind, apiVersion } = object
@@ -87,7 +87,7 @@ function notApplied(why: string): MutationError {
   return new MutationError(`error applying patch: ${why}`)
 }
 
-/** As upstream takes objects apart, which is not how JSON has them: nulls are zero, and bytes stay bytes. */
+/** Converts objects as upstream does, which differs from JSON: nulls are zero values, and bytes stay bytes. */
 function nativeOf(value: Value | Failure | undefined): unknown {
   if (value === null) return 0
   if (value instanceof Uint8Array) return value
@@ -115,8 +115,8 @@ function jsonOf(value: Value): unknown {
   }
 }
 
-/** Whoever sets one field of what is owned as a whole would lose the others without meaning to. */
-function findAtomics(type: Typed, value: unknown, path: readonly PathElement[]): string[] {
+/** Setting one field of an atomic value would unintentionally remove the others. */
+function findAtomics(type: TypeRef, value: unknown, path: readonly PathElement[]): string[] {
   const isAtomic = atomOf(type, value) === 'leaf' && (type.schema.type === 'list' || isStructured(type))
   const own = isAtomic ? [printPath(path)] : []
   const map = isStructured(type) ? asMap(value) : undefined
@@ -132,11 +132,11 @@ function findAtomics(type: Typed, value: unknown, path: readonly PathElement[]):
   return [...own, ...list.flatMap((item, at) => findAtomics(itemType(type), item, [...path, `i:${at}`]))]
 }
 
-const isStructured = ({ schema }: Typed): boolean => schema.type === 'struct' || schema.type === 'map'
+const isStructured = ({ schema }: TypeRef): boolean => schema.type === 'struct' || schema.type === 'map'
 
 /**
- * Objects are told apart by where they belong: what is put into the field `spec` of an `Object` must be an `Object.spec`.
- * Maps and lists between them have no names.
+ * Types of objects must match their field: the field `spec` of an `Object` takes an `Object.spec`. Maps and lists
+ * between them have no type names.
  */
 function checkTypeNames(made: Value): void {
   if (!(made instanceof MessageValue)) return
@@ -158,7 +158,7 @@ function wrongNames(value: unknown, expected: string): string[] {
   return []
 }
 
-/** The patched object in canonical form. When a test in the patch fails nothing is changed, and nothing is wrong. */
+/** The patched object in canonical form. A failed test operation changes nothing and is no error. */
 function applyPatch(schema: StructSchema, object: KubeObject, made: Value): KubeObject {
   const operations = operationsOf(made)
   try {
@@ -195,7 +195,7 @@ function operationOf(operation: Value | Failure): JsonValue {
 
 const textOf = (value: Value | undefined): string => (typeof value === 'string' ? value : '')
 
-/** What a patch makes of an object must be one of its kind to the letter, unlike what a webhook makes. */
+/** The result of a patch must strictly match its kind, unlike that of a webhook. */
 function decode(schema: StructSchema, patched: unknown): KubeObject {
   const offences: string[] = []
   try {

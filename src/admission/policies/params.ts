@@ -1,4 +1,4 @@
-/** Parameters: the objects that a binding hands to its policy, found by name or by labels. */
+/** Parameters: the objects that a binding passes to its policy, selected by name or by labels. */
 import type { ParamKind, ParamRef } from '#apis/admissionregistration/v1.ts'
 import type { Entry } from '#apiserver/registry/entry.ts'
 import type { Registry, ServedResource } from '#apiserver/registry/registry.ts'
@@ -7,17 +7,17 @@ import { asSelector } from '#meta/label-selector.ts'
 import { matchesLabels } from '#meta/labels.ts'
 import type { KubeObject } from '#meta/object.ts'
 
-/** A policy or binding that cannot be put to use, in upstream's words. */
+/** An unusable policy or binding, with upstream's text. */
 export class ConfigurationError extends Error {
   override name = 'ConfigurationError'
 }
 
 export interface ParamSource {
-  /** What serves parameters of the kind; undefined for a policy that takes none. Throws ConfigurationError. */
+  /** The resource of the parameter kind; undefined for a policy without parameters. Throws ConfigurationError. */
   resolve(kind: ParamKind | undefined): ServedResource | undefined
   /**
-   * All that a binding hands over. One that hands over nothing, because it or its policy says nothing of parameters,
-   * counts once; none at all: the policy is not asked. Throws ConfigurationError.
+   * All parameters of a binding. A policy or binding without parameters is evaluated once; an empty result means that
+   * the policy is not evaluated. Throws ConfigurationError.
    */
   collect(
     served: ServedResource | undefined,
@@ -68,7 +68,7 @@ async function find(
   namespace: string,
 ): Promise<KubeObject[]> {
   const shown = async (entries: readonly Entry[]): Promise<KubeObject[]> => {
-    await representation.lens?.prepare(entries)
+    await representation.converter?.prepare(entries)
     return entries.map((entry) => representation.objectOf(entry))
   }
   if (name !== '') {

@@ -1,13 +1,13 @@
-/** The two plugins that run policies, and what keeps them in step with what is stored. */
+/** The two policy plugins and their followers of stored policies. */
 import {
   MutatingAdmissionPolicies,
   MutatingAdmissionPolicyBindings,
   ValidatingAdmissionPolicies,
   ValidatingAdmissionPolicyBindings,
 } from '#apis/admissionregistration/v1.ts'
-import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
-import { type Following, joinFollowings } from '#apiserver/authorizers/follow.ts'
+import { type Following, joinFollowings } from '#apiserver/registry/follow.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
+import type { Authorizer } from '#auth/authorizer.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 
@@ -22,7 +22,7 @@ import { ValidatingPolicies } from './validating.ts'
 
 export interface AdmissionPoliciesParts {
   readonly registry: Registry
-  /** Answers what expressions ask of `authorizer`. */
+  /** Authorizes for the CEL variable `authorizer`. */
   readonly ask: Authorizer['authorize']
   readonly clock: Clock
   readonly metrics: ServerMeters
@@ -30,7 +30,7 @@ export interface AdmissionPoliciesParts {
 
 export interface AdmissionPolicies {
   readonly plugins: readonly AdmissionPlugin[]
-  /** Once the kinds are served. Until its end there are no policies. */
+  /** Starts following once the kinds are served; there are no policies before it resolves. */
   follow(): Following
 }
 
@@ -41,7 +41,7 @@ export function createAdmissionPolicies({ registry, ask, clock, metrics }: Admis
     ask,
     clock,
     metrics,
-    // Upstream says so of both kinds of policies.
+    // Upstream's text is the same for both kinds of policies.
     expressions: createExpressionMeter(metrics, clock),
     conditions: createConditionMeter(metrics, clock, { kind: 'policy', type: 'validate' }),
   }

@@ -1,14 +1,14 @@
-/** Policies with the bindings that put them to use, kept in step with what is stored. A policy is compiled once, when it is first needed. */
+/** Follows the stored policies and their bindings. A policy is compiled on first use. */
 import type { MatchResources, ParamKind, ParamRef } from '#apis/admissionregistration/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
-import { follow, joinFollowings, type Following } from '#apiserver/authorizers/follow.ts'
+import { follow, joinFollowings, type Following } from '#apiserver/registry/follow.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 import type { KubeObject } from '#meta/object.ts'
 
 import { createCriteria, type Criteria } from '../matching/matcher.ts'
 
-/** What both kinds of policies have. */
+/** The common members of both kinds of policies. */
 export interface Policy extends KubeObject {
   readonly spec: {
     readonly failurePolicy?: string
@@ -17,7 +17,7 @@ export interface Policy extends KubeObject {
   }
 }
 
-/** What both kinds of bindings have. */
+/** The common members of both kinds of bindings. */
 export interface Binding extends KubeObject {
   readonly spec: {
     readonly policyName?: string
@@ -57,7 +57,7 @@ export class PolicySet<P extends Policy, B extends Binding, C> {
     this.#compile = compile
   }
 
-  /** Those that have bindings, by name. A binding whose policy is not there means nothing. */
+  /** Those with bindings, by name. A binding without its policy has no effect. */
   get bound(): readonly BoundPolicy<P, B, C>[] {
     return (this.#bound ??= this.#bind())
   }
@@ -102,7 +102,7 @@ export class PolicySet<P extends Policy, B extends Binding, C> {
   }
 }
 
-/** A policy must say what it is about; a binding that does not is about all that its policy is about. */
+/** A policy must have match constraints; a binding without them matches all requests of its policy. */
 function criteriaOf(match: MatchResources | undefined): Criteria {
   const { resourceRules = [], excludeResourceRules = [], ...rest } = match ?? {}
   return createCriteria({
@@ -114,7 +114,7 @@ function criteriaOf(match: MatchResources | undefined): Criteria {
   })
 }
 
-/** Keeps the set in step with the collections of the two kinds, which must be served. */
+/** Follows the collections of the two kinds, which must be served. */
 export function followPolicies<P extends Policy, B extends Binding, C>(
   registry: Pick<Registry, 'storeOf'>,
   set: PolicySet<P, B, C>,

@@ -1,4 +1,4 @@
-/** ValidatingAdmissionPolicy: refuses, warns of or notes what does not meet the conditions of a policy. */
+/** ValidatingAdmissionPolicy: refuses, warns about or audits requests that violate a policy. */
 import type { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from '#apis/admissionregistration/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
@@ -11,8 +11,8 @@ import { type CompiledValidatingPolicy, compileValidatingPolicy } from './compil
 import { type Decision, evaluateValidations, faultOutcome, type PolicyOutcome } from './evaluation.ts'
 import { type Invocation, isExempt, type PolicyTools, visitPolicies } from './invocation.ts'
 import { createValidationMeter, type ValidationMeter } from './metrics.ts'
+import { PolicyContext } from './policy-context.ts'
 import { PolicySet } from './policy-set.ts'
-import { Question } from './question.ts'
 
 type ValidatingInvocation = Invocation<
   ValidatingAdmissionPolicy,
@@ -20,7 +20,7 @@ type ValidatingInvocation = Invocation<
   CompiledValidatingPolicy
 >
 
-/** Why a request is refused. */
+/** The reason of a refusal. */
 interface Denial {
   readonly policy: string
   readonly binding?: string | undefined
@@ -43,13 +43,13 @@ export class ValidatingPolicies implements AdmissionPlugin {
 
   validate(attributes: Attributes): void | Promise<void> {
     if (this.policies.bound.length === 0 || isExempt(attributes)) return undefined
-    return this.#judge(attributes)
+    return this.#evaluatePolicies(attributes)
   }
 
-  async #judge(attributes: Attributes): Promise<void> {
+  async #evaluatePolicies(attributes: Attributes): Promise<void> {
     const denials: Denial[] = []
     const notes = new AuditValues()
-    const question = new Question(this.#tools, attributes)
+    const context = new PolicyContext(this.#tools, attributes)
     await visitPolicies(this.#tools, this.policies, attributes, {
       misconfigured: ({ policy, binding, why }) =>
         denials.push({
@@ -58,7 +58,7 @@ export class ValidatingPolicies implements AdmissionPlugin {
           message: `failed to configure ${binding === undefined ? 'policy' : 'binding'}: ${why}`,
         }),
       invoke: async (invocation) => {
-        const outcome = await this.#evaluate(invocation, question)
+        const outcome = await this.#evaluate(invocation, context)
         for (const [at, decision] of outcome.decisions.entries())
           denials.push(...this.#enforce(invocation, decision, at, attributes))
         denials.push(...this.#note(invocation, outcome, notes))
@@ -68,19 +68,19 @@ export class ValidatingPolicies implements AdmissionPlugin {
     if (denials[0] !== undefined) throw refusalOf(attributes, denials[0])
   }
 
-  async #evaluate(invocation: ValidatingInvocation, question: Question): Promise<PolicyOutcome> {
+  async #evaluate(invocation: ValidatingInvocation, context: PolicyContext): Promise<PolicyOutcome> {
     const { bound } = invocation
     const policy = bound.compiled()
     const ignoresFaults = bound.policy.spec.failurePolicy === 'Ignore'
-    const { matches, error } = await question.matches(invocation, policy)
+    const { matches, error } = await context.matches(invocation, policy)
     if (error !== undefined) return faultOutcome(error, ignoresFaults)
     if (!matches) return { decisions: [], annotations: [] }
-    const inputs = await question.inputs(invocation)
+    const inputs = await context.inputs(invocation)
     const { clock } = this.#tools
-    return question.evaluate((asking) => evaluateValidations(policy, { inputs, asking, ignoresFaults, clock }))
+    return context.evaluate((asking) => evaluateValidations(policy, { inputs, asking, ignoresFaults, clock }))
   }
 
-  /** Does what the binding says is to be done about a decision; gives back what the request is to be refused for. */
+  /** Applies the binding's actions to a decision; returns the refusals. */
   #enforce({ binding, bound }: ValidatingInvocation, decision: Decision, at: number, attributes: Attributes): Denial[] {
     const [policy, bindingName] = [bound.name, nameOf(binding)]
     const { isDenied, isFault, message, reason } = decision
@@ -119,7 +119,7 @@ function nameOf({ metadata }: { readonly metadata: { readonly name?: string } })
 
 const FAILURE_KEY = 'validation.policy.admission.k8s.io/validation_failure'
 
-/** Of several failures the first is kept, as annotations are. */
+/** The first of several failures counts, as for annotations. */
 function annotateFailure(
   { annotate }: Attributes,
   binding: ValidatingAdmissionPolicyBinding,
@@ -133,7 +133,7 @@ function annotateFailure(
 
 const CODES: Readonly<Record<string, number>> = { Forbidden: 403, RequestEntityTooLarge: 413 }
 
-/** Whatever the reason and the code, the text says that it is forbidden. */
+/** Whatever the reason and the code, the text contains "forbidden". */
 function refusalOf(attributes: Attributes, { policy, binding, message, reason = 'Invalid' }: Denial): StatusError {
   const where = binding === undefined ? '' : ` with binding '${binding}'`
   const why = `ValidatingAdmissionPolicy '${policy}'${where} denied request: ${message}`

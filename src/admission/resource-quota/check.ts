@@ -1,7 +1,7 @@
 /**
- * One write against the quotas of its namespace: refused, or charged to those that count it. Pure but for the usage of
- * the object; what is used is handed in and out, so that several writes can be charged before anything is stored.
- * Upstream's apiserver/pkg/admission/plugin/resourcequota, v1.36.
+ * Checks one write against the quotas of its namespace, and returns the new usage or a refusal. The caller passes the
+ * usage in, so several writes can be charged before anything is stored. Upstream's
+ * apiserver/pkg/admission/plugin/resourcequota, v1.36.
  */
 import type { ResourceQuota } from '#apis/core/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
@@ -23,7 +23,7 @@ import { type Evaluator, isWithinScopes, type Scope, scopesOf } from '#model/quo
 
 import { refuse } from '../kit/refusal.ts'
 
-/** A quota and what is used of it, counting writes that are not stored yet. */
+/** A quota and its usage, including writes that are not stored yet. */
 export interface Account {
   readonly quota: ResourceQuota
   readonly hard: Amounts
@@ -34,11 +34,11 @@ export function accountOf(quota: ResourceQuota): Account {
   return { quota, hard: amountsOf(quota.status?.hard), used: amountsOf(quota.status?.used) }
 }
 
-/** Resources that nobody may use without a quota that limits them: `limitedResources` of the plugin's configuration. */
+/** Resources that need a quota: `limitedResources` of the plugin's configuration. */
 export interface LimitedResource {
   readonly apiGroup?: string
   readonly resource: string
-  /** Parts of the names of resources meant. */
+  /** Substrings of the resource names. */
   readonly matchContains?: readonly string[]
   readonly matchScopes?: readonly Scope[]
 }
@@ -49,7 +49,7 @@ export interface Charge {
   readonly limited: readonly LimitedResource[]
 }
 
-/** The accounts after the write; the same array when it costs nothing. Throws StatusError to refuse. */
+/** The accounts after the write; the same array if it costs nothing. Throws StatusError to refuse. */
 export async function charge(accounts: readonly Account[], write: Charge): Promise<readonly Account[]> {
   const { attributes, evaluator } = write
   const object = attributes.object as KubeObject
@@ -85,7 +85,7 @@ function requireCountable({ quota, hard, used }: Account, { attributes, evaluato
   throw refuse(attributes, `status unknown for quota: ${name}, resources: ${namesText(matching)}`)
 }
 
-/** What the write costs, by account; those it costs nothing are left out. */
+/** The cost of the write by account, without those it does not affect. */
 function deltasFor(
   counting: readonly Account[],
   { usage, grown }: { readonly usage: Amounts; readonly grown: Amounts },
@@ -94,7 +94,7 @@ function deltasFor(
   const { oldObject } = attributes
   const deltas = new Map<Account, Amounts>()
   for (const account of counting) {
-    // An object that was not counted before is charged whole.
+    // An object that was not counted before is charged completely.
     const wasCounted = oldObject !== undefined && counts(account, evaluator, oldObject)
     const delta = withoutZeros(wasCounted ? grown : usage)
     if (delta.size > 0) deltas.set(account, delta)
@@ -108,7 +108,7 @@ interface Coverage {
   readonly write: Charge
 }
 
-/** Whatever is limited by configuration needs a quota that says how much of it there is. */
+/** Resources limited by configuration need a covering quota. */
 function requireCovered(accounts: readonly Account[], { counting, usage, write }: Coverage): void {
   const { attributes, evaluator, limited } = write
   if (limited.length === 0) return
@@ -142,7 +142,7 @@ function debit(account: Account, delta: Amounts, attributes: Attributes): Accoun
   const requested = onlyNamed(delta, new Set(hard.keys()))
   if (requested.size === 0) return account
   const total = addAmounts(used, requested)
-  // A status tells what has happened already.
+  // A status reports the past and cannot be refused.
   const over =
     attributes.subresource === 'status'
       ? new Set<string>()

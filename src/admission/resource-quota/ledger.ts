@@ -1,7 +1,6 @@
 /**
- * Ledger: charges writes to the quotas of their namespaces and stores what is used then. Writes to one namespace that
- * come while another is being stored are charged together, so that a hundred creates cost a few updates of the quota.
- * What is charged and then not written stays charged until the quota controller counts again, as upstream.
+ * Ledger: charges writes to the quotas of their namespaces and stores the usage. It batches writes that arrive while
+ * another is being stored. As upstream, a charge whose write fails stays until the quota controller recounts.
  */
 import { type ResourceQuota, ResourceQuotas } from '#apis/core/v1.ts'
 import type { ObjectReader } from '#apiserver/registry/resource.ts'
@@ -13,8 +12,7 @@ import { type Account, accountOf, type Charge, charge } from './check.ts'
 
 export interface QuotaWriter {
   /**
-   * Stores the status if the quota is still at its `metadata.resourceVersion`. Throws StatusError, 409 when it has
-   * changed since.
+   * Stores the status if the quota still has its `metadata.resourceVersion`. Throws StatusError, 409 after a change.
    */
   updateStatus(quota: ResourceQuota): Promise<void>
 }
@@ -25,11 +23,11 @@ export interface LedgerOptions {
 }
 
 export interface Ledger {
-  /** Resolves when the write has been charged; rejects with StatusError when it is refused. */
+  /** Resolves when the write has been charged; rejects with StatusError if it is refused. */
   book(namespace: string, write: Charge): Promise<void>
 }
 
-/** How often to begin again when somebody else wrote the quota meanwhile. */
+/** The maximum number of retries after conflicts. */
 const RETRIES = 3
 const TIMEOUT_MS = 10_000
 
@@ -37,12 +35,14 @@ interface Waiter {
   readonly write: Charge
   readonly succeed: () => void
   readonly fail: (error: unknown) => void
-  /** Answered already; stays out of further rounds. */
+  /** Already answered; excluded from further rounds. */
   settled: boolean
 }
 
 export function createLedger({ writer, clock }: LedgerOptions): Ledger {
-  /** Writes that wait for the round under way in their namespace. A namespace is here exactly while one is. */
+  /**
+   * Writes that wait for the active round of their namespace. A namespace has an entry exactly while a round is active.
+   */
   const queues = new Map<string, Waiter[]>()
 
   const work = async (namespace: string, queue: Waiter[]): Promise<void> => {
@@ -98,7 +98,7 @@ function createWaiter({ write, clock, resolve, reject }: WaiterOptions): Waiter 
   return waiter
 }
 
-/** Answers every waiter, whatever happens. */
+/** Answers every waiter in all cases. */
 async function settle(round: readonly Waiter[], namespace: string, writer: QuotaWriter): Promise<void> {
   try {
     const objects = round[0]?.write.attributes.objects as ObjectReader
@@ -133,12 +133,12 @@ async function settleAgainst(before: readonly Account[], round: readonly Waiter[
     return
   }
   if (options.retries <= 0) throw [...failed.values()].at(-1)
-  // The others have been charged: only those that failed are looked at again. One that is gone limits nothing.
+  // Only quotas whose update failed are charged again. A deleted one limits nothing.
   const again = (await options.list()).filter(({ quota }) => failed.has(quota.metadata.name ?? ''))
   await settleAgainst(again, open, { ...options, retries: options.retries - 1 })
 }
 
-/** Answers those that are refused or cost nothing; the others wait until what they cost is stored. */
+/** Answers refused writes and those without cost; the others wait until their cost is stored. */
 async function chargeAll(accounts: readonly Account[], round: readonly Waiter[]): Promise<readonly Account[]> {
   let current = accounts
   for (const waiter of round) {

@@ -3,9 +3,9 @@ import { describe, it } from 'node:test'
 
 import { Namespaces, type ResourceQuota, ResourceQuotas, Secrets } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
-import { NO_OPINION } from '#apiserver/authorizers/authorizer.ts'
 import { createServers } from '#apiserver/registry/servers.fixture.ts'
 import type { WriteRequest } from '#apiserver/registry/services.ts'
+import { NO_OPINION } from '#auth/authorizer.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { apiVersionOf } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
@@ -23,7 +23,7 @@ function requestFor(kind: Kind, subresource = ''): WriteRequest {
 }
 
 describe('quotas in a real store', () => {
-  it('hold against many writers at once', async () => {
+  it('are not exceeded by concurrent writers', async () => {
     await using servers = createServers()
     const { clock } = servers
     const registry = await servers.open([Namespaces, Secrets, ResourceQuotas], {

@@ -1,4 +1,4 @@
-/** Stores what is used of quotas through the registry. */
+/** Stores the usage of quotas through the registry. */
 import { type ResourceQuota, ResourceQuotas } from '#apis/core/v1.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 

@@ -2,17 +2,17 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { ResourceQuota } from '#apis/core/v1.ts'
+import { refusal, refusalStatus, run, type SampleWrite, sampleWrite } from '#kits/admission/sample-write.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { conflictError } from '#meta/status-errors.ts'
 
-import { refusal, refusalStatus, run, type SampleWrite, sampleWrite } from '../kit/sample-write.ts'
 import type { AdmissionPlugin } from '../plugin.ts'
 import type { LimitedResource } from './check.ts'
 import { createResourceQuota } from './resource-quota.ts'
 
 const clock = createVirtualClock()
 
-/** A quota whose status the controller has filled in. */
+/** A quota whose status the controller has set. */
 function quota(hard: Record<string, string>, used: Record<string, string> = {}, spec: object = {}): ResourceQuota {
   const zero = Object.fromEntries(Object.keys(hard).map((name) => [name, '0']))
   return {
@@ -25,9 +25,9 @@ function quota(hard: Record<string, string>, used: Record<string, string> = {}, 
 interface Stage {
   readonly plugin: AdmissionPlugin
   readonly quotas: ResourceQuota[]
-  /** How often a quota was stored. */
+  /** The number of stored updates. */
   writes: number
-  /** Conflicts to come. */
+  /** The number of conflicts to simulate. */
   conflicts: number
 }
 
@@ -55,7 +55,7 @@ function stage(quotas: ResourceQuota[], limitedResources: readonly LimitedResour
   return state
 }
 
-function judge(on: Stage, write: SampleWrite): Promise<string | undefined> {
+function admit(on: Stage, write: SampleWrite): Promise<string | undefined> {
   return refusal(on.plugin, { ...write, world: { ...write.world, resourcequotas: on.quotas } })
 }
 
@@ -70,19 +70,19 @@ function pod(resources: object = {}, spec: object = {}, rest: object = {}): obje
 }
 
 describe('ResourceQuota', () => {
-  it('counts objects under both their names', async () => {
+  it('counts objects under the short name and under count/<resource>', async () => {
     const on = stage([quota({ 'count/secrets': '2', secrets: '2', 'count/deployments.apps': '1' })])
-    assert.equal(await judge(on, secret), undefined)
+    assert.equal(await admit(on, secret), undefined)
     assert.deepEqual(used(on), { 'count/deployments.apps': '0', 'count/secrets': '1', secrets: '1' })
-    assert.equal(await judge(on, { resource: 'deployments.apps', object: { metadata: { name: 'd' } } }), undefined)
+    assert.equal(await admit(on, { resource: 'deployments.apps', object: { metadata: { name: 'd' } } }), undefined)
     assert.equal(used(on)?.['count/deployments.apps'], '1')
     assert.equal(
-      await judge(on, { resource: 'deployments.apps', object: { metadata: { name: 'd' } } }),
+      await admit(on, { resource: 'deployments.apps', object: { metadata: { name: 'd' } } }),
       'deployments.apps "d" is forbidden: exceeded quota: q, requested: count/deployments.apps=1, used: count/deployments.apps=1, limited: count/deployments.apps=1',
     )
   })
 
-  it('refuses in the words users know', async () => {
+  it("rejects an object that exceeds the quota with upstream's text", async () => {
     const on = stage([quota({ 'count/secrets': '0' })])
     const status = await refusalStatus(on.plugin, { ...secret, world: { resourcequotas: on.quotas } })
     assert.equal(status?.code, 403)
@@ -93,27 +93,27 @@ describe('ResourceQuota', () => {
     assert.equal(on.writes, 0)
   })
 
-  it('stores nothing for a dry run, for what no quota counts and for updates', async () => {
+  it('stores nothing for dry runs, uncounted kinds and updates', async () => {
     const on = stage([quota({ 'count/secrets': '1' })])
-    assert.equal(await judge(on, { ...secret, dryRun: true }), undefined)
-    assert.equal(await judge(on, { ...secret, oldObject: secret.object }), undefined)
-    assert.equal(await judge(on, { resource: 'configmaps', object: { metadata: { name: 'm' } } }), undefined)
-    assert.equal(await judge(on, { resource: 'events', object: { metadata: { name: 'e' } } }), undefined)
+    assert.equal(await admit(on, { ...secret, dryRun: true }), undefined)
+    assert.equal(await admit(on, { ...secret, oldObject: secret.object }), undefined)
+    assert.equal(await admit(on, { resource: 'configmaps', object: { metadata: { name: 'm' } } }), undefined)
+    assert.equal(await admit(on, { resource: 'events', object: { metadata: { name: 'e' } } }), undefined)
     assert.equal(on.writes, 0)
     const full = stage([quota({ 'count/secrets': '0' })])
-    assert.match((await judge(full, { ...secret, dryRun: true })) ?? '', /exceeded quota/)
+    assert.match((await admit(full, { ...secret, dryRun: true })) ?? '', /exceeded quota/)
   })
 
-  it('does not count what the controller has not counted', async () => {
+  it('ignores quotas that the controller has not counted yet', async () => {
     const fresh = quota({ secrets: '5' })
-    assert.equal(await judge(stage([{ ...fresh, status: {} }]), secret), undefined)
+    assert.equal(await admit(stage([{ ...fresh, status: {} }]), secret), undefined)
     assert.equal(
-      await judge(stage([{ ...fresh, status: { hard: { secrets: '5' } } }]), secret),
+      await admit(stage([{ ...fresh, status: { hard: { secrets: '5' } } }]), secret),
       'secrets "sec" is forbidden: status unknown for quota: q, resources: secrets',
     )
   })
 
-  it('answers without a promise what can never count', () => {
+  it('returns no promise for kinds that never count', () => {
     const { plugin } = stage([])
     const ask = (write: SampleWrite): unknown => plugin.validate!(sampleWrite(write).attributes)
     assert.equal(ask({ ...secret, oldObject: secret.object }), undefined)
@@ -125,27 +125,27 @@ describe('ResourceQuota', () => {
 })
 
 describe('ResourceQuota under load', () => {
-  it('charges writes that come together at once', async () => {
+  it('charges concurrent writes together', async () => {
     const on = stage([quota({ secrets: '20' })])
-    const writes = Array.from({ length: 30 }, () => judge(on, secret))
+    const writes = Array.from({ length: 30 }, () => admit(on, secret))
     const answers = await Promise.all(writes)
     assert.equal(answers.filter((message) => message === undefined).length, 20)
     assert.equal(used(on)?.['secrets'], '20')
     assert.ok(on.writes < 5, `${on.writes} writes`)
   })
 
-  it('begins again when somebody else wrote the quota, a few times', async () => {
+  it('retries a few times after conflicts', async () => {
     const on = stage([quota({ secrets: '5' })])
     on.conflicts = 3
-    assert.equal(await judge(on, secret), undefined)
+    assert.equal(await admit(on, secret), undefined)
     assert.equal(used(on)?.['secrets'], '1')
     on.conflicts = 100
-    assert.match((await judge(on, secret)) ?? '', /Operation cannot be fulfilled on resourcequotas "q"/)
+    assert.match((await admit(on, secret)) ?? '', /Operation cannot be fulfilled on resourcequotas "q"/)
     on.conflicts = 0
-    assert.equal(await judge(on, secret), undefined)
+    assert.equal(await admit(on, secret), undefined)
   })
 
-  it('lets in what a quota forbade that is gone by then', async () => {
+  it('admits a write if the quota was deleted meanwhile', async () => {
     const on = stage([quota({ secrets: '5' })])
     on.conflicts = 1
     const { attributes } = sampleWrite({ ...secret, world: { resourcequotas: on.quotas } })
@@ -155,7 +155,7 @@ describe('ResourceQuota under load', () => {
     assert.equal(on.writes, 0)
   })
 
-  it('gives up after ten seconds', async () => {
+  it('times out after ten seconds', async () => {
     const never = createResourceQuota({
       clock,
       isEnabled: () => true,
@@ -183,9 +183,9 @@ describe('ResourceQuota on pods', () => {
     'limits.ephemeral-storage hugepages-2Mi requests.hugepages-2Mi requests.example.com/gpu ephemeral-storage'
   const everything = Object.fromEntries(names.split(' ').map((name) => [name, '100Gi']))
 
-  it('counts what they ask for', async () => {
+  it('counts requests and limits', async () => {
     const on = stage([quota(everything)])
-    assert.equal(await judge(on, { resource: 'pods', object: pod(resources) }), undefined)
+    assert.equal(await admit(on, { resource: 'pods', object: pod(resources) }), undefined)
     assert.deepEqual(used(on), {
       'count/pods': '1',
       cpu: '500m',
@@ -204,42 +204,42 @@ describe('ResourceQuota on pods', () => {
     })
   })
 
-  it('wants every container to say what it needs of what is limited', async () => {
+  it('requires requests and limits of all limited resources', async () => {
     const on = stage([quota({ 'limits.cpu': '2', 'requests.memory': '2Gi' })])
     const object = pod({}, { initContainers: [{ name: 'a', resources: { limits: { cpu: '1' } } }] })
     assert.equal(
-      await judge(on, { resource: 'pods', object }),
+      await admit(on, { resource: 'pods', object }),
       'pods "p" is forbidden: failed quota: q: must specify limits.cpu for: c; requests.memory for: a,c',
     )
     const whole = pod({}, { resources: { limits: { cpu: '1' }, requests: { memory: '1Gi' } } })
-    assert.equal(await judge(on, { resource: 'pods', object: whole }), undefined)
+    assert.equal(await admit(on, { resource: 'pods', object: whole }), undefined)
     assert.deepEqual(used(on), { 'limits.cpu': '1', 'requests.memory': '1Gi' })
     assert.equal(
-      await judge(stage([quota({ 'requests.ephemeral-storage': '1Gi' })]), { resource: 'pods', object: pod() }),
+      await admit(stage([quota({ 'requests.ephemeral-storage': '1Gi' })]), { resource: 'pods', object: pod() }),
       undefined,
     )
   })
 
-  it('names only what is exceeded', async () => {
+  it('names only the exceeded resources in its error', async () => {
     const on = stage([
       quota({ 'requests.cpu': '1', pods: '9', memory: '1Gi' }, { 'requests.cpu': '900m', memory: '1Gi' }),
     ])
     const object = pod({ requests: { cpu: '200m', memory: '1Mi' } })
     assert.equal(
-      await judge(on, { resource: 'pods', object }),
+      await admit(on, { resource: 'pods', object }),
       'pods "p" is forbidden: exceeded quota: q, requested: memory=1Mi,requests.cpu=200m, used: memory=1Gi,requests.cpu=900m, limited: memory=1Gi,requests.cpu=1',
     )
   })
 
-  it('charges a resize with what it adds, and gives nothing back', async () => {
+  it('charges a resize for its increase and refunds nothing', async () => {
     const on = stage([quota({ 'requests.cpu': '3' }, { 'requests.cpu': '1' })])
     const sized = (cpu: string): object => pod({ requests: { cpu } })
     const resize = { resource: 'pods', subresource: 'resize', oldObject: sized('1') }
-    assert.equal(await judge(on, { ...resize, object: sized('2') }), undefined)
+    assert.equal(await admit(on, { ...resize, object: sized('2') }), undefined)
     assert.equal(used(on)?.['requests.cpu'], '2')
-    assert.equal(await judge(on, { ...resize, object: sized('500m') }), undefined)
+    assert.equal(await admit(on, { ...resize, object: sized('500m') }), undefined)
     assert.equal(used(on)?.['requests.cpu'], '2')
-    assert.match((await judge(on, { ...resize, object: sized('3') })) ?? '', /requested: requests.cpu=2/)
+    assert.match((await admit(on, { ...resize, object: sized('3') })) ?? '', /requested: requests.cpu=2/)
   })
 
   const affinity = {
@@ -274,23 +274,23 @@ describe('ResourceQuota on pods', () => {
   for (const [what, spec, object, counts] of scopes) {
     it(`${counts ? 'counts' : 'does not count'} within ${what}: ${JSON.stringify(object).slice(30, 90)}`, async () => {
       const on = stage([quota({ pods: '5' }, {}, spec)])
-      assert.equal(await judge(on, { resource: 'pods', object }), undefined)
+      assert.equal(await admit(on, { resource: 'pods', object }), undefined)
       assert.equal(used(on)?.['pods'], counts ? '1' : '0')
     })
   }
 
-  it('charges a pod whole that comes into a scope', async () => {
+  it('charges a pod completely when it enters a scope', async () => {
     const on = stage([quota({ pods: '5' }, {}, { scopes: ['Terminating'] })])
     const write = { resource: 'pods', object: pod({}, { activeDeadlineSeconds: 5 }), oldObject: pod() }
-    assert.equal(await judge(on, write), undefined)
+    assert.equal(await admit(on, write), undefined)
     assert.equal(used(on)?.['pods'], '1')
   })
 
-  it('charges nothing but the object for a pod that is over', async () => {
+  it('counts a terminated pod only under count/pods', async () => {
     const on = stage([quota({ pods: '5', 'count/pods': '5' })])
-    await judge(on, { resource: 'pods', object: pod({}, {}, { status: { phase: 'Succeeded' } }) })
+    await admit(on, { resource: 'pods', object: pod({}, {}, { status: { phase: 'Succeeded' } }) })
     const metadata = { name: 'p', deletionTimestamp: '2020-01-01T00:00:00Z', deletionGracePeriodSeconds: 30 }
-    await judge(on, { resource: 'pods', object: { ...pod(), metadata } })
+    await admit(on, { resource: 'pods', object: { ...pod(), metadata } })
     assert.deepEqual(used(on), { 'count/pods': '2', pods: '0' })
   })
 })
@@ -311,7 +311,7 @@ describe('ResourceQuota on other kinds', () => {
     ]
     for (const [spec, nodePorts, balancers] of table) {
       const on = stage([quota(hard)])
-      assert.equal(await judge(on, service(spec)), undefined)
+      assert.equal(await admit(on, service(spec)), undefined)
       assert.deepEqual(used(on), {
         'count/services': '1',
         services: '1',
@@ -321,12 +321,12 @@ describe('ResourceQuota on other kinds', () => {
     }
     const on = stage([quota(hard, { services: '1', 'services.nodeports': '0' })])
     const change = { ...service({ type: 'NodePort' }), oldObject: service({ type: 'ClusterIP' }).object as object }
-    assert.equal(await judge(on, change), undefined)
+    assert.equal(await admit(on, change), undefined)
     assert.equal(used(on)?.['services'], '1')
     assert.equal(used(on)?.['services.nodeports'], '2')
   })
 
-  it('counts claims by class, and what was granted when it is more', async () => {
+  it('counts claims by class, and the granted size if it is larger', async () => {
     const hard = {
       persistentvolumeclaims: '9',
       'requests.storage': '90Gi',
@@ -341,7 +341,7 @@ describe('ResourceQuota on other kinds', () => {
     })
     const resource = 'persistentvolumeclaims'
     const on = stage([quota(hard)])
-    assert.equal(await judge(on, { resource, object: claim('2Gi') }), undefined)
+    assert.equal(await admit(on, { resource, object: claim('2Gi') }), undefined)
     assert.deepEqual(used(on), {
       'gold.storageclass.storage.k8s.io/persistentvolumeclaims': '1',
       'gold.storageclass.storage.k8s.io/requests.storage': '2Gi',
@@ -351,17 +351,17 @@ describe('ResourceQuota on other kinds', () => {
     })
     const granted = claim('2Gi', { allocatedResources: { storage: '5Gi' } })
     assert.equal(
-      await judge(on, { resource, subresource: 'status', object: granted, oldObject: claim('2Gi') }),
+      await admit(on, { resource, subresource: 'status', object: granted, oldObject: claim('2Gi') }),
       undefined,
     )
     assert.equal(used(on)?.['requests.storage'], '5Gi')
     const full = stage([quota({ 'requests.storage': '1Gi' }, { 'requests.storage': '1Gi' })])
-    assert.match((await judge(full, { resource, object: claim('1500m') })) ?? '', /requested: requests.storage=2, /)
+    assert.match((await admit(full, { resource, object: claim('1500m') })) ?? '', /requested: requests.storage=2, /)
     const status = { resource, subresource: 'status', object: granted, oldObject: claim('2Gi') }
-    assert.equal(await judge(full, status), undefined, 'a status tells what has happened already')
+    assert.equal(await admit(full, status), undefined, 'a status tells what has happened already')
   })
 
-  it('counts claims within a class of attributes', async () => {
+  it('counts claims within an attributes class', async () => {
     const spec = {
       scopeSelector: { matchExpressions: [{ scopeName: 'VolumeAttributesClass', operator: 'In', values: ['fast'] }] },
     }
@@ -372,12 +372,12 @@ describe('ResourceQuota on other kinds', () => {
       [{ spec: {} }, '0'],
     ] as const) {
       const on = stage([quota({ persistentvolumeclaims: '5' }, {}, spec)])
-      await judge(on, { resource: 'persistentvolumeclaims', object: { metadata: { name: 'c' }, ...own } })
+      await admit(on, { resource: 'persistentvolumeclaims', object: { metadata: { name: 'c' }, ...own } })
       assert.equal(used(on)?.['persistentvolumeclaims'], count)
     }
   })
 
-  it('counts devices at their worst, and not twice what the pod is charged with', async () => {
+  it("counts devices at their maximum, and not twice with the pod's charge", async () => {
     const hard = {
       'count/resourceclaims.resource.k8s.io': '9',
       'gpu.deviceclass.resource.k8s.io/devices': '99',
@@ -410,7 +410,7 @@ describe('ResourceQuota on other kinds', () => {
       world,
     })
     const on = stage([quota(hard)])
-    assert.equal(await judge(on, claim()), undefined)
+    assert.equal(await admit(on, claim()), undefined)
     assert.deepEqual(used(on), {
       'count/resourceclaims.resource.k8s.io': '1',
       'gpu.deviceclass.resource.k8s.io/devices': '5',
@@ -423,13 +423,13 @@ describe('ResourceQuota on other kinds', () => {
       annotations: { 'resource.kubernetes.io/extended-resource-claim': 'true' },
       ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u', controller: true }],
     }
-    assert.equal(await judge(again, claim(owned)), undefined)
+    assert.equal(await admit(again, claim(owned)), undefined)
     assert.equal(used(again)?.['requests.example.com/gpu'], '1')
   })
 })
 
-describe('ResourceQuota with resources that are limited by default', () => {
-  it('lets nobody use them without a quota', async () => {
+describe('ResourceQuota with limitedResources', () => {
+  it('rejects the use of a limited resource without a quota for it', async () => {
     const limited = [
       { resource: 'persistentvolumeclaims', matchContains: ['.storageclass.storage.k8s.io/requests.storage'] },
     ]
@@ -441,25 +441,25 @@ describe('ResourceQuota with resources that are limited by default', () => {
       },
     }
     assert.equal(
-      await judge(stage([], limited), claim),
+      await admit(stage([], limited), claim),
       'persistentvolumeclaims "c" is forbidden: insufficient quota to consume: gold.storageclass.storage.k8s.io/requests.storage',
     )
     const covered = stage([quota({ 'gold.storageclass.storage.k8s.io/requests.storage': '5Gi' })], limited)
-    assert.equal(await judge(covered, claim), undefined)
-    assert.equal(await judge(stage([], limited), secret), undefined)
-    assert.equal(await judge(stage([], limited), { ...claim, oldObject: claim.object }), undefined)
+    assert.equal(await admit(covered, claim), undefined)
+    assert.equal(await admit(stage([], limited), secret), undefined)
+    assert.equal(await admit(stage([], limited), { ...claim, oldObject: claim.object }), undefined)
   })
 
-  it('lets nobody into a scope without one', async () => {
+  it('rejects a pod in a limited scope without a quota for it', async () => {
     const matchScopes = [{ scopeName: 'PriorityClass', operator: 'In', values: ['high'] }]
     const limited = [{ resource: 'pods', matchScopes }]
     const object = pod({}, { priorityClassName: 'high' })
     assert.equal(
-      await judge(stage([], limited), { resource: 'pods', object }),
+      await admit(stage([], limited), { resource: 'pods', object }),
       'insufficient quota to match these scopes: [{PriorityClass In [high]}]',
     )
-    assert.equal(await judge(stage([], limited), { resource: 'pods', object: pod() }), undefined)
+    assert.equal(await admit(stage([], limited), { resource: 'pods', object: pod() }), undefined)
     const covered = stage([quota({ pods: '1' }, {}, { scopes: ['PriorityClass'] })], limited)
-    assert.equal(await judge(covered, { resource: 'pods', object }), undefined)
+    assert.equal(await admit(covered, { resource: 'pods', object }), undefined)
   })
 })

@@ -1,6 +1,6 @@
 /**
- * ResourceQuota: nothing is written that takes a namespace past its quotas. Last of all plugins, so that only what is
- * let in is charged.
+ * ResourceQuota: refuses writes beyond the quotas of a namespace. It runs last, so that only admitted objects are
+ * charged.
  */
 import { ResourceQuotas } from '#apis/core/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
@@ -22,7 +22,7 @@ export interface ResourceQuotaOptions {
   readonly limitedResources?: readonly LimitedResource[]
 }
 
-/** What is not stored, and events, which never were counted. */
+/** Kinds that are not stored, and events, which never count. */
 const IGNORED = new Set([
   'bindings',
   'componentstatuses',
@@ -64,7 +64,7 @@ export function createResourceQuota(options: ResourceQuotaOptions): AdmissionPlu
       const { namespace, subresource, operation, kind } = attributes
       if (namespace === '' || kind.plural === 'namespaces') return
       const name = kind.group === '' ? kind.plural : `${kind.plural}.${kind.group}`
-      // Updates and parts of most kinds never change what is used.
+      // Updates and subresources of most kinds never change the usage.
       const known = evaluators.get(name)
       const mayCount = known?.handles(attributes) ?? (subresource === '' && mayGrow(operation, name))
       return mayCount && !IGNORED.has(name) ? check(attributes, name, context) : undefined

@@ -1,16 +1,19 @@
-/** Service accounts that ask for it let their pods refer only to secrets which they list themselves. */
+/**
+ * Enforces mountable secrets: if a service account has the annotation, its pods may only reference the secrets that the
+ * account lists.
+ */
 import type { Container, EphemeralContainer, PodSpec, ServiceAccount } from '#apis/core/v1.ts'
 
 const ANNOTATION = 'kubernetes.io/enforce-mountable-secrets'
 
-/** What strconv.ParseBool takes for true. */
+/** The values that strconv.ParseBool accepts as true. */
 const TRUE = new Set(['1', 't', 'T', 'TRUE', 'true', 'True'])
 
 export function restrictsSecrets({ metadata }: ServiceAccount): boolean {
   return TRUE.has(metadata.annotations?.[ANNOTATION] ?? '')
 }
 
-/** The first secret that the pod may not refer to, as a refusal. */
+/** The refusal for the first forbidden secret. */
 export function secretComplaint(account: ServiceAccount, spec: PodSpec): string | undefined {
   return (
     volumeComplaint(account, spec) ??

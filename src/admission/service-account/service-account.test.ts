@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { Pod } from '#apis/core/v1.ts'
+import { admit, refusal, refusalStatus, run, sampleWrite, type World } from '#kits/admission/sample-write.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 
-import { admit, refusal, refusalStatus, run, sampleWrite, type World } from '../kit/sample-write.ts'
 import { createServiceAccountPlugin } from './service-account.ts'
 
 const clock = createVirtualClock()
@@ -22,7 +22,7 @@ function pod(spec: object = {}, metadata: object = {}): object {
 }
 
 describe('ServiceAccount', () => {
-  it('runs a pod as the default account and mounts its token, the CA and the namespace', async () => {
+  it('sets the default account and mounts its token, the CA and the namespace', async () => {
     const { spec } = (await admit(plugin, { resource: 'pods', object: pod(), world: accounts(standard) })) as Pod
     assert.equal(spec.serviceAccountName, 'default')
     assert.equal(spec.serviceAccount, 'default')
@@ -50,7 +50,7 @@ describe('ServiceAccount', () => {
     ])
   })
 
-  it('mounts nothing when the pod says no, or else the account', async () => {
+  it('mounts nothing if the pod, or else the account, disables it', async () => {
     const silent = { metadata: { name: 'default' }, automountServiceAccountToken: false }
     for (const [spec, account, volumes] of [
       [{ automountServiceAccountToken: false }, standard, 0],
@@ -62,7 +62,7 @@ describe('ServiceAccount', () => {
     }
   })
 
-  it('keeps what is mounted in the place of the token, and uses a volume that is there', async () => {
+  it("keeps an existing mount at the token's path and reuses an existing volume", async () => {
     const mounts = [{ name: 'own', mountPath: '/var/run/secrets/kubernetes.io/serviceaccount' }]
     const object = pod({ containers: [{ name: 'c', resources: {}, volumeMounts: mounts }] })
     const kept = (await admit(plugin, { resource: 'pods', object, world: accounts(standard) })) as Pod
@@ -73,7 +73,7 @@ describe('ServiceAccount', () => {
     assert.equal(used.spec.containers[0]!.volumeMounts![0]!.name, 'kube-api-access-abcde')
   })
 
-  it('adds pull secrets of the account to a pod that has none', async () => {
+  it("adds the account's pull secrets to a pod without any", async () => {
     const account = { metadata: { name: 'default' }, imagePullSecrets: [{ name: 'a' }, { name: 'b' }] }
     const added = (await admit(plugin, { resource: 'pods', object: pod(), world: accounts(account) })) as Pod
     assert.deepEqual(added.spec.imagePullSecrets, [{ name: 'a' }, { name: 'b' }])
@@ -82,7 +82,7 @@ describe('ServiceAccount', () => {
     assert.deepEqual(own.spec.imagePullSecrets, [{ name: 'own' }])
   })
 
-  it('refuses an account that is not there, by the prefix of a generated name', async () => {
+  it('rejects a missing service account, with the generateName prefix in the error', async () => {
     const object = pod({ serviceAccountName: 'x' }, { name: 'web-abcde', generateName: 'web-' })
     assert.equal(
       await refusal(plugin, { resource: 'pods', object }),
@@ -110,9 +110,9 @@ describe('ServiceAccount', () => {
 
   const mirror = { annotations: { 'kubernetes.io/config.mirror': 'x' } }
   const mirrors: readonly [what: string, spec: object, message: string | undefined][] = [
-    ['nothing', {}, undefined],
-    ['an account', { serviceAccountName: 'a' }, 'a mirror pod may not reference service accounts'],
-    ['a secret', { imagePullSecrets: [{ name: 's' }] }, 'a mirror pod may not reference secrets'],
+    ['no references', {}, undefined],
+    ['a service account', { serviceAccountName: 'a' }, 'a mirror pod may not reference service accounts'],
+    ['a pull secret', { imagePullSecrets: [{ name: 's' }] }, 'a mirror pod may not reference secrets'],
     [
       'a token',
       { volumes: [{ name: 'v', projected: { sources: [{ serviceAccountToken: { path: 't' } }] } }] },
@@ -120,7 +120,7 @@ describe('ServiceAccount', () => {
     ],
   ]
   for (const [what, spec, message] of mirrors) {
-    it(`lets mirror pods be as they are: one with ${what}`, async () => {
+    it(`${message === undefined ? 'admits' : 'refuses'} an unchanged mirror pod with ${what}`, async () => {
       const expected = message === undefined ? undefined : `pods "p" is forbidden: ${message}`
       assert.equal(await refusal(plugin, { resource: 'pods', object: pod(spec, mirror) }), expected)
       if (message === undefined) {
@@ -136,37 +136,37 @@ describe('ServiceAccount', () => {
   const because = 'is not allowed because service account default does not reference that'
   const bad = { valueFrom: { secretKeyRef: { name: 'bad', key: 'k' } } }
   const strictTable: readonly [what: string, spec: object, message: string | undefined][] = [
-    ['a good volume', { volumes: [{ name: 'v', secret: { secretName: 'good' } }] }, undefined],
+    ['a volume with a listed secret', { volumes: [{ name: 'v', secret: { secretName: 'good' } }] }, undefined],
     [
-      'a bad volume',
+      'a volume with an unlisted secret',
       { volumes: [{ name: 'v', secret: { secretName: 'bad' } }] },
       `volume with secret.secretName="bad" ${because} secret`,
     ],
     [
-      'a bad variable',
+      'a variable with an unlisted secret',
       { containers: [{ name: 'c', resources: {}, env: [{ name: 'E', ...bad }] }] },
       `container c with envVar E referencing secret.secretName="bad" ${because} secret`,
     ],
     [
-      'bad variables of an init container',
+      'an init container with an unlisted secret',
       { initContainers: [{ name: 'i', resources: {}, envFrom: [{ secretRef: { name: 'bad' } }] }] },
       `init container i with envFrom referencing secret.secretName="bad" ${because} secret`,
     ],
     [
-      'a bad pull secret',
+      'an unlisted pull secret',
       { imagePullSecrets: [{ name: 'bad' }] },
       `imagePullSecrets[0].name="bad" ${because} imagePullSecret`,
     ],
   ]
   for (const [what, spec, message] of strictTable) {
-    it(`holds pods to the secrets of an account that wants so: ${what}`, async () => {
+    it(`enforces mountable secrets: ${what}`, async () => {
       const expected = message === undefined ? undefined : `pods "p" is forbidden: ${message}`
       const world = accounts(strict)
       assert.equal(await refusal(plugin, { resource: 'pods', object: pod(spec), world }), expected)
     })
   }
 
-  it('holds ephemeral containers to them as well, with the code upstream has', async () => {
+  it("also checks mountable secrets of ephemeral containers, with upstream's status code", async () => {
     const ephemeralContainers = [{ name: 'e', resources: {}, env: [{ name: 'E', ...bad }] }]
     const object = pod({ serviceAccountName: 'default', ephemeralContainers })
     const status = await refusalStatus(plugin, {

@@ -1,11 +1,11 @@
 /**
- * ServiceAccount: every pod runs as an account of its namespace, which is there; its containers get the account's
- * token, its images the account's pull secrets. Upstream's plugin/pkg/admission/serviceaccount, v1.36.
+ * ServiceAccount: checks that the service account of a pod exists, and adds the account's token and pull secrets to the
+ * pod. Upstream's plugin/pkg/admission/serviceaccount, v1.36.
  */
 import { type Pod, type ServiceAccount, ServiceAccounts } from '#apis/core/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import type { Random } from '#lib/random.ts'
 import { failure } from '#meta/status-errors.ts'
 import type { StatusError } from '#meta/status.ts'
@@ -34,7 +34,7 @@ export function createServiceAccountPlugin(options: ServiceAccountOptions): Admi
     mutate(attributes) {
       if (attributes.operation !== 'CREATE' || attributes.subresource !== '') return
       const pod = attributes.object as Pod
-      // A kubelet deletes mirror pods that differ from what it wrote.
+      // A kubelet deletes mirror pods that differ from its own version.
       return isMirror(pod) ? checkMirror(attributes, pod) : assign(attributes, pod, options)
     },
     validate(attributes) {
@@ -81,7 +81,7 @@ async function check(attributes: Attributes, pod: Pod, options: ServiceAccountOp
   if (complaint !== undefined) throw refuse(attributes, complaint)
 }
 
-/** Upstream forgets to make this refusal a 403. */
+/** Upstream does not return a 403 here. */
 async function checkEphemeral(attributes: Attributes, pod: Pod, options: ServiceAccountOptions): Promise<void> {
   const account = await require(attributes, pod, options)
   const complaint = restrictsSecrets(account) ? ephemeralSecretComplaint(account, pod.spec) : undefined
@@ -104,7 +104,7 @@ function missing(attributes: Attributes, name: string, say: typeof refuse): Stat
   return say(attributes, `error looking up service account ${path}: serviceaccount ${goQuote(name)} not found`)
 }
 
-/** How often to look for the account that a controller makes in every new namespace, and how long to wait between. */
+/** The number and interval of look-ups for the account that a controller creates in every new namespace. */
 const DEFAULT_TRIES = 10
 const WAIT_MS = 100
 

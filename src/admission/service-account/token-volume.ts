@@ -1,16 +1,16 @@
-/** The volume through which containers reach their token, the CA of the API server and the name of their namespace. */
+/** Creates the projected volume with the service account token, the API server's CA and the namespace. */
 import type { Container, PodSpec, Volume } from '#apis/core/v1.ts'
 import type { Random } from '#lib/random.ts'
 import { generateName } from '#meta/object.ts'
 
 const PREFIX = 'kube-api-access-'
 const MOUNT_PATH = '/var/run/secrets/kubernetes.io/serviceaccount'
-/** One hour and seven seconds: how the server tells tokens that nobody asked for, and lets old clients live longer. */
+/** One hour and seven seconds: this value marks injected tokens, which the server extends for old clients. */
 const TOKEN_SECONDS = 3607
 /** 0644. */
 const MODE = 420
 
-/** Changes the spec. Containers that have something mounted in that place keep it. */
+/** Modifies the spec. Containers with a mount at that path keep it. */
 export function mountToken(spec: PodSpec, random: Random): void {
   const present = spec.volumes?.find(({ name }) => name.startsWith(PREFIX))?.name
   const name = present ?? generateName(PREFIX, random)

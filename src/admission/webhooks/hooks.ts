@@ -1,8 +1,8 @@
-/** Every webhook that is configured, in the order in which they are asked: by configuration's name, then as listed. */
+/** Follows the stored webhook configurations and lists all webhooks: by the configuration's name, then as listed. */
 import type { MutatingWebhook, ValidatingWebhook } from '#apis/admissionregistration/v1.ts'
-import { follow, type Following } from '#apiserver/authorizers/follow.ts'
+import { follow, type Following } from '#apiserver/registry/follow.ts'
 import type { Store } from '#apiserver/registry/store.ts'
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { createAdmissionCompiler } from '#model/expressions/admission.ts'
 
@@ -14,11 +14,11 @@ export type WebhookSpec = ValidatingWebhook & Pick<MutatingWebhook, 'reinvocatio
 export interface Hook {
   /** The name of its configuration. */
   readonly configuration: string
-  /** Tells it from all others, also from those that share its name. */
+  /** Unique, also among webhooks of the same name. */
   readonly id: string
   readonly spec: WebhookSpec
   readonly criteria: Criteria
-  /** Compiled when the first request needs them. */
+  /** Compiled on demand. */
   readonly conditions: () => readonly CompiledCondition[]
 }
 
@@ -34,7 +34,7 @@ export class HookList {
     return this.#hooks
   }
 
-  /** Keeps the list in step with the configurations in the store: a webhook counts from the moment it can be read. */
+  /** Follows the stored configurations: a webhook takes effect once it is readable. */
   follow({ collection }: Store): Following {
     return follow(collection, {
       set: ({ name, object }) => this.#put(name, hooksOf(name, object as Configuration)),

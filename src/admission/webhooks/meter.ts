@@ -1,22 +1,25 @@
-/** What is counted of webhooks, by upstream's names. */
+/** Metrics of webhooks, under upstream's names. */
 import type { Clock } from '#lib/clock.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 
 import type { Verdict } from './verdict.ts'
 
 export interface WebhookMeter {
-  /** One webhook is being asked; what is returned is told how that went, and whether the request is refused for it. */
+  /**
+   * Starts the measurement of one call; returns the function that records its result, and whether the request is
+   * refused because of it.
+   */
   begin(name: string, operation: string): (verdict: Verdict, isRejected: boolean) => void
-  /** A webhook did not answer, and the request goes on. */
+  /** A webhook failed open: the request continues without its answer. */
   failedOpen(name: string): void
-  /** A webhook was not asked because of its match conditions. */
+  /** A webhook was skipped because of its match conditions. */
   excluded(name: string, operation: string): void
 }
 
-/** Others are counted together: whoever runs a webhook could make up any. */
+/** Other codes are counted together, because a webhook could return any. */
 const MAX_CODE = 600
 
-/** How conditions call the two types. */
+/** The names of the two types in metrics of match conditions. */
 export const CONDITION_TYPES = { admit: 'admit', validating: 'validate' } as const
 
 export function createWebhookMeter(meters: ServerMeters, clock: Clock, type: 'admit' | 'validating'): WebhookMeter {

@@ -1,12 +1,12 @@
 /**
- * MutatingAdmissionWebhook: webhooks that may change what is written. They are asked one after the other, each about what
- * the one before has made of the object; those that wish it are asked once more when something changed after them.
+ * MutatingAdmissionWebhook: calls webhooks that may change objects, one after the other. A webhook with reinvocation
+ * runs again if a later webhook has changed the object.
  */
 import { dropRepeatedOwners } from '#apiserver/handlers/owner-references.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { goQuote } from '#lib/go-text.ts'
-import { applyJsonPatch } from '#lib/json-patch.ts'
-import type { JsonValue } from '#lib/json-value.ts'
+import { goQuote } from '#lib/go/text.ts'
+import { applyJsonPatch } from '#lib/json/patch.ts'
+import type { JsonValue } from '#lib/json/value.ts'
 import { decodeManaged } from '#meta/apply/managed-fields.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import { deepCopy, type ManagedFieldsEntry, semanticEqual } from '#meta/object.ts'
@@ -18,7 +18,7 @@ import { Reinvocations } from '../matching/reinvocations.ts'
 import type { AdmissionPlugin, Round } from '../plugin.ts'
 import { type Hook, HookList } from './hooks.ts'
 import { formWanted, showForm, type WebhookTools } from './relevance.ts'
-import { type Asked, askedOf } from './review.ts'
+import { type ReviewInput, reviewInputOf } from './review.ts'
 import { askWebhook, isOver, requestTimeout, type Verdict } from './verdict.ts'
 
 export class MutatingWebhooks implements AdmissionPlugin {
@@ -54,14 +54,14 @@ export class MutatingWebhooks implements AdmissionPlugin {
     memory.keep(attributes)
   }
 
-  /** True when the object is another one afterwards. `place` is the end of the names of audit annotations. */
+  /** True if the object was changed. `place` is the suffix of audit annotation names. */
   async #askOne(hook: Hook, form: Form, attributes: Attributes, place: string): Promise<boolean> {
     const { meter } = this.#tools
     const { name, failurePolicy } = hook.spec
     const answered = meter.begin(name, attributes.operation)
-    const asked = askedOf(attributes, await showForm(this.#tools, attributes, form.kind))
-    const verdict = await askWebhook(this.#tools, hook, { form, isMutating: true }, asked)
-    const { outcome, isChanged } = await this.#apply(hook, asked, verdict, place)
+    const input = reviewInputOf(attributes, await showForm(this.#tools, attributes, form.kind))
+    const verdict = await askWebhook(this.#tools, hook, { form, isMutating: true }, input)
+    const { outcome, isChanged } = await this.#apply(hook, input, verdict, place)
     annotateMutation(hook, attributes, isChanged, place)
     const isIgnored = outcome.outcome === 'unanswered' && failurePolicy === 'Ignore'
     answered(outcome, outcome.outcome !== 'allowed' && !isIgnored)
@@ -73,10 +73,10 @@ export class MutatingWebhooks implements AdmissionPlugin {
     return isChanged
   }
 
-  /** Does what an answer says to do to the object. */
+  /** Applies an answer to the object. */
   async #apply(
     hook: Hook,
-    { attributes, shown }: Asked,
+    { attributes, shown }: ReviewInput,
     verdict: Verdict,
     place: string,
   ): Promise<{ readonly outcome: Verdict; readonly isChanged: boolean }> {
@@ -103,7 +103,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
   }
 }
 
-/** What cannot be read as owners of fields is taken back. */
+/** Reverts managed fields that are unreadable. */
 function checkManagedFields(attributes: Attributes, before: ManagedFieldsEntry[] | undefined): void {
   const { metadata } = attributes.object ?? {}
   if (metadata?.managedFields === undefined || metadata.managedFields === before) return
@@ -134,7 +134,7 @@ function annotatePatch({ configuration, spec }: Hook, { annotate }: Attributes, 
   annotate?.(`patch.webhook.admission.k8s.io/${place}`, value(), 'Request')
 }
 
-/** What the client is told. */
+/** The error for the client. */
 export function refusalOf(verdict: Exclude<Verdict, { outcome: 'allowed' }>): Error {
   return verdict.outcome === 'unanswered' ? internalError(verdict.error) : verdict.error
 }

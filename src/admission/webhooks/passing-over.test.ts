@@ -1,16 +1,16 @@
-/** Under failurePolicy Ignore a webhook that says nothing is passed over, unless the time of its request has gone with it. */
+/** With failurePolicy Ignore a webhook that does not answer is skipped, unless the request's own time is over. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import type { Store } from '#apiserver/registry/store.ts'
 import { WebhookError } from '#apiserver/webhooks/caller.ts'
+import { sampleWrite } from '#kits/admission/sample-write.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { HttpError } from '#lib/http/http-error.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { createServerMeters } from '#model/metrics/families.ts'
 
-import { sampleWrite } from '../kit/sample-write.ts'
 import { Rounds } from '../plugin.ts'
 import { createWebhookMeter } from './meter.ts'
 import { MutatingWebhooks } from './mutating.ts'
@@ -19,11 +19,11 @@ import { ValidatingWebhooks } from './validating.ts'
 
 const LEFT_MS = 2000
 
-/** No time passes while it is asked, as if the timer had rung a moment early. */
-function silentTools(asked: () => void): WebhookTools {
+/** No time passes during the call, as if the timer fired early. */
+function silentTools(calls: () => void): WebhookTools {
   const clock = createVirtualClock()
   const silent = async (): Promise<never> => {
-    asked()
+    calls()
     throw new WebhookError('call', 'Post', new HttpError('timeout', 'nothing'))
   }
   return {
@@ -59,25 +59,25 @@ const PLUGINS = {
 }
 
 for (const [name, make] of Object.entries(PLUGINS)) {
-  describe(`a ${name} webhook that says nothing`, () => {
-    /** How often it was asked. */
+  describe(`a ${name} webhook without a response`, () => {
+    /** The number of calls. */
     const ask = async (timeoutSeconds: number): Promise<number> => {
-      let asked = 0
-      const tools = silentTools(() => asked++)
+      let calls = 0
+      const tools = silentTools(() => calls++)
       const { attributes } = sampleWrite({
         resource: 'configmaps',
         object: { metadata: { name: 'a' } },
         deadlineMs: tools.clock.elapsed() + LEFT_MS,
       })
       await make(tools, storeOf(timeoutSeconds))(attributes)
-      return asked
+      return calls
     }
 
-    it('is passed over while there is time', async () => {
+    it('is skipped while the request has time left', async () => {
       assert.equal(await ask(LEFT_MS / 1000 - 1), 1)
     })
 
-    it('is no reason to go on when it took what its request had, whatever the clock says', async () => {
+    it('fails the request if the deadline of the request has passed', async () => {
       const message = 'Timeout: request did not complete within requested timeout'
       await assert.rejects(ask(LEFT_MS / 1000 + 1), { message })
     })

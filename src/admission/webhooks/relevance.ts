@@ -1,12 +1,12 @@
-/** Whether a webhook is asked about a request, and what all webhooks are asked with. */
-import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
+/** Decides whether a webhook applies to a request, and converts the object to the version of the webhook's rules. */
 import type { Attributes } from '#apiserver/registry/admission.ts'
+import type { Authorizer } from '#auth/authorizer.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
 import { forbiddenError, internalError } from '#meta/status-errors.ts'
 
-import { Asking as AskingAuthorizer } from '../matching/asking.ts'
 import type { ConditionMeter } from '../matching/condition-meter.ts'
 import { evaluateConditions } from '../matching/conditions.ts'
+import { ExpressionAuthorizer as AskingAuthorizer } from '../matching/expression-authorizer.ts'
 import type { Form, Forms, Shown } from '../matching/forms.ts'
 import { matchRequest } from '../matching/matcher.ts'
 import { requestValue } from '../matching/request.ts'
@@ -18,13 +18,13 @@ export interface WebhookTools extends Asking {
   readonly forms: Forms
   readonly meter: WebhookMeter
   readonly conditions: ConditionMeter
-  /** What conditions may ask about who made the request. */
+  /** The authorizer for match conditions. */
   readonly authorize: Authorizer['authorize']
-  /** Whether those asked may change the object. */
+  /** True for mutating webhooks. */
   readonly isMutating: boolean
 }
 
-/** The request as the webhook wants to see it. A conversion that fails is named by each layer of upstream's that it passes. */
+/** The request in the webhook's form. A conversion error has the prefixes of upstream's layers. */
 export async function showForm(tools: WebhookTools, attributes: Attributes, kind: GroupVersionKind): Promise<Shown> {
   try {
     return await tools.forms.show(attributes, kind)
@@ -34,7 +34,7 @@ export async function showForm(tools: WebhookTools, attributes: Attributes, kind
   }
 }
 
-/** The form in which the webhook wants to see the request; undefined when it does not. Throws StatusError. */
+/** The form in which the webhook sees the request; undefined if it does not match. Throws StatusError. */
 export async function formWanted(tools: WebhookTools, hook: Hook, attributes: Attributes): Promise<Form | undefined> {
   const matching = matchRequest(hook.criteria, attributes, tools.forms)
   const form = matching === undefined ? undefined : await matching
@@ -42,7 +42,7 @@ export async function formWanted(tools: WebhookTools, hook: Hook, attributes: At
   return (await isMet(tools, hook, form, attributes)) ? form : undefined
 }
 
-/** Conditions see the object as the webhook would, the resource as the request names it, and no namespace. */
+/** Conditions see the webhook's form of the object, the requested resource, and no namespace. */
 async function isMet(tools: WebhookTools, hook: Hook, { kind }: Form, attributes: Attributes): Promise<boolean> {
   const { name, failurePolicy } = hook.spec
   const { addressed, operation } = attributes

@@ -1,9 +1,9 @@
-/** AdmissionReview: what a webhook is asked, and what its answer says. */
+/** Encodes the AdmissionReview for a webhook and decodes the response. */
 import type { AdmissionResponse } from '#apis/admission/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
-import type { Decoded } from '#meta/codec/object.ts'
+import type { DecodedObject } from '#meta/codec/object.ts'
 import { apiVersionOf, type GroupVersionKind } from '#meta/kind.ts'
 import type { Status } from '#meta/status.ts'
 
@@ -13,28 +13,28 @@ import { optionsOf, requestHead } from '../matching/request.ts'
 const GROUP = 'admission.k8s.io'
 const KIND = 'AdmissionReview'
 
-/** The first version that both sides know. */
+/** The first version that both sides support. */
 export function reviewKind(versions: readonly string[]): GroupVersionKind | undefined {
   const version = versions.find((one) => one === 'v1' || one === 'v1beta1')
   return version === undefined ? undefined : { group: GROUP, version, kind: KIND }
 }
 
 /** The JSON of a review, its fields in upstream's order. */
-export function reviewText(kind: GroupVersionKind, uid: string, form: Form, asked: Asked): string {
-  const head = encodeJson({ uid, ...requestHead(form, asked.attributes) }).slice(0, -1)
-  const { object, oldObject, options } = asked.texts
-  const tail = `"object":${object},"oldObject":${oldObject},"dryRun":${asked.attributes.dryRun},"options":${options}`
+export function reviewText(kind: GroupVersionKind, uid: string, form: Form, input: ReviewInput): string {
+  const head = encodeJson({ uid, ...requestHead(form, input.attributes) }).slice(0, -1)
+  const { object, oldObject, options } = input.texts
+  const tail = `"object":${object},"oldObject":${oldObject},"dryRun":${input.attributes.dryRun},"options":${options}`
   return `{"kind":"${KIND}","apiVersion":"${apiVersionOf(kind)}","request":${head},${tail}}}\n`
 }
 
-/** A request in one of its forms. Its parts are made text once, for all webhooks that are asked about it. */
-export interface Asked {
+/** A request in one form. Its parts are encoded once for all webhooks. */
+export interface ReviewInput {
   readonly attributes: Attributes
   readonly shown: Shown
   readonly texts: { readonly object: string; readonly oldObject: string; readonly options: string }
 }
 
-export function askedOf(attributes: Attributes, shown: Shown): Asked {
+export function reviewInputOf(attributes: Attributes, shown: Shown): ReviewInput {
   const { object, oldObject } = shown
   const texts = {
     object: object === undefined ? 'null' : encodeJson(object),
@@ -44,26 +44,26 @@ export function askedOf(attributes: Attributes, shown: Shown): Asked {
   return { attributes, shown, texts }
 }
 
-/** What an answer says. */
+/** The content of a response. */
 export interface Response {
   readonly allowed: boolean
   readonly status: Partial<Status> | undefined
-  /** Bytes of a JSON patch; undefined when there is none. */
+  /** The bytes of a JSON patch; undefined if there is none. */
   readonly patch: Buffer | undefined
   readonly patchType: string
   readonly warnings: readonly string[]
   readonly auditAnnotations: Readonly<Record<string, string>>
 }
 
-/** Reads the answer to the review of that uid. Throws Error with upstream's words for one that is none. */
-export function readResponse({ gvk, claimed, object }: Decoded, uid: string, isMutating: boolean): Response {
+/** Parses the response to the review of that uid. Throws Error with upstream's text for an invalid one. */
+export function readResponse({ gvk, claimed, object }: DecodedObject, uid: string, isMutating: boolean): Response {
   const response = object['response'] as AdmissionResponse | undefined
   if (response === undefined) throw new Error('webhook response was absent')
   const { allowed, status, warnings = [], auditAnnotations = {}, patch = '' } = response
   const isStrict = gvk.version === 'v1'
   if (isStrict) checkResponse(response, claimed, uid, isMutating)
   const bytes = isMutating && patch !== '' ? Buffer.from(patch, 'base64') : undefined
-  // Nobody ever looked at the type in v1beta1.
+  // v1beta1 never checked the patch type.
   const patchType = isStrict ? (response.patchType ?? '') : 'JSONPatch'
   return { allowed, status, warnings, auditAnnotations, patch: bytes, patchType }
 }

@@ -1,4 +1,4 @@
-/** ValidatingAdmissionWebhook: webhooks that may refuse what is written. All are asked at the same time. */
+/** ValidatingAdmissionWebhook: webhooks that may refuse objects. All are called concurrently. */
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { kindKey } from '#meta/kind.ts'
 
@@ -8,13 +8,13 @@ import type { AdmissionPlugin } from '../plugin.ts'
 import { type Hook, HookList } from './hooks.ts'
 import { refusalOf } from './mutating.ts'
 import { formWanted, showForm, type WebhookTools } from './relevance.ts'
-import { type Asked, askedOf } from './review.ts'
+import { type ReviewInput, reviewInputOf } from './review.ts'
 import { askWebhook, isOver, requestTimeout } from './verdict.ts'
 
 interface Invocation {
   readonly hook: Hook
   readonly form: Form
-  readonly asked: Asked
+  readonly input: ReviewInput
 }
 
 export class ValidatingWebhooks implements AdmissionPlugin {
@@ -36,7 +36,7 @@ export class ValidatingWebhooks implements AdmissionPlugin {
     const invocations = await this.#relevant(hooks, attributes)
     if (invocations.length === 0) return
     if (isOver(this.#tools, attributes)) throw requestTimeout()
-    /** In the order in which they came: the first is the answer. */
+    /** In order of arrival: the first is the response. */
     const refusals: Error[] = []
     const asking = invocations.map(async (invocation, index) => {
       const refusal = await this.#askOne(invocation, index)
@@ -47,26 +47,26 @@ export class ValidatingWebhooks implements AdmissionPlugin {
   }
 
   async #relevant(hooks: readonly Hook[], attributes: Attributes): Promise<readonly Invocation[]> {
-    const shown = new Map<string, Asked>()
+    const shown = new Map<string, ReviewInput>()
     const invocations: Invocation[] = []
     for (const hook of hooks) {
       const form = await formWanted(this.#tools, hook, attributes)
       if (form === undefined) continue
       const key = kindKey(form.kind)
-      const asked = shown.get(key) ?? askedOf(attributes, await showForm(this.#tools, attributes, form.kind))
-      shown.set(key, asked)
-      invocations.push({ hook, form, asked })
+      const input = shown.get(key) ?? reviewInputOf(attributes, await showForm(this.#tools, attributes, form.kind))
+      shown.set(key, input)
+      invocations.push({ hook, form, input })
     }
     return invocations
   }
 
-  /** Why the request is refused; undefined when it is not. */
-  async #askOne({ hook, form, asked }: Invocation, index: number): Promise<Error | undefined> {
+  /** The refusal; undefined if there is none. */
+  async #askOne({ hook, form, input }: Invocation, index: number): Promise<Error | undefined> {
     const { meter } = this.#tools
-    const { attributes } = asked
+    const { attributes } = input
     const { name, failurePolicy } = hook.spec
     const answered = meter.begin(name, attributes.operation)
-    const verdict = await askWebhook(this.#tools, hook, { form, isMutating: false }, asked)
+    const verdict = await askWebhook(this.#tools, hook, { form, isMutating: false }, input)
     const isIgnored = verdict.outcome === 'unanswered' && failurePolicy === 'Ignore'
     answered(verdict, verdict.outcome !== 'allowed' && !isIgnored)
     if (verdict.outcome === 'allowed') return undefined

@@ -1,37 +1,37 @@
-/** What comes of asking one webhook: an answer, or why there is none. */
+/** The result of calling one webhook: a response, or the reason why there is none. */
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { type WebhookCaller, WebhookError } from '#apiserver/webhooks/caller.ts'
 import type { Clock } from '#lib/clock.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { HttpError } from '#lib/http/http-error.ts'
-import { isJsonObject, type JsonValue } from '#lib/json-value.ts'
-import { parseJson } from '#lib/json.ts'
+import { parseJson } from '#lib/json/json.ts'
+import { isJsonObject, type JsonValue } from '#lib/json/value.ts'
 import { type Random, uuid } from '#lib/random.ts'
 import { withinSpan } from '#lib/tracing/active.ts'
 import { goWord } from '#meta/codec/decode-state.ts'
-import type { Decoded } from '#meta/codec/object.ts'
+import type { DecodedObject } from '#meta/codec/object.ts'
 import { badRequestError, timeoutError } from '#meta/status-errors.ts'
 import { type Status, StatusError } from '#meta/status.ts'
 import { qualifiedName } from '#meta/validation/names.ts'
 
 import type { Form } from '../matching/forms.ts'
 import type { Hook } from './hooks.ts'
-import { type Asked, readResponse, type Response, reviewKind, reviewText } from './review.ts'
+import { type ReviewInput, readResponse, type Response, reviewKind, reviewText } from './review.ts'
 
 export type Verdict =
   | { readonly outcome: 'allowed'; /** Operations. */ readonly patch?: readonly JsonValue[] }
-  /** The webhook said no. */
+  /** The webhook refused. */
   | { readonly outcome: 'denied'; readonly error: StatusError }
-  /** There is no answer, or none that can be read: the failure policy says what to do. `code` is for metrics. */
+  /** There is no valid response: the failure policy decides. `code` is for metrics. */
   | ({ readonly outcome: 'unanswered'; readonly error: Error; readonly code: number } & Partial<Silence>)
-  /** Nothing can be done with the answer, whatever the failure policy. */
+  /** The response is unusable, whatever the failure policy. */
   | { readonly outcome: 'unusable'; readonly error: StatusError }
 
-/** Why there is no answer. */
+/** The reasons for a missing response. */
 interface Silence {
   /** The client has gone. */
   readonly isGivenUp: boolean
-  /** The time of the request was over first. Nobody's clock need agree: timers ring a little early at times. */
+  /** The request's own time was over first. A timer may fire slightly early, so clocks are not compared. */
   readonly isLate: boolean
 }
 
@@ -41,7 +41,7 @@ export interface Asking {
   readonly clock: Clock
 }
 
-/** Whether nobody waits for the outcome any more: then nothing is written. */
+/** True if nobody waits for the result any more: then nothing is written. */
 export function isOver(
   { clock }: Pick<Asking, 'clock'>,
   { signal, deadlineMs = Infinity }: Attributes,
@@ -55,17 +55,17 @@ export function requestTimeout(): StatusError {
   return timeoutError('request did not complete within requested timeout', 0)
 }
 
-/** What a webhook that says nothing of its time has. */
+/** The default timeout of a webhook. */
 const TIMEOUT_SECONDS = 10
 
-/** Asks one webhook; passes its warnings and annotations on. */
+/** Calls one webhook; passes on its warnings and annotations. */
 export async function askWebhook(
   { caller, random, clock }: Asking,
   { spec, configuration }: Hook,
   { form, isMutating }: { readonly form: Form; readonly isMutating: boolean },
-  asked: Asked,
+  input: ReviewInput,
 ): Promise<Verdict> {
-  const { attributes } = asked
+  const { attributes } = input
   const refusal = dryRunRefusal(spec.name, spec.sideEffects, attributes)
   if (refusal !== undefined) return { outcome: 'unusable', error: refusal }
   const review = reviewKind(spec.admissionReviewVersions ?? [])
@@ -76,9 +76,9 @@ export async function askWebhook(
   const uid = uuid(random)
   const leftMs = (attributes.deadlineMs ?? Infinity) - clock.elapsed()
   const timeoutMs = Math.max(Math.min((spec.timeoutSeconds ?? TIMEOUT_SECONDS) * 1000, leftMs), 0)
-  let answer: Decoded
+  let answer: DecodedObject
   try {
-    const body = reviewText(review, uid, form, asked)
+    const body = reviewText(review, uid, form, input)
     const call = { config: spec.clientConfig, body, review, timeoutMs, signal: attributes.signal }
     const { addressed, subresource, operation } = attributes
     const resource = `${addressed.group}/${addressed.version}, Resource=${addressed.resource}`
@@ -94,13 +94,13 @@ export async function askWebhook(
     })
   }
   try {
-    return judge(spec.name, readResponse(answer, uid, isMutating), attributes)
+    return verdictOf(spec.name, readResponse(answer, uid, isMutating), attributes)
   } catch (error) {
     return unanswered(spec.name, `received invalid webhook response: ${(error as Error).message}`, 503)
   }
 }
 
-/** Configurations of old may have webhooks that do something each time they are asked. */
+/** Old configurations may contain webhooks with side effects. */
 function dryRunRefusal(name: string, sideEffects: string, { dryRun }: Attributes): StatusError | undefined {
   if (!dryRun || sideEffects === 'None' || sideEffects === 'NoneOnDryRun') return undefined
   return badRequestError(`admission webhook ${goQuote(name)} does not support dry run`)
@@ -121,12 +121,12 @@ function isTimeout(error: unknown): boolean {
   return error instanceof WebhookError && error.cause instanceof HttpError && error.cause.code === 'timeout'
 }
 
-function judge(name: string, response: Response, attributes: Attributes): Verdict {
+function verdictOf(name: string, response: Response, attributes: Attributes): Verdict {
   for (const [key, value] of Object.entries(response.auditAnnotations)) {
     const whole = `${name}/${key}`
     if (qualifiedName(whole).length === 0) attributes.annotate?.(whole, value)
   }
-  // One with control characters has no place in a header.
+  // A warning with control characters cannot be a header.
   for (const text of response.warnings) if (text !== '' && !/\p{Cc}/u.test(text)) attributes.warn(text)
   if (!response.allowed) return { outcome: 'denied', error: denial(name, response.status) }
   if (response.patch === undefined) return { outcome: 'allowed' }
@@ -153,7 +153,7 @@ function readPatch(name: string, bytes: Buffer, patchType: string): Verdict {
   return { outcome: 'allowed', patch }
 }
 
-/** The status that the webhook gave, made a refusal. */
+/** The webhook's status as a refusal. */
 function denial(name: string, given: Partial<Status> = {}): StatusError {
   const denied = `admission webhook ${goQuote(name)} denied the request`
   const why = given.message || given.reason

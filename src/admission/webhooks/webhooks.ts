@@ -1,10 +1,10 @@
-/** The two plugins that ask webhooks, and what keeps them in step with the configurations. */
+/** The two webhook plugins and their followers of stored configurations. */
 import { MutatingWebhookConfigurations, ValidatingWebhookConfigurations } from '#apis/admissionregistration/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
-import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
-import { type Following, joinFollowings } from '#apiserver/authorizers/follow.ts'
+import { type Following, joinFollowings } from '#apiserver/registry/follow.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 import type { WebhookCaller } from '#apiserver/webhooks/caller.ts'
+import type { Authorizer } from '#auth/authorizer.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
@@ -33,7 +33,7 @@ export interface AdmissionWebhooksParts {
 
 export interface AdmissionWebhooks {
   readonly plugins: readonly AdmissionPlugin[]
-  /** Once the kinds are served. Until its end nobody is asked. */
+  /** Starts following once the kinds are served; no webhook is called before it resolves. */
   follow(): Following
 }
 

@@ -1,24 +1,25 @@
-/** Auditing, put together: a policy that says what to keep, a sink that keeps it, and a trail for each request. */
+/** Auditing: a policy selects the events of each request, and a sink stores them. */
+import type { AuditedRequest } from '#component/requests/request-filters.ts'
 import type { Clock } from '#lib/clock.ts'
 
 import type { AuditMetrics } from './metrics.ts'
 import type { SchemaFor } from './objects.ts'
 import type { EvaluatePolicy } from './policy.ts'
 import type { Sink } from './sink.ts'
-import { type AuditedRequest, AuditTrail } from './trail.ts'
+import { AuditTrail } from './trail.ts'
 
 export interface AuditOptions {
   readonly clock: Clock
   readonly evaluate: EvaluatePolicy
   readonly sink: Sink
   readonly metrics: AuditMetrics
-  /** For answers that are not JSON. */
+  /** Decodes responses that are not JSON. */
   readonly schemaFor: SchemaFor
 }
 
 export interface Audit {
   begin(request: AuditedRequest): AuditTrail
-  /** Stores what is still held back. */
+  /** Flushes buffered events. */
   close(): Promise<void>
 }
 

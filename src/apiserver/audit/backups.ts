@@ -1,4 +1,4 @@
-/** The files a log was put aside in: their names, which hold the time, and how long they stay. */
+/** The backups of a rotated log. Their names contain the time; the oldest backups are removed. */
 import { createReadStream, createWriteStream } from 'node:fs'
 import { access, readdir, rm, stat } from 'node:fs/promises'
 import { join, parse } from 'node:path'
@@ -17,11 +17,11 @@ export interface BackupOptions {
 }
 
 export interface Backups {
-  /** Where the log goes that is put aside now; nothing is there yet. */
+  /** The path for the log that is rotated now. No file exists there. */
   nextName(): Promise<string>
-  /** Removes and compresses what is due, beside everything else. */
+  /** Removes and compresses due backups in the background. */
   tidy(): void
-  /** Resolves when nothing is being tidied up. */
+  /** Resolves when no clean-up is running. */
   tidied(): Promise<void>
 }
 
@@ -37,10 +37,10 @@ export function createBackups(path: string, options: BackupOptions): Backups {
   const { dir, name, ext } = parse(path)
   const place = { dir: dir === '' ? '.' : dir, prefix: `${name}-`, ext }
   let tidying: Promise<void> | undefined
-  let isAsked = false
+  let isRequested = false
   const run = async (): Promise<void> => {
-    while (isAsked) {
-      isAsked = false
+    while (isRequested) {
+      isRequested = false
       await tidyUp(place, options).catch((error: unknown) => options.onError?.(error))
     }
     tidying = undefined
@@ -53,14 +53,14 @@ export function createBackups(path: string, options: BackupOptions): Backups {
       }
     },
     tidy() {
-      isAsked = true
+      isRequested = true
       tidying ??= run()
     },
     tidied: async () => tidying,
   }
 }
 
-interface Place {
+interface LogPath {
   readonly dir: string
   readonly prefix: string
   readonly ext: string
@@ -71,7 +71,7 @@ function stampOf(epochMs: number): string {
   return new Date(epochMs).toISOString().slice(0, -1).replaceAll(':', '-')
 }
 
-async function tidyUp(place: Place, { clock, maxAgeDays, maxBackups, compress }: BackupOptions): Promise<void> {
+async function tidyUp(place: LogPath, { clock, maxAgeDays, maxBackups, compress }: BackupOptions): Promise<void> {
   const all = await findBackups(place)
   const youngest = [...new Set(all.map(({ atMs }) => atMs))].sort((a, b) => b - a)
   const kept = new Set(maxBackups > 0 ? youngest.slice(0, maxBackups) : youngest)
@@ -82,7 +82,7 @@ async function tidyUp(place: Place, { clock, maxAgeDays, maxBackups, compress }:
   }
 }
 
-async function findBackups({ dir, prefix, ext }: Place): Promise<Backup[]> {
+async function findBackups({ dir, prefix, ext }: LogPath): Promise<Backup[]> {
   return (await readdir(dir)).flatMap((name) => {
     const end = [ext, ext + COMPRESSED].find((one) => name.startsWith(prefix) && name.endsWith(one))
     const stamp = end === undefined ? undefined : name.slice(prefix.length, name.length - end.length)
@@ -92,7 +92,7 @@ async function findBackups({ dir, prefix, ext }: Place): Promise<Backup[]> {
   })
 }
 
-/** A crash leaves the log as it was, and perhaps a part of the other file, which is then written anew. */
+/** After a crash the log is intact; an incomplete compressed file is written again. */
 async function compressFile(file: string): Promise<void> {
   const { mode } = await stat(file)
   const target = file + COMPRESSED

@@ -1,22 +1,22 @@
 /**
- * `batch`: events are gathered and handed on when there are enough of them or when the first has waited long enough.
- * Nobody waits for them; when more come than can be handed on, the newest are lost, and counted.
+ * Mode `batch`: events are collected and sent when a batch is full or its first event has waited long enough. Requests
+ * do not wait for them. If the buffer is full, the newest events are dropped and counted.
  */
 import { createTokenBucket } from '#lib/backoff.ts'
 import { type Clock, sleep, type Timer } from '#lib/clock.ts'
-import { Fifo } from '#lib/fifo.ts'
+import { Fifo } from '#lib/collections/fifo.ts'
 
 import type { AuditEvent } from './event.ts'
 import type { ReportLoss, Sink } from './sink.ts'
 
 export interface BatchOptions {
-  /** Events waiting at most. */
+  /** The capacity of the buffer. */
   readonly bufferSize: number
   readonly maxBatchSize: number
   readonly maxBatchWaitMs: number
-  /** Batches a second; absent: as fast as they come. */
+  /** Batches per second; absent: unlimited. */
   readonly throttle?: { readonly qps: number; readonly burst: number }
-  /** Whether a batch may leave while the one before is still on its way. */
+  /** True if a batch may be sent while the previous one is in flight. */
   readonly isConcurrent: boolean
 }
 
@@ -53,11 +53,11 @@ class Batches {
   readonly #clock: Clock
   readonly #throttle: ((item: undefined) => number) | undefined
   readonly #waiting = new Fifo<AuditEvent>()
-  /** Batches on their way. */
+  /** Batches in flight. */
   readonly #sending = new Set<Promise<unknown>>()
-  /** Set while events wait for company. */
+  /** Set while events wait for more events to fill a batch. */
   #timer: Timer | undefined
-  /** The loop that hands on, while there is anything to hand on. */
+  /** The running send loop. */
   #running: Promise<void> | undefined
   isClosed = false
 
@@ -69,7 +69,7 @@ class Batches {
     this.#throttle = bucket && ((item) => bucket.when(item))
   }
 
-  /** Returns those for which there is no room. */
+  /** Returns the events that do not fit. */
   add(events: readonly AuditEvent[]): readonly AuditEvent[] {
     const { bufferSize, maxBatchSize, maxBatchWaitMs } = this.#options
     if (this.isClosed) return events
@@ -96,7 +96,7 @@ class Batches {
     this.#timer = undefined
     this.#running ??= this.#handOn().finally(() => {
       this.#running = undefined
-      // What came while the last batch was sent waits for company, or fills one already.
+      // Events that arrived during the last send wait for more, or already fill a batch.
       if (this.#waiting.size > 0) this.add([])
     })
   }

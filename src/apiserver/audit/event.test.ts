@@ -7,7 +7,7 @@ import { eventLine, eventListText, legacyText, withoutObjects } from './event.ts
 const utf8 = (latin1: string): string => Buffer.from(latin1, 'latin1').toString('utf8')
 
 describe('audit events', () => {
-  it('are lines of JSON, byte for byte as Go writes them', () => {
+  it('are encoded as JSON lines, byte for byte as in Go', () => {
     const event = exampleEvent({
       responseStatus: { status: 'Failure', message: 'a "b"', reason: 'NotFound', details: { name: 'x' }, code: 404 },
       annotations: new Map([
@@ -29,19 +29,19 @@ describe('audit events', () => {
     )
   })
 
-  it('hold their objects as they are', () => {
+  it('contain their objects unchanged', () => {
     const line = eventLine(exampleEvent({ requestObject: '{"a":1}', responseObject: '{"b":2}' }))
     assert.match(line, /"code":200},"requestObject":\{"a":1},"responseObject":\{"b":2},"requestReceived/)
   })
 
-  it('leave out what there is not', () => {
+  it('omit absent members', () => {
     const subject = { ...exampleSubject, user: undefined, sourceIps: [], userAgent: '', objectRef: undefined }
     const line = eventLine(exampleEvent({ stage: 'RequestReceived', responseStatus: undefined }, subject))
     const { user, sourceIPs, objectRef, responseStatus } = JSON.parse(line) as Record<string, unknown>
     assert.deepEqual([user, sourceIPs, objectRef, responseStatus], [{}, undefined, undefined, undefined])
   })
 
-  it('say whom somebody was, and within what limits', () => {
+  it('contain the impersonated user and the constraint', () => {
     const impersonatedUser = { name: 'bob', uid: '', groups: ['g'], extra: {} }
     const subject = { ...exampleSubject, impersonatedUser, impersonationConstraint: 'impersonate:user-info' }
     assert.match(
@@ -50,7 +50,7 @@ describe('audit events', () => {
     )
   })
 
-  it('go to webhooks in a list, without their kind', () => {
+  it('are sent to webhooks in a list, without their kind', () => {
     const text = eventListText([exampleEvent(), exampleEvent({ auditId: 'id-2' })])
     const { kind, apiVersion, metadata, items } = JSON.parse(utf8(text)) as Record<string, unknown>
     assert.deepEqual([kind, apiVersion, metadata], ['EventList', 'audit.k8s.io/v1', {}])
@@ -58,7 +58,7 @@ describe('audit events', () => {
     assert.deepEqual([first?.['kind'], first?.['auditID'], second?.['auditID']], [undefined, 'id-1', 'id-2'])
   })
 
-  it('are one line of text for people', () => {
+  it('have a legacy format of one text line', () => {
     assert.equal(
       legacyText(exampleEvent()),
       '2026-01-02T03:04:05.678Z AUDIT: id="id-1" stage="ResponseComplete" ip="192.0.2.9" method="watch" user="jané" ' +
@@ -72,7 +72,7 @@ describe('audit events', () => {
     )
   })
 
-  it('say when they have lost their objects', () => {
+  it('note that their objects were removed', () => {
     const cut = withoutObjects(exampleEvent({ requestObject: '{}', responseObject: '{}' }))
     assert.deepEqual([cut.requestObject, cut.responseObject], [undefined, undefined])
     assert.deepEqual([...cut.annotations], [['audit.k8s.io/truncated', 'true']])

@@ -1,15 +1,15 @@
 /**
- * One audit event: a request at one of its stages, in the words of audit.k8s.io/v1. Texts of events hold one character
- * a byte (latin1), because the objects in them mostly are such texts already.
+ * One audit event: a request at one of its stages, as in audit.k8s.io/v1. Event texts have one character per byte
+ * (latin1), because most of the objects in them already do.
  */
-import { compareText, goQuote } from '#lib/go-text.ts'
-import { quoteJson } from '#lib/json-write.ts'
+import type { User } from '#auth/user.ts'
+import { compareText, goQuote } from '#lib/go/text.ts'
+import { quoteJson } from '#lib/json/write.ts'
+import { latin1 } from '#lib/latin1.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import type { Status } from '#meta/status.ts'
 import { microTimeOf } from '#meta/time.ts'
 
-import { latin1 } from '../registry/latin1.ts'
-import type { User } from '../registry/resource.ts'
 import type { Level, Stage } from './policy.ts'
 
 export interface ObjectReference {
@@ -23,30 +23,30 @@ export interface ObjectReference {
   readonly subresource: string
 }
 
-/** Who wants what: what the events of one request have in common. */
+/** The members that all events of one request share. */
 export interface EventSubject {
   readonly requestUri: string
   readonly verb: string
-  /** Absent when nobody could be made out. */
+  /** Absent if authentication failed. */
   readonly user: User | undefined
   readonly impersonatedUser: User | undefined
-  /** `impersonate:<mode>`, for impersonation within limits. */
+  /** `impersonate:<mode>`, for constrained impersonation. */
   readonly impersonationConstraint: string
   readonly sourceIps: readonly string[]
   readonly userAgent: string
   readonly objectRef: ObjectReference | undefined
 }
 
-/** Never changed once it is made. */
+/** Immutable. */
 export interface AuditEvent {
   readonly level: Level
   readonly auditId: string
   readonly stage: Stage
   readonly subject: EventSubject
-  /** Of the subject, made once for all its events by `subjectText`. */
+  /** The JSON of the subject, made once for all its events by `subjectText`. */
   readonly subjectText: string
   readonly responseStatus: Partial<Status> | undefined
-  /** JSON, one character a byte. */
+  /** JSON, one character per byte. */
   readonly requestObject: string | undefined
   readonly responseObject: string | undefined
   readonly receivedMs: number
@@ -56,7 +56,7 @@ export interface AuditEvent {
 
 const TYPE_META = '"kind":"Event","apiVersion":"audit.k8s.io/v1",'
 
-/** As a line of the log, newline included. */
+/** A line of the log, including the newline. */
 export function eventLine(event: AuditEvent): string {
   return `{${TYPE_META}${eventFields(event)}}\n`
 }
@@ -91,7 +91,7 @@ export function subjectText(subject: EventSubject): string {
   return text
 }
 
-/** The second of the last time: events come in bursts. */
+/** The text of the last second, cached because events come in bursts. */
 let last = { seconds: Number.NaN, text: '' }
 
 function timeText(epochMs: number): string {
@@ -105,7 +105,7 @@ function quote(text: string): string {
   return latin1(quoteJson(text))
 }
 
-/** The members that are not empty, in the order they are declared. */
+/** The members that are not empty, in declaration order. */
 function referenceText(reference: ObjectReference): string {
   const member = (name: string, value: string): string => (value === '' ? '' : `,"${name}":${quote(value)}`)
   const text =
@@ -150,7 +150,7 @@ function annotationsText(annotations: ReadonlyMap<string, string>): string {
   return `{${pairs.map(([name, value]) => `${quote(name)}:${quote(value)}`).join(',')}}`
 }
 
-/** In one line for people: `--audit-log-format=legacy`, and what errors show of the events they lost. */
+/** One text line: `--audit-log-format=legacy`, and the form of lost events in errors. */
 export function legacyText(event: AuditEvent): string {
   const { subject, responseStatus } = event
   const { user, impersonatedUser: as, objectRef, sourceIps } = subject
@@ -179,7 +179,7 @@ function nanoTime(epochMs: number): string {
   return microTimeOf(epochMs).replace(/\.?0*Z$/, 'Z')
 }
 
-/** Without the objects, which says so in an annotation. */
+/** Removes the objects and adds an annotation that notes it. */
 export function withoutObjects(event: AuditEvent): AuditEvent {
   const annotations = new Map(event.annotations).set('audit.k8s.io/truncated', 'true')
   return { ...event, requestObject: undefined, responseObject: undefined, annotations }

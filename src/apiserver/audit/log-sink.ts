@@ -1,11 +1,12 @@
 /** The audit log: a line for each event, in a file or on standard output. */
-import { latin1 } from '../registry/latin1.ts'
+import { latin1 } from '#lib/latin1.ts'
+
 import { type AuditEvent, eventLine, legacyText } from './event.ts'
 import type { ReportLoss, Sink } from './sink.ts'
 
-/** Where lines go. */
+/** The destination of lines. */
 export interface LineWriter {
-  /** Resolves when the line, newline included and one character a byte, is written. Lines stay in order and whole. */
+  /** Resolves when the line (with newline, one character per byte) is written. Lines stay in order and complete. */
   write(line: string): Promise<void>
   close(): Promise<void>
 }

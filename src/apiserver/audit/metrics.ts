@@ -1,4 +1,4 @@
-/** What auditing costs and loses, under upstream's metric names. */
+/** Metrics of auditing, under upstream's names. */
 import type { ServerMeters } from '#model/metrics/families.ts'
 
 import type { Level } from './policy.ts'

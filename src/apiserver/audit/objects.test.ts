@@ -5,10 +5,10 @@ import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 
 import { schemaFor } from '#apis/schemas.ts'
+import type { WholeAnswer } from '#component/requests/call.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import { encodeProtobuf } from '#meta/codec/protobuf.ts'
 
-import type { WholeAnswer } from '../call.ts'
 import { answeredStatus, answerText, compactJson, objectText, patchText, textWithoutManagedFields } from './objects.ts'
 
 const whole = (contentType: string, body: WholeAnswer['body'], headers = {}): WholeAnswer => ({
@@ -29,12 +29,12 @@ function protobuf(object: object, kind: string): Buffer {
   return encodeProtobuf(schema, gvk, object as never)
 }
 
-describe('objects of answers', () => {
+describe('response objects in audit events', () => {
   const forms: readonly (readonly [string, WholeAnswer])[] = [
     ['JSON text', whole('application/json', `${TEXT}\n`)],
     ['JSON bytes', whole('application/json;as=x', Buffer.from(`${TEXT}\n`, 'latin1'))],
     [
-      'JSON in pieces',
+      'JSON that arrives in several chunks',
       whole('application/json', [Buffer.from(TEXT.slice(0, 9), 'latin1'), Buffer.from(TEXT.slice(9), 'latin1')]),
     ],
     ['indented JSON', whole('application/json', Buffer.from(`${encodeJson(CONFIG_MAP, { pretty: true })}\n`))],
@@ -52,7 +52,7 @@ describe('objects of answers', () => {
     ['protobuf', whole(PROTOBUF, protobuf(CONFIG_MAP, 'ConfigMap'))],
   ]
   for (const [form, answer] of forms) {
-    it(`are read from ${form}`, () => {
+    it(`are parsed from ${form}`, () => {
       const text = answerText(answer, schemaFor)
       assert.ok(text)
       assert.deepEqual(JSON.parse(Buffer.from(text, 'latin1').toString()), CONFIG_MAP)
@@ -60,7 +60,7 @@ describe('objects of answers', () => {
     })
   }
 
-  it('are nothing but objects', () => {
+  it('are omitted if the body is not an object', () => {
     assert.equal(answerText(whole('text/plain', 'ok'), schemaFor), undefined)
     assert.equal(answerText(whole('application/json', '{"major":"1"}'), schemaFor), undefined)
     assert.equal(answerText(whole('application/json', '{\n  "major": "1"\n}'), schemaFor), undefined)
@@ -80,16 +80,16 @@ describe('objects of answers', () => {
     ['protobuf', whole(PROTOBUF, protobuf(status, 'Status'))],
   ]
   for (const [form, answer] of statuses) {
-    it(`are seen to be a status in ${form}`, () => assert.equal(answeredStatus(answer, schemaFor)?.message, 'é'))
+    it(`are recognized as a Status in ${form}`, () => assert.equal(answeredStatus(answer, schemaFor)?.message, 'é'))
   }
 
-  it('are no status when they are another thing', () => {
+  it('are not recognized as a Status if they are of another kind', () => {
     assert.equal(answeredStatus(forms[0]![1], schemaFor), undefined)
     assert.equal(answeredStatus(whole(PROTOBUF, protobuf(CONFIG_MAP, 'ConfigMap')), schemaFor), undefined)
     assert.equal(answeredStatus(whole('application/json', [Buffer.from('{"kind":"Status"')]), schemaFor), undefined)
   })
 
-  it('lose their managed fields, those of items and those of rows', () => {
+  it('lose their managed fields, also in list items and table rows', () => {
     const own = { metadata: { name: 'a', managedFields: [{ manager: 'x' }] } }
     const bare = { metadata: { name: 'a' } }
     const strip = (object: object): unknown => JSON.parse(textWithoutManagedFields(JSON.stringify(object)))
@@ -103,17 +103,17 @@ describe('objects of answers', () => {
 })
 
 describe('patches', () => {
-  it('keep the numbers and the order of JSON, and lose its space', () => {
+  it('keep the numbers and order of JSON and lose its whitespace', () => {
     const text = '{ "b" : 1.0 ,\n "1": 9007199254740993, "a": " <x> \\" " }'
     assert.equal(patchText(Buffer.from(text)), String.raw`{"b":1.0,"1":9007199254740993,"a":" \u003cx\u003e \" "}`)
   })
 
-  it('become JSON when they are YAML, and a text when they are neither', () => {
+  it('are converted from YAML to JSON, or kept as a string otherwise', () => {
     assert.equal(patchText(Buffer.from('a: 1\nb: [x]\n')), '{"a":1,"b":["x"]}')
     assert.equal(patchText(Buffer.from('a: [')), '"a: ["')
   })
 
-  it('are always one line of JSON that means the same', () => {
+  it('are always one line of equivalent JSON', () => {
     fc.assert(
       fc.property(fc.json(), fc.nat(4), (json, indent) => {
         const value: unknown = JSON.parse(json)

@@ -1,12 +1,15 @@
 /**
- * The objects in audit events: what was sent and what was answered, as JSON of one line. Answers are mostly JSON already
- * and are taken as they are; other forms are read back, which only those pay for who want answers in their log.
+ * The objects in audit events: request and response bodies, each as one line of JSON. JSON responses are copied
+ * unchanged; responses in another encoding are decoded first.
  */
 
-import { DEFAULT_JSON_LIMITS } from '#lib/json-scan.ts'
-import { escapeLikeGo, quoteJson } from '#lib/json-write.ts'
-import { parseJson } from '#lib/json.ts'
-import { parseYaml } from '#lib/yaml.ts'
+import type { WholeAnswer } from '#component/requests/call.ts'
+import { gvkOf } from '#component/requests/value-encoder.ts'
+import { parseJson } from '#lib/json/json.ts'
+import { DEFAULT_JSON_LIMITS } from '#lib/json/scan.ts'
+import { escapeLikeGo, quoteJson } from '#lib/json/write.ts'
+import { latin1 } from '#lib/latin1.ts'
+import { parseYaml } from '#lib/yaml/yaml.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import { decodeObject } from '#meta/codec/object.ts'
@@ -15,15 +18,11 @@ import type { KubeObject } from '#meta/object.ts'
 import type { StructSchema } from '#meta/schema.ts'
 import type { Status } from '#meta/status.ts'
 
-import { gvkOf } from '../answers/representation.ts'
-import type { WholeAnswer } from '../call.ts'
-import { latin1 } from '../registry/latin1.ts'
-
 export type SchemaFor = (gvk: GroupVersionKind) => StructSchema | undefined
 
 type JsonMap = Record<string, unknown>
 
-/** With the fields in their order, which defaults are added out of. */
+/** Restores the order of fields, because defaulting appends fields at the end. */
 export function canonical(object: KubeObject, schemaFor: SchemaFor): KubeObject {
   const schema = schemaFor(gvkOf(object))
   if (schema === undefined) return object
@@ -31,14 +30,14 @@ export function canonical(object: KubeObject, schemaFor: SchemaFor): KubeObject 
   return { kind, apiVersion, ...(decodeValue(schema, object, 'Ignore', { offences: [] }) as KubeObject) } as KubeObject
 }
 
-/** An object as it is sent, in the form of events. */
+/** The object of a request, in the form of events. */
 export function objectText(object: object, omitManagedFields: boolean): string {
   return latin1(encodeJson(omitManagedFields ? withoutManagedFields(object) : object))
 }
 
 /**
- * A patch. JSON keeps its numbers and its order; YAML becomes JSON; what is neither is kept as a text. (Upstream loses
- * the whole event of a patch that is no JSON.)
+ * A patch. JSON keeps its numbers and order; YAML becomes JSON; anything else is kept as a string. (Upstream loses the
+ * whole event of a patch that is not JSON.)
  */
 export function patchText(body: Buffer): string {
   const text = body.toString('utf8')
@@ -58,12 +57,12 @@ function readYaml(text: string): string | undefined {
   }
 }
 
-/** Without the space between tokens, escaped as Go does. The text must be JSON. */
+/** Removes the whitespace between tokens and escapes as Go does. The text must be JSON. */
 export function compactJson(text: string): string {
   return escapeLikeGo(text.replaceAll(/("(?:[^"\\]|\\.)*")|\s+/g, (_, literal?: string) => literal ?? ''))
 }
 
-/** The object of an answer; undefined when it is none: text, a document, nothing. */
+/** The object of a response; undefined if it is not an object. */
 export function answerText({ body, contentType, headers }: WholeAnswer, schemaFor: SchemaFor): string | undefined {
   const mediaType = contentType.split(';', 1)[0] ?? ''
   const isCompressed = headers?.['Content-Encoding'] === 'gzip'
@@ -75,7 +74,7 @@ export function answerText({ body, contentType, headers }: WholeAnswer, schemaFo
   return text?.startsWith('{"kind":') === true ? text : undefined
 }
 
-/** What we made ourselves may be as large as it is. */
+/** No size limit, because this server produced the body. */
 const NO_LIMITS = { ...DEFAULT_JSON_LIMITS, maxWeight: Infinity }
 
 function readAnswer(mediaType: string, body: WholeAnswer['body'], schemaFor: SchemaFor): string | undefined {
@@ -108,7 +107,7 @@ function bytesOf(body: WholeAnswer['body']): Buffer {
 
 const STATUS_START = '{"kind":"Status","apiVersion":"v1"'
 
-/** The Status an answer is, if it is one. Looks at no more of other answers than their beginning. */
+/** The Status of a response, if it is one. Reads only the beginning of other responses. */
 export function answeredStatus(answer: WholeAnswer, schemaFor: SchemaFor): Status | undefined {
   if (!mayBeStatus(answer)) return undefined
   const text = answerText(answer, schemaFor)
@@ -116,9 +115,9 @@ export function answeredStatus(answer: WholeAnswer, schemaFor: SchemaFor): Statu
   return JSON.parse(Buffer.from(text, 'latin1').toString('utf8')) as Status
 }
 
-/** How a Status starts in protobuf: the magic number, and an envelope that says `v1` and `Status`. */
+/** The first bytes of a Status in protobuf: the magic number and an envelope with `v1` and `Status`. */
 const STATUS_ENVELOPE = Buffer.from('k8s\0\n\f\n\x02v1\x12\x06Status', 'latin1')
-/** A Status is small; a larger answer in YAML is not worth reading to find out. */
+/** A Status is small, so larger YAML responses are not parsed to find out. */
 const MAX_YAML_STATUS = 64 << 10
 
 function mayBeStatus({ body, contentType }: WholeAnswer): boolean {
@@ -132,14 +131,14 @@ function mayBeStatus({ body, contentType }: WholeAnswer): boolean {
   return starts(STATUS_ENVELOPE.toString('latin1'))
 }
 
-/** A text as `answerText` gives it, without managed fields: of the object, of the items of a list, of a table's rows. */
+/** A text of `answerText` without managed fields: of the object, of list items and of table rows. */
 export function textWithoutManagedFields(text: string): string {
   if (!text.includes('"managedFields"')) return text
   const object = parseJson(Buffer.from(text, 'latin1'), { limits: NO_LIMITS }) as unknown as JsonMap
   return latin1(encodeJson(withoutManagedFields(object)))
 }
 
-/** A copy as far as it differs. */
+/** Copies only the parts that differ. */
 function withoutManagedFields(object: object): object {
   const { metadata, items, rows } = object as JsonMap
   return {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import type { User } from '../registry/resource.ts'
-import { requestInfoOf } from '../request-info.ts'
+import { requestInfoOf } from '#auth/request-info.ts'
+import type { User } from '#auth/user.ts'
+
 import { createPolicyEvaluator, type PolicyRule } from './policy.ts'
 
 const jane: User = { name: 'jane', uid: '', groups: ['dev', 'system:authenticated'], extra: {} }
@@ -19,23 +20,23 @@ const core = (resources: string[], resourceNames: string[] = []) => ({ resources
 
 describe('audit policy', () => {
   const matching: readonly (readonly [string, Omit<PolicyRule, 'level'>, string, string])[] = [
-    ['everything when it says nothing', {}, 'GET', POD],
+    ['everything without conditions', {}, 'GET', POD],
     ['the user', { users: ['joe', 'jane'] }, 'GET', POD],
     ['a group of the user', { userGroups: ['dev'] }, 'GET', POD],
     ['the verb', { verbs: ['get', 'list'] }, 'GET', POD],
     ['the namespace', { namespaces: ['a'] }, 'GET', POD],
-    ['no namespace by the empty one', { namespaces: [''] }, 'GET', '/api/v1/nodes/n'],
+    ['requests without a namespace by ""', { namespaces: [''] }, 'GET', '/api/v1/nodes/n'],
     ['the resource', core(['pods']), 'GET', POD],
     ['a whole group', { resources: [{ group: 'apps' }] }, 'GET', SCALE],
     ['any group', { resources: [{ group: '*', resources: ['deployments/scale'] }] }, 'GET', SCALE],
     ['a subresource', core(['pods/log']), 'GET', LOG],
     ['every subresource of a resource', core(['pods/*']), 'GET', LOG],
-    ['the resource itself by the same', core(['pods/*']), 'GET', POD],
+    ['the resource itself by a pattern for its subresources', core(['pods/*']), 'GET', POD],
     ['a subresource of every resource', { resources: [{ group: '*', resources: ['*/scale'] }] }, 'GET', SCALE],
     ['every resource', core(['*']), 'GET', LOG],
     ['a name', core(['pods'], ['web']), 'GET', POD],
     ['a path', { nonResourceURLs: ['/healthz'] }, 'GET', '/healthz'],
-    ['what a path begins with', { nonResourceURLs: ['/healthz*'] }, 'GET', '/healthz/etcd'],
+    ['a path prefix', { nonResourceURLs: ['/healthz*'] }, 'GET', '/healthz/etcd'],
     ['every path', { nonResourceURLs: ['*'] }, 'GET', '/version'],
   ]
   for (const [what, rule, method, path] of matching) {
@@ -47,24 +48,24 @@ describe('audit policy', () => {
     ['other groups', { userGroups: ['ops'] }, 'GET', POD],
     ['another verb', { verbs: ['list'] }, 'GET', POD],
     ['another namespace', { namespaces: ['b'] }, 'GET', POD],
-    ['paths when it is about namespaces', { namespaces: [''] }, 'GET', '/version'],
+    ['non-resource paths with a rule for namespaces', { namespaces: [''] }, 'GET', '/version'],
     ['another group', { resources: [{ group: 'apps' }] }, 'GET', POD],
-    ['a subresource when it names the resource', core(['pods']), 'GET', LOG],
-    ['the resource when it names a subresource', core(['*/log']), 'GET', POD],
+    ['a subresource with a rule for the resource', core(['pods']), 'GET', LOG],
+    ['the resource with a rule for a subresource', core(['*/log']), 'GET', POD],
     ['another name', core(['pods'], ['db']), 'GET', POD],
     ['another path', { nonResourceURLs: ['/healthz'] }, 'GET', '/healthz/etcd'],
-    ['resources when it is about paths', { nonResourceURLs: ['*'] }, 'GET', POD],
+    ['resources with a rule for paths', { nonResourceURLs: ['*'] }, 'GET', POD],
   ]
   for (const [what, rule, method, path] of passing) {
-    it(`passes over ${what}`, () => assert.equal(levelOf(rule, method, path), 'None'))
+    it(`does not match ${what}`, () => assert.equal(levelOf(rule, method, path), 'None'))
   }
 
-  it('takes nobody for nobody', () => {
+  it('matches no user rule for requests without a user', () => {
     const evaluate = createPolicyEvaluator({ rules: [{ level: 'Request', users: [''] }] })
     assert.equal(evaluate(undefined, requestInfoOf('GET', POD, undefined)).level, 'None')
   })
 
-  it('goes by the first rule that matches, with what is omitted for all', () => {
+  it("applies the first matching rule and adds the policy's omissions", () => {
     const evaluate = createPolicyEvaluator({
       omitStages: ['RequestReceived'],
       omitManagedFields: true,

@@ -1,16 +1,15 @@
 /**
- * The audit policy: how much is kept of which requests. Rules are asked in order and the first that matches counts; a
- * request that none matches leaves no trace. Upstream's apiserver/pkg/audit/policy, v1.36.
+ * The audit policy: the audit level of each request. The first matching rule counts; a request without a matching rule
+ * is not audited. Upstream's apiserver/pkg/audit/policy, v1.36.
  */
+import type { RequestInfo } from '#auth/request-info.ts'
+import type { User } from '#auth/user.ts'
 import { trimEndOf } from '#lib/trim.ts'
-
-import type { User } from '../registry/resource.ts'
-import type { RequestInfo } from '../request-info.ts'
 
 export type Level = 'None' | 'Metadata' | 'Request' | 'RequestResponse'
 export type Stage = 'RequestReceived' | 'ResponseStarted' | 'ResponseComplete' | 'Panic'
 
-/** From nothing to everything. */
+/** In increasing order. */
 export const LEVELS: readonly Level[] = ['None', 'Metadata', 'Request', 'RequestResponse']
 export const STAGES: readonly Stage[] = ['RequestReceived', 'ResponseStarted', 'ResponseComplete', 'Panic']
 
@@ -28,34 +27,34 @@ export interface PolicyRule {
   readonly userGroups?: readonly string[]
   readonly verbs?: readonly string[]
   readonly resources?: readonly GroupResources[]
-  /** The empty one is that of resources that have none. */
+  /** The empty string matches cluster-scoped resources. */
   readonly namespaces?: readonly string[]
-  /** With a `*` at the end at most. */
+  /** May end with a `*`. */
   readonly nonResourceURLs?: readonly string[]
   readonly omitStages?: readonly Stage[]
-  /** Beats the policy's own. */
+  /** Overrides the policy's own. */
   readonly omitManagedFields?: boolean
 }
 
 export interface Policy {
   readonly rules: readonly PolicyRule[]
-  /** For all rules, besides their own. */
+  /** For all rules, in addition to their own. */
   readonly omitStages?: readonly Stage[]
   readonly omitManagedFields?: boolean
 }
 
-/** What the policy wants of one request. */
+/** The result of the policy for one request. */
 export interface AuditTerms {
   readonly level: Level
   readonly omitStages: ReadonlySet<Stage>
   readonly omitManagedFields: boolean
 }
 
-/** `user` is absent when nobody could be made out. */
+/** `user` is absent if authentication failed. */
 export type EvaluatePolicy = (user: User | undefined, info: RequestInfo) => AuditTerms
 
 export function createPolicyEvaluator({ rules, omitStages = [], omitManagedFields = false }: Policy): EvaluatePolicy {
-  const judged = rules.map((rule) => ({
+  const compiled = rules.map((rule) => ({
     rule,
     terms: {
       level: rule.level,
@@ -64,7 +63,7 @@ export function createPolicyEvaluator({ rules, omitStages = [], omitManagedField
     },
   }))
   const nothing: AuditTerms = { level: 'None', omitStages: new Set(omitStages), omitManagedFields }
-  return (user, info) => judged.find(({ rule }) => matches(rule, user, info))?.terms ?? nothing
+  return (user, info) => compiled.find(({ rule }) => matches(rule, user, info))?.terms ?? nothing
 }
 
 function matches(rule: PolicyRule, user: User | undefined, info: RequestInfo): boolean {

@@ -25,7 +25,7 @@ import { openRotatingFile, type RotatingFileOptions } from './rotating-file.ts'
 
 const DAY_MS = 86_400_000
 
-describe('a log that is put aside', () => {
+describe('rotating log file', () => {
   let root = ''
   before(() => {
     root = mkdtempSync(join(tmpdir(), 'rotating-'))
@@ -46,7 +46,7 @@ describe('a log that is put aside', () => {
     ...more,
   })
 
-  it('is for its owner only, and goes on where it ended', async () => {
+  it('is readable by its owner only, and is appended to after a restart', async () => {
     const { path, clock } = place()
     for (const line of ['a\n', 'b\n']) {
       const file = await openRotatingFile(path, options(clock))
@@ -57,7 +57,7 @@ describe('a log that is put aside', () => {
     assert.equal(statSync(path).mode & 0o777, 0o600)
   })
 
-  it('leaves a named pipe in place, however much is written to it', async (t) => {
+  it('does not rotate a named pipe', async (t) => {
     const { path, dir, clock } = place()
     mkdirSync(dir)
     execFileSync('mkfifo', [path])
@@ -70,7 +70,7 @@ describe('a log that is put aside', () => {
     assert.deepEqual([readdirSync(dir), statSync(path).isFIFO()], [['audit.log'], true])
   })
 
-  it('keeps lines in order and whole, however they come', async () => {
+  it('keeps lines complete and in order', async () => {
     const { path, dir, clock } = place()
     const file = await openRotatingFile(path, options(clock, { maxBytes: 100 }))
     const lines = Array.from({ length: 500 }, (_, at) => `line ${at}\n`)
@@ -84,7 +84,7 @@ describe('a log that is put aside', () => {
     assert.ok(all.every((text) => text.length <= 100 && text.endsWith('\n')))
   })
 
-  it('is put aside when the next line does not fit, under the time in UTC', async () => {
+  it('rotates before a line that does not fit, and names the backup after the time in UTC', async () => {
     const { path, dir, clock } = place()
     const file = await openRotatingFile(path, options(clock))
     await file.write('12345678\n')
@@ -95,7 +95,7 @@ describe('a log that is put aside', () => {
     assert.equal(readFileSync(path, 'utf8'), 'next\n')
   })
 
-  it('is never put aside without a limit', async () => {
+  it('does not rotate without a limit', async () => {
     const { path, dir, clock } = place()
     const file = await openRotatingFile(path, options(clock, { maxBytes: 0 }))
     for (let at = 0; at < 50; at++) await file.write('12345678\n')
@@ -103,7 +103,7 @@ describe('a log that is put aside', () => {
     assert.deepEqual(readdirSync(dir), ['audit.log'])
   })
 
-  it('refuses a line that fits in no file, and takes the next', async () => {
+  it('rejects a line that exceeds the limit and accepts the next', async () => {
     const { path, clock } = place()
     const file = await openRotatingFile(path, options(clock))
     await assert.rejects(file.write('12345678901'), /^Error: write length 11 exceeds maximum file size 10$/)
@@ -112,7 +112,7 @@ describe('a log that is put aside', () => {
     assert.equal(readFileSync(path, 'utf8'), 'ok\n')
   })
 
-  it('keeps the youngest files, and none that are too old', async () => {
+  it('keeps the youngest backups and removes those that are too old', async () => {
     const { path, dir, clock } = place()
     const file = await openRotatingFile(path, options(clock, { maxBackups: 2, maxAgeDays: 3 }))
     writeFileSync(join(dir, 'audit-other.log'), 'not ours')
@@ -135,7 +135,7 @@ describe('a log that is put aside', () => {
     assert.deepEqual(names(), ['audit-2026-01-05T03-04-05.678.log', 'audit-other.log'])
   })
 
-  it('compresses what was put aside', async () => {
+  it('compresses backups', async () => {
     const { path, dir, clock } = place()
     const file = await openRotatingFile(path, options(clock, { compress: true }))
     await file.write('12345678\n')
@@ -147,7 +147,7 @@ describe('a log that is put aside', () => {
     assert.equal(statSync(join(dir, name)).mode & 0o777, 0o600)
   })
 
-  it('goes on when somebody cuts it short or takes it away', async () => {
+  it('continues after another process truncates or removes the file', async () => {
     const { path, clock } = place()
     const file = await openRotatingFile(path, options(clock))
     await file.write('12345678\n')
@@ -159,7 +159,7 @@ describe('a log that is put aside', () => {
     assert.equal(readFileSync(path, 'utf8'), '12345678\n')
   })
 
-  it('says that the disk is full, and works again when it is not', { skip: !existsSync('/dev/full') }, async () => {
+  it('reports a full disk and recovers', { skip: !existsSync('/dev/full') }, async () => {
     const file = await openRotatingFile('/dev/full', options(createVirtualClock(), { maxBytes: 0 }))
     const outcomes = await Promise.allSettled([file.write('a\n'), file.write('b\n')])
     assert.deepEqual(

@@ -1,8 +1,8 @@
 /**
- * A log file that is put aside when it is full: `audit.log` becomes `audit-2026-01-02T03-04-05.678.log`, and those that
- * are too old or too many go. Names, sizes and order are lumberjack's, which upstream uses. Lines that come while one
- * write is under way leave together in the next, so that many requests wait for few writes. A write that fails half way
- * is taken back: there are only whole lines in the file.
+ * A rotating log file: a full `audit.log` becomes `audit-2026-01-02T03-04-05.678.log`, and old backups are removed.
+ * Names, sizes and order are those of lumberjack, which upstream uses. Lines that arrive during a write are written
+ * together next, so that many requests wait for few writes. A partial write is undone: the file contains only whole
+ * lines.
  */
 import { type FileHandle, mkdir, open, rename, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -14,19 +14,19 @@ import type { LineWriter } from './log-sink.ts'
 
 export interface RotatingFileOptions {
   readonly clock: Clock
-  /** `--audit-log-maxsize` in bytes; 0: never put aside. */
+  /** `--audit-log-maxsize` in bytes; 0: never rotate. */
   readonly maxBytes: number
   /** `--audit-log-maxage`; 0: for ever. */
   readonly maxAgeDays: number
   /** `--audit-log-maxbackup`; 0: any number. */
   readonly maxBackups: number
   readonly compress: boolean
-  /** Told when old files could not be tidied up. */
+  /** Called if the clean-up of old files failed. */
   readonly onError?: (error: unknown) => void
 }
 
 interface Line {
-  /** One character a byte. */
+  /** One character per byte. */
   readonly text: string
   readonly done: () => void
   readonly failed: (error: Error) => void
@@ -35,7 +35,7 @@ interface Line {
 /** More than the lines of a busy moment. */
 const SCRATCH_BYTES = 256 << 10
 
-/** Opens the file, making it and its directory for their owner only. Rejects when it cannot be written. */
+/** Opens the file and creates it and its directory for their owner only. Rejects if it is not writable. */
 export async function openRotatingFile(path: string, options: RotatingFileOptions): Promise<LineWriter> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   const file = new RotatingFile(path, options)
@@ -48,14 +48,14 @@ class RotatingFile implements LineWriter {
   readonly #options: RotatingFileOptions
   readonly #backups: Backups
   #handle: FileHandle | undefined
-  /** 0: unlimited. A device or a pipe is never rotated: it would lose its name. */
+  /** 0: unlimited. A device or a pipe is never rotated, because it would lose its name. */
   #maxBytes = 0
-  /** What is in the file; never more than `maxBytes`. */
+  /** The size of the file; never more than `maxBytes`. */
   #size = 0
-  /** Not yet being written, oldest first. */
+  /** Lines that wait for their write, oldest first. */
   #waiting: Line[] = []
   #writing: Promise<void> | undefined
-  /** What is being written: fresh memory for each write would keep the collector busy. */
+  /** The reused write buffer: new memory for each write would burden the garbage collector. */
   readonly #scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES)
 
   constructor(path: string, options: RotatingFileOptions) {
@@ -88,7 +88,7 @@ class RotatingFile implements LineWriter {
   }
 
   async #writeAll(): Promise<void> {
-    // Lines of the same turn of the event loop leave together.
+    // Lines of the same turn of the event loop are written together.
     await new Promise((done) => setImmediate(done))
     while (this.#waiting.length > 0) await this.#writeSome()
     this.#writing = undefined
@@ -119,7 +119,7 @@ class RotatingFile implements LineWriter {
     return maxBytes === 0 || this.#size + bytes <= maxBytes
   }
 
-  /** As many lines as there is room for; the first always. */
+  /** The lines that fit, at least the first. */
   #takeFitting(): Line[] {
     let count = 0
     let bytes = 0
@@ -131,7 +131,7 @@ class RotatingFile implements LineWriter {
     return this.#waiting.splice(0, count)
   }
 
-  /** Good until the next call. */
+  /** Valid until the next call. */
   #bytesOf(text: string): Buffer {
     if (text.length > SCRATCH_BYTES) return Buffer.from(text, 'latin1')
     return this.#scratch.subarray(0, this.#scratch.write(text, 'latin1'))
@@ -146,7 +146,7 @@ class RotatingFile implements LineWriter {
       }
       this.#size = before + bytes.length
     } catch (error) {
-      // Somebody else may have cut the file short meanwhile; then there is nothing of ours in it to take back.
+      // Another process may have truncated the file; then there is nothing to undo.
       const { size } = await handle.stat()
       if (size > before) await handle.truncate(before)
       this.#size = Math.min(size, before)
@@ -168,10 +168,10 @@ class RotatingFile implements LineWriter {
 /** `/dev/stdout` may lead to a regular file, and is a link that other programs need. */
 const DEVICES = /^\/(dev|proc)\//
 
-/** Audit logs tell who did what: for their owner only. */
+/** Audit logs are sensitive: for their owner only. */
 const MODE = 0o600
 
-/** Somebody took the file away: there is nothing to put aside. */
+/** Another process removed the file: there is nothing to rotate. */
 function ignoreMissing(error: NodeJS.ErrnoException): void {
   if (error.code !== 'ENOENT') throw error
 }

@@ -1,21 +1,21 @@
-/** Where audit events go, and how those who send them learn whether they arrived. */
+/** The interface of a sink, which stores or sends audit events. */
 import type { AuditEvent } from './event.ts'
 
 export interface Sink {
-  /** For metrics and the log: `log`, `buffered<webhook>`. */
+  /** The name in metrics and logs: `log`, `buffered<webhook>`. */
   readonly name: string
-  /** Whether requests whose events it fails to keep must be refused. */
+  /** True if requests must be refused when their events cannot be stored. */
   readonly isStrict: boolean
-  /** True when all of them are where they belong; a sink that fails reports it itself. Never rejects. */
+  /** Resolves to true if all events are stored. A sink reports its failures itself and never rejects. */
   process(events: readonly AuditEvent[]): boolean | Promise<boolean>
-  /** Sends what is still held back, and closes what was opened. Nothing is processed after. */
+  /** Flushes buffered events and closes the destination. No event is accepted afterwards. */
   close(): Promise<void>
 }
 
-/** Told of events that were lost, by the name of the sink that lost them. */
+/** Called with the events that a sink lost and its name. */
 export type ReportLoss = (plugin: string, error: unknown, lost: readonly AuditEvent[]) => void
 
-/** Every event to every sink; true when all of them have it. */
+/** Sends every event to every sink; true if all of them stored it. */
 export function unionOf(sinks: readonly Sink[]): Sink {
   const [only] = sinks
   if (only !== undefined && sinks.length === 1) return only
@@ -34,7 +34,7 @@ export function unionOf(sinks: readonly Sink[]): Sink {
   }
 }
 
-/** `blocking`: requests wait for their events, and go on when those could not be stored. */
+/** Mode `blocking`: requests wait for their events and proceed even if storing failed. */
 export function ignoringErrors(sink: Sink): Sink {
   return {
     name: `ignoreErrors<${sink.name}>`,

@@ -46,8 +46,8 @@ function losses(): { readonly lost: string[]; readonly report: ReportLoss } {
   }
 }
 
-describe('sinks together', () => {
-  it('have stored what all of them have', async () => {
+describe('combined sinks', () => {
+  it('report success if all sinks stored the events', async () => {
     const [good, bad] = [collecting(), collecting(() => Promise.resolve(false))]
     assert.equal(unionOf([good, collecting()]).process(events(1)), true)
     assert.equal(await unionOf([good, bad]).process(events(1)), false)
@@ -64,17 +64,17 @@ describe('sinks together', () => {
     )
   })
 
-  it('that ignore errors say that all is well, when it is over', async () => {
+  it('report success after a failure if they ignore errors', async () => {
     const sink = ignoringErrors(collecting(() => Promise.resolve(false)))
     assert.equal(await sink.process(events(1)), true)
     assert.equal(sink.isStrict, false)
   })
 })
 
-describe('a sink that gathers', () => {
+describe('buffered sink', () => {
   const options = { bufferSize: 10, maxBatchSize: 3, maxBatchWaitMs: 1000, isConcurrent: true }
 
-  it('hands on what fills a batch at once, and the rest when it has waited', async () => {
+  it('sends a full batch at once and a partial batch after a wait', async () => {
     const clock = createVirtualClock()
     const sink = collecting()
     const buffered = createBufferedSink(sink, options, { clock, reportLoss: losses().report })
@@ -85,7 +85,7 @@ describe('a sink that gathers', () => {
     assert.deepEqual(sink.batches, [['0', '1', '2'], ['3']])
   })
 
-  it('loses what there is no room for, and says so', async () => {
+  it('drops and reports events beyond its capacity', async () => {
     const clock = createVirtualClock()
     const { lost, report } = losses()
     const sink = collecting()
@@ -96,7 +96,7 @@ describe('a sink that gathers', () => {
     assert.equal(sink.batches.flat().length, 10)
   })
 
-  it('sends no more batches than it may', async () => {
+  it('limits the rate of batches', async () => {
     const clock = createVirtualClock()
     const sink = collecting()
     const throttle = { qps: 2, burst: 1 }
@@ -110,7 +110,7 @@ describe('a sink that gathers', () => {
     assert.equal(sink.batches.length, 3)
   })
 
-  it('waits for each batch where they may not overtake each other', async () => {
+  it('sends one batch at a time where batches must stay in order', async () => {
     const clock = createVirtualClock()
     const gate = Promise.withResolvers<boolean>()
     const sink = collecting(() => gate.promise)
@@ -127,7 +127,7 @@ describe('a sink that gathers', () => {
     assert.equal(sink.batches.length, 2)
   })
 
-  it('sends what it holds before it closes, and takes no more after', async () => {
+  it('flushes before it closes and accepts no events afterwards', async () => {
     const clock = createVirtualClock()
     const { lost, report } = losses()
     const sink = collecting()
@@ -140,8 +140,8 @@ describe('a sink that gathers', () => {
   })
 })
 
-describe('a sink that truncates', () => {
-  it('takes the objects from events that are too large, and loses those that still are', async () => {
+describe('truncating sink', () => {
+  it('removes the objects of events that are too large, and drops events that still are', async () => {
     const { lost, report } = losses()
     const kept: AuditEvent[] = []
     const sink: Sink = { ...collecting(), process: (list) => (kept.push(...list), true) }
@@ -161,7 +161,7 @@ describe('a sink that truncates', () => {
     assert.deepEqual(lost, ['truncate: event is too large even after truncating 2'])
   })
 
-  it('sends batches that are too large in parts', async () => {
+  it('splits batches that are too large', async () => {
     const sink = collecting()
     const truncating = createTruncatingSink(sink, { maxEventBytes: 1000, maxBatchBytes: 1500 }, losses().report)
     await truncating.process(events(4))
@@ -170,10 +170,10 @@ describe('a sink that truncates', () => {
   })
 })
 
-describe('the log', () => {
+describe('log sink', () => {
   const writer = (outcome: (line: string) => Promise<void>) => ({ write: outcome, close: () => Promise.resolve() })
 
-  it('gets a line for each event, in the form asked for', async () => {
+  it('writes a line for each event in the configured format', async () => {
     const lines: string[] = []
     const write = (line: string): Promise<void> => Promise.resolve(void lines.push(line))
     assert.equal(await createLogSink(writer(write), 'json', losses().report).process(events(2)), true)
@@ -200,7 +200,7 @@ describe('the log', () => {
   })
 })
 
-describe('the webhook', () => {
+describe('webhook sink', () => {
   function create(outcomes: readonly (Error | undefined)[]) {
     const clock = createVirtualClock()
     const { lost, report } = losses()
@@ -220,14 +220,14 @@ describe('the webhook', () => {
     return { clock, sink, bodies, lost }
   }
 
-  it('is sent a list', async () => {
+  it('sends a list', async () => {
     const { sink, bodies } = create([])
     assert.equal(await sink.process(events(2)), true)
     const { kind, items } = JSON.parse(bodies[0]!) as { kind: string; items: unknown[] }
     assert.deepEqual([kind, items.length], ['EventList', 2])
   })
 
-  it('is asked again, each time after a longer pause', async () => {
+  it('retries with growing backoff', async () => {
     const away = new Error('away')
     const { clock, sink, bodies } = create([away, away])
     const done = Promise.resolve(sink.process(events(1)))
@@ -239,7 +239,7 @@ describe('the webhook', () => {
     assert.deepEqual([bodies.length, await done], [3, true])
   })
 
-  it('loses events after five tries', async () => {
+  it('drops events after five attempts', async () => {
     const { clock, sink, bodies, lost } = create(Array.from({ length: 9 }, () => new Error('away')))
     const done = Promise.resolve(sink.process(events(3)))
     await clock.advance(60_000)

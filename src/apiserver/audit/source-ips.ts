@@ -1,6 +1,7 @@
-/** Where a request came from: what proxies say of it, and the address at the other end, which cannot be made up. */
-import { formatIp, type Ip, parseIp } from '#lib/cidr.ts'
+/** The source addresses of a request: those of proxy headers and that of the connection, which cannot be forged. */
+
 import type { Exchange } from '#lib/http/exchange.ts'
+import { formatIp, type Ip, parseIp } from '#lib/net/cidr.ts'
 
 /** Addresses of `X-Forwarded-For`, then `X-Real-Ip`, then the connection; none twice in a row. */
 export function sourceIps({ headers, peer }: Pick<Exchange, 'headers' | 'peer'>): string[] {
@@ -15,7 +16,7 @@ export function sourceIps({ headers, peer }: Pick<Exchange, 'headers' | 'peer'>)
   return found
 }
 
-/** The last connection's: clients send many requests over one. */
+/** The result for the last connection, cached because clients send many requests over one. */
 let last: { readonly address: string; readonly ips: string[] } = { address: '', ips: [] }
 
 function directly(address: string): string[] {

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import { schemaFor } from '#apis/schemas.ts'
+import { requestInfoOf } from '#auth/request-info.ts'
+import type { User } from '#auth/user.ts'
+import type { Answer } from '#component/requests/call.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import type { Peer } from '#lib/http/exchange.ts'
 
-import type { Answer } from '../call.ts'
-import type { User } from '../registry/resource.ts'
-import { requestInfoOf } from '../request-info.ts'
 import { type AuditEvent, eventLine } from './event.ts'
 import { createPolicyEvaluator, type Policy, type PolicyRule } from './policy.ts'
 import { AuditTrail } from './trail.ts'
@@ -28,7 +28,7 @@ interface World {
   readonly levels: string[]
   readonly rejections: () => number
   readonly clock: VirtualClock
-  /** Of each event: the level, the stage, and what its JSON has under these names. */
+  /** For each event: level, stage, and the members of its JSON with these names. */
   readonly shown: (...names: string[]) => unknown[]
 }
 
@@ -79,8 +79,8 @@ function begin(setting: Setting = {}): World {
 const CODE = { metadata: {}, code: 200 }
 const INFO = requestInfoOf('GET', CONFIG_MAPS, undefined)
 
-describe('the trail of a request', () => {
-  it('has an event when it comes and one when it is answered', async () => {
+describe('audit trail of a request', () => {
+  it('has one event on receipt and one on response', async () => {
     const { trail, shown, levels } = begin()
     assert.equal(await trail.received(jane), trail)
     const answer = json(OBJECT)
@@ -93,7 +93,7 @@ describe('the trail of a request', () => {
     assert.deepEqual(levels, ['RequestResponse'])
   })
 
-  it('leaves none where the policy wants nothing', async () => {
+  it('has no events if the policy selects none', async () => {
     const { trail, events, levels } = begin({ rule: { level: 'None' } })
     assert.equal(await trail.received(jane), undefined)
     await trail.answered(json(OBJECT))
@@ -106,7 +106,7 @@ describe('the trail of a request', () => {
     ['RequestResponse', ['requestObject', 'responseObject']],
   ]
   for (const [level, objects] of kept) {
-    it(`holds at level ${level} ${objects.join(' and ') || 'no objects'}`, async () => {
+    it(`contains ${objects.join(' and ') || 'no objects'} at level ${level}`, async () => {
       const { trail, events } = begin({ method: 'POST', path: CONFIG_MAPS, rule: { level } })
       await trail.received(jane)
       trail.body(structuredClone(OBJECT))
@@ -120,7 +120,7 @@ describe('the trail of a request', () => {
     })
   }
 
-  it('copies the body at once, with its defaults and in order', async () => {
+  it('copies the body before the handler changes it, with its defaults and field order', async () => {
     const { trail, events } = begin({ method: 'POST', path: CONFIG_MAPS })
     await trail.received(jane)
     const object = { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'x', uid: 'u', resourceVersion: '7' } }
@@ -135,7 +135,7 @@ describe('the trail of a request', () => {
     assert.deepEqual([uid, resourceVersion], ['u', '7'])
   })
 
-  it('leaves out managed fields where it is told to', async () => {
+  it('omits managed fields if the policy says so', async () => {
     const { trail, events } = begin({ method: 'PUT', rule: { omitManagedFields: true } })
     await trail.received(jane)
     trail.body(structuredClone(OBJECT))
@@ -144,7 +144,7 @@ describe('the trail of a request', () => {
     assert.ok(texts.every((text) => text !== undefined && !text.includes('managedFields')))
   })
 
-  it('holds the body of a patch', async () => {
+  it('contains the body of a patch', async () => {
     const { trail, events } = begin({ method: 'PATCH', rule: { level: 'Request' } })
     await trail.received(jane)
     trail.patch(Buffer.from('{ "data": {"a": 1.0} }'))
@@ -152,7 +152,7 @@ describe('the trail of a request', () => {
     assert.equal(events[1]?.requestObject, '{"data":{"a":1.0}}')
   })
 
-  it('tells of a status what it says, and of the rest only the code', async () => {
+  it('contains the message of a Status, and only the code of other responses', async () => {
     const { trail, shown } = begin({ rule: { level: 'Metadata', omitStages: ['RequestReceived'] } })
     await trail.received(jane)
     await trail.answered(json(NOT_FOUND, 404))
@@ -160,7 +160,7 @@ describe('the trail of a request', () => {
     assert.deepEqual(shown('responseStatus'), [['ResponseComplete', responseStatus]])
   })
 
-  it('tells only the code of errors for those who accept nothing', async () => {
+  it('contains only the status code if the client accepts no supported media type', async () => {
     const { trail, shown } = begin({ headers: { accept: 'text/csv' }, policy: { omitStages: ['RequestReceived'] } })
     await trail.received(jane)
     await trail.answered(json(NOT_FOUND, 406))
@@ -169,7 +169,7 @@ describe('the trail of a request', () => {
     ])
   })
 
-  it('sends in one piece what it had to look at', async () => {
+  it('sends a response in one piece if the audit event contains it', async () => {
     const { trail, events } = begin()
     await trail.received(jane)
     const text = JSON.stringify({ kind: 'ConfigMapList', apiVersion: 'v1', metadata: {}, items: [] })
@@ -183,8 +183,8 @@ describe('the trail of a request', () => {
   })
 })
 
-describe('a trail that cannot make sense of something', () => {
-  it('goes without it, and lets the answer pass', async () => {
+describe('audit trail with an unreadable body', () => {
+  it('omits the body and sends the response', async () => {
     const { trail, events } = begin({ method: 'POST', path: CONFIG_MAPS })
     await trail.received(jane)
     trail.body(structuredClone(OBJECT), () => {
@@ -201,8 +201,8 @@ describe('a trail that cannot make sense of something', () => {
   })
 })
 
-describe('the trail of a request that goes on', () => {
-  it('says when a watch starts and when it ends', async () => {
+describe('audit trail of a long-running request', () => {
+  it('records the start and the end of a watch', async () => {
     const { trail, shown } = begin({ path: `${CONFIG_MAPS}?watch=true` })
     await trail.received(jane)
     const answer: Answer = { status: 200, contentType: 'application/json', stream: () => Promise.resolve() }
@@ -216,14 +216,14 @@ describe('the trail of a request that goes on', () => {
     ])
   })
 
-  it('says both of one that is answered after all', async () => {
+  it('records both stages of a long-running request that is answered at once', async () => {
     const { trail, shown } = begin({ path: '/api/v1/namespaces/a/pods/p/log' })
     await trail.received(jane)
     await trail.answered(json(NOT_FOUND, 404))
     assert.deepEqual(shown(), [['RequestReceived'], ['ResponseStarted'], ['ResponseComplete']])
   })
 
-  it('says which protocol a connection goes on with', async () => {
+  it('records the protocol of an upgraded connection', async () => {
     const { trail, shown } = begin({ method: 'POST', path: '/api/v1/namespaces/a/pods/p/exec' })
     await trail.received(jane)
     const answer: Answer = { status: 101, upgrade: () => Promise.resolve() }
@@ -237,14 +237,14 @@ describe('the trail of a request that goes on', () => {
   })
 })
 
-describe('the trail of a request that goes wrong', () => {
-  it('knows nobody when there was nobody, and has one stage', async () => {
+describe('audit trail of a failing request', () => {
+  it('has no user and only one stage if the authentication failed', async () => {
     const { trail, shown } = begin({ rule: { level: 'Metadata' } })
     await trail.answered(json({ ...NOT_FOUND, code: 401 }, 401))
     assert.deepEqual(shown('user', 'annotations'), [['ResponseStarted', {}, undefined]])
   })
 
-  it('tells of a panic, and no more after it', async () => {
+  it('records a panic and nothing after it', async () => {
     const { trail, shown } = begin({ rule: { level: 'Metadata' } })
     await trail.received(jane)
     await trail.panicked(new Error('oops'))
@@ -275,7 +275,7 @@ describe('the trail of a request that goes wrong', () => {
     ])
   })
 
-  it('tells what there is to tell of the credentials, from the beginning', async () => {
+  it('has the annotations of the authentication in its first event', async () => {
     const { trail, shown } = begin()
     await trail.received({ ...jane, notes: { 'authentication.k8s.io/stale-token': 'old' } })
     const annotations = { 'authentication.k8s.io/stale-token': 'old' }
@@ -284,7 +284,7 @@ describe('the trail of a request that goes wrong', () => {
     ])
   })
 
-  it('says when nobody could decide', async () => {
+  it('records an authorization error', async () => {
     const { trail, shown } = begin()
     await trail.received(jane)
     await assert.rejects(trail.authorizing(() => Promise.reject(new Error('away')), jane, INFO))
@@ -292,7 +292,7 @@ describe('the trail of a request that goes wrong', () => {
     assert.deepEqual(shown('annotations')[1], ['ResponseComplete', { 'authorization.k8s.io/reason': 'internal error' }])
   })
 
-  it('says whom somebody was', async () => {
+  it('records the impersonated user', async () => {
     const { trail, shown } = begin()
     await trail.received(jane)
     trail.impersonated({ name: 'bob', uid: '', groups: ['g'], extra: {} }, 'impersonate:user-info')
@@ -303,7 +303,7 @@ describe('the trail of a request that goes wrong', () => {
     ])
   })
 
-  it('says how long a slow one took', async () => {
+  it('records the duration of a slow request', async () => {
     const { trail, shown, clock } = begin()
     await trail.received(jane)
     await clock.advance(1500)
@@ -312,11 +312,11 @@ describe('the trail of a request that goes wrong', () => {
   })
 })
 
-describe('a trail that cannot be stored', () => {
+describe('audit trail that cannot be stored', () => {
   const never = { store: () => Promise.resolve(false), isStrict: true }
   const refused = { name: 'StatusError', message: 'Internal error occurred: failed to store audit event' }
 
-  it('stops a request before it begins', async () => {
+  it('refuses a request before it begins', async () => {
     for (const method of ['GET', 'POST']) {
       const { trail, rejections, events } = begin({ ...never, method })
       await assert.rejects(trail.received(jane), refused)
@@ -326,7 +326,7 @@ describe('a trail that cannot be stored', () => {
     }
   })
 
-  it('of which nothing at all is on record lets no write be confirmed', async () => {
+  it('refuses a write if none of its events is stored', async () => {
     const policy = { omitStages: ['RequestReceived'] as const }
     const { trail, rejections } = begin({ ...never, method: 'POST', path: CONFIG_MAPS, policy })
     await trail.received(jane)
@@ -334,7 +334,7 @@ describe('a trail that cannot be stored', () => {
     assert.equal(rejections(), 1)
   })
 
-  it('but has begun, lets the answer go', async () => {
+  it('sends the response if the first event was stored', async () => {
     const store = (event: AuditEvent): boolean => event.stage === 'RequestReceived'
     const { trail } = begin({ store, isStrict: true, method: 'POST', path: CONFIG_MAPS })
     await trail.received(jane)
@@ -342,7 +342,7 @@ describe('a trail that cannot be stored', () => {
     assert.equal(await trail.answered(answer), answer)
   })
 
-  it('yet does not hold up reads while they are worked on, only their answers', async () => {
+  it('delays the responses of reads, but not their execution', async () => {
     const gate = Promise.withResolvers<boolean>()
     const { trail } = begin({ store: () => gate.promise })
     await trail.received(jane)

@@ -1,23 +1,21 @@
 /**
- * The audit trail of one request: what is found out about it on its way, and an event at each of its stages. What the
- * policy does not want is not gathered. Events are stored before the client is answered: no answer is sent about which
- * there is no record, as far as the sink can be made to wait.
+ * The audit trail of one request: it collects data and emits an event at each stage. It collects nothing beyond the
+ * policy's level.
  */
+import type { Authorize, Decision } from '#auth/access.ts'
+import type { RequestInfo } from '#auth/request-info.ts'
+import type { User } from '#auth/user.ts'
+import { type Annotate, type Answer, isWhole, type WholeAnswer } from '#component/requests/call.ts'
+import { isLongRunning, requestKindOf } from '#component/requests/inflight.ts'
+import type { AuditedRequest, RequestAudit } from '#component/requests/request-filters.ts'
 import { attempt } from '#lib/attempt.ts'
 import type { Clock } from '#lib/clock.ts'
-import type { Exchange } from '#lib/http/exchange.ts'
+import { durationText } from '#lib/go/duration.ts'
 import { isRefusal, MEDIA_TYPES, negotiateAccept } from '#meta/codec/negotiate.ts'
-import { durationText } from '#meta/duration.ts'
 import { deepCopy, type KubeObject } from '#meta/object.ts'
 import { internalError } from '#meta/status-errors.ts'
 import type { Status } from '#meta/status.ts'
 
-import { type Answer, type AuditNotes, isWhole, type WholeAnswer } from '../call.ts'
-import type { Authorize, Decision } from '../filters/access.ts'
-import { isLongRunning, requestKindOf } from '../filters/inflight.ts'
-import type { Annotate } from '../registry/admission.ts'
-import type { User } from '../registry/resource.ts'
-import type { RequestInfo } from '../request-info.ts'
 import { type AuditEvent, type EventSubject, type ObjectReference, subjectText } from './event.ts'
 import {
   answeredStatus,
@@ -35,45 +33,39 @@ export interface TrailOptions {
   readonly clock: Clock
   readonly evaluate: EvaluatePolicy
   readonly schemaFor: SchemaFor
-  /** Stores an event; false when that failed and requests are not to go on without. */
+  /** Stores an event; false if that failed and the request must not proceed. */
   readonly store: (event: AuditEvent) => boolean | Promise<boolean>
-  /** Whether it ever says false. */
+  /** True if it can ever return false. */
   readonly isStrict: boolean
-  /** Told which level was found to apply, once for each request. */
+  /** Called once per request with its level. */
   readonly observe: (level: Level) => void
-  /** Told of a request that is refused because its event could not be stored. */
+  /** Called for a request that is refused because its event could not be stored. */
   readonly rejected: () => void
-}
-
-export interface AuditedRequest {
-  readonly exchange: Pick<Exchange, 'path' | 'headers' | 'peer'>
-  readonly info: RequestInfo
-  readonly auditId: string
 }
 
 const MAX_AGENT_LENGTH = 1024
 const NO_ANNOTATIONS: ReadonlyMap<string, string> = new Map()
-/** Slower requests say how long they took. */
+/** Slower requests record their duration. */
 const SLOW_MS = 500
 
-export class AuditTrail implements AuditNotes {
+export class AuditTrail implements RequestAudit {
   readonly #options: TrailOptions
   readonly #request: AuditedRequest
   readonly #receivedMs: number
   readonly #startMs: number
-  /** Undefined until the request has a user, or turns out to have none. */
+  /** Undefined until authentication has succeeded or failed. */
   #terms: AuditTerms | undefined
   #user: User | undefined
   #subject: EventSubject | undefined
-  /** Of `#subject`; undefined when it has to be made anew. */
+  /** The text of `#subject`; undefined when it must be made again. */
   #subjectText: string | undefined
   #responseStatus: Partial<Status> | undefined
   #requestObject: string | undefined
   #responseObject: string | undefined
   readonly #annotations = new Map<string, string>()
-  /** Whether any event of the request is where it belongs. */
+  /** True if an event of the request was stored. */
   #isStored = false
-  /** There will be no further events. */
+  /** No further events follow. */
   #isOver = false
 
   constructor(options: TrailOptions, request: AuditedRequest) {
@@ -83,20 +75,20 @@ export class AuditTrail implements AuditNotes {
     this.#startMs = options.clock.elapsed()
   }
 
-  /** Whether there is anything to gather. */
+  /** True if the level requires collecting data. */
   get isOn(): boolean {
     return this.#terms !== undefined && this.#terms.level !== 'None'
   }
 
   /**
-   * The request has a user and will be looked into. Resolves with the trail when there is anything to gather. Throws
-   * StatusError 500 when the request must be put on record and cannot be.
+   * Called after authentication. Resolves with the trail if there is anything to collect. Throws StatusError 500 if the
+   * event must be stored and cannot be.
    */
   async received(user: User): Promise<this | undefined> {
     this.#begin(user)
     if (!this.isOn) return undefined
     const stored = this.#emit('RequestReceived')
-    // A read goes on while its event is written: the one about its answer, which is waited for, comes after it.
+    // A read proceeds while its event is written: the event of the response, which is awaited, follows it.
     if (typeof stored !== 'boolean' && this.#isRead && !this.#options.isStrict) return this
     if (!(await stored)) throw this.#refusal()
     return this
@@ -110,7 +102,7 @@ export class AuditTrail implements AuditNotes {
     for (const [key, value] of Object.entries(user?.notes ?? {})) this.annotate(key, value)
   }
 
-  /** `constraint` is empty for impersonation without limits. */
+  /** `constraint` is empty for unconstrained impersonation. */
   readonly impersonated = (user: User, constraint: string): void =>
     this.#learn({ impersonatedUser: user, impersonationConstraint: constraint })
 
@@ -119,7 +111,7 @@ export class AuditTrail implements AuditNotes {
     if (!this.#annotations.has(key)) this.#annotations.set(key, value)
   }
 
-  /** The same decision, with a note of it. */
+  /** Authorizes and records the decision. */
   async authorizing(decide: Authorize, user: User, info: RequestInfo): Promise<Decision> {
     try {
       const decision = await decide(user, info)
@@ -140,7 +132,7 @@ export class AuditTrail implements AuditNotes {
       this.#learn({ objectRef: { ...ref, ...named, uid, resourceVersion } })
     }
     if (!this.#wants('Request')) return
-    // What cannot be read for the log must not keep anybody from their answer: the event goes without it.
+    // An unreadable body must not prevent the response: the event omits it.
     this.#requestObject = attempt(() => {
       const copy = deepCopy(object)
       complete?.(copy)
@@ -158,22 +150,22 @@ export class AuditTrail implements AuditNotes {
   }
 
   /**
-   * There is an answer, about to be sent: resolves when that is on record, with the answer to send. Throws StatusError
-   * 500 when nothing at all could be recorded of a write, and that is not to be.
+   * Called before the response is sent. Resolves with the response to send when the event is stored. Throws StatusError
+   * 500 if no event of a write could be stored and the policy requires it.
    */
   async answered(answer: Answer): Promise<Answer> {
     const wasReceived = this.#terms !== undefined
     if (!wasReceived) this.#begin(undefined)
     if (!this.isOn || this.#isOver) return answer
     const sent = this.#noteAnswer(answer)
-    // Upstream's events for requests that never got to be anybody's have but this stage.
+    // Upstream's events for unauthenticated requests have only this stage.
     if (!wasReceived) return this.#settled(sent, await this.#emit('ResponseStarted'))
     if (!isWhole(answer)) return this.#settled(sent, await this.#emit('ResponseStarted'))
     if (isLongRunning(this.#request.info)) await this.#emit('ResponseStarted')
     return this.#settled(sent, await this.#complete())
   }
 
-  /** Resolves when the answer is sent; one that goes on, when its end is on record. */
+  /** Resolves when the response is sent; for a long-running one, when its end is recorded. */
   async following(answer: Answer, sent: Promise<void>): Promise<void> {
     try {
       await sent
@@ -182,7 +174,7 @@ export class AuditTrail implements AuditNotes {
     }
   }
 
-  /** Something went wrong that should not: the client is told no more than that. */
+  /** Records an unexpected error. The client only learns that one occurred. */
   async panicked(error: unknown): Promise<void> {
     if (!this.isOn || this.#isOver) return
     const message = `APIServer panic'd: ${error instanceof Error ? error.message : String(error)}`
@@ -214,7 +206,7 @@ export class AuditTrail implements AuditNotes {
     return requestKindOf(this.#request.info) === 'readOnly'
   }
 
-  /** The answer to send: the same, but in one piece where its pieces had to be looked at. */
+  /** The response to send: the same, or a single piece if its pieces had to be read. */
   #noteAnswer(answer: Answer): Answer {
     const { schemaFor } = this.#options
     if (!isWhole(answer) || this.#isRaw(answer)) {
@@ -238,7 +230,7 @@ export class AuditTrail implements AuditNotes {
     return sent
   }
 
-  /** Errors for those who accept no form we have are written past everything, the audit log too. */
+  /** Errors for clients that accept no supported form bypass the audit log. */
   #isRaw({ status }: WholeAnswer): boolean {
     if (status < 400) return false
     const accept = this.#request.exchange.headers.accept ?? ''
@@ -287,7 +279,7 @@ export class AuditTrail implements AuditNotes {
     }
   }
 
-  /** What is known of the request now is another. */
+  /** Invalidates the cached subject text. */
   #learn(more: Partial<EventSubject>): void {
     this.#subject = { ...(this.#subject ?? this.#describe()), ...more }
     this.#subjectText = undefined

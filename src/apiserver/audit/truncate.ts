@@ -1,8 +1,9 @@
 /**
- * Events that are too large lose their objects, and are lost when they are still too large; batches that are too large
- * are sent in parts.
+ * Keeps audit events below the size limit: removes objects from large events, drops events that are still too large,
+ * and splits large batches.
  */
-import { aggregatedText } from '../authorizers/authorizer.ts'
+import { aggregatedText } from '#auth/authorizer.ts'
+
 import { type AuditEvent, eventLine, withoutObjects } from './event.ts'
 import type { ReportLoss, Sink } from './sink.ts'
 

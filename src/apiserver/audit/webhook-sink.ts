@@ -1,4 +1,4 @@
-/** Events to a webhook: a list in one POST, tried again whatever went wrong, because there is hardly a reason not to. */
+/** Sends events to a webhook: a list in one POST, retried after any error. */
 import { exponentialDelayMs, jitteredMs } from '#lib/backoff.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
@@ -9,17 +9,17 @@ import type { ReportLoss, Sink } from './sink.ts'
 export interface WebhookSinkOptions {
   readonly clock: Clock
   readonly random: Random
-  /** Sends JSON; rejects unless it was answered with a 2xx. */
+  /** Sends JSON; rejects unless the response is a 2xx. */
   readonly post: (body: Buffer) => Promise<void>
   /** Closes connections. */
   readonly close: () => void
-  /** Before the first try again; half as long again before each further one. */
+  /** The backoff before the first retry; it grows by half with each further one. */
   readonly initialBackoffMs: number
   readonly reportLoss: ReportLoss
 }
 
 const NAME = 'webhook'
-/** Upstream's. */
+/** Upstream's limits. */
 const TRIES = 5
 const GROWTH = 1.5
 const JITTER = 0.2

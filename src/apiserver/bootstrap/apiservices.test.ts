@@ -20,8 +20,8 @@ async function edit(registry: Registry, name: string, change: (next: APIService)
   })
 }
 
-describe('the APIServices of the server itself', () => {
-  it('are one for each group version that is served', async () => {
+describe('APIServices of the server', () => {
+  it('exist for each served group version', async () => {
     await using servers = createServers()
     const registry = await servers.open([APIServices, ConfigMaps, Deployments])
     await ensureApiServices(registry)
@@ -31,7 +31,7 @@ describe('the APIServices of the server itself', () => {
     assert.equal(core?.metadata.labels?.['kube-aggregator.kubernetes.io/automanaged'], 'onstart')
   })
 
-  it('prefer stable versions, and groups in the order of upstream', () => {
+  it('prefer stable versions, and order groups as upstream', () => {
     const all = localApiServices(() => true)
     const of = (name: string): number => all.find(({ metadata }) => metadata.name === name)?.spec?.versionPriority ?? 0
     assert.ok(of('v2.autoscaling') > of('v1.autoscaling'))
@@ -39,7 +39,7 @@ describe('the APIServices of the server itself', () => {
     assert.equal(new Set(all.map(({ metadata }) => metadata.name)).size, all.length)
   })
 
-  it('go with the group version, but not those that people made', async () => {
+  it('are removed with their group version, except those that users created', async () => {
     await using servers = createServers()
     const before = await servers.open([APIServices, ConfigMaps, Leases])
     await ensureApiServices(before)
@@ -50,7 +50,7 @@ describe('the APIServices of the server itself', () => {
     assert.deepEqual(await names(after), ['v1.', 'v1.x.io'])
   })
 
-  it('are brought up to date, unless people have taken them over', async () => {
+  it('are updated unless a user has removed their automanage label', async () => {
     await using servers = createServers()
     const registry = await servers.open([APIServices, ConfigMaps, Deployments])
     await ensureApiServices(registry)
@@ -67,7 +67,7 @@ describe('the APIServices of the server itself', () => {
     assert.equal(await reset('v1.apps'), 7)
   })
 
-  it('are the same whoever of several servers is first', async () => {
+  it('do not depend on which of several servers starts first', async () => {
     await using servers = createServers()
     const kinds = [APIServices, ConfigMaps, Deployments]
     const registries = [await servers.open(kinds), await servers.open(kinds)]
@@ -75,7 +75,7 @@ describe('the APIServices of the server itself', () => {
     for (const registry of registries) assert.deepEqual(await names(registry), ['v1.', 'v1.apps'])
   })
 
-  it('are not there when they are not served', async () => {
+  it('are not created if APIServices are not served', async () => {
     await using servers = createServers()
     await ensureApiServices(await servers.open([ConfigMaps]))
   })

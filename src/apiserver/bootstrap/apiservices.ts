@@ -1,6 +1,6 @@
 /**
- * The APIServices by which the server announces its own groups. The numbers order discovery: groups by the first,
- * versions of a group by the second, the highest first. Upstream: cmd/kube-apiserver/app/aggregator.go, v1.36.
+ * The APIServices of the server's own groups. The numbers order discovery: the first orders groups, the second versions
+ * of a group, highest first. Upstream: cmd/kube-apiserver/app/aggregator.go, v1.36.
  */
 import { type APIService, APIServices } from '#apis/apiregistration/v1.ts'
 import { semanticEqual } from '#meta/object.ts'
@@ -9,7 +9,7 @@ import type { Registry } from '../registry/registry.ts'
 
 const AUTO_MANAGED = 'kube-aggregator.kubernetes.io/automanaged'
 
-/** Of each group: its priority, then its versions with theirs. Versions that are not served are left out. */
+/** For each group: its priority, then its versions with theirs. Versions that are not served are left out. */
 const priorities: readonly (readonly [group: string, priority: number, versions: Readonly<Record<string, number>>])[] =
   [
     ['', 18_000, { v1: 1 }],
@@ -36,17 +36,17 @@ const priorities: readonly (readonly [group: string, priority: number, versions:
     ['storagemigration.k8s.io', 15_800, { v1beta1: 9 }],
   ]
 
-/** Of what clients find in aggregated discovery: the first group is the one by which others are announced. */
+/** For aggregated discovery: the first group is apiregistration.k8s.io itself. */
 export function priorityOf(group: string, version: string): { readonly group: number; readonly version: number } {
   if (group === APIServices.group) return { group: 20_001, version: 0 }
   const [, priority, versions] = priorities.find(([name]) => name === group) ?? []
-  // Custom resources have these.
+  // The numbers of custom resources.
   return { group: priority ?? 1000, version: versions?.[version] ?? 100 }
 }
 
 type LocalApiService = Omit<APIService, 'kind' | 'apiVersion'>
 
-/** Those of the group versions that `isServed` lets through. */
+/** Those of the group versions for which `isServed` is true. */
 export function localApiServices(isServed: (group: string, version: string) => boolean): LocalApiService[] {
   return priorities.flatMap(([group, groupPriorityMinimum, versions]) =>
     Object.entries(versions)
@@ -60,8 +60,8 @@ export function localApiServices(isServed: (group: string, version: string) => b
 }
 
 /**
- * Announces what `registry` serves, so call it when all resources are there. An APIService of the same name that people
- * have made stays as it is; one that the server made and no longer serves goes.
+ * Creates the APIServices of all served resources; call it after all resources are registered. An APIService of the
+ * same name that users created stays unchanged; one of the server that is no longer served is deleted.
  */
 export async function ensureApiServices(registry: Registry): Promise<void> {
   const { writer } = registry

@@ -25,8 +25,8 @@ const requestHeader = {
   extraHeaderPrefixes: ['X-Remote-Extra-'],
 }
 
-describe('the authentication config', () => {
-  it('has lists as JSON, and nothing of what is not set up', () => {
+describe('extension-apiserver-authentication', () => {
+  it('contains lists as JSON and omits settings that are not configured', () => {
     const data = mergeData({}, { clientAuthorities: one, requestHeader }, clock.now())
     assert.deepEqual(data, {
       'client-ca-file': one,
@@ -40,7 +40,7 @@ describe('the authentication config', () => {
     assert.deepEqual(mergeData({}, { clientAuthorities: '' }, clock.now()), {})
   })
 
-  it('keeps what other servers put there, each once', () => {
+  it('keeps the values of other servers, without duplicates', () => {
     const before = mergeData(
       {},
       { clientAuthorities: two, requestHeader: { ...requestHeader, allowedNames: ['a'] } },
@@ -53,7 +53,7 @@ describe('the authentication config', () => {
     assert.deepEqual(mergeData(both, { clientAuthorities: one, requestHeader }, clock.now()), both)
   })
 
-  it('drops authorities that have expired, and what nobody can read', () => {
+  it('drops expired authorities and unreadable values', () => {
     const before = { 'client-ca-file': two, 'requestheader-allowed-names': 'front', other: 'x' }
     const data = mergeData(before, { clientAuthorities: one, requestHeader }, clock.now() + 2 * DAY_MS)
     assert.equal(data['client-ca-file'], one)

@@ -1,7 +1,6 @@
 /**
- * The ConfigMap `extension-apiserver-authentication`: what servers behind this one need to know to believe it, namely the
- * authorities of clients and of proxies, and the headers that name users. Several API servers share it, so each adds its
- * own and takes away nothing but authorities that have expired. And beside it, since when legacy tokens are tracked.
+ * Writes the ConfigMap `extension-apiserver-authentication`, with which aggregated servers authenticate requests.
+ * Several API servers share it: each adds its values and removes only expired authorities.
  */
 import { ConfigMaps } from '#apis/core/v1.ts'
 import { parseBundle } from '#lib/x509/certificate.ts'
@@ -28,7 +27,7 @@ const NAMESPACE = 'kube-system'
 const NAME = 'extension-apiserver-authentication'
 const TRACKING = 'kube-apiserver-legacy-service-account-token-tracking'
 
-/** The namespace must be there. */
+/** The namespace must exist. */
 export async function ensureAuthenticationConfig(registry: Registry, config: AuthenticationConfig): Promise<void> {
   const nowMs = registry.services.clock.now()
   const since = new Date(nowMs).toISOString().slice(0, 'YYYY-MM-DD'.length)
@@ -50,7 +49,7 @@ export async function ensureAuthenticationConfig(registry: Registry, config: Aut
 
 type Data = Readonly<Record<string, string>>
 
-/** What is there and what is ours, each once. Lists are written as JSON. */
+/** Merges existing values with this server's, without duplicates. Lists are JSON. */
 export function mergeData(
   there: Data,
   { clientAuthorities, requestHeader }: AuthenticationConfig,
@@ -75,7 +74,7 @@ export function mergeData(
   return data
 }
 
-/** What cannot be read was written by nobody we know, and goes. */
+/** Unreadable values were not written by an API server and are removed. */
 function readList(text: string | undefined): string[] {
   try {
     const value: unknown = JSON.parse(text ?? '[]')

@@ -1,7 +1,7 @@
 /**
- * Cluster roles every cluster has: for people, for its parts, for joining nodes. The administrator's, and
- * those that gather others, are in roles.ts.
- * One right a line, as role-text.ts reads it: verbs, resources, group after "@", names after "=", gate after "?".
+ * The cluster roles of every cluster: for users, components and joining nodes. The administrator's role and aggregated
+ * roles are in roles.ts.
+ * One right per line, as role-text.ts parses it: verbs, resources, group after "@", names after "=", gate after "?".
  * Facts: upstream's bootstrap policy, v1.36.
  */
 import type { RoleTable } from './role-text.ts'

@@ -1,6 +1,6 @@
 /**
- * What each controller may do, by the name of its service account in kube-system: `system:controller:<name>`.
- * One right a line, as role-text.ts reads it: verbs, resources, group after "@", names after "=", gate after "?".
+ * The rights of each controller, by the name of its service account in kube-system: `system:controller:<name>`.
+ * One right per line, as role-text.ts parses it: verbs, resources, group after "@", names after "=", gate after "?".
  * Facts: upstream's bootstrap policy, v1.36.
  */
 import type { RoleTable } from './role-text.ts'

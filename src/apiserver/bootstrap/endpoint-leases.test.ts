@@ -12,7 +12,7 @@ import { createEndpointLeases, type EndpointLeases } from './endpoint-leases.ts'
 const leasesOn = (backend: Backend): EndpointLeases =>
   createEndpointLeases(backend, createAtRest(NO_ENCRYPTION, createSeededRandom(1)))
 
-describe('the leases of servers', () => {
+describe('endpoint leases', () => {
   it('last 15 seconds from the last renewal', async () => {
     await using servers = createServers()
     const leases = leasesOn(servers.backend)
@@ -23,12 +23,12 @@ describe('the leases of servers', () => {
     assert.deepEqual(await leases.list(), ['192.0.2.1'])
     await servers.clock.advance(2_000)
     assert.deepEqual(await leases.list(), [])
-    // The lease is gone by now: it is taken anew.
+    // The lease has expired by now: the server obtains a new one.
     await leases.renew('192.0.2.1')
     assert.deepEqual(await leases.list(), ['192.0.2.1'])
   })
 
-  it('are written once, and not at every renewal', async () => {
+  it('write the key once, not at every renewal', async () => {
     await using servers = createServers()
     const leases = leasesOn(servers.backend)
     await leases.renew('192.0.2.1')
@@ -49,7 +49,7 @@ describe('the leases of servers', () => {
     })
   })
 
-  it('of one server are not those of another', async () => {
+  it('are independent for each server', async () => {
     await using servers = createServers()
     const [a, b] = [leasesOn(servers.backend), leasesOn(servers.backend)]
     await a.renew('192.0.2.1')
@@ -60,7 +60,7 @@ describe('the leases of servers', () => {
     assert.deepEqual(await b.list(), ['192.0.2.2'])
   })
 
-  it('are taken over by a server of the same address that came later', async () => {
+  it('are taken over by a later server of the same address', async () => {
     await using servers = createServers()
     const [crashed, again] = [leasesOn(servers.backend), leasesOn(servers.backend)]
     await crashed.renew('192.0.2.1')
@@ -72,7 +72,7 @@ describe('the leases of servers', () => {
     assert.deepEqual(await again.list(), ['192.0.2.1'])
   })
 
-  it('can be dropped by their address', async () => {
+  it('are dropped by address', async () => {
     await using servers = createServers()
     const leases = leasesOn(servers.backend)
     assert.equal(await leases.drop('192.0.2.1'), false)
@@ -81,7 +81,7 @@ describe('the leases of servers', () => {
     assert.deepEqual(await leases.list(), [])
   })
 
-  it('tell when the store does not answer', async () => {
+  it('report a store that does not answer', async () => {
     await using servers = createServers()
     const { backend } = servers
     let isDown = false

@@ -1,6 +1,6 @@
 /**
- * Which servers of the cluster are there: each keeps a key with its address under a lease of the store, so that a server
- * which is killed vanishes when its lease ends. Keys and values are upstream's, so servers of both kinds see each other.
+ * The live API servers of the cluster. Each server keeps a key with its address under a lease of the store, so the key
+ * of a killed server expires.
  */
 import type { Endpoints } from '#apis/core/v1.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
@@ -10,17 +10,17 @@ import type { AtRest } from '#storage/encryption/at-rest.ts'
 const PREFIX = '/registry/masterleases/'
 /** Upstream's `DefaultEndpointReconcilerTTL`: one renewal, every 10 s, may fail. */
 const LEASE_MS = 15_000
-/** Upstream's name of what is stored there, for the configuration of encryption. */
+/** Upstream's name of the stored type, for the encryption configuration. */
 const STORED = { group: '', resource: 'apiServerIPInfo' }
 
 export interface EndpointLeases {
-  /** Says for another lease that `ip` is there. */
+  /** Publishes `ip` for another lease duration. */
   renew(ip: string): Promise<void>
-  /** Takes back what `renew` said. Another server that says the same goes on. */
+  /** Removes the key of `renew`, unless another server has published the same address. */
   release(): Promise<void>
-  /** Removes whatever is there of `ip`; whether there was something. */
+  /** Removes the key of `ip`; true if there was one. */
   drop(ip: string): Promise<boolean>
-  /** The addresses of all servers that are there, sorted. */
+  /** The addresses of all live servers, sorted. */
   list(): Promise<string[]>
 }
 
@@ -43,18 +43,19 @@ export function createEndpointLeases(backend: Backend, atRest: AtRest): Endpoint
   return {
     async renew(ip) {
       const key = `${PREFIX}${ip}`
-      const held = await keepAlive()
+      const current = await keepAlive()
       const { items } = await backend.range({ start: key, keysOnly: true })
-      // Gone, or of a server before us or beside us: then it would go when that one's lease ends.
-      if (items[0]?.lease !== held) await backend.commit([{ key, value: resting.seal(key, infoOf(ip)), lease: held }])
+      // The key is missing, or bound to the lease of another server and would expire with it.
+      if (items[0]?.lease !== current)
+        await backend.commit([{ key, value: resting.seal(key, infoOf(ip)), lease: current }])
     },
     async release() {
-      const held = lease
+      const current = lease
       lease = undefined
       try {
-        if (held !== undefined) await backend.revokeLease(held)
+        if (current !== undefined) await backend.revokeLease(current)
       } catch (error) {
-        // It has ended by itself.
+        // It has expired already.
         if (!(error instanceof StorageError) || error.code !== 'lease-not-found') throw error
       }
     },
@@ -69,7 +70,7 @@ export function createEndpointLeases(backend: Backend, atRest: AtRest): Endpoint
   }
 }
 
-/** An Endpoints object with nothing but the address. */
+/** An Endpoints object that contains only the address. */
 function infoOf(ip: string): Buffer {
   const info: Endpoints = {
     kind: 'Endpoints',

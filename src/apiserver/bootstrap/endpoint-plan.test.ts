@@ -18,9 +18,9 @@ describe('planLeased', () => {
     string,
     { there: EndpointSubset[]; ips: string[]; leaving?: boolean; expected: EndpointSubset[] },
   ][] = [
-    ['begins with itself', { there: [], ips: [own.ip], expected: [subset([own.ip])] }],
+    ['starts with its own address', { there: [], ips: [own.ip], expected: [subset([own.ip])] }],
     [
-      'adds whoever has a lease, in order',
+      'adds every server with a lease, in order',
       {
         there: [subset([own.ip])],
         ips: [own.ip, '10.9.0.10', '10.9.0.1'],
@@ -28,11 +28,11 @@ describe('planLeased', () => {
       },
     ],
     [
-      'removes whoever has none',
+      'removes servers without a lease',
       { there: [subset(['10.9.0.1', own.ip])], ips: [own.ip], expected: [subset([own.ip])] },
     ],
     [
-      'leaves the ports of others alone',
+      'keeps the ports if other servers exist',
       {
         there: [subset(['10.9.0.1'], others)],
         ips: ['10.9.0.1', own.ip],
@@ -40,11 +40,11 @@ describe('planLeased', () => {
       },
     ],
     [
-      'has its own ports when it is alone',
+      'sets its own ports if it is alone',
       { there: [subset([own.ip], others)], ips: [own.ip], expected: [subset([own.ip])] },
     ],
     [
-      'makes anew what is not one subset',
+      'replaces several subsets by one',
       {
         there: [subset(['1.1.1.1']), subset(['2.2.2.2'], others)],
         ips: [own.ip, '10.9.0.1'],
@@ -52,11 +52,11 @@ describe('planLeased', () => {
       },
     ],
     [
-      'counts an address that is there twice as wrong',
+      'repairs a repeated address',
       { there: [subset([own.ip, own.ip])], ips: [own.ip, '10.9.0.1'], expected: [subset(['10.9.0.1', own.ip])] },
     ],
     [
-      'leaves the rest to the others when it goes',
+      'removes only its own address on shutdown',
       {
         there: [subset(['10.9.0.1', own.ip], others)],
         ips: ['10.9.0.1'],
@@ -65,7 +65,7 @@ describe('planLeased', () => {
       },
     ],
     [
-      'touches nothing it does not understand when it goes',
+      'leaves unknown subsets alone on shutdown',
       {
         there: [subset(['1.1.1.1']), subset(['2.2.2.2'])],
         ips: ['10.9.0.1'],
@@ -73,13 +73,16 @@ describe('planLeased', () => {
         expected: [subset(['1.1.1.1']), subset(['2.2.2.2'])],
       },
     ],
-    ['leaves nothing when it was the last', { there: [subset([own.ip])], ips: [], leaving: true, expected: [] }],
+    [
+      'leaves no endpoints if it was the last server',
+      { there: [subset([own.ip])], ips: [], leaving: true, expected: [] },
+    ],
   ]
   for (const [name, { there, ips, leaving = false, expected }] of table) {
     it(name, () => assert.deepEqual(planLeased(there, ips, leaving ? undefined : own), expected))
   }
 
-  it('keeps what people have added to the addresses that are right', () => {
+  it('keeps changes of users if the addresses are correct', () => {
     const there = [{ addresses: [{ ip: own.ip, nodeName: 'n' }], ports }]
     assert.deepEqual(planLeased(there, [own.ip], own), there)
   })
@@ -87,13 +90,18 @@ describe('planLeased', () => {
 
 describe('planCounted', () => {
   const table: readonly [string, EndpointSubset[], number, EndpointSubset[]][] = [
-    ['begins with itself', [], 1, [subset([own.ip])]],
-    ['adds itself', [subset(['10.9.0.1'])], 2, [subset(['10.9.0.1', own.ip])]],
-    ['is there already', [subset(['10.9.0.1', own.ip])], 2, [subset(['10.9.0.1', own.ip])]],
-    ['pushes out the one after it', [subset(['10.9.0.1', '10.9.0.3'])], 2, [subset(['10.9.0.1', own.ip])]],
-    ['begins at the front when it is the last', [subset(['10.9.0.0', '10.9.0.1'])], 2, [subset(['10.9.0.1', own.ip])]],
-    ['makes anew what is not one subset', [subset(['1.1.1.1']), subset(['2.2.2.2'])], 2, [subset([own.ip])]],
-    ['leaves ports alone', [subset(['10.9.0.1'], others)], 2, [subset(['10.9.0.1', own.ip], others)]],
+    ['starts with its own address', [], 1, [subset([own.ip])]],
+    ['adds its own address', [subset(['10.9.0.1'])], 2, [subset(['10.9.0.1', own.ip])]],
+    ['keeps its address if it is present', [subset(['10.9.0.1', own.ip])], 2, [subset(['10.9.0.1', own.ip])]],
+    ['replaces the address after its own', [subset(['10.9.0.1', '10.9.0.3'])], 2, [subset(['10.9.0.1', own.ip])]],
+    [
+      'replaces the first address if its own is the last',
+      [subset(['10.9.0.0', '10.9.0.1'])],
+      2,
+      [subset(['10.9.0.1', own.ip])],
+    ],
+    ['replaces several subsets by one', [subset(['1.1.1.1']), subset(['2.2.2.2'])], 2, [subset([own.ip])]],
+    ['keeps the ports', [subset(['10.9.0.1'], others)], 2, [subset(['10.9.0.1', own.ip], others)]],
   ]
   for (const [name, there, count, expected] of table) {
     it(name, () => assert.deepEqual(planCounted(there, own, count), expected))
@@ -101,7 +109,7 @@ describe('planCounted', () => {
 })
 
 describe('planWithout', () => {
-  it('takes only its own address', () => {
+  it('removes only the address of this server', () => {
     assert.deepEqual(planWithout([subset(['10.9.0.1', own.ip])], own.ip), [subset(['10.9.0.1'])])
     assert.deepEqual(planWithout([subset([own.ip])], own.ip), [])
     assert.deepEqual(planWithout([], own.ip), [])
@@ -111,11 +119,11 @@ describe('planWithout', () => {
 describe('planSlice', () => {
   const ready = (ip: string): object => ({ addresses: [ip], conditions: { ready: true } })
 
-  it('is of IPv6 when everything is', () => {
+  it('is IPv6 if all addresses are', () => {
     assert.deepEqual(planSlice([subset(['fd00::1'])]), { addressType: 'IPv6', endpoints: [ready('fd00::1')], ports })
   })
 
-  it('leaves out IPv6 when there is something else', () => {
+  it('omits IPv6 addresses beside IPv4 ones', () => {
     const mixed = planSlice([subset(['10.9.0.1', 'fd00::1'])])
     assert.deepEqual(mixed, { addressType: 'IPv4', endpoints: [ready('10.9.0.1')], ports })
   })

@@ -1,11 +1,11 @@
 /**
- * What the Endpoints and the EndpointSlice of the service `kubernetes` are to be. Pure. By leases: the servers that have
- * one. By count (`master-count`): every server adds itself, and pushes others out when there are more than expected.
+ * Computes the Endpoints and the EndpointSlice of the Service `kubernetes`: every server with a lease, or with
+ * `master-count` a fixed number of servers. Pure.
  */
 import type { EndpointPort, EndpointSubset } from '#apis/core/v1.ts'
 import type { EndpointSlice } from '#apis/discovery/v1.ts'
 
-/** This server, and what it serves. */
+/** This server and its ports. */
 export interface OwnEndpoint {
   readonly ip: string
   readonly ports: readonly EndpointPort[]
@@ -13,13 +13,13 @@ export interface OwnEndpoint {
 
 type Subsets = readonly EndpointSubset[]
 
-/** `ips` are those of all servers that have a lease; `own` is absent for a server that leaves. */
+/** `ips` are the addresses of all servers with a lease; `own` is absent for a server that leaves. */
 export function planLeased(subsets: Subsets, ips: readonly string[], own?: OwnEndpoint): EndpointSubset[] {
   if (ips.length === 0) return []
   const only = onlySubset(subsets)
-  // What nobody understands is for those who stay.
+  // An unexpected form is left to the remaining servers.
   if (own === undefined && only === undefined) return [...subsets]
-  // All servers must have the same ports, and who comes later keeps those that are there. Alone, nobody else matters.
+  // All servers must have the same ports; a later server keeps the existing ones. A single server sets its own.
   const isAlone = ips.length === 1 && ips[0] === own?.ip
   const ports = own !== undefined && (only === undefined || isAlone) ? [...own.ports] : (only?.ports ?? [])
   const there = (only?.addresses ?? []).map(({ ip }) => ip)
@@ -36,7 +36,7 @@ export function planCounted(subsets: Subsets, own: OwnEndpoint, count: number): 
   if (isThere && there.length <= count) return [only]
   const all = isThere ? [...there] : [...there, { ip: own.ip }]
   const sorted = all.sort((a, b) => byText(a.ip, b.ip))
-  // Whoever comes next after us goes, from the end round to the beginning.
+  // Removes the servers after this one, wrapping around at the end.
   while (sorted.length > count && sorted.length > 1) {
     const next = (sorted.findIndex(({ ip }) => ip === own.ip) + 1) % sorted.length
     sorted.splice(next, 1)
@@ -44,7 +44,7 @@ export function planCounted(subsets: Subsets, own: OwnEndpoint, count: number): 
   return [{ ...only, addresses: sorted }]
 }
 
-/** Without this server; a subset nobody is in goes. */
+/** Without this server; an empty subset is removed. */
 export function planWithout(subsets: Subsets, own: string): EndpointSubset[] {
   const [first, ...others] = subsets
   if (first === undefined) return []
@@ -52,7 +52,7 @@ export function planWithout(subsets: Subsets, own: string): EndpointSubset[] {
   return addresses.length === 0 ? others : [{ ...first, addresses }, ...others]
 }
 
-/** The first subset as a slice: of IPv6 when all its addresses are, else of IPv4 with those that are. */
+/** The first subset as a slice: IPv6 if all its addresses are, else IPv4 with those that are. */
 export function planSlice(subsets: Subsets): Pick<EndpointSlice, 'addressType' | 'endpoints' | 'ports'> {
   const { addresses = [], ports = [] } = subsets[0] ?? {}
   const isV6 = (ip: string): boolean => ip.includes(':')
@@ -69,7 +69,7 @@ export function planSlice(subsets: Subsets): Pick<EndpointSlice, 'addressType' |
   }
 }
 
-/** Anything but one subset was not made by a server, and is made anew. */
+/** Anything but one subset was not written by a server, and is replaced. */
 function onlySubset(subsets: Subsets): EndpointSubset | undefined {
   return subsets.length === 1 ? subsets[0] : undefined
 }

@@ -9,14 +9,14 @@ import { failure } from '#meta/status-errors.ts'
 import type { Registry } from '../registry/registry.ts'
 import { defineResource } from '../registry/resource.ts'
 import { createServers, type TestServers } from '../registry/servers.fixture.ts'
-import { createEventRecorder, type ToldEvent } from './event-recorder.ts'
+import { createEventRecorder, type ServerEvent } from './event-recorder.ts'
 
-function told(name: string, message = 'no', kind: Kind = Services, namespace?: string): ToldEvent {
+function eventOf(name: string, message = 'no', kind: Kind = Services, namespace?: string): ServerEvent {
   const metadata = { name, uid: `uid-${name}`, ...(namespace !== undefined && { namespace }) }
   return { kind, regarding: { metadata }, type: 'Warning', reason: 'Why', action: 'What', message }
 }
 
-function recorderOf(registry: Registry): { readonly record: (event: ToldEvent) => void; readonly errors: unknown[] } {
+function recorderOf(registry: Registry): { readonly record: (event: ServerEvent) => void; readonly errors: unknown[] } {
   const errors: unknown[] = []
   const onError = (error: unknown): void => void errors.push(error)
   return { record: createEventRecorder(registry, { controller: 'repair', hostname: 'here', onError }), errors }
@@ -28,12 +28,12 @@ async function events(servers: TestServers, registry: Registry): Promise<readonl
 }
 
 describe('events of the server', () => {
-  it('are about an object, in its namespace, or in the default one', async () => {
+  it('refer to an object and are in its namespace or the default one', async () => {
     await using servers = createServers()
     const registry = await servers.open([Events])
     const { record, errors } = recorderOf(registry)
-    record(told('web', 'no', Services, 'ns'))
-    record(told('10.0.0.1', 'no', IPAddresses))
+    record(eventOf('web', 'no', Services, 'ns'))
+    record(eventOf('10.0.0.1', 'no', IPAddresses))
     const [address, service] = await events(servers, registry)
     assert.deepEqual(service?.involvedObject, {
       kind: 'Service',
@@ -52,44 +52,44 @@ describe('events of the server', () => {
     assert.deepEqual(errors, [])
   })
 
-  it('count when they are told again, until nobody told them for a while', async () => {
+  it('become a series when they repeat, until they stop for a while', async () => {
     await using servers = createServers()
     const registry = await servers.open([Events])
     const { record } = recorderOf(registry)
     const counts = async (): Promise<(number | undefined)[]> =>
       (await events(servers, registry)).map(({ series }) => series?.count)
     for (let n = 0; n < 3; n++) {
-      record(told('web'))
+      record(eventOf('web'))
       await servers.clock.advance(180_000)
     }
     assert.deepEqual(await counts(), [3])
-    record(told('web', 'something else'))
+    record(eventOf('web', 'something else'))
     assert.deepEqual(await counts(), [3, undefined])
     await servers.clock.advance(360_001)
-    record(told('web'))
+    record(eventOf('web'))
     assert.equal((await counts()).length, 3)
   })
 
-  it('begin anew when somebody has removed them', async () => {
+  it('are created again after a user deletes them', async () => {
     await using servers = createServers()
     const registry = await servers.open([Events])
     const { record, errors } = recorderOf(registry)
-    record(told('web'))
+    record(eventOf('web'))
     const [first] = await events(servers, registry)
     await registry.writer.delete(Events, { namespace: 'default', name: first?.metadata.name ?? '' })
-    record(told('web'))
+    record(eventOf('web'))
     const [second] = await events(servers, registry)
     assert.notEqual(second?.metadata.name, first?.metadata.name)
     assert.equal(second?.series, undefined)
     assert.deepEqual(errors, [])
   })
 
-  it('that cannot be told stop nobody', async () => {
+  it('do not fail the caller if they cannot be written', async () => {
     await using servers = createServers()
     const allocate = (): Promise<never> => Promise.reject(failure({ code: 500, message: 'full' }))
     const registry = await servers.open([], { own: [defineResource({ kind: Events, allocate })] })
     const { record, errors } = recorderOf(registry)
-    record(told('web'))
+    record(eventOf('web'))
     assert.deepEqual(await events(servers, registry), [])
     assert.deepEqual(
       errors.map((error) => (error as Error).message),

@@ -1,7 +1,4 @@
-/**
- * Events by which the server itself tells people something about an object. The same thing told again within minutes
- * becomes a series: one event that counts, not many.
- */
+/** Records Events of the server about objects. A repetition within minutes becomes a series: one Event with a count. */
 import { type Event, Events } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import { apiVersionOf } from '#meta/kind.ts'
@@ -11,9 +8,9 @@ import { microTimeOf } from '#meta/time.ts'
 
 import type { Registry } from '../registry/registry.ts'
 
-export interface ToldEvent {
+export interface ServerEvent {
   readonly kind: Kind
-  /** Of that kind. */
+  /** The object, of that kind. */
   readonly regarding: KubeObject
   readonly type: 'Normal' | 'Warning'
   readonly reason: string
@@ -22,13 +19,13 @@ export interface ToldEvent {
 }
 
 export interface EventRecorderOptions {
-  /** Who tells: `ipallocator-repair-controller`. */
+  /** The reporting controller: `ipallocator-repair-controller`. */
   readonly controller: string
   readonly hostname: string
   readonly onError: (error: unknown) => void
 }
 
-/** Upstream's `finishTime`: what is not told again for so long begins anew. */
+/** Upstream's `finishTime`: a series without repetition for this long ends. */
 const SERIES_MS = 360_000
 
 interface Series {
@@ -38,12 +35,12 @@ interface Series {
   lastMs: number
 }
 
-/** Never throws and never waits: what cannot be told is told to `onError`. */
-export function createEventRecorder(registry: Registry, options: EventRecorderOptions): (event: ToldEvent) => void {
+/** Never throws and never waits: errors go to `onError`. */
+export function createEventRecorder(registry: Registry, options: EventRecorderOptions): (event: ServerEvent) => void {
   const { clock, random } = registry.services
   const running = new Map<string, Series>()
-  const begin = async (key: string, event: ToldEvent, nowMs: number): Promise<void> => {
-    // Several servers may tell the same at the same moment.
+  const begin = async (key: string, event: ServerEvent, nowMs: number): Promise<void> => {
+    // Several servers may record the same event at the same moment.
     const nanos = BigInt(nowMs) * 1_000_000n + BigInt(random.int(1_000_000))
     const { namespace = 'default' } = event.regarding.metadata
     const name = `${event.regarding.metadata.name}.${nanos.toString(16)}`
@@ -52,7 +49,7 @@ export function createEventRecorder(registry: Registry, options: EventRecorderOp
     running.set(key, { namespace, name, count: 1, lastMs: nowMs })
     await registry.writer.create(Events, object)
   }
-  const tell = async (event: ToldEvent): Promise<void> => {
+  const tell = async (event: ServerEvent): Promise<void> => {
     const nowMs = clock.now()
     for (const [key, { lastMs }] of running) if (nowMs - lastMs > SERIES_MS) running.delete(key)
     const key = JSON.stringify([event.regarding.metadata.uid, event.reason, event.action, event.message])
@@ -64,7 +61,7 @@ export function createEventRecorder(registry: Registry, options: EventRecorderOp
       await countAgain(registry, series)
     } catch (error) {
       if (!isNotFound(error)) throw error
-      // Somebody has removed it, or its time was up.
+      // A user deleted it, or it expired.
       await begin(key, event, nowMs)
     }
   }
@@ -77,7 +74,7 @@ async function countAgain(registry: Registry, { namespace, name, count, lastMs }
 }
 
 function newEvent(
-  { kind, regarding, ...told }: ToldEvent,
+  { kind, regarding, ...content }: ServerEvent,
   { controller, hostname }: EventRecorderOptions,
   nowMs: number,
 ): Event {
@@ -94,7 +91,7 @@ function newEvent(
       ...(uid !== undefined && { uid }),
       ...(resourceVersion !== undefined && { resourceVersion }),
     },
-    ...told,
+    ...content,
     source: {},
     firstTimestamp: null,
     lastTimestamp: null,

@@ -35,8 +35,8 @@ const FOUND = {
   message: 'This FlowSchema references the PriorityLevelConfiguration object named "l" and it exists',
 }
 
-describe('the status of flow schemas', () => {
-  it('says whether the priority level is there, and keeps up', async () => {
+describe('status of flow schemas', () => {
+  it('sets the Dangling condition by whether the priority level exists, and updates it when that changes', async () => {
     await using servers = createServers()
     const registry = await servers.open([FlowSchemas, PriorityLevelConfigurations])
     const following = startFlowStatus(registry, fail)
@@ -52,7 +52,7 @@ describe('the status of flow schemas', () => {
     following?.close()
   })
 
-  it('is not written again when it says so already', async () => {
+  it('is not written again if nothing has changed', async () => {
     await using servers = createServers()
     const registry = await servers.open([FlowSchemas, PriorityLevelConfigurations])
     await addLevel(registry)
@@ -67,7 +67,7 @@ describe('the status of flow schemas', () => {
     assert.equal((await registry.get(FlowSchemas, '', 's'))?.metadata.resourceVersion, before)
   })
 
-  it('is written once for what is there from the start', async (t) => {
+  it('is written once for each FlowSchema that existed before the start', async (t) => {
     await using servers = createServers()
     const registry = await servers.open([FlowSchemas, PriorityLevelConfigurations])
     await addLevel(registry)
@@ -79,7 +79,7 @@ describe('the status of flow schemas', () => {
     assert.equal(commit.mock.callCount(), 1)
   })
 
-  it('is nobody’s where there is no flow control', async () => {
+  it('is not written if the server does not serve flowcontrol.apiserver.k8s.io', async () => {
     await using servers = createServers()
     assert.equal(startFlowStatus(await servers.open([ConfigMaps]), fail), undefined)
   })

@@ -1,7 +1,4 @@
-/**
- * Says in the status of each flow schema whether the priority level it names is there. One that names none matches
- * nothing, and people would wonder why; `kubectl get flowschemas` shows it.
- */
+/** Sets the condition Dangling of flow schemas: true if the priority level that a schema references does not exist. */
 import {
   type FlowSchema,
   type FlowSchemaCondition,
@@ -12,15 +9,15 @@ import type { Clock } from '#lib/clock.ts'
 import { isNotFound } from '#meta/status.ts'
 import { timeOf } from '#meta/time.ts'
 
-import { follow, type Following, joinFollowings } from '../authorizers/follow.ts'
 import type { Entry } from '../registry/entry.ts'
+import { follow, type Following, joinFollowings } from '../registry/follow.ts'
 import type { Registry } from '../registry/registry.ts'
 
-/** Who owns what is said; upstream's name. */
+/** The field manager; upstream's name. */
 const MANAGER = 'api-priority-and-fairness-config-consumer-v1'
 const DANGLING = 'Dangling'
 
-/** Starts at once; undefined where flow control is not served. */
+/** Starts at once; undefined if flow control is not served. */
 export function startFlowStatus(registry: Registry, onError: (error: unknown) => void): Following | undefined {
   const schemas = registry.storeOf(FlowSchemas)
   const levels = registry.storeOf(PriorityLevelConfigurations)
@@ -46,7 +43,7 @@ export function startFlowStatus(registry: Registry, onError: (error: unknown) =>
     schemas.collection.entries().forEach((entry) => {
       if (levelOf(entry.object as FlowSchema) === level) look(entry)
     })
-  // Levels that are there from the start are seen with the schemas.
+  // Existing levels are read together with the schemas.
   const seen = { isStart: true }
   const ofLevels = follow<Entry>(levels.collection, {
     set: (level) => void (seen.isStart || lookAtAll(level)),
@@ -56,11 +53,11 @@ export function startFlowStatus(registry: Registry, onError: (error: unknown) =>
   return joinFollowings([ofLevels, follow<Entry>(schemas.collection, { set: look, remove: () => undefined })])
 }
 
-/** Servers that see things differently must not overwrite each other without end: so often a minute, then later. */
+/** Servers with different views must not overwrite each other without end: the rate per minute is limited. */
 const WRITES_PER_MINUTE = 6
 const LATER_MS = 45_000
 
-/** Whether to write now; if not, `again` runs later. */
+/** True if the write may happen now; otherwise `again` runs later. */
 function createPace(clock: Clock): (name: string, again: () => void) => boolean {
   const written = new Map<string, readonly number[]>()
   return (name, again) => {
@@ -77,11 +74,11 @@ function levelOf({ spec }: FlowSchema): string {
   return spec.priorityLevelConfiguration.name
 }
 
-/** What is to be said; undefined when the schema says so already. */
+/** The new condition; undefined if the schema has it already. */
 export function planDangling(schema: FlowSchema, hasLevel: boolean, nowMs: number): FlowSchemaCondition | undefined {
-  const said = schema.status.conditions?.find(({ type }) => type === DANGLING)
+  const current = schema.status.conditions?.find(({ type }) => type === DANGLING)
   const { status, reason, message } = conditionOf(levelOf(schema), hasLevel)
-  if (said?.status === status && said.reason === reason && said.message === message) return undefined
+  if (current?.status === status && current.reason === reason && current.message === message) return undefined
   return { type: DANGLING, status, lastTransitionTime: timeOf(nowMs), reason, message }
 }
 

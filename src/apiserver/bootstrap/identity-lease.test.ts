@@ -13,12 +13,12 @@ describe('identityOf', () => {
     assert.equal(identityOf('node-1'), 'apiserver-lgabes5ywnaqeagh5dny4zlzs4')
   })
 
-  it('differs from machine to machine', () => {
+  it('differs between machines', () => {
     assert.notEqual(identityOf('node-1'), identityOf('node-2'))
   })
 })
 
-describe('the lease of a server', () => {
+describe('identity lease', () => {
   it('is renewed while the server runs', async () => {
     await using servers = createServers()
     const registry = await servers.open([Leases])
@@ -35,7 +35,7 @@ describe('the lease of a server', () => {
     assert.equal(await renewed(), last)
   })
 
-  it('says where servers of other versions find it, also when it was there before', async () => {
+  it('contains the address for servers of other versions, also if it existed before', async () => {
     await using servers = createServers()
     const registry = await servers.open([Leases])
     for (const peerAddress of ['10.0.0.1:6443', '[fd00::1]:6443']) {
@@ -50,7 +50,7 @@ describe('the lease of a server', () => {
 
 const IDENTITY = { 'apiserver.kubernetes.io/identity': 'kube-apiserver' }
 
-/** A lease that was renewed so long ago. */
+/** A lease that was last renewed at this time. */
 const add = (
   servers: TestServers,
   registry: Registry,
@@ -65,7 +65,7 @@ const add = (
 const names = async (registry: Registry): Promise<(string | undefined)[]> =>
   (await registry.list(Leases, '')).map(({ metadata }) => metadata.name)
 
-describe('the leases of servers that have gone', () => {
+describe('expired identity leases', () => {
   it('are removed at once and every hour, and no others', async () => {
     await using servers = createServers()
     const registry = await servers.open([Leases])
@@ -82,7 +82,7 @@ describe('the leases of servers that have gone', () => {
     assert.deepEqual(errors, [])
   })
 
-  it('are removed by several servers as by one', async () => {
+  it('are removed once by several servers', async () => {
     await using servers = createServers()
     const registries = [await servers.open([Leases]), await servers.open([Leases])]
     await add(servers, registries[0]!, 'gone', { agoMs: 3_600_001 })
@@ -94,7 +94,7 @@ describe('the leases of servers that have gone', () => {
     assert.deepEqual(errors, [])
   })
 
-  it('have expired when they do not say for how long they are good', () => {
+  it('include those without a duration', () => {
     const renewTime = microTimeOf(0)
     assert.equal(isExpired({}, 0), true)
     assert.equal(isExpired({ renewTime }, 0), true)

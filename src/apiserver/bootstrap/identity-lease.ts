@@ -1,12 +1,12 @@
 /**
- * The Lease by which this server says that it is there: one for each server, renewed while it runs. Its name comes from
- * the name of the machine, so that a server that is started again takes its own back.
+ * The identity Lease of this server, renewed while it runs. Its name derives from the machine's name, so that a
+ * restarted server takes its own Lease again.
  */
 import { createHash } from 'node:crypto'
 
 import { type Lease, Leases } from '#apis/coordination/v1.ts'
+import { type PeriodicTask, runPeriodically } from '#lib/periodic.ts'
 import { uuid } from '#lib/random.ts'
-import { type Rounds, startRounds } from '#lib/rounds.ts'
 import { isConflict } from '#meta/status.ts'
 import { epochMsOf, microTimeOf } from '#meta/time.ts'
 
@@ -14,34 +14,34 @@ import type { Registry } from '../registry/registry.ts'
 
 export interface IdentityLeaseOptions {
   readonly hostname: string
-  /** `10.0.0.1:6443`: where servers of other versions would find this one; absent: they are not told. */
+  /** `10.0.0.1:6443`: the address for servers of other versions; absent: not published. */
   readonly peerAddress?: string
   readonly onError: (error: unknown) => void
 }
 
 const NAMESPACE = 'kube-system'
 const COMPONENT = 'kube-apiserver'
-/** Upstream's: who is silent for so long is gone. */
+/** Upstream's lease duration: a server that does not renew for so long is gone. */
 const LEASE_SECONDS = 3600
 const RENEW_MS = 10_000
 /** Upstream's `IdentityLeaseGCPeriod`. */
 const CLEANUP_MS = 3_600_000
 const IDENTITY = 'apiserver.kubernetes.io/identity'
 
-/** Resolves when the lease is there; it is renewed until the rounds are stopped. The namespace must be there. */
-export async function startIdentityLease(registry: Registry, options: IdentityLeaseOptions): Promise<Rounds> {
+/** Resolves when the Lease exists; it is renewed until the task is stopped. The namespace must exist. */
+export async function startIdentityLease(registry: Registry, options: IdentityLeaseOptions): Promise<PeriodicTask> {
   const { clock, random } = registry.services
   const name = identityOf(options.hostname)
   const holder = { ...options, holderIdentity: `${name}_${uuid(random)}` }
   await hold(registry, name, holder)
-  return startRounds({ clock, periodMs: RENEW_MS, onError: options.onError }, () => hold(registry, name, holder))
+  return runPeriodically({ clock, periodMs: RENEW_MS, onError: options.onError }, () => hold(registry, name, holder))
 }
 
-/** Removes the leases of servers that have been silent for too long: now, and from then on every hour. */
-export function startIdentityCleanup(registry: Registry, onError: (error: unknown) => void): Rounds {
+/** Removes expired Leases of other servers: now, and then every hour. */
+export function startIdentityCleanup(registry: Registry, onError: (error: unknown) => void): PeriodicTask {
   const { clock } = registry.services
   void removeExpired(registry).catch(onError)
-  return startRounds({ clock, periodMs: CLEANUP_MS, onError }, () => removeExpired(registry))
+  return runPeriodically({ clock, periodMs: CLEANUP_MS, onError }, () => removeExpired(registry))
 }
 
 async function removeExpired(registry: Registry): Promise<void> {
@@ -57,13 +57,13 @@ async function removeExpired(registry: Registry): Promise<void> {
     try {
       await registry.writer.delete(Leases, { namespace: NAMESPACE, name }, { preconditions })
     } catch (error) {
-      // Its server is back.
+      // Its server has renewed it meanwhile.
       if (!isConflict(error)) throw error
     }
   }
 }
 
-/** One that does not say how long it is good for is good for nothing. */
+/** A Lease without a duration counts as expired. */
 export function isExpired(spec: Lease['spec'], nowMs: number): boolean {
   const { renewTime, leaseDurationSeconds } = spec ?? {}
   if (renewTime === undefined || renewTime === null || leaseDurationSeconds === undefined) return true
@@ -89,7 +89,7 @@ async function hold(
   })
 }
 
-/** `apiserver-` and a hash of the machine's name and the component's, each with its length before it, as upstream has it. */
+/** `apiserver-` and a hash of the names of machine and component, each preceded by its length, as upstream. */
 export function identityOf(hostname: string): string {
   const parts = [hostname, COMPONENT].map((text) => Buffer.from(text))
   const framed = parts.flatMap((part) => [Buffer.from([part.length >> 8, part.length & 0xff]), part])
@@ -99,7 +99,7 @@ export function identityOf(hostname: string): string {
 
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567'
 
-/** RFC 4648, in lower case and without padding. */
+/** Base32 of RFC 4648, in lower case and without padding. */
 function base32(bytes: Buffer): string {
   const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, '0')).join('')
   return (bits.match(/.{1,5}/g) ?? []).map((five) => ALPHABET[Number.parseInt(five.padEnd(5, '0'), 2)]).join('')

@@ -16,7 +16,7 @@ const KINDS = [Services, Endpoints, EndpointSlices, ServiceCIDRs]
 interface Started {
   readonly registry: Registry
   readonly service: KubernetesService
-  readonly told: string[]
+  readonly errors: string[]
 }
 
 function serviceOf(
@@ -24,14 +24,14 @@ function serviceOf(
   ip: string | undefined,
   more: Partial<KubernetesServiceOptions> = {},
 ): Omit<Started, 'registry'> {
-  const told: string[] = []
+  const errors: string[] = []
   const service: KubernetesService = createKubernetesService(registry, {
     serviceCidr: '10.0.0.0/24',
     advertiseAddress: ip,
-    onError: (error) => told.push((error as Error).message),
+    onError: (error) => errors.push((error as Error).message),
     ...more,
   })
-  return { service, told }
+  return { service, errors }
 }
 
 async function addresses(registry: Registry): Promise<{ ips: string[]; sliceIps: string[]; ports: number[] }> {
@@ -44,19 +44,19 @@ async function addresses(registry: Registry): Promise<{ ips: string[]; sliceIps:
   }
 }
 
-/** A server that has published itself. */
+/** A server that has published its address. */
 async function started(servers: TestServers, ip: string, options: TestServerOptions = {}): Promise<Started> {
   const registry = await servers.open(KINDS, options)
-  const { service, told } = serviceOf(registry, ip)
+  const { service, errors } = serviceOf(registry, ip)
   await service.prepare(6443)
   await service.publish(6443)
-  return { registry, service, told }
+  return { registry, service, errors }
 }
 
-describe('the service "kubernetes"', () => {
-  it('has the first address of the range, and where the server listens', async () => {
+describe('Service "kubernetes"', () => {
+  it("has the first address of the range and the server's endpoint", async () => {
     await using servers = createServers()
-    const { registry, service, told } = await started(servers, '192.0.2.1')
+    const { registry, service, errors } = await started(servers, '192.0.2.1')
     const object = await registry.get(Services, 'default', 'kubernetes')
     assert.deepEqual(
       [object?.spec.clusterIP, object?.spec.ports?.[0]?.targetPort, object?.metadata.labels],
@@ -71,10 +71,10 @@ describe('the service "kubernetes"', () => {
     assert.deepEqual([range?.spec?.cidrs, range?.status?.conditions?.[0]?.status], [['10.0.0.0/24'], 'True'])
     await service.withdraw()
     assert.deepEqual(await addresses(registry), { ips: [], sliceIps: [], ports: [] })
-    assert.deepEqual(told, [])
+    assert.deepEqual(errors, [])
   })
 
-  it('has no endpoints when nobody could reach them, and when that is not wanted', async () => {
+  it('has no endpoints if they are unreachable or disabled', async () => {
     await using servers = createServers()
     const registry = await servers.open(KINDS)
     for (const { service } of [
@@ -88,9 +88,9 @@ describe('the service "kubernetes"', () => {
     assert.equal(await registry.get(Endpoints, 'default', 'kubernetes'), undefined)
   })
 
-  it('comes back when somebody deletes it', async () => {
+  it('is restored after deletion', async () => {
     await using servers = createServers()
-    const { registry, service, told } = await started(servers, '192.0.2.1')
+    const { registry, service, errors } = await started(servers, '192.0.2.1')
     for (const kind of [Services, Endpoints, EndpointSlices] as const) {
       await registry.writer.delete(kind, { namespace: 'default', name: 'kubernetes' })
     }
@@ -98,12 +98,12 @@ describe('the service "kubernetes"', () => {
     assert.deepEqual((await addresses(registry)).sliceIps, ['192.0.2.1'])
     assert.notEqual(await registry.get(Services, 'default', 'kubernetes'), undefined)
     await service.withdraw()
-    assert.deepEqual(told, [])
+    assert.deepEqual(errors, [])
   })
 
-  it('is made by one of two servers that start at the same moment', async () => {
+  it('is created once by two servers that start together', async () => {
     await using servers = createServers()
-    // As the allocator has it: whoever comes second finds the address taken before the Service is there.
+    // As the allocator behaves: the second server finds the address taken before the Service exists.
     let taken = false
     const contested = defineResource<Service>({
       kind: Services,
@@ -124,13 +124,13 @@ describe('the service "kubernetes"', () => {
     for (const registry of registries) {
       assert.deepEqual((await addresses(registry)).ips, ['192.0.2.1', '192.0.2.2'])
     }
-    for (const { service, told } of both) {
+    for (const { service, errors } of both) {
       await service.withdraw()
-      assert.deepEqual(told, [])
+      assert.deepEqual(errors, [])
     }
   })
 
-  it('is tried again when it cannot be made', async () => {
+  it('is retried if it cannot be created', async () => {
     await using servers = createServers()
     let isBroken = true
     const broken = defineResource<Service>({
@@ -142,11 +142,11 @@ describe('the service "kubernetes"', () => {
     })
     const others = KINDS.filter((kind) => kind !== Services)
     const registry = await servers.open(others, { own: [broken] })
-    const { service, told } = serviceOf(registry, '192.0.2.1')
+    const { service, errors } = serviceOf(registry, '192.0.2.1')
     const publishing = service.publish(6443)
     await servers.clock.advance(2000)
     await publishing
-    assert.equal(told.length, 1)
+    assert.equal(errors.length, 1)
     isBroken = false
     await servers.clock.advance(10_000)
     assert.deepEqual((await addresses(registry)).ips, ['192.0.2.1'])
@@ -155,7 +155,7 @@ describe('the service "kubernetes"', () => {
 })
 
 describe('servers that share a store', () => {
-  it('are all in the endpoints, and each takes only itself away', async () => {
+  it('add themselves to the endpoints, and each removes only its own address', async () => {
     await using servers = createServers()
     const [a, b] = [await started(servers, '192.0.2.1'), await started(servers, '192.0.2.2')]
     assert.deepEqual((await addresses(a.registry)).ips, ['192.0.2.1', '192.0.2.2'])
@@ -163,10 +163,10 @@ describe('servers that share a store', () => {
     await a.service.withdraw()
     assert.deepEqual(await addresses(b.registry), { ips: ['192.0.2.2'], sliceIps: ['192.0.2.2'], ports: [6443] })
     await b.service.withdraw()
-    assert.deepEqual([...a.told, ...b.told], [])
+    assert.deepEqual([...a.errors, ...b.errors], [])
   })
 
-  it('notice when one of them is killed', async () => {
+  it('remove the endpoint of a killed server', async () => {
     await using servers = createServers()
     const a = await started(servers, '192.0.2.1')
     await started(servers, '192.0.2.2', { isDead: true })
@@ -175,10 +175,10 @@ describe('servers that share a store', () => {
     await servers.clock.advance(10_000)
     assert.deepEqual(await addresses(a.registry), { ips: ['192.0.2.1'], sliceIps: ['192.0.2.1'], ports: [6443] })
     await a.service.withdraw()
-    assert.deepEqual(a.told, [])
+    assert.deepEqual(a.errors, [])
   })
 
-  it('leave nothing behind of a server that crashed and is back, before it listens', async () => {
+  it("remove a crashed server's endpoint when it restarts, before it listens", async () => {
     await using servers = createServers()
     const [a, b] = [await started(servers, '192.0.2.1'), await started(servers, '192.0.2.2')]
     const again = serviceOf(await servers.open(KINDS), '192.0.2.2')
@@ -189,7 +189,7 @@ describe('servers that share a store', () => {
     await Promise.all([a, b, again].map(({ service }) => service.withdraw()))
   })
 
-  it('survive without the lease of one that the store has forgotten', async () => {
+  it('recover from a lease that the store has lost', async () => {
     await using servers = createServers()
     const a = await started(servers, '192.0.2.1')
     await servers.backend.commit([{ key: '/registry/masterleases/192.0.2.1', value: null }])
@@ -201,30 +201,30 @@ describe('servers that share a store', () => {
     )
     assert.deepEqual((await addresses(a.registry)).ips, ['192.0.2.1'])
     await a.service.withdraw()
-    assert.deepEqual(a.told, [])
+    assert.deepEqual(a.errors, [])
   })
 
-  it('do not erase the endpoints of the last one when it comes back', async () => {
+  it('keep the endpoint of the last server when it restarts', async () => {
     await using servers = createServers()
     const a = await started(servers, '192.0.2.1')
     const again = serviceOf(await servers.open(KINDS), '192.0.2.1')
     await again.service.prepare()
     assert.deepEqual((await addresses(a.registry)).ips, ['192.0.2.1'])
-    // Alone, it may have another port than before.
+    // A single server may have another port than before.
     await again.service.publish(7443)
     assert.deepEqual((await addresses(a.registry)).ports, [7443])
     await again.service.withdraw()
     await a.service.withdraw()
   })
 
-  it('do not wait for a store that does not answer when they leave', async () => {
+  it('do not wait for an unreachable store on shutdown', async () => {
     await using servers = createServers()
-    const { service, told } = await started(servers, '192.0.2.1')
+    const { service, errors } = await started(servers, '192.0.2.1')
     servers.backend.revokeLease = () => new Promise<void>(() => undefined)
     const leaving = service.withdraw()
     await servers.clock.advance(3_000)
     await leaving
-    assert.deepEqual(told, [])
+    assert.deepEqual(errors, [])
   })
 
   it('count each other with master-count', async () => {
@@ -245,8 +245,8 @@ describe('servers that share a store', () => {
   })
 })
 
-describe('the ServiceCIDR "kubernetes"', () => {
-  it('gets a second family, and stays otherwise as it is', async () => {
+describe('ServiceCIDR "kubernetes"', () => {
+  it('gets the range of a second IP family and keeps everything else', async () => {
     await using servers = createServers()
     const registry = await servers.open(KINDS)
     await serviceOf(registry, undefined).service.prepare()
@@ -258,12 +258,12 @@ describe('the ServiceCIDR "kubernetes"', () => {
     await other.service.prepare()
     await other.service.prepare()
     assert.deepEqual(await of(), ['10.0.0.0/24', 'fd00::/112'])
-    assert.deepEqual(other.told, [
+    assert.deepEqual(other.errors, [
       'The ServiceCIDR "kubernetes" is not "10.9.0.0/24"; Services go on with what it says',
     ])
   })
 
-  it('is said to be ready by whoever finds nothing said', async () => {
+  it('is marked ready if it has no condition', async () => {
     await using servers = createServers()
     const registry = await servers.open(KINDS)
     const { service } = serviceOf(registry, undefined)
@@ -272,8 +272,12 @@ describe('the ServiceCIDR "kubernetes"', () => {
       (await registry.get(ServiceCIDRs, '', 'kubernetes'))?.status?.conditions?.map(({ status }) => status)
     const set = async (...statuses: ('False' | 'Unknown')[]): Promise<void> => {
       await registry.writer.updateStatus(ServiceCIDRs, { name: 'kubernetes' }, (live) => {
-        const said = statuses.map((status) => ({ type: 'Ready', status, lastTransitionTime: '2026-01-01T00:00:00Z' }))
-        return { ...live, status: { conditions: said } } as ServiceCIDR
+        const readiness = statuses.map((status) => ({
+          type: 'Ready',
+          status,
+          lastTransitionTime: '2026-01-01T00:00:00Z',
+        }))
+        return { ...live, status: { conditions: readiness } } as ServiceCIDR
       })
     }
     assert.deepEqual(await conditions(), ['True'])

@@ -1,12 +1,12 @@
 /**
- * The service `kubernetes`: how pods reach the API servers. Its address is the first of the service range; its endpoints
- * are the servers that are there, each of which adds and removes only itself. What somebody deletes comes back.
+ * Maintains the Service `kubernetes`, through which pods reach the API servers. Each live server adds and removes only
+ * its own address in the endpoints.
  */
 import { type Endpoints, Endpoints as EndpointsKind, type Service, Services } from '#apis/core/v1.ts'
 import { type EndpointSlice, EndpointSlices } from '#apis/discovery/v1.ts'
-import { formatIp, parseCidr } from '#lib/cidr.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
-import { type Rounds, startRounds } from '#lib/rounds.ts'
+import { formatIp, parseCidr } from '#lib/net/cidr.ts'
+import { type PeriodicTask, runPeriodically } from '#lib/periodic.ts'
 import { isInvalid, isNotFound } from '#meta/status.ts'
 
 import type { Registry } from '../registry/registry.ts'
@@ -16,16 +16,16 @@ import { type OwnEndpoint, planCounted, planLeased, planSlice, planWithout } fro
 import { ensureServiceRange } from './service-range.ts'
 
 export interface KubernetesServiceOptions {
-  /** `--service-cluster-ip-range`; the Service is of the first block. */
+  /** `--service-cluster-ip-range`; the Service uses the first block. */
   readonly serviceCidr: string
-  /** `--advertise-address`; undefined when there is none that pods could reach. */
+  /** `--advertise-address`; undefined if pods could not reach it. */
   readonly advertiseAddress: string | undefined
   /** `--endpoint-reconciler-type`; default: by leases. */
   readonly reconciler?: EndpointReconciler
   readonly onError: (error: unknown) => void
 }
 
-/** How servers find each other. */
+/** The endpoint leases of all servers. */
 export interface EndpointReconciler {
   readonly type: 'lease' | 'master-count' | 'none'
   /** `--apiserver-count`, for `master-count`. */
@@ -34,21 +34,21 @@ export interface EndpointReconciler {
 
 export interface KubernetesService {
   /**
-   * Before the server listens: takes away what a crash has left of this server, and makes the Service when the port is
-   * known already.
+   * Before the server listens: removes what a crash has left of this server, and creates the Service if the port is
+   * already known.
    */
   prepare(port?: number): Promise<void>
-  /** When it listens: Service and endpoints are there when this resolves, and are kept there. */
+  /** After the server listens: resolves when Service and endpoints exist; they are then maintained. */
   publish(port: number): Promise<void>
-  /** Removes this server from the endpoints and stops keeping them. Never throws; harmless when repeated. */
+  /** Removes this server from the endpoints and stops maintaining them. Never throws. Idempotent. */
   withdraw(): Promise<void>
 }
 
 /** Upstream's `DefaultEndpointReconcilerInterval`. */
 const INTERVAL_MS = 10_000
-/** How long the store may take to hear that we leave; if it does not, our lease ends soon after. */
+/** The limit for removing this server on shutdown. If the store does not answer, the lease expires soon after. */
 const WITHDRAW_MS = 3_000
-/** Several servers that start together all want the same address: who comes second looks again. */
+/** Retries, because servers that start together compete for the same address. */
 const RACE_TRIES = 20
 const RACE_PAUSE_MS = 50
 
@@ -57,7 +57,7 @@ export function createKubernetesService(registry: Registry, options: KubernetesS
   const { onError } = options
   const membership = createMembership(registry, options)
   const keepRange = createRangeKeeper(registry, options)
-  let rounds: Rounds | undefined
+  let rounds: PeriodicTask | undefined
   let leaving: Promise<void> | undefined
   const keep = async (port: number): Promise<void> => {
     await keepRange()
@@ -71,9 +71,9 @@ export function createKubernetesService(registry: Registry, options: KubernetesS
       await membership.forget()
     },
     async publish(port) {
-      // As upstream: a cluster whose Service cannot be made yet is served all the same, and gets it later.
+      // As upstream: a cluster whose Service cannot be created yet is served all the same and gets it later.
       await keep(port).catch(onError)
-      rounds = startRounds({ clock, periodMs: INTERVAL_MS, onError }, () => keep(port))
+      rounds = runPeriodically({ clock, periodMs: INTERVAL_MS, onError }, () => keep(port))
     },
     withdraw() {
       leaving ??= within(clock, WITHDRAW_MS, async () => {
@@ -85,7 +85,7 @@ export function createKubernetesService(registry: Registry, options: KubernetesS
   }
 }
 
-/** Waits for the work, but not longer; what becomes of it then nobody hears. */
+/** Waits for the work up to a limit and then ignores its result. */
 async function within(clock: Clock, limitMs: number, work: () => Promise<void>): Promise<void> {
   const done = new AbortController()
   const limit = sleep(clock, limitMs, done.signal).catch(() => undefined)
@@ -102,11 +102,11 @@ const WHERE = { name: NAME, namespace: NAMESPACE }
 
 function createRangeKeeper(registry: Registry, options: KubernetesServiceOptions): () => Promise<void> {
   const { serviceCidr, onError } = options
-  let isTold = false
+  let isReported = false
   return async () => {
     const isOurs = await ensureServiceRange(registry, serviceCidr.split(','))
-    if (isOurs || isTold) return
-    isTold = true
+    if (isOurs || isReported) return
+    isReported = true
     onError(new Error(`The ServiceCIDR "${NAME}" is not "${serviceCidr}"; Services go on with what it says`))
   }
 }
@@ -121,7 +121,7 @@ async function keepService(registry: Registry, options: KubernetesServiceOptions
       await registry.writer.ensure(Services, serviceObject(clusterIP, range.family, port))
       return
     } catch (error) {
-      // Another server has taken the address for this Service, and is about to write it.
+      // Another server has allocated the address for this Service and is about to write it.
       if (!isInvalid(error) || tries === 1) throw error
       await sleep(registry.services.clock, RACE_PAUSE_MS)
     }
@@ -144,7 +144,7 @@ function serviceObject(clusterIP: string, family: 4 | 6, targetPort: number): Ne
   }
 }
 
-/** How a server gets into the endpoints and out again. */
+/** Adds a server to the endpoints and removes it. */
 interface Membership {
   /** Removes what a crash has left of this server. */
   forget(): Promise<void>
@@ -172,15 +172,15 @@ function createMembership(
 function leasedMembership(registry: Registry, ip: string, leases: EndpointLeases): Membership {
   const reconcile = (own?: OwnEndpoint): Promise<void> =>
     writeEndpoints(registry, own !== undefined, async (subsets) => {
-      // Listed after the Endpoints were read, which are written only as read: no server overlooks another for good.
+      // Listed after the Endpoints were read, and the write requires that version: no server can be missed for good.
       const ips = await leases.list()
-      if (ips.length === 0 && own !== undefined) throw new Error(NOBODY)
+      if (ips.length === 0 && own !== undefined) throw new Error(NO_API_SERVER)
       return planLeased(subsets, ips, own)
     })
   return {
     async forget() {
       if (!(await leases.drop(ip))) return
-      // Of the last server nothing is taken away: it is back in a moment.
+      // The last server's endpoint stays: it is back in a moment.
       if ((await leases.list()).length > 0) await reconcile()
     },
     async join(port) {
@@ -194,8 +194,8 @@ function leasedMembership(registry: Registry, ip: string, leases: EndpointLeases
   }
 }
 
-/** Upstream's words. */
-const NOBODY =
+/** Upstream's text. */
+const NO_API_SERVER =
   'no API server IP addresses were listed in storage, refusing to erase all endpoints for the kubernetes Service'
 
 function countedMembership(registry: Registry, ip: string, count: number): Membership {
@@ -217,7 +217,7 @@ function portsOf(port: number): OwnEndpoint['ports'] {
 
 type Subsets = NonNullable<Endpoints['subsets']>
 
-/** `plan` is asked again when somebody else was faster. Endpoints that are not there are made only with `mayCreate`. */
+/** `plan` runs again after a conflict. Missing Endpoints are created only with `mayCreate`. */
 async function writeEndpoints(
   registry: Registry,
   mayCreate: boolean,
@@ -237,12 +237,12 @@ async function writeEndpoints(
   await writeSlice(registry)
 }
 
-/** Follows the Endpoints, read anew at each attempt, so that the slice of a slower server does not stay. */
+/** Derived from the Endpoints, read again at each attempt, so that an outdated slice does not stay. */
 async function writeSlice({ writer }: Registry): Promise<void> {
   const planned = async (): Promise<ReturnType<typeof planSlice>> =>
     planSlice((await writer.get(EndpointsKind, NAMESPACE, NAME))?.subsets ?? [])
   const current = await writer.get(EndpointSlices, NAMESPACE, NAME)
-  // The family of a slice cannot be changed.
+  // The address family of a slice is immutable.
   if (current !== undefined && current.addressType !== (await planned()).addressType) {
     await writer.delete(EndpointSlices, WHERE)
   }

@@ -1,4 +1,4 @@
-/** Puts the default roles and bindings in place, and brings those that are there up to date. */
+/** Creates the default roles and bindings and updates existing ones. */
 import type { Kind } from '#apis/kinds.ts'
 import { ClusterRoleBindings, ClusterRoles, RoleBindings, Roles } from '#apis/rbac/v1.ts'
 import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '#apis/rbac/v1.ts'
@@ -10,7 +10,7 @@ import { bootstrapPolicy } from './roles.ts'
 
 type PolicyObject = Role | ClusterRole | RoleBinding | ClusterRoleBinding
 
-/** Namespaces must be there. Kinds that are not served are left out. */
+/** Namespaces must exist. Kinds that are not served are skipped. */
 export async function ensurePolicy(registry: Registry, isEnabled: (gate: string) => boolean): Promise<void> {
   const { clusterRoles, clusterRoleBindings, roles, roleBindings } = bootstrapPolicy(isEnabled)
   const lists: [Kind, readonly PolicyObject[]][] = [
@@ -20,12 +20,12 @@ export async function ensurePolicy(registry: Registry, isEnabled: (gate: string)
     [RoleBindings, roleBindings],
   ]
   for (const [kind, wanted] of lists) {
-    // Each of a kind by itself; the store commits what comes together together.
+    // Concurrently per kind: the store groups concurrent commits.
     await Promise.all(wanted.map((object) => reconcile(registry, kind, object)))
   }
 }
 
-/** Tries before giving up, when somebody else makes and removes the same object all the time. */
+/** The maximum number of attempts while another client creates and deletes the same object. */
 const TRIES = 3
 
 async function reconcile(registry: Registry, kind: Kind, wanted: PolicyObject): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * Bringing the default roles and bindings up to date: what is missing is added, what people have added stays. An object
- * annotated `autoupdate: "false"` is left alone. Pure: what is there and what is wanted in, what to do out.
+ * Updates of default roles and bindings: missing parts are added, user additions stay. An object annotated `autoupdate:
+ * "false"` is skipped. Pure: compares existing with wanted objects and returns the action.
  */
 import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding, Subject } from '#apis/rbac/v1.ts'
 import { type KubeObject, semanticEqual } from '#meta/object.ts'
@@ -15,10 +15,10 @@ type PolicyObject = RoleLike | BindingLike
 export type ReconcilePlan<T extends KubeObject> =
   | { readonly action: 'none' }
   | { readonly action: 'create' | 'update'; readonly object: T }
-  /** Which role a binding is for cannot change: delete, then create. */
+  /** The role of a binding is immutable: delete, then create. */
   | { readonly action: 'recreate'; readonly object: T }
 
-/** `existing` is absent when there is none; it is not changed. */
+/** `existing` is absent if there is none; it is not modified. */
 export function planReconcile<T extends PolicyObject>(existing: T | undefined, wanted: T): ReconcilePlan<T> {
   if (existing === undefined) return { action: 'create', object: wanted }
   if (existing.metadata.annotations?.[AUTO_UPDATE] === 'false') return { action: 'none' }
@@ -36,7 +36,7 @@ export function planReconcile<T extends PolicyObject>(existing: T | undefined, w
       ? joinedSubjects(existing, wanted as BindingLike)
       : joinedRules(existing, wanted as RoleLike)),
   }
-  // A role that is to gather nothing must not: the controller would overwrite its rules.
+  // A role without aggregation must not keep an aggregation rule: the controller would overwrite its rules.
   if ('aggregationRule' in object && !('aggregationRule' in wanted)) delete object.aggregationRule
   return semanticEqual(object, existing) ? { action: 'none' } : { action: 'update', object }
 }

@@ -1,17 +1,17 @@
 /**
- * Rights as text, for tables that people can read: `read create: pods pods/log @ core = web ? SomeGate`. Verbs, then
- * resources or paths, then groups, names and the feature gate that the right depends on, where there are any.
+ * Rights as text, for readable tables: `read create: pods pods/log @ core = web ? SomeGate`. Verbs, then resources or
+ * paths, then optional groups, names and the feature gate of the right.
  */
 import type { PolicyRule } from '#apis/rbac/v1.ts'
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 
-/** Rights by role. A role all of whose rights depend on gates that are off does not exist. */
+/** Rights by role. A role whose rights all depend on disabled gates does not exist. */
 export type RoleTable = Readonly<Record<string, readonly string[]>>
 
 const READ: readonly string[] = ['get', 'list', 'watch']
 const WRITE: readonly string[] = ['create', 'delete', 'deletecollection', 'patch', 'update']
 
-/** The rules whose gates are on. Throws on a text that is not of the form. */
+/** The rules whose gates are enabled. Throws for malformed text. */
 export function parseRights(texts: readonly string[], isEnabled: (gate: string) => boolean): PolicyRule[] {
   return texts.flatMap((text) => {
     const { gate, rule } = parseRight(text)

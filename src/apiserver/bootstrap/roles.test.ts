@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { ClusterRole, ClusterRoleBinding } from '#apis/rbac/v1.ts'
+import { pathAccess, resourceAccess } from '#auth/authorizer.ts'
+import { RbacIndex } from '#auth/authorizers/rbac/rbac.ts'
+import { RuleTable, ruleRequestOf } from '#auth/authorizers/rbac/rule-table.ts'
 
-import { pathAccess, resourceAccess } from '../authorizers/authorizer.ts'
-import { RbacIndex } from '../authorizers/rbac/rbac.ts'
-import { RuleTable, questionOf } from '../authorizers/rbac/rule-table.ts'
 import { planReconcile } from './reconcile.ts'
 import { parseRights } from './role-text.ts'
 import { AUTO_UPDATE, bootstrapPolicy, nodeRules } from './roles.ts'
@@ -16,7 +16,7 @@ const names = (list: readonly { metadata: { name?: string } }[]): (string | unde
   list.map(({ metadata }) => metadata.name)
 
 describe('default policy', () => {
-  it('has as many roles and bindings as v1.36 with its default gates', () => {
+  it('has as many roles and bindings as Kubernetes v1.36 with default feature gates', () => {
     const { clusterRoles, clusterRoleBindings, roles, roleBindings } = policy
     assert.deepEqual(
       [clusterRoles, clusterRoleBindings, roles, roleBindings].map(({ length }) => length),
@@ -37,7 +37,7 @@ describe('default policy', () => {
       assert.ok(local.has(`${metadata.namespace}/${roleRef.name}`))
   })
 
-  it('adds what gates bring', () => {
+  it('adds the roles of enabled gates', () => {
     const more = bootstrapPolicy((gate) => gate === 'ClusterTrustBundle')
     const added = names(more.clusterRoles).filter((name) => !names(policy.clusterRoles).includes(name))
     assert.deepEqual(
@@ -50,18 +50,18 @@ describe('default policy', () => {
     assert.equal(nodeRules((gate) => gate === 'ClusterTrustBundle').length, nodeRules(off).length + 1)
   })
 
-  it('lets nobody but administrators write endpoints (CVE-2021-25740)', () => {
+  it('allows only administrators to write endpoints (CVE-2021-25740)', () => {
     for (const name of ['system:aggregate-to-admin', 'system:aggregate-to-edit', 'system:aggregate-to-view']) {
       const table = new RuleTable(policy.clusterRoles.find(({ metadata }) => metadata.name === name)?.rules ?? [])
       for (const verb of ['create', 'update', 'patch', 'delete']) {
         const may = (group: string, resource: string): boolean =>
-          table.allows(questionOf(resourceAccess({ verb, group, resource })))
+          table.allows(ruleRequestOf(resourceAccess({ verb, group, resource })))
         assert.equal(may('', 'endpoints') || may('discovery.k8s.io', 'endpointslices'), false, name)
       }
     }
   })
 
-  it('lets the anonymous see health and version, and nothing else', () => {
+  it('allows anonymous users only health and version', () => {
     const index = new RbacIndex()
     for (const role of policy.clusterRoles) index.setClusterRole(role)
     for (const binding of policy.clusterRoleBindings) index.setBinding(binding)
@@ -79,8 +79,8 @@ describe('default policy', () => {
   })
 })
 
-describe('rights as text', () => {
-  it('are read in every part', () => {
+describe('rules in the text format of the policy', () => {
+  it('are parsed into policy rules, without the rules of disabled gates', () => {
     assert.deepEqual(
       parseRights(
         ['read create: a a/b @ core apps = x y', 'get: /m /n/*', 'list: z ? On', 'list: z ? Off'],
@@ -101,7 +101,7 @@ describe('rights as text', () => {
   })
 })
 
-describe('bringing policy up to date', () => {
+describe('reconciliation of the policy', () => {
   const rule = { verbs: ['get', 'list'], apiGroups: [''], resources: ['pods'] }
   const wanted: ClusterRole = {
     metadata: { name: 'r', labels: { a: '1' }, annotations: { [AUTO_UPDATE]: 'true' } },
@@ -114,13 +114,13 @@ describe('bringing policy up to date', () => {
     subjects: [{ kind: 'Group', apiGroup: 'g', name: 'x' }],
   }
 
-  it('creates what is not there and leaves what is right', () => {
+  it('creates missing objects and keeps correct ones', () => {
     assert.deepEqual(planReconcile(undefined, wanted), { action: 'create', object: wanted })
     assert.deepEqual(planReconcile(existing, wanted), { action: 'none' })
     assert.deepEqual(planReconcile(binding, binding), { action: 'none' })
   })
 
-  it('adds missing rights and keeps those that people added', () => {
+  it('adds missing rules and keeps rules that users added', () => {
     const extra = { verbs: ['get'], apiGroups: [''], resources: ['secrets'] }
     const plan = planReconcile({ ...existing, rules: [{ ...rule, verbs: ['get'] }, extra] }, wanted)
     assert.ok(plan.action === 'update')
@@ -128,7 +128,7 @@ describe('bringing policy up to date', () => {
     assert.equal(plan.object.metadata.uid, 'u')
   })
 
-  it('adds labels, and does not change those that people changed', () => {
+  it('adds labels and keeps labels that users changed', () => {
     const plan = planReconcile({ ...existing, metadata: { ...existing.metadata, labels: { b: '2' } } }, wanted)
     assert.ok(plan.action === 'update')
     assert.deepEqual(plan.object.metadata.labels, { a: '1', b: '2' })
@@ -138,7 +138,7 @@ describe('bringing policy up to date', () => {
     )
   })
 
-  it('leaves alone what says so', () => {
+  it('skips objects whose annotation disables updates', () => {
     const guarded = {
       ...existing,
       rules: [],
@@ -147,7 +147,7 @@ describe('bringing policy up to date', () => {
     assert.equal(planReconcile(guarded, wanted).action, 'none')
   })
 
-  it('adds missing subjects, and makes a binding to another role anew', () => {
+  it('adds missing subjects and recreates a binding to another role', () => {
     const plan = planReconcile({ ...binding, subjects: [{ kind: 'User', name: 'me' }] }, binding)
     assert.ok(plan.action === 'update')
     assert.equal(plan.object.subjects?.length, 2)
@@ -155,7 +155,7 @@ describe('bringing policy up to date', () => {
     assert.deepEqual(planReconcile(other, binding), { action: 'recreate', object: binding })
   })
 
-  it('keeps gathering roles gathering, and others not', () => {
+  it('keeps the aggregation rule of aggregated roles, and adds none to others', () => {
     const selector = { matchLabels: { x: 'true' } }
     const gathers = { ...wanted, rules: null, aggregationRule: { clusterRoleSelectors: [selector] } }
     const filled = { ...gathers, rules: [rule] }

@@ -1,6 +1,6 @@
 /**
- * The roles and bindings every cluster has, made from the tables beside. All carry a label that tells them from other
- * people's, and are kept up to date at every start unless their annotation says otherwise.
+ * The default roles and bindings of every cluster. The server updates them at each start unless the annotation
+ * `autoupdate` disables it.
  */
 import type { ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, Subject } from '#apis/rbac/v1.ts'
 import type { ObjectMeta } from '#meta/object.ts'
@@ -42,7 +42,7 @@ export function bootstrapPolicy(isEnabled: (gate: string) => boolean): Bootstrap
   }
 }
 
-/** What the role `system:node` allows, for the node authorizer. */
+/** The rules of the role `system:node`, for the node authorizer. */
 export function nodeRules(isEnabled: (gate: string) => boolean): PolicyRule[] {
   return parseRights(clusterRoleTable['system:node'] ?? [], isEnabled)
 }
@@ -52,14 +52,14 @@ const EVERYTHING: readonly PolicyRule[] = [
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ]
 
-/** Roles whose rules a controller gathers from all roles with a label, and the role that gathers them in turn. */
+/** Aggregated roles: a controller collects their rules from all roles with a label. */
 const GATHERING: readonly (readonly [name: string, into: string | undefined])[] = [
   ['admin', undefined],
   ['edit', 'admin'],
   ['view', 'edit'],
 ]
 
-/** Who has which cluster role by default. */
+/** The default bindings of cluster roles. */
 const CLUSTER_BINDINGS: Readonly<Record<string, string>> = {
   'cluster-admin': 'group:system:masters',
   'system:basic-user': 'group:system:authenticated',
@@ -69,7 +69,7 @@ const CLUSTER_BINDINGS: Readonly<Record<string, string>> = {
   'system:kube-dns': account('kube-dns'),
   'system:kube-scheduler': 'user:system:kube-scheduler',
   'system:monitoring': 'group:system:monitoring',
-  // Nodes are judged by their own authorizer.
+  // The node authorizer decides about nodes.
   'system:node': '',
   'system:node-proxier': 'user:system:kube-proxy',
   'system:public-info-viewer': 'group:system:authenticated group:system:unauthenticated',
@@ -82,7 +82,7 @@ interface NamespacedRole {
   readonly name: string
   readonly rights: readonly string[]
   readonly subjects: string
-  /** Where the binding is called otherwise. */
+  /** Bindings with other names. */
   readonly bindingName?: string
 }
 
@@ -150,7 +150,7 @@ function rolesFrom(table: RoleTable, prefix: string, isEnabled: (gate: string) =
   })
 }
 
-/** `system:aggregate-to-view` is gathered into `view`. */
+/** `system:aggregate-to-view` is aggregated into `view`. */
 function gatheredInto(name: string): string | undefined {
   const prefix = 'system:aggregate-to-'
   return name.startsWith(prefix) ? name.slice(prefix.length) : undefined
@@ -192,7 +192,7 @@ function binding({ namespace, name, bindingName = name, subjects: who }: Namespa
   return { kind: 'RoleBinding', apiVersion: ROLE_VERSION, metadata: own, ...subjects(who), roleRef }
 }
 
-/** `user:…`, `group:…` and `account:…`, separated by spaces; none leaves the field out. */
+/** `user:…`, `group:…` and `account:…`, separated by spaces; empty text omits the field. */
 function subjects(text: string): { subjects?: Subject[] } {
   if (text === '') return {}
   return {

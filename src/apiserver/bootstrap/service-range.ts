@@ -1,4 +1,4 @@
-/** The ServiceCIDR `kubernetes`: the addresses of Services that the server was started with. */
+/** The ServiceCIDR `kubernetes`: the service addresses from the server's flags. */
 import { type ServiceCIDR, ServiceCIDRs } from '#apis/networking/v1.ts'
 import { isBeingDeleted, semanticEqual } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
@@ -8,8 +8,8 @@ import type { Registry } from '../registry/registry.ts'
 const NAME = 'kubernetes'
 
 /**
- * Makes it when it is missing, adds a second family, and says that it is ready when nobody has said anything. A range that
- * differs stays as it is: addresses are in use. False then.
+ * Creates it if it is missing, adds a second family, and sets Ready if it has no condition. A different range stays
+ * unchanged because its addresses are in use; the result is then false.
  */
 export async function ensureServiceRange(registry: Registry, cidrs: readonly string[]): Promise<boolean> {
   const { writer } = registry

@@ -18,8 +18,8 @@ const agreed = {
   message: 'Common encoding version set',
 }
 
-describe('storage versions', () => {
-  it('are published for everything that is served, once for each server', async () => {
+describe('StorageVersions', () => {
+  it('are published for every served resource, once per server', async () => {
     await using servers = createServers()
     const kinds = [StorageVersions, Deployments, ConfigMaps]
     for (const id of ['one', 'two', 'one']) await publishStorageVersions(await servers.open(kinds), id)
@@ -41,27 +41,27 @@ describe('storage versions', () => {
     })
   })
 
-  it('are not published where nobody serves them', async () => {
+  it('are not published if the StorageVersion resource is not served', async () => {
     await using servers = createServers()
     const registry = await servers.open([ConfigMaps])
     await publishStorageVersions(registry, 'one')
     assert.deepEqual(await registry.list(StorageVersions, ''), [])
   })
 
-  it('have a common one only while all servers agree', () => {
+  it('have a common version only while all servers agree', () => {
     const clock = createVirtualClock()
-    const says = (apiServerID: string, encodingVersion: string): object => ({ apiServerID, encodingVersion })
-    const first = withServer({}, says('a', 'v1'), clock)
+    const versionOf = (apiServerID: string, encodingVersion: string): object => ({ apiServerID, encodingVersion })
+    const first = withServer({}, versionOf('a', 'v1'), clock)
     assert.deepEqual([first.commonEncodingVersion, first.conditions], ['v1', [agreed]])
-    const split = withServer(first, says('b', 'v2'), clock)
+    const split = withServer(first, versionOf('b', 'v2'), clock)
     assert.equal(split.commonEncodingVersion, undefined)
     assert.equal(split.conditions?.[0]?.reason, 'CommonEncodingVersionUnset')
-    const joined = withServer(split, says('a', 'v2'), clock)
-    assert.deepEqual(joined.storageVersions, [says('a', 'v2'), says('b', 'v2')])
+    const joined = withServer(split, versionOf('a', 'v2'), clock)
+    assert.deepEqual(joined.storageVersions, [versionOf('a', 'v2'), versionOf('b', 'v2')])
     assert.equal(joined.commonEncodingVersion, 'v2')
   })
 
-  it('keep the time of agreement while the version stays', async () => {
+  it('keep the transition time while the version stays', async () => {
     const clock = createVirtualClock()
     const first = withServer({}, { apiServerID: 'a', encodingVersion: 'v1' }, clock)
     await clock.advance(60_000)

@@ -1,6 +1,6 @@
 /**
- * StorageVersions: each server says of every resource in which version it writes it, so that whoever migrates stored
- * objects knows when all servers agree. Behind the gate StorageVersionAPI. Upstream's pkg/storageversion, v1.36.
+ * Publishes StorageVersions: the version in which each server writes each resource. Requires the gate
+ * StorageVersionAPI. Upstream's pkg/storageversion, v1.36.
  */
 import {
   type ServerStorageVersion,
@@ -17,7 +17,7 @@ import { timeOf } from '#meta/time.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { Resource } from '../registry/resource.ts'
 
-/** Says it of everything that is served. Does nothing where StorageVersions are not. */
+/** Publishes all served resources. Does nothing if StorageVersions are not served. */
 export async function publishStorageVersions(registry: Registry, serverId: string): Promise<void> {
   if (registry.storeOf(StorageVersions) === undefined) return
   const served = Map.groupBy(registry.served(), ({ resource }) => resource)
@@ -36,7 +36,7 @@ function versionsOf({ kind }: Resource, served: readonly string[], serverId: str
     apiServerID: serverId,
     encodingVersion: apiVersionOf(kind),
     decodableVersions: [...new Set([...own, ...served])],
-    // What another group shows of the same objects is not its own.
+    // Versions of another group that serves the same objects do not count.
     servedVersions: own.filter((version) => served.includes(version)),
   }
 }
@@ -51,7 +51,7 @@ async function publish(registry: Registry, { kind }: Resource, mine: ServerStora
   }))
 }
 
-/** The status with what one server says, and whether all agree. */
+/** The status with the entry of one server and the condition of agreement. */
 export function withServer(old: StorageVersionStatus, mine: ServerStorageVersion, clock: Clock): StorageVersionStatus {
   const { storageVersions: before = [], conditions = [] } = old
   const isKnown = before.some(({ apiServerID }) => apiServerID === mine.apiServerID)
@@ -69,7 +69,7 @@ export function withServer(old: StorageVersionStatus, mine: ServerStorageVersion
 
 const AGREED = 'AllEncodingVersionsEqual'
 
-/** That all servers agree on `common`, or on nothing. The time moves when they agree on something else, too. */
+/** The condition AllEncodingVersionsEqual. Its time also changes if the common version does. */
 function agreement(old: StorageVersionStatus, common: string | undefined, clock: Clock): StorageVersionCondition {
   const { commonEncodingVersion: before, conditions } = old
   const known = findCondition(conditions as AnyCondition[] | undefined, AGREED)

@@ -1,4 +1,4 @@
-/** The namespaces and priority classes every cluster has. */
+/** The namespaces and priority classes of every cluster. */
 import { Namespaces } from '#apis/core/v1.ts'
 import { PriorityClasses } from '#apis/scheduling/v1.ts'
 
@@ -6,7 +6,7 @@ import type { Registry } from '../registry/registry.ts'
 
 const NAMESPACES = ['kube-system', 'kube-public', 'kube-node-lease', 'default']
 
-/** Above every value people may give. */
+/** Above every value that users may set. */
 const PRIORITY_CLASSES = [
   {
     name: 'system-node-critical',

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import { allowedAddress, isGlobalUnicast, isKubeletAddress } from './address-rule.ts'
 
-/** Address, whether a kubelet may be there, whether users' requests may go there. */
+/** Address, allowed for kubelets, allowed for users' requests. */
 const ADDRESSES: readonly (readonly [string, boolean, boolean])[] = [
   ['10.1.2.3', true, true],
   ['192.168.0.1', true, true],
@@ -28,14 +28,14 @@ const ADDRESSES: readonly (readonly [string, boolean, boolean])[] = [
   ['no address', false, false],
 ]
 
-describe('addresses requests are passed on to', () => {
+describe('addresses of proxied requests', () => {
   for (const [address, kubelet, user] of ADDRESSES) {
-    it(`"${address}": kubelets ${kubelet}, users ${user}`, () => {
+    it(`allow "${address}" for kubelets: ${kubelet}, for users: ${user}`, () => {
       assert.deepEqual([isKubeletAddress(address), isGlobalUnicast(address)], [kubelet, user])
     })
   }
 
-  it('are all checked, and the one that was is connected to', async () => {
+  it('are all checked, and the connection uses a checked address', async () => {
     const answers = [['10.0.0.1'], ['10.0.0.1', '127.0.0.1'], []]
     const lookup = (): Promise<readonly string[]> => Promise.resolve(answers.shift() ?? [])
     assert.equal(await allowedAddress('node.example', { lookup }, isGlobalUnicast), '10.0.0.1')
@@ -44,7 +44,7 @@ describe('addresses requests are passed on to', () => {
     await assert.rejects(allowedAddress('node.example', { lookup }, isGlobalUnicast), /no addresses for hostname/)
   })
 
-  it('are not looked up when they are addresses', async () => {
+  it('are not resolved if they are IP addresses', async () => {
     const lookup = (): Promise<never> => Promise.reject(new Error('asked'))
     assert.equal(await allowedAddress('10.0.0.1', { lookup }, isGlobalUnicast), '10.0.0.1')
   })

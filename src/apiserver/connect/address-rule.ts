@@ -1,26 +1,27 @@
 /**
- * Which addresses requests may be passed on to. Node, pod and endpoint addresses come from objects that others write:
- * without a rule the API server would fetch for them what only it can reach, such as itself or a cloud's metadata.
+ * Decides which addresses the API server may proxy to. Users write node, pod and endpoint addresses, and must not reach
+ * the API server itself or a cloud's metadata service through them.
  */
-import { contains, parseCidr, parseIp } from '#lib/cidr.ts'
+
 import type { Exchange } from '#lib/http/exchange.ts'
+import { contains, parseCidr, parseIp } from '#lib/net/cidr.ts'
 import { badRequestError } from '#meta/status-errors.ts'
 
-/** Where names come from. */
+/** The name resolver. */
 export interface Network {
   /** All addresses of a host name. */
   readonly lookup: (host: string) => Promise<readonly string[]>
-  /** Where to connect to for an address that was found allowed; default: there. */
+  /** Maps an allowed address to the address to connect to; the identity by default. */
   readonly routeTo?: (address: string) => string
-  /** Where the kubelet of an allowed address listens, when not there: one of this process, for this machine only. */
-  readonly kubeletDoor?: (address: string) => string | undefined
-  /** Who answers for a kubelet in this process, so that nobody has to connect; default: nobody. */
+  /** Maps an allowed address to a kubelet of this process that listens elsewhere, for this machine only. */
+  readonly kubeletAddress?: (address: string) => string | undefined
+  /** Returns the handler of a kubelet in this process, which needs no connection; none by default. */
   readonly kubeletAt?: (host: string) => ((exchange: Exchange) => Promise<void>) | undefined
 }
 
 const blocks = (texts: string): ReturnType<typeof parseCidr>[] => texts.split(' ').map((text) => parseCidr(text))
 
-/** Nobody's own address: unspecified, broadcast, multicast, and what is only valid on one link. */
+/** Unspecified, broadcast, multicast and link-local addresses. */
 const NEVER = blocks('0.0.0.0/32 255.255.255.255/32 169.254.0.0/16 224.0.0.0/4 ::/128 fe80::/10 ff00::/8')
 const LOOPBACK = blocks('127.0.0.0/8 ::1/128')
 
@@ -29,19 +30,19 @@ function isIn(list: typeof NEVER, address: string): boolean {
   return ip === undefined || list.some((block) => block !== undefined && contains(block, ip))
 }
 
-/** A kubelet may run on the machine of the API server itself. */
+/** A kubelet may run on the API server's own machine. */
 export function isKubeletAddress(address: string): boolean {
   return !isIn(NEVER, address)
 }
 
-/** As Go's IsGlobalUnicast, private networks included: what users may have requests passed on to. */
+/** Like Go's IsGlobalUnicast, including private networks: the allowed addresses for users' requests. */
 export function isGlobalUnicast(address: string): boolean {
   return !isIn(NEVER, address) && !isIn(LOOPBACK, address)
 }
 
 /**
- * Finds the address of a host and checks all that there are. Whoever connects must connect to the one that is returned:
- * asked again, a hostile name server may answer otherwise (CVE-2020-8562).
+ * Resolves a host and checks all its addresses. The caller must connect to the returned one: a second look-up at a
+ * hostile name server may differ (CVE-2020-8562).
  */
 export async function allowedAddress(
   host: string,

@@ -1,7 +1,6 @@
 /**
- * The servers requests are passed on to: kubelets, who are shown our certificate, and everything else, which is shown
- * nothing and of which nothing is known. Each kind has connections of its own, so that what is proven or checked for one
- * never serves another.
+ * The connections to backends of proxied requests. The server presents its client certificate only to kubelets, so
+ * kubelets and other backends never share a connection.
  */
 import { lookup as systemLookup } from 'node:dns/promises'
 
@@ -12,7 +11,7 @@ import { createLoopbackClient } from '#lib/http/loopback.ts'
 
 import { allowedAddress, isGlobalUnicast, isKubeletAddress, type Network } from './address-rule.ts'
 
-/** Certificates and key are PEM; without `ca` the kubelets' own are not checked. */
+/** Certificates and key are PEM; without `ca` kubelet certificates are not verified. */
 export interface KubeletTls {
   readonly ca?: string
   readonly certificate?: string
@@ -20,24 +19,24 @@ export interface KubeletTls {
 }
 
 export interface KubeletSettings {
-  /** The same object until something in it changes; new connections go by the new one. */
+  /** Returns the same object until something changes; new connections use the new one. */
   readonly tls: () => KubeletTls
-  /** For Nodes that do not say. */
+  /** The port for Nodes without one. */
   readonly port: number
-  /** Types of node addresses, in the order in which they are tried. */
+  /** Types of node addresses in order of preference. */
   readonly addressTypes: readonly string[]
-  /** How long a connection may take to be made. */
+  /** The connection timeout. */
   readonly timeoutMs: number
 }
 
 export interface Backends {
   /** For logs, exec and the like. */
   readonly kubelet: HttpClient
-  /** The same without a look at the kubelet's certificate, for those who ask for it. */
+  /** Without verification of the kubelet's certificate, for clients that ask for it. */
   readonly unverifiedKubelet: HttpClient
-  /** For users' own requests to kubelets: not to those at a loopback address. */
+  /** For users' own requests to kubelets: rejects loopback addresses. */
   readonly proxiedKubelet: HttpClient
-  /** For users' requests to pods, services and other ports of nodes. They are known by address only. */
+  /** For users' requests to pods, services and other ports of nodes. */
   readonly other: HttpClient
   /** Throws StatusError 400 unless users' requests may go to this host. */
   check(host: string): Promise<void>
@@ -47,11 +46,11 @@ export interface Backends {
 export interface BackendOptions {
   readonly clock: Clock
   readonly kubelet: KubeletSettings
-  /** Default: the machine's. */
+  /** The machine's resolver by default. */
   readonly network?: Network
 }
 
-/** The machine's own. */
+/** The machine's resolver. */
 export const systemNetwork: Network = {
   async lookup(host) {
     const found = await systemLookup(host, { all: true })
@@ -67,8 +66,8 @@ export function createBackends({ clock, kubelet, network = systemNetwork }: Back
       connectTimeoutMs: kubelet.timeoutMs,
       resolve: (host) => allowedAddress(host, by, isAllowed),
     })
-  const { kubeletDoor = () => undefined, routeTo = (address) => address } = network
-  const toKubelets = { ...network, routeTo: (address: string) => kubeletDoor(address) ?? routeTo(address) }
+  const { kubeletAddress = () => undefined, routeTo = (address) => address } = network
+  const toKubelets = { ...network, routeTo: (address: string) => kubeletAddress(address) ?? routeTo(address) }
   const openKubelet = (tls: ClientTls, isAllowed: (address: string) => boolean): HttpClient =>
     nearFirst(open(tls, isAllowed, toKubelets), network, clock)
   let tls = kubelet.tls()
@@ -103,7 +102,7 @@ export function createBackends({ clock, kubelet, network = systemNetwork }: Back
   }
 }
 
-/** Kubelets in this process are asked without a connection; they know that it is the server who asks. */
+/** Calls kubelets of this process without a connection; they trust the caller as the API server. */
 function nearFirst(far: HttpClient, { kubeletAt }: Network, clock: Clock): HttpClient {
   if (kubeletAt === undefined) return far
   const near = ({ url }: HttpRequest): Pick<HttpClient, 'request'> | undefined => {
@@ -115,7 +114,7 @@ function nearFirst(far: HttpClient, { kubeletAt }: Network, clock: Clock): HttpC
     request: (request) => (near(request) ?? far).request(request),
     async upgrade(request) {
       const client = near(request)
-      // Nobody there has a connection to go on with.
+      // A call without a connection cannot be upgraded.
       return client === undefined
         ? far.upgrade(request)
         : { isUpgraded: false, response: await client.request(request) }

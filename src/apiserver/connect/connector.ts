@@ -1,6 +1,6 @@
 /**
- * Connectors: subresources that are no part of their object but a way to somewhere else: to a container's log or
- * processes through its kubelet, to the ports of pods, services and nodes. Follows upstream's pkg/registry/core, v1.36.
+ * Connectors: subresources that proxy a request to a kubelet, such as `pods/log` and `pods/exec`, or to a port of a
+ * pod, service or node. Follows upstream's pkg/registry/core, v1.36.
  */
 import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
 
@@ -14,19 +14,19 @@ import { createProxyHandler, NODE_PROXY, POD_PROXY, SERVICE_PROXY } from './prox
 import { ATTACH, createStreamHandler, EXEC, PORT_FORWARD } from './streams.ts'
 
 export interface ConnectOptions extends Omit<ConnectContext, 'backends' | 'count'> {
-  /** Default: the machine's. */
+  /** The machine's resolver by default. */
   readonly network?: Network
   /** Where connections are counted. */
   readonly metrics?: ServerMeters
 }
 
 const UPGRADE_VERBS = ['get', 'create'] as const
-/** OPTIONS has no verb of its own. */
+/** OPTIONS has no API verb. */
 const PROXY_VERBS = ['get', 'create', 'update', 'patch', 'delete', ''] as const
 
 export interface ConnectSubresources {
   readonly connectors: Connectors
-  /** Ends all connections to others. */
+  /** Closes all backend connections. */
   close(): void
 }
 

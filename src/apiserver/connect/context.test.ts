@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { requestInfoOf } from '#auth/request-info.ts'
+import type { Call } from '#component/requests/call.ts'
 import { badRequestError } from '#meta/status-errors.ts'
 
-import type { Call } from '../call.ts'
 import type { View } from '../handlers/view.ts'
 import type { Admission, Attributes } from '../registry/admission.ts'
-import { requestInfoOf } from '../request-info.ts'
 import { admitConnect } from './context.ts'
 
 const user = { name: 'ann', uid: '', groups: [], extra: {} }
@@ -19,11 +19,11 @@ const callOf = (method: string, target: string): Call => {
 
 const EXEC = '/api/v1/namespaces/a/pods/b/exec'
 
-describe('admission of a connection', () => {
+describe('admission of connections', () => {
   const viewOf = (admission: Admission): View =>
     ({ resource: { kind: { plural: 'pods', namespaced: true } }, services: { admission } }) as unknown as View
 
-  it('sees what is asked for, as an object', async () => {
+  it('receives the options as an object', async () => {
     const seen: Attributes[] = []
     const admission: Admission = {
       mutate: (attributes) => Promise.resolve(void seen.push(attributes)),
@@ -37,7 +37,7 @@ describe('admission of a connection', () => {
     assert.equal(oldObject, undefined)
   })
 
-  it('refuses, and is not asked for a try', async () => {
+  it('can refuse, and does not run for a dry run', async () => {
     const refuse = (): Promise<never> => Promise.reject(badRequestError('not today'))
     const view = viewOf({ mutate: () => Promise.resolve(), validate: refuse })
     await assert.rejects(admitConnect(callOf('POST', EXEC), view, 'PodExecOptions', {}), /not today/)

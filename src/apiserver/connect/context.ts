@@ -1,11 +1,11 @@
-/** What every connector needs: where to go, whether one may, and whether admission lets one. */
+/** The context of connectors: backends, authorization and admission. */
 import { type Pod, Pods } from '#apis/core/v1.ts'
+import type { Call } from '#component/requests/call.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { badRequestError, notFoundError } from '#meta/status-errors.ts'
 
-import type { Call } from '../call.ts'
 import { writeRequestOf } from '../handlers/body.ts'
 import type { View } from '../handlers/view.ts'
 import { admit } from '../registry/admitting.ts'
@@ -30,7 +30,7 @@ export async function podOf(objects: ObjectReader, namespace: string, name: stri
   return pod
 }
 
-/** Admission of a connection; `options` are what the request asks for. Throws StatusError when a plugin refuses. */
+/** Runs admission for CONNECT; `options` are the request's options. Throws StatusError if a plugin refuses. */
 export async function admitConnect(
   call: Call,
   { resource, services }: View,

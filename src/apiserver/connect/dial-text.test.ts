@@ -17,12 +17,12 @@ const TEXTS: readonly (readonly [string, string])[] = [
   ['EWHATEVER', 'ours'],
 ]
 
-describe('why a server could not be reached', () => {
+describe('connection error texts', () => {
   for (const [code, text] of TEXTS) {
-    it(`${code} reads "${text}"`, () => assert.equal(dialText(failed(code), '10.0.0.1:10250'), text))
+    it(`write ${code} as "${text}"`, () => assert.equal(dialText(failed(code), '10.0.0.1:10250'), text))
   }
 
-  it('names the address that a name led to', () => {
+  it('name the resolved address', () => {
     const refused = Object.assign(new Error('theirs'), { code: 'ECONNREFUSED', address: '::1', port: 7 })
     const reads = (address: string): string => `dial tcp ${address}: connect: connection refused`
     assert.equal(dialText(refused, 'localhost:7'), reads('[::1]:7'))
@@ -30,7 +30,7 @@ describe('why a server could not be reached', () => {
     assert.equal(dialText(refused, '[fd00::1]:7'), reads('[fd00::1]:7'))
   })
 
-  it('is told of one that never answered', () => {
+  it('report a timeout', () => {
     assert.equal(dialText(new HttpError('timeout', 'x'), 'a:1'), 'dial tcp a:1: i/o timeout')
   })
 })

@@ -1,4 +1,4 @@
-/** Why another server could not be reached, in the words people know from upstream: those of Go's network library. */
+/** Connection errors in the words of Go's network library, as users know them from upstream. */
 import { isIP } from 'node:net'
 
 import { HttpError } from '#lib/http/http-error.ts'
@@ -19,7 +19,7 @@ const TEXTS: ReadonlyMap<string, Text> = new Map<string, Text>([
   ['ENOTFOUND', (address) => `dial tcp: lookup ${address.replace(/:\d+$/, '')}: no such host`],
   ['ERR_SSL_WRONG_VERSION_NUMBER', () => 'tls: first record does not look like a TLS handshake'],
   ['ERR_SSL_PACKET_LENGTH_TOO_LONG', () => 'tls: first record does not look like a TLS handshake'],
-  // The other side said that it has nothing to say, which Go tells from a connection that was cut.
+  // The peer closed the connection regularly, which Go distinguishes from a reset.
   ['ECONNRESET', (_, { message }) => (message === 'socket hang up' ? 'EOF' : 'read: connection reset by peer')],
   ['DEPTH_ZERO_SELF_SIGNED_CERT', () => UNKNOWN_AUTHORITY],
   ['SELF_SIGNED_CERT_IN_CHAIN', () => UNKNOWN_AUTHORITY],
@@ -30,7 +30,7 @@ const TEXTS: ReadonlyMap<string, Text> = new Map<string, Text>([
   ['ERR_TLS_CERT_ALTNAME_INVALID', (_, error) => UNVERIFIED + nameText(error as NameError)],
 ])
 
-/** A certificate for somebody else, as node:tls tells it. */
+/** A certificate for another name, as reported by node:tls. */
 interface NameError extends Error {
   readonly host: string
   readonly cert: { readonly subjectaltname?: string; readonly subject?: { readonly CN?: string | string[] } }
@@ -56,7 +56,7 @@ interface DialError extends NodeJS.ErrnoException {
   readonly port?: number
 }
 
-/** `address` is host and port; which one of a name's addresses it was is told instead, where Node says so. */
+/** `address` is host and port. If Node reports the resolved address, the text contains that instead. */
 export function dialText(error: unknown, address: string): string {
   for (let at = error; at instanceof Error; at = at.cause) {
     if (at instanceof StatusError) return at.message

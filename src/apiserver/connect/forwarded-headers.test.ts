@@ -8,8 +8,8 @@ import { requestHeaders, responseHeaders, upgradeHeaders } from './forwarded-hea
 const from = (headers: Record<string, string>, address = '10.0.0.9'): Exchange =>
   ({ headers, authority: 'cluster.example', peer: { address } }) as unknown as Exchange
 
-describe('headers that are passed on', () => {
-  it('hold nothing about the connection, and nothing that proves who the client is', () => {
+describe('forwarded headers', () => {
+  it('contain no connection headers and no credentials', () => {
     const sent = requestHeaders(
       from({
         host: 'cluster.example',
@@ -40,12 +40,12 @@ describe('headers that are passed on', () => {
     })
   })
 
-  it('name everybody the request came through, the nearest last', () => {
+  it('list all proxies, the nearest last', () => {
     assert.equal(requestHeaders(from({ 'x-forwarded-for': '1.2.3.4' }))['x-forwarded-for'], '1.2.3.4, 10.0.0.9')
     assert.equal(requestHeaders(from({}, ''))['x-forwarded-for'], undefined)
   })
 
-  it('keep the other protocol for a connection that goes on in it, without the token among the subprotocols', () => {
+  it('keep the upgrade protocol, without the token among the subprotocols', () => {
     const token = 'base64url.bearer.authorization.k8s.io.c2VjcmV0'
     const sent = upgradeHeaders(
       from({ connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-protocol': `v5.channel.k8s.io, ${token}` }),
@@ -56,7 +56,7 @@ describe('headers that are passed on', () => {
     assert.ok(!JSON.stringify(sent).includes('c2VjcmV0'))
   })
 
-  it('of an answer lose what is for browsers of the other server', () => {
+  it('of a response lose CORS headers of the backend', () => {
     const list = responseHeaders(
       {
         'content-type': 'text/html',

@@ -1,23 +1,19 @@
-/**
- * Headers of a request or an answer that is passed on: what concerns one connection only stays behind, and so does what
- * proves who the client is, because that was meant for us.
- */
+/** Headers of proxied requests and responses, without hop-by-hop headers and without the client's credentials. */
 import type { IncomingHttpHeaders } from 'node:http'
 
+import { TOKEN_PROTOCOL } from '#auth/credentials/protocol-token.ts'
 import type { Exchange, HeaderList } from '#lib/http/exchange.ts'
 import { HOP_BY_HOP } from '#lib/http/hop-by-hop.ts'
 
-import { TOKEN_PROTOCOL } from '../credentials/protocol-token.ts'
-
-/** `expect` is answered by our own server; `http2-settings` belongs to an upgrade we do not make. */
+/** This server answers `expect` itself; `http2-settings` belongs to an upgrade that it does not support. */
 const OURS: ReadonlySet<string> = new Set(['authorization', 'expect', 'http2-settings', 'host', 'x-forwarded-for'])
 
-/** Names of the front proxy and of impersonation: they say who the user is, and only we know who may say that. */
+/** User headers of front proxies and impersonation, which only this server may evaluate. */
 const IDENTITY = /^(?:x-remote-|impersonate-)/
 
 export type RequestHeaders = Record<string, string | readonly string[]>
 
-/** Those of the client's request that go on to another server. */
+/** The headers of the client's request to forward. */
 export function requestHeaders(exchange: Pick<Exchange, 'headers' | 'authority' | 'peer'>): RequestHeaders {
   const { headers, authority, peer } = exchange
   const named = connectionNames(headers)
@@ -26,13 +22,13 @@ export function requestHeaders(exchange: Pick<Exchange, 'headers' | 'authority' 
     const isKept = !name.startsWith(':') && !HOP_BY_HOP.has(name) && !named.has(name) && !OURS.has(name)
     if (value !== undefined && isKept && !IDENTITY.test(name)) out[name] = value
   }
-  // As Go does it: the whole chain in one header, the nearest last. No address for what did not come over a network.
+  // Like Go: the whole chain in one header, the nearest last. No address for requests without a network.
   const chain = [headers['x-forwarded-for'] ?? [], peer.address].flat().filter((address) => address !== '')
   if (chain.length > 0) out['x-forwarded-for'] = chain.join(', ')
   return out
 }
 
-/** The same for a request that goes on in another protocol. */
+/** The headers of an upgrade request to forward. */
 export function upgradeHeaders(exchange: Pick<Exchange, 'headers' | 'authority' | 'peer'>): RequestHeaders {
   const { upgrade = '' } = exchange.headers
   const out: RequestHeaders = { ...requestHeaders(exchange), connection: 'Upgrade', upgrade }
@@ -42,10 +38,10 @@ export function upgradeHeaders(exchange: Pick<Exchange, 'headers' | 'authority' 
   return { ...out, 'sec-websocket-protocol': kept.join(',').trim() }
 }
 
-/** Other servers' rules for browsers are not ours: pages of ours must not become readable by theirs. */
+/** CORS headers of backends must not open this server's pages to other origins. */
 const CORS = /^access-control-allow-(?:credentials|headers|methods|origin)$/
 
-/** Those of another server's answer that go on to the client, as a list; `dropped` besides those that never do. */
+/** The headers of the response to forward, as a list. `dropped` names additional headers to omit. */
 export function responseHeaders(headers: IncomingHttpHeaders, dropped: readonly string[] = []): HeaderList {
   const named = connectionNames(headers)
   const out: string[] = []
@@ -57,7 +53,7 @@ export function responseHeaders(headers: IncomingHttpHeaders, dropped: readonly 
   return out
 }
 
-/** Headers that `Connection` declares to be about this connection only. */
+/** The hop-by-hop headers that `Connection` lists. */
 function connectionNames({ connection = '' }: IncomingHttpHeaders): ReadonlySet<string> {
   return new Set(connection.split(',').map((name) => name.trim().toLowerCase()))
 }

@@ -1,6 +1,6 @@
-/** Where the kubelet of a node is, from what the Node says; and which container of a pod is meant. */
+/** The address of a node's kubelet, and the container that a request names. */
 import { type Node, Nodes, type Pod } from '#apis/core/v1.ts'
-import { parseIp } from '#lib/cidr.ts'
+import { parseIp } from '#lib/net/cidr.ts'
 import { badRequestError, failure, notFoundError } from '#meta/status-errors.ts'
 
 import type { ObjectReader } from '../registry/resource.ts'
@@ -9,11 +9,11 @@ import type { KubeletSettings } from './backends.ts'
 export interface KubeletLocation {
   readonly host: string
   readonly port: number
-  /** What it says it can. */
+  /** The features that the Node declares. */
   readonly features: readonly string[]
 }
 
-/** Throws StatusError when there is no such node or it has no address of a wanted type. */
+/** Throws StatusError if the node or an address of a preferred type does not exist. */
 export async function kubeletOf(
   nodeName: string,
   objects: ObjectReader,
@@ -29,7 +29,7 @@ export async function kubeletOf(
     const known = addresses.map(({ type, address }) => `{${type} ${address}}`).join(' ')
     throw failure({ code: 500, message: `no preferred addresses found; known addresses: [${known}]` })
   }
-  // It becomes part of a URL, and whoever writes Nodes must not write the rest of that (CVE-2022-3294).
+  // The address becomes part of a URL; writers of Nodes must not control the rest of it (CVE-2022-3294).
   if (parseIp(host, { sloppy: true }) === undefined && !/^[a-z0-9_.-]+$/i.test(host)) {
     throw failure({ code: 500, message: `dial tcp: lookup ${host}: no such host` })
   }
@@ -37,12 +37,12 @@ export async function kubeletOf(
   return { host, port: own > 0 ? own : port, features: declaredFeatures }
 }
 
-/** `host:port`, with brackets where an address has colons itself. */
+/** `host:port`, with brackets for IPv6. */
 export function hostPort(host: string, port: number | string): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
 
-/** The container the request names, or the only one. Throws StatusError 400. */
+/** The container of the request, or the only one. Throws StatusError 400. */
 export function chooseContainer({ metadata, spec }: Pod, wanted: string): string {
   const { containers, initContainers = [], ephemeralContainers = [] } = spec ?? { containers: [] }
   const { name: podName = '' } = metadata

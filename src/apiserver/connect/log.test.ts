@@ -7,7 +7,7 @@ import { validateLogOptions } from './log.ts'
 
 type Options = Parameters<typeof validateLogOptions>[0]
 
-/** Options, whether streams can be told apart, what is said. Compared with upstream v1.36. */
+/** Options, support for separate streams, error. Compared with upstream v1.36. */
 const RULES: readonly (readonly [Options, boolean, readonly string[]])[] = [
   [{}, false, []],
   [{ tailLines: 0, limitBytes: 1, sinceSeconds: 1, follow: true }, false, []],
@@ -30,9 +30,9 @@ const RULES: readonly (readonly [Options, boolean, readonly string[]])[] = [
   [{ stream: 'x' }, true, ['stream: Unsupported value: "x": supported values: "All", "Stderr", "Stdout"']],
 ]
 
-describe('options of a log', () => {
+describe('log options', () => {
   for (const [options, canSplit, texts] of RULES) {
-    it(`${JSON.stringify(options)}${canSplit ? ' with split streams' : ''}: ${texts[0] ?? 'fine'}`, () => {
+    it(`${JSON.stringify(options)}${canSplit ? ' with split streams' : ''} cause ${texts[0] ?? 'no error'}`, () => {
       assert.deepEqual(validateLogOptions(options, canSplit).map(fieldErrorText), texts)
     })
   }

@@ -1,15 +1,15 @@
-/** `pods/log`: what a container has written, read from its kubelet and passed on as it comes. */
+/** `pods/log`: proxies a container's log from its kubelet. */
 import type { Pod, PodLogOptions } from '#apis/core/v1.ts'
+import type { Answer, Call } from '#component/requests/call.ts'
 import { onAbort } from '#lib/abort.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
-import { acceptWebSocket, offeredProtocols, WebSocketError } from '#lib/websocket.ts'
+import { acceptWebSocket, offeredProtocols, WebSocketError } from '#lib/http/websocket.ts'
 import { decodeQuery, type QueryShape } from '#meta/query.ts'
 import { badRequestError, failure, genericError, internalError, invalidError } from '#meta/status-errors.ts'
 import type { StatusError } from '#meta/status.ts'
-import { type FieldError, forbidden, invalid, notInSet } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 
-import type { Answer, Call } from '../call.ts'
 import type { Handler } from '../dispatch.ts'
 import { type ConnectContext, podOf } from './context.ts'
 import { dialText } from './dial-text.ts'
@@ -31,21 +31,21 @@ const LOG_QUERY: QueryShape<LogOptions> = {
   stream: 'string?',
 }
 
-/** Of what a kubelet says instead of a log. */
+/** The maximum size of a kubelet's error. */
 const MAX_ERROR_BYTES = 50_000
 
 export function createLogHandler(context: ConnectContext): Handler {
   return async (call, { services }) => {
     const canSplit = context.isEnabled('PodLogsQuerySplitStreams')
     const options = logOptionsOf(call.query, canSplit)
-    context.count.logAsked(options.insecureSkipTLSVerifyBackend !== true)
+    context.count.logRequested(options.insecureSkipTLSVerifyBackend !== true)
     const errors = validateLogOptions(options, canSplit)
     const { namespace, name } = call.info
     if (errors.length > 0) throw invalidError({ group: '', kind: 'PodLogOptions' }, name, errors)
     const pod = await podOf(services.objects, namespace, name)
     const container = chooseContainer(pod, options.container ?? '')
     const nodeName = pod.spec?.nodeName ?? ''
-    // Nothing has been written yet.
+    // No response was sent yet.
     if (nodeName === '') return { status: 204, contentType: '', body: '' }
     const { host, port } = await kubeletOf(nodeName, services.objects, context.kubelet)
     const url = `https://${hostPort(host, port)}${logPath(pod, container, options)}`
@@ -62,37 +62,38 @@ function logOptionsOf(query: URLSearchParams, canSplit: boolean): LogOptions {
   return canSplit ? { ...options, stream: options.stream ?? 'All' } : options
 }
 
-/** How upstream prints the path of no field at all. */
-const NO_FIELD = '[]'
+/** Upstream's text for the path of no field. */
+const NO_FIELD = fieldPath('[]')
 
 export function validateLogOptions(options: LogOptions, canSplit: boolean): FieldError[] {
   const { tailLines, limitBytes, sinceSeconds, sinceTime, stream } = options
   const errors: FieldError[] = []
   if (tailLines !== undefined && tailLines < 0) {
-    errors.push(invalid('tailLines', tailLines, 'must be greater than or equal to 0'))
+    errors.push(fieldPath('tailLines').invalid(tailLines, 'must be greater than or equal to 0'))
   }
   if (limitBytes !== undefined && limitBytes < 1)
-    errors.push(invalid('limitBytes', limitBytes, 'must be greater than 0'))
+    errors.push(fieldPath('limitBytes').invalid(limitBytes, 'must be greater than 0'))
   if (sinceSeconds !== undefined && sinceTime !== undefined) {
-    errors.push(forbidden(NO_FIELD, 'at most one of `sinceTime` or `sinceSeconds` may be specified'))
+    errors.push(NO_FIELD.forbidden('at most one of `sinceTime` or `sinceSeconds` may be specified'))
   } else if (sinceSeconds !== undefined && sinceSeconds < 1) {
-    errors.push(invalid('sinceSeconds', sinceSeconds, 'must be greater than 0'))
+    errors.push(fieldPath('sinceSeconds').invalid(sinceSeconds, 'must be greater than 0'))
   }
   if (stream === undefined) return errors
-  if (!canSplit) return [...errors, forbidden('stream', 'may not be specified')]
+  if (!canSplit) return [...errors, fieldPath('stream').forbidden('may not be specified')]
   return [...errors, ...validateStream(stream, tailLines)]
 }
 
 function validateStream(stream: string, tailLines: number | undefined): FieldError[] {
   const known = ['All', 'Stderr', 'Stdout']
-  const errors = known.includes(stream) ? [] : [notInSet('stream', stream, known)]
-  if (stream !== 'All' && tailLines !== undefined) {
-    errors.push(forbidden(NO_FIELD, '`tailLines` and specific `stream` are mutually exclusive for now'))
-  }
-  return errors
+  return collectErrors(
+    !known.includes(stream) && fieldPath('stream').notInSet(stream, known),
+    stream !== 'All' &&
+      tailLines !== undefined &&
+      NO_FIELD.forbidden('`tailLines` and specific `stream` are mutually exclusive for now'),
+  )
 }
 
-/** What the kubelet is asked for; it knows the options by the same names. */
+/** The kubelet's query; its options have the same names. */
 const PASSED_ON = ['sinceSeconds', 'sinceTime', 'tailLines', 'limitBytes', 'stream'] as const
 const SWITCHES = ['follow', 'previous', 'timestamps'] as const
 
@@ -124,7 +125,7 @@ const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 async function refusal(response: HttpResponse, url: string, name: string): Promise<StatusError> {
   const { status, headers } = response
-  // Where a kubelet sends us is not to be asked with our credentials (CVE-2018-1002102).
+  // A redirect of a kubelet must not receive the server's credentials (CVE-2018-1002102).
   if (REDIRECTS.has(status) && headers.location !== undefined) {
     response.discard()
     return failure({ code: 500, message: `Get "${url}": redirects forbidden` })
@@ -144,7 +145,7 @@ async function textOf({ body }: HttpResponse): Promise<string> {
   }
 }
 
-/** Subprotocols of a log by WebSocket; the empty one stands for a client that offers none. */
+/** WebSocket subprotocols of a log; the empty one is for clients that offer none. */
 const BINARY = ['', 'binary.k8s.io']
 const BASE64 = 'base64.binary.k8s.io'
 
@@ -164,7 +165,7 @@ function webSocketAnswer(exchange: Exchange, { clock }: ConnectContext, response
         const choose = (): string | undefined => (chosen === '' ? undefined : chosen)
         await sendLog(await acceptWebSocket(own, { clock, choose }), response, chosen === BASE64)
       } catch (error) {
-        // The client left, or said no proper hello; nobody else is to know.
+        // The client left or sent an invalid handshake; there is nothing to report.
         if (!(error instanceof WebSocketError)) throw error
       } finally {
         release()
@@ -179,7 +180,7 @@ async function sendLog(
   response: HttpResponse,
   isText: boolean,
 ): Promise<void> {
-  // Clients have nothing to say; reading is how we hear that one leaves.
+  // Clients send nothing; reading detects that the client leaves.
   const gone = (async () => {
     for await (const _ of socket) void _
   })().catch(() => undefined)

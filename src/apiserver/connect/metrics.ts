@@ -1,27 +1,27 @@
-/** How often connections were made and in which way, under upstream's names. */
+/** Metrics of connections, under upstream's names. */
 import type { ServerMeters } from '#model/metrics/families.ts'
 
 export interface ConnectMetrics {
-  /** A log was asked for; `isVerified`: of a kubelet whose certificate is checked. */
-  logAsked(isVerified: boolean): void
-  /** The kubelet's certificate was not what it should be. */
+  /** Counts a log request; `isVerified` if the kubelet's certificate is verified. */
+  logRequested(isVerified: boolean): void
+  /** Counts a failed verification of a kubelet's certificate. */
   logTlsFailed(): void
-  /** An exec, attach or port forwarding goes its way. */
+  /** Counts an exec, attach or port-forward. */
   streaming(subresource: string, isTranslated: boolean): void
-  /** A translated exec or attach is over; `code` of how. */
+  /** Counts a finished translated exec or attach with its code. */
   translated(code: number): void
-  /** An unwrapped port forwarding has begun, or not. */
+  /** Counts a tunneled port-forward and its result. */
   tunneled(code: number): void
 }
 
 export function createConnectMetrics(meters: ServerMeters): ConnectMetrics {
-  const asked = meters.family('kube_apiserver_pod_logs_insecure_backend_total')
+  const logRequests = meters.family('kube_apiserver_pod_logs_insecure_backend_total')
   const failed = meters.family('kube_apiserver_pod_logs_backend_tls_failure_total').labels()
   const streaming = meters.family('apiserver_websocket_streaming_requests_total')
   const translated = meters.family('apiserver_stream_translator_requests_total')
   const tunneled = meters.family('apiserver_stream_tunnel_requests_total')
   return {
-    logAsked: (isVerified) => asked.labels(isVerified ? 'enforce_tls' : 'skip_tls_allowed').inc(),
+    logRequested: (isVerified) => logRequests.labels(isVerified ? 'enforce_tls' : 'skip_tls_allowed').inc(),
     logTlsFailed: () => failed.inc(),
     streaming: (subresource, isTranslated) =>
       streaming.labels(subresource, isTranslated ? 'translated_at_apiserver' : 'proxied_to_kubelet').inc(),

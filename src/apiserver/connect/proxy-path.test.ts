@@ -3,12 +3,13 @@ import { describe, it } from 'node:test'
 
 import fc from 'fast-check'
 
-import { requestInfoOf } from '../request-info.ts'
+import { requestInfoOf } from '#auth/request-info.ts'
+
 import { proxyPath } from './proxy-path.ts'
 
 const BASE = '/api/v1/namespaces/a/pods/b/proxy'
 
-/** As it comes behind `proxy`, as it is sent on. Compared with upstream v1.36. */
+/** The path behind `proxy` and the forwarded path. Compared with upstream v1.36. */
 const PATHS: readonly (readonly [string, string])[] = [
   ['', ''],
   ['/', '/'],
@@ -33,15 +34,15 @@ const pass = (behind: string): string => {
   return proxyPath(path, requestInfoOf('GET', path, undefined).rest.length)
 }
 
-describe('the path behind a proxy', () => {
-  for (const [behind, sent] of PATHS) it(`"${behind}" is sent as "${sent}"`, () => assert.equal(pass(behind), sent))
+describe('proxied path', () => {
+  for (const [behind, sent] of PATHS) it(`normalizes "${behind}" to "${sent}"`, () => assert.equal(pass(behind), sent))
 
-  it('is refused when it is not properly encoded', () => {
+  it('is refused if it is badly encoded', () => {
     assert.throws(() => pass('/%zz'), /invalid URL escape "%zz"/)
     assert.throws(() => pass('/a%2'), /invalid URL escape "%2"/)
   })
 
-  it('never climbs, never breaks a line, and means the same when it is passed on again', () => {
+  it('never contains dot segments or line breaks, and is stable when forwarded again', () => {
     const piece = fc.constantFrom(
       '/',
       '..',

@@ -1,13 +1,13 @@
 /**
- * The path behind `…/proxy`, as it is sent on: decoded, cleaned of `.`, `..` and doubled slashes, and encoded anew. So
- * whoever decodes it next, sees what we saw, and nothing climbs out of where it was let in.
+ * Cleans the path behind `…/proxy`: decodes it, removes `.`, `..` and double slashes, and encodes it again. The cleaned
+ * path cannot leave the root of the proxy.
  */
 import { badRequestError } from '#meta/status-errors.ts'
 
-/** What Go leaves as it is in a path. */
+/** The characters that Go does not escape in a path. */
 const PLAIN = /[A-Za-z0-9\-_.~$&+,/:;=@]/
 
-/** `rest` is how many segments of the request's path are behind the subresource. Throws StatusError 400. */
+/** `rest` is the number of path segments behind the subresource. Throws StatusError 400. */
 export function proxyPath(requestPath: string, rest: number): string {
   const segments = requestPath.split('/').filter((segment) => segment !== '')
   const behind = rest === 0 ? [] : segments.slice(-rest)
@@ -17,7 +17,7 @@ export function proxyPath(requestPath: string, rest: number): string {
   return encodeBytes(isFolder && !cleaned.endsWith('/') ? `${cleaned}/` : cleaned)
 }
 
-/** One character a byte: what is encoded need not be UTF-8. */
+/** One character per byte: the decoded bytes need not be UTF-8. */
 function decodeBytes(segment: string): string {
   return Buffer.from(segment)
     .toString('latin1')
@@ -33,7 +33,7 @@ function encodeBytes(path: string): string {
   )
 }
 
-/** As Go's path.Clean of a rooted path. */
+/** Like Go's path.Clean of a rooted path. */
 export function cleanPath(path: string): string {
   const out: string[] = []
   for (const segment of path.split('/')) {

@@ -1,6 +1,9 @@
-/** Where a proxied request goes: `name`, `name:port` or `scheme:name:port` of a pod, service or node, made an address. */
+/**
+ * The target of a proxied request: resolves `name`, `name:port` or `scheme:name:port` of a pod, service or node to an
+ * address.
+ */
 import { type EndpointAddress, Endpoints, type Service, Services } from '#apis/core/v1.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import type { HttpClient } from '#lib/http/client.ts'
 import { shuffle } from '#lib/random.ts'
 import { badRequestError, notFoundError, serviceUnavailableError } from '#meta/status-errors.ts'
@@ -17,7 +20,7 @@ export interface ProxyTarget {
   readonly host: string
 }
 
-/** What a request names, and what is needed to find it. */
+/** The request's name, and the dependencies for resolving it. */
 export interface ProxyRequest {
   readonly id: string
   readonly namespace: string
@@ -41,7 +44,7 @@ function splitTarget(id: string, what: 'pod' | 'service' | 'node'): NamedPort {
   return { scheme: scheme === 'https' ? 'https' : 'http', name, port }
 }
 
-/** The pod's address. Only those of its kubelet's making are proxied to: nothing on this machine, nothing on its link. */
+/** The pod's address. Loopback and link-local addresses are rejected. */
 export async function podTarget({ id, namespace, objects, context }: ProxyRequest): Promise<ProxyTarget> {
   const { scheme, name, port } = splitTarget(id, 'pod')
   const pod = await podOf(objects, namespace, name)
@@ -49,12 +52,12 @@ export async function podTarget({ id, namespace, objects, context }: ProxyReques
   const wanted = port === '' ? String(first?.containerPort ?? '') : port
   const ip = pod.status?.podIPs?.[0]?.ip ?? ''
   if (!isGlobalUnicast(ip)) throw badRequestError('address not allowed')
-  // Without a port it is the scheme's.
+  // The default port is the scheme's.
   const host = wanted === '' ? (ip.includes(':') ? `[${ip}]` : ip) : hostPort(ip, checkedPort(wanted))
   return { client: context.backends.other, scheme, host }
 }
 
-/** One of the pods behind the service, by chance. */
+/** A random ready endpoint of the service. */
 export async function serviceTarget({ id, namespace, objects, context }: ProxyRequest): Promise<ProxyTarget> {
   const { scheme, name, port } = splitTarget(id, 'service')
   const portName = /^[+-]?\d+$/.test(port) ? await portNameOf(objects, namespace, name, Number(port)) : port
@@ -82,14 +85,14 @@ async function portNameOf(objects: ObjectReader, namespace: string, name: string
   throw serviceUnavailableError(`no service port ${port} found for service ${goQuote(name)}`)
 }
 
-/** Whoever writes endpoints could write any address: only those count that a pod of the same namespace has. */
+/** Writers of endpoints could enter any address: only addresses of pods in the same namespace count. */
 async function isPodOf({ ip, targetRef }: EndpointAddress, namespace: string, objects: ObjectReader): Promise<boolean> {
   if (targetRef === undefined || targetRef.namespace !== namespace) return false
   const pod = await podOf(objects, namespace, targetRef.name ?? '').catch(() => undefined)
   return pod?.status?.podIPs?.some((one) => one.ip === ip) === true
 }
 
-/** The kubelet itself with our certificate, or another port of its machine without. */
+/** The kubelet itself with the server's certificate, or another port of its machine without. */
 export async function nodeTarget({ id, objects, context }: ProxyRequest): Promise<ProxyTarget> {
   const { scheme, name, port } = splitTarget(id, 'node')
   const { kubelet, backends } = context
@@ -101,7 +104,7 @@ export async function nodeTarget({ id, objects, context }: ProxyRequest): Promis
   return { client: backends.other, scheme, host: hostPort(location.host, checkedPort(port)) }
 }
 
-/** A port is a number: nothing else may get into the URL it becomes a part of. */
+/** A port must be a number, because it becomes part of a URL. */
 function checkedPort(port: string): string {
   if (/^\d{1,5}$/.test(port) && Number(port) > 0 && Number(port) < 65_536) return port
   throw serviceUnavailableError(`error trying to reach service: dial tcp: lookup tcp/${port}: unknown port`)

@@ -1,16 +1,15 @@
 /**
- * `pods/proxy`, `services/proxy` and `nodes/proxy`: any request, passed on to a port of a pod or a node, and its answer
- * passed back, both as they come. Redirects are handed to the client, rewritten to lead through here again, and never
- * followed by us. Follows upstream's apimachinery/pkg/util/proxy, v1.36.
+ * `pods/proxy`, `services/proxy` and `nodes/proxy`: streams a request to a port and the response back. Redirects are
+ * rewritten and never followed. Follows upstream's apimachinery/pkg/util/proxy, v1.36.
  */
 import { pipeline } from 'node:stream'
 
+import type { Answer, Call } from '#component/requests/call.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
 import { serviceUnavailableError } from '#meta/status-errors.ts'
 import { needsCreate } from '#model/kubelet-paths.ts'
 
-import type { Answer, Call } from '../call.ts'
 import type { Handler } from '../dispatch.ts'
 import { admitConnect, type ConnectContext } from './context.ts'
 import { dialText } from './dial-text.ts'
@@ -27,7 +26,9 @@ export interface ProxyKind {
   /** The kind of its options. */
   readonly options: string
   readonly target: (request: ProxyRequest) => Promise<ProxyTarget>
-  /** Whether a request with this path, decoded and cleaned, needs the verb `create` besides the verb of its method. */
+  /**
+   * True if a request with this decoded and cleaned path needs the verb `create` in addition to the verb of its method.
+   */
   readonly needsCreate: (path: string, isUpgrade: boolean) => boolean
 }
 
@@ -35,14 +36,14 @@ const never = (): boolean => false
 
 export const POD_PROXY: ProxyKind = { options: 'PodProxyOptions', target: podTarget, needsCreate: never }
 export const SERVICE_PROXY: ProxyKind = { options: 'ServiceProxyOptions', target: serviceTarget, needsCreate: never }
-/** The kubelet sees the API server's certificate, not the user's, so the API server alone can tell readers from others. */
+/** The kubelet authenticates the API server, not the user, so only the API server can distinguish readers. */
 export const NODE_PROXY: ProxyKind = {
   options: 'NodeProxyOptions',
   target: nodeTarget,
   needsCreate: (path, isUpgrade) => isUpgrade || needsCreate(path.split('/')[1] ?? ''),
 }
 
-/** A request on its way: to where, and with which path and query. */
+/** A request to forward: target, path and query. */
 interface Passage {
   readonly target: ProxyTarget
   readonly path: string
@@ -69,15 +70,15 @@ export function createProxyHandler(context: ConnectContext, kind: ProxyKind): Ha
   }
 }
 
-/** Path and query, with its question mark. */
+/** Path and query, including the question mark. */
 function splitQuery(target: string): [path: string, query: string] {
   const mark = target.indexOf('?')
   return mark < 0 ? [target, ''] : [target.slice(0, mark), target.slice(mark)]
 }
 
-/** Relative links of a server's first page only work when its path ends in a slash. */
+/** Relative links of a first page work only if its path ends with a slash. */
 function toFolder(requestPath: string, query: string): Answer {
-  // Not as it came: two slashes in front would make a host of what follows.
+  // Built from the cleaned path: two leading slashes would turn the next segment into a host.
   return { status: 301, contentType: '', body: '', headers: { Location: `${prefixOf(requestPath, 0)}/${query}` } }
 }
 
@@ -124,7 +125,7 @@ function answerOf(response: HttpResponse, method: string, page: PageLocation): A
   }
 }
 
-/** The body of a page; undefined for what is none, or packed in a way we do not know. */
+/** The HTML body; undefined for other types and for unknown encodings. */
 function rewrittenBody({ headers, body }: HttpResponse, page: PageLocation): AsyncIterable<Buffer> | undefined {
   const [type = ''] = (headers['content-type'] ?? '').split(';')
   if (type.trim() !== 'text/html') return undefined
@@ -137,7 +138,7 @@ function rewrittenBody({ headers, body }: HttpResponse, page: PageLocation): Asy
 function rewriteGzip(body: AsyncIterable<Buffer>, rewrite: (link: string) => string): AsyncIterable<Buffer> {
   const { createGunzip, createGzip } = process.getBuiltinModule('node:zlib')
   const packed = createGzip()
-  // What goes wrong on the way, whoever reads the last of them hears.
+  // The last stream of the pipeline reports errors of all.
   pipeline(
     body,
     createGunzip(),

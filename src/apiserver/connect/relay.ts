@@ -1,10 +1,12 @@
-/** What another server answers, on its way to the client: no faster than the client takes it, and broken off when it is. */
+/**
+ * Streams a backend's response to the client with backpressure. If the backend breaks off, the client's response is
+ * aborted.
+ */
+import type { AnswerStream, StreamAnswer } from '#component/requests/call.ts'
 import { onAbort } from '#lib/abort.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
 
-import type { AnswerStream, StreamAnswer } from '../call.ts'
-
-/** The part of an answer that is another's body. `body`: in place of the response's own. */
+/** The body part of the response. `body` replaces the response's own. */
 export function relayed(
   response: HttpResponse,
   body: AsyncIterable<Buffer> = response.body,
@@ -12,7 +14,7 @@ export function relayed(
   return { isPatient: true, stream: (out) => pour(response, out, body), drop: () => response.discard() }
 }
 
-/** Writes the body until it is over or the client has gone. */
+/** Writes the body until it ends or the client leaves. */
 async function pour(response: HttpResponse, out: AnswerStream, body: AsyncIterable<Buffer>): Promise<void> {
   const release = onAbort(out.signal, () => response.discard())
   try {
@@ -23,7 +25,7 @@ async function pour(response: HttpResponse, out: AnswerStream, body: AsyncIterab
     if (out.signal.aborted) out.abort()
     else out.end()
   } catch {
-    // Half an answer must not look like a whole one.
+    // A truncated response must not look complete.
     out.abort()
   } finally {
     release()
@@ -31,7 +33,7 @@ async function pour(response: HttpResponse, out: AnswerStream, body: AsyncIterab
   }
 }
 
-/** The beginning of what comes, at most so much; the rest is not waited for. */
+/** Reads at most this many bytes and does not wait for the rest. */
 export async function firstOf(body: AsyncIterable<Buffer>, limitBytes: number): Promise<Buffer> {
   const pieces: Buffer[] = []
   let size = 0

@@ -19,10 +19,10 @@ async function page(pieces: readonly string[]): Promise<string> {
 const PAGES: readonly (readonly [string, string, string])[] = [
   ['a link', '<a href="/x">/x</a>', '<a href="/p/x">/x</a>'],
   ['single quotes, none, and capitals', "<A HREF='/x'><a href=/y>", '<A HREF="/p/x"><a href="/p/y">'],
-  ['blanks around the sign', '<a href = "/x" >', '<a href = "/p/x" >'],
+  ['spaces around the equals sign', '<a href = "/x" >', '<a href = "/p/x" >'],
   ['a relative link', '<a href="x">', '<a href="x">'],
-  ['an attribute that holds no link', '<a data-href="/x" title="/x">', '<a data-href="/x" title="/x">'],
-  ['an element that has none', '<p href="/x">', '<p href="/x">'],
+  ['an attribute without a link', '<a data-href="/x" title="/x">', '<a data-href="/x" title="/x">'],
+  ['an element without links', '<p href="/x">', '<p href="/x">'],
   ['several attributes', '<img src="/a" alt="x>y" longdesc="/b">', '<img src="/p/a" alt="x>y" longdesc="/p/b">'],
   ['entities', '<a href="/x?a=1&amp;b=&quot;">', '<a href="/p/x?a=1&amp;b=&#34;">'],
   ['a tag that closes itself', '<link href="/x"/><br/>', '<link href="/p/x"/><br/>'],
@@ -30,16 +30,16 @@ const PAGES: readonly (readonly [string, string, string])[] = [
   ['a script', '<script src="/s">a<b;"<a href=\'/x\'>"</script>', '<script src="/p/s">a<b;"<a href=\'/x\'>"</script>'],
   ['text that looks like a tag', '1 < 2 <3 <> </ > <a href="/x">', '1 < 2 <3 <> </ > <a href="/p/x">'],
   ['a doctype', '<!DOCTYPE html><base href="/">', '<!DOCTYPE html><base href="/p/">'],
-  ['a tag that never ends', 'x<a href="/x', 'x<a href="/x'],
-  ['a quote that never ends', '<a href="/x>y</a>', '<a href="/x>y</a>'],
+  ['an unterminated tag', 'x<a href="/x', 'x<a href="/x'],
+  ['an unterminated quote', '<a href="/x>y</a>', '<a href="/x>y</a>'],
 ]
 
-describe('links of a page', () => {
+describe('links of an HTML page', () => {
   for (const [what, before, after] of PAGES) {
-    it(`are found in ${what}`, async () => assert.equal(await page([before]), after))
+    it(`are handled in ${what}`, async () => assert.equal(await page([before]), after))
   }
 
-  it('are found however the page is cut', async () => {
+  it('are found at any chunk boundary', async () => {
     const whole = PAGES.slice(0, -2)
       .map(([, before]) => before)
       .join('\n')
@@ -52,7 +52,7 @@ describe('links of a page', () => {
     )
   })
 
-  it('leave every other byte as it is, whatever the bytes are', async () => {
+  it('leave every other byte unchanged', async () => {
     const bytes = fc.string({ unit: fc.constantFrom('<', '>', '"', "'", '=', 'a', '!', '-', '/', ' ', '\xff', '\0') })
     await fc.assert(
       fc.asyncProperty(bytes, async (text) => assert.equal(await page([text]), text)),
@@ -60,12 +60,12 @@ describe('links of a page', () => {
     )
   })
 
-  it('are not waited for in a tag longer than anybody writes', async () => {
+  it('are not rewritten in an overlong tag', async () => {
     const long = `<a ${'x'.repeat(20_000)} href="/x">`
     assert.equal((await page([long.slice(0, 18_000), long.slice(18_000)])).length, long.length)
   })
 
-  it('are found in a hostile tag in a time that grows with its length only', async () => {
+  it('are found in linear time in a hostile tag', async () => {
     const tag = `<a ${'a '.repeat(4000)}${'='.repeat(4000)}${'"'.repeat(3000)}>`
     assert.equal(await page(Array.from({ length: 100 }, () => tag)), tag.repeat(100))
   })

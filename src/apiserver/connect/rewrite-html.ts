@@ -1,9 +1,9 @@
 /**
- * Rewrites the links of an HTML page on its way. Only values of attributes that hold links are touched; everything else
- * goes through byte for byte, and no more than one tag is ever held back. Assumes UTF-8 or another ASCII superset.
+ * Rewrites the links of an HTML page as a stream. Only attribute values with links change; all other bytes pass
+ * unchanged, and at most one tag is buffered. Assumes UTF-8 or another ASCII superset.
  */
 
-/** Which attributes of which elements hold links, as upstream's proxy has them. */
+/** Elements and attributes that contain links, as in upstream's proxy. */
 const LINKS: ReadonlyMap<string, readonly string[]> = new Map(
   `a:href applet:codebase area:href audio:src base:href blockquote:cite body:background button:formaction command:icon
    del:cite embed:src form:action frame:longdesc,src head:profile html:manifest iframe:longdesc,src
@@ -16,7 +16,7 @@ const LINKS: ReadonlyMap<string, readonly string[]> = new Map(
     }),
 )
 
-/** Inside of these nothing is markup until they are closed. */
+/** Elements whose content is not markup. */
 const RAW: ReadonlySet<string> = new Set([
   'script',
   'style',
@@ -28,10 +28,10 @@ const RAW: ReadonlySet<string> = new Set([
   'noframes',
 ])
 
-/** A longer tag is not one anybody wrote; it goes through as it is. */
+/** Longer tags pass unchanged. */
 const MAX_TAG_BYTES = 16 << 10
 
-/** The page with its links rewritten, as it comes. */
+/** The page with rewritten links, as a stream. */
 export async function* rewriteHtml(
   page: AsyncIterable<Buffer>,
   rewrite: (link: string) => string,
@@ -45,12 +45,12 @@ export async function* rewriteHtml(
   if (rest !== '') yield Buffer.from(rest, 'latin1')
 }
 
-/** Text is latin1 throughout: one character a byte, whatever the page is written in. */
+/** Text is latin1 throughout: one character per byte, whatever the page's encoding. */
 class HtmlScanner {
   readonly #rewrite: (link: string) => string
-  /** What may be the beginning of something that is not complete. */
-  #held = ''
-  /** The raw element we are in. */
+  /** A possibly incomplete token. */
+  #buffered = ''
+  /** The open raw-text element. */
   #raw = ''
 
   constructor(rewrite: (link: string) => string) {
@@ -58,15 +58,15 @@ class HtmlScanner {
   }
 
   push(text: string): string {
-    const source = this.#held + text
-    this.#held = ''
+    const source = this.#buffered + text
+    this.#buffered = ''
     let out = ''
     let at = 0
     while (at < source.length) {
       const next = this.#next(source, at)
       if (next === undefined) {
-        this.#held = source.slice(at)
-        return this.#held.length > MAX_TAG_BYTES ? out + this.end() : out
+        this.#buffered = source.slice(at)
+        return this.#buffered.length > MAX_TAG_BYTES ? out + this.end() : out
       }
       out += next.text
       at = next.end
@@ -75,12 +75,12 @@ class HtmlScanner {
   }
 
   end(): string {
-    const rest = this.#held
-    this.#held = ''
+    const rest = this.#buffered
+    this.#buffered = ''
     return rest
   }
 
-  /** What stands at `at` and where it ends; undefined when that is not known yet. */
+  /** The token at `at` and its end; undefined if it is incomplete. */
   #next(source: string, at: number): { readonly text: string; readonly end: number } | undefined {
     if (source[at] !== '<') {
       const open = source.indexOf('<', at)
@@ -96,7 +96,7 @@ class HtmlScanner {
     return { text: this.#startTag(source.slice(at, end)), end }
   }
 
-  /** A `<` inside of a raw element: its closing tag, or nothing special. */
+  /** A `<` inside a raw-text element: its closing tag, or plain text. */
   #rawText(source: string, at: number): { readonly text: string; readonly end: number } | undefined {
     const closing = `</${this.#raw}`
     const found = source.slice(at, at + closing.length).toLowerCase()
@@ -125,7 +125,7 @@ function through(source: string, at: number, mark: number, length: number): { te
   return mark < 0 ? undefined : { text: source.slice(at, mark + length), end: mark + length }
 }
 
-/** Behind the `>` that ends the tag at `at`, quoted ones not counted; -1 when it is not there yet. */
+/** The index after the `>` that ends the tag at `at`, ignoring quoted ones; -1 if it is incomplete. */
 function tagEnd(source: string, at: number): number {
   let quote = ''
   let isValue = false
@@ -142,12 +142,12 @@ function tagEnd(source: string, at: number): number {
 interface Attribute {
   readonly name: string
   readonly value: string
-  /** Of the value with its quotes. */
+  /** The range of the value with its quotes. */
   readonly start: number
   readonly end: number
 }
 
-/** The attributes of a start tag that have values. In one pass: a page's author may be hostile. */
+/** The attributes of a start tag that have values. One pass, because a page's author may be hostile. */
 function attributesOf(tag: string): Attribute[] {
   const found: Attribute[] = []
   let at = 0

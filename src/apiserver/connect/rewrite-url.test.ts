@@ -28,5 +28,5 @@ const LINKS: readonly (readonly [string, string])[] = [
 
 describe('links of a proxied server', () => {
   for (const [link, seen] of LINKS)
-    it(`"${link}" is seen as "${seen}"`, () => assert.equal(rewriteUrl(link, page), seen))
+    it(`are rewritten from "${link}" to "${seen}"`, () => assert.equal(rewriteUrl(link, page), seen))
 })

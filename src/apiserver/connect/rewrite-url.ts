@@ -1,28 +1,28 @@
 /**
- * Links of a proxied page. A server behind the proxy does not know under which path clients see it: what it calls
- * `/login` is `/api/v1/…/proxy/login` to them. Relative links and links to elsewhere stay as they are.
+ * Rewrites links of a proxied server: `/login` becomes `/api/v1/…/proxy/login`. Relative links and links to other hosts
+ * stay unchanged.
  */
 import { cleanPath } from './proxy-path.ts'
 
-/** Where a page came from, and where clients see it. */
+/** The origin of a page and its address for clients. */
 export interface PageLocation {
-  /** Path under which clients see the server's root. */
+  /** The path under which clients see the server's root. */
   readonly prefix: string
   /** The server's own host and port. */
   readonly backendHost: string
-  /** The host the client asked for. */
+  /** The host of the client's request. */
   readonly requestHost: string
 }
 
-/** Scheme, host, path and the rest; a text that does not look like one is no link. */
+/** Scheme, host, path and the rest; other texts are not links. */
 const LINK = /^(?:([a-z][a-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(.*)$/is
 
-/** The link as the client must see it. */
+/** The link for the client. */
 export function rewriteUrl(link: string, { prefix, backendHost, requestHost }: PageLocation): string {
   const [, scheme = '', host = '', path = '', rest = ''] = LINK.exec(link.trim()) ?? []
   const isHere = host === backendHost || host === requestHost || (host === '' && scheme === '')
   if (!isHere || !path.startsWith('/')) return link
-  // Whoever names the client's own host may go on doing so; the server's own means nothing out there.
+  // Links to the client's host stay; links to the server's own host mean nothing to the client.
   const origin = host !== '' && host === requestHost ? link.trim().slice(0, -path.length - rest.length) : ''
   return `${origin}${path.startsWith(prefix) ? path : under(prefix, path)}${rest}`
 }

@@ -1,6 +1,5 @@
 /**
- * Services and their endpoints as the watch cache has them now, for the aggregation layer: it sends every request for
- * another server through here and cannot wait for the store each time.
+ * Finds Services and their endpoints in the watch cache, so that aggregation can resolve a Service on every request.
  */
 import { type Service, Services } from '#apis/core/v1.ts'
 import { type EndpointSlice, EndpointSlices } from '#apis/discovery/v1.ts'
@@ -15,12 +14,12 @@ import { addressOf, SERVICE_NAME, type ServiceReference } from './service-endpoi
 export interface ServiceDirectory {
   service(namespace: string, name: string): Service | undefined
   slices(namespace: string, name: string): readonly EndpointSlice[]
-  /** One of the endpoints that are ready, by chance. Throws StatusError with upstream's words. */
+  /** A random ready endpoint. Throws StatusError with upstream's text. */
   resolve(reference: ServiceReference): Address
 }
 
 export function createServiceDirectory(registry: Pick<Registry, 'storeOf'>, random: Random): ServiceDirectory {
-  /** What was found, until a slice changes: many requests go to the same few services. */
+  /** Cached results until a slice changes: many requests go to few services. */
   const found = new Map<string, readonly EndpointSlice[]>()
   let foundAt: Revision | undefined
   const service: ServiceDirectory['service'] = (namespace, name) => {

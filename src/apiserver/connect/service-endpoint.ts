@@ -1,11 +1,10 @@
 /**
- * Where a Service is, for calls of the server's own: webhooks and aggregated servers. Always one of its endpoints, and
- * never the cluster IP: that works as well where this machine is not on the cluster's network, and for Services without
- * selector whose endpoints somebody wrote by hand.
+ * Resolves a Service to one of its endpoints for webhooks and aggregated servers. It never uses the cluster IP, because
+ * the machine may not be on the cluster's network.
  */
 import { Endpoints, type Service, type ServicePort, Services } from '#apis/core/v1.ts'
 import { type Endpoint, type EndpointSlice, EndpointSlices } from '#apis/discovery/v1.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import type { Address } from '#lib/http/client.ts'
 import type { Random } from '#lib/random.ts'
 import { notFoundError, serviceUnavailableError } from '#meta/status-errors.ts'
@@ -20,7 +19,7 @@ export interface ServiceReference {
 
 export const SERVICE_NAME = 'kubernetes.io/service-name'
 
-/** One of the endpoints that are ready, by chance. Throws StatusError with upstream's words. */
+/** A random ready endpoint. Throws StatusError with upstream's text. */
 export async function serviceEndpoint(
   objects: ObjectReader,
   reference: ServiceReference,
@@ -34,7 +33,7 @@ export async function serviceEndpoint(
   return addressOf(reference, service, random, { slices: own, ...(endpoints !== undefined && { endpoints }) })
 }
 
-/** Where a Service may be. `endpoints` count where nobody has mirrored them into slices. */
+/** The candidates of a Service. `endpoints` count if no slice mirrors them. */
 export interface ServicePlaces {
   readonly slices: readonly EndpointSlice[]
   readonly endpoints?: Endpoints
@@ -57,7 +56,7 @@ export function addressOf(
   return address
 }
 
-/** Those of the Service's first address family are preferred. */
+/** Endpoints of the Service's first address family are preferred. */
 function inSlices(
   slices: readonly EndpointSlice[],
   { spec }: Service,
@@ -75,7 +74,7 @@ function inSlices(
   return anyOf(preferred.length > 0 ? preferred : all, random)
 }
 
-/** Whether one of the endpoints could be called. */
+/** True if an endpoint is ready. */
 export function hasEndpoint(slices: readonly EndpointSlice[], wanted: ServicePort): boolean {
   return slices.some((slice) => portOf(slice, wanted) !== undefined && slice.endpoints?.some(isReady) === true)
 }
@@ -84,7 +83,7 @@ function portOf({ ports }: EndpointSlice, wanted: ServicePort): number | undefin
   return ports?.find((one) => sameName(one, wanted))?.port
 }
 
-/** Who does not say is. */
+/** An endpoint without a condition is ready. */
 function isReady({ conditions }: Endpoint): boolean {
   return conditions.ready !== false
 }

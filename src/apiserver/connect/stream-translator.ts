@@ -1,13 +1,13 @@
 /**
- * exec and attach by WebSocket for a kubelet that only speaks SPDY: channels of the client's subprotocol
- * `v5.channel.k8s.io` become streams of a SPDY connection and back. Follows upstream's
- * apiserver/pkg/util/proxy/streamtranslator, v1.36; the outcome the kubelet reports goes on as it is.
+ * Translates exec and attach from WebSocket to SPDY, for kubelets that only support SPDY. Follows upstream's
+ * apiserver/pkg/util/proxy/streamtranslator, v1.36.
  */
+import type { Answer } from '#component/requests/call.ts'
 import { onAbort } from '#lib/abort.ts'
 import type { Clock } from '#lib/clock.ts'
+import { acceptWebSocket, type WebSocketConnection } from '#lib/http/websocket.ts'
 import { SpdyConnection } from '#lib/spdy/connection.ts'
 import { SpdyError, type SpdyStream } from '#lib/spdy/stream.ts'
-import { acceptWebSocket, type WebSocketConnection } from '#lib/websocket.ts'
 import { internalError } from '#meta/status-errors.ts'
 import {
   CHANNEL_PROTOCOL,
@@ -20,15 +20,14 @@ import {
   STDOUT,
 } from '#meta/stream-channels.ts'
 
-import type { Answer } from '../call.ts'
 import type { ConnectContext } from './context.ts'
 import { dialText } from './dial-text.ts'
 import { firstOf } from './relay.ts'
 import type { UpgradeTarget } from './stream-upgrade.ts'
 
-/** What is between us and the kubelet must not take a quiet connection for dead. */
+/** Keeps middleboxes from closing an idle connection. */
 const PING_MS = 5000
-/** Of what a kubelet reports, be it instead of switching or in the end. */
+/** The maximum size of a kubelet's error or result. */
 const MAX_ERROR_BYTES = 50_000
 
 export interface WantedStreams {
@@ -42,7 +41,7 @@ export function isTranslatable(offered: readonly string[]): boolean {
   return offered.includes(CHANNEL_PROTOCOL)
 }
 
-/** The client is answered before the kubelet: what goes wrong there is reported on the channel for it. */
+/** The client's handshake completes before the kubelet's: later errors go to the error channel. */
 export function translate(
   target: UpgradeTarget,
   { clock, count, wanted }: Pick<ConnectContext, 'clock' | 'count'> & { readonly wanted: WantedStreams },
@@ -67,7 +66,7 @@ export function translate(
   }
 }
 
-/** Throws Error with what to tell the client. */
+/** Throws Error with the text for the client. */
 async function connectKubelet(target: UpgradeTarget, clock: Clock, signal: AbortSignal): Promise<SpdyConnection> {
   const { client, url, path } = target
   const headers = { connection: 'Upgrade', upgrade: 'SPDY/3.1', 'x-stream-protocol-version': SPDY_CHANNEL_PROTOCOLS }
@@ -76,8 +75,8 @@ async function connectKubelet(target: UpgradeTarget, clock: Clock, signal: Abort
     throw new Error(text, { cause })
   })
   if (!result.isUpgraded) {
-    const said = await firstOf(result.response.body, MAX_ERROR_BYTES)
-    throw new Error(`unable to upgrade connection: ${messageOf(said.toString())}`)
+    const reply = await firstOf(result.response.body, MAX_ERROR_BYTES)
+    throw new Error(`unable to upgrade connection: ${messageOf(reply.toString())}`)
   }
   const chosen = [result.headers['x-stream-protocol-version'] ?? []].flat()[0] ?? ''
   const isSpdy = (result.headers.upgrade ?? '').toLowerCase().includes('spdy/3.1')
@@ -91,17 +90,17 @@ async function connectKubelet(target: UpgradeTarget, clock: Clock, signal: Abort
 }
 
 /** The message of a Status, or the text itself. */
-function messageOf(said: string): string {
+function messageOf(reply: string): string {
   try {
-    const { message } = JSON.parse(said) as { message?: unknown }
+    const { message } = JSON.parse(reply) as { message?: unknown }
     if (typeof message === 'string' && message.trim() !== '') return message.trim()
   } catch {
     // Plain text, as most kubelets answer.
   }
-  return said.trim() === '' ? 'empty server response' : said.trim()
+  return reply.trim() === '' ? 'empty server response' : reply.trim()
 }
 
-/** One session: a client, its channels, and the streams they have become. */
+/** One session: a client, its channels and their streams. */
 class Translation {
   readonly #client: WebSocketConnection
   readonly #wanted: WantedStreams
@@ -114,15 +113,15 @@ class Translation {
     this.#wanted = wanted
   }
 
-  /** Whether something went wrong between us and the kubelet. */
+  /** True if the connection to the kubelet failed. */
   get hasFailed(): boolean {
     return this.#hasFailed
   }
 
-  /** Until the command is over or the client has gone. */
+  /** Runs until the command ends or the client leaves. */
   async run(connect: () => Promise<SpdyConnection>, gone: AbortSignal): Promise<void> {
     const { stdout, stderr } = this.#wanted
-    // Clients take the first message for a sign that the connection works.
+    // Clients treat the first message as a sign that the connection works.
     await this.#send(stdout === true ? STDOUT : stderr === true ? STDERR : ERROR, Buffer.alloc(0)).catch(nothing)
     const status = await this.#converse(connect, gone)
     if (gone.aborted) return
@@ -130,7 +129,7 @@ class Translation {
     await this.#client.close()
   }
 
-  /** Returns the Status of how it ended. */
+  /** Returns the final Status. */
   async #converse(connect: () => Promise<SpdyConnection>, gone: AbortSignal): Promise<Buffer> {
     let kubelet: SpdyConnection | undefined
     const release = onAbort(gone, () => kubelet?.destroy())
@@ -168,19 +167,19 @@ class Translation {
     for await (const data of stream) await this.#send(channel, data)
   }
 
-  /** What the client sends; returns when it has gone, of which others are told. */
+  /** Reads the client's messages; returns when the client leaves and closes the streams. */
   async #listen(): Promise<void> {
     try {
       for await (const { data } of this.#client) await this.#receive(data)
     } catch {
-      // The client or the kubelet has gone: whoever waits for it hears so.
+      // The client or the kubelet has gone; the waiting side sees the closed stream.
     }
   }
 
   async #receive(data: Buffer): Promise<void> {
     const [channel] = data
     if (channel === CLOSE) return this.#streamOf(data[1])?.end()
-    // A command that does not read its input to the end is none of the client's faults.
+    // A command that does not read its whole input is not an error of the client.
     if (data.length > 1) await this.#streamOf(channel)?.write(data.subarray(1)).catch(nothing)
   }
 
@@ -196,16 +195,16 @@ class Translation {
   }
 }
 
-/** Nothing is expected here; but what is not read would stop everything else. */
+/** Discards unexpected data, because unread data would block the connection. */
 async function drain(stream: SpdyStream): Promise<void> {
   try {
     for await (const _ of stream) void _
   } catch {
-    // The connection is gone, as those hear who need it.
+    // The connection is gone; its users see that themselves.
   }
 }
 
-/** Nothing reported is success, as it was before there were reports. */
+/** An empty report is success, as in old kubelets. */
 function asStatus(reported: Buffer): Buffer {
   return reported.length > 0 ? reported : Buffer.from('{"metadata":{},"status":"Success"}')
 }

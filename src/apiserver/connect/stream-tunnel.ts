@@ -1,16 +1,16 @@
 /**
- * Port forwarding by WebSocket for a kubelet that only speaks SPDY: the client speaks SPDY inside of WebSocket messages,
- * so that we unwrap its bytes and nothing else. Follows upstream's apiserver/pkg/util/proxy/streamtunnel, v1.36.
+ * Forwards ports by WebSocket to a kubelet that only supports SPDY. The client sends SPDY inside WebSocket messages,
+ * and the server unwraps the bytes. Follows upstream's apiserver/pkg/util/proxy/streamtunnel, v1.36.
  */
 import type { Duplex } from 'node:stream'
 
+import type { Answer, Call } from '#component/requests/call.ts'
 import { onAbort } from '#lib/abort.ts'
 import type { Clock } from '#lib/clock.ts'
 import { drained } from '#lib/drained.ts'
-import { acceptWebSocket, offeredProtocols, type WebSocketConnection } from '#lib/websocket.ts'
+import { acceptWebSocket, offeredProtocols, type WebSocketConnection } from '#lib/http/websocket.ts'
 import { failure } from '#meta/status-errors.ts'
 
-import type { Answer, Call } from '../call.ts'
 import type { ConnectContext } from './context.ts'
 import { requestHeaders } from './forwarded-headers.ts'
 import { askUpgrade, type Upgraded, type UpgradeTarget } from './stream-upgrade.ts'
@@ -21,7 +21,7 @@ function isTunnelProtocol(name: string): boolean {
   return name.startsWith(PREFIX) && name.endsWith('.k8s.io')
 }
 
-/** Whether one of the subprotocols a client offers is SPDY inside of WebSocket. */
+/** True if one of the offered subprotocols is SPDY inside WebSocket. */
 export function isTunnel(offered: readonly string[]): boolean {
   return offered.some(isTunnelProtocol)
 }
@@ -77,7 +77,7 @@ async function run(
     if (head.length > 0) await client.send(head)
     await Promise.all([inward(client, socket), outward(socket, client)])
   } catch {
-    // Either side has gone without a word; so does the other.
+    // One side has gone; closes the other.
     client?.destroy()
   } finally {
     socket.destroy()

@@ -1,16 +1,15 @@
 /**
- * A request that goes on in another protocol, passed on: the other server is asked first, and only when it agrees are the
- * two connections joined. Anything else it answers is the last thing on the client's connection, so that nobody can speak
- * to it as us afterwards (CVE-2018-1002105).
+ * Proxies an upgrade request and joins the two connections after the backend agrees. After any other response the
+ * client's connection is closed, so the client cannot use the server's identity (CVE-2018-1002105).
  */
 import type { IncomingHttpHeaders } from 'node:http'
 
+import type { Answer, Call } from '#component/requests/call.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { HttpClient, UpgradeResult } from '#lib/http/client.ts'
-import { joinSockets } from '#lib/join-sockets.ts'
+import { joinSockets } from '#lib/net/join-sockets.ts'
 import { failure } from '#meta/status-errors.ts'
 
-import type { Answer, Call } from '../call.ts'
 import { dialText } from './dial-text.ts'
 import { canonicalName, type RequestHeaders, responseHeaders, upgradeHeaders } from './forwarded-headers.ts'
 import { relayed } from './relay.ts'
@@ -19,17 +18,17 @@ export interface UpgradeTarget {
   readonly client: HttpClient
   /** Scheme, host and port. */
   readonly url: string
-  /** Path and query as they are sent. */
+  /** Path and query to forward. */
   readonly path: string
-  /** Default: those of the client that may be passed on. */
+  /** The forwardable headers of the client by default. */
   readonly headers?: RequestHeaders
-  /** What a connection that could not be made is answered with. Default: 500. */
+  /** The response for a failed connection; 500 by default. */
   readonly refuse?: (text: string, cause: unknown) => Error
 }
 
 export type Upgraded = Extract<UpgradeResult, { isUpgraded: true }>
 
-/** Joins the client to the target, byte for byte. */
+/** Joins client and target byte for byte. */
 export async function passUpgrade(call: Call, target: UpgradeTarget, clock: Clock): Promise<Answer> {
   const { method, exchange } = call
   const { headers: sent = upgradeHeaders(exchange) } = target
@@ -49,7 +48,7 @@ export async function passUpgrade(call: Call, target: UpgradeTarget, clock: Cloc
   }
 }
 
-/** The connection after the other server has agreed, or the answer when it did not. Throws StatusError. */
+/** The connection after the backend has agreed, or its other response. Throws StatusError. */
 export async function askUpgrade(
   call: Call,
   { client, url, path, refuse = dialFailure }: UpgradeTarget,
@@ -64,7 +63,7 @@ export async function askUpgrade(
   if (result.isUpgraded) return result
   const { response } = result
   const { status } = response
-  // A redirect is not followed, and a success is none: the client asked for something else.
+  // A redirect is not followed, and a success without an upgrade is an error.
   if (status < 400) {
     response.discard()
     throw failure({ code: 500, message: `invalid upgrade response: status code ${status}` })

@@ -1,14 +1,14 @@
 /**
- * `pods/exec`, `pods/attach` and `pods/portforward`: streams to a pod through its kubelet. Clients speak SPDY/3.1 or
- * WebSocket. A kubelet that says it knows WebSocket is handed whatever the client speaks; for others it is translated.
+ * `pods/exec`, `pods/attach` and `pods/portforward`: streams to a pod through its kubelet, by SPDY/3.1 or WebSocket.
+ * For kubelets without WebSocket support the server translates WebSocket to SPDY.
  */
 import type { PodAttachOptions, PodExecOptions, PodPortForwardOptions } from '#apis/core/v1.ts'
-import { goQuote } from '#lib/go-text.ts'
-import { offeredProtocols } from '#lib/websocket.ts'
+import type { Answer, Call } from '#component/requests/call.ts'
+import { goQuote } from '#lib/go/text.ts'
+import { offeredProtocols } from '#lib/http/websocket.ts'
 import { decodeQuery, type QueryShape } from '#meta/query.ts'
 import { badRequestError } from '#meta/status-errors.ts'
 
-import type { Answer, Call } from '../call.ts'
 import type { Handler } from '../dispatch.ts'
 import { admitConnect, type ConnectContext, podOf } from './context.ts'
 import { chooseContainer, hostPort, kubeletOf } from './kubelet-location.ts'
@@ -56,7 +56,7 @@ export const PORT_FORWARD: StreamKind = {
   hasContainer: false,
 }
 
-/** `ports` may be repeated, and each may hold several. */
+/** `ports` may be repeated, and each may contain several. */
 function decodePorts(query: URLSearchParams): StreamOptions {
   const texts = query.getAll('ports').flatMap((text) => text.split(','))
   return texts.length === 0 ? {} : { ports: texts.map(portOf) }
@@ -72,7 +72,7 @@ export function createStreamHandler(context: ConnectContext, kind: StreamKind): 
   return async (call, view) => {
     const options = kind.decode(call.query)
     await admitConnect(call, view, kind.options, options)
-    // A WebSocket begins with a GET, and must not do with the right to read what others need the right to create for.
+    // A WebSocket starts with a GET, but needs the right to create like a POST.
     if (context.isEnabled('AuthorizePodWebsocketUpgradeCreatePermission')) await call.demand('create')
     const { objects } = view.services
     const { namespace, name } = call.info
@@ -106,7 +106,7 @@ function connect(
   return passUpgrade(call, target, clock)
 }
 
-/** The kubelet's names for the streams. */
+/** The kubelet's names of the streams. */
 const STREAM_NAMES = { stdin: 'input', stdout: 'output', stderr: 'error', tty: 'tty' } as const
 
 function queryOf(options: StreamOptions): string {

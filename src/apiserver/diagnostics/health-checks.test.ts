@@ -6,12 +6,12 @@ import type { HealthOptions } from '#storage/backend.ts'
 import type { Registry } from '../registry/registry.ts'
 import { healthChecks } from './health-checks.ts'
 
-test('the store is asked how it is and not how large, for which it may have to be copied first', async () => {
-  const asked: (HealthOptions | undefined)[] = []
+test('the storage check does not compute sizes, which can be expensive', async () => {
+  const calls: (HealthOptions | undefined)[] = []
   const backend = {
     health: async (_signal?: AbortSignal, options?: HealthOptions) => {
-      asked.push(options)
-      return { ok: asked.length < 3, message: 'The disk is full' }
+      calls.push(options)
+      return { ok: calls.length < 3, message: 'The disk is full' }
     },
   }
   const registry = {
@@ -28,11 +28,11 @@ test('the store is asked how it is and not how large, for which it may have to b
     ],
   )
   for (const one of ofStore) await one.check()
-  assert.deepEqual(asked, [{ withoutSizes: true }, { withoutSizes: true }])
+  assert.deepEqual(calls, [{ withoutSizes: true }, { withoutSizes: true }])
   await assert.rejects(async () => ofStore[0]?.check(), { message: 'The disk is full' })
 })
 
-test('a part that a gate turns off has no check', () => {
+test('a component that a feature gate disables has no health check', () => {
   const named = (isEnabled: () => boolean): string[] => {
     const registry = { services: { backend: {}, atRest: {}, isEnabled }, served: () => [] } as unknown as Registry
     return healthChecks(registry, { stopping: false }).map(({ name }) => name)

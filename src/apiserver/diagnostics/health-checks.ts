@@ -1,15 +1,16 @@
 /**
- * What is asked about the server's health, under upstream's names and in its order. Upstream starts its parts by hooks,
- * each with a check that fails until the part has started; here all have before anybody can ask.
+ * The health checks of the API server, under upstream's names and in upstream's order. All post-start hooks have run
+ * before the server listens, so their checks always pass.
  */
+import type { HealthCheck } from '#component/pages/health.ts'
+
 import type { Registry } from '../registry/registry.ts'
-import type { HealthCheck } from './health.ts'
 
 export interface Readiness {
   readonly stopping: boolean
 }
 
-/** Each with the gate without which it is not there, where it has one. */
+/** Each with the gate that it depends on, if any. */
 const HOOKS: readonly (string | readonly [name: string, gate: string])[] = [
   'start-apiserver-admission-initializer',
   'generic-apiserver-start-informers',
@@ -44,12 +45,12 @@ const AGGREGATION_HOOKS = [
   'kube-apiserver-autoregistration',
 ]
 
-/** Started after the groups have been made known. */
+/** Started after the groups are registered. */
 const LAST_HOOKS = ['apiservice-openapi-controller', 'apiservice-openapiv3-controller']
 
 const ALL = ['healthz', 'livez', 'readyz'] as const
 
-/** `further` are hooks that only some servers have, by name. */
+/** `further` are names of hooks that only some servers have. */
 export function healthChecks(
   registry: Registry,
   readiness: Readiness,
@@ -72,9 +73,9 @@ export function healthChecks(
   const hooks = HOOKS.flatMap((one) => (typeof one === 'string' ? [one] : isEnabled(one[1]) ? [one[0]] : []))
   return [
     { name: 'ping', on: ALL, check: nothing },
-    // Lines of the log are written as they come: it cannot be blocked without the server being so.
+    // The log cannot block without blocking the server.
     { name: 'log', on: ALL, check: nothing },
-    // The server calls itself without a connection, and so without a certificate that could expire.
+    // The server calls itself without a connection, so it needs no certificate that could expire.
     { name: 'loopback-serving-certificate', on: ['healthz', 'livez'], check: nothing },
     { name: 'etcd', on: ALL, check: storage },
     { name: 'etcd-readiness', on: ['readyz'], check: storage },
@@ -87,7 +88,7 @@ export function healthChecks(
   ]
 }
 
-/** Where keys are kept by plugins, they are asked too; a server does not die of their silence. */
+/** KMS plugins are checked for readiness, but not for liveness. */
 function kmsChecks(check: (() => void | Promise<void>) | undefined): readonly HealthCheck[] {
   return check === undefined ? [] : [{ name: 'kms-providers', on: ['healthz', 'readyz'], check }]
 }

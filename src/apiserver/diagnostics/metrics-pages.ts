@@ -1,9 +1,8 @@
-/** /metrics: everything that was counted; DELETE counts anew. /metrics/slis: only how health checks went. */
-import { METRICS_CONTENT_TYPE } from '#lib/metrics.ts'
+/** /metrics: all metrics; DELETE resets them. /metrics/slis: only results of health checks. */
+import type { Answer, Call } from '#component/requests/call.ts'
+import { METRICS_CONTENT_TYPE } from '#lib/metrics/metrics.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 import type { Backend } from '#storage/backend.ts'
-
-import type { Answer, Call } from '../call.ts'
 
 export interface MetricsPages {
   readonly meters: ServerMeters
@@ -24,7 +23,7 @@ export function createMetricsPages(pages: MetricsPages): (call: Call) => Promise
 
 async function withStoreSize({ meters, backend }: MetricsPages): Promise<Answer> {
   const size = meters.family('apiserver_storage_size_bytes').labels('etcd-0')
-  // A store that does not answer has the size it last had.
+  // If the store does not answer, the last known size stays.
   await backend.health().then(
     ({ sizeBytes }) => size.set(sizeBytes),
     () => undefined,

@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { requestInfoOf } from '#auth/request-info.ts'
+import { createDebugPages } from '#component/pages/debug-pages.ts'
+import { createHealth, type HealthCheck } from '#component/pages/health.ts'
+import type { Answer, Call, WholeAnswer } from '#component/requests/call.ts'
 import { createServerMeters } from '#model/metrics/families.ts'
-
-import type { Answer, Call, WholeAnswer } from '../call.ts'
-import { requestInfoOf } from '../request-info.ts'
-import { createDebugPages } from './debug-pages.ts'
-import { createHealth, type HealthCheck } from './health.ts'
 
 type Page = (call: Call) => Promise<Answer> | Answer | undefined
 
-interface Asked {
+interface RequestOptions {
   readonly method?: string
   readonly body?: string
 }
@@ -18,7 +17,7 @@ interface Asked {
 async function ask(
   page: Page,
   target: string,
-  { method = 'GET', body = '' }: Asked = {},
+  { method = 'GET', body = '' }: RequestOptions = {},
 ): Promise<WholeAnswer & { readonly body: string }> {
   const [path = '', text = ''] = target.split('?')
   const query = new URLSearchParams(text)
@@ -45,7 +44,7 @@ describe('health', () => {
     return { page: createHealth(checks, meters), render: () => meters.registry.render() }
   }
 
-  it('says ok, or every check when asked to', async () => {
+  it('answers ok, or lists every check with verbose', async () => {
     const { page } = setUp()
     assert.equal((await ask(page, '/healthz')).body, 'ok')
     assert.equal(
@@ -54,7 +53,7 @@ describe('health', () => {
     )
   })
 
-  it('tells everybody what fails, but not why', async () => {
+  it('names failed checks without their reasons', async () => {
     const { status, body } = await ask(setUp().page, '/readyz')
     assert.equal(status, 500)
     assert.equal(
@@ -63,7 +62,7 @@ describe('health', () => {
     )
   })
 
-  it('leaves checks out on request, and says which it does not know', async () => {
+  it('excludes checks on request and reports unknown ones', async () => {
     const { body } = await ask(setUp().page, '/readyz?verbose&exclude=etcd&exclude=zoo&exclude=ark')
     assert.equal(
       body,
@@ -71,7 +70,7 @@ describe('health', () => {
     )
   })
 
-  it('answers for one check, by names with slashes too, with the reason', async () => {
+  it('answers for a single check with the reason, also for names with slashes', async () => {
     const { page } = setUp()
     assert.equal((await ask(page, '/readyz/poststarthook/rbac/bootstrap-roles')).body, 'ok')
     const { status, body } = await ask(page, '/readyz/etcd')
@@ -79,7 +78,7 @@ describe('health', () => {
     assert.equal(page({ info: requestInfoOf('GET', '/livez/etcd', undefined) } as unknown as Call), undefined)
   })
 
-  it('counts how checks went', async () => {
+  it('counts results of checks', async () => {
     const { page, render } = setUp()
     await ask(page, '/readyz')
     await ask(page, '/readyz')
@@ -90,7 +89,7 @@ describe('health', () => {
 })
 
 describe('debug pages', () => {
-  it('set how much the log says', async () => {
+  it('set the log level', async () => {
     const levels: number[] = []
     const page = createDebugPages({ isProfiled: true, setVerbosity: (level) => void levels.push(level) })
     const put = (body: string): Promise<WholeAnswer> => ask(page, '/debug/flags/v', { method: 'PUT', body })
@@ -101,7 +100,7 @@ describe('debug pages', () => {
     assert.deepEqual(levels, [4])
   })
 
-  it('say that there are no profiles, and nothing at all when they are off', async () => {
+  it('answer 404 for profiles, and are absent without --profiling', async () => {
     assert.equal((await ask(createDebugPages({ isProfiled: true }), '/debug/pprof/heap')).status, 501)
     const off = createDebugPages({ isProfiled: false })
     assert.equal(off({ info: requestInfoOf('GET', '/debug/pprof/', undefined) } as unknown as Call), undefined)

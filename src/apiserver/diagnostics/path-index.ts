@@ -1,7 +1,8 @@
-/** `/`: every path that is no resource, for people who look around (`kubectl get --raw /`). */
+/** `/`: the index of all paths that are not resources (`kubectl get --raw /`). */
+import type { HealthCheck } from '#component/pages/health.ts'
+import type { Answer, Call } from '#component/requests/call.ts'
+
 import type { AnnouncedGroup } from '../aggregated.ts'
-import type { Answer, Call } from '../call.ts'
-import type { HealthCheck } from './health.ts'
 
 const FIXED = [
   '/.well-known/openid-configuration',
@@ -17,7 +18,7 @@ const FIXED = [
   '/version',
 ]
 
-/** Sorted. `isEnabled` tells which of the pages behind gates there are. */
+/** Sorted. `isEnabled` selects the pages behind gates. */
 export function listPaths(
   groups: readonly AnnouncedGroup[],
   checks: readonly HealthCheck[],

@@ -1,4 +1,4 @@
-/** How the seats of a server are shared among levels that could use more or less of them than they are entitled to. */
+/** Distributes the seats of a server among priority levels that could use more or fewer than their nominal share. */
 
 export interface Claim {
   readonly target: number
@@ -7,18 +7,18 @@ export interface Claim {
 }
 
 export interface Allocation {
-  /** In the order of the claims; they add up to the total, as far as bounds allow. */
+  /** In the order of the claims; they add up to the total if the bounds allow it. */
   readonly seats: readonly number[]
-  /** Each claim has this fraction of its target, unless one of its bounds is in the way. */
+  /** Each claim gets this fraction of its target, within its bounds. */
   readonly fairFraction: number
 }
 
-/** Nobody wants nothing: what is left over has to go somewhere. */
+/** The minimal target, because leftover seats need a receiver. */
 const MIN_TARGET = 0.001
 
 /**
- * The one fraction at which everybody's share, kept within its bounds, adds up to `total`. The sum grows with the
- * fraction and bends only where somebody meets a bound: the bend before it is found, then the straight line is followed.
+ * The fraction at which all shares, kept within their bounds, add up to `total`. The sum grows with the fraction and
+ * bends only where a share meets a bound: the search finds the bend before it and then follows the straight line.
  */
 export function allocate(total: number, claims: readonly Claim[]): Allocation {
   const wanted = claims.map(({ target, ...bounds }) => ({ ...bounds, target: Math.max(target, MIN_TARGET) }))
@@ -40,7 +40,7 @@ function clamp(value: number, { lowest, highest }: Pick<Claim, 'lowest' | 'highe
   return Math.max(lowest, Math.min(highest, value))
 }
 
-/** The first index for which `holds`, which holds for all after it too; `count` if there is none. */
+/** The first index for which `holds` is true, as for all later ones; `count` if there is none. */
 function firstWhere(count: number, holds: (index: number) => boolean): number {
   let [low, high] = [0, count]
   while (low < high) {

@@ -1,14 +1,14 @@
-/** The stored flow schemas and priority levels, made ready for requests; anew when one of their specs has changed. */
+/** The stored flow schemas and priority levels, compiled for requests and recompiled when a spec changes. */
 import { FlowSchemas, PriorityLevelConfigurations } from '#apis/flowcontrol/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
+import type { RequestInfo } from '#auth/request-info.ts'
+import type { User } from '#auth/user.ts'
 import type { KubeObject } from '#meta/object.ts'
 
-import { follow, type Following, joinFollowings } from '../authorizers/follow.ts'
-import { mandatoryFlowSchemas, mandatoryPriorityLevels } from '../bootstrap/flow-control.ts'
 import type { Entry } from '../registry/entry.ts'
+import { follow, type Following, joinFollowings } from '../registry/follow.ts'
 import type { Registry } from '../registry/registry.ts'
-import type { User } from '../registry/resource.ts'
-import type { RequestInfo } from '../request-info.ts'
+import { mandatoryFlowSchemas, mandatoryPriorityLevels } from './default-objects.ts'
 import { type Flow, flowsOf, type SchemaConfig } from './flow-schemas.ts'
 import type { LevelConfig } from './level.ts'
 import { Levels, type LevelsParts, sumOf } from './levels.ts'
@@ -20,7 +20,7 @@ export interface Configuration {
   close(): void
 }
 
-/** What is followed, and what the levels are made of. */
+/** The registry and the dependencies of the levels. */
 export interface ConfigurationParts extends LevelsParts {
   readonly registry: Pick<Registry, 'storeOf'>
 }
@@ -29,7 +29,7 @@ export function followConfiguration(parts: ConfigurationParts, kinds: KindMeter)
   const schemas = new Map<string, SchemaConfig>()
   const configs = new Map<string, LevelConfig>()
   const levels = new Levels(parts)
-  /** Undefined when something has changed since. */
+  /** Undefined after a change. */
   let flows: readonly Flow[] | undefined
   const changed = (): void => void (flows = undefined)
   const following = joinFollowings([
@@ -59,7 +59,7 @@ export function followConfiguration(parts: ConfigurationParts, kinds: KindMeter)
     flowOf(user, info) {
       const known = current()
       for (const flow of known) if (flow.matches(user, info)) return flow
-      // Everybody is authenticated or not, and so in the last of them.
+      // Every user is authenticated or not, so the last schemas match every request.
       return known.find(({ name }) => name === CATCH_ALL) as Flow
     },
     levels() {
@@ -72,7 +72,7 @@ export function followConfiguration(parts: ConfigurationParts, kinds: KindMeter)
 
 const CATCH_ALL = 'catch-all'
 
-/** What is stored, and what must be there. */
+/** The stored objects and the mandatory ones. */
 function withMandatory<T extends { readonly metadata: { readonly name?: string } }>(
   stored: ReadonlyMap<string, T>,
   mandatory: readonly T[],
@@ -80,7 +80,7 @@ function withMandatory<T extends { readonly metadata: { readonly name?: string }
   return [...stored.values(), ...mandatory.filter(({ metadata }) => !stored.has(metadata.name ?? ''))]
 }
 
-/** Nothing where the kind is not served. */
+/** Empty if the kind is not served. */
 function followSpecs<T extends KubeObject>(
   { registry }: ConfigurationParts,
   kind: Kind<T>,
@@ -94,7 +94,7 @@ function followSpecs<T extends KubeObject>(
       set({ name, object }) {
         const { uid, generation } = known.get(name)?.metadata ?? {}
         known.set(name, object)
-        // Another status is of no concern.
+        // A status update changes nothing here.
         if (uid !== object.metadata.uid || generation !== object.metadata.generation) changed()
       },
       remove({ name }) {

@@ -1,10 +1,10 @@
 /**
- * Shuffle sharding: of many queues each flow is dealt a hand of a few, always the same for the same flow. Two flows
- * seldom share a whole hand, so one that fills its queues leaves the others at least one that is not full.
+ * Shuffle sharding: assigns each flow a fixed hand of a few queues. Two flows seldom share a whole hand, so a busy flow
+ * seldom blocks another.
  */
 import { hash } from 'node:crypto'
 
-/** What tells a flow from others, as upstream hashes it: both servers of a cluster deal it the same hand. */
+/** The hash of a flow, the same as upstream's: all servers of a cluster deal the same hand. */
 export function flowHash(schema: string, distinguisher: string): bigint {
   return hash('sha256', `${schema}\0${distinguisher}`, 'buffer').readBigUInt64LE()
 }
@@ -17,7 +17,7 @@ export function deal(flow: bigint, deckSize: number, handSize: number): readonly
   for (let left = deckSize; left > deckSize - handSize; left--) {
     drawn.push(Number(rest % BigInt(left)))
     rest /= BigInt(left)
-    // The n-th of the cards that are left: each one drawn before, last first, moves it up when it lay below.
+    // The n-th remaining card: each earlier card, last first, moves it up if it was below.
     hand.push(drawn.slice(0, -1).reduceRight((card, before) => (card >= before ? card + 1 : card), drawn.at(-1) ?? 0))
   }
   return hand

@@ -1,8 +1,8 @@
-/** /debug/api_priority_and_fairness: what goes on in priority levels, queue by queue and request by request. */
+/** /debug/api_priority_and_fairness: the state of priority levels, queues and requests. */
+import type { Answer, Call } from '#component/requests/call.ts'
 import type { Clock } from '#lib/clock.ts'
-import { durationOfMs } from '#meta/duration.ts'
+import { durationOfMs } from '#lib/go/duration.ts'
 
-import type { Answer, Call } from '../call.ts'
 import type { PriorityLevel } from './level.ts'
 import type { Queue, Ticket } from './queue.ts'
 
@@ -32,7 +32,7 @@ export function createDumps(parts: DumpParts): (call: Call) => Answer | undefine
 
 interface Dump {
   readonly head: readonly string[]
-  /** As long as any cell of its column can be. */
+  /** The maximum length of the cells of each column. */
   readonly widest: Iterable<readonly string[]>
   readonly rows: () => Iterable<readonly string[]>
 }
@@ -53,7 +53,7 @@ const DETAIL_HEAD = words('UserName Verb APIPath Namespace Name APIVersion Resou
 function dumpLevels(levels: readonly PriorityLevel[]): Dump {
   const rows = levels.map(({ name, set, isQuiescing }) => {
     const active = [...set.queues.values()].filter(({ waiting }) => waiting.size > 0).length
-    // Nobody is counted as timed out: who waited too long gave up, as upstream counts them.
+    // Timed-out requests are counted as cancelled, as upstream.
     const counts = [set.waiting, set.executing, set.dispatched, set.rejected, 0, set.cancelled]
     return [name, active, set.isIdle, isQuiescing, ...counts].map(String)
   })
@@ -64,7 +64,7 @@ function dumpQueues(levels: readonly PriorityLevel[]): Dump {
   const countOf = ({ set }: PriorityLevel): number => set.queuing?.queues ?? 0
   return {
     head: QUEUE_HEAD,
-    // Queues may be millions, of which few were ever used.
+    // There may be millions of queues, of which few were ever used.
     widest: levels.flatMap((level) => [
       ...[...level.set.queues.values()].map((queue) => queueRow(level.name, queue.index, queue)),
       queueRow(level.name, Math.max(0, countOf(level) - 1), undefined),
@@ -93,7 +93,7 @@ function queueRow(level: string, index: number, queue: Queue | undefined): strin
   return [level, index, waiting?.size ?? 0, executing, seatsInUse, ...sums].map(String)
 }
 
-/** As upstream prints them. */
+/** Upstream's format. */
 function seatSeconds(value: number): string {
   return `${value.toFixed(8)}ss`
 }
@@ -119,14 +119,14 @@ function detailsOf({ user, info }: Ticket): string[] {
   return [user.name, verb, path, namespace, name, group === '' ? version : `${group}/${version}`, resource, subresource]
 }
 
-/** With no more digits than it needs. */
+/** With as many digits as needed. */
 function timeText(ms: number): string {
   return new Date(ms).toISOString().replace(/\.?0+Z$/, 'Z')
 }
 
-/** No column is narrower. */
+/** The minimal column width. */
 const MIN_WIDTH = 8
-/** So many rows are sent at a time. */
+/** The number of rows per write. */
 const PIECE_ROWS = 256
 
 function page({ head, widest, rows }: Dump): Answer {

@@ -1,15 +1,13 @@
 /**
- * API priority and fairness: how many requests run at once, and who is next. Each request belongs to a flow of a flow
- * schema, and so to a priority level, which has a number of seats; who finds none waits fairly or is turned away.
- * Follows what is stored, in step; what must be there and is not is imagined. Where nobody has to wait, nothing waits.
+ * API priority and fairness: limits concurrent requests. A flow schema assigns each request to a priority level with a
+ * number of seats. A request without a free seat waits in a fair queue or is rejected.
  */
+import { isLongRunning, type Load, requestKindOf } from '#component/requests/inflight.ts'
+import type { Refusal, Seat, SeatAllocation, SeatRequest } from '#component/requests/request-filters.ts'
 import { type Clock, every } from '#lib/clock.ts'
-import { turn } from '#lib/slices.ts'
+import { yieldToEventLoop } from '#lib/time-slicing.ts'
 
-import { isLongRunning, type Load, requestKindOf } from '../filters/inflight.ts'
 import type { Registry } from '../registry/registry.ts'
-import type { User } from '../registry/resource.ts'
-import type { RequestInfo } from '../request-info.ts'
 import { type Configuration, type ConfigurationParts, followConfiguration } from './configuration.ts'
 import { registerLevelMetrics } from './level-metrics.ts'
 import type { PriorityLevel } from './level.ts'
@@ -19,36 +17,8 @@ import { NARROW_SEATS, type Ticket } from './queue.ts'
 import { createWatchCounts, type WatchCounts } from './watch-counts.ts'
 import { createEstimate, type Estimate, maxSeatsOf } from './work-estimate.ts'
 
-/** A request that wants to be let in. */
-export interface Entering {
-  readonly user: User
-  readonly info: RequestInfo
-  readonly query: URLSearchParams
-  /** How long it may wait. */
-  readonly waitMs: number
-  /** Aborted when its client has gone; asked for only when it has to wait. */
-  readonly signal: () => AbortSignal
-  /** Of its answer. */
-  readonly headers: string[]
-}
-
-/** It was let in. */
-export interface Place {
-  /** When the request is answered; a watch, when it has begun. */
-  leave(): void
-  /** Once, of a watch: when it is over altogether. */
-  end?(): void
-}
-
-/** It was turned away. */
-export interface Refusal {
-  readonly retryAfterSeconds: number
-}
-
-export interface Fairness extends Load {
-  /** A promise only of who has to wait. Undefined: of no concern, as connections that are handed on. */
-  enter(request: Entering): Place | Refusal | undefined | Promise<Place | Refusal>
-  /** For those who look after the server; by name. */
+export interface Fairness extends Load, SeatAllocation {
+  /** For diagnostics, by name. */
   levels(): readonly PriorityLevel[]
   close(): void
 }
@@ -71,9 +41,9 @@ export function createFairness(parts: FairnessParts): Fairness {
   })
   const timer = every(clock, BORROWING_PERIOD_MS, () => configuration.levels().share())
   registerLevelMetrics(meters, clock, { levels: () => configuration.levels(), kinds })
-  const entrance = new Entrance({ clock, kinds, configuration, estimate, watches })
+  const allocator = new SeatAllocator({ clock, kinds, configuration, estimate, watches })
   return {
-    enter: (request) => entrance.enter(request),
+    acquire: (request) => allocator.acquire(request),
     running: (kind) => kinds.count(kind, 'executing'),
     waiting: (kind) => kinds.count(kind, 'waiting'),
     levels: () => configuration.levels().all(),
@@ -84,7 +54,7 @@ export function createFairness(parts: FairnessParts): Fairness {
   }
 }
 
-interface EntranceParts {
+interface SeatAllocatorParts {
   readonly clock: Clock
   readonly kinds: KindMeter
   readonly configuration: Configuration
@@ -92,20 +62,22 @@ interface EntranceParts {
   readonly watches: WatchCounts
 }
 
-/** On one thread a list holds up everybody: one of some size begins when it has a turn, of which there are few at a time. */
+/**
+ * On one thread a list blocks everything, so larger lists start in a lane of the event loop that resumes few at a time.
+ */
 function laneOf({ info, work }: Ticket): 'short' | 'long' | undefined {
   if (info.verb !== 'list' || work.initialSeats === 1) return undefined
   return work.initialSeats > NARROW_SEATS ? 'long' : 'short'
 }
 
-class Entrance {
-  readonly #parts: EntranceParts
+class SeatAllocator {
+  readonly #parts: SeatAllocatorParts
 
-  constructor(parts: EntranceParts) {
+  constructor(parts: SeatAllocatorParts) {
     this.#parts = parts
   }
 
-  enter(request: Entering): ReturnType<Fairness['enter']> {
+  acquire(request: SeatRequest): ReturnType<Fairness['acquire']> {
     const { user, info, query, headers } = request
     if (info.verb !== 'watch' && isLongRunning(info)) return undefined
     const flow = this.#parts.configuration.flowOf(user, info)
@@ -117,32 +89,33 @@ class Entrance {
     const ticket = set.enter({ flow, distinguisher, work, user, info })
     if (typeof ticket === 'string') return this.#refuse(flow.level)
     if (ticket.isWaiting) return this.#wait(ticket, flow.level, request)
-    const place = this.#begin(ticket, flow.level)
+    const seat = this.#begin(ticket, flow.level)
     const lane = laneOf(ticket)
-    return lane === undefined ? place : turn(lane).then(() => place)
+    return lane === undefined ? seat : yieldToEventLoop(lane).then(() => seat)
   }
 
-  #begin(ticket: Ticket, { set }: PriorityLevel): Place {
+  #begin(ticket: Ticket, { set }: PriorityLevel): Seat {
     const { clock, kinds, watches } = this.#parts
     const { info } = ticket
     const kind = requestKindOf(info)
     kinds.add(kind, 'executing', 1, ticket.startedMs)
-    const leave = (): void => {
-      // A watch that ends while it begins leaves by both doors.
+    const release = (): void => {
+      // A watch that ends during its initialization is released by both calls.
       if (!ticket.isRunning) return
       kinds.add(kind, 'executing', -1, clock.elapsed())
       set.finish(ticket)
     }
     if (info.verb === 'watch') {
       const forget = watches.open(info)
-      return { leave, end: () => (leave(), forget()) }
+      return { release, end: () => (release(), forget()) }
     }
-    // On one thread a list is done before the next request is looked at: seats that were free again at once would limit
-    // nothing. Who came meanwhile has a turn before the next list of the level begins.
-    return { leave: info.verb === 'list' ? () => void setImmediate(leave) : leave }
+    // On one thread a list completes before the next request is read: seats that are free again at once would limit
+    // nothing. They are freed after a turn of the event loop, so that waiting requests run before the level's next
+    // list.
+    return { release: info.verb === 'list' ? () => void setImmediate(release) : release }
   }
 
-  async #wait(ticket: Ticket, level: PriorityLevel, { waitMs, signal }: Entering): Promise<Place | Refusal> {
+  async #wait(ticket: Ticket, level: PriorityLevel, { waitMs, signal }: SeatRequest): Promise<Seat | Refusal> {
     const { clock, kinds } = this.#parts
     const kind = requestKindOf(ticket.info)
     kinds.add(kind, 'waiting', 1, ticket.arrivedMs)
@@ -159,12 +132,12 @@ class Entrance {
     timer.cancel()
     gone.removeEventListener('abort', giveUp)
     kinds.add(kind, 'waiting', -1, clock.elapsed())
-    // It began, unless it was taken out of its queue.
+    // The request has started, unless it was removed from its queue.
     if (!ticket.isRunning) return this.#refuse(level)
-    const place = this.#begin(ticket, level)
+    const seat = this.#begin(ticket, level)
     const lane = laneOf(ticket)
-    if (lane !== undefined) await turn(lane)
-    return place
+    if (lane !== undefined) await yieldToEventLoop(lane)
+    return seat
   }
 
   #refuse({ retryAfter }: PriorityLevel): Refusal {

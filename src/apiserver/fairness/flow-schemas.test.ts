@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { FlowSchema, PolicyRulesWithSubjects, Subject } from '#apis/flowcontrol/v1.ts'
+import { requestInfoOf } from '#auth/request-info.ts'
+import type { User } from '#auth/user.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { createServerMeters } from '#model/metrics/families.ts'
 
-import type { User } from '../registry/resource.ts'
-import { requestInfoOf } from '../request-info.ts'
 import { type Flow, flowsOf } from './flow-schemas.ts'
 import { PriorityLevel } from './level.ts'
 import { createFlowMeter } from './meters.ts'
@@ -53,7 +53,7 @@ function classOf(
 }
 
 describe('flow schemas', () => {
-  it('are asked by precedence, then by name; one without a level is none', () => {
+  it('match by precedence, then by name; one without a priority level matches nothing', () => {
     const all = { resourceRules: [RESOURCES] }
     const schemas = [schema('b', 5, all), schema('orphan', 1, all), schema('a', 5, all), schema('z', 3, all)]
     assert.deepEqual(
@@ -73,18 +73,18 @@ describe('flow schemas', () => {
     ['any user', named('*'), { name: 'bob' }, undefined],
     ['a group', { kind: 'Group', group: { name: 'g' } }, { groups: ['f', 'g'] }, { groups: ['f'] }],
     [
-      'an account',
+      'a service account',
       { kind: 'ServiceAccount', serviceAccount: { namespace: 'a', name: 'b' } },
       { name: 'system:serviceaccount:a:b' },
       { name: 'system:serviceaccount:a:bc' },
     ],
     [
-      'all accounts of a namespace',
+      'all service accounts of a namespace',
       { kind: 'ServiceAccount', serviceAccount: { namespace: 'a', name: '*' } },
       { name: 'system:serviceaccount:a:b' },
       { name: 'system:serviceaccount:ab:c' },
     ],
-    ['nobody', { kind: 'User' }, undefined, { name: '' }],
+    ['no user without subjects', { kind: 'User' }, undefined, { name: '' }],
   ] as const) {
     it(`match ${what}`, () => {
       const schemas = [schema('s', 1, { subjects: [subject], resourceRules: [RESOURCES] })]
@@ -115,7 +115,7 @@ describe('flow schemas', () => {
     })
   }
 
-  it('match paths that are no resources, whole or by their beginning', () => {
+  it('match non-resource paths exactly or by prefix', () => {
     const schemas = [
       schema('s', 1, { nonResourceRules: [{ verbs: ['get'], nonResourceURLs: ['/healthz', '/logs/*'] }] }),
     ]

@@ -1,6 +1,6 @@
 /**
- * Flow schemas: to which a request belongs, and so to which priority level. The schemas are asked in the order of their
- * precedence, then of their names; the first that matches counts. Clients learn both from headers.
+ * Assigns requests to priority levels by flow schema. Schemas are tried in order of precedence, then of name; the first
+ * match counts.
  */
 import type {
   FlowSchema,
@@ -9,26 +9,26 @@ import type {
   ResourcePolicyRule,
   Subject,
 } from '#apis/flowcontrol/v1.ts'
+import type { RequestInfo } from '#auth/request-info.ts'
+import type { User } from '#auth/user.ts'
 import type { HeaderList } from '#lib/http/exchange.ts'
 
-import type { User } from '../registry/resource.ts'
-import type { RequestInfo } from '../request-info.ts'
 import type { PriorityLevel } from './level.ts'
 import type { FlowMeter } from './meters.ts'
 
-/** A schema, ready to be asked. */
+/** A compiled schema. */
 export interface Flow {
   readonly name: string
   readonly level: PriorityLevel
   readonly meter: FlowMeter
-  /** Of every answer to one of its requests. */
+  /** The headers of every response. */
   readonly headers: HeaderList
   readonly matches: Matches
-  /** Which of its flows a request belongs to. */
+  /** The flow of a request. */
   readonly distinguish: (user: User, info: RequestInfo) => string
 }
 
-/** A stored schema, or one that must be there though it is not. */
+/** A stored schema, or a mandatory one that is missing. */
 export type SchemaConfig = Pick<FlowSchema, 'metadata' | 'spec'>
 
 type Matches = (user: User, info: RequestInfo) => boolean
@@ -38,7 +38,7 @@ export interface FlowParts {
   readonly meterOf: (level: string, schema: string) => FlowMeter
 }
 
-/** In the order in which they are asked. A schema whose priority level is missing matches nothing. */
+/** In matching order. A schema whose priority level is missing matches nothing. */
 export function flowsOf(schemas: readonly SchemaConfig[], { levelNamed, meterOf }: FlowParts): Flow[] {
   return schemas.toSorted(byPrecedence).flatMap(({ metadata, spec }) => {
     const level = levelNamed(spec.priorityLevelConfiguration.name)
@@ -97,7 +97,7 @@ function resourceMatcher({ verbs, apiGroups, resources, clusterScope, namespaces
 function pathMatcher({ verbs, nonResourceURLs }: NonResourcePolicyRule): Matches {
   const hasVerb = memberOf(verbs)
   const isOne = memberOf(nonResourceURLs)
-  // Without an asterisk too, what lies below a path belongs to it.
+  // Without an asterisk, a path also matches everything below it.
   const folders = nonResourceURLs.map((url) => url.replace(/\*$/, '').replace(/\/?$/, '/'))
   return (_user, { verb, path }) => hasVerb(verb) && (isOne(path) || folders.some((folder) => path.startsWith(folder)))
 }

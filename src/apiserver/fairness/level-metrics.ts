@@ -1,4 +1,4 @@
-/** What is told of priority levels when metrics are read; until then it costs nothing. */
+/** Metrics of priority levels, computed when they are read. */
 import type { Clock } from '#lib/clock.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 

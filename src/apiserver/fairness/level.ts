@@ -1,4 +1,4 @@
-/** One priority level while the server runs: its seats, its queues and what it could use. */
+/** One priority level at run time: its seats, queues and demand. */
 import type {
   ExemptPriorityLevelConfiguration,
   LimitedPriorityLevelConfiguration,
@@ -12,10 +12,10 @@ import { type LimitMode, QueueSet } from './queue-set.ts'
 import { RetryAfter } from './retry-after.ts'
 import { SeatDemand } from './seat-demand.ts'
 
-/** A stored configuration, or one that must be there though it is not. */
+/** A stored configuration, or a mandatory one that is missing. */
 export type LevelConfig = Pick<PriorityLevelConfiguration, 'metadata' | 'spec'>
 
-/** Of the seats a level is entitled to, one request may take so many. */
+/** The part of a level's nominal seats that one request may take. */
 const MAX_WIDTH_FRACTION = 0.15
 
 export class PriorityLevel {
@@ -25,15 +25,15 @@ export class PriorityLevel {
   readonly set: QueueSet
   readonly retryAfter: RetryAfter = new RetryAfter()
   config: LevelConfig
-  /** Its configuration is gone; it goes on until nobody is left in it. */
+  /** Its configuration was deleted; it stays until its last request ends. */
   isQuiescing = false
-  /** What it is entitled to, what it keeps, and what it may have with all it borrows. */
+  /** Its nominal seats, minimum (not lendable) and maximum (with borrowing). */
   nominal = 0
   lowest = 0
   highest = 0
-  /** What it has now; undefined until that was first worked out. */
+  /** Its current seats; undefined until first computed. */
   current: number | undefined
-  /** What it should have, if there were enough. */
+  /** The target of seats if there were enough. */
   target = 0
 
   constructor(config: LevelConfig, { clock, meters }: { readonly clock: Clock; readonly meters: ServerMeters }) {
@@ -53,13 +53,13 @@ export class PriorityLevel {
     return this.#sharing.nominalConcurrencyShares ?? 0
   }
 
-  /** How many can wait in all its queues. */
+  /** The capacity of all its queues. */
   get queueCapacity(): number {
     const { queuing } = this.config.spec.limited?.limitResponse ?? {}
     return queuing === undefined ? 0 : queuing.queues * queuing.queueLengthLimit
   }
 
-  /** How many seats one request may be estimated to take; 0: the level does not say. */
+  /** The maximum number of seats of one request; 0: unspecified. */
   get maxSeats(): number {
     const { queuing } = this.config.spec.limited?.limitResponse ?? {}
     if (queuing === undefined) return 0
@@ -67,7 +67,7 @@ export class PriorityLevel {
     return Math.max(1, Math.min(Math.ceil(nominal * MAX_WIDTH_FRACTION), Math.floor(nominal / queuing.handSize)))
   }
 
-  /** Of `seats` that all levels with `shares` together have. */
+  /** Its part of `seats`, which all levels with `shares` together have. */
   entitle(seats: number, shares: number): void {
     const { lendablePercent = 0 } = this.#sharing
     const borrowing = this.config.spec.limited?.borrowingLimitPercent
@@ -77,13 +77,13 @@ export class PriorityLevel {
     this.current ??= this.nominal - Math.floor((this.nominal - this.lowest) / 2)
   }
 
-  /** What it must have now: an exempt level has what it takes. */
+  /** The minimum of seats now: an exempt level has what it uses. */
   get floor(): number {
     const { highWatermark } = this.demand.stats
     return Math.max(this.lowest, this.isExempt ? highWatermark : Math.min(this.nominal, highWatermark))
   }
 
-  /** From now on it has so many. `usual` stands for how many there are where that is none. */
+  /** Sets the current number of seats. `usual` is the reference for ratios if that is 0. */
   grant(seats: number, usual: number): void {
     this.current = seats
     this.meter.capacity = { queued: Math.max(1, this.queueCapacity), seats: seats > 0 ? seats : usual }

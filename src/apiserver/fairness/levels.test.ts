@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { NO_REQUEST } from '#auth/request-info.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { createServerMeters } from '#model/metrics/families.ts'
 
-import { mandatoryPriorityLevels, suggestedPriorityLevels } from '../bootstrap/flow-control.ts'
-import { NO_REQUEST } from '../request-info.ts'
+import { mandatoryPriorityLevels, suggestedPriorityLevels } from './default-objects.ts'
 import type { LevelConfig } from './level.ts'
 import { BORROWING_PERIOD_MS, Levels } from './levels.ts'
 import { createFlowMeter } from './meters.ts'
@@ -17,7 +17,7 @@ const ALL = [...mandatoryPriorityLevels, ...suggestedPriorityLevels]
 interface Bench {
   readonly levels: Levels
   readonly clock: ReturnType<typeof createVirtualClock>
-  /** So many requests of this level. */
+  /** Starts this many requests of the level. */
   readonly load: (level: string, count: number) => Ticket[]
   readonly seats: () => Record<string, number>
 }
@@ -50,7 +50,7 @@ function limited(name: string, shares: number, more: object = {}): LevelConfig {
 }
 
 describe('priority levels', () => {
-  it('are entitled to seats by their shares, rounded up', () => {
+  it('have nominal seats by their shares, rounded up', () => {
     const { levels } = setUp(ALL)
     assert.deepEqual(
       levels.all().map(({ name, nominal, lowest, highest, maxSeats }) => [name, nominal, lowest, highest, maxSeats]),
@@ -67,7 +67,7 @@ describe('priority levels', () => {
     )
   })
 
-  it('lend what they do not need, and have it back when they do', async () => {
+  it('lend unused seats and get them back when needed', async () => {
     const bench = setUp([limited('a', 50, { lendablePercent: 80 }), limited('b', 50, { lendablePercent: 80 })], 100)
     assert.deepEqual(bench.seats(), { a: 50, b: 50 })
     bench.load('a', 50)
@@ -82,7 +82,7 @@ describe('priority levels', () => {
     assert.ok((bench.seats()['b'] ?? 0) >= b)
   })
 
-  it('borrow no more than they may', async () => {
+  it('borrow up to their limit', async () => {
     const bench = setUp(
       [limited('a', 50, { borrowingLimitPercent: 10 }), limited('b', 50, { lendablePercent: 100 })],
       100,
@@ -93,7 +93,7 @@ describe('priority levels', () => {
     assert.equal(bench.seats()['a'], 55)
   })
 
-  it('that are exempt take what they need from the others', async () => {
+  it('that are exempt take seats from the other levels', async () => {
     const bench = setUp(ALL)
     bench.load('exempt', 500)
     await bench.clock.advance(BORROWING_PERIOD_MS)
@@ -101,7 +101,7 @@ describe('priority levels', () => {
     assert.deepEqual([bench.seats()['exempt'], bench.seats()['workload-low']], [500, 24])
   })
 
-  it('remember for minutes what they needed', async () => {
+  it('keep the peak of their demand for some minutes', async () => {
     const bench = setUp([limited('a', 50, { lendablePercent: 100 }), limited('b', 50, { lendablePercent: 100 })], 100)
     const hers = bench.load('a', 50)
     await bench.clock.advance(BORROWING_PERIOD_MS)
@@ -118,7 +118,7 @@ describe('priority levels', () => {
     assert.ok(smoothed > 5 && smoothed < 15, `a quarter after ten minutes: ${smoothed}`)
   })
 
-  it('that are no longer wanted go when nobody is left in them', () => {
+  it('that were deleted stay until their last request ends', () => {
     const bench = setUp([limited('a', 50), limited('b', 50)], 100)
     const [his] = bench.load('b', 1)
     bench.levels.configure([limited('a', 50)])

@@ -1,7 +1,6 @@
 /**
- * All priority levels, and how the seats of the server are shared among them. By its shares each is entitled to some; a
- * part of them it lends while it does not need them. Every ten seconds, and when a configuration changes, is worked out
- * anew who has how many.
+ * All priority levels of a server, and the distribution of seats among them. Every ten seconds, levels with unused
+ * seats lend some of them to busy levels.
  */
 import type { Clock } from '#lib/clock.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
@@ -9,13 +8,13 @@ import type { ServerMeters } from '#model/metrics/families.ts'
 import { allocate } from './allocation.ts'
 import { type LevelConfig, PriorityLevel } from './level.ts'
 
-/** Upstream's. */
+/** Upstream's period. */
 export const BORROWING_PERIOD_MS = 10_000
 
 export interface LevelsParts {
   readonly clock: Clock
   readonly meters: ServerMeters
-  /** Of the server. */
+  /** The seats of the server. */
   readonly seats: number
 }
 
@@ -36,7 +35,7 @@ export class Levels {
     return this.#levels.get(name)
   }
 
-  /** From now on these. A level that is no longer among them stays until nobody is left in it. */
+  /** Sets the levels. A level that is no longer configured stays until its last request ends. */
   configure(configs: readonly LevelConfig[]): void {
     const names = new Set(configs.map(({ metadata }) => metadata.name ?? ''))
     for (const level of this.#levels.values()) level.isQuiescing = !names.has(level.name)
@@ -52,7 +51,7 @@ export class Levels {
     this.share()
   }
 
-  /** Works out who has how many seats, from what they could use since the last time. */
+  /** Computes the seats of each level from its demand since the last time. */
   share(): void {
     if (this.#dropIdle()) return this.configure(this.#configs())
     const nowMs = this.#parts.clock.elapsed()
@@ -68,7 +67,7 @@ export class Levels {
     for (const [at, level] of limited.entries()) this.#grant(level, granted[at] ?? level.lowest)
   }
 
-  /** Whoever is exempt took the rest: then nobody has more than they must have, and perhaps not that. */
+  /** Exempt levels took the rest: no level gets more than its minimum, and perhaps less. */
   #divide(levels: readonly PriorityLevel[], { total, left }: Record<'total' | 'left', number>): readonly number[] {
     const [lowest, needed] = [sumOf(levels, (level) => level.lowest), sumOf(levels, ({ floor }) => floor)]
     this.fairFraction = 0

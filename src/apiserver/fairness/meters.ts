@@ -1,14 +1,14 @@
-/** What is counted of flow schemas, priority levels and of reads and writes, under upstream's names. */
-import type { Histogram } from '#lib/metrics.ts'
+/** Metrics of flow schemas, priority levels, and reads and writes, under upstream's names. */
+import type { RequestKind } from '#component/requests/inflight.ts'
+import type { Histogram } from '#lib/metrics/metrics.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 
-import type { RequestKind } from '../filters/inflight.ts'
 import type { SetObserver, SetTotals } from './queue-set.ts'
 import type { FlowObserver } from './queue.ts'
 
 export interface FlowMeter extends FlowObserver {
   estimated(seats: number): void
-  /** How many watches a write may be told to. */
+  /** The number of watches that a write may notify. */
   watched(count: number): void
 }
 
@@ -52,7 +52,7 @@ export function createFlowMeter(meters: ServerMeters, level: string, name: strin
     seatsGiven: (count) => seats.inc(count),
     rejected(reason, waitedMs) {
       rejections.labels(level, name, reason).inc()
-      // As upstream counts them: who waited in vain stands beside those who did not.
+      // As upstream counts: rejected requests are separate from those that did not wait.
       waits.labels(level, name, String(reason === 'time-out')).observe(waitedMs / 1000)
     },
     notAccommodated: () => noRoom.labels(level, name).inc(),
@@ -66,7 +66,7 @@ function once<T>(make: () => T): () => T {
   return () => (made ??= make())
 }
 
-/** Histograms over time: how long a ratio had which value, in nanoseconds. */
+/** Histograms over time: the time a ratio had each value, in nanoseconds. */
 export class TimedRatios {
   readonly #histograms: readonly Histogram[]
   readonly #values: number[]
@@ -78,7 +78,7 @@ export class TimedRatios {
     this.#sinceMs = nowMs
   }
 
-  /** What has been so far, until now. */
+  /** Accumulates the time since the last change. */
   advance(nowMs: number): void {
     const spanNs = Math.round((nowMs - this.#sinceMs) * 1e6)
     if (spanNs <= 0) return
@@ -88,13 +88,13 @@ export class TimedRatios {
     }
   }
 
-  /** From now on; `advance` before. */
+  /** Sets the new value; call `advance` first. */
   set(at: number, value: number): void {
     this.#values[at] = value
   }
 }
 
-/** What a level can hold, to tell how full it is. */
+/** The capacity of a level, for ratios. */
 export interface Capacity {
   readonly queued: number
   readonly seats: number
@@ -135,7 +135,7 @@ export class LevelMeter implements SetObserver {
 
 const KINDS: readonly RequestKind[] = ['readOnly', 'mutating']
 
-/** How many reads and writes run and wait. */
+/** The numbers of running and waiting reads and writes. */
 export class KindMeter {
   readonly #ratios: TimedRatios
   readonly #counts = { readOnly: { executing: 0, waiting: 0 }, mutating: { executing: 0, waiting: 0 } }

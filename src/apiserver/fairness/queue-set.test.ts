@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { NO_REQUEST } from '#auth/request-info.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 
-import { NO_REQUEST } from '../request-info.ts'
 import { type LimitMode, QueueSet } from './queue-set.ts'
 import type { FlowObserver, Ticket } from './queue.ts'
 import { ONE_SEAT, type WorkEstimate } from './work-estimate.ts'
@@ -40,7 +40,7 @@ function setUp(mode: LimitMode, limit: number): Bench {
 const wide = (initialSeats: number): WorkEstimate => ({ initialSeats, finalSeats: 0, additionalMs: 0 })
 const isWaiting = (ticket: Ticket | string): boolean => typeof ticket !== 'string' && ticket.isWaiting
 
-/** What is running is done after ten milliseconds. */
+/** Finishes running requests after ten milliseconds. */
 async function serve({ set, clock }: Bench): Promise<string[]> {
   await clock.advance(10)
   const done = [...set.running]
@@ -48,8 +48,8 @@ async function serve({ set, clock }: Bench): Promise<string[]> {
   return done.map(({ distinguisher }) => distinguisher)
 }
 
-describe('a level without queues', () => {
-  it('turns away what finds no seat, and lets in again when one is free', () => {
+describe('level without queues', () => {
+  it('rejects requests without a free seat and admits again when one is free', () => {
     const { set, enter } = setUp('reject', 2)
     const first = enter('a') as Ticket
     assert.equal(isWaiting(enter('a')), false)
@@ -59,13 +59,13 @@ describe('a level without queues', () => {
     assert.deepEqual([set.executing, set.dispatched, set.rejected], [2, 3, 1])
   })
 
-  it('lets one run alone that is wider than all there is, even where that is nothing', () => {
+  it('admits a request that is wider than the limit alone, even at limit 0', () => {
     const { enter } = setUp('reject', 0)
     assert.equal(isWaiting(enter('a')), false)
     assert.equal(enter('a'), 'concurrency-limit')
   })
 
-  it('keeps the seats of a write for as long as watchers are told', async () => {
+  it('keeps the seats of a write while watchers are notified', async () => {
     const { set, clock, enter } = setUp('reject', 3)
     const write = enter('a', { initialSeats: 1, finalSeats: 3, additionalMs: 5 }) as Ticket
     set.finish(write)
@@ -74,15 +74,15 @@ describe('a level without queues', () => {
     assert.deepEqual([set.seatsInUse, isWaiting(enter('b'))], [0, false])
   })
 
-  it('limits nobody who is exempt', () => {
+  it('does not limit exempt requests', () => {
     const { set, enter } = setUp('exempt', 0)
     for (let count = 0; count < 100; count++) assert.equal(isWaiting(enter('a')), false)
     assert.equal(set.seatsInUse, 100)
   })
 })
 
-describe('a level with queues', () => {
-  it('lets wait what finds no seat, in order, until there is one', () => {
+describe('level with queues', () => {
+  it('queues requests without a free seat in order', () => {
     const { set, enter } = setUp({ ...QUEUES, queues: 1, handSize: 1 }, 1)
     const [first, second, third] = [enter('a'), enter('a'), enter('a')] as Ticket[]
     assert.deepEqual(
@@ -99,7 +99,7 @@ describe('a level with queues', () => {
     assert.deepEqual([began, set.waiting, set.executing], [['second', 'third'], 0, 1])
   })
 
-  it('turns away what finds its queues full, others not', () => {
+  it('rejects requests of flows whose queues are full', () => {
     const { set, enter } = setUp({ queues: 64, handSize: 1, queueLengthLimit: 2 }, 1)
     assert.deepEqual(
       ['a', 'a', 'a', 'a'].map((who) => enter(who)).map((one) => (typeof one === 'string' ? one : one.isWaiting)),
@@ -109,7 +109,7 @@ describe('a level with queues', () => {
     assert.deepEqual([set.waiting, set.rejected], [3, 1])
   })
 
-  it('lets a newcomer in before the rest of a flood', async () => {
+  it('admits a request of a new flow before the queued requests of a busy flow', async () => {
     const bench = setUp({ ...QUEUES, handSize: 1, queueLengthLimit: 10_000 }, 2)
     for (let count = 0; count < 1000; count++) bench.enter('flood')
     for (let count = 0; count < 20; count++) await serve(bench)
@@ -119,7 +119,7 @@ describe('a level with queues', () => {
     assert.equal(newcomer.isWaiting, false)
   })
 
-  it('gives two flows the same, however wide the requests of one are', async () => {
+  it('gives two flows equal seat-seconds, however wide their requests are', async () => {
     const bench = setUp({ ...QUEUES, handSize: 1, queueLengthLimit: 10_000 }, 4)
     for (let count = 0; count < 400; count++) {
       bench.enter('narrow')
@@ -132,7 +132,7 @@ describe('a level with queues', () => {
     assert.ok(ratio > 0.8 && ratio < 1.25, String(ratio))
   })
 
-  it('saves nothing up for those who were not there', async () => {
+  it('does not accumulate credit for idle flows', async () => {
     const bench = setUp({ ...QUEUES, handSize: 1, queueLengthLimit: 10_000 }, 2)
     for (let count = 0; count < 1000; count++) bench.enter('busy')
     for (let count = 0; count < 100; count++) await serve(bench)
@@ -143,7 +143,7 @@ describe('a level with queues', () => {
     assert.ok(busy >= 16 && busy <= 24, `${busy} of ${served.length}`)
   })
 
-  it('lets narrow requests past a wide one that must wait, into seats that are kept for them', async () => {
+  it('lets narrow requests use seats that are too few for a waiting wide request, without delaying it', async () => {
     const { set, clock, enter } = setUp({ ...QUEUES, handSize: 1, queueLengthLimit: 100 }, 50)
     const lists = Array.from({ length: 20 }, () => enter('lists', wide(8)) as Ticket)
     assert.deepEqual([set.executing, set.seatsInUse], [5, 40], 'five are left, and a wide one takes none of them')
@@ -156,7 +156,7 @@ describe('a level with queues', () => {
     assert.equal(lists.filter((one) => !one.isWaiting).length, 6, 'and the wide one comes when it would have come')
   })
 
-  it('takes out who gives up, and serves the rest', () => {
+  it('removes cancelled requests and serves the rest', () => {
     const { set, enter } = setUp({ ...QUEUES, queues: 1, handSize: 1 }, 1)
     const [first, second, third] = [enter('a'), enter('a'), enter('a')] as [Ticket, Ticket, Ticket]
     assert.equal(set.cancel(second), true)
@@ -165,7 +165,7 @@ describe('a level with queues', () => {
     assert.deepEqual([third.isWaiting, set.waiting, set.cancelled, set.rejected], [false, 0, 1, 1])
   })
 
-  it('lets who waits go on when it has more seats, fewer queues or none', () => {
+  it('continues with waiting requests after a configuration change', () => {
     const { set, enter } = setUp({ ...QUEUES, handSize: 1 }, 1)
     const tickets = ['a', 'b', 'c', 'd'].map((who) => enter(who) as Ticket)
     set.configure({ ...QUEUES, queues: 1, handSize: 1 }, 2)
@@ -176,7 +176,7 @@ describe('a level with queues', () => {
     assert.deepEqual([set.queues.size, set.seatsInUse, set.isIdle], [0, 0, true])
   })
 
-  it('narrows what comes after a write to the seats there are', () => {
+  it('limits the seats of the work after a write to the seats of the level', () => {
     const { enter } = setUp(QUEUES, 4)
     const write = enter('a', { initialSeats: 1, finalSeats: 8, additionalMs: 5 }) as Ticket
     assert.deepEqual(write.work, { initialSeats: 1, finalSeats: 4, additionalMs: 10 })

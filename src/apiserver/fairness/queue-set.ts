@@ -1,24 +1,20 @@
 /**
- * Fair queuing of one priority level. Work is measured in seat-seconds: a request is that many seats times as long as it
- * takes. In a virtual world every queue with something to do is served at the same time and at the same rate; `R` says
- * how much each of them has been given so far. The request that would be done first in that world is let in first in
- * this one. How long a request takes is guessed when it begins, and put right when it is done.
- *
- * Upstream: KEP-1040, "Fair Queuing for Server Requests". Everything here is done in constant time but for finding the
- * next request, which looks at each queue where somebody waits.
+ * The fair queues of one priority level. The next request is the one that would finish first if all busy queues were
+ * served at the same rate. A request's work is its number of seats times its duration. The duration is estimated at the
+ * start and corrected at the end. Upstream: KEP-1040, "Fair Queuing for Server Requests".
  */
 import type { Clock } from '#lib/clock.ts'
-import { Roll } from '#lib/roll.ts'
+import { InsertionSet } from '#lib/collections/insertion-set.ts'
 
 import { deal, flowHash } from './dealer.ts'
 import { type Arrival, NARROW_SEATS, Queue, type Refused, Ticket } from './queue.ts'
 import { maxSeatsOf } from './work-estimate.ts'
 
-/** How long a request is taken to last until it is known, in seconds. */
+/** The estimated duration of a request in seconds. */
 const GUESS_SECONDS = 0.003
-/** So many of ten seats are never taken by wide requests, unless there is nothing else. */
+/** So many of ten seats are reserved for narrow requests, unless nothing else runs. */
 const RESERVED_OF_TEN = 1
-/** Hands are remembered, and all forgotten when there are as many as this: flows come and go. */
+/** The capacity of the cache of hands; it is cleared when full, because flows come and go. */
 const MAX_HANDS = 16_384
 
 export interface Queuing {
@@ -27,10 +23,10 @@ export interface Queuing {
   readonly queueLengthLimit: number
 }
 
-/** `exempt`: nobody waits. `reject`: who finds no seat is turned away. Otherwise they wait in queues. */
+/** `exempt`: no waiting. `reject`: requests without a seat are rejected. Otherwise they are queued. */
 export type LimitMode = 'exempt' | 'reject' | Queuing
 
-/** What goes on in a set, told after each change. */
+/** Observers of a queue set, called after each change. */
 export interface SetTotals {
   readonly waiting: number
   readonly executing: number
@@ -42,7 +38,7 @@ export interface SetObserver {
   noted(totals: SetTotals, nowMs: number): void
 }
 
-/** The spread, over all queues where somebody waits, of where they are in the virtual world. */
+/** The spread of the virtual start times over all queues with waiting requests. */
 export interface DispatchBounds {
   readonly dispatchR: number
   readonly latestS: number
@@ -56,20 +52,19 @@ export class QueueSet implements SetTotals {
   #mode: LimitMode
   #limit: number
   /**
-   * Seats for narrow requests. Upstream lets nobody past a wide request that waits for
-   * seats to come free; whoever fills a level with long lists holds up everybody in it. Here narrow ones pass, into seats
-   * that the wide one could not have had, so that it waits no longer for them.
+   * Seats for narrow requests. Upstream lets no request pass a wide one that waits for seats, so long lists block a
+   * whole level. Here narrow requests pass into seats that the wide one could not use, so that it does not wait longer.
    */
   #reserve = 0
   #narrowInUse = 0
-  /** By number; made when first used. */
+  /** By number; created at first use. */
   readonly queues: Map<number, Queue> = new Map()
-  /** Where somebody waits. */
+  /** Queues with waiting requests. */
   readonly #pending = new Set<Queue>()
-  /** How many queues have somebody waiting or running. */
+  /** The number of queues with waiting or running requests. */
   #active = 0
   readonly #hands = new Map<string, readonly number[]>()
-  readonly running: Roll<Ticket> = new Roll()
+  readonly running: InsertionSet<Ticket> = new InsertionSet()
   #enqueues = 0
   /** The number of the queue that was served last. */
   #robin = -1
@@ -103,7 +98,7 @@ export class QueueSet implements SetTotals {
     return typeof this.#mode === 'object' ? this.#mode : undefined
   }
 
-  /** From now on. Who waits goes on waiting; a queue that is too many is gone when it is empty. */
+  /** Applies a configuration. Waiting requests stay; a surplus queue is removed when it is empty. */
   configure(mode: LimitMode, limit: number): void {
     const nowMs = this.#sync()
     this.#mode = mode
@@ -115,7 +110,7 @@ export class QueueSet implements SetTotals {
     this.#observer.noted(this, nowMs)
   }
 
-  /** A ticket that is running, or waits until `decided` is called; or why there is none. */
+  /** A ticket that runs, or waits until `decided` is called; or the reason of the rejection. */
   enter(arrival: Arrival): Ticket | Refused {
     const nowMs = this.#sync()
     const ticket =
@@ -128,7 +123,7 @@ export class QueueSet implements SetTotals {
     return ticket
   }
 
-  /** Takes one who waits out of the queue; who is running already stays. */
+  /** Removes a waiting request from its queue; a running one stays. */
   cancel(ticket: Ticket): boolean {
     const { queue } = ticket
     if (!ticket.isWaiting || queue === undefined) return false
@@ -139,17 +134,17 @@ export class QueueSet implements SetTotals {
     this.rejected++
     this.cancelled++
     ticket.flow.meter.rejected('time-out', nowMs - ticket.arrivedMs)
-    // Whoever stood behind may be smaller.
+    // A request behind it may be narrower.
     this.#dispatch(nowMs)
     this.#observer.noted(this, nowMs)
     return true
   }
 
-  /** The answer is made. The seats may stay taken for some time. */
+  /** The response is complete. The seats may stay occupied for some time. */
   finish(ticket: Ticket): void {
     const nowMs = this.#sync()
     ticket.isRunning = false
-    ticket.link?.leave()
+    ticket.link?.remove()
     ticket.flow.meter.finished(ticket, nowMs)
     const { queue, work } = ticket
     if (queue !== undefined) {
@@ -180,7 +175,7 @@ export class QueueSet implements SetTotals {
     this.#dropIfUnwanted(queue)
   }
 
-  /** Moves the virtual world on to now; before anything is changed. */
+  /** Advances the virtual time to now; call it before any change. */
   #sync(): number {
     const nowMs = this.#clock.elapsed()
     if (this.#active > 0) {
@@ -221,7 +216,7 @@ export class QueueSet implements SetTotals {
     return ticket
   }
 
-  /** Of the flow's hand the queue with the least work. Which is looked at first goes round: hands overlap. */
+  /** The queue of the flow's hand with the least work. The start rotates, because hands overlap. */
   #choose({ flow, distinguisher }: Arrival, { queues, handSize }: Queuing): Queue {
     const hand = this.#handOf(flow.name, distinguisher, queues, handSize)
     const offset = this.#enqueues++ % hand.length
@@ -238,7 +233,7 @@ export class QueueSet implements SetTotals {
     let hand = this.#hands.get(key)
     if (hand !== undefined) return hand
     if (this.#hands.size >= MAX_HANDS) this.#hands.clear()
-    // With one queue there is nothing to deal.
+    // A single queue needs no dealing.
     hand = queues === 1 ? [0] : deal(flowHash(schema, distinguisher), queues, handSize)
     this.#hands.set(key, hand)
     return hand
@@ -250,7 +245,7 @@ export class QueueSet implements SetTotals {
     return queue
   }
 
-  /** As many as there is room for. */
+  /** Dispatches as many requests as there are seats for. */
   #dispatch(nowMs: number): void {
     while (this.#pending.size > 0 && this.seatsInUse < this.#limit) {
       const queue = this.#next()
@@ -269,7 +264,7 @@ export class QueueSet implements SetTotals {
     }
   }
 
-  /** The queue to serve next, if there is room for its oldest request. */
+  /** The queue to serve next, if there are seats for its oldest request. */
   #next(): Queue | undefined {
     const first = this.#firstOf(this.#pending)
     const { oldest } = first
@@ -281,7 +276,7 @@ export class QueueSet implements SetTotals {
     return narrow.length === 0 ? undefined : this.#firstOf(narrow)
   }
 
-  /** The queue whose oldest request would be done first in the virtual world; of equals the one whose turn it is. */
+  /** The queue whose oldest request would finish first in the virtual world; among equals the next in rotation. */
   #firstOf(queues: Iterable<Queue>): Queue {
     const count = Math.max(1, this.queuing?.queues ?? 1)
     let best: Queue | undefined
@@ -304,7 +299,7 @@ export class QueueSet implements SetTotals {
 
   #hasRoomFor(seats: number): boolean {
     const most = this.#isNarrow(seats) ? this.#limit : this.#limit - this.#reserve
-    // Wider than everything there is: it runs alone.
+    // Wider than the limit: it runs alone.
     return seats > most ? this.running.size === 0 : this.seatsInUse + seats <= most
   }
 
@@ -328,7 +323,7 @@ export class QueueSet implements SetTotals {
     ticket.flow.meter.unqueued(ticket)
   }
 
-  /** A queue without anybody in it has no part in the virtual world. */
+  /** An empty queue has no part in the virtual world. */
   #settle(queue: Queue): void {
     if (!queue.isActive || queue.waiting.size > 0 || queue.executing > 0) return
     queue.isActive = false

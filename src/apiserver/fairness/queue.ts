@@ -1,40 +1,40 @@
-/** One queue of a priority level, and the requests in it. */
-import { type Link, Roll } from '#lib/roll.ts'
+/** One queue of a priority level and its requests. */
+import type { RequestInfo } from '#auth/request-info.ts'
+import type { User } from '#auth/user.ts'
+import { type Link, InsertionSet } from '#lib/collections/insertion-set.ts'
 
-import type { User } from '../registry/resource.ts'
-import type { RequestInfo } from '../request-info.ts'
 import { maxSeatsOf, type WorkEstimate } from './work-estimate.ts'
 
-/** What takes no more is narrow: reads and writes of one object, pages. */
+/** Requests with at most this many seats are narrow: reads and writes of one object, pages. */
 export const NARROW_SEATS = 2
 
-/** Why somebody is turned away, as metrics name it. */
+/** The reasons of rejections in metrics. */
 export type Refused = 'concurrency-limit' | 'queue-full'
 
-/** What is told of the requests of one flow schema. */
+/** Observers of the requests of one flow schema. */
 export interface FlowObserver {
-  /** `length` of the queue, with this one. */
+  /** `length` of the queue, including this request. */
   queued(ticket: Ticket, length: number): void
   unqueued(ticket: Ticket): void
-  /** `waited`: in a level where one may have to. */
+  /** `waited`: the level has queues. */
   started(ticket: Ticket, waited: boolean): void
   finished(ticket: Ticket, nowMs: number): void
   seatsGiven(seats: number): void
-  /** `waitedMs` before. */
+  /** `waitedMs` before it was dispatched. */
   rejected(reason: Refused | 'time-out', waitedMs: number): void
   notAccommodated(): void
 }
 
 export interface Arrival {
   readonly flow: { readonly name: string; readonly meter: FlowObserver }
-  /** Which of the flows of its schema; empty when there is one. */
+  /** The flow within its schema; empty if there is only one. */
   readonly distinguisher: string
   readonly work: WorkEstimate
   readonly user: User
   readonly info: RequestInfo
 }
 
-/** A request that was let in, or waits to be. */
+/** A waiting or running request. */
 export class Ticket {
   readonly flow: Arrival['flow']
   readonly distinguisher: string
@@ -51,11 +51,11 @@ export class Ticket {
   arrivalR = 0
   isWaiting = false
   isRunning = false
-  /** Among those who wait, then among those who run. */
+  /** Links in the list of waiting, then of running requests. */
   link: Link<Ticket> | undefined
-  /** It took seats that wide requests do not get. */
+  /** True if it occupies seats reserved for narrow requests. */
   isNarrow = false
-  /** Called once when it begins, unless that was at once. */
+  /** Called once when it starts, unless it started at once. */
   decided: (() => void) | undefined
 
   constructor({ flow, distinguisher, work, user, info }: Arrival, queue: Queue | undefined, guessSeconds: number) {
@@ -69,7 +69,7 @@ export class Ticket {
     this.totalWork = work.initialSeats * guessSeconds + (work.finalSeats * work.additionalMs) / 1000
   }
 
-  /** The same work on as many seats as there are. */
+  /** The same work on the available seats. */
   fitInto(limit: number): void {
     const { initialSeats, finalSeats, additionalMs } = this.work
     if (finalSeats <= limit || limit === 0) return
@@ -80,18 +80,18 @@ export class Ticket {
 export class Queue {
   readonly index: number
   /** In order of arrival. */
-  readonly waiting: Roll<Ticket> = new Roll()
-  /** Of those who wait, in seat-seconds and in seats. */
+  readonly waiting: InsertionSet<Ticket> = new InsertionSet()
+  /** The sums over waiting requests, in seat-seconds and in seats. */
   work = 0
   initialSeats = 0
   seats = 0
-  /** How many of it are running. */
+  /** The number of running requests. */
   executing = 0
-  /** Of those who are running, or have just been. */
+  /** The seats of running requests, including those just finished. */
   seatsInUse = 0
-  /** When the oldest begins in the virtual world. */
+  /** The virtual start time of the oldest request. */
   nextDispatchR = 0
-  /** Somebody waits or runs. */
+  /** True if requests wait or run. */
   isActive = false
 
   constructor(index: number) {
@@ -112,14 +112,14 @@ export class Queue {
 
   remove(ticket: Ticket): void {
     ticket.isWaiting = false
-    ticket.link?.leave()
-    // What floating-point numbers leave over must not add up.
+    ticket.link?.remove()
+    // Rounding errors must not accumulate.
     this.work = this.waiting.size === 0 ? 0 : this.work - ticket.totalWork
     this.initialSeats -= ticket.work.initialSeats
     this.seats -= ticket.seats
   }
 
-  /** Nobody begins before they came: a queue that uses less than its share saves nothing up for later. */
+  /** No request starts before its arrival: a queue that uses less than its share accumulates no credit. */
   bound(): void {
     const { oldest } = this
     if (oldest !== undefined && this.nextDispatchR < oldest.arrivalR) this.nextDispatchR = oldest.arrivalR

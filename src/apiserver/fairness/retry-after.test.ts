@@ -3,26 +3,26 @@ import { describe, it } from 'node:test'
 
 import { RetryAfter } from './retry-after.ts'
 
-describe('when to come back', () => {
-  it('doubles while many are turned away in spite of it, up to half a minute, and shrinks by one while few are', () => {
+describe('Retry-After', () => {
+  it('doubles while many requests are rejected, up to half a minute, and shrinks by one while few are', () => {
     const retry = new RetryAfter()
-    const told: number[] = []
+    const values: number[] = []
     let second = 1000
     const drop = (count: number): void => {
       for (let each = 0; each < count; each++) retry.dropped(second * 1000)
-      told.push(retry.value)
+      values.push(retry.value)
       second++
     }
     for (let each = 0; each < 70; each++) drop(200)
-    assert.deepEqual(told.slice(0, 16), [1, 2, 2, 4, 4, 4, 4, 8, 8, 8, 8, 8, 8, 8, 8, 16])
-    assert.equal(told.at(-1), 32)
+    assert.deepEqual(values.slice(0, 16), [1, 2, 2, 4, 4, 4, 4, 8, 8, 8, 8, 8, 8, 8, 8, 16])
+    assert.equal(values.at(-1), 32)
     second += 100
     drop(1)
     drop(1)
-    assert.deepEqual(told.slice(-2), [31, 30])
+    assert.deepEqual(values.slice(-2), [31, 30])
   })
 
-  it('is a second at first, and for few', () => {
+  it('is one second at first, and for few rejections', () => {
     const retry = new RetryAfter()
     for (let second = 0; second < 10; second++) retry.dropped(second * 1000)
     assert.equal(retry.value, 1)

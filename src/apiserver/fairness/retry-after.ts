@@ -1,7 +1,6 @@
 /**
- * When to come back, for those who are turned away. It doubles while many are turned away in spite of it, at most once in
- * its own length, and shrinks by one while few are; told for each priority level by itself. In whole seconds, as the
- * header is; the numbers are upstream's.
+ * Computes the value of Retry-After for rejected requests, in seconds, for each priority level. The value doubles while
+ * many requests are rejected and shrinks by one while few are.
  */
 const MAX_SECONDS = 32
 
@@ -13,7 +12,7 @@ interface Second {
 export class RetryAfter {
   #seconds = 1
   #raisedAt = 0
-  /** Past seconds in which somebody was turned away, oldest first, no more than can still count. */
+  /** Past seconds with rejections, oldest first, as far as they still count. */
   #history: Second[] = []
   #current = { at: 0, dropped: 0 }
 

@@ -1,6 +1,9 @@
-/** How many seats a level could have used, over time: what it has and what waits for more. */
+/** Measures the demand of a priority level over time: the seats that requests occupy or wait for. */
 
-/** Of what was before a period so much is kept in each: half of it is gone after five minutes of ten seconds each. */
+/**
+ * The part of the earlier value that remains after each period: half of it decays in five minutes of ten-second
+ * periods.
+ */
 const SMOOTHING = 0.977
 
 /** Over one period, and smoothed over all of them. */
@@ -14,7 +17,7 @@ export interface DemandStats {
 export class SeatDemand {
   #seats = 0
   #sinceMs: number
-  /** Integrals over the period so far. */
+  /** Integrals over the current period. */
   #elapsedMs = 0
   #sum = 0
   #sumOfSquares = 0
@@ -31,7 +34,7 @@ export class SeatDemand {
     if (seats > this.#high) this.#high = seats
   }
 
-  /** Ends the period and begins the next one. A period without length tells nothing but its peak. */
+  /** Ends the period and starts the next one. A period without length has only a peak. */
   endPeriod(nowMs: number): void {
     this.#advance(nowMs)
     this.stats = { ...this.stats, highWatermark: this.#high }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { type RequestInfo, requestInfoOf } from '../request-info.ts'
+import { type RequestInfo, requestInfoOf } from '#auth/request-info.ts'
+
 import { createWatchCounts } from './watch-counts.ts'
 
 function info(method: string, target: string): RequestInfo {
@@ -11,8 +12,8 @@ function info(method: string, target: string): RequestInfo {
 
 const watch = (target: string): RequestInfo => info('GET', `${target}${target.includes('?') ? '&' : '?'}watch=1`)
 
-describe('open watches', () => {
-  it('are told of writes in all namespaces, in theirs, or of their object', () => {
+describe('watch counts', () => {
+  it('include watches of all namespaces, of the namespace, and of the object', () => {
     const counts = createWatchCounts()
     const ends = [
       '/api/v1/configmaps',
@@ -30,7 +31,7 @@ describe('open watches', () => {
     assert.equal(count('PUT', '/api/v1/namespaces/a/configmaps/x'), 0)
   })
 
-  it('of the pods of one node are not counted', () => {
+  it('exclude watches of the pods of one node', () => {
     const counts = createWatchCounts()
     counts.open(watch('/api/v1/pods?fieldSelector=spec.nodeName%3Dn1'))()
     const end = counts.open(watch('/api/v1/pods?fieldSelector=spec.nodeName%3Dn1'))

@@ -1,10 +1,13 @@
-/** How many watches are open on what, to know how many will be told of a write. Selectors but one are not looked at. */
-import type { RequestInfo } from '../request-info.ts'
+/**
+ * Counts open watches by resource, namespace and name, to estimate how many watchers a write notifies. Of all
+ * selectors, only `spec.nodeName` of pods is considered.
+ */
+import type { RequestInfo } from '#auth/request-info.ts'
 
 export interface WatchCounts {
-  /** Returns what is called once when the watch is over. */
+  /** Returns a function to call once when the watch has ended. */
   open(info: RequestInfo): () => void
-  /** Of those that may be told of a write of this. */
+  /** The number of watches that a write of this object may notify. */
   interestedIn(info: RequestInfo): number
 }
 
@@ -40,7 +43,7 @@ function keyOf({ group, resource }: RequestInfo, namespace: string, name: string
   return `${group}/${resource}/${namespace}/${name}`
 }
 
-/** Kubelets watch the pods of their node: all but one of them are told nothing of a pod. */
+/** Kubelets watch the pods of their node: a write of a pod notifies at most one of them. */
 function isOfOneNode({ resource, fieldSelector = '' }: RequestInfo): boolean {
   return resource === 'pods' && /(?:^|,)spec\.nodeName==?[^,!=]/.test(fieldSelector)
 }

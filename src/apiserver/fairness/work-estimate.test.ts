@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { requestInfoOf } from '#auth/request-info.ts'
 import type { Collection } from '#storage/watch-cache/collection.ts'
 
 import type { Entry } from '../registry/entry.ts'
-import { requestInfoOf } from '../request-info.ts'
 import { createEstimate, seatsByCount, seatsBySize, type WorkEstimate } from './work-estimate.ts'
 
 const terms = { isCached: true, isSelective: false, isSingle: false }
 
-describe('how many seats a list takes', () => {
-  // Objects, limit, bytes each, what else: by size, by count.
+describe('seats of a list', () => {
+  // Objects, limit, bytes each, further options: by size, by count.
   for (const [count, limit, bytes, more, bySize, byCount] of [
     [99, 0, 1010, { isCached: false }, 1, 2],
     [10, 0, 9999, { isCached: false }, 1, 1],
@@ -32,7 +32,7 @@ describe('how many seats a list takes', () => {
   }
 })
 
-/** Of 5,000 objects of 1 kB each. */
+/** For 5,000 objects of 1 kB each. */
 const run = { keys: [], values: Array.from({ length: 5000 }, () => ({ bytes: 1000 })), memo: new Map() }
 const collection = { size: 5000, prefix: '/p/', state: { runs: () => [run] } } as unknown as Collection<Entry>
 
@@ -46,7 +46,7 @@ function estimate(request: string, { maxSeats = 8, watchers = 0, watchList = tru
   return createEstimate(parts)(info, query, { level: { maxSeats }, meter: { watched: () => undefined } })
 }
 
-describe('how much work a request is', () => {
+describe('work of a request', () => {
   for (const [request, seats] of [
     ['GET /api/v1/namespaces/a/pods/x', 1],
     ['GET /healthz', 1],
@@ -61,18 +61,18 @@ describe('how much work a request is', () => {
     ['GET /api/v1/pods?watch=1&resourceVersion=7&sendInitialEvents=true', 8],
     ['DELETE /api/v1/namespaces/a/pods', 1],
   ] as const) {
-    it(`${request} takes ${seats}`, () => {
+    it(`estimates ${seats} seats for ${request}`, () => {
       assert.deepEqual(estimate(request), { initialSeats: seats, finalSeats: 0, additionalMs: 0 })
     })
   }
 
-  it('is no more than the level allows, or ten where it does not say, as the cache gives no more', () => {
+  it('is limited by the level, or to ten if it has no limit, as the cache sends no more', () => {
     assert.equal(estimate('GET /api/v1/pods', { maxSeats: 3 }).initialSeats, 3)
     assert.equal(estimate('GET /api/v1/pods', { maxSeats: 0 }).initialSeats, 10)
     assert.equal(estimate('GET /api/v1/pods?watch=1', { watchList: false }).initialSeats, 1)
   })
 
-  it('of a write goes on while watchers are told: on few seats for long rather than on many for short', () => {
+  it('continues after a write while watchers are notified, on few seats for longer', () => {
     const write = 'PUT /api/v1/namespaces/a/pods/x'
     assert.deepEqual(estimate(write, { watchers: 9 }), { initialSeats: 1, finalSeats: 0, additionalMs: 0 })
     assert.deepEqual(estimate(write, { watchers: 25 }), { initialSeats: 1, finalSeats: 3, additionalMs: 5 })

@@ -1,17 +1,17 @@
 /**
- * How much work a request will be, in seats: how many it takes while it is answered, and how many for how long
- * afterwards, while watchers are told of what it changed. The numbers are upstream's, v1.36.
+ * Estimates the work of a request in seats: while the server handles it, and afterwards while watchers are notified.
+ * The numbers are upstream's, v1.36.
  */
+import type { RequestInfo } from '#auth/request-info.ts'
 import type { Collection } from '#storage/watch-cache/collection.ts'
 
 import type { Entry } from '../registry/entry.ts'
 import { averageBytes } from '../registry/sizes.ts'
-import type { RequestInfo } from '../request-info.ts'
 
 export interface WorkEstimate {
   readonly initialSeats: number
   readonly finalSeats: number
-  /** How long the seats stay taken after the answer. */
+  /** The time for which the seats stay occupied after the response. */
   readonly additionalMs: number
 }
 
@@ -25,26 +25,26 @@ export function maxSeatsOf({ initialSeats, finalSeats }: WorkEstimate): number {
 const MAX_LIST_SEATS = 100
 const MAX_SEATS = 10
 const BYTES_PER_SEAT = 100_000
-/** What is read from the cache is sent as it is made: more than this is never in memory at once. */
+/** Reads from the cache are streamed: more than this is never in memory at once. */
 const MAX_CACHED_BYTES = 1_000_000
 const OBJECTS_PER_SEAT = 100
 const WATCHES_PER_SEAT = 10
 const EVENT_MS = 5
 
 export interface EstimateParts {
-  /** Whether lists are measured by bytes (SizeBasedListCostEstimate) or by objects. */
+  /** True if lists are measured by bytes (SizeBasedListCostEstimate), false for objects. */
   readonly bySize: boolean
-  /** Whether what a watch begins with counts (WatchList). */
+  /** True if the initial events of a watch count (WatchList). */
   readonly watchList: boolean
-  /** Undefined for what is not kept here. */
+  /** Undefined for resources that are not cached. */
   readonly collectionOf: (info: RequestInfo) => Collection<Entry> | undefined
-  /** How many watches a write is of interest to. */
+  /** The number of watches that a write notifies. */
   readonly watchersOf: (info: RequestInfo) => number
 }
 
-/** What is looked at of the flow that a request belongs to. */
+/** The relevant settings of a request's flow. */
 export interface Estimated {
-  /** How many seats one request may take at most; 0: the level does not say. */
+  /** The maximum number of seats of one request; 0: unspecified. */
   readonly level: { readonly maxSeats: number }
   readonly meter: { watched(count: number): void }
 }
@@ -58,14 +58,14 @@ export function createEstimate(parts: EstimateParts): Estimate {
   return (info, query, flow) => {
     const { verb, isResource, resource, subresource } = info
     if (!isResource || verb === 'get') return ONE_SEAT
-    // What a watch begins with is a list.
+    // The initial events of a watch count as a list.
     if (verb === 'list' || (verb === 'watch' && parts.watchList && sendsState(query))) {
       const seats = atMost(listSeats(parts, info, query), flow.level.maxSeats, maxListSeats)
       return seats <= 1 ? ONE_SEAT : { initialSeats: seats, finalSeats: 0, additionalMs: 0 }
     }
-    // A token is no change of its account.
-    const isTold = WRITES.has(verb) && !(resource === 'serviceaccounts' && subresource === 'token')
-    return isTold ? writeEstimate(parts.watchersOf(info), flow) : ONE_SEAT
+    // A token request does not change its account.
+    const notifiesWatchers = WRITES.has(verb) && !(resource === 'serviceaccounts' && subresource === 'token')
+    return notifiesWatchers ? writeEstimate(parts.watchersOf(info), flow) : ONE_SEAT
   }
 }
 
@@ -73,7 +73,7 @@ function atMost(seats: number, levelMax: number, max: number): number {
   return Math.min(seats, max, levelMax === 0 ? max : levelMax)
 }
 
-/** A watch from a known version on begins with nothing. */
+/** A watch from a known version has no initial events. */
 function sendsState(query: URLSearchParams): boolean {
   const version = query.get('resourceVersion') ?? ''
   return query.get('sendInitialEvents') === 'true' || version === '' || version === '0'
@@ -82,7 +82,7 @@ function sendsState(query: URLSearchParams): boolean {
 function listSeats({ bySize, collectionOf }: EstimateParts, info: RequestInfo, query: URLSearchParams): number {
   const limitText = query.get('limit') ?? ''
   const limit = limitText === '' ? 0 : Number(limitText)
-  // It will be refused; until then it counts as the largest.
+  // It will be rejected; until then it counts as the largest.
   if (!Number.isInteger(limit)) return Infinity
   const collection = collectionOf(info)
   if (collection === undefined) return 1
@@ -96,11 +96,11 @@ function listSeats({ bySize, collectionOf }: EstimateParts, info: RequestInfo, q
 
 interface ListTerms {
   readonly count: number
-  /** How many there are at most in the answer. */
+  /** The maximum number of objects in the response. */
   readonly limited: number
   readonly isCached: boolean
   readonly isSelective: boolean
-  /** It names the one object it is about. */
+  /** True if it names a single object. */
   readonly isSingle: boolean
 }
 
@@ -118,7 +118,7 @@ export function seatsByCount({ count, limited, isCached, isSelective, isSingle }
   return Math.ceil(objects / OBJECTS_PER_SEAT)
 }
 
-/** Whether upstream would read it from its watch cache; what it reads from etcd costs more. */
+/** True if upstream would read it from its watch cache; reading from etcd costs more. */
 function isFromCache(query: URLSearchParams, limit: number): boolean {
   const match = query.get('resourceVersionMatch') ?? ''
   if (match !== '') return match === 'NotOlderThan'
@@ -132,6 +132,6 @@ function writeEstimate(watchers: number, { level, meter }: Estimated): WorkEstim
   if (watchers < WATCHES_PER_SEAT) return ONE_SEAT
   const wanted = Math.ceil(watchers / WATCHES_PER_SEAT)
   const finalSeats = atMost(wanted, level.maxSeats, MAX_SEATS)
-  // As much work as it was, on fewer seats for longer.
+  // The same amount of work on fewer seats for longer.
   return { initialSeats: 1, finalSeats, additionalMs: (wanted * EVENT_MS) / finalSeats }
 }

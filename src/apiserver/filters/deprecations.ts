@@ -1,12 +1,12 @@
 /**
- * Versions of the API that will go: since which minor release of v1 they are deprecated, in which one they are gone, and
- * what takes their place where upstream names it. As of v1.36.
+ * Deprecated API versions: the minor release of v1 that deprecated them, the one that removes them, and the replacement
+ * if upstream names it. As of v1.36.
  */
 import { apiVersionOf, type GroupVersionKind } from '#meta/kind.ts'
 
 type Fate = readonly [since: number, gone: number, replacement?: string]
 
-/** By apiVersion, or by `apiVersion Kind` where only some kinds of the version are. */
+/** By apiVersion, or by `apiVersion Kind` if only some kinds of the version are deprecated. */
 const FATES: ReadonlyMap<string, Fate> = new Map<string, Fate>([
   ['admissionregistration.k8s.io/v1alpha1', [35, 38]],
   ['certificates.k8s.io/v1alpha1', [34, 37]],
@@ -23,13 +23,13 @@ const FATES: ReadonlyMap<string, Fate> = new Map<string, Fate>([
 ])
 
 export interface Deprecation {
-  /** For a Warning, in upstream's words. */
+  /** The text of the Warning; upstream's. */
   readonly text: string
   /** `1.39`. */
   readonly removedRelease: string
 }
 
-/** Undefined for what is to stay. */
+/** Undefined for versions that are not deprecated. */
 export function deprecationOf(gvk: GroupVersionKind): Deprecation | undefined {
   const apiVersion = apiVersionOf(gvk)
   const name = `${apiVersion} ${gvk.kind}`

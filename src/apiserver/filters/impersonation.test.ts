@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { PolicyRule } from '#apis/rbac/v1.ts'
+import { resourceAccess } from '#auth/authorizer.ts'
+import { RbacIndex } from '#auth/authorizers/rbac/rbac.ts'
+import { EXTRA } from '#auth/credentials/service-account-name.ts'
+import type { User } from '#auth/user.ts'
 import { StatusError } from '#meta/status.ts'
 
-import { resourceAccess } from '../authorizers/authorizer.ts'
-import { RbacIndex } from '../authorizers/rbac/rbac.ts'
-import { EXTRA } from '../credentials/service-account-name.ts'
-import type { User } from '../registry/resource.ts'
 import { createImpersonation } from './impersonation.ts'
 
 const AUTH = 'authentication.k8s.io'
@@ -41,18 +41,18 @@ async function become(
   }
 }
 
-/** A refusal is its own text. */
+/** The text of a refusal. */
 function shown(outcome: User | string): string {
   return typeof outcome === 'string' ? outcome : JSON.stringify(outcome)
 }
 
 describe('impersonation', () => {
-  it('changes nothing for requests that ask for nobody', () => {
+  it('leaves requests without impersonation headers unchanged', () => {
     const impersonate = createImpersonation({ authorizer: new RbacIndex(), isConstrained: true })
     assert.equal(impersonate(jane, list, { rawHeaders: ['Accept', '*/*', 'Impersonate', 'x'] }), jane)
   })
 
-  it('needs a user when it names anything else', async () => {
+  it('requires a user if any other header is present', async () => {
     const text =
       '400 requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"g"}, Extra:map[string][]string(nil)} without impersonating a user name'
     assert.equal(await become([], ['Impersonate-Group', 'g']), text)
@@ -60,7 +60,7 @@ describe('impersonation', () => {
     assert.match(shown(await become([], ['Impersonate-Extra-Scope', '1'])), /^400 /)
   })
 
-  it('by the old verb gives name, groups, uid and extra, each of which must be allowed', async () => {
+  it('with the legacy verb needs rights for name, groups, uid and extra', async () => {
     const headers = ['Impersonate-User', 'joe', 'Impersonate-Group', 'a', 'impersonate-group', 'b']
     const more = [
       ...headers,
@@ -94,7 +94,7 @@ describe('impersonation', () => {
     }
   })
 
-  it('gives service accounts their groups, anonymous its own, and keeps groups that were asked for', async () => {
+  it('adds the groups of service accounts and anonymous users, and keeps requested groups', async () => {
     const all = [legacy('users'), legacy('groups'), legacy('serviceaccounts')]
     const groupsOf = async (...headers: string[]) => ((await become(all, headers)) as User).groups
     assert.deepEqual(await groupsOf('Impersonate-User', 'system:serviceaccount:n1:bot'), [
@@ -113,7 +113,7 @@ describe('impersonation', () => {
     assert.deepEqual(await groupsOf('Impersonate-User', 'system:node:alpha'), ['system:authenticated'])
   })
 
-  it('asks about a service account in its namespace', async () => {
+  it('authorizes a service account in its namespace', async () => {
     const index = new RbacIndex()
     index.setRole({ metadata: { name: 'r', namespace: 'n1' }, rules: [legacy('serviceaccounts')] })
     const subjects = [{ kind: 'User', name: 'jane' }]
@@ -128,7 +128,7 @@ describe('impersonation', () => {
     await assert.rejects(as('system:serviceaccount:n2:bot'), /cannot impersonate/)
   })
 
-  it('constrained needs the right to be somebody and the right to do this as such', async () => {
+  it('in constrained mode needs rights for the user and for the action', async () => {
     const being = rule('impersonate:user-info', AUTH, 'users', ['joe'])
     const doing = rule('impersonate-on:user-info:list', '', 'configmaps')
     const headers = ['Impersonate-User', 'joe']
@@ -147,7 +147,7 @@ describe('impersonation', () => {
     )
   })
 
-  it('constrained never gives the administrators group, nor empty names', async () => {
+  it('in constrained mode never allows system:masters or empty names', async () => {
     const rules = ['users', 'groups', 'userextras/*'].map((resource) => rule('impersonate:user-info', AUTH, resource))
     rules.push(rule('impersonate-on:user-info:list', '', 'configmaps'))
     const as = (...headers: string[]) => become(rules, ['Impersonate-User', 'joe', ...headers])
@@ -161,7 +161,7 @@ describe('impersonation', () => {
     assert.equal(typeof (await as('Impersonate-Group', 'dev')), 'object')
   })
 
-  it('constrained knows nodes and service accounts as kinds of their own, by name alone', async () => {
+  it('in constrained mode handles nodes and service accounts separately, by name only', async () => {
     const node = [
       rule('impersonate:arbitrary-node', AUTH, 'nodes', ['alpha']),
       rule('impersonate-on:arbitrary-node:list', '', 'configmaps'),
@@ -186,7 +186,7 @@ describe('impersonation', () => {
     }
   })
 
-  it('lets an agent be the node its token says it runs on, and no other', async () => {
+  it('allows an agent to impersonate the node of its token, and no other', async () => {
     const agent: User = {
       ...jane,
       name: 'system:serviceaccount:kube-system:agent',
@@ -204,7 +204,7 @@ describe('impersonation', () => {
     assert.match(shown(await become(rules, ['Impersonate-User', 'system:node:alpha'], { ...agent, extra: {} })), /^403/)
   })
 
-  it('takes names as UTF-8 and keys from the prototype as keys', async () => {
+  it('decodes names as UTF-8 and treats prototype keys as keys', async () => {
     const rules = [legacy('users'), rule('impersonate', AUTH, '*')]
     const joe = (await become(rules, [
       'Impersonate-User',

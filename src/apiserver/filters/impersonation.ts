@@ -1,49 +1,30 @@
 /**
- * Impersonation: a request made in somebody else's name, by headers. Constrained impersonation (KEP 5284) comes first:
- * the asker needs `impersonate:<mode>` for whom, and `impersonate-on:<mode>:<verb>` for what. Whoever may `impersonate` in
- * the old way may do everything in the other's name. The first mode that allows it counts; the first refusal is told.
+ * Impersonation by request headers. Constrained impersonation (KEP 5284) comes first: the requester needs
+ * `impersonate:<mode>` for the user and `impersonate-on:<mode>:<verb>` for the action. The legacy verb `impersonate`
+ * allows every action. The first mode that allows it counts; otherwise the first refusal is returned.
  */
-import { compareText, goQuote } from '#lib/go-text.ts'
-import type { Exchange } from '#lib/http/exchange.ts'
-import { badRequestError } from '#meta/status-errors.ts'
-import { StatusError } from '#meta/status.ts'
-import { aggregateText } from '#meta/validation/field-error.ts'
-import { validateDomainPrefixedPath } from '#meta/validation/rules.ts'
-
-import {
-  type Access,
-  type Authorizer,
-  forbiddenAccess,
-  PRIVILEGED_GROUP,
-  resourceAccess,
-} from '../authorizers/authorizer.ts'
-import { extrasByPrefix, headerTexts } from '../credentials/header-text.ts'
+import { type Access, type Authorizer, forbiddenAccess, PRIVILEGED_GROUP, resourceAccess } from '#auth/authorizer.ts'
+import { extrasByPrefix, headerTexts } from '#auth/credentials/header-text.ts'
 import {
   EXTRA,
   extraValue,
   parseNodeUser,
   parseServiceAccountUser,
   serviceAccountGroups,
-} from '../credentials/service-account-name.ts'
-import type { User } from '../registry/resource.ts'
-
-/**
- * The user a request counts as: the one who asks, or whom it asks to be. Between authentication and authorization.
- * Throws StatusError 400 and 403.
- */
-export type Impersonate = (
-  user: User,
-  info: Access,
-  exchange: Pick<Exchange, 'rawHeaders'>,
-  note?: NoteImpersonation,
-) => User | Promise<User>
-
-/** Told whom a request counts as instead, and within what limits: `impersonate:<mode>`, or empty for none. */
-export type NoteImpersonation = (user: User, constraint: string) => void
+} from '#auth/credentials/service-account-name.ts'
+import type { User } from '#auth/user.ts'
+import type { Impersonate, NoteImpersonation } from '#component/requests/request-filters.ts'
+import { compareText, goQuote } from '#lib/go/text.ts'
+import type { Exchange } from '#lib/http/exchange.ts'
+import { badRequestError } from '#meta/status-errors.ts'
+import { StatusError } from '#meta/status.ts'
+import { aggregateText } from '#meta/validation/field-error.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
+import { validateDomainPrefixedPath } from '#meta/validation/rules.ts'
 
 export interface ImpersonationOptions {
   readonly authorizer: Authorizer
-  /** The gate ConstrainedImpersonation; without it only the old verb counts. */
+  /** The gate ConstrainedImpersonation; without it only the legacy verb counts. */
   readonly isConstrained: boolean
 }
 
@@ -58,7 +39,7 @@ export function createImpersonation({ authorizer, isConstrained }: Impersonation
 const PREFIX = 'impersonate-'
 const EXTRA_PREFIX = 'impersonate-extra-'
 
-/** As the headers say, nothing added. Undefined for the many requests that impersonate nobody. */
+/** The user from the headers, without additions. Undefined for requests without impersonation. */
 function wantedUser(exchange: Pick<Exchange, 'rawHeaders'>): User | undefined {
   if (!mentions(exchange.rawHeaders)) return undefined
   const [name = ''] = headerTexts(exchange, 'impersonate-user')
@@ -70,7 +51,7 @@ function wantedUser(exchange: Pick<Exchange, 'rawHeaders'>): User | undefined {
   throw badRequestError(`requested ${goInfoText(uid, groups, extra)} without impersonating a user name`)
 }
 
-/** A user without name as Go prints its own: upstream shows it so. */
+/** The form in which Go prints a user without a name, as in upstream's errors. */
 function goInfoText(uid: string, groups: readonly string[], extra: User['extra']): string {
   const list = (texts: readonly string[]): string =>
     texts.length === 0 ? '[]string(nil)' : `[]string{${texts.map(goQuote).join(', ')}}`
@@ -88,7 +69,7 @@ function mentions(rawHeaders: readonly string[]): boolean {
   return false
 }
 
-interface Asked {
+interface ImpersonationRequest {
   readonly authorizer: Authorizer
   readonly user: User
   readonly info: Access
@@ -96,12 +77,12 @@ interface Asked {
 }
 
 interface Mode {
-  /** `impersonate:<name>` and `impersonate-on:<name>:<verb>`; empty for the old way. */
+  /** `impersonate:<name>` and `impersonate-on:<name>:<verb>`; empty for the legacy mode. */
   readonly name: string
-  /** Whether it is about such a user at all. */
+  /** True if the mode handles such users. */
   applies(wanted: User, asker: User): boolean
-  /** How the question is put to the authorizer. */
-  ask?(asked: Asked, access: Access): readonly [User, Access]
+  /** Adapts the check for the authorizer. */
+  ask?(request: ImpersonationRequest, access: Access): readonly [User, Access]
 }
 
 const LEGACY: Mode = { name: '', applies: () => true }
@@ -109,13 +90,13 @@ const LEGACY: Mode = { name: '', applies: () => true }
 const CONSTRAINED_MODES: readonly Mode[] = [
   {
     name: 'associated-node',
-    // A service account whose token says which node it runs on may be that node.
+    // A service account may impersonate the node that its token names.
     applies: (wanted, asker) =>
       isBare(wanted) &&
       parseServiceAccountUser(asker.name) !== undefined &&
       parseNodeUser(wanted.name) !== undefined &&
       extraValue(asker, EXTRA.nodeName) === parseNodeUser(wanted.name),
-    // The same right for every node: which one it is has just been checked, and policies should not depend on it.
+    // The right is the same for every node: the node was just checked, and policies should not depend on its name.
     ask: ({ user }, access) => [
       { ...user, extra: { 'authentication.kubernetes.io/associated-node-keys': Object.keys(user.extra).sort() } },
       access.verb === 'impersonate:associated-node' ? { ...access, name: '*' } : access,
@@ -132,34 +113,34 @@ const CONSTRAINED_MODES: readonly Mode[] = [
   },
 ]
 
-/** Only a name: everything else about nodes and service accounts is the server's to say. */
+/** Only a name: the server determines everything else about nodes and service accounts. */
 function isBare({ uid, groups, extra }: User): boolean {
   return uid === '' && groups.length === 0 && Object.keys(extra).length === 0
 }
 
-async function become(asked: Asked, wanted: User, modes: readonly Mode[]): Promise<User> {
+async function become(request: ImpersonationRequest, wanted: User, modes: readonly Mode[]): Promise<User> {
   let refusal: StatusError | undefined
-  for (const mode of modes.filter((one) => one.applies(wanted, asked.user))) {
+  for (const mode of modes.filter((one) => one.applies(wanted, request.user))) {
     try {
-      const user = await becomeBy(asked, wanted, mode)
-      asked.note?.(user, mode.name === '' ? '' : `impersonate:${mode.name}`)
+      const user = await becomeBy(request, wanted, mode)
+      request.note?.(user, mode.name === '' ? '' : `impersonate:${mode.name}`)
       return user
     } catch (error) {
       if (!(error instanceof StatusError)) throw error
       refusal ??= error
     }
   }
-  throw refusal ?? forbiddenAccess(asked.user, asked.info, 'all impersonation modes failed')
+  throw refusal ?? forbiddenAccess(request.user, request.info, 'all impersonation modes failed')
 }
 
-async function becomeBy(asked: Asked, wanted: User, mode: Mode): Promise<User> {
-  const { info } = asked
+async function becomeBy(request: ImpersonationRequest, wanted: User, mode: Mode): Promise<User> {
+  const { info } = request
   const isConstrained = mode.name !== ''
-  if (isConstrained) await check(asked, mode, { ...info, verb: `impersonate-on:${mode.name}:${info.verb}` })
-  await check(asked, mode, nameAccess(wanted, mode))
-  if (wanted.uid !== '') await check(asked, mode, part(mode, AUTHENTICATION, { resource: 'uids', name: wanted.uid }))
-  await checkGroups(asked, mode, wanted.groups)
-  await checkExtra(asked, mode, wanted.extra)
+  if (isConstrained) await check(request, mode, { ...info, verb: `impersonate-on:${mode.name}:${info.verb}` })
+  await check(request, mode, nameAccess(wanted, mode))
+  if (wanted.uid !== '') await check(request, mode, part(mode, AUTHENTICATION, { resource: 'uids', name: wanted.uid }))
+  await checkGroups(request, mode, wanted.groups)
+  await checkExtra(request, mode, wanted.extra)
   return complete(wanted, isConstrained)
 }
 
@@ -169,7 +150,7 @@ function part({ name }: Mode, group: string, rest: Pick<Access, 'resource' | 'na
   return resourceAccess({ verb: name === '' ? 'impersonate' : `impersonate:${name}`, group, version: 'v1', ...rest })
 }
 
-/** Users and groups have no group of the API in the old way. */
+/** In the legacy mode users and groups have no API group. */
 function identityGroup({ name }: Mode): string {
   return name === '' ? '' : AUTHENTICATION
 }
@@ -184,39 +165,39 @@ function nameAccess({ name }: User, mode: Mode): Access {
     : part(mode, group, { resource: 'nodes', name: node })
 }
 
-/** From so many on, a right to all of them is looked for first. */
+/** From this number on, a right to all of them is checked first. */
 const MANY = 4
 
-async function checkGroups(asked: Asked, mode: Mode, groups: readonly string[]): Promise<void> {
+async function checkGroups(request: ImpersonationRequest, mode: Mode, groups: readonly string[]): Promise<void> {
   const one = (name: string): Access => part(mode, identityGroup(mode), { resource: 'groups', name })
   if (mode.name !== '') {
-    const { user } = asked
+    const { user } = request
     if (groups.includes('')) throw forbiddenAccess(user, one(''), 'impersonating the empty string group is not allowed')
     if (groups.includes(PRIVILEGED_GROUP)) {
       const why = 'impersonating the system:masters group is not allowed'
       throw forbiddenAccess(user, one(PRIVILEGED_GROUP), why)
     }
-    if (groups.length >= MANY && (await may(asked, mode, one('*')))) return
+    if (groups.length >= MANY && (await may(request, mode, one('*')))) return
   }
-  for (const group of groups) await check(asked, mode, one(group))
+  for (const group of groups) await check(request, mode, one(group))
 }
 
-async function checkExtra(asked: Asked, mode: Mode, extra: User['extra']): Promise<void> {
+async function checkExtra(request: ImpersonationRequest, mode: Mode, extra: User['extra']): Promise<void> {
   const one = (subresource: string, name: string): Access =>
     part(mode, AUTHENTICATION, { resource: 'userextras', subresource, name })
   const pairs = Object.entries(extra).flatMap(([key, values]) => values.map((value) => [key, value] as const))
   if (mode.name !== '') {
     const problem = findExtraProblem(extra)
-    if (problem !== undefined) throw forbiddenAccess(asked.user, one('', ''), problem)
-    if (pairs.length >= MANY && (await may(asked, mode, one('*', '*')))) return
+    if (problem !== undefined) throw forbiddenAccess(request.user, one('', ''), problem)
+    if (pairs.length >= MANY && (await may(request, mode, one('*', '*')))) return
   }
-  for (const [key, value] of pairs) await check(asked, mode, one(key, value))
+  for (const [key, value] of pairs) await check(request, mode, one(key, value))
 }
 
 function findExtraProblem(extra: User['extra']): string | undefined {
   for (const [key, values] of Object.entries(extra)) {
     if (key === '') return 'impersonating the empty string key in extra is not allowed'
-    const errors = validateDomainPrefixedPath('extra.key', key)
+    const errors = validateDomainPrefixedPath(fieldPath('extra.key'), key)
     if (errors.length > 0) return `impersonating an invalid key in extra is not allowed: ${aggregateText(errors)}`
     if (key !== key.toLowerCase())
       return `impersonating a non-lowercase key in extra is not allowed: ${JSON.stringify(key)}`
@@ -225,18 +206,18 @@ function findExtraProblem(extra: User['extra']): string | undefined {
   return undefined
 }
 
-async function may(asked: Asked, mode: Mode, access: Access): Promise<boolean> {
-  const [user, question] = mode.ask?.(asked, access) ?? [asked.user, access]
-  return (await asked.authorizer.authorize(user, question)).allowed
+async function may(request: ImpersonationRequest, mode: Mode, access: Access): Promise<boolean> {
+  const [user, question] = mode.ask?.(request, access) ?? [request.user, access]
+  return (await request.authorizer.authorize(user, question)).allowed
 }
 
-async function check(asked: Asked, mode: Mode, access: Access): Promise<void> {
-  const [user, question] = mode.ask?.(asked, access) ?? [asked.user, access]
-  const { allowed, reason, error = '' } = await asked.authorizer.authorize(user, question)
+async function check(request: ImpersonationRequest, mode: Mode, access: Access): Promise<void> {
+  const [user, question] = mode.ask?.(request, access) ?? [request.user, access]
+  const { allowed, reason, error = '' } = await request.authorizer.authorize(user, question)
   if (!allowed) throw forbiddenAccess(user, question, [error, reason].filter((text) => text !== '').join(': '))
 }
 
-/** With the groups everybody of the kind has, unless groups were asked for. */
+/** Adds the implicit groups of the user's kind, unless groups were requested. */
 function complete(wanted: User, isConstrained: boolean): User {
   const account = parseServiceAccountUser(wanted.name)
   const groups = [...wanted.groups]

@@ -1,38 +1,18 @@
 /**
- * Spans of requests, by the names and attributes that upstream's have: one for the request from the moment it is known who
- * asks, within it one for each filter, and within the last the work of the verb. Made only where a tracer is given.
+ * Creates the spans of a request, with upstream's names and attributes: one for the request, one for each filter and
+ * one for the verb.
  */
+import type { RequestInfo } from '#auth/request-info.ts'
+import type { User } from '#auth/user.ts'
+import type { RequestTrace, TracedRequest, TraceRequest } from '#component/requests/request-filters.ts'
+import type { FilterName, RequestMeter } from '#component/requests/request-meter.ts'
 import type { Clock } from '#lib/clock.ts'
-import type { Exchange } from '#lib/http/exchange.ts'
 import { type Scope, withScope } from '#lib/tracing/active.ts'
 import type { Attributes, InstrumentationScope, Span } from '#lib/tracing/span.ts'
 import { readTraceContext } from '#lib/tracing/trace-context.ts'
 import type { Tracer } from '#lib/tracing/tracer.ts'
 
 import { scopeOf } from '../metrics/labels.ts'
-import type { Filter, RequestMeter } from '../metrics/requests.ts'
-import type { User } from '../registry/resource.ts'
-import type { RequestInfo } from '../request-info.ts'
-
-export interface TracedRequest {
-  readonly exchange: Exchange
-  readonly info: RequestInfo
-  readonly auditId: string
-}
-
-export interface RequestTrace {
-  /** The meter, which tells the trace as well how far the request has come. */
-  metered(meter: RequestMeter): RequestMeter
-  /** Runs what answers the request; what it does from `identified` on is part of the trace. */
-  run<T>(work: () => Promise<T>): Promise<T>
-  identified(user: User): void
-  /** Its verb does its work from here on. */
-  handling(): void
-  /** There is an answer, which is sent now. */
-  answering(): void
-}
-
-export type TraceRequest = (request: TracedRequest) => RequestTrace
 
 const HTTP: InstrumentationScope = {
   name: 'go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp',
@@ -41,7 +21,7 @@ const HTTP: InstrumentationScope = {
 /** Misspelt by upstream. */
 const FILTERS: InstrumentationScope = { name: 'k8s.op/apiserver/pkg/endpoints/filterlatency', version: '' }
 
-/** Whose traces are continued: others could have everything of theirs traced. */
+/** The users whose traces are continued: others could force tracing. */
 const TRUSTED: ReadonlySet<string> = new Set(['system:masters', 'system:monitoring'])
 
 export function createRequestTracing(tracer: Tracer, clock: Clock): TraceRequest {
@@ -52,14 +32,14 @@ class Trace implements RequestTrace {
   readonly #request: TracedRequest
   readonly #tracer: Tracer
   readonly #startMs: number
-  /** What is going on now, for all that happens meanwhile. */
+  /** The current span, the parent of nested ones. */
   readonly #scope: Scope = { span: undefined }
   #whole: Span | undefined
-  /** The last that was left. */
+  /** The last finished filter. */
   #filter: Span | undefined
   #handling: Span | undefined
-  /** Whether it was said that the answer is sent. */
-  #isToldOf = false
+  /** True if the event for the sent response was recorded. */
+  #isRecorded = false
 
   constructor(request: TracedRequest, tracer: Tracer, clock: Clock) {
     this.#request = request
@@ -74,8 +54,8 @@ class Trace implements RequestTrace {
         meter.passed(filter)
         if (filter !== 'audit') this.#passed(filter)
       },
-      judged: (result) => {
-        meter.judged(result)
+      decided: (result) => {
+        meter.decided(result)
         this.#passed('authorization')
       },
       routed: () => meter.routed(),
@@ -108,7 +88,7 @@ class Trace implements RequestTrace {
     const plan = { kind: 'server', scope: HTTP, attributes: serverAttributes(this.#request) } as const
     this.#whole = this.#tracer.begin(spanName(exchange.method, info), plan, origin)
     this.#scope.span = this.#whole
-    // Upstream has this one too where nothing is put on record.
+    // Upstream has this span also without auditing.
     this.#passed('audit')
   }
 
@@ -122,13 +102,13 @@ class Trace implements RequestTrace {
   }
 
   answering(): void {
-    // Upstream says nothing of this where it lists.
-    this.#isToldOf = this.#request.info.verb !== 'list'
-    if (this.#isToldOf) this.#handling?.event('About to write a response')
+    // Upstream omits this event for lists.
+    this.#isRecorded = this.#request.info.verb !== 'list'
+    if (this.#isRecorded) this.#handling?.event('About to write a response')
   }
 
-  /** Each filter is within the one before, though that has ended. */
-  #passed(filter: Filter): void {
+  /** Each filter's span is a child of the previous one, although that has ended. */
+  #passed(filter: FilterName): void {
     const name = filter === 'impersonation' ? 'constrainedimpersonation' : filter
     const span = (this.#filter ?? this.#whole)?.child(name, { scope: FILTERS, startMs: this.#filter?.endMs })
     if (span === undefined) return
@@ -138,7 +118,7 @@ class Trace implements RequestTrace {
   }
 
   #end(code: number, bytes: number | undefined): void {
-    if (this.#isToldOf) this.#handling?.event('Writing http response done')
+    if (this.#isRecorded) this.#handling?.event('Writing http response done')
     this.#handling?.end()
     this.#whole?.set({
       ...(bytes !== undefined && { 'http.response.body.size': bytes }),

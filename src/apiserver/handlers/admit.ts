@@ -1,17 +1,17 @@
-/** Admission of a body that is no stored object: a binding, an eviction, a token request. */
+/** Admission of a body that is not a stored object: a binding, an eviction, a token request. */
+import type { Call } from '#component/requests/call.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { createOptionsQuery } from '#meta/options.ts'
 import { decodeQuery } from '#meta/query.ts'
 
-import type { Call } from '../call.ts'
 import { admit } from '../registry/admitting.ts'
 import { writeRequestOf } from './body.ts'
 import type { View } from './view.ts'
 
 /**
- * Plugins may change the object; those that only look at it are asked by what is returned, once it is what it will be.
- * Both throw StatusError when one refuses.
+ * Runs mutating plugins, which may change the object, and returns the function that runs validating plugins. Both throw
+ * StatusError if a plugin refuses.
  */
 export function admitBody(
   call: Call,

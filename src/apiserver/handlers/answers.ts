@@ -1,22 +1,24 @@
 /**
- * How objects leave in whichever form the client asked for: whole, as metadata alone, as a Table. Every verb that
- * answers with objects answers through here; what is refused, is refused after the work was done, as upstream does.
+ * Encodes objects in the form that the client asked for: complete, metadata only, or a Table. Every verb that returns
+ * objects uses it. As upstream, an unacceptable form is rejected after the work was done.
  */
-import type { JsonObject } from '#lib/json-value.ts'
+import type { Call, WholeAnswer } from '#component/requests/call.ts'
+import type { Form } from '#component/requests/response-form.ts'
+import { gvkOf } from '#component/requests/value-encoder.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { contentTypeOf, notAList, notAnObject } from '#meta/codec/negotiate.ts'
 import { partialObject, type PartialVersion } from '#meta/codec/partial.ts'
 import { internalTypeOf } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { failure } from '#meta/status-errors.ts'
 
-import type { Form } from '../answers/form.ts'
-import { gvkOf, type Representation } from '../answers/representation.ts'
-import type { Call, WholeAnswer } from '../call.ts'
+import { compressed } from '../answers/gzip.ts'
 import type { Entry } from '../registry/entry.ts'
-import { compressed, listAnswer, runsOf } from './list-body.ts'
+import type { Representation } from '../registry/representation.ts'
+import { listAnswer, runsOf } from './list-body.ts'
 import { tableOf, type TableParts, type TableView } from './table.ts'
 
-/** Throws 406 for who wants the object as a list. */
+/** Throws 406 if the client wants the object as a list. */
 export async function answerWithObject(
   call: Call,
   view: TableView,
@@ -24,12 +26,12 @@ export async function answerWithObject(
   { form, status }: { readonly form: Form; readonly status: number },
 ): Promise<WholeAnswer> {
   if (!isTable(form)) return compressed(call, await view.representation.object(entry, form, status))
-  // What was looked at and never stored has no version.
+  // An object that was never stored has no version.
   const metadata = entry.modRevision === 0 ? {} : { resourceVersion: String(entry.modRevision) }
   return { ...(await tableOf(call, view, { entries: [entry], metadata, form })), status }
 }
 
-/** Throws 406 for who wants the list as one object. */
+/** Throws 406 if the client wants the list as one object. */
 export async function answerWithList(call: Call, view: TableView, parts: TableParts): Promise<WholeAnswer> {
   const { entries, metadata, form } = parts
   refuseOneObject(view, form)
@@ -40,7 +42,7 @@ export async function answerWithList(call: Call, view: TableView, parts: TablePa
   return listAnswer(call, { contentType: contentTypeOf(form.negotiated), form: items, metadata, runs })
 }
 
-/** What is no entry of a store and has no columns: a Scale, a review, a token. Throws 406 as for objects. */
+/** Encodes objects without a store and without columns: a Scale, a review, a token. Throws 406 as for objects. */
 export function answerWithValue(
   representation: Representation,
   object: KubeObject,

@@ -1,8 +1,9 @@
-/** The body of a write: decoded into canonical form, checked against what the path says, with defaults. */
-import type { JsonObject } from '#lib/json-value.ts'
-import { turn } from '#lib/slices.ts'
-import { YamlError } from '#lib/yaml-error.ts'
-import type { ReadYaml } from '#lib/yaml-reader.ts'
+/** Decodes the body of a write, checks it against the path and sets defaults. */
+import type { Call } from '#component/requests/call.ts'
+import type { JsonObject } from '#lib/json/value.ts'
+import { runInSlices, yieldToEventLoop } from '#lib/time-slicing.ts'
+import { YamlError } from '#lib/yaml/error.ts'
+import type { ReadYaml } from '#lib/yaml/reader.ts'
 import type { FieldValidation } from '#meta/codec/decode.ts'
 import { CodecError } from '#meta/codec/error.ts'
 import {
@@ -16,7 +17,7 @@ import {
   badRequestText,
   decodeObject,
   type Document,
-  parseDocument,
+  parseJsonDocument,
   yamlDocument,
   yamlFailure,
 } from '#meta/codec/object.ts'
@@ -29,9 +30,8 @@ import {
   requestEntityTooLargeError,
   tooManyRequestsError,
 } from '#meta/status-errors.ts'
-import { invalid } from '#meta/validation/field-error.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
 
-import type { Call } from '../call.ts'
 import type { CustomRules } from '../registry/resource.ts'
 import type { Services, WriteRequest } from '../registry/services.ts'
 import { BUILT_IN, type Shapes } from '../registry/shapes.ts'
@@ -40,7 +40,10 @@ import { applyDefaults } from '../registry/write-rules.ts'
 import { dropRepeatedOwners } from './owner-references.ts'
 import type { View } from './view.ts'
 
-/** The decoded body, in the version of the request. `kind` is the body's: another than the resource's for subresources. */
+/**
+ * The decoded body, in the version of the request. `kind` is the body's, which differs from the resource's for
+ * subresources.
+ */
 export async function decodeBody(
   call: Call,
   view: View,
@@ -57,7 +60,7 @@ export async function decodeBody(
   return object
 }
 
-/** The same where there is no stored resource. */
+/** The same without a stored resource. */
 export function decodeReviewBody(
   call: Call,
   services: Services,
@@ -106,7 +109,7 @@ async function decodeNoting(
   }
 }
 
-/** Of a large body: others have their turn before it is decoded. Undefined for what is read and decoded at once. */
+/** For a large body: yields before it is decoded. Undefined if it is read and decoded at once. */
 async function readDocument(
   call: Call,
   services: Services,
@@ -115,17 +118,17 @@ async function readDocument(
 ): Promise<Document | undefined> {
   if (mediaType === 'application/yaml') return yamlDocument(await readYaml(call, services, bytes))
   if (mediaType !== 'application/json' || !isLarge({ bodyBytes: bytes.length })) return undefined
-  const document = parseDocument(bytes, mediaType)
-  await turn()
+  const document = await runInSlices(parseJsonDocument(bytes), services.clock)
+  await yieldToEventLoop()
   return document
 }
 
-/** Of a custom resource, which is decoded whatever it says it is. */
+/** For a custom resource, which is decoded whatever kind it declares. */
 function wrongKind({ group, kind: wanted }: GroupVersionKind, { kind = '', metadata }: KubeObject): Error {
-  return invalidError({ group, kind }, metadata.name ?? '', [invalid('kind', kind, `must be ${wanted}`)])
+  return invalidError({ group, kind }, metadata.name ?? '', [fieldPath('kind').invalid(kind, `must be ${wanted}`)])
 }
 
-/** Large documents are read elsewhere: nobody else waits for them. Throws CodecError, or 429 when there are too many. */
+/** Parses large YAML in a worker. Throws CodecError, or 429 if there are too many. */
 export async function readYaml(call: Call, { yaml }: Services, bytes: Buffer): Promise<ReadYaml> {
   try {
     return await yaml.read(bytes, call.signal)
@@ -145,7 +148,7 @@ export function validationOf(text: string | undefined): FieldValidation {
   return text === 'Strict' || text === 'Ignore' ? text : 'Warn'
 }
 
-/** The namespace of the body must be the path's; an empty one becomes it. Where there is none, what is said is dropped. */
+/** The body's namespace must equal the path's; an empty one is set. For cluster-scoped kinds it is dropped. */
 export function settleNamespace(object: KubeObject, { info }: Call, namespaced: boolean): void {
   const { metadata } = object
   const own = metadata.namespace ?? ''
@@ -159,7 +162,7 @@ export function settleNamespace(object: KubeObject, { info }: Call, namespaced: 
   metadata.namespace = info.namespace
 }
 
-/** A kind, and whether its objects are in namespaces. */
+/** A kind, and whether it is namespaced. */
 type BodyKind = GroupVersionKind & { readonly namespaced: boolean }
 
 export interface WriteOptions {
@@ -167,12 +170,12 @@ export interface WriteOptions {
   readonly fieldManager?: string
 }
 
-/** What the registry needs to know of the request; `kind` is what its body is of. */
+/** The request in the form of the registry; `kind` is that of its body. */
 export function writeRequestOf(call: Call, kind: BodyKind, options: WriteOptions): WriteRequest {
   return new CallRequest(call, kind, options)
 }
 
-/** The signal is made when somebody wants to know of the client's going; of most writes nobody does. */
+/** The signal is created on demand: most writes never need it. */
 class CallRequest implements WriteRequest {
   readonly gvk: GroupVersionKind
   readonly addressed: NonNullable<WriteRequest['addressed']>
@@ -214,16 +217,16 @@ class CallRequest implements WriteRequest {
   }
 }
 
-/** The same request, but for what is said otherwise. */
+/** The same request with some members replaced. */
 export function otherRequest(request: WriteRequest, changes: Partial<WriteRequest>): WriteRequest {
   return Object.assign(Object.create(request), changes) as WriteRequest
 }
 
-/** Whoever writes, writes often. */
+/** Caches the last value, because the same clients write often. */
 let lastAgent = ''
 let lastManager = ''
 
-/** A client that gives no name goes by its program's. */
+/** The default field manager is the program's name. */
 export function managerOf(call: Call, { fieldManager }: WriteOptions): string {
   if (fieldManager !== undefined) return fieldManager
   const agent = call.header('user-agent')

@@ -1,11 +1,11 @@
-/** Continue tokens: where a paged list goes on, and at which revision. Upstream's form, so that tools may look inside. */
+/** Continue tokens: the position and revision of a paged list, in upstream's format, so that tools can decode them. */
 import { badRequestError } from '#meta/status-errors.ts'
 import type { Revision } from '#storage/backend.ts'
 
 export interface ContinueToken {
-  /** -1: whatever is current, after the first revision has been forgotten. */
+  /** -1: the current revision, after the first one was compacted. */
   readonly revision: Revision
-  /** The last key already delivered, without the resource's prefix. */
+  /** The last delivered key, without the resource's prefix. */
   readonly after: string
 }
 

@@ -1,37 +1,39 @@
 /**
- * Changes of a resource whose objects others convert: what a change is to a selection is known only when the objects have
- * come back. Changes wait in a row, are asked about together, and go on in the order in which they came.
+ * Changes of a resource with a conversion webhook, as its watchers see them. Changes are queued, converted in batches
+ * and sent in order.
  */
-import type { Reader, Seen, Sink } from '#storage/watch-cache/readers.ts'
+import type { Reader, FilteredChange, Sink } from '#storage/watch-cache/readers.ts'
 import type { Change, ChangeType } from '#storage/watch-cache/ring.ts'
 
 import type { Entry } from '../registry/entry.ts'
-import type { Lens } from '../registry/lens.ts'
+import type { VersionConverter } from '../registry/version-converter.ts'
 import type { Selection } from './selection.ts'
 
 export interface ConvertedOptions {
-  readonly lens: Lens
+  readonly converter: VersionConverter
   readonly selection: Selection
-  /** Sends it on; resolves when there is room for more. */
-  send(seen: Seen<Entry>): Promise<void>
+  /** Sends a change; resolves when there is room for more. */
+  send(seen: FilteredChange<Entry>): Promise<void>
   failed(error: unknown): void
   expired(): void
-  /** Of the watch that this is for. */
+  /** The signal of the watch. */
   readonly reader: () => Reader | undefined
   readonly isOver: () => boolean
 }
 
-/** Waiting in the ring costs nothing, waiting here does. */
+/** Limits the queue: waiting in the ring buffer costs nothing, waiting here does. */
 const MAX_WAITING = 200
 
 export function createConvertedSink(options: ConvertedOptions): Sink<Entry> {
   const waiting: Change<Entry>[] = []
   let isRunning = false
   const run = async (): Promise<void> => {
-    const { lens } = options
+    const { converter } = options
     while (waiting.length > 0 && !options.isOver()) {
       const changes = waiting.splice(0)
-      await lens.prepare(changes.flatMap(({ entry, previous }) => [entry, previous].filter((one) => one !== undefined)))
+      await converter.prepare(
+        changes.flatMap(({ entry, previous }) => [entry, previous].filter((one) => one !== undefined)),
+      )
       for (const change of changes) {
         const type = typeFor(options.selection, change)
         if (type !== undefined && !options.isOver()) await options.send({ type, change })
@@ -56,7 +58,7 @@ export function createConvertedSink(options: ConvertedOptions): Sink<Entry> {
   }
 }
 
-/** What a change is to those who see only the selection; undefined when it is nothing to them. */
+/** The change as seen through the selection; undefined if it does not concern it. */
 function typeFor(selection: Selection, { entry, previous }: Change<Entry>): ChangeType | undefined {
   const was = previous !== undefined && selection.matches(previous)
   if (entry !== undefined && selection.matches(entry)) return was ? 'MODIFIED' : 'ADDED'

@@ -1,8 +1,8 @@
-/** POST: a new object. */
+/** POST: creates an object. */
+import type { Answer, Call } from '#component/requests/call.ts'
 import { createOptionsQuery, invalidOptionsError, validateCreateOptions } from '#meta/options.ts'
 import { decodeQuery } from '#meta/query.ts'
 
-import type { Answer, Call } from '../call.ts'
 import { answerWithObject } from './answers.ts'
 import { decodeBody, settleNamespace, writeRequestOf } from './body.ts'
 import { formFor, type View } from './view.ts'

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 
 import { ConfigMaps } from '#apis/core/v1.ts'
+import { requestInfoOf } from '#auth/request-info.ts'
+import type { Call, WholeAnswer } from '#component/requests/call.ts'
 import { forbiddenError } from '#meta/status-errors.ts'
 
-import type { Call, WholeAnswer } from '../call.ts'
 import type { Admission } from '../registry/admission.ts'
 import { createServers } from '../registry/servers.fixture.ts'
-import { requestInfoOf } from '../request-info.ts'
 import { deleteCollection } from './delete.ts'
 
 const PATH = '/api/v1/namespaces/default/configmaps'
@@ -15,18 +15,18 @@ const PATH = '/api/v1/namespaces/default/configmaps'
 interface Deletions {
   readonly count: number
   readonly workers?: number
-  /** Called when the deletion of the object so many before it has begun; what it throws refuses. */
+  /** Called at the start of the n-th deletion; an error it throws refuses the deletion. */
   readonly admit?: (at: number) => void
   readonly call?: Partial<Call>
 }
 
-/** Deletes `count` objects, each let in a turn of the event loop later. */
+/** Deletes `count` objects, each admitted a turn of the event loop later. */
 async function deleteAll(
   t: TestContext,
   { count, workers, admit, call }: Deletions,
 ): Promise<{
   readonly answered: Promise<WholeAnswer>
-  /** How many were under way at most. */
+  /** The maximum number of concurrent deletions. */
   readonly together: () => number
   readonly left: () => Promise<number>
 }> {
@@ -63,8 +63,8 @@ async function deleteAll(
   return { answered, together: () => together, left }
 }
 
-describe('deleting a collection', () => {
-  it('has as many deletions under way as its workers, so that commits share a sync', async (t) => {
+describe('deleteCollection', () => {
+  it('runs one deletion per worker concurrently, so that several commits share one fsync', async (t) => {
     for (const [workers, expected] of [
       [1, 16],
       [2, 32],
@@ -76,7 +76,7 @@ describe('deleting a collection', () => {
     }
   })
 
-  it('ends with the first that is refused, and leaves the rest', async (t) => {
+  it('stops at the first object that it cannot delete, and keeps the rest', async (t) => {
     const refuse = (at: number): void => {
       if (at === 20) throw forbiddenError({ group: '', resource: 'configmaps' }, `m-${at}`, 'it is kept')
     }
@@ -86,7 +86,7 @@ describe('deleting a collection', () => {
     assert.ok(kept >= 60 && kept < 100, String(kept))
   })
 
-  it('ends when the time of the request is over, or the client has gone', async (t) => {
+  it('stops at the request timeout or when the client leaves', async (t) => {
     const late = await deleteAll(t, { count: 20, call: { deadlineMs: -1 } })
     await assert.rejects(late.answered, /was over/)
     assert.equal(await late.left(), 20)

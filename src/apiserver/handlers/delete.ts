@@ -1,4 +1,5 @@
-/** DELETE of one object, and of all that a selection finds. */
+/** DELETE of one object, and of a collection. */
+import type { Answer, Call } from '#component/requests/call.ts'
 import { CodecError } from '#meta/codec/error.ts'
 import { isRefusal, MEDIA_TYPES, negotiateContentType } from '#meta/codec/negotiate.ts'
 import { decodeObject } from '#meta/codec/object.ts'
@@ -7,7 +8,6 @@ import { decodeDeleteOptions, type DeleteOptions, invalidOptionsError, validateD
 import { badRequestError, failure } from '#meta/status-errors.ts'
 import { isNotFound } from '#meta/status.ts'
 
-import type { Answer, Call } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
 import { BUILT_IN, type Shapes } from '../registry/shapes.ts'
 import { answerWithList, answerWithObject } from './answers.ts'
@@ -27,15 +27,15 @@ export async function deleteObject(call: Call, view: View): Promise<Answer> {
   )
   if (gone && view.resource.deleteAnswersObject !== true)
     return view.representation.value(successOf(view, entry), form, 200)
-  // A client that said it would not wait for dependents is told when the object has not gone yet.
+  // A client that asked not to wait for dependents gets 202 while the object still exists.
   const status = !gone && options.orphanDependents === false ? 202 : 200
   return answerWithObject(call, view, entry, { form, status })
 }
 
-/** A worker of upstream's waits for the store after each object; here commits that come together share one sync. */
+/** Upstream's workers wait for the store after each object; here concurrent commits share one sync. */
 const DELETIONS_OF_A_WORKER = 16
 
-/** Deletes what the selection finds, several at a time, and answers with the list of it. The first that fails ends it. */
+/** Deletes the selected objects, several at a time, and returns their list. The first failure stops it. */
 export async function deleteCollection(call: Call, view: View): Promise<Answer> {
   const form = formFor(call, view, 'list')
   const listOptions = listOptionsOf(call, view)
@@ -63,7 +63,7 @@ async function deleteOneOfMany(
   { entry, options }: { readonly entry: Entry; readonly options: DeleteOptions },
 ): Promise<void> {
   call.signal.throwIfAborted()
-  // Whoever asks again goes on with what is left.
+  // A repeated request continues with the rest.
   if (call.deadlineMs !== undefined && view.services.clock.elapsed() > call.deadlineMs) {
     throw new Error('The time of the request was over before all was deleted')
   }
@@ -72,12 +72,12 @@ async function deleteOneOfMany(
   try {
     await view.store.delete(request, entry.name, options)
   } catch (error) {
-    // Somebody else was faster, and the aim is reached.
+    // Another client deleted it: the goal is reached.
     if (!isNotFound(error)) throw error
   }
 }
 
-/** From the body where there is one, else from the query. */
+/** The options from the body, or else from the query. */
 async function deleteOptionsOf(call: Call, view: View): Promise<DeleteOptions> {
   const body = await call.body()
   const options = body.length === 0 ? decodeDeleteOptions(call.query) : decodeOptions(call, view, body)
@@ -97,10 +97,10 @@ function decodeOptions(call: Call, { representation }: View, body: Buffer): Dele
   const defaultKind = { group, version, kind: 'DeleteOptions' }
   const meta = { group: '', version: 'v1', kind: 'DeleteOptions' }
   try {
-    // Clients write it as v1, as meta.k8s.io/v1 or as the group version they talk to; it is the same everywhere.
+    // Clients send it as v1, as meta.k8s.io/v1 or as the group version of the request; all are equal.
     const schemaFor: Shapes['schemaFor'] = (gvk) => BUILT_IN.schemaFor(gvk.kind === 'DeleteOptions' ? meta : gvk)
     const { object } = decodeObject(body, mediaType, { schemaFor, defaultKind })
-    // Upstream's name of its version-less type.
+    // Upstream's name of its internal type.
     call.audit?.body({ ...object, apiVersion: 'meta.k8s.io/__internal' } as unknown as KubeObject)
     return object
   } catch (cause) {
@@ -108,7 +108,7 @@ function decodeOptions(call: Call, { representation }: View, body: Buffer): Dele
   }
 }
 
-/** The answer to a deletion that is done. It has no code. */
+/** The Status of a completed deletion. It has no code. */
 function successOf({ representation }: View, { name, object }: Entry): KubeObject {
   const { group, plural } = representation.kind
   const details = { name, ...(group === '' ? {} : { group }), kind: plural, uid: object.metadata.uid }

@@ -1,9 +1,9 @@
 /** GET of one object. */
+import type { Answer, Call } from '#component/requests/call.ts'
 import { getOptionsQuery } from '#meta/options.ts'
 import { decodeQuery } from '#meta/query.ts'
 import { badRequestError, notFoundError } from '#meta/status-errors.ts'
 
-import type { Answer, Call } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
 import { checkReadable } from '../registry/errors.ts'
 import { answerWithObject } from './answers.ts'
@@ -17,7 +17,7 @@ export async function getObject(call: Call, view: View): Promise<Answer> {
   return answerWithObject(call, view, entry, { form, status: 200 })
 }
 
-/** Once objects could be asked for without what the cluster had added to them. Upstream still says what became of it. */
+/** The removed parameter `export`. Upstream still rejects it with a text. */
 export function refuseExport({ query }: Call): void {
   if (!query.has('export')) return
   const { export: wanted } = decodeQuery<{ export?: boolean }>({ export: 'bool' }, query)
@@ -25,11 +25,11 @@ export function refuseExport({ query }: Call): void {
   throw badRequestError('the export parameter, deprecated since v1.14, is no longer supported')
 }
 
-/** The entry the call names, as new as its resourceVersion asks; 404 when there is none. */
+/** The entry of the call, at least as new as its resourceVersion; throws 404 if there is none. */
 export async function readEntry(call: Call, { store, services, resource, representation }: View): Promise<Entry> {
   const { namespace, name } = call.info
   const { cache, clock } = services
-  // Upstream keeps what goes by itself in no cache, and has other words for its versions.
+  // Upstream does not cache kinds with a TTL, and has other texts for their versions.
   const parse = resource.ttlMs === undefined ? parseVersion : parseListVersion
   const version = call.query.size === 0 ? undefined : parse(decodeQuery(getOptionsQuery, call.query).resourceVersion)
   if (version === undefined) await freshen(cache, call)
@@ -40,6 +40,6 @@ export async function readEntry(call: Call, { store, services, resource, represe
   if (entry === undefined) checkReadable(store.collection, key)
   if (entry === undefined)
     throw notFoundError({ group: representation.kind.group, resource: resource.kind.plural }, name)
-  if (representation.lens?.asks === true) await representation.lens.prepare([entry])
+  if (representation.converter?.isRemote === true) await representation.converter.prepare([entry])
   return entry
 }

@@ -1,42 +1,40 @@
 /**
- * The bytes of a list, put together from runs of items. What some neighbours in the collection have for a selection, in
- * one form, is remembered with them and so valid until one of them changes. Only what goes around the
- * items (the list's own version) is new each time, compressed lists included.
+ * Builds the bytes of a list from encoded runs of items. The encoding of a run is cached until one of its entries
+ * changes; only the envelope is new for each list.
  */
-import { deflatePart, type GzipPart, joinGzip, storedPart } from '#lib/gzip-parts.ts'
-import { SLICE_MS, turn } from '#lib/slices.ts'
+import type { Call, WholeAnswer } from '#component/requests/call.ts'
+import { deflatePart, type GzipPart, joinGzip, storedPart } from '#lib/files/gzip-parts.ts'
+import { SLICE_MS, yieldToEventLoop } from '#lib/time-slicing.ts'
 import type { ListMeta } from '#meta/object.ts'
 import { prefixEnd } from '#storage/backend.ts'
 import type { Run as Neighbours } from '#storage/ordered-tree.ts'
 
-import type { ItemForm } from '../answers/representation.ts'
-import type { Call, WholeAnswer } from '../call.ts'
+import { acceptsGzip, GZIP_FROM_BYTES, GZIP_HEADERS } from '../answers/gzip.ts'
 import type { ByteMemo } from '../registry/byte-memo.ts'
 import type { Entry } from '../registry/entry.ts'
+import type { ItemForm } from '../registry/representation.ts'
 import type { Selection } from './selection.ts'
 import type { View } from './view.ts'
 
-/** Items in a row, each with what separates it from the next. */
+/** Consecutive items, each followed by the separator. */
 interface Run {
   readonly bytes: Buffer
-  /** Without the last separator. Made when first asked for; everybody who asks meanwhile waits for the same. */
+  /** Without the last separator. Made on demand; concurrent callers share one promise. */
   gzip?: Promise<GzipPart>
 }
 
-/** From here on upstream compresses for those who ask. */
-const GZIP_FROM_BYTES = 128 << 10
-/** Up to here pieces are put together, to leave in one write with the head; beyond, copying them would cost more. */
+/** Pieces up to this size are joined with the head into one write; beyond, copying would cost more. */
 const WHOLE_UP_TO_BYTES = 32 << 10
-/** Where a run ends: the pieces that were measured as best. */
+/** The end of a run: the size that was measured as best. */
 const RUN_BYTES = 256 << 10
-/** A quarter of a megabyte: a few milliseconds, even where it is made anew. */
+/** A quarter of a megabyte takes a few milliseconds to encode. */
 const RUNS_AT_A_TIME = 1
-/** A list that is larger does not push all others out: what goes beyond is made anew each time. */
+/** A larger list must not evict all others: the excess is encoded again each time. */
 const KEPT_OF_LIST_BYTES = 8 << 20
 
 /**
- * The runs of everything selected, as it is when this is called. `prefix` is that of all keys that can be. What was made
- * before takes no time; others have their turn while the rest is made.
+ * The runs of all selected entries at the time of the call. `prefix` is the common key prefix. Cached runs take no
+ * time; encoding others yields in between.
  */
 export async function selectedRuns(view: View, selection: Selection, form: ItemForm, prefix: string): Promise<Run[]> {
   const { services, store } = view
@@ -53,13 +51,13 @@ export async function selectedRuns(view: View, selection: Selection, form: ItemF
     size += bytesOf(own)
     runs.push(...own)
     if (clock.elapsed() - begunMs < SLICE_MS) continue
-    await turn()
+    await yieldToEventLoop()
     begunMs = clock.elapsed()
   }
   return runs
 }
 
-/** Without a selection: all of them, whatever the list is that they are part of. */
+/** Without a selection: the runs are shared by all lists. */
 function runsOfNeighbours(
   { values: entries, memo }: Neighbours<Entry>,
   form: ItemForm,
@@ -70,15 +68,15 @@ function runsOfNeighbours(
   const known = memos?.get<readonly Run[]>(memo, name)
   if (known !== undefined) return known
   const runs = runsNow(selection === undefined ? entries : entries.filter((entry) => selection.matches(entry)), form)
-  // Half as much again for their gzip, which is remembered with them.
+  // Half as much again for their gzip, which is cached with them.
   return memos?.keep(memo, name, { value: runs, bytes: bytesOf(runs) * 1.5 }) ?? runs
 }
 
-/** Of any number of entries, with turns for others in between. */
+/** Sums over any number of entries, yielding in between. */
 export async function runsOf(entries: readonly Entry[], form: ItemForm): Promise<Run[]> {
   const runs: Run[] = []
   for (const part of partsOf(entries)) {
-    if (runs.length > 0 && runs.length % RUNS_AT_A_TIME === 0) await turn()
+    if (runs.length > 0 && runs.length % RUNS_AT_A_TIME === 0) await yieldToEventLoop()
     runs.push({ bytes: form.encode(part) })
   }
   return runs
@@ -88,7 +86,7 @@ function runsNow(entries: readonly Entry[], form: ItemForm): Run[] {
   return Array.from(partsOf(entries), (part) => ({ bytes: form.encode(part) }))
 }
 
-/** Pages of large objects are cut up: what is sent, compressed and waited for at a time stays small. */
+/** Splits pages of large objects, so that each write and compression stays small. */
 function* partsOf(entries: readonly Entry[]): Generator<readonly Entry[]> {
   let start = 0
   let size = 0
@@ -109,7 +107,7 @@ export interface ListBody {
   readonly contentType: string
   readonly form: ItemForm
   readonly metadata: ListMeta
-  /** None of them empty. */
+  /** Never yields empty pieces. */
   readonly runs: readonly Run[]
 }
 
@@ -131,7 +129,7 @@ export async function listAnswer(call: Call, { contentType, form, metadata, runs
   return answerOf([head, ...pieces, tail], contentType)
 }
 
-/** Of any number of texts (latin1) in a row, put together a few at a time, with turns for others in between. */
+/** Joins any number of latin1 texts a few at a time, yielding in between. */
 export async function answerOfTexts(call: Call, contentType: string, texts: readonly string[]): Promise<WholeAnswer> {
   const pieces: Buffer[] = []
   let start = 0
@@ -139,7 +137,7 @@ export async function answerOfTexts(call: Call, contentType: string, texts: read
   for (const [at, text] of texts.entries()) {
     size += text.length
     if (size < RUN_BYTES && at < texts.length - 1) continue
-    if (pieces.length > 0 && pieces.length % RUNS_AT_A_TIME === 0) await turn()
+    if (pieces.length > 0 && pieces.length % RUNS_AT_A_TIME === 0) await yieldToEventLoop()
     pieces.push(Buffer.from(texts.slice(start, at + 1).join(''), 'latin1'))
     start = at + 1
     size = 0
@@ -149,8 +147,6 @@ export async function answerOfTexts(call: Call, contentType: string, texts: read
   const parts = await Promise.all(pieces.map((piece) => deflatePart(piece)))
   return { ...answerOf(joinGzip(parts), contentType), headers: GZIP_HEADERS }
 }
-
-const GZIP_HEADERS = { 'Content-Encoding': 'gzip', Vary: 'Accept-Encoding' }
 
 function gzipOf(run: Run, separatorBytes: number): Promise<GzipPart> {
   run.gzip ??= deflatePart(run.bytes.subarray(0, run.bytes.length - separatorBytes))
@@ -163,22 +159,7 @@ function answerOf(pieces: Buffer[], contentType: string): WholeAnswer {
   return { status: 200, contentType, body, length }
 }
 
-/** What is sent is let go of, so that a slow reader holds only what it has yet to read. */
+/** Releases sent pieces, so that a slow reader keeps only the unread rest in memory. */
 function* handOver(pieces: Buffer[]): Generator<Buffer, void, undefined> {
   for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) yield piece
-}
-
-/** Any other answer, compressed when it is large and the client asks for it. */
-export async function compressed(call: Call, answer: WholeAnswer): Promise<WholeAnswer> {
-  const { body } = answer
-  if (!(typeof body === 'string' || Buffer.isBuffer(body))) return answer
-  if (body.length <= GZIP_FROM_BYTES || !acceptsGzip(call)) return answer
-  const part = await deflatePart(typeof body === 'string' ? Buffer.from(body, 'latin1') : body)
-  return { ...answer, body: Buffer.concat(joinGzip([part])), headers: { ...answer.headers, ...GZIP_HEADERS } }
-}
-
-/** By upstream's simple rule: the word itself, without a quality. */
-export function acceptsGzip(call: Call): boolean {
-  const accepted = call.header('accept-encoding')
-  return accepted !== '' && accepted.split(',').some((coding) => coding.trim() === 'gzip')
 }

@@ -3,12 +3,12 @@ import { describe, it, type TestContext } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 
 import { ConfigMaps } from '#apis/core/v1.ts'
+import { requestInfoOf } from '#auth/request-info.ts'
+import type { Call, WholeAnswer } from '#component/requests/call.ts'
 import { OrderedTree } from '#storage/ordered-tree.ts'
 
-import type { Call, WholeAnswer } from '../call.ts'
 import type { Registry } from '../registry/registry.ts'
 import { createServers } from '../registry/servers.fixture.ts'
-import { requestInfoOf } from '../request-info.ts'
 import { listObjects } from './list.ts'
 
 const PATH = '/api/v1/namespaces/default/configmaps'
@@ -33,26 +33,26 @@ async function fill(registry: Registry, count: number, bytes: number): Promise<v
   }
 }
 
-/** Lists with a room that only counts: what was asked of it, and how much of that was given back. */
+/** Lists with a memory budget that only records reservations and releases. */
 async function listing(
   registry: Registry,
   query: string,
-): Promise<{ readonly entered: string[]; readonly left: () => number; readonly answer: WholeAnswer }> {
+): Promise<{ readonly reservations: string[]; readonly releases: () => number; readonly answer: WholeAnswer }> {
   const found = registry.find({ group: '', version: 'v1', resource: 'configmaps' })!
-  const entered: string[] = []
-  let left = 0
+  const reservations: string[] = []
+  let releases = 0
   const answers = {
-    enter(user: string, bytes: number): Promise<() => void> {
-      entered.push(`${user} ${Math.floor(bytes / (1 << 20))}`)
-      return Promise.resolve(() => void left++)
+    reserve(user: string, bytes: number): Promise<() => void> {
+      reservations.push(`${user} ${Math.floor(bytes / (1 << 20))}`)
+      return Promise.resolve(() => void releases++)
     },
   }
   const view = { ...found, services: { ...found.services, answers } }
   const answer = (await listObjects(callOf(query), view)) as WholeAnswer
-  return { entered, left: () => left, answer }
+  return { reservations, releases: () => releases, answer }
 }
 
-/** Puts `count` small objects into the store, past the API. */
+/** Puts `count` small objects into the store without the API. */
 async function fillBackend({ services }: Registry, count: number): Promise<void> {
   const text = (name: string, at: number): string =>
     `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"${name}","namespace":"default","uid":"uid-${at}"}}`
@@ -65,7 +65,7 @@ async function fillBackend({ services }: Registry, count: number): Promise<void>
   await services.cache.fresh()
 }
 
-/** Counts the entries that whoever reads trees gets to see. */
+/** Counts the entries that readers of the tree visit. */
 function countVisits(t: TestContext): { take(): number } {
   let visits = 0
   const runs = Reflect.get(OrderedTree.prototype, 'runs') as OrderedTree<unknown>['runs']
@@ -100,7 +100,7 @@ async function shown(registry: Registry, query: string, path = PATH): Promise<Sh
 }
 
 describe('lists and the watch cache', () => {
-  it('counts the lists that waited for everything, and not those that named a version', async () => {
+  it('counts consistent lists, but not lists with a resourceVersion', async () => {
     await using servers = createServers()
     const registry = await servers.open([ConfigMaps])
     const { metrics, cache } = registry.services
@@ -117,7 +117,7 @@ describe('lists and the watch cache', () => {
 })
 
 describe('a page of a list', () => {
-  it('looks at as many entries whatever the size of the collection, first or later, changing or not', async (t) => {
+  it('visits a number of entries that depends only on the page size', async (t) => {
     const visits = countVisits(t)
     const visited: number[][] = []
     for (const size of [2000, 20_000]) {
@@ -148,7 +148,7 @@ describe('a page of a list', () => {
     assert.ok(Math.max(...visited.flat()) <= 500 + 2 * 256, visited.join(' '))
   })
 
-  it('goes on at its revision from the backend when the cache has forgotten it', async (t) => {
+  it('continues at its revision from the backend after the cache has dropped it', async (t) => {
     await using servers = createServers()
     const registry = await servers.open([ConfigMaps])
     await fillBackend(registry, 2000)
@@ -175,7 +175,7 @@ describe('a page of a list', () => {
 })
 
 describe('a table', () => {
-  it('of many rows leaves in pieces, compressed for who asks', async () => {
+  it('of many rows is sent in pieces, compressed on request', async () => {
     await using servers = createServers()
     const registry = await servers.open([ConfigMaps])
     await fillBackend(registry, 3000)
@@ -196,24 +196,24 @@ describe('a table', () => {
 })
 
 describe('a list', () => {
-  it('asks for room when it is large, as much as it selects, and gives it back when it was sent', async () => {
+  it('reserves memory if it is large, and releases it after sending', async () => {
     await using servers = createServers()
     const registry = await servers.open([ConfigMaps])
     await fill(registry, 20, 1 << 20)
     const whole = await listing(registry, '')
-    assert.deepEqual(whole.entered, ['jane 20'])
-    assert.equal(whole.left(), 0)
+    assert.deepEqual(whole.reservations, ['jane 20'])
+    assert.equal(whole.releases(), 0)
     whole.answer.sent?.()
-    assert.equal(whole.left(), 1)
-    assert.deepEqual((await listing(registry, 'labelSelector=parity%3Dodd')).entered, ['jane 10'])
-    assert.deepEqual((await listing(registry, 'labelSelector=parity%3Dnone')).entered, [])
-    assert.deepEqual((await listing(registry, 'limit=500')).entered, [], 'pages are small')
+    assert.equal(whole.releases(), 1)
+    assert.deepEqual((await listing(registry, 'labelSelector=parity%3Dodd')).reservations, ['jane 10'])
+    assert.deepEqual((await listing(registry, 'labelSelector=parity%3Dnone')).reservations, [])
+    assert.deepEqual((await listing(registry, 'limit=500')).reservations, [], 'pages are small')
   })
 
-  it('waits for nobody when it is small', async () => {
+  it('reserves no memory if it is small', async () => {
     await using servers = createServers()
     const registry = await servers.open([ConfigMaps])
     await fill(registry, 20, 1000)
-    assert.deepEqual((await listing(registry, '')).entered, [])
+    assert.deepEqual((await listing(registry, '')).reservations, [])
   })
 })

@@ -1,9 +1,11 @@
 /**
- * GET of a collection. Consistent by default; an older revision when the client asks for one or goes on with a paged
- * list. Inside the cache's window older states come from the cache, beyond it from the backend.
+ * GET of a collection. Consistent by default; at an older revision if the client asks for one or continues a paged
+ * list. Older states come from the cache within its window, and from the backend beyond it.
  */
+import type { Answer, Call, WholeAnswer } from '#component/requests/call.ts'
+import type { Form } from '#component/requests/response-form.ts'
 import type { Clock } from '#lib/clock.ts'
-import { walkInSlices } from '#lib/slices.ts'
+import { walkInSlices } from '#lib/time-slicing.ts'
 import { contentTypeOf } from '#meta/codec/negotiate.ts'
 import type { ListMeta } from '#meta/object.ts'
 import { invalidOptionsError, type ListOptions, listOptionsQuery, validateListOptions } from '#meta/options.ts'
@@ -12,12 +14,10 @@ import { badRequestError, failure, resourceExpiredError } from '#meta/status-err
 import { prefixEnd, type Revision, StorageError } from '#storage/backend.ts'
 import { boundsOf } from '#storage/watch-cache/collection.ts'
 
-import type { Form } from '../answers/form.ts'
-import type { Answer, Call, WholeAnswer } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
 import { checkReadable, storageFailure } from '../registry/errors.ts'
-import type { Lens } from '../registry/lens.ts'
 import { bytesOfEntries, bytesOfRun } from '../registry/sizes.ts'
+import type { VersionConverter } from '../registry/version-converter.ts'
 import { answerWithList, isTable, refuseOneObject } from './answers.ts'
 import { decodeContinue, encodeContinue } from './continue-token.ts'
 import { listAnswer, selectedRuns } from './list-body.ts'
@@ -32,12 +32,13 @@ export async function listObjects(call: Call, view: View): Promise<Answer> {
   const start = await startOf(call, view, options)
   refuseOneObject(view, form)
   countList(view)
-  // What others have to convert is asked for slice by slice, and never remembered as a whole.
-  if (view.representation.lens?.asks === true) return makeList(call, view, form, { selection, start, isGiant: true })
+  // Remotely converted objects are converted slice by slice, and never cached as a whole.
+  if (view.representation.converter?.isRemote === true)
+    return makeList(call, view, form, { selection, start, isGiant: true })
   const bytes = bytesOf(view, selection, prefixOf(call, view), start)
   const isGiant = bytes > GIANT_BYTES || isHeavySelection(selection)
   if (bytes <= SMALL_BYTES) return makeList(call, view, form, { selection, start, isGiant })
-  const leave = await view.services.answers.enter(call.user.name, bytes)
+  const leave = await view.services.answers.reserve(call.user.name, bytes)
   try {
     call.signal.throwIfAborted()
     const answer = await makeList(call, view, form, { selection, start, isGiant })
@@ -52,15 +53,15 @@ function countList({ services, resource: { kind } }: View): void {
   services.metrics.family('apiserver_cache_list_total').labels(kind.group, kind.plural, '').inc()
 }
 
-/** Up to here a list waits for nobody. */
+/** Lists up to this size need no reservation. */
 const SMALL_BYTES = 8 << 20
-/** From here on it is made in slices. What was made before for its pages is of no use then: too much to be kept. */
+/** Larger lists are encoded in slices and not cached. */
 const GIANT_BYTES = 16 << 20
 const HEAVY_SELECTOR_CHARS = 2048
-/** Pages of usual size are small whatever they hold; only wishes for more are looked at. */
+/** Pages of usual size are small; only larger limits are measured. */
 const USUAL_LIMIT = 1000
 
-/** About how much the list will hold in memory until its client has read it; never too little. */
+/** An upper estimate of the memory that the list needs until its client has read it. */
 function bytesOf({ store }: View, selection: Selection, prefix: string, { limit }: Start): number {
   if (limit > 0 && limit <= USUAL_LIMIT) return 0
   const runs = [...store.collection.state.runs(prefix, prefixEnd(prefix))]
@@ -70,7 +71,7 @@ function bytesOf({ store }: View, selection: Selection, prefix: string, { limit 
   return selected.reduce((sum, bytes) => sum + bytes, 0)
 }
 
-/** Thousands of terms: matching everything takes so long that it is done once, and in slices. */
+/** Selectors with thousands of terms match slowly, so they are evaluated once and in slices. */
 function isHeavySelection({ id }: Selection): boolean {
   return id.length > HEAVY_SELECTOR_CHARS
 }
@@ -90,18 +91,18 @@ async function makeList(
   return answerWithList(call, view, { ...(await selectFrom(call, view, { selection, start })), form })
 }
 
-/** Everything as it is now: no page can be left for later. */
+/** The complete current state: no page can be left for later. */
 function isWhole({ revision, after, limit }: Start, { store }: View): boolean {
   return revision === undefined && after === undefined && (limit === 0 || limit >= store.collection.size)
 }
 
-/** Of the keys a list can be about. */
+/** The common prefix of the list's keys. */
 export function prefixOf({ info }: Call, { store }: View): string {
   const { prefix } = store.collection
   return info.namespace === '' ? prefix : `${prefix}${info.namespace}/`
 }
 
-/** Read and checked: 422 for what contradicts itself. */
+/** Parses and checks the options; throws 422 for contradictions. */
 export function listOptionsOf(call: Call, { services }: Pick<View, 'services'>): ListOptions {
   if (call.query.size === 0) return NO_OPTIONS
   const options = decodeQuery(listOptionsQuery, call.query)
@@ -117,7 +118,7 @@ export interface Selected {
   readonly metadata: ListMeta
 }
 
-/** The objects a delete of many is about, with the list's metadata. `selection` is that of `options`. */
+/** The objects of a deletecollection, with the list's metadata. `selection` is that of `options`. */
 export async function selectEntries(
   call: Call,
   view: View,
@@ -143,17 +144,20 @@ async function selectFrom(
       ? new BackendSource(view, { ...bounds, revision }, { ...start, selection })
       : { slices: state.slices(bounds.start, bounds.end), countAfter: (key) => state.count(`${key}\0`, bounds.end) }
   const { clock } = view.services
-  const { lens } = view.representation
+  const { converter } = view.representation
   const shown =
-    lens?.asks === true
-      ? { slices: prepared(source.slices, lens), countAfter: (key: string) => source.countAfter(key) }
+    converter?.isRemote === true
+      ? { slices: prepared(source.slices, converter), countAfter: (key: string) => source.countAfter(key) }
       : source
   return page(shown, selection, { limit: start.limit, revision, prefix: collection.prefix, clock })
 }
 
-async function* prepared(slices: Source['slices'], lens: Lens): AsyncGenerator<readonly Entry[], void, undefined> {
+async function* prepared(
+  slices: Source['slices'],
+  converter: VersionConverter,
+): AsyncGenerator<readonly Entry[], void, undefined> {
   for await (const entries of slices) {
-    await lens.prepare(entries)
+    await converter.prepare(entries)
     yield entries
   }
 }
@@ -162,11 +166,11 @@ interface Start {
   /** Undefined: the current state. */
   readonly revision: Revision | undefined
   readonly after: string | undefined
-  /** 0: none. */
+  /** 0: no limit. */
   readonly limit: number
 }
 
-/** Which state to read, from which key on, after waiting until the cache has it. */
+/** The revision and the key to start from, after waiting until the cache has it. */
 async function startOf(call: Call, view: View, options: ListOptions): Promise<Start> {
   const start = await reachStart(call, view, options)
   const { store } = view
@@ -201,7 +205,7 @@ async function reachStart(call: Call, view: View, options: ListOptions): Promise
   return { revision: exact ? version : undefined, after: undefined, limit }
 }
 
-/** `isConsistent`: for everything there is, not for a version that was named. There is no other way to read, to fall back on. */
+/** `isConsistent`: at the latest revision, not at a named one. There is no fallback to another way of reading. */
 function countWait(
   { services: { metrics, clock }, resource: { kind } }: View,
   begunMs: number,
@@ -214,10 +218,10 @@ function countWait(
   metrics.family('apiserver_watch_cache_consistent_read_total').labels(group, plural, 'true', 'false').inc()
 }
 
-/** Where a list's objects come from. */
+/** The source of a list's objects. */
 interface Source {
   readonly slices: Iterable<readonly Entry[]> | AsyncIterable<readonly Entry[]>
-  /** How many there are after one that `slices` has given last. */
+  /** The number of objects after the last one of `slices`. */
   countAfter(key: string): number
 }
 
@@ -227,13 +231,13 @@ interface BackendRange {
   readonly revision: Revision
 }
 
-/** A state that the cache no longer knows, read a part at a time. */
+/** A state that the cache has dropped, read in pages from the backend. */
 class BackendSource implements Source {
   readonly #view: View
   readonly #range: BackendRange
   readonly #start: Start
   readonly #partLimit: number
-  /** The part that was read last, and how many there were from its first on. */
+  /** The last page, and the number of objects from its first on. */
   #last: readonly Entry[] = []
   #count = 0
 
@@ -275,7 +279,7 @@ function rangeFailure(cause: unknown, { kind }: View['resource'], { after }: Sta
   return expiredContinue(after)
 }
 
-/** The first page's revision is gone; the fresh token goes on at the current one, which the client may accept. */
+/** The first page's revision is compacted; the new token continues at the current one, which the client may accept. */
 function expiredContinue(after: string): Error {
   const message =
     'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.'

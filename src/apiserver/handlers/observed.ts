@@ -1,8 +1,10 @@
 /**
- * Kinds that are looked at when somebody asks: there is nothing to watch and no version to go back to, but lists,
- * selectors, tables and every form of an answer are as everywhere.
+ * Kinds whose objects are computed on request, such as ComponentStatus. They support lists, selectors and all response
+ * forms, but no watch and no versions.
  */
 import type { Kind } from '#apis/kinds.ts'
+import type { Call } from '#component/requests/call.ts'
+import { latin1 } from '#lib/latin1.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import { apiVersionOf } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
@@ -11,10 +13,8 @@ import { decodeQuery } from '#meta/query.ts'
 import type { StructSchema } from '#meta/schema.ts'
 import { notFoundError } from '#meta/status-errors.ts'
 
-import { Representation } from '../answers/representation.ts'
-import type { Call } from '../call.ts'
 import type { Entry } from '../registry/entry.ts'
-import { latin1 } from '../registry/latin1.ts'
+import { Representation } from '../registry/representation.ts'
 import { type Column, defineResource, type Resource } from '../registry/resource.ts'
 import type { Services } from '../registry/services.ts'
 import type { VirtualResource } from '../registry/virtual.ts'
@@ -26,17 +26,17 @@ import { formOf } from './view.ts'
 export interface ObservedResource<T extends KubeObject> extends Pick<VirtualResource, 'deprecation'> {
   readonly kind: Kind<T>
   readonly columns: readonly Column<T>[]
-  /** What the resource is called when an object of it is not there. */
+  /** The name of the resource in 404 errors. */
   readonly missing: string
-  /** Of a kind that no table knows. */
+  /** The schema of a kind that no table contains. */
   readonly schema?: StructSchema
-  /** Those that there are, or only the one that is asked for; in the order to be shown. */
+  /** All objects, or only the requested one, in display order. */
   observe(where: Observing, signal: AbortSignal): Promise<readonly T[]>
 }
 
-/** What is asked for. */
+/** The request. */
 export interface Observing {
-  /** Empty: all of them, or the kind has none. */
+  /** Empty: all namespaces, or a cluster-scoped kind. */
   readonly namespace: string
   /** Absent: all. */
   readonly name?: string
@@ -84,7 +84,7 @@ function viewOf(resource: Resource, services: Services): ObservedView {
   return { resource, services, representation }
 }
 
-/** As if it were stored, without a version. */
+/** An entry as for a stored object, without a version. */
 function entryOf(kind: Kind, object: KubeObject): Entry {
   const whole = encodeJson({ kind: kind.kind, apiVersion: apiVersionOf(kind), ...object })
   const body = latin1(whole.slice(whole.indexOf('"metadata"')))

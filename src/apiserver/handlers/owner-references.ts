@@ -1,7 +1,7 @@
-/** Repeated owner references. The server drops them from what a client sends, with upstream's warning. */
+/** Drops repeated owner references of a client's object, with upstream's warning. */
 import type { ObjectMeta, OwnerReference } from '#meta/object.ts'
 
-/** `when` tells at what point they were found. */
+/** `when` is the point in time for the warning. */
 export function dropRepeatedOwners(metadata: ObjectMeta, warn: (text: string) => void, when = ''): void {
   const { ownerReferences: owners } = metadata
   if (owners === undefined || owners.length < 2) return
@@ -27,7 +27,7 @@ export function dropRepeatedOwners(metadata: ObjectMeta, warn: (text: string) =>
   metadata.ownerReferences = unique
 }
 
-/** Two references are the same when all fields are. */
+/** Two references are equal if all fields are. */
 function identityOf({ apiVersion, kind, name, uid, controller, blockOwnerDeletion }: OwnerReference): string {
   return JSON.stringify([apiVersion, kind, name, uid, controller ?? null, blockOwnerDeletion ?? null])
 }

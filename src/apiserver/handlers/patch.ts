@@ -1,14 +1,15 @@
 /**
- * PATCH, in four languages: JSON patch, merge patch, strategic merge patch, and apply. The first three turn the live
- * object into another one and go on as an update does; apply merges by ownership. None of them fails because somebody
- * else was faster, unless the patch itself names a version.
+ * PATCH in four formats: JSON patch, merge patch, strategic merge patch, and apply. The first three transform the live
+ * object and continue as an update; apply merges by ownership. Conflicts with other writers are retried unless the
+ * patch names a version.
  */
-import { applyJsonPatchInSteps, JsonPatchError } from '#lib/json-patch.ts'
-import { isJsonObject, type JsonDuplicate, JsonError } from '#lib/json-value.ts'
-import { parseJson } from '#lib/json.ts'
-import { applyMergePatch } from '#lib/merge-patch.ts'
-import { inSlices, once, type Steps, turn } from '#lib/slices.ts'
-import type { ReadYaml } from '#lib/yaml-reader.ts'
+import type { Answer, Call } from '#component/requests/call.ts'
+import { parseJsonInSteps } from '#lib/json/json.ts'
+import { applyMergePatch } from '#lib/json/merge-patch.ts'
+import { applyJsonPatchInSteps, JsonPatchError } from '#lib/json/patch.ts'
+import { isJsonObject, type JsonDuplicate, JsonError } from '#lib/json/value.ts'
+import { runAtOnce, runInSlices, completedSteps, type Steps, yieldToEventLoop } from '#lib/time-slicing.ts'
+import type { ReadYaml } from '#lib/yaml/reader.ts'
 import { applyInSteps, type FieldRequest, TypedPatchError } from '#meta/apply/field-manager.ts'
 import { goWord } from '#meta/codec/decode-state.ts'
 import { CodecError } from '#meta/codec/error.ts'
@@ -34,9 +35,8 @@ import {
   modifiedError,
   requestEntityTooLargeError,
 } from '#meta/status-errors.ts'
-import { invalid } from '#meta/validation/field-error.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
 
-import type { Answer, Call } from '../call.ts'
 import type { CustomRules } from '../registry/resource.ts'
 import type { Services } from '../registry/services.ts'
 import type { Shapes } from '../registry/shapes.ts'
@@ -67,29 +67,29 @@ export async function patchObject(call: Call, view: View): Promise<Answer> {
 
 const APPLY_TYPE: PatchType = 'application/apply-patch+yaml'
 
-/** What a patch is for: objects of one kind, as the client sees them. */
+/** The target of a patch: objects of one kind in the version of the request. */
 export interface PatchTarget {
   readonly kind: GroupVersionKind & { readonly namespaced: boolean }
-  /** Of the kind, and of all others that there are: a patch may make the object another kind, which is ignored. */
+  /** The schemas of all kinds: a patch may change the object's kind, which is ignored. */
   readonly schemaFor: Shapes['schemaFor']
-  /** Named when somebody else was faster. */
+  /** The name in conflict errors. */
   readonly resource: GroupResource
-  /** A patch may not take the version out of the object. */
+  /** True if a patch may not remove the resource version. */
   readonly needsVersion?: boolean
   readonly custom?: CustomRules | undefined
-  /** A Scale, say, of a custom resource: patched in the languages that those know. */
+  /** True for a custom resource's Scale, which supports only the patch types of custom resources. */
   readonly isOfCustom?: boolean
 }
 
-/** A patch that was read, whatever its language. */
+/** A parsed patch of any type. */
 export interface ReadPatch {
   readonly options: PatchOptions
   readonly isApply: boolean
-  /** What it makes of an object: in canonical form, and where it is an apply with its owners. Throws StatusError. */
+  /** Applies it to an object: the result is canonical, and has its owners if it is an apply. Throws StatusError. */
   readonly change: Merge
 }
 
-/** The patch in the body of `call`. Throws StatusError for what can be refused without knowing the object. */
+/** The patch of the call's body. Throws StatusError for errors that do not depend on the object. */
 export async function readPatch(call: Call, services: Services, target: PatchTarget): Promise<ReadPatch> {
   const isCustom = target.custom !== undefined || target.isOfCustom === true
   const type = negotiatePatch(call.header('content-type'), isCustom ? 'custom' : 'builtin')
@@ -109,7 +109,7 @@ export async function readPatch(call: Call, services: Services, target: PatchTar
   return { options, isApply, change }
 }
 
-/** What the patched object says of which one it means to replace. */
+/** The preconditions that the patched object contains. */
 function checkTerms({ info: { name } }: Call, target: PatchTarget, next: ObjectMeta, live: ObjectMeta): void {
   const { resource, needsVersion } = target
   const resourceVersion = expectedVersion(next)
@@ -138,15 +138,15 @@ function patchMerge(patch: Patch): Merge {
   let known: PatchDocument | undefined
   return (live) => {
     const steps = function* (): Steps<KubeObject> {
-      // Read once there is something to patch: what is not there is 404, whatever the patch.
-      const document = (known ??= readPatchDocument(patch.body, type, validationOf(options.fieldValidation)))
+      // Parsed only if the object exists: a missing object is 404 for any patch.
+      const document = (known ??= yield* readPatchDocument(patch.body, type, validationOf(options.fieldValidation)))
       yield
       const schema = target.schemaFor(target.kind)
       const next = yield* decodeFor(patch, document, () => patchErrors(applyTo(schema, live, document)))
       settleIdentity(next, call, target.kind.namespaced)
       return next
     }
-    return inSlices(steps(), patch.services.clock)
+    return runInSlices(steps(), patch.services.clock)
   }
 }
 
@@ -165,14 +165,14 @@ function* applyTo(schema: StructSchema | undefined, live: KubeObject, { type, va
   }
 }
 
-/** What patching can run into, in the API's words. */
+/** Errors of patching, as API errors. */
 function* patchErrors(work: Steps<unknown>): Steps<unknown> {
   try {
     return yield* work
   } catch (cause) {
     if (cause instanceof JsonPatchError) throw jsonPatchFailure(cause)
     if (cause instanceof StrategicMergeError) throw strategicFailure(cause)
-    // Merging goes as deep as the patch does: further than the stack, no object of ours reaches.
+    // Merging recurses as deep as the patch: no object is deeper than the stack allows.
     if (cause instanceof JsonError || cause instanceof RangeError) throw badRequestError(TOO_DEEP)
     throw cause
   }
@@ -190,7 +190,7 @@ function strategicFailure({ code, message }: StrategicMergeError): Error {
   return code === 'unprocessable' ? genericError({ code: 422, method: 'PATCH' }) : failure({ code: 500, message })
 }
 
-/** The patched object in canonical form; what the patch brought in that does not belong is refused or warned of. */
+/** The patched object in canonical form; unknown fields of the patch are rejected or warned about. */
 function* decodeFor(
   { call, target, options }: Patch,
   document: PatchDocument,
@@ -204,31 +204,31 @@ function* decodeFor(
       schema,
       validation: validationOf(options.fieldValidation),
       isKnown: (gvk) => custom !== undefined || schemaFor(gvk) !== undefined,
-      // What was applied is what its author wants, nulls included.
+      // An applied configuration is kept exactly, nulls included.
       prune: custom && ((found) => custom.prune(found, document.type === APPLY_TYPE)),
     },
     document,
     make,
   )
   for (const offence of offences) call.warn(offence)
-  // A status is written into the stored object, whatever kind the patched one says it is of.
+  // A status is written into the stored object, whatever kind the patched one declares.
   if (custom !== undefined && call.info.subresource === '') checkCustomKind(kind, object)
   return { ...object, kind: kind.kind, apiVersion: apiVersionOf(kind) }
 }
 
-/** A patch may not make something else of a custom resource. */
+/** A patch may not change the kind of a custom resource. */
 function checkCustomKind(wanted: GroupVersionKind, { kind = '', apiVersion = '', metadata }: KubeObject): void {
   const own = apiVersionOf(wanted)
   const errors = [
-    ...(kind === wanted.kind ? [] : [invalid('kind', kind, `must be ${wanted.kind}`)]),
-    ...(apiVersion === own ? [] : [invalid('apiVersion', apiVersion, `must be ${own}`)]),
+    ...(kind === wanted.kind ? [] : [fieldPath('kind').invalid(kind, `must be ${wanted.kind}`)]),
+    ...(apiVersion === own ? [] : [fieldPath('apiVersion').invalid(apiVersion, `must be ${own}`)]),
   ]
   if (errors.length > 0) throw invalidError({ ...parseApiVersion(apiVersion), kind }, metadata.name ?? '', errors)
 }
 
 type Config = Partial<KubeObject> & { metadata?: KubeObject['metadata'] }
 
-/** What is no configuration is refused once it is known that there is something to apply it to. */
+/** Rejects a body that is not an apply configuration, after the target is known. */
 async function readApply(patch: Patch): Promise<Merge> {
   try {
     return applyMerge(patch, await readConfig(patch))
@@ -243,7 +243,7 @@ function applyMerge(patch: Patch, { config, repeated }: ReadConfig): Merge {
   const { call, target, options, type } = patch
   const { kind } = target
   const { metadata } = config
-  // Anything can stand there: nothing has looked at it yet.
+  // Any JSON value can be here: nothing has checked it yet.
   const apiVersion = typeof config.apiVersion === 'string' ? config.apiVersion : ''
   const named = typeof config.kind === 'string' ? config.kind : ''
   if (named !== kind.kind || apiVersion !== apiVersionOf(kind)) {
@@ -254,12 +254,12 @@ function applyMerge(patch: Patch, { config, repeated }: ReadConfig): Merge {
   const whole = { ...config, metadata: metadata ?? {} }
   return async (_live, fields) => {
     try {
-      const result = await inSlices(applyInSteps(fields, whole, options.force ?? false), patch.services.clock)
+      const result = await runInSlices(applyInSteps(fields, whole, options.force ?? false), patch.services.clock)
       if (!result.ok) throw applyConflictError(result.causes, result.message)
       noteRepeated(patch, repeated)
-      if (isLarge(patch.call)) await turn()
-      const steps = decodeFor(patch, { type, value: config, offences: [] }, once(result.object))
-      const next = await inSlices(steps, patch.services.clock)
+      if (isLarge(patch.call)) await yieldToEventLoop()
+      const steps = decodeFor(patch, { type, value: config, offences: [] }, completedSteps(result.object))
+      const next = await runInSlices(steps, patch.services.clock)
       settleIdentity(next, call, kind.namespaced)
       return next
     } catch (cause) {
@@ -268,7 +268,7 @@ function applyMerge(patch: Patch, { config, repeated }: ReadConfig): Merge {
   }
 }
 
-/** What cannot be an object of the kind is 500 when applied, as upstream has it. Defects of ours stay what they are. */
+/** An applied body that cannot be decoded is 500, as upstream. Internal errors stay unchanged. */
 function applyFailure(cause: unknown, { info: { namespace, name } }: Call, kind: GroupVersionKind): unknown {
   if (cause instanceof TypedPatchError) return failure({ code: 500, message: cause.message }, { cause })
   const isUnreadable = cause instanceof CodecError || (cause instanceof Error && cause.constructor === Error)
@@ -279,7 +279,7 @@ function applyFailure(cause: unknown, { info: { namespace, name } }: Call, kind:
   return failure({ code: 500, message }, { cause })
 }
 
-/** The path says which object it is; a body that says another is refused. */
+/** The path determines the object; a body that names another is rejected. */
 function settleIdentity(object: KubeObject, call: Call, namespaced: boolean): void {
   settleNamespace(object, call, namespaced)
   settleName(object, call)
@@ -287,13 +287,15 @@ function settleIdentity(object: KubeObject, call: Call, namespaced: boolean): vo
 
 interface ReadConfig {
   readonly config: Config
-  /** Keys given twice, as YAML's reader tells of them. */
+  /** Duplicate keys, as reported by the YAML parser. */
   readonly repeated: readonly string[]
 }
 
 async function readConfig({ call, services, body }: Patch): Promise<ReadConfig> {
-  const { value, duplicates } = parseJsonConfig(body) ?? (await readYamlConfig(call, services, body))
-  if (isLarge(call)) await turn()
+  const steps = parseJsonConfig(body)
+  const json = isLarge(call) ? await runInSlices(steps, services.clock) : runAtOnce(steps)
+  const { value, duplicates } = json ?? (await readYamlConfig(call, services, body))
+  if (isLarge(call)) await yieldToEventLoop()
   if (isJsonObject(value)) return { config: value as unknown as Config, repeated: duplicates }
   const why = `json: cannot unmarshal ${goWord(value, false)} into Go value of type map[string]interface {}`
   throw badRequestError(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${why}`)
@@ -307,14 +309,14 @@ function noteRepeated({ call, options }: Patch, repeated: readonly string[]): vo
 }
 
 /**
- * kubectl sends JSON under the name of YAML, which it is too; reading it as JSON is many times faster. Undefined when it
- * is none, or repeats a key: upstream tells of that by the line.
+ * kubectl sends JSON as YAML; parsing it as JSON is many times faster. Undefined if it is not JSON or repeats a key,
+ * which upstream reports with its line.
  */
-function parseJsonConfig(body: Buffer): ReadYaml | undefined {
+function* parseJsonConfig(body: Buffer): Steps<ReadYaml | undefined> {
   if (body[0] !== OPENING_BRACE) return undefined
   const duplicates: JsonDuplicate[] = []
   try {
-    const value = parseJson(body, { duplicates })
+    const value = yield* parseJsonInSteps(body, { duplicates })
     return duplicates.length === 0 ? { value, duplicates: [] } : undefined
   } catch (cause) {
     if (!(cause instanceof JsonError)) throw cause

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import { type SubjectAccessReview, SubjectAccessReviews } from '#apis/authorization/v1.ts'
+import { requestInfoOf } from '#auth/request-info.ts'
+import type { Call, WholeAnswer } from '#component/requests/call.ts'
 import { badRequestError } from '#meta/status-errors.ts'
-import { required } from '#meta/validation/field-error.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
 
-import type { Call, WholeAnswer } from '../call.ts'
 import { admitAll, type Admission, type Attributes } from '../registry/admission.ts'
 import { defineReview, type Review } from '../registry/resource.ts'
 import { createServers } from '../registry/servers.fixture.ts'
-import { requestInfoOf } from '../request-info.ts'
 import { answerReview } from './review.ts'
 
 const PATH = '/apis/authorization.k8s.io/v1/subjectaccessreviews'
@@ -30,8 +30,8 @@ function callOf(body: object): Call {
 
 const review = defineReview<SubjectAccessReview>({
   kind: SubjectAccessReviews,
-  validate: ({ spec }) => (spec.user === undefined ? [required('spec.user')] : []),
-  answer: (asked) => Promise.resolve({ ...asked, status: { allowed: true } }),
+  validate: ({ spec }) => (spec.user === undefined ? [fieldPath('spec.user').required()] : []),
+  answer: (sent) => Promise.resolve({ ...sent, status: { allowed: true } }),
 }) as unknown as Review
 
 async function answered(body: object, admission: Admission): Promise<SubjectAccessReview> {
@@ -41,8 +41,8 @@ async function answered(body: object, admission: Admission): Promise<SubjectAcce
   return JSON.parse(answer.body as string) as SubjectAccessReview
 }
 
-describe('a question', () => {
-  it('passes admission as what is created, and may be changed by it', async () => {
+describe('review', () => {
+  it('passes admission as a create and may be changed by it', async () => {
     const seen: Attributes[] = []
     const admission: Admission = {
       mutate(attributes) {
@@ -58,12 +58,12 @@ describe('a question', () => {
     const [{ operation, kind, objectKind, user, namespace } = {} as Attributes] = seen
     assert.deepEqual([operation, kind, namespace, user.name], ['CREATE', SubjectAccessReviews, '', 'jane'])
     assert.equal(objectKind.kind, 'SubjectAccessReview')
-    // What plugins add is nobody's.
+    // Fields that plugins add have no owner.
     const [entry] = metadata.managedFields ?? []
     assert.deepEqual([entry?.manager, entry?.fieldsV1], ['kubectl', { 'f:spec': { 'f:groups': {} } }])
   })
 
-  it('is refused by a plugin, but only when it is a good one', async () => {
+  it('is validated before an admission plugin can reject it', async () => {
     const validate = (): Promise<never> => Promise.reject(badRequestError('not today'))
     const admission: Admission = { ...admitAll, validate }
     await assert.rejects(answered({ spec: { user: 'ann' } }, admission), /not today/)

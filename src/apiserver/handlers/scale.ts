@@ -1,20 +1,20 @@
 /**
- * `scale`: the number of replicas of a workload, as autoscalers and `kubectl scale` read and write it. A write shows the
- * live workload as a Scale, lets the request change that, and writes the workload.
+ * Handles the subresource `scale`: the replicas of a workload. A write converts the workload to a Scale, applies the
+ * request to the Scale, and writes the workload.
  */
+import type { Answer, Call } from '#component/requests/call.ts'
+import type { Form } from '#component/requests/response-form.ts'
 import { type FieldRequest, trackUpdate } from '#meta/apply/field-manager.ts'
 import { apiVersionOf } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { invalidOptionsError, updateOptionsQuery, validateUpdateOptions } from '#meta/options.ts'
 import { decodeQuery } from '#meta/query.ts'
 import { conflictError, internalError, invalidError, notFoundError } from '#meta/status-errors.ts'
-import { index } from '#meta/validation/field-error.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
 import { nameIsSubdomain } from '#meta/validation/names.ts'
-import { validateFinalizerName, validateObjectMeta } from '#meta/validation/object-meta.ts'
+import { validateFinalizerNames, validateObjectMeta } from '#meta/validation/object-meta.ts'
 import { nonNegative } from '#meta/validation/rules.ts'
 
-import type { Form } from '../answers/form.ts'
-import type { Answer, Call } from '../call.ts'
 import { ageColumn, nameColumn } from '../registry/columns.ts'
 import type { Column, ScaleRules } from '../registry/resource.ts'
 import { SCALE, type Scale, scaleForWrite, scaleOf, withScale } from '../registry/scale.ts'
@@ -78,7 +78,7 @@ async function patchScale(call: Call, view: View): Promise<Answer> {
 interface ScaleWrite {
   readonly options: WriteOptions
   readonly terms: UpdateTerms
-  /** What the request makes of the Scale, with its fields tracked. */
+  /** The requested Scale, with its fields tracked. */
   readonly change: (live: Scale, fields: FieldRequest) => Promise<Scale> | Scale
 }
 
@@ -98,24 +98,24 @@ async function writeScale(call: Call, view: View, { options, terms, change }: Sc
   return answer(call, view, scaleOf(rules, view.representation.look(entry).object), form)
 }
 
-/** The Scale's own rules; those of the workload follow when it is written. */
+/** Validates the Scale; the workload is validated when it is written. */
 function checkScale(view: View, { metadata, spec }: Scale, live: KubeObject): void {
   const { name = '', uid = '' } = live.metadata
   const errors = [
     ...validateObjectMeta(metadata, { namespaced: true, name: nameIsSubdomain }),
-    ...(metadata.finalizers ?? []).flatMap((one, at) => validateFinalizerName(index('metadata.finalizers', at), one)),
+    ...validateFinalizerNames(fieldPath('metadata.finalizers'), metadata.finalizers),
     // The rules of a custom resource name the field by its path.
-    ...(view.resource.custom === undefined ? nonNegative('spec.replicas', spec?.replicas) : []),
+    ...(view.resource.custom === undefined ? nonNegative(fieldPath('spec.replicas'), spec?.replicas) : []),
   ]
   if (errors.length > 0) throw invalidError(SCALE, name, errors)
-  const asked = metadata.uid ?? ''
-  if (asked === '' || asked === uid) return
+  const expectedUid = metadata.uid ?? ''
+  if (expectedUid === '' || expectedUid === uid) return
   const { group, plural } = view.resource.kind
-  const why = `Precondition failed: UID in precondition: ${asked}, UID in object meta: ${uid}`
+  const why = `Precondition failed: UID in precondition: ${expectedUid}, UID in object meta: ${uid}`
   throw conflictError({ group, resource: `${plural}/scale` }, name, why)
 }
 
-/** Scale has one version, and no field that a request could not set. */
+/** Scale has one version, and a request may set all its fields. */
 function scaleFields(fields: FieldRequest, live: Scale): FieldRequest {
   const schema = BUILT_IN.schemaFor(SCALE)
   return {
@@ -156,7 +156,7 @@ function storeOf({ resource, scaleStore }: View): NonNullable<View['scaleStore']
   return scaleStore
 }
 
-/** Discovery would not say so of a kind without rules. */
+/** Unreachable: discovery lists `scale` only for kinds with rules. */
 function notScaled({ group, plural }: View['resource']['kind']): Error {
   return notFoundError({ group, resource: `${plural}/scale` }, '')
 }

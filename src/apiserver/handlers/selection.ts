@@ -1,4 +1,4 @@
-/** Selection: which objects of a collection a list, a watch or a delete of many is about. */
+/** Selection: the objects of a collection that a list, watch or deletecollection selects. */
 import {
   isEveryField,
   knownFields,
@@ -21,11 +21,11 @@ import type { Resource } from '../registry/resource.ts'
 import type { View } from './view.ts'
 
 export interface Selection extends Filter<Entry> {
-  /** Whether anything but the namespace narrows it: then nobody can say how many remain. */
+  /** True if selectors restrict it: the number of remaining objects is then unknown. */
   readonly hasSelectors: boolean
 }
 
-/** Throws 400 for selectors that cannot be read or that the kind does not know. */
+/** Throws 400 for selectors that are malformed or unsupported by the kind. */
 export function selectionOf(
   { resource, representation }: Pick<View, 'resource' | 'representation'>,
   namespace: string,
@@ -36,11 +36,11 @@ export function selectionOf(
   const anyLabels = isEverything(labels)
   const anyFields = isEveryField(fields)
   const pin = pinOf(resource, namespace, fields)
-  const { lens } = representation
-  const read = lens === undefined ? fieldOf : (entry: Entry, field: string) => lens.fieldOf(entry, field)
+  const { converter } = representation
+  const read = converter === undefined ? fieldOf : (entry: Entry, field: string) => converter.fieldOf(entry, field)
   return {
-    // Versions of a custom resource may not agree on what an object has.
-    id: `${namespace}\n${anyLabels ? '' : selectorText(labels)}\n${anyFields ? '' : fieldSelectorText(fields)}${lens === undefined ? '' : `\n${lens.name}`}`,
+    // Versions of a custom resource may have different field values.
+    id: `${namespace}\n${anyLabels ? '' : selectorText(labels)}\n${anyFields ? '' : fieldSelectorText(fields)}${converter === undefined ? '' : `\n${converter.name}`}`,
     hasSelectors: !anyLabels || !anyFields,
     matches: (entry) =>
       (namespace === '' || entry.namespace === namespace) &&
@@ -56,7 +56,7 @@ export function fieldOf(entry: Entry, field: string): string {
   return entry.fields[field] ?? ''
 }
 
-/** One value every match must have, by which watchers are found: the name, an indexed field, the namespace. */
+/** A value that every match must have, by which watchers are indexed: the name, an indexed field or the namespace. */
 function pinOf(resource: Resource, namespace: string, fields: FieldSelector): Filter<Entry>['pin'] {
   for (const index of ['metadata.name', ...(resource.indexedFields ?? [])]) {
     const value = requiredField(fields, index)
@@ -65,7 +65,7 @@ function pinOf(resource: Resource, namespace: string, fields: FieldSelector): Fi
   return namespace === '' ? undefined : { index: 'metadata.namespace', value: namespace }
 }
 
-/** What clients of a version may select by, as the stored version names it. */
+/** The field selectors of a version, by their name in the stored version. */
 function fieldsOf(resource: Resource, { group, version }: GroupVersionKind): FieldTransform {
   const { fieldSelectors, fieldAliases = {}, unknownField, kind, otherVersions = [] } = resource
   if (fieldSelectors === undefined) return metadataFields

@@ -1,6 +1,9 @@
-/** Tables: what kubectl prints. Cells come from the kind's columns; the ones that tell an age are computed each time. */
-import type { JsonObject } from '#lib/json-value.ts'
-import { mapInSlices } from '#lib/slices.ts'
+/** Tables for kubectl. Cells come from the kind's columns; those that show an age are computed each time. */
+import type { Call, WholeAnswer } from '#component/requests/call.ts'
+import type { Form } from '#component/requests/response-form.ts'
+import type { JsonObject } from '#lib/json/value.ts'
+import { latin1 } from '#lib/latin1.ts'
+import { mapInSlices } from '#lib/time-slicing.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import { contentTypeOf } from '#meta/codec/negotiate.ts'
 import { partialObject, type PartialVersion } from '#meta/codec/partial.ts'
@@ -11,16 +14,13 @@ import { badRequestError } from '#meta/status-errors.ts'
 import type { Table, TableCell, TableColumn, TableRow } from '#meta/table.ts'
 import { aggregateText } from '#meta/validation/field-error.ts'
 
-import type { Form } from '../answers/form.ts'
-import type { Call, WholeAnswer } from '../call.ts'
 import { ageColumn, nameColumn } from '../registry/columns.ts'
 import type { Entry } from '../registry/entry.ts'
-import { latin1 } from '../registry/latin1.ts'
 import type { Column, Resource } from '../registry/resource.ts'
 import { answerOfTexts } from './list-body.ts'
 import type { View } from './view.ts'
 
-/** Tables are also made of what is not stored. */
+/** Tables are also made of objects that are not stored. */
 export type TableView = Omit<View, 'store'>
 
 export interface TableParts {
@@ -42,7 +42,7 @@ export async function tableOf(
     const last = entries.length - 1
     const rows = await mapInSlices(entries, (entry, at) => `${rowText(view, entry, terms)}${at < last ? ',' : ''}`)
     const start = latin1(encodeJson(tableObject(columns, [], metadata, version)))
-    // What ends an empty table goes behind the rows.
+    // The end of an empty table follows the rows.
     const texts = [start.slice(0, -NO_ROWS_END.length), ...rows, `${NO_ROWS_END}\n`]
     return answerOfTexts(call, contentTypeOf(form.negotiated), texts)
   }
@@ -56,7 +56,7 @@ function inRowOrder({ rowOrder }: Resource, entries: readonly Entry[]): readonly
 
 const NO_ROWS_END = ']}'
 
-/** A row in JSON, as a latin1 string. Its object, which is most of it, is text that was made before. */
+/** A row in JSON, as a latin1 string. Its object, the largest part, is cached text. */
 function rowText(view: TableView, entry: Entry, terms: RowTerms): string {
   const { representation } = view
   const row = latin1(encodeJson(rowOf(view, entry, { ...terms, include: 'None' })))
@@ -68,7 +68,7 @@ function rowText(view: TableView, entry: Entry, terms: RowTerms): string {
   return `${row.slice(0, -NO_OBJECT.length)}${object}}`
 }
 
-/** How a row without an object ends: a row with one has it in the same place. */
+/** The end of a row without an object. */
 const NO_OBJECT = 'null}'
 
 export function tableObject(
@@ -111,12 +111,12 @@ export function columnsOf({ columns = COMMON_COLUMNS }: Pick<Resource, 'columns'
 
 export interface RowTerms {
   readonly include: IncludedObject
-  /** Of meta.k8s.io: the table's, and so that of the metadata in its rows. */
+  /** The version of meta.k8s.io for the table and for the metadata in its rows. */
   readonly version: string
   readonly nowMs: number
 }
 
-/** `object` is what the row carries, all of it or only metadata; by default the entry's own. */
+/** `object` is the row's object, complete or only metadata; the entry's own by default. */
 export function rowOf(view: TableView, entry: Entry, terms: RowTerms, object?: KubeObject): TableRow {
   const { resource, representation } = view
   const { object: shown } = representation.look(entry)
@@ -129,11 +129,11 @@ export function rowOf(view: TableView, entry: Entry, terms: RowTerms, object?: K
   }
 }
 
-/** What a terminal would obey instead of showing it: control characters, and those that turn the direction of text. */
+/** Control characters and direction overrides, which a terminal would interpret. */
 const OBEYED = /[\p{Cc}\u202A-\u202E\u2066-\u2069]/u
 const ALL_OBEYED = new RegExp(OBEYED, 'gu')
 
-/** Cells are printed as they are by older clients, and hold what anybody wrote: names, messages (CVE-2021-25743). */
+/** Escapes cells: older clients print them unchanged, and they contain user input (CVE-2021-25743). */
 function harmless(cell: TableCell): TableCell {
   if (typeof cell !== 'string' || !OBEYED.test(cell)) return cell
   return cell.replaceAll(ALL_OBEYED, (character) => {
@@ -142,7 +142,7 @@ function harmless(cell: TableCell): TableCell {
   })
 }
 
-/** What a row carries of an object. */
+/** The part of an object that a row contains. */
 export function rowObject({ include, version }: Omit<RowTerms, 'nowMs'>, object: () => KubeObject): KubeObject | null {
   if (include === 'None') return null
   if (include === 'Object') return object()

@@ -1,10 +1,10 @@
-/** PUT: the whole object anew, or the part of it that a subresource is. */
+/** PUT: replaces an object, or the part of the object that a subresource represents. */
+import type { Answer, Call } from '#component/requests/call.ts'
 import { deepCopy, type KubeObject } from '#meta/object.ts'
 import { invalidOptionsError, updateOptionsQuery, validateUpdateOptions } from '#meta/options.ts'
 import { decodeQuery } from '#meta/query.ts'
 import { badRequestError } from '#meta/status-errors.ts'
 
-import type { Answer, Call } from '../call.ts'
 import type { Transform } from '../registry/store.ts'
 import { answerWithObject } from './answers.ts'
 import { decodeBody, settleNamespace, writeRequestOf } from './body.ts'
@@ -31,12 +31,12 @@ export async function updateObject(call: Call, view: View): Promise<Answer> {
   }
   const transform: Transform = (live) => {
     refuse?.()
-    // What is not there yet has no version that could be named.
+    // An object that does not exist yet has no version to match.
     if (needsVersion && live.metadata.uid !== undefined) {
       const { group, plural } = kind
       throw versionRequired({ group, resource: plural }, call.info.name)
     }
-    // Without a version it is asked again when somebody else was faster.
+    // Without a version the update is retried after a conflict.
     return resourceVersion === '' ? deepCopy(object) : object
   }
   const request = writeRequestOf(call, kind, options)
@@ -44,7 +44,7 @@ export async function updateObject(call: Call, view: View): Promise<Answer> {
   return answerWithObject(call, view, entry, { form, status: created ? 201 : 200 })
 }
 
-/** What is no version is found when it is known what is there. */
+/** An invalid version is reported after the object was found. */
 function versionOf({ metadata }: KubeObject): { readonly resourceVersion?: string; readonly refuse?: () => never } {
   try {
     return { resourceVersion: expectedVersion(metadata) }

@@ -1,18 +1,18 @@
-/** View: a resource as one of its served versions shows it; what every handler is handed. */
+/** View: a resource in one of its served versions, the input of every handler. */
+import type { Call } from '#component/requests/call.ts'
+import { type Form, formIn } from '#component/requests/response-form.ts'
 import {
   CUSTOM_RESOURCE_MEDIA_TYPES,
   isRefusal,
   MEDIA_TYPES,
-  type Negotiated,
+  type Negotiation,
   negotiateAccept,
   type Offer,
   type Refusal,
 } from '#meta/codec/negotiate.ts'
 import { failure } from '#meta/status-errors.ts'
 
-import { type Form, formIn } from '../answers/form.ts'
-import type { Representation } from '../answers/representation.ts'
-import type { Call } from '../call.ts'
+import type { Representation } from '../registry/representation.ts'
 import type { Resource } from '../registry/resource.ts'
 import type { Services } from '../registry/services.ts'
 import type { Store } from '../registry/store.ts'
@@ -20,18 +20,18 @@ import type { Store } from '../registry/store.ts'
 export interface View {
   readonly resource: Resource
   readonly store: Store
-  /** For writes through `scale`, where the kind has it. */
+  /** For writes through `scale`, if the kind has it. */
   readonly scaleStore?: Store
   readonly representation: Representation
   readonly services: Services
 }
 
-/** The form of an answer about the resource, or the refusal as an error. */
+/** The response form, or the rejection as an error. */
 export function formFor(call: Call, { resource }: Pick<View, 'resource'>, endpoint: 'object' | 'list'): Form {
   return formOf(call, resource.custom === undefined ? endpoint : 'custom')
 }
 
-/** What can be answered about the resource. */
+/** The supported response forms of the resource. */
 export function offerOf({ resource }: Pick<View, 'resource'>, endpoint: 'object' | 'list'): Offer {
   if (resource.custom === undefined) return { endpoint, mediaTypes: MEDIA_TYPES, tables: true }
   return { endpoint: 'custom', mediaTypes: CUSTOM_RESOURCE_MEDIA_TYPES, tables: true }
@@ -43,12 +43,12 @@ export function formOf(call: Call, endpoint: Offer['endpoint'], tables = true): 
   return formIn(negotiated, call.query.get('pretty') ?? '', call.header('user-agent'))
 }
 
-/** Clients say the same all the time. Bounded, for those that do not. */
-const outcomes = new Map<string, Negotiated | Refusal>()
+/** A bounded cache, because clients repeat the same Accept header. */
+const outcomes = new Map<string, Negotiation | Refusal>()
 const MAX_OUTCOMES = 200
 const MAX_ACCEPT_LENGTH = 500
 
-function negotiate(accept: string, endpoint: Offer['endpoint'], tables: boolean): Negotiated | Refusal {
+function negotiate(accept: string, endpoint: Offer['endpoint'], tables: boolean): Negotiation | Refusal {
   const question = `${endpoint} ${tables} ${accept}`
   const known = outcomes.get(question)
   if (known !== undefined) return known
@@ -59,7 +59,7 @@ function negotiate(accept: string, endpoint: Offer['endpoint'], tables: boolean)
   return outcome
 }
 
-export function accepted(outcome: Negotiated | Refusal): Negotiated {
+export function accepted(outcome: Negotiation | Refusal): Negotiation {
   if (isRefusal(outcome)) throw failure(outcome)
   return outcome
 }

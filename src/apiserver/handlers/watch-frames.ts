@@ -1,10 +1,10 @@
 /**
- * The frames of a watch in the form one client asked for. What does not depend on the client (anything but the first
- * table frame) is remembered with the change, by a name of the form, and so made once for all watchers of that form.
+ * Encodes watch events as frames in the form that a client requested. All watchers of one form share a frame, except
+ * the first frame of a table.
  */
 import { shareFrame, type SharedFrame } from '#lib/http/exchange.ts'
-import type { JsonObject } from '#lib/json-value.ts'
-import type { Negotiated } from '#meta/codec/negotiate.ts'
+import type { JsonObject } from '#lib/json/value.ts'
+import type { Negotiation } from '#meta/codec/negotiate.ts'
 import {
   jsonWatchFrame,
   partialObject,
@@ -16,14 +16,14 @@ import { apiVersionOf } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { initialEventsEnd } from '#meta/watch.ts'
 import type { Revision } from '#storage/backend.ts'
-import type { Seen } from '#storage/watch-cache/readers.ts'
+import type { FilteredChange } from '#storage/watch-cache/readers.ts'
 import type { Change, ChangeType } from '#storage/watch-cache/ring.ts'
 
 import { bodyAt, type Entry } from '../registry/entry.ts'
 import { columnsOf, type IncludedObject, rowObject, rowOf, tableObject } from './table.ts'
 import type { View } from './view.ts'
 
-/** A string is latin1: one character a byte. */
+/** A string is latin1: one character per byte. */
 export type Frame = string | Buffer
 
 export function asBuffer(frame: Frame | SharedFrame): Buffer {
@@ -37,14 +37,14 @@ export function bytesOf(frame: Frame | SharedFrame): number {
 
 export class WatchFrames {
   readonly #view: View
-  readonly #negotiated: Negotiated
+  readonly #negotiated: Negotiation
   readonly #include: IncludedObject
-  /** Under which a frame of this form is remembered with its change. */
+  /** The cache key of a frame of this form. */
   readonly #names: Readonly<Record<ChangeType, string>>
-  /** Only the first frame of a table watch says what the columns are. */
+  /** Only the first frame of a table watch contains the column definitions. */
   #columns: ReturnType<typeof columnsOf> | null
 
-  constructor(view: View, negotiated: Negotiated, include: IncludedObject) {
+  constructor(view: View, negotiated: Negotiation, include: IncludedObject) {
     const { mediaType, as } = negotiated
     this.#view = view
     this.#negotiated = negotiated
@@ -58,7 +58,7 @@ export class WatchFrames {
     return this.#negotiated.as?.kind === 'Table'
   }
 
-  /** A deletion, or leaving the selection, shows the last state with the revision at which it went. */
+  /** A deletion, or leaving the selection, shows the last state with the revision of the deletion. */
   change(type: ChangeType, change: Change<Entry>): Frame | SharedFrame {
     const entry = type === 'DELETED' ? change.previous : change.entry
     if (entry === undefined) throw new Error(`A change of type ${type} has no object`)
@@ -70,8 +70,8 @@ export class WatchFrames {
     return memos.keep(change.memo, this.#names[type], { value: made, bytes: made.chunked.length })
   }
 
-  /** Several as one: what came together leaves together. */
-  changes(seen: readonly Seen<Entry>[]): Frame | SharedFrame {
+  /** Joins the frames of one batch. */
+  changes(seen: readonly FilteredChange<Entry>[]): Frame | SharedFrame {
     const [first, ...others] = seen
     if (first === undefined) throw new Error('There is nothing to tell')
     if (others.length === 0) return this.change(first.type, first.change)
@@ -85,12 +85,12 @@ export class WatchFrames {
     return this.#isTable ? joined : memos.keep(memo, name, { value: joined, bytes: joined.chunked.length })
   }
 
-  /** An object that was there when the watch began. */
+  /** An object that existed when the watch began. */
   initial(entry: Entry): Frame {
     return this.#make('ADDED', entry, entry.modRevision)
   }
 
-  /** `end`: the one that closes the initial events. */
+  /** `end`: the bookmark that closes the initial events. */
   bookmark(revision: Revision, end: boolean): Frame {
     const annotations = end ? { annotations: { [initialEventsEnd]: 'true' } } : {}
     const metadata = { resourceVersion: String(revision), ...annotations }
@@ -115,7 +115,7 @@ export class WatchFrames {
     const isCurrent = revision === entry.modRevision
     if (plain && isCurrent) return jsonWatchFrame(type, `${representation.prefix}${representation.bodyOf(entry)}`)
     const isStored =
-      representation.lens !== undefined || apiVersionOf(representation.kind) === apiVersionOf(resource.kind)
+      representation.converter !== undefined || apiVersionOf(representation.kind) === apiVersionOf(resource.kind)
     if (plain && isStored)
       return jsonWatchFrame(type, `${representation.prefix}${bodyAt(representation.look(entry), revision)}`)
     if (as === undefined && isCurrent) return protobufWatchFrame(type, representation.envelopeOf(entry))

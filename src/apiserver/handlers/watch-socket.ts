@@ -1,19 +1,19 @@
 /**
- * Watch by WebSocket: each event is one message, text for JSON and binary for protobuf, and the client says nothing.
- * The handshake is Go's: a client must name its origin and may offer one subprotocol, whatever it is.
+ * Watch by WebSocket: each event is one message, text for JSON and binary for protobuf. The handshake follows Go's: a
+ * client must send an origin.
  */
+import { TOKEN_PROTOCOL } from '#auth/credentials/protocol-token.ts'
+import type { Answer, AnswerStream } from '#component/requests/call.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Exchange, SharedFrame } from '#lib/http/exchange.ts'
-import { acceptWebSocket, offeredProtocols, type WebSocketConnection, WebSocketError } from '#lib/websocket.ts'
+import { acceptWebSocket, offeredProtocols, type WebSocketConnection, WebSocketError } from '#lib/http/websocket.ts'
 import { LENGTH_BYTES } from '#meta/codec/partial.ts'
 
-import type { Answer, AnswerStream } from '../call.ts'
-import { TOKEN_PROTOCOL } from '../credentials/protocol-token.ts'
 import { asBuffer, type Frame } from './watch-frames.ts'
 
 export interface SocketWatch {
   readonly clock: Clock
-  /** Of the frames: otherwise they are protobuf, with their length in front. */
+  /** True for JSON frames; others are protobuf, preceded by their length. */
   readonly isText: boolean
   readonly run: (out: AnswerStream) => Promise<void>
 }
@@ -28,14 +28,14 @@ export function socketAnswer(exchange: Exchange, watch: SocketWatch): Answer {
       try {
         await serve(await acceptWebSocket(own, { clock: watch.clock, choose: () => protocols[0] }), watch, signal)
       } catch (error) {
-        // The client left, or said no proper hello; nobody else is to know.
+        // The client left or sent an invalid handshake; there is nothing to report.
         if (!(error instanceof WebSocketError)) throw error
       }
     },
   }
 }
 
-/** A URI with a scheme, or a path: what Go takes. */
+/** A URI with a scheme, or a path, as Go accepts. */
 function isOrigin(text: string): boolean {
   return /^(?:[a-z][\d+.a-z-]*:|\/|\*$)/i.test(text)
 }
@@ -50,7 +50,7 @@ async function serve(socket: WebSocketConnection, { isText, run }: SocketWatch, 
     isMessages: true,
     write(frame) {
       sending = socket.send(messageOf(frame, isText))
-      // Whoever waits for room hears of it; others hear that the client has gone.
+      // A waiting writer gets the error; otherwise the abort signal reports that the client left.
       sending.catch(() => undefined)
       return socket.hasRoom
     },
@@ -63,12 +63,12 @@ async function serve(socket: WebSocketConnection, { isText, run }: SocketWatch, 
   await closing.promise
 }
 
-/** Reading is how we hear that a client leaves. */
+/** Reading detects that the client leaves. */
 async function ignoreMessages(socket: WebSocketConnection): Promise<void> {
   try {
     for await (const _ of socket) void _
   } catch {
-    // It left without a word.
+    // The client left without a close message.
   }
 }
 

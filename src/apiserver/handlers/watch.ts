@@ -1,11 +1,11 @@
 /**
- * Watch: changes of a collection as they happen, one frame each. A frame is made once for each form and change and
- * shared by all watchers; a watcher that does not keep up waits by position in the cache and loses nothing until it
- * falls out of the window.
+ * Watch: streams the changes of a collection, one frame for each change. A slow watcher keeps a position in the cache
+ * and loses no change inside the cache's window.
  */
+import type { Answer, AnswerStream, Call } from '#component/requests/call.ts'
 import type { Clock, Timer } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
-import { turn } from '#lib/slices.ts'
+import { yieldToEventLoop } from '#lib/time-slicing.ts'
 import { contentTypeOf, negotiateAccept, negotiateWatch } from '#meta/codec/negotiate.ts'
 import { escapeFieldValue } from '#meta/fields.ts'
 import { apiVersionOf } from '#meta/kind.ts'
@@ -14,14 +14,13 @@ import { internalError, resourceExpiredError, tooManyRequestsError } from '#meta
 import { StatusError } from '#meta/status.ts'
 import type { Revision } from '#storage/backend.ts'
 import { boundsOf } from '#storage/watch-cache/collection.ts'
-import type { Reader, Seen } from '#storage/watch-cache/readers.ts'
+import type { Reader, FilteredChange } from '#storage/watch-cache/readers.ts'
 import type { Change, ChangeType } from '#storage/watch-cache/ring.ts'
 
-import type { Answer, AnswerStream, Call } from '../call.ts'
 import { scopeOf } from '../metrics/labels.ts'
 import { type WatchMeter, watchMeterOf } from '../metrics/watches.ts'
 import type { Entry } from '../registry/entry.ts'
-import type { Lens } from '../registry/lens.ts'
+import type { VersionConverter } from '../registry/version-converter.ts'
 import { createConvertedSink } from './converted-changes.ts'
 import { listOptionsOf, prefixOf } from './list.ts'
 import { type Selection, selectionOf } from './selection.ts'
@@ -31,12 +30,12 @@ import { accepted, offerOf, type View } from './view.ts'
 import { asBuffer, bytesOf, WatchFrames } from './watch-frames.ts'
 import { socketAnswer } from './watch-socket.ts'
 
-/** Without a wish of the client's a watch lasts this long, and up to twice as long by chance: no herd comes back at once. */
+/** The default duration of a watch, plus up to the same again at random, so that clients do not reconnect together. */
 const MIN_WATCH_MS = 30 * 60 * 1000
-/** How much of the state goes into one write. */
+/** The maximum size of one write of the initial state. */
 const PORTION_BYTES = 64 << 10
 const BOOKMARK_EVERY_MS = 60 * 1000
-/** How long before its end a watch sends a last bookmark, so that the client resumes from close by. */
+/** The time before its end at which a watch sends a last bookmark, so that the client resumes nearby. */
 const LAST_BOOKMARK_MS = 2000
 
 export async function watchObjects(call: Call, view: View): Promise<Answer> {
@@ -45,7 +44,7 @@ export async function watchObjects(call: Call, view: View): Promise<Answer> {
   accepted(negotiateAccept(accept, offer))
   const options = withName(listOptionsOf(call, view), call)
   const selection = selectionOf(view, call.info.namespace, options)
-  // That there are no frames of a form is found out last.
+  // An unsupported form is reported last.
   const negotiated = accepted(negotiateWatch(accept, offer))
   const include = negotiated.as?.kind === 'Table' ? includedObject(call) : 'None'
   const frames = new WatchFrames(view, negotiated, include)
@@ -63,12 +62,12 @@ export async function watchObjects(call: Call, view: View): Promise<Answer> {
   return { status: 200, contentType: contentTypeOf(negotiated, { watch: true }), stream: run, begun }
 }
 
-/** Upstream has a cache for each version, which begins with a list: where that cannot be converted, nobody watches. */
-async function prepareAll({ representation: { lens, kind }, store }: View): Promise<void> {
-  if (lens?.asks !== true) return
+/** Upstream has a cache per version, which starts with a list: if that cannot be converted, watches fail. */
+async function prepareAll({ representation: { converter, kind }, store }: View): Promise<void> {
+  if (converter?.isRemote !== true) return
   try {
     for (const entries of store.collection.state.slices(...wholeOf(store.collection.prefix)))
-      await lens.prepare(entries)
+      await converter.prepare(entries)
   } catch (cause) {
     const what = `failed to list ${apiVersionOf(kind)}, Kind=${kind.kind}: ${(cause as Error).message}`
     throw tooManyRequestsError(`storage is (re)initializing: ${what}`, 1)
@@ -80,7 +79,7 @@ function wholeOf(prefix: string): [start: string, end: string] {
   return [start, end]
 }
 
-/** `/api/v1/watch/…/name` is about that object alone: whoever may watch one must not see the others. */
+/** `/api/v1/watch/…/name` selects that object only: a right to watch one must not show others. */
 function withName(options: ListOptions, { info }: Call): ListOptions {
   if (info.name === '') return options
   const term = `metadata.name=${escapeFieldValue(info.name)}`
@@ -88,12 +87,12 @@ function withName(options: ListOptions, { info }: Call): ListOptions {
   return { ...options, fieldSelector: given === '' ? term : `${given},${term}` }
 }
 
-/** The revision to go on from; undefined to begin with what is there. Waits for a revision from the future. */
+/** The revision to continue from; undefined to start with the current state. Waits for a future revision. */
 async function startOf(call: Call, { services, store }: View, options: ListOptions): Promise<Revision | undefined> {
   const { cache, clock } = services
-  const asked = parseVersion(options.resourceVersion)
-  const version = asked ?? 0
-  if (asked === undefined) await freshen(cache, call)
+  const requested = parseVersion(options.resourceVersion)
+  const version = requested ?? 0
+  if (requested === undefined) await freshen(cache, call)
   else if (version > 0) await reach(cache, clock, version, call.signal)
   if (!store.collection.isLoaded) await store.collection.ready
   const fromState = options.sendInitialEvents ?? version === 0
@@ -104,7 +103,7 @@ interface WatchParts {
   readonly view: View
   readonly options: ListOptions
   readonly selection: Selection
-  /** Of the keys that can match. */
+  /** The common prefix of the keys. */
   readonly bounds: ReturnType<typeof boundsOf>
   readonly frames: WatchFrames
   readonly from: Revision | undefined
@@ -116,7 +115,7 @@ interface WatchParts {
   readonly begin: () => void
 }
 
-/** One watch while it lasts. */
+/** One open watch. */
 class Watch {
   readonly #parts: WatchParts
   readonly #out: AnswerStream
@@ -138,7 +137,7 @@ class Watch {
     const { closed } = this.#parts.view.store
     for (const one of [signal, closed]) {
       one.addEventListener('abort', stop, { once: true })
-      // Gone, or told to end, before it began.
+      // The client left, or the watch was aborted, before it began.
       if (one.aborted) stop()
     }
     try {
@@ -155,7 +154,7 @@ class Watch {
     }
   }
 
-  /** Everything there is, as ADDED, then the bookmark that says that was all. Returns the revision it was at. */
+  /** Sends the state as ADDED events, then the bookmark that ends the initial events. Returns its revision. */
   async #sendState(): Promise<Revision> {
     const { view, options, frames, clock, scope } = this.#parts
     const startMs = clock.elapsed()
@@ -168,7 +167,7 @@ class Watch {
     return revision
   }
 
-  /** Many to a write, and no more than the client takes. */
+  /** Writes many events at once, with backpressure. */
   async #sendEntries(): Promise<void> {
     const { view, selection, bounds, frames } = this.#parts
     const portionBytes = this.#out.isMessages === true ? 0 : PORTION_BYTES
@@ -177,7 +176,7 @@ class Watch {
     let initial = 0
     const flush = (): boolean => {
       const [only] = portion
-      // A large frame leaves as it is, shared with whoever else is sent it.
+      // A large frame is sent without copying, shared with other watchers.
       const whole = portion.length === 1 && only !== undefined ? only : Buffer.concat(portion, size)
       const hasRoom = size === 0 || this.#out.write(whole)
       portion = []
@@ -186,9 +185,9 @@ class Watch {
     }
     let slices = 0
     for (const entries of view.store.collection.state.slices(bounds.start, bounds.end)) {
-      if (slices++ > 0) await turn()
-      // What came since the watch began.
-      if (view.representation.lens?.asks === true) await view.representation.lens.prepare(entries)
+      if (slices++ > 0) await yieldToEventLoop()
+      // Changes since the watch began.
+      if (view.representation.converter?.isRemote === true) await view.representation.converter.prepare(entries)
       for (const entry of entries.filter((each) => selection.matches(each))) {
         const frame = asBuffer(frames.initial(entry))
         portion.push(frame)
@@ -196,7 +195,7 @@ class Watch {
         this.#count.sent(frame.length, 1)
         initial++
         if (size < portionBytes || flush()) continue
-        // Waiting for a client is no work: others may begin.
+        // Waiting for a client is idle time: other requests may start.
         this.#parts.begin()
         await this.#out.drained()
         if (this.#out.signal.aborted) return
@@ -208,8 +207,8 @@ class Watch {
 
   #follow(from: Revision): void {
     const { view, selection, frames } = this.#parts
-    const { lens } = view.representation
-    if (lens?.asks === true) return this.#followConverted(from, lens)
+    const { converter } = view.representation
+    if (converter?.isRemote === true) return this.#followConverted(from, converter)
     const isMessages = this.#out.isMessages === true || this.#out.sharesFrames === true
     const write = (frame: Parameters<AnswerStream['write']>[0], events: number): boolean => {
       this.#count.sent(bytesOf(frame), events)
@@ -220,7 +219,7 @@ class Watch {
     const sink = {
       change: (type: ChangeType, change: Change<Entry>) => write(frames.change(type, change), 1),
       ...(!isMessages && {
-        changes: (seen: readonly Seen<Entry>[]) => write(frames.changes(seen), seen.length),
+        changes: (seen: readonly FilteredChange<Entry>[]) => write(frames.changes(seen), seen.length),
       }),
       expired: () => this.#expire(tooOld(from, view)),
     }
@@ -228,12 +227,12 @@ class Watch {
     if (this.#reader === undefined) sink.expired()
   }
 
-  #followConverted(from: Revision, lens: Lens): void {
+  #followConverted(from: Revision, converter: VersionConverter): void {
     const { view, selection, frames } = this.#parts
     const expired = (): void => this.#expire(tooOld(from, view))
     const everything = { id: 'everything', matches: () => true }
     const sink = createConvertedSink({
-      lens,
+      converter,
       selection,
       send: async ({ type, change }) => {
         const frame = frames.change(type, change)
@@ -263,7 +262,7 @@ class Watch {
   }
 
   #expire(message: string): void {
-    // Its place is lost because the resource is gone: there is nothing to list anew.
+    // Its position is lost because the resource was removed: there is nothing to list again.
     if (this.#parts.view.store.closed.aborted) return
     const { status } = resourceExpiredError(message)
     this.#out.write(this.#parts.frames.error(status))

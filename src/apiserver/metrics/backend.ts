@@ -1,10 +1,10 @@
-/** The store, timed: how often it is asked, how long it takes and how often it fails, by operation and resource. */
+/** A backend with metrics: count, duration and failures by operation and resource. */
 import type { Clock } from '#lib/clock.ts'
-import type { Counter, Histogram } from '#lib/metrics.ts'
+import type { Counter, Histogram } from '#lib/metrics/metrics.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 import type { Backend, Write } from '#storage/backend.ts'
 
-/** What keys under a prefix are; undefined for what is no resource. */
+/** The resource of the keys under a prefix; undefined if there is none. */
 export type ResourceAt = (prefix: string) => { readonly group: string; readonly resource: string } | undefined
 
 interface Series {
@@ -13,7 +13,7 @@ interface Series {
   readonly errors: () => Counter
 }
 
-/** The same store; what it is asked for resources is counted. */
+/** Wraps a backend; operations on resources are counted. */
 export function meterBackend(backend: Backend, meters: ServerMeters, parts: MeterParts): Backend {
   const { clock, resourceAt } = parts
   const duration = meters.family('etcd_request_duration_seconds')
@@ -72,7 +72,7 @@ interface MeterParts {
   readonly resourceAt: ResourceAt
 }
 
-/** Its methods, which may be called without it. */
+/** Its methods, bound to it. */
 function bound(backend: Backend): Backend {
   const methods: Record<string, unknown> = { name: backend.name, isRemote: backend.isRemote }
   for (
@@ -92,7 +92,7 @@ function operationOf({ value, expected }: Write): 'create' | 'update' | 'delete'
   return value === null ? 'delete' : expected === 0 ? 'create' : 'update'
 }
 
-/** How many segments a resource's prefix has: `/registry/pods/`, `/registry/services/specs/`. */
+/** The number of segments of a resource's prefix: `/registry/pods/`, `/registry/services/specs/`. */
 const DEPTHS = [2, 3]
 
 function prefixOf(key: string, depth: number): string {

@@ -1,16 +1,9 @@
 /**
- * By what requests are told apart in metrics, as upstream does it. Labels come from the request only where it addresses
- * something that is served: nobody can make new series at will.
+ * The labels of request metrics, under upstream's names. Only requests for a served resource set resource labels, so
+ * clients cannot create series at will.
  */
-import type { RequestInfo } from '../request-info.ts'
-
-/** What is to be told of every request. */
-export interface Observed {
-  readonly info: RequestInfo
-  readonly method: string
-  readonly contentType: string
-  readonly query: URLSearchParams
-}
+import type { RequestInfo } from '#auth/request-info.ts'
+import type { Observed } from '#component/requests/request-meter.ts'
 
 export interface Labels {
   readonly verb: string
@@ -23,7 +16,7 @@ export interface Labels {
   readonly component: string
 }
 
-/** What is counted though it is no resource: all other paths are not. */
+/** The counted paths that are not resources. */
 const PATHS: ReadonlyMap<string, Partial<Labels>> = new Map<string, Partial<Labels>>([
   ...['/healthz', '/livez', '/readyz'].map((path) => [path, { subresource: path, component: '' }] as const),
   ...['/api', '/apis'].map((path) => [path, { subresource: path }] as const),
@@ -32,7 +25,7 @@ const PATHS: ReadonlyMap<string, Partial<Labels>> = new Map<string, Partial<Labe
 
 const NOWHERE = { group: '', version: '', resource: '', subresource: '', scope: '', component: 'apiserver' }
 
-/** Undefined for paths that nobody counts. */
+/** Undefined for paths that are not counted. */
 export function labelsOf(request: Observed): Labels | undefined {
   const { info, query } = request
   const dryRun = dryRunOf(query)
@@ -54,7 +47,7 @@ export function scopeOf({ isResource, verb, name, namespace }: RequestInfo): str
 const CONNECTS: ReadonlySet<string> = new Set(['attach', 'exec', 'log', 'portforward', 'proxy'])
 const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
 
-/** By HTTP method, and by what the method does where that is more. */
+/** By HTTP method, refined by its effect. */
 function verbOf({ info, method, contentType }: Observed, scope: string): string {
   if (info.isResource && CONNECTS.has(info.subresource)) return 'CONNECT'
   if (info.verb === 'watch') return 'WATCH'
@@ -89,7 +82,7 @@ const KNOWN_USERS: ReadonlySet<string> = new Set([
   'system:serviceaccount:kube-system:default',
 ])
 
-/** Names are told only where everybody has the same: metrics are no place for people's names. */
+/** User names appear only if they are the same in all clusters: metrics must not contain names of people. */
 export function userLabel(name: string): string {
   if (KNOWN_USERS.has(name)) return name
   return name.includes('@') ? 'email_id' : 'other'

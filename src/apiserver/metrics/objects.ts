@@ -1,4 +1,4 @@
-/** What is stored and what the watch cache knows of it: asked for when metrics are read, and otherwise free. */
+/** Metrics of stored objects and of the watch cache, computed when metrics are read. */
 import { groupResourceText } from '#meta/kind.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 
@@ -26,14 +26,14 @@ export function registerObjects(meters: ServerMeters, registry: Registry): void 
   })
 }
 
-interface Stored {
+interface StoredResource {
   readonly group: string
   readonly resource: string
   readonly store: Store
 }
 
-/** What is served in several versions is counted once, though versions of a custom resource each have a store. */
-function* stored(registry: Registry): Generator<Stored> {
+/** Resources with several versions are counted once, although each version of a custom resource has a store. */
+function* stored(registry: Registry): Generator<StoredResource> {
   const seen = new Set<Store['collection']>()
   for (const { resource, store } of registry.served()) {
     if (seen.has(store.collection) || !store.collection.isLoaded) continue

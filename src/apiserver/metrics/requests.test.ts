@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { requestInfoOf } from '#auth/request-info.ts'
+import { createInflight } from '#component/requests/inflight.ts'
+import type { Observed } from '#component/requests/request-meter.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { createServerMeters } from '#model/metrics/families.ts'
 
-import { createInflight } from '../filters/inflight.ts'
-import { requestInfoOf } from '../request-info.ts'
-import type { Observed } from './labels.ts'
 import { createRequestMetrics } from './requests.ts'
 
 function observed(method: string, target: string, contentType = ''): Observed {
@@ -28,7 +28,7 @@ function setUp(): {
 }
 
 describe('request metrics', () => {
-  it('count a request by what it was about and how it ended', async () => {
+  it('count requests by target and result', async () => {
     const { render, meter, clock } = setUp()
     const request = meter(observed('GET', '/api/v1/namespaces/a/pods/b'))
     request.routed()
@@ -45,7 +45,7 @@ describe('request metrics', () => {
     assert.ok(text.includes(`apiserver_response_sizes_bucket{${labels},le="10000"} 1\n`), text)
   })
 
-  it('show watches while they last', () => {
+  it('show open watches', () => {
     const { render, meter } = setUp()
     const watch = meter(observed('GET', '/api/v1/pods?watch=1'))
     watch.routed()
@@ -73,7 +73,7 @@ describe('request metrics', () => {
     })
   }
 
-  it('say how a dry run was asked for, and leave dry runs out of what users wait for', () => {
+  it('label dry runs and exclude them from SLI durations', () => {
     const { render, meter } = setUp()
     for (const query of ['dryRun=All', 'dryRun=Most']) {
       const request = meter(observed('POST', `/api/v1/namespaces/a/pods?${query}`))
@@ -85,7 +85,7 @@ describe('request metrics', () => {
     assert.doesNotMatch(render(), /apiserver_request_sli_duration_seconds/)
   })
 
-  it('make no series for what is not served, what no filter let through and what nobody counts', () => {
+  it('create no series for unserved, filtered or uncounted requests', () => {
     const { render, meter } = setUp()
     for (let at = 0; at < 50; at++) {
       const request = meter(observed('GET', `/apis/g${at}/v1/things${at}`))
@@ -99,7 +99,7 @@ describe('request metrics', () => {
     assert.doesNotMatch(render(), /^apiserver_request_total/m)
   })
 
-  it('count who was turned away for lack of room as ended by the server', () => {
+  it('count rejected requests as terminated by the server', () => {
     const { render, meter } = setUp()
     const request = meter(observed('GET', '/api/v1/pods'))
     request.terminated(429)
@@ -108,12 +108,12 @@ describe('request metrics', () => {
     assert.match(render(), /^apiserver_request_total\{code="429",.*verb="LIST".*\} 1$/m)
   })
 
-  it('tell who asked and what was decided, without names of people', () => {
+  it('count authentication and authorization results without names of people', () => {
     const { render, meter } = setUp()
     for (const user of ['jane@example.com', 'admin', 'system:node:a']) {
       const request = meter(observed('GET', '/api/v1/pods'))
       request.identified('success', user)
-      request.judged('allowed')
+      request.decided('allowed')
     }
     meter(observed('GET', '/')).identified('error', '')
     const text = render()

@@ -1,56 +1,32 @@
 /**
- * What requests cost, under upstream's names, so that dashboards and alerts made for Kubernetes work. A meter goes along
- * with each request and is told what it has passed; handles are found once for each kind of request. What is refused by
- * a filter has cost no more than the filter, and is not counted as a request: upstream counts the same way.
+ * Request metrics under upstream's names, so that dashboards and alerts for Kubernetes work. As upstream, requests that
+ * a filter rejects are not counted.
  */
+import type { RequestInfo } from '#auth/request-info.ts'
+import { isLongRunning, type Load, type RequestKind } from '#component/requests/inflight.ts'
+import type { FilterName, MeterRequest, Observed, RequestMeter } from '#component/requests/request-meter.ts'
 import type { Clock } from '#lib/clock.ts'
-import type { Counter, Gauge, Histogram } from '#lib/metrics.ts'
+import type { Counter, Gauge, Histogram } from '#lib/metrics/metrics.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 
-import { isLongRunning, type Load, type RequestKind } from '../filters/inflight.ts'
-import type { RequestInfo } from '../request-info.ts'
-import { fieldValidationOf, labelsOf, type Labels, type Observed, userLabel } from './labels.ts'
+import { fieldValidationOf, labelsOf, type Labels, userLabel } from './labels.ts'
 
 export interface RequestMetricsOptions {
   readonly meters: ServerMeters
   readonly clock: Clock
   readonly load: Load
-  /** Whether the request is about something that is served. */
+  /** True if the request addresses a served resource. */
   readonly isServed: (info: RequestInfo) => boolean
 }
 
-export type Filter = 'authentication' | 'audit' | 'impersonation' | 'priorityandfairness' | 'authorization'
-
-/** One request, told of in the order in which it goes. */
-export interface RequestMeter {
-  /** Who asks is known (`success`), shows no credentials (`failure`), or wrong ones (`error`). */
-  identified(result: 'success' | 'failure' | 'error', userName: string): void
-  /** The request has left a filter, which took all the time since the last one. */
-  passed(filter: Filter): void
-  judged(result: 'allowed' | 'denied' | 'no-opinion' | 'error'): void
-  /** It is answered from here on: what goes on counts as running. */
-  routed(): void
-  bodyRead(bytes: number): void
-  /** The server gave up on it, by this code. */
-  terminated(code: number): void
-  /** The answer was broken off. */
-  aborted(): void
-  /** The work was done when nobody waited for it any more. */
-  finishedLate(status: 'ok' | 'error'): void
-  /** Once. `bytes` of the answer, where known. */
-  end(code: number, bytes: number | undefined): void
-}
-
-export type MeterRequest = (request: Observed) => RequestMeter
-
-/** The handles of one kind of request. */
+/** The metric handles of one kind of request. */
 interface Series {
   readonly labels: Labels
   readonly total: (code: number) => Counter
   readonly duration: Histogram
-  /** Not of dry runs. */
+  /** Not for dry runs. */
   readonly sli: Histogram | undefined
-  /** Of reads. */
+  /** For reads. */
   readonly sizes: Histogram | undefined
   readonly longRunning: Gauge
 }
@@ -63,11 +39,11 @@ export function createRequestMetrics(options: RequestMetricsOptions): MeterReque
   return (request) => new Meter({ clock, meters, shared, request, findSeries })
 }
 
-/** What is told apart by outcome alone. */
-interface Shared {
+/** The metrics that depend only on the result. */
+interface ResultMetrics {
   readonly attempts: ByName<Counter>
   readonly authentication: ByName<Histogram>
-  readonly judgements: ByName<Counter>
+  readonly decisions: ByName<Counter>
   readonly authorization: ByName<Histogram>
   readonly filters: ByName<Histogram>
   readonly users: ByName<Counter>
@@ -76,11 +52,11 @@ interface Shared {
 
 type ByName<H> = (name: string) => H
 
-function createShared(meters: ServerMeters): Shared {
+function createShared(meters: ServerMeters): ResultMetrics {
   return {
     attempts: remembered((result) => meters.family('authentication_attempts').labels(result)),
     authentication: remembered((result) => meters.family('authentication_duration_seconds').labels(result)),
-    judgements: remembered((result) => meters.family('authorization_attempts_total').labels(result)),
+    decisions: remembered((result) => meters.family('authorization_attempts_total').labels(result)),
     authorization: remembered((result) => meters.family('authorization_duration_seconds').labels(result)),
     filters: remembered((filter) => meters.family('apiserver_request_filter_duration_seconds').labels(filter)),
     users: remembered((user) => meters.family('authenticated_user_requests').labels(user)),
@@ -88,7 +64,7 @@ function createShared(meters: ServerMeters): Shared {
   }
 }
 
-/** Few names, all of them ours. */
+/** A bounded set of names, all defined here. */
 function remembered<K, H>(find: (key: K) => H): (key: K) => H {
   const known = new Map<K, H>()
   return (key) => {
@@ -101,7 +77,7 @@ function remembered<K, H>(find: (key: K) => H): (key: K) => H {
 interface MeterParts {
   readonly clock: Clock
   readonly meters: ServerMeters
-  readonly shared: Shared
+  readonly shared: ResultMetrics
   readonly request: Observed
   readonly findSeries: (request: Observed) => Series | undefined
 }
@@ -109,7 +85,7 @@ interface MeterParts {
 class Meter implements RequestMeter {
   readonly #parts: MeterParts
   readonly #startMs: number
-  /** When the last step was over. */
+  /** The time at which the last step ended. */
   #lapMs: number
   #series: Series | undefined
   #isRouted = false
@@ -130,14 +106,14 @@ class Meter implements RequestMeter {
     shared.filters('authentication').observe(seconds)
   }
 
-  passed(filter: Filter): void {
+  passed(filter: FilterName): void {
     this.#parts.shared.filters(filter).observe(this.#lap())
   }
 
-  judged(result: 'allowed' | 'denied' | 'no-opinion' | 'error'): void {
+  decided(result: 'allowed' | 'denied' | 'no-opinion' | 'error'): void {
     const { shared } = this.#parts
     const seconds = this.#lap()
-    shared.judgements(result).inc()
+    shared.decisions(result).inc()
     shared.authorization(result).observe(seconds)
     if (result === 'allowed') shared.filters('authorization').observe(seconds)
   }
@@ -232,7 +208,7 @@ function seriesOf(meters: ServerMeters, labels: Labels): Series {
     duration: meters.family('apiserver_request_duration_seconds').labels(verb, dryRun, ...place),
     sli: dryRun === '' ? meters.family('apiserver_request_sli_duration_seconds').labels(verb, ...place) : undefined,
     sizes: isRead ? meters.family('apiserver_response_sizes').labels(verb, ...place) : undefined,
-    // Made at first use: most kinds of requests have an end.
+    // Created at first use: most kinds of requests are not long-running.
     get longRunning() {
       return meters.family('apiserver_longrunning_requests').labels(verb, ...place)
     },
@@ -248,19 +224,4 @@ function registerInflight({ meters, load }: RequestMetricsOptions): void {
   meters.collect('apiserver_current_inqueue_requests', (emit) =>
     KINDS.forEach((kind) => emit(load.waiting(kind), kind)),
   )
-}
-
-function nothing(): void {}
-
-/** For servers that nobody measures. */
-export const UNMETERED: RequestMeter = {
-  identified: nothing,
-  passed: nothing,
-  judged: nothing,
-  routed: nothing,
-  bodyRead: nothing,
-  terminated: nothing,
-  aborted: nothing,
-  finishedLate: nothing,
-  end: nothing,
 }

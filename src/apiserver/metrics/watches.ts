@@ -1,14 +1,14 @@
-/** What watchers are sent, by resource. */
+/** Metrics of watches by resource. */
 import type { ServerMeters } from '#model/metrics/families.ts'
 
-import type { Representation } from '../answers/representation.ts'
+import type { Representation } from '../registry/representation.ts'
 
 export interface WatchMeter {
-  /** So many events were sent together. */
+  /** This many events were sent together. */
   sent(bytes: number, count: number): void
-  /** So many objects were there when the watch began. */
+  /** This many objects were in the initial state. */
   initial(objects: number): void
-  /** All of them were sent, as a list would have been. */
+  /** The initial state was sent completely. */
   listed(scope: string, seconds: number): void
 }
 
@@ -19,7 +19,7 @@ interface Watched {
 
 const known = new WeakMap<Representation, WatchMeter>()
 
-/** One for all watches of a resource in one version. */
+/** Shared by all watches of a resource in one version. */
 export function watchMeterOf({ representation, services }: Watched): WatchMeter {
   let meter = known.get(representation)
   if (meter === undefined) known.set(representation, (meter = createMeter(services.metrics, representation)))

@@ -1,20 +1,12 @@
 /**
- * OpenAPI definitions from schemas: one for each struct that a document reaches. The two versions of OpenAPI differ in how
- * they refer and in what may stand beside a reference; `Dialect` is that difference.
+ * Creates OpenAPI definitions from schemas, one for each struct that a document references. `Dialect` contains the
+ * differences between OpenAPI 2 and 3.
  */
 import { originOf } from '#apis/schemas.ts'
 import type { FieldSchema, ScalarSchema, Schema, StructSchema } from '#meta/schema.ts'
 
+import type { Definition, Dialect } from '../registry/openapi-definition.ts'
 import { valuesOf } from './enums.ts'
-
-export type Definition = Record<string, unknown>
-
-export interface Dialect {
-  /** `#/components/schemas/` or `#/definitions/`. */
-  readonly refPrefix: string
-  /** OpenAPI 3 wraps a reference in allOf, so that a default may stand beside it. */
-  readonly wrapsRefs: boolean
-}
 
 export const V3: Dialect = { refPrefix: '#/components/schemas/', wrapsRefs: true }
 export const V2: Dialect = { refPrefix: '#/definitions/', wrapsRefs: false }
@@ -29,7 +21,7 @@ const HOMES: Readonly<Record<string, string>> = {
   'meta.v1beta1': 'io.k8s.apimachinery.pkg.apis.meta.v1beta1',
 }
 
-/** Types with a definition of their own though they are no structs here. */
+/** Types with a separate definition although they are not structs here. */
 const LEAVES: Readonly<Record<string, readonly [name: string, v3: Definition, v2: Definition]>> = {
   quantity: [
     'io.k8s.apimachinery.pkg.api.resource.Quantity',
@@ -57,7 +49,7 @@ const SCALARS: Readonly<Record<string, Definition>> = {
 
 const API_EXTENSIONS = 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1'
 
-/** Untyped values by what Go calls them: an object, or anything at all. */
+/** Untyped values by Go's name: an object, or any value. */
 const UNTYPED: Readonly<Record<string, readonly [name: string, definition: Definition]>> = {
   RawExtension: ['io.k8s.apimachinery.pkg.runtime.RawExtension', { type: 'object' }],
   FieldsV1: [`${META}.FieldsV1`, { type: 'object' }],
@@ -67,7 +59,7 @@ const UNTYPED: Readonly<Record<string, readonly [name: string, definition: Defin
   JSONSchemaPropsOrStringArray: [`${API_EXTENSIONS}.JSONSchemaPropsOrStringArray`, {}],
 }
 
-/** Of these structs one field says which of the others is set. */
+/** Unions: structs in which one field names the one that is set. */
 const UNIONS: Readonly<Record<string, Definition>> = {
   'core.v1.AppArmorProfile': {
     discriminator: 'type',
@@ -89,20 +81,20 @@ const UNIONS: Readonly<Record<string, Definition>> = {
   },
 }
 
-/** Fields that are said to be granular though their kind of value is so anyway. */
+/** Fields marked as granular although their type already implies it. */
 const GRANULAR = new Set([
   'io.k8s.api.core.v1.PersistentVolumeClaimStatus.allocatedResourceStatuses',
   'io.k8s.api.core.v1.PersistentVolumeSpec.claimRef',
 ])
 
-/** Gathers definitions for one document. */
+/** Collects definitions for one document. */
 export class Definitions {
   readonly found: Map<string, Definition> = new Map()
   readonly #dialect: Dialect
   readonly #describe: (name: string, field?: string) => string
   readonly #kindsOf: (name: string) => readonly object[]
 
-  /** `kindsOf` gives the group version kinds that a definition is, for `x-kubernetes-group-version-kind`. */
+  /** `kindsOf` returns the kinds of a definition, for `x-kubernetes-group-version-kind`. */
   constructor(
     dialect: Dialect,
     describe: (name: string, field?: string) => string,
@@ -113,7 +105,7 @@ export class Definitions {
     this.#kindsOf = kindsOf
   }
 
-  /** A reference to the struct's definition, which is added with all that it refers to. */
+  /** A reference to the struct's definition, which is added with everything it references. */
   ref(struct: StructSchema): Definition {
     const name = nameOf(struct)
     if (!this.found.has(name)) {
@@ -180,7 +172,7 @@ export class Definitions {
     }
   }
 
-  /** Items and map values carry Go's zero value as their default. */
+  /** Items and map values have Go's zero value as their default. */
   #item(schema: Schema): Definition {
     const own = this.#type(schema)
     if (!this.#dialect.wrapsRefs) return own
@@ -207,7 +199,7 @@ export class Definitions {
   }
 }
 
-/** Of lists and maps it is the members that have these values. */
+/** For lists and maps the members have these values. */
 function withValues(definition: Definition, values: readonly string[] | undefined): Definition {
   if (values === undefined) return definition
   for (const inner of ['items', 'additionalProperties']) {
@@ -224,7 +216,7 @@ export function nameOf(struct: StructSchema): string {
   return `${HOMES[origin.table] ?? `io.k8s.api.${origin.table}`}.${origin.goName}`
 }
 
-/** What Go has in a field that nobody set, where the document shows it. */
+/** Go's zero value of a field, if the document shows it as default. */
 function defaultOf(schema: Schema, isWritten: boolean): unknown {
   if (schema.type === 'struct') return {}
   if (!isWritten) return undefined

@@ -12,7 +12,7 @@ import { pathsOf } from './operations.ts'
 
 const kinds = groups.flatMap(({ versions }) => versions.flatMap((version) => version.kinds))
 
-/** Every struct of every table, under the name it has in OpenAPI without its version. */
+/** Every struct of every table, by its OpenAPI name without the version. */
 function structsOf(type: string, home: string): StructSchema[] {
   return [...tableNames.values()].flatMap((table) => {
     try {
@@ -25,7 +25,7 @@ function structsOf(type: string, home: string): StructSchema[] {
 }
 
 describe('descriptions', () => {
-  it('there is one for every kind, and for the parts of its own', () => {
+  it('exist for every kind and its parts', () => {
     const missing = kinds.flatMap((kind) => {
       const schema = schemaFor(kind)
       assert.ok(schema, kind.kind)
@@ -38,7 +38,7 @@ describe('descriptions', () => {
     assert.deepEqual([...new Set(missing)], [])
   })
 
-  it('every parameter has one', () => {
+  it('exist for every parameter', () => {
     const facts = { schemaFor, deleteAnswersObject: () => false, customOf: () => undefined }
     const parameters = groups
       .flatMap(({ versions }) => versions.flatMap((version) => pathsOf(version.kinds, facts)))
@@ -48,13 +48,13 @@ describe('descriptions', () => {
     assert.deepEqual([...new Set(missing.map(({ name }) => name))], [])
   })
 
-  it('most fields of every spec are explained', () => {
+  it('exist for most fields of every spec', () => {
     const silent = kinds.filter((kind) => {
       const spec = schemaFor(kind)?.fields.get('spec')?.schema
       if (spec?.type !== 'struct' || spec.fields.size === 0) return false
       const name = nameOf(spec)
-      const told = [...spec.fields.keys()].filter((field) => describeDefinition(name, field) !== '')
-      return told.length < 0.8 * spec.fields.size
+      const described = [...spec.fields.keys()].filter((field) => describeDefinition(name, field) !== '')
+      return described.length < 0.8 * spec.fields.size
     })
     assert.deepEqual(
       silent.map(({ kind }) => kind),
@@ -63,7 +63,7 @@ describe('descriptions', () => {
   })
 
   for (const [home, table] of TABLES) {
-    it(`${home} names only types and fields that there are`, () => {
+    it(`${home} names only existing types and fields`, () => {
       const wrong = Object.entries(table).flatMap(([type, texts]) => {
         const structs = structsOf(type, home)
         if (structs.length === 0 || !Object.hasOwn(table, texts['...'] ?? type)) return [type]
@@ -75,7 +75,7 @@ describe('descriptions', () => {
     })
   }
 
-  it('they are sentences', () => {
+  it('are sentences', () => {
     const own = (texts: FieldTexts): string[] =>
       Object.entries(texts).flatMap(([field, text]) => (field === '...' ? [] : [text]))
     const texts = [...TABLES.values()].flatMap((table) => Object.values(table).flatMap(own))
@@ -85,7 +85,7 @@ describe('descriptions', () => {
     )
   })
 
-  it('a condition is one wherever it is, and a status is not', () => {
+  it('of a condition are shared, and those of a status are not', () => {
     assert.equal(
       describeDefinition('io.k8s.api.core.v1.NodeCondition', 'status'),
       'Whether it is so: True, False or Unknown.',
@@ -93,7 +93,7 @@ describe('descriptions', () => {
     assert.match(describeDefinition('io.k8s.api.core.v1.Pod', 'status'), /last observed/)
   })
 
-  it('what else has a field called status, spec or kind says what it is', () => {
+  it('of status, spec and kind fields inside other structs are specific', () => {
     const odd = [...tableNames.values()].flatMap((table) =>
       [...TABLES].flatMap(([home, types]) =>
         Object.entries(types).flatMap(([type, texts]) => {
@@ -113,7 +113,7 @@ describe('descriptions', () => {
     assert.deepEqual([...new Set(odd)], [])
   })
 
-  it('lists and unknown names are taken care of', () => {
+  it('cover lists and unknown names', () => {
     assert.equal(describeDefinition('io.k8s.api.core.v1.PodList'), 'A list of objects of kind Pod.')
     assert.equal(describeDefinition('io.k8s.api.core.v1.PodList', 'items'), 'The objects.')
     for (const name of ['', 'x', '__proto__.v1.constructor', 'io.k8s.api.core.v1.Nothing']) {

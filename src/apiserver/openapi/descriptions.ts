@@ -1,15 +1,13 @@
 /**
- * What `kubectl explain` says, for every kind served and its main fields. The texts are our own words, short, for people
- * who ask; they are data: `descriptions/<package>.json`, by type, then by field as JSON spells it, `''` being the type
- * itself and `'...'` another type that says the rest. Read when OpenAPI is first asked for: a server that nobody explains
- * anything with does not carry them.
+ * Descriptions for `kubectl explain`, in our own words. `descriptions/<package>.json` contains them by type and JSON
+ * field name; `''` is the type itself. The name `'...'` refers to another type with the remaining fields.
  */
 import { readFileSync } from 'node:fs'
 
 export type FieldTexts = Readonly<Record<string, string>>
 type DescriptionTable = Readonly<Record<string, FieldTexts>>
 
-/** Packages without their version: the versions of a group differ in what they have, not in what it means. */
+/** Packages without their version: the versions of a group share the meaning of fields. */
 const PACKAGES: readonly string[] = [
   'io.k8s.api.admissionregistration',
   'io.k8s.api.apiserverinternal',
@@ -41,12 +39,12 @@ export const TABLES: ReadonlyMap<string, DescriptionTable> = new Map(
   PACKAGES.map((home) => [home, read(home.slice(home.lastIndexOf('.') + 1))]),
 )
 
-/** Conditions and lists wherever they are, and any field that nothing better is said of. */
+/** Descriptions of conditions and lists in all kinds, and defaults for common fields. */
 const SHARED = read('shared')
 
 const PARAMETERS = read('parameters')
 
-/** The text for a parameter of an operation on this kind. */
+/** The description of a parameter of an operation on this kind. */
 export function describeParameter(name: string, place: 'query' | 'path', kind = ''): string {
   return textOf(PARAMETERS, place, name) ?? (name === 'name' ? `name of the ${kind}` : '')
 }
@@ -55,7 +53,7 @@ function read(name: string): DescriptionTable {
   return JSON.parse(readFileSync(new URL(`./descriptions/${name}.json`, import.meta.url), 'utf8')) as DescriptionTable
 }
 
-/** The text for a definition (`io.k8s.api.core.v1.Pod`) or one of its fields. Empty where there is nothing to say. */
+/** The description of a definition (`io.k8s.api.core.v1.Pod`) or one of its fields. Empty if there is none. */
 export function describeDefinition(name: string, field = ''): string {
   const [, home = '', type = ''] = /^(.*)\.[^.]+\.([^.]+)$/.exec(name) ?? []
   const isList = type.endsWith('List')

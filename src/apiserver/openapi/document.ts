@@ -1,11 +1,12 @@
-/** What documents of both versions of OpenAPI are made with: their settings, and definitions found by kind. */
+/** The common parts of OpenAPI v2 and v3 documents: settings, and definitions by kind. */
 import type { Kind, ServedGroup } from '#apis/kinds.ts'
 import { type GroupVersionKind, kindKey } from '#meta/kind.ts'
 import type { StructSchema } from '#meta/schema.ts'
 
 import type { Aggregated } from '../aggregated.ts'
+import type { Definition, Dialect } from '../registry/openapi-definition.ts'
 import type { CustomRules } from '../registry/resource.ts'
-import { type Definition, Definitions, type Dialect, nameOf } from './definitions.ts'
+import { Definitions, nameOf } from './definitions.ts'
 import { type ApiFacts, DELETE_OPTIONS, WATCH_EVENT } from './operations.ts'
 import { VERSION_INFO } from './root-paths.ts'
 
@@ -13,15 +14,15 @@ export interface OpenApiOptions extends ApiFacts {
   readonly groups: () => readonly ServedGroup[]
   /** `1.36`. */
   readonly version: string
-  /** What servers behind this one describe. */
+  /** The documents of aggregated servers. */
   readonly aggregated?: Pick<Aggregated, 'swaggers' | 'openApiIndex' | 'openApi'> | undefined
 }
 
-/** What definitions and fields are said to be. */
+/** The descriptions of definitions and fields. */
 export type Describe = (name: string, field?: string) => string
 
 export interface References {
-  /** By name; grows with what is referred to. */
+  /** By name; grows with references. */
   readonly found: Map<string, Definition>
   readonly refOf: (answer: GroupVersionKind | 'text') => Definition
   readonly patch: () => Definition
@@ -70,7 +71,7 @@ export function createReferences(
 
 type FindCustom = (gvk: GroupVersionKind) => readonly [name: string, definition: Definition] | undefined
 
-/** Objects and lists of the custom resources of a document, described when they are first referred to. */
+/** The objects and lists of custom resources, described at the first reference. */
 function customDefinitions(kinds: readonly Kind[], customOf: ApiFacts['customOf'], dialect: Dialect): FindCustom {
   const makers = new Map<string, { readonly kind: Kind; readonly part: 'object' | 'list' }>()
   for (const kind of kinds.filter((one) => customOf(one) !== undefined)) {
@@ -92,7 +93,7 @@ function customName({ group, version, kind }: GroupVersionKind): string {
   return `${group.split('.').reverse().join('.')}.${version}.${kind}`
 }
 
-/** What every object and every list has. */
+/** The fields of every object and every list. */
 function metadataSchemas(schemaFor: ApiFacts['schemaFor']): StructSchema[] {
   return ['ConfigMap', 'ConfigMapList'].flatMap((kind) => {
     const schema = schemaFor({ group: '', version: 'v1', kind })?.fields.get('metadata')?.schema
@@ -104,7 +105,7 @@ export function sortedDefinitions({ found }: References): Record<string, Definit
   return Object.fromEntries([...found].sort(([one], [other]) => (one < other ? -1 : 1)))
 }
 
-/** Which definitions are kinds, and of which group versions: options and watch events belong to all of the document. */
+/** The kinds of definitions: options and watch events belong to all group versions of the document. */
 function groupVersionKinds(
   kinds: readonly Kind[],
   served: readonly Kind[],
@@ -131,7 +132,7 @@ function groupVersionKinds(
   return new Map([...found].map(([name, gvks]) => [name, [...gvks.values()]]))
 }
 
-/** The answer of `/version`, which is no kind. */
+/** The response of `/version`, which is not a kind. */
 function versionDefinition({ wrapsRefs }: Dialect): Definition {
   const always = 'buildDate compiler gitCommit gitTreeState gitVersion goVersion major minor platform'.split(' ')
   const sometimes = 'emulationMajor emulationMinor minCompatibilityMajor minCompatibilityMinor'.split(' ')
@@ -156,7 +157,7 @@ function versionDefinition({ wrapsRefs }: Dialect): Definition {
   }
 }
 
-/** What a document of these kinds depends on: kinds come and go while the server runs, and come back in another shape. */
+/** The inputs of a document: kinds are added, removed and changed at run time. */
 export function factsOf(kinds: readonly Kind[], { schemaFor }: ApiFacts): readonly unknown[] {
   return kinds.flatMap((kind) => [kind, schemaFor(kind)])
 }

@@ -1,10 +1,13 @@
-/** The fields for which the documents list every value, as upstream publishes them: data, read when OpenAPI is asked for. */
+/**
+ * The fields with enumerated values in the documents, as upstream publishes them. The data is loaded when OpenAPI is
+ * requested.
+ */
 import { readFileSync } from 'node:fs'
 
-/** Fields are named as in the documents, without `io.k8s.` in front. */
+/** Field names as in the documents, without the prefix `io.k8s.`. */
 let valuesByField: ReadonlyMap<string, readonly string[]> | undefined
 
-/** The values of a field of a definition; undefined when it may hold anything. */
+/** The values of a field of a definition; undefined if it is not enumerated. */
 export function valuesOf(definition: string, field: string): readonly string[] | undefined {
   valuesByField ??= new Map(
     Object.entries(

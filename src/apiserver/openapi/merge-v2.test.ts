@@ -10,7 +10,7 @@ const own = {
   definitions: { Meta: { type: 'object', description: 'ours' }, Same: { type: 'string' } },
 }
 
-test('paths and definitions of others come to ours, which stay', () => {
+test('the merge of OpenAPI v2 documents adds paths and definitions of other servers and keeps ours', () => {
   const other = {
     paths: { '/a': {}, '/b': { schema: ref('B') } },
     definitions: { B: { type: 'object' }, Same: { type: 'string' } },
@@ -22,7 +22,7 @@ test('paths and definitions of others come to ours, which stay', () => {
   })
 })
 
-test('a definition that differs gets another name, and so does what refers to it', () => {
+test('the merge of OpenAPI v2 documents renames a definition that differs, and its references', () => {
   const theirs = { Meta: { type: 'object', description: 'theirs' }, B: { properties: { metadata: ref('Meta') } } }
   const other = { paths: { '/b': { schema: ref('B') } }, definitions: theirs }
   const mine = { ...own, definitions: { ...own.definitions, B: { properties: { metadata: ref('Meta') } } } }
@@ -32,7 +32,7 @@ test('a definition that differs gets another name, and so does what refers to it
   assert.deepEqual((paths as Record<string, unknown>)['/b'], { schema: ref('B_v2') })
 })
 
-test('which kinds a definition is of makes no difference, and they are put together', () => {
+test('the merge of OpenAPI v2 documents joins the group-version-kinds of equal definitions', () => {
   const kinds = (...groups: readonly string[]): object => ({
     'x-kubernetes-group-version-kind': groups.map((group) => ({ group, version: 'v1', kind: 'DeleteOptions' })),
   })
@@ -43,6 +43,6 @@ test('which kinds a definition is of makes no difference, and they are put toget
   })
 })
 
-test('nonsense adds nothing', () => {
+test('the merge of OpenAPI v2 documents ignores malformed documents', () => {
   assert.deepEqual(mergeSwaggers(own, [{ paths: 7, definitions: [] }, {}]), own)
 })

@@ -1,22 +1,23 @@
 /**
- * Documents of other servers, put into our own. Paths that are there already stay ours. Servers share many definitions,
- * not always of the same release: one that differs from ours of the same name gets another, and what refers to it follows.
+ * Merges the OpenAPI documents of aggregated servers into ours. Our paths take precedence; a different definition with
+ * the same name is renamed.
  */
-import { isJsonObject } from '#lib/json-value.ts'
+import { isJsonObject } from '#lib/json/value.ts'
 import { semanticEqual } from '#meta/object.ts'
 
 import type { Swagger } from '../aggregated.ts'
-import { type Definition, V2 } from './definitions.ts'
+import type { Definition } from '../registry/openapi-definition.ts'
+import { V2 } from './definitions.ts'
 
-type Named = Record<string, unknown>
+type ByNameMap = Record<string, unknown>
 
 const KINDS = 'x-kubernetes-group-version-kind'
 
-/** A new document; none of those given is changed. */
+/** A new document; the inputs are not modified. */
 export function mergeSwaggers(own: Definition, others: readonly Swagger[]): Definition {
   if (others.length === 0) return own
-  const paths: Named = { ...(own['paths'] as Named) }
-  const definitions: Named = { ...(own['definitions'] as Named) }
+  const paths: ByNameMap = { ...(own['paths'] as ByNameMap) }
+  const definitions: ByNameMap = { ...(own['definitions'] as ByNameMap) }
   for (const other of others) {
     const theirs = membersOf(other['definitions'])
     const names = planNames(definitions, theirs)
@@ -31,16 +32,16 @@ export function mergeSwaggers(own: Definition, others: readonly Swagger[]): Defi
   return { ...own, paths, definitions: Object.fromEntries(sorted) }
 }
 
-function membersOf(value: unknown): Named {
+function membersOf(value: unknown): ByNameMap {
   return isJsonObject(value) ? value : {}
 }
 
 /** Their definitions that need another name, with that name. */
-function planNames(ours: Named, theirs: Named): Map<string, string> {
+function planNames(ours: ByNameMap, theirs: ByNameMap): Map<string, string> {
   const names = new Map<string, string>()
   const isShared = (name: string, as: string): boolean =>
     Object.hasOwn(ours, as) && isSame(withNames(theirs[name], names), ours[as])
-  // What refers to a definition under a new name differs from ours by that, and needs one itself.
+  // A definition that references a renamed one differs from ours, and needs a new name as well.
   for (let isSettled = false; !isSettled;) {
     isSettled = true
     for (const name of Object.keys(theirs)) {
@@ -54,7 +55,7 @@ function planNames(ours: Named, theirs: Named): Map<string, string> {
   return names
 }
 
-/** Which kinds a definition is of depends on who serves it. */
+/** The kinds of a definition depend on the server. */
 function isSame(theirs: unknown, ours: unknown): boolean {
   const { [KINDS]: _their, ...one } = membersOf(theirs)
   const { [KINDS]: _our, ...other } = membersOf(ours)
@@ -66,11 +67,11 @@ function withKindsOf(definition: unknown, known: unknown): unknown {
   const { [KINDS]: ours = [] } = membersOf(known)
   const { [KINDS]: theirs = [] } = membersOf(definition)
   if (!Array.isArray(ours) || !Array.isArray(theirs)) return known
-  const news = theirs.filter((kind) => !ours.some((one) => semanticEqual(one, kind)))
-  return news.length === 0 ? known : { ...membersOf(known), [KINDS]: [...ours, ...news] }
+  const added = theirs.filter((kind) => !ours.some((one) => semanticEqual(one, kind)))
+  return added.length === 0 ? known : { ...membersOf(known), [KINDS]: [...ours, ...added] }
 }
 
-/** The same value with its references changed. */
+/** The same value with its references renamed. */
 function withNames(value: unknown, names: ReadonlyMap<string, string>): unknown {
   if (names.size === 0 || typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map((item) => withNames(item, names))

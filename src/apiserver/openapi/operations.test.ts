@@ -11,7 +11,7 @@ const facts: ApiFacts = { schemaFor, customOf: () => undefined, deleteAnswersObj
 const versions = groups.flatMap((group) => group.versions).filter(({ version }) => isStable(version))
 const isServed = ({ gate }: Kind): boolean => gate === undefined
 
-/** How many operations upstream v1.36 documents for each group version. */
+/** The number of upstream's documented operations for each group version in v1.36. */
 const COUNTS: Readonly<Record<string, number>> = {
   '/api/v1': 248,
   '/apis/admissionregistration.k8s.io/v1': 58,
@@ -49,8 +49,8 @@ function operation(path: string, method: string): Operation {
   return find(path).operations.find((one) => one.method === method) ?? assert.fail(`no ${method} on ${path}`)
 }
 
-describe('the documented operations', () => {
-  it('are as many as upstream has, for each stable group version', () => {
+describe('documented operations', () => {
+  it("equal upstream's number for each stable group version", () => {
     const found = versions.map((version) => {
       const operations = pathsOf(version.kinds.filter(isServed), facts).flatMap((path) => path.operations)
       return [rootOf(version), operations.length]
@@ -58,12 +58,12 @@ describe('the documented operations', () => {
     assert.deepEqual(Object.fromEntries(found), COUNTS)
   })
 
-  it('have names of their own', () => {
+  it('have unique names', () => {
     const ids = [...paths.values()].flatMap(({ operations }) => operations.map(({ id }) => id))
     assert.equal(new Set(ids).size, ids.length)
   })
 
-  it('are named as client generators expect', () => {
+  it('have the names that client generators expect', () => {
     const named = (path: string, method: string): string => operation(path, method).id
     const deployments = '/apis/apps/v1/namespaces/{namespace}/deployments'
     assert.equal(named(deployments, 'delete'), 'deleteAppsV1CollectionNamespacedDeployment')
@@ -76,7 +76,7 @@ describe('the documented operations', () => {
     )
   })
 
-  it('say of exec, logs and proxies which options they take', () => {
+  it('list the options of exec, logs and proxies', () => {
     const pod = '/api/v1/namespaces/{namespace}/pods/{name}'
     const names = (path: string): string[] => sharedParameters(find(path)).shared.map(({ name }) => name)
     assert.deepEqual(names(`${pod}/exec`), [
@@ -99,7 +99,7 @@ describe('the documented operations', () => {
     assert.equal(find(`${pod}/proxy/{path}`).operations.length, 7)
   })
 
-  it('say once what all operations of a path share, and the rest where it belongs', () => {
+  it('share parameters of their path', () => {
     const path = find('/api/v1/nodes/{name}')
     const { shared, own } = sharedParameters(path)
     assert.deepEqual(
@@ -112,7 +112,7 @@ describe('the documented operations', () => {
     )
   })
 
-  it('say what a deletion answers', () => {
+  it('document the response of a deletion', () => {
     const answer = (path: string): unknown => operation(path, 'delete').answer
     assert.equal((answer('/api/v1/namespaces/{namespace}/pods/{name}') as Kind).kind, 'Pod')
     assert.equal((answer('/api/v1/nodes/{name}') as Kind).kind, 'Status')

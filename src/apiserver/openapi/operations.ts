@@ -1,6 +1,6 @@
 /**
- * The paths of a group version and what can be done on each: which verbs, with which parameters, on which kind. Version
- * by version of OpenAPI they are written differently; this is what they have in common.
+ * The paths and operations of a group version: verbs, parameters and kinds. The OpenAPI 2 and 3 documents are both
+ * built from them.
  */
 import type { Kind, Subresource } from '#apis/kinds.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
@@ -19,18 +19,18 @@ export interface Parameter {
 export interface Operation {
   readonly method: Method
   readonly id: string
-  /** `x-kubernetes-action`, and the kind it is about. Absent for discovery. */
+  /** `x-kubernetes-action` and its kind. Absent for discovery. */
   readonly action?: string
   readonly kind?: GroupVersionKind
   readonly parameters: readonly Parameter[]
   /** The kind of the body; `patch` for the four patch types. */
   readonly body?: GroupVersionKind | 'patch'
-  /** What comes back: a kind, or text of any kind. */
+  /** The response: a kind, or text. */
   readonly answer: GroupVersionKind | 'text'
-  /** How it may end well. */
+  /** The success codes. */
   readonly statuses: readonly number[]
   readonly produces: readonly string[]
-  /** Of a custom resource, which is neither protobuf nor merged strategically. */
+  /** True for a custom resource, which supports neither protobuf nor strategic merge. */
   readonly isCustom?: boolean
 }
 
@@ -40,12 +40,12 @@ export interface ApiPath {
   readonly operations: readonly Operation[]
 }
 
-/** What must be known of kinds besides what discovery says. */
+/** Information about kinds beyond discovery. */
 export interface ApiFacts {
   readonly schemaFor: (gvk: GroupVersionKind) => StructSchema | undefined
-  /** Whether DELETE answers with the object. */
+  /** True if DELETE returns the object. */
   readonly deleteAnswersObject: (kind: Kind) => boolean
-  /** What describes a custom resource; undefined for all others. */
+  /** The definition of a custom resource; undefined for all others. */
   readonly customOf: (kind: Kind) => Pick<CustomRules, 'describe' | 'identity'> | undefined
 }
 
@@ -81,7 +81,7 @@ export const WATCH_EVENT: GroupVersionKind = { group: '', version: 'v1', kind: '
 const RESOURCE_LIST: GroupVersionKind = { group: '', version: 'v1', kind: 'APIResourceList' }
 const LOG_OPTIONS: GroupVersionKind = { group: '', version: 'v1', kind: 'PodLogOptions' }
 
-/** Every path of the kinds of one group version, its own first. */
+/** Every path of the kinds of one group version, its discovery path first. */
 export function pathsOf(kinds: readonly Kind[], facts: ApiFacts): ApiPath[] {
   const [first] = kinds
   if (first === undefined) return []
@@ -91,7 +91,7 @@ export function pathsOf(kinds: readonly Kind[], facts: ApiFacts): ApiPath[] {
   return [own, ...kinds.flatMap((kind) => kindPaths(kind, facts).map((path) => ({ ...path, tag })))]
 }
 
-/** The same, custom resources as upstream has them. */
+/** The same for custom resources, as upstream. */
 export function versionPaths(kinds: readonly Kind[], facts: ApiFacts): ApiPath[] {
   const customs = kinds.filter((kind) => facts.customOf(kind) !== undefined)
   if (customs.length === 0) return pathsOf(kinds, facts)
@@ -104,7 +104,7 @@ export function versionPaths(kinds: readonly Kind[], facts: ApiFacts): ApiPath[]
   ]
 }
 
-/** Of custom resources upstream describes less: neither discovery nor watches by path. */
+/** For custom resources upstream documents neither discovery nor watches by path. */
 function customPathsOf(kinds: readonly Kind[], facts: ApiFacts): ApiPath[] {
   const drawn = kinds.flatMap((kind) => {
     const tag = `${groupId(kind.group)}_${kind.version}`
@@ -113,7 +113,7 @@ function customPathsOf(kinds: readonly Kind[], facts: ApiFacts): ApiPath[] {
   return drawn.map((path) => ({ ...path, operations: path.operations.map(asCustom) }))
 }
 
-/** Those of the documents, whatever the definition's state. */
+/** The documented verbs, whatever the definition's state. */
 const CUSTOM_VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update']
 export const CUSTOM_MEDIA_TYPES: readonly string[] = ['application/json', 'application/yaml']
 
@@ -127,7 +127,7 @@ function asCustom(operation: Operation): Operation {
   return { ...common, ...body, parameters: [...operation.parameters, ...query('resourceVersion')] }
 }
 
-/** Reading a document of discovery. */
+/** The operation that reads a discovery document. */
 export function discoveryOperation(id: string, answer: GroupVersionKind): Operation {
   return { method: 'get', id, parameters: [], answer, statuses: [200], produces: MEDIA_TYPES }
 }
@@ -137,7 +137,7 @@ export function rootOf({ group, version }: { readonly group: string; readonly ve
   return group === '' ? `/api/${version}` : `/apis/${group}/${version}`
 }
 
-/** `core`, `apps`, `rbacAuthorization`: a group as tags and operations name it. */
+/** `core`, `apps`, `rbacAuthorization`: a group in tags and operation names. */
 export function groupId(group: string): string {
   const words = group === '' ? ['core'] : group.replace(/\.k8s\.io$/, '').split('.')
   return words.map((word, at) => (at === 0 ? word : upperFirst(word))).join('')
@@ -200,7 +200,7 @@ function writing(
   return { method, id, action: method, kind, parameters: WRITE, body, answer: body, statuses, produces: MEDIA_TYPES }
 }
 
-/** In all namespaces. */
+/** Lists over all namespaces. */
 function everywhere(kind: Kind, verb: 'list' | 'watch'): Operation[] {
   if (!kind.verbs.includes(verb)) return []
   const id = `${idOf(verb, { ...kind, namespaced: false })}${verb === 'watch' ? 'List' : ''}ForAllNamespaces`
@@ -209,7 +209,7 @@ function everywhere(kind: Kind, verb: 'list' | 'watch'): Operation[] {
   return [reading(kind, { id, parameters: LIST, ...which })]
 }
 
-/** The paths below `watch/`, which are older than the parameter. */
+/** The deprecated paths below `watch/`. */
 function watchPaths(kind: Kind, around: readonly Parameter[]): Drawn[] {
   if (!kind.verbs.includes('watch')) return []
   const root = `${rootOf(kind)}/watch`
@@ -225,7 +225,7 @@ function watchPaths(kind: Kind, around: readonly Parameter[]): Drawn[] {
 }
 
 function objectOperations(kind: Kind, { deleteAnswersObject }: ApiFacts): Operation[] {
-  // Upstream's documents do not say that a namespace comes back, though it does.
+  // Upstream's documents omit that deleting a namespace returns it.
   const answer = deleteAnswersObject(kind) && kind.kind !== 'Namespace' ? kind : STATUS
   const removing: Operation = {
     method: 'delete',
@@ -241,7 +241,7 @@ function objectOperations(kind: Kind, { deleteAnswersObject }: ApiFacts): Operat
   return [...changing(kind, kind, kind.verbs, ''), ...(kind.verbs.includes('delete') ? [removing] : [])]
 }
 
-/** What can be done to an object or a part of it, whose shape is `body`. */
+/** The operations on an object or a part of it, whose schema is `body`. */
 function changing(kind: Kind, body: GroupVersionKind, verbs: readonly string[], suffix: string): Operation[] {
   const id = (verb: string): string => `${idOf(verb, kind)}${suffix}`
   const get: Operation = {
@@ -310,7 +310,7 @@ interface ConnectPart {
   readonly facts: ApiFacts
 }
 
-/** Subresources that lead elsewhere: exec, port-forward, proxy. A proxy goes on below its own path. */
+/** Connector subresources: exec, port-forward, proxy. A proxy also has paths below its own. */
 function connectPaths(kind: Kind, part: Subresource, { path, named, facts }: ConnectPart): Drawn[] {
   const options = parametersOf(facts.schemaFor(part.kind))
   const methods = CONNECT_METHODS.flatMap(([verb, all]) => (part.verbs.includes(verb) ? all : []))
@@ -342,7 +342,7 @@ function logOperation(kind: Kind, { schemaFor }: ApiFacts): Operation {
   }
 }
 
-/** The options of a kind as parameters of a query; what has no simple form is left out. */
+/** The fields of an options kind as query parameters; fields without a simple type are omitted. */
 function parametersOf(options: StructSchema | undefined): Parameter[] {
   const fields = [...(options?.fields.values() ?? [])].filter(({ name }) => name !== 'kind' && name !== 'apiVersion')
   return fields.flatMap(({ name, schema }) => {
@@ -356,7 +356,7 @@ function simpleType({ type }: Schema): Parameter['type'] | undefined {
   return type === 'int32' || type === 'int64' ? 'integer' : undefined
 }
 
-/** `patchAppsV1NamespacedDeployment`; `middle` stands after the version. */
+/** `patchAppsV1NamespacedDeployment`; `middle` follows the version. */
 function idOf(verb: string, { group, version, namespaced, kind }: Kind, middle = ''): string {
   return `${verb}${upperFirst(groupId(group))}${upperFirst(version)}${middle}${namespaced ? 'Namespaced' : ''}${kind}`
 }
@@ -365,7 +365,7 @@ function upperFirst(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** What all operations of a path share is said once, for the path. Sorted, as documents have them. */
+/** Moves parameters that all operations of a path share to the path, sorted as in the documents. */
 export function sharedParameters({ operations }: ApiPath): {
   readonly shared: readonly Parameter[]
   readonly own: (operation: Operation) => readonly Parameter[]

@@ -1,17 +1,17 @@
-/** The paths above the group versions: discovery, the version, what verifies ServiceAccount tokens. */
+/** The paths above the group versions: discovery, the version, and the keys for ServiceAccount tokens. */
 import type { ServedGroup } from '#apis/kinds.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
 
 import { type ApiPath, discoveryOperation, groupId, type Operation } from './operations.ts'
 
 export interface RootPath extends ApiPath {
-  /** The name of its document in OpenAPI v3. */
+  /** The name of its OpenAPI v3 document. */
   readonly document: string
 }
 
 const meta = (kind: string): GroupVersionKind => ({ group: '', version: 'v1', kind })
 
-/** A kind that no group has: its schema is `versionSchema`. */
+/** A kind without a group: its schema is `versionSchema`. */
 export const VERSION_INFO: GroupVersionKind = { group: '', version: '', kind: 'version.Info' }
 
 const text = (id: string, produces: string): Operation => ({

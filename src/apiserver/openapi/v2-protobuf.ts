@@ -1,32 +1,32 @@
 /**
- * OpenAPI v2 in the protobuf form that client-go, Helm and older kubectls ask for (gnostic's messages). The document is
- * turned over key by key, by a table of the messages we use; whatever a table does not name is a vendor extension.
+ * Encodes OpenAPI v2 in gnostic's protobuf messages, which client-go, Helm and older kubectls request. Keys that the
+ * message table lacks become vendor extensions.
  */
 import { WireWriter } from '#lib/protobuf/wire.ts'
-import { isDue, type Steps } from '#lib/slices.ts'
-import { stringifyYaml } from '#lib/yaml.ts'
+import { shouldYield, type Steps } from '#lib/time-slicing.ts'
+import { stringifyYaml } from '#lib/yaml/yaml.ts'
 
 type Json = unknown
 type JsonMap = Readonly<Record<string, Json>>
 
-/** How the value of a key travels. */
+/** The encoding of a key's value. */
 type Form =
   | 'string'
   | 'bool'
   | 'strings'
-  /** As YAML text in a message of its own. */
+  /** As YAML text in a separate message. */
   | 'any'
   | 'anys'
   | { readonly message: () => Message }
   | { readonly list: () => Message }
-  /** An object whose keys are names: a wrapper with one named value each. */
+  /** An object with arbitrary keys: a wrapper with one named value each. */
   | { readonly named: () => Message }
 
 interface Message {
   readonly fields: Readonly<Record<string, readonly [number: number, form: Form]>>
-  /** Where keys that start with `x-` go. */
+  /** The field for keys that start with `x-`. */
   readonly extensions?: number
-  /** The message is one of several forms: the number of the one that fits. */
+  /** The message is a oneof: the number of the matching form. */
   readonly wrapIn?: readonly number[]
 }
 
@@ -141,7 +141,7 @@ export function* encodeOpenApiV2(swagger: JsonMap): Steps<Buffer> {
     }
     const mark = writer.length
     for (const [name, value] of Object.entries(part as JsonMap).toReversed()) {
-      if (isDue() || key === 'definitions') yield
+      if (shouldYield() || key === 'definitions') yield
       writeNamedValues(writer, form.named(), { [name]: value })
     }
     writer.lengthSince(mark)

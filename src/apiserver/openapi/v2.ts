@@ -1,14 +1,15 @@
-/** OpenAPI v2: one document for everything, in JSON or in the protobuf form most Go clients ask for. */
+/** OpenAPI v2: one document, in JSON or in the protobuf form that most Go clients request. */
 import { createHash } from 'node:crypto'
 
 import type { Kind } from '#apis/kinds.ts'
-import { inSlices, turn } from '#lib/slices.ts'
+import type { Answer, Call } from '#component/requests/call.ts'
+import { runInSlices, yieldToEventLoop } from '#lib/time-slicing.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
 
-import type { Answer, Call } from '../call.ts'
-import { acceptsGzip, compressed } from '../handlers/list-body.ts'
-import { type Definition, V2 } from './definitions.ts'
+import { acceptsGzip, compressed } from '../answers/gzip.ts'
+import type { Definition } from '../registry/openapi-definition.ts'
+import { V2 } from './definitions.ts'
 import { describeParameter } from './descriptions.ts'
 import {
   createReferences,
@@ -34,26 +35,26 @@ import { rootPaths } from './root-paths.ts'
 const PROTOBUF_ASKED = /application\/com\.github\.proto-openapi\.spec\.v2@v1\.0\+protobuf/
 const PROTOBUF_ANSWERED = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
 
-interface Made {
+interface SwaggerDocument {
   readonly swagger: Definition
   readonly text: string
   readonly etag: string
   protobuf: Promise<Buffer> | undefined
-  /** Compressed once for each form, by its Content-Type. */
+  /** Compressed once per form, by Content-Type. */
   readonly packed: Map<string, Promise<Answer>>
 }
 
 /** Answers `/openapi/v2`; undefined for all other paths. */
 export function createOpenApiV2(options: OpenApiOptions): (call: Call) => Promise<Answer> | undefined {
   const maker = new Maker(options)
-  let last: { readonly of: readonly unknown[]; readonly made: Promise<Made> } | undefined
-  const current = async (): Promise<Made> => {
+  let last: { readonly of: readonly unknown[]; readonly made: Promise<SwaggerDocument> } | undefined
+  const current = async (): Promise<SwaggerDocument> => {
     const kinds = options.groups().flatMap(({ versions }) => versions.flatMap((version) => version.kinds))
     const others = options.aggregated?.swaggers() ?? []
     const of = [...factsOf(kinds, options), ...others]
     if (last === undefined || !sameFacts(last.of, of)) {
       const made = maker.make(kinds, others)
-      // What failed is tried again by the next who asks.
+      // A failure is retried by the next request.
       made.catch(() => (last = undefined))
       last = { of, made }
     }
@@ -62,7 +63,7 @@ export function createOpenApiV2(options: OpenApiOptions): (call: Call) => Promis
   return (call) => (call.info.path === '/openapi/v2' ? current().then((document) => answer(call, document)) : undefined)
 }
 
-async function answer(call: Call, made: Made): Promise<Answer> {
+async function answer(call: Call, made: SwaggerDocument): Promise<Answer> {
   const protobuf = PROTOBUF_ASKED.test(call.header('accept'))
   const contentType = protobuf ? PROTOBUF_ANSWERED : 'application/json'
   const headers = { Etag: made.etag, Vary: 'Accept-Encoding, Accept' }
@@ -76,32 +77,32 @@ async function answer(call: Call, made: Made): Promise<Answer> {
   return packed
 }
 
-async function bodyOf(made: Made, protobuf: boolean): Promise<Buffer> {
+async function bodyOf(made: SwaggerDocument, protobuf: boolean): Promise<Buffer> {
   if (!protobuf) return Buffer.from(made.text)
   const { encodeOpenApiV2 } = await import('./v2-protobuf.ts')
-  made.protobuf ??= inSlices(encodeOpenApiV2(made.swagger))
+  made.protobuf ??= runInSlices(encodeOpenApiV2(made.swagger))
   return made.protobuf
 }
 
 type Members = Record<string, Definition>
 
-/** What some kinds add to the document. */
+/** The parts that some kinds contribute. */
 interface Part {
   readonly paths: Members
   readonly definitions: Members
 }
 
-/** A few milliseconds of text. */
+/** So much text takes a few milliseconds. */
 const SLICE_CHARACTERS = 256 << 10
 
 /**
- * Makes the document, a slice at a time: it is large, and made anew whenever any definition of a custom resource changes.
- * What did not change is neither described nor written again.
+ * Makes the document in slices: it is large, and is made again when a definition of a custom resource changes.
+ * Unchanged parts are neither described nor encoded again.
  */
 class Maker {
   readonly #options: OpenApiOptions
   #builtIn: { readonly of: readonly unknown[]; readonly part: Part } | undefined
-  /** Of custom resources; a changed one is another. */
+  /** By custom resource; a changed one is another object. */
   readonly #customs = new WeakMap<Kind, Part>()
   /** The JSON of paths and definitions. */
   readonly #texts = new WeakMap<Definition, string>()
@@ -110,7 +111,7 @@ class Maker {
     this.#options = options
   }
 
-  async make(kinds: readonly Kind[], others: Parameters<typeof mergeSwaggers>[1]): Promise<Made> {
+  async make(kinds: readonly Kind[], others: Parameters<typeof mergeSwaggers>[1]): Promise<SwaggerDocument> {
     const { customOf, version } = this.#options
     const { describeDefinition } = await import('./descriptions.ts')
     const customs = kinds.filter((kind) => customOf(kind) !== undefined)
@@ -122,7 +123,7 @@ class Maker {
     ]
     for (const kind of customs) {
       parts.push(this.#customPart(kind, describeDefinition))
-      await turn()
+      await yieldToEventLoop()
     }
     const definitions = parts.flatMap((part) => Object.entries(part.definitions)).toReversed()
     const own = {
@@ -153,7 +154,7 @@ class Maker {
         version.kinds.filter((kind) => options.customOf(kind) === undefined),
         options,
       ).forEach(add)
-      await turn()
+      await yieldToEventLoop()
     }
     const part = { paths, definitions: sortedDefinitions(references) }
     this.#builtIn = { of, part }
@@ -188,7 +189,7 @@ class Maker {
         size += text.length
         if (size < SLICE_CHARACTERS) continue
         size = 0
-        await turn()
+        await yieldToEventLoop()
       }
       pieces.push(before === '{' ? '{}' : '}')
     }
@@ -204,7 +205,7 @@ async function sha512(text: string): Promise<string> {
   const hash = createHash('sha512')
   for (let at = 0; at < text.length; at += SLICE_CHARACTERS) {
     hash.update(text.slice(at, at + SLICE_CHARACTERS))
-    await turn()
+    await yieldToEventLoop()
   }
   return hash.digest('hex').toUpperCase()
 }
@@ -252,7 +253,7 @@ function operationItem(operation: Operation, own: readonly Parameter[], referenc
   }
 }
 
-/** Discovery says what it speaks even where nothing is sent. */
+/** Discovery lists its media types even for operations without a body. */
 function consumed({ action, body, answer: answered, produces, isCustom = false }: Operation): Definition {
   if (body === 'patch') return { consumes: PATCHES.filter((type) => !isCustom || !type.includes('strategic')) }
   if (isCustom) return { consumes: CUSTOM_MEDIA_TYPES }

@@ -1,14 +1,15 @@
-/** OpenAPI v3: an index with a hash for each document, and the documents, made when first asked for. */
+/** OpenAPI v3: an index with a hash for each document, and the documents, made on demand. */
 import { createHash } from 'node:crypto'
 
 import type { Kind } from '#apis/kinds.ts'
-import { isJsonObject } from '#lib/json-value.ts'
-import { inSlices, type Steps } from '#lib/slices.ts'
+import type { Answer, Call } from '#component/requests/call.ts'
+import { isJsonObject } from '#lib/json/value.ts'
+import { runInSlices, type Steps } from '#lib/time-slicing.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
 
-import type { Answer, Call } from '../call.ts'
-import { type Definition, V3 } from './definitions.ts'
+import type { Definition } from '../registry/openapi-definition.ts'
+import { V3 } from './definitions.ts'
 import { describeParameter } from './descriptions.ts'
 import {
   createReferences,
@@ -31,15 +32,15 @@ import {
 import { rootPaths } from './root-paths.ts'
 
 export interface OpenApiDocument {
-  /** Made when first asked for, where that can wait. */
+  /** Made on demand where possible. */
   readonly text: () => Promise<string>
   /** Upper-case hexadecimal SHA-512. */
   readonly hash: string
 }
 
-interface Made {
+interface CachedDocument {
   readonly document: Promise<OpenApiDocument>
-  /** What it was made of: made anew when that changes. */
+  /** Its inputs: the document is made again when they change. */
   readonly facts: readonly unknown[]
 }
 
@@ -47,7 +48,7 @@ export function openApiDocument(text: string): OpenApiDocument {
   return { text: async () => text, hash: sha512(text) }
 }
 
-/** A year, which is how long a document that is named by its hash may be kept. */
+/** A year: the cache lifetime of a document that is requested by its hash. */
 const FOREVER_MS = 365 * 24 * 3600 * 1000
 
 /** Answers `/openapi/v3` and below; undefined for all other paths. */
@@ -55,14 +56,14 @@ export function createOpenApiV3(
   options: OpenApiOptions,
   nowMs: () => number,
 ): (call: Call) => Promise<Answer> | undefined {
-  const documents = new Map<string, Made>()
+  const documents = new Map<string, CachedDocument>()
   const documentOf = (source: Source, describe: Describe): Promise<OpenApiDocument> => {
     const facts = factsOf(source.kinds, options)
     const known = documents.get(source.name)
     if (known !== undefined && sameFacts(known.facts, facts)) return known.document
     const document = makeDocument(source, options, describe)
     documents.set(source.name, { document, facts })
-    // What failed is tried again by the next who asks.
+    // A failure is retried by the next request.
     document.catch(() => documents.delete(source.name))
     return document
   }
@@ -88,11 +89,11 @@ export function createOpenApiV3(
 
 async function makeDocument(source: Source, options: OpenApiOptions, describe: Describe): Promise<OpenApiDocument> {
   let written: Promise<string> | undefined
-  const text = (): Promise<string> => (written ??= inSlices(writeDocument(source, options, describe)))
+  const text = (): Promise<string> => (written ??= runInSlices(writeDocument(source, options, describe)))
   return { text, hash: sha512(identityOf(source, options) ?? (await text())) }
 }
 
-/** Of custom resources alone: whoever asks only whether anything has changed need not wait until all is described. */
+/** For custom resources only: a request for the index need not wait until all are described. */
 function identityOf({ kinds, name }: Source, { customOf }: OpenApiOptions): string | undefined {
   const customs = kinds.map((kind) => customOf(kind)?.identity)
   if (kinds.length === 0 || customs.includes(undefined)) return undefined
@@ -106,9 +107,9 @@ function sha512(text: string): string {
 const ROOT = '/openapi/v3'
 const NO_OTHERS: ReadonlyMap<string, string> = new Map()
 
-/** What one document is made of. */
+/** The inputs of one document. */
 interface Source {
-  /** Its path without the first slash. */
+  /** Its path without the leading slash. */
   readonly name: string
   readonly kinds: readonly Kind[]
   readonly paths: () => readonly ApiPath[]
@@ -128,7 +129,7 @@ function sourcesOf(options: OpenApiOptions): Source[] {
   ]
 }
 
-/** Our own documents and those of `others`, by name; where both have one, ours. */
+/** Our documents and those of `others`, by name; ours have precedence. */
 async function indexAnswer(
   sources: readonly Source[],
   documentOf: (source: Source) => Promise<OpenApiDocument>,
@@ -146,14 +147,16 @@ async function indexAnswer(
 
 export async function documentAnswer(call: Call, document: OpenApiDocument, nowMs: number): Promise<Answer> {
   const { hash } = document
-  const asked = call.query.get('hash')
+  const requestedHash = call.query.get('hash')
   const contentType = 'application/json'
-  if (asked !== null && asked !== hash) {
+  if (requestedHash !== null && requestedHash !== hash) {
     return { status: 301, contentType, body: '', headers: { Location: `${call.info.path}?hash=${hash}` } }
   }
   const etag = `"${hash}"`
   const lasting =
-    asked === null ? {} : { 'Cache-Control': 'public, immutable', Expires: new Date(nowMs + FOREVER_MS).toUTCString() }
+    requestedHash === null
+      ? {}
+      : { 'Cache-Control': 'public, immutable', Expires: new Date(nowMs + FOREVER_MS).toUTCString() }
   const headers = { Etag: etag, Vary: 'Accept-Encoding, Accept', ...lasting }
   if (call.header('if-none-match') === etag) return { status: 304, contentType, body: '', headers }
   return { status: 200, contentType, body: Buffer.from(await document.text()), headers }
@@ -191,7 +194,7 @@ function wholeOf(source: Source, options: OpenApiOptions, { items, schemas }: Pa
   }
 }
 
-/** Members of the document, and those of its parts, one by one. */
+/** The members of the document and of its parts, one by one. */
 function* writeWhole(whole: Definition, depth = 0): Steps<string> {
   const members: string[] = []
   for (const [name, value] of Object.entries(whole)) {
@@ -250,7 +253,7 @@ function bodyItem({ body, isCustom = false }: Operation, { refOf, patch }: Refer
     const types = PATCH_TYPES.filter((type) => !isCustom || !type.includes('strategic'))
     return { requestBody: { content: contentOf(types, patch()), required: true } }
   }
-  // A DELETE may come without one.
+  // The body of a DELETE is optional.
   const needed = body.kind === 'DeleteOptions' ? {} : { required: true }
   return { requestBody: { content: contentOf(isCustom ? CUSTOM_MEDIA_TYPES : ['*/*'], refOf(body)), ...needed } }
 }

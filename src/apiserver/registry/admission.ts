@@ -1,33 +1,32 @@
-/** Admission as the registry sees it: a chain that may change what is written, then one that may refuse it. */
+/** The registry's interface to admission: a mutating chain, then a validating one. */
 import type { Kind } from '#apis/kinds.ts'
+import type { User } from '#auth/user.ts'
+import type { Annotate } from '#component/requests/call.ts'
 import type { GroupVersionKind, GroupVersionResource } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
 
-import type { ObjectReader, User } from './resource.ts'
+import type { ObjectReader } from './resource.ts'
 
 export type Operation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT'
 
-/** What a request is about. */
+/** The operation of a request. */
 export interface Subject {
   readonly operation: Operation
-  /** The resource addressed, in the version it is stored in. */
+  /** The addressed resource, in its storage version. */
   readonly kind: Kind
   readonly name: string
-  /** What will be written; mutating plugins change it in place. Absent for DELETE. */
+  /** The object to write; mutating plugins change it in place. Absent for DELETE. */
   readonly object: KubeObject | undefined
-  /** What is there now. Absent for CREATE. Never changed. */
+  /** The stored object. Absent for CREATE. Never modified. */
   readonly oldObject: KubeObject | undefined
 }
 
-/** The first value of a key stays. `from` is the level from which on the event shows it; default: all. */
-export type Annotate = (key: string, value: string, from?: 'Request') => void
-
-/** One write, as plugins look at it. */
+/** One write, as plugins see it. */
 export interface Attributes extends Subject {
   readonly subresource: string
-  /** The resource as the request names it: in the version, and for events in the group, that the client speaks. */
+  /** The resource as the request names it, in the client's version (and group, for events). */
   readonly addressed: GroupVersionResource
-  /** The kind of `object`: another one for subresources with a body of their own. */
+  /** The kind of `object`, which differs for subresources with a separate body. */
   readonly objectKind: GroupVersionKind
   readonly namespace: string
   /** Create, update, patch or delete options of the request. */
@@ -35,22 +34,22 @@ export interface Attributes extends Subject {
   readonly dryRun: boolean
   readonly user: User
   readonly objects: ObjectReader
-  /** Adds a Warning header to the answer. */
+  /** Adds a Warning header to the response. */
   warn(text: string): void
-  /** Adds to the audit event of the request; absent when there is none. Keys are `<domain>/<name>`. */
+  /** Adds an audit annotation; absent without auditing. Keys are `<domain>/<name>`. */
   readonly annotate?: Annotate | undefined
   readonly signal: AbortSignal
-  /** After this, by `clock.elapsed()`, nobody waits for the outcome; absent: somebody always does. */
+  /** The deadline by `clock.elapsed()`, after which the client no longer waits; absent: none. */
   readonly deadlineMs?: number | undefined
 }
 
-/** Throws StatusError to refuse, or rejects with it; a promise only when there is something to wait for. */
+/** Throws or rejects with StatusError to refuse; returns a promise only if it has to wait. */
 export interface Admission {
   mutate(attributes: Attributes): Promise<void> | void
   validate(attributes: Attributes): Promise<void> | void
 }
 
-/** Everything is let in as it is. */
+/** Admits everything unchanged. */
 export const admitAll: Admission = {
   mutate: () => undefined,
   validate: () => undefined,

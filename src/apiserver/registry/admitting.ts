@@ -1,14 +1,14 @@
-/** How a request is shown to admission, whatever it is: the one place where Attributes are made. */
+/** Creates the admission attributes of every request. */
 import type { Attributes, Subject } from './admission.ts'
 import type { ObjectReader } from './resource.ts'
 import type { Services, WriteRequest } from './services.ts'
 
-/** What plugins are shown of a request; `request.gvk` is the kind of the object that it brings. */
+/** The attributes of a request; `request.gvk` is the kind of its object. */
 export function attributesOf(request: WriteRequest, objects: ObjectReader, subject: Subject): Attributes {
   return new RequestAttributes(request, objects, subject)
 }
 
-/** Made anew for every write, and twice for most: what few plugins ask for is looked up when they do. */
+/** Created for every write, mostly twice: attributes that few plugins read are computed on demand. */
 class RequestAttributes implements Attributes {
   readonly operation: Subject['operation']
   readonly kind: Subject['kind']
@@ -57,8 +57,8 @@ class RequestAttributes implements Attributes {
 }
 
 /**
- * Admission of what is never stored: a binding, an eviction, a review, a connection. Plugins may change the object; those
- * that only look at it are asked by what is returned. Both throw StatusError when one refuses.
+ * Admission of objects that are never stored: a binding, an eviction, a review, a connection. Runs mutating plugins and
+ * returns the function that runs validating ones. Both throw StatusError if a plugin refuses.
  */
 export async function admit(
   { admission, objects }: Services,

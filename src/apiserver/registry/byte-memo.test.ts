@@ -5,8 +5,8 @@ import { ByteMemo, type Memo } from './byte-memo.ts'
 
 const kept = (value: string): { value: string; bytes: number } => ({ value, bytes: 800 })
 
-describe('byte memo', () => {
-  it('forgets what was used longest ago when there is too much', () => {
+describe('ByteMemo', () => {
+  it('evicts the least recently used value', () => {
     const memos = new ByteMemo(3000)
     const memo: Memo = new Map()
     for (const name of ['a', 'b', 'c']) memos.keep(memo, name, kept(name))
@@ -18,7 +18,7 @@ describe('byte memo', () => {
     )
   })
 
-  it('stays within its limit whatever is kept, also what alone is too large', () => {
+  it('stays within its limit, also for a single value that exceeds it', () => {
     const memos = new ByteMemo(3000)
     for (let turn = 0; turn < 100; turn++) memos.keep(new Map(), 'x', kept('x'))
     assert.ok(memos.bytes <= 3000)
@@ -27,7 +27,7 @@ describe('byte memo', () => {
     assert.deepEqual([memo.size, memos.bytes], [0, 0])
   })
 
-  it('forgets what nobody has used for two rounds, and nothing else', () => {
+  it('evicts only values that were unused for two sweeps', () => {
     const memos = new ByteMemo(1e6)
     const memo: Memo = new Map()
     for (const name of ['a', 'b', 'c']) memos.keep(memo, name, kept(name))
@@ -41,7 +41,7 @@ describe('byte memo', () => {
     assert.deepEqual([memo.size, memos.bytes], [0, 0])
   })
 
-  it('knows which questions came lately, of a thousand at most', () => {
+  it('remembers at most a thousand recent keys', () => {
     const memos = new ByteMemo(0)
     assert.deepEqual([memos.isRepeated('a'), memos.isRepeated('a')], [false, true])
     for (let turn = 0; turn < 1000; turn++) memos.isRepeated(String(turn))
@@ -49,7 +49,7 @@ describe('byte memo', () => {
     assert.deepEqual([memos.isRepeated('x'.repeat(501)), memos.isRepeated('x'.repeat(501))], [false, false])
   })
 
-  it('does not take the new for the old when a memo was emptied in between', () => {
+  it('does not mix up values after a memo was cleared', () => {
     const memos = new ByteMemo(2500)
     const memo: Memo = new Map()
     memos.keep(memo, 'page', kept('old'))

@@ -1,7 +1,6 @@
 /**
- * What is made of entries, pages and changes (their bytes in some form) is remembered with the thing itself and so never
- * outlives a change of it. This bounds all of it together: beyond the limit, what was used longest ago is forgotten and
- * made again when asked for; and so is what nobody has used for a while, as a server at rest needs none of it.
+ * Bounds the memory of all cached encodings of entries, pages and changes. Beyond the limit it evicts the least
+ * recently used encoding, and it evicts unused encodings after a while.
  */
 
 /** The memo of an entry, a page or a change. */
@@ -12,11 +11,11 @@ interface Kept {
   readonly name: string
   readonly value: unknown
   readonly bytes: number
-  /** When it was used last. */
+  /** The time of the last use. */
   round: number
 }
 
-/** What keeping anything costs besides its bytes, about. */
+/** The approximate overhead per value. */
 const OVERHEAD_BYTES = 200
 /** Half a megabyte of questions at most. */
 const MAX_QUESTIONS = 1000
@@ -24,12 +23,12 @@ const MAX_QUESTION_LENGTH = 500
 
 export class ByteMemo {
   readonly #limitBytes: number
-  /** Used longest ago first. What a memo has dropped by itself stays until its turn comes. */
+  /** Least recently used first. Values that a memo has dropped by itself stay until their eviction. */
   readonly #kept = new Set<Kept>()
   #bytes = 0
   #round = 0
-  /** Questions asked lately, the oldest first. */
-  readonly #asked = new Set<string>()
+  /** Recent questions, oldest first. */
+  readonly #recent = new Set<string>()
 
   constructor(limitBytes: number) {
     this.#limitBytes = limitBytes
@@ -39,16 +38,16 @@ export class ByteMemo {
     return this.#bytes
   }
 
-  /** Whether the same question came before, not long ago: the answer to one that comes once is not worth keeping. */
+  /** True if the same question came recently: the answer to a single question is not worth caching. */
   isRepeated(question: string): boolean {
     if (question.length > MAX_QUESTION_LENGTH) return false
-    const isRepeated = this.#asked.delete(question)
-    this.#asked.add(question)
-    if (this.#asked.size > MAX_QUESTIONS) this.#asked.delete(this.#asked.values().next().value ?? question)
+    const isRepeated = this.#recent.delete(question)
+    this.#recent.add(question)
+    if (this.#recent.size > MAX_QUESTIONS) this.#recent.delete(this.#recent.values().next().value ?? question)
     return isRepeated
   }
 
-  // The name says what it is: who keeps something under it gets the same back.
+  // The name determines the type: readers of a name get what was stored under it.
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
   get<T>(memo: Memo, name: string): T | undefined {
     const kept = memo.get(name) as Kept | undefined
@@ -71,7 +70,7 @@ export class ByteMemo {
     return value
   }
 
-  /** Forgets what was not used since this was called before. */
+  /** Evicts values that were not used since the last call. */
   age(): void {
     for (const oldest of this.#kept) {
       if (oldest.round === this.#round) break

@@ -1,4 +1,4 @@
-/** Columns that most kinds have. */
+/** Table columns that most kinds share, such as Name and Age. */
 import { ageText } from '#meta/duration.ts'
 import type { KubeObject } from '#meta/object.ts'
 

@@ -1,6 +1,7 @@
-/** Commits: how the objects of one resource get into the backend, and become entries of the cache on the way. */
-import type { JsonObject } from '#lib/json-value.ts'
-import { encodeJson } from '#meta/codec/encode-json.ts'
+/** Commits objects of one resource to the backend and makes their cache entries. */
+import type { JsonObject } from '#lib/json/value.ts'
+import { runInSlices } from '#lib/time-slicing.ts'
+import { encodeJson, encodeJsonInSteps } from '#meta/codec/encode-json.ts'
 import { encodeProtobuf } from '#meta/codec/protobuf.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { CommitResult, Revision, Write } from '#storage/backend.ts'
@@ -8,26 +9,27 @@ import type { Resting } from '#storage/encryption/at-rest.ts'
 
 import type { Entry, EntryMaker } from './entry.ts'
 import { isTooLarge, storageFailure } from './errors.ts'
-import type { Lens } from './lens.ts'
+import type { PendingWrites } from './pending-writes.ts'
 import type { Resource } from './resource.ts'
 import type { Services, WriteRequest } from './services.ts'
 import { SharedLeases } from './shared-leases.ts'
-import type { WritesUnderway } from './underway.ts'
+import { isLarge } from './sizes.ts'
+import type { VersionConverter } from './version-converter.ts'
 
 export interface CommitOptions {
   readonly resource: Resource
   readonly services: Services
   readonly entries: EntryMaker
-  /** For the cache to pick up what is written here. */
-  readonly underway: WritesUnderway
-  /** Of a custom resource: how its version shows what is stored. */
-  readonly lens?: Lens
+  /** The pending writes, whose entries the cache takes over. */
+  readonly pendingWrites: PendingWrites
+  /** For a custom resource: the converter of its version. */
+  readonly converter?: VersionConverter
 }
 
 export class Commits {
   readonly #options: CommitOptions
   readonly #resting: Resting
-  /** Of a resource whose objects are not kept for ever. */
+  /** For a resource with a time to live. */
   readonly #leases: SharedLeases | undefined
 
   constructor(options: CommitOptions) {
@@ -38,39 +40,47 @@ export class Commits {
     this.#leases = ttlMs === undefined ? undefined : new SharedLeases({ backend, clock, ttlMs, reuseMs })
   }
 
-  /** The entry that `object`, canonical, would be at `revision`; nothing is stored. */
-  async entryOf(key: string, object: KubeObject, revision: Revision): Promise<Entry> {
+  /** The entry of a canonical `object` at the revision of the stored one; nothing is stored. */
+  async entryOf(key: string, object: KubeObject, request: Writing, current?: Entry): Promise<Entry> {
     const { custom } = this.#options.resource
     const stored = custom === undefined ? object : await custom.store(object)
-    return this.#shown(this.#making(key, encodeJson(stored), stored)(revision))
+    const encoding = this.#text(stored, isLarge(request, current))
+    const text = typeof encoding === 'string' ? encoding : await encoding
+    return this.#shown(this.#making(key, text, stored)(current?.modRevision ?? 0))
   }
 
   /**
-   * `object` is canonical and has no resource version. Undefined when another revision than `expected` is there. What is too
-   * large for the store is tried without who owns its fields, unless that is what the request is about.
+   * `object` is canonical and has no resource version. Undefined if the stored object is no longer `current`. An object
+   * that is too large is retried without managed fields, unless the request is about those.
    */
-  async put(key: string, object: KubeObject, expected: Revision, request: Writing): Promise<Entry | undefined> {
-    const { resource, underway } = this.#options
+  async put(key: string, object: KubeObject, request: Writing, current?: Entry): Promise<Entry | undefined> {
+    const { resource, pendingWrites } = this.#options
     const { custom } = resource
     const stored = custom === undefined ? object : await custom.store(object)
-    const text = encodeJson(stored)
+    const encoding = this.#text(stored, isLarge(request, current))
+    const text = typeof encoding === 'string' ? encoding : await encoding
     const value = this.#resting.seal(key, this.#encode(text, object))
     const sent = { key, value, make: this.#making(key, text, stored) }
-    const pending = underway.begin(sent)
+    const pending = pendingWrites.begin(sent)
     let revision: Revision | undefined
     let entry: Entry | undefined
     try {
-      const result = await this.#commit({ key, value, expected }, request)
+      const result = await this.#commit({ key, value, expected: current?.modRevision ?? 0 }, request)
       if (result.ok) ({ revision } = result)
     } catch (cause) {
       const error = this.#failure(cause)
       const { managedFields, ...metadata } = object.metadata
       if (managedFields === undefined || request.isApply === true || !isTooLarge(error)) throw error
-      return await this.put(key, { ...object, metadata }, expected, request)
+      return await this.put(key, { ...object, metadata }, request, current)
     } finally {
-      entry = underway.end(pending, sent, revision)
+      entry = pendingWrites.end(pending, sent, revision)
     }
-    return entry === undefined || this.#options.lens === undefined ? entry : this.#shown(entry)
+    return entry === undefined || this.#options.converter === undefined ? entry : this.#shown(entry)
+  }
+
+  /** A promise for a large object; small ones, nearly all, are encoded synchronously. */
+  #text(stored: KubeObject, isSliced: boolean): string | Promise<string> {
+    return isSliced ? runInSlices(encodeJsonInSteps(stored), this.#options.services.clock) : encodeJson(stored)
   }
 
   #commit(write: Write, request: Writing): Promise<CommitResult> {
@@ -80,30 +90,30 @@ export class Commits {
     return this.#leases.with((lease) => backend.commit([{ ...write, lease }], signal))
   }
 
-  /** Ready to be shown: whoever wrote in another version than is stored is told what conversion makes of what is stored. */
+  /** Converts the stored object for a client that wrote in another version. */
   async #shown(entry: Entry): Promise<Entry> {
-    await this.#options.lens?.prepare([entry])
+    await this.#options.converter?.prepare([entry])
     return entry
   }
 
-  /** The entry that the text will be once it is stored. */
+  /** The future entry of the text. */
   #making(key: string, text: string, stored: KubeObject): (revision: Revision) => Entry {
-    const { entries, lens } = this.#options
+    const { entries, converter } = this.#options
     return (revision) => {
       const entry = entries.written(key, text, stored, revision)
-      lens?.wrote(entry)
+      converter?.noteWritten(entry)
       return entry
     }
   }
 
-  /** Whether what rests should be written again, unchanged: that is how all is sealed with a new key. */
+  /** True if the stored value is plain or uses an old encryption key, and should be rewritten unchanged. */
   async restsStale({ key, modRevision }: Entry): Promise<boolean> {
     if (!this.#resting.isSealing) return false
     const [item] = (await this.#options.services.backend.range({ start: key })).items
     return item?.modRevision === modRevision && this.#resting.isStale(item.value)
   }
 
-  /** False when somebody changed it meanwhile. */
+  /** False if another writer changed it meanwhile. */
   async remove({ key, modRevision }: Entry, request: Writing): Promise<boolean> {
     const write = { key, value: null, expected: modRevision }
     try {
@@ -120,7 +130,7 @@ export class Commits {
     return encodeProtobuf(schema, resource.kind, object as unknown as JsonObject)
   }
 
-  /** A commit that takes no longer than the disk does is waited for: a signal for each costs more than that. */
+  /** Waits without a signal: a commit takes as long as the disk, and a signal for each would cost more. */
   #signalOf(request: Writing): AbortSignal | undefined {
     return this.#options.services.backend.isRemote === true ? request.signal : undefined
   }
@@ -131,4 +141,4 @@ export class Commits {
   }
 }
 
-type Writing = Pick<WriteRequest, 'signal' | 'isApply'>
+type Writing = Pick<WriteRequest, 'signal' | 'isApply' | 'bodyBytes'>

@@ -17,10 +17,17 @@ const running = (seconds: number): ObjectMeta => ({
 
 function plan(metadata: ObjectMeta, options: DeleteOptions = {}, more: Partial<DeletionRequest> = {}): DeletionPlan {
   const object: KubeObject = { metadata: { ...metadata } }
-  return planDeletion({ object, options, graceSeconds: undefined, isHeld: false, nowMs: Date.parse(NOW), ...more })
+  return planDeletion({
+    object,
+    options,
+    graceSeconds: undefined,
+    isDeletionBlocked: false,
+    nowMs: Date.parse(NOW),
+    ...more,
+  })
 }
 
-/** What is done, and to what deletion. */
+/** The action and the deletion metadata. */
 function outcome(planned: DeletionPlan): unknown[] {
   if (planned.action !== 'mark') return [planned.action]
   const { deletionTimestamp, deletionGracePeriodSeconds, generation } = planned.object.metadata
@@ -29,27 +36,32 @@ function outcome(planned: DeletionPlan): unknown[] {
 
 const MARKED = { marksFirst: 'with-policy' } as const
 
-describe('deleting a kind that nobody has to stop', () => {
+describe('deletion of a kind without a grace period', () => {
   const rows: readonly (readonly [string, ObjectMeta, Partial<DeletionRequest>, unknown[]])[] = [
-    ['goes at once', {}, {}, ['remove']],
-    ['waits for its finalizers', { finalizers: ['a/b'], generation: 1 }, {}, ['mark', NOW, 0, 2]],
-    ['is not marked twice', { finalizers: ['a/b'], ...running(0) }, {}, ['wait']],
-    ['goes when they have', running(0), {}, ['remove']],
+    ['removes an object without finalizers at once', {}, {}, ['remove']],
+    ['marks an object with finalizers', { finalizers: ['a/b'], generation: 1 }, {}, ['mark', NOW, 0, 2]],
+    ['does not mark an object twice', { finalizers: ['a/b'], ...running(0) }, {}, ['wait']],
+    ['removes a marked object after its finalizers', running(0), {}, ['remove']],
     [
-      'waits until the contents are deleted, without a grace period',
+      'marks an object without a grace period until its contents are deleted',
       {},
-      { isHeld: true, marksFirst: 'with-policy' },
+      { isDeletionBlocked: true, marksFirst: 'with-policy' },
       ['mark', NOW, undefined, undefined],
     ],
-    ['is only marked by the first DELETE of some kinds', { generation: 1 }, MARKED, ['mark', NOW, undefined, 1]],
-    ['goes by the second DELETE of those kinds', { deletionTimestamp: NOW }, MARKED, ['remove']],
-    ['stays unchanged while the kind holds it', { deletionTimestamp: NOW }, { ...MARKED, isHeld: true }, ['wait']],
+    ['marks an object by the first DELETE of some kinds', { generation: 1 }, MARKED, ['mark', NOW, undefined, 1]],
+    ['removes an object by the second DELETE of those kinds', { deletionTimestamp: NOW }, MARKED, ['remove']],
+    [
+      'keeps an object while its kind requires that',
+      { deletionTimestamp: NOW },
+      { ...MARKED, isDeletionBlocked: true },
+      ['wait'],
+    ],
   ]
   for (const [name, metadata, more, expected] of rows) {
     it(name, () => assert.deepEqual(outcome(plan(metadata, {}, more)), expected))
   }
 
-  it('sets the finalizers of the policy unless the kind ignores it', () => {
+  it('sets the finalizers of the propagation policy unless the kind ignores it', () => {
     const finalizers = (marksFirst: DeletionRequest['marksFirst']): unknown => {
       const planned = plan({}, { propagationPolicy: 'Orphan' }, { marksFirst })
       return planned.action === 'mark' && planned.object.metadata.finalizers
@@ -57,31 +69,51 @@ describe('deleting a kind that nobody has to stop', () => {
     assert.deepEqual([finalizers('with-policy'), finalizers('without-policy')], [['orphan'], undefined])
   })
 
-  it('may be told what becomes of its dependents even when it is on its way', () => {
+  it('accepts a propagation policy during a running deletion', () => {
     const planned = plan({ finalizers: ['orphan'], ...running(0) }, { propagationPolicy: 'Foreground' })
     assert.deepEqual(planned.action === 'mark' && planned.object.metadata.finalizers, ['foregroundDeletion'])
   })
 })
 
-describe('deleting a kind that somebody has to stop', () => {
-  const kind = (seconds: number): Partial<DeletionRequest> => ({ graceSeconds: (asked) => asked ?? seconds })
+describe('deletion of a kind with a grace period', () => {
+  const kind = (seconds: number): Partial<DeletionRequest> => ({ graceSeconds: (requested) => requested ?? seconds })
   const rows: readonly (readonly [string, ObjectMeta, DeleteOptions, unknown[]])[] = [
-    ['gives the grace of the kind', { generation: 1 }, {}, ['mark', at(30), 30, 2]],
-    ['or what the client asks for', {}, { gracePeriodSeconds: 5 }, ['mark', at(5), 5, undefined]],
-    ['less than nothing is a second', {}, { gracePeriodSeconds: -3 }, ['mark', at(1), 1, undefined]],
-    ['without grace it is marked and goes', {}, { gracePeriodSeconds: 0 }, ['mark, then remove', NOW, 0, undefined]],
-    ['finalizers keep it even then', { finalizers: ['a/b'] }, { gracePeriodSeconds: 0 }, ['mark', NOW, 0, undefined]],
-    ['what is on its way goes on', running(30), {}, ['wait']],
-    ['a longer grace does not count', running(30), { gracePeriodSeconds: 60 }, ['wait']],
-    ['a shorter one counts from the beginning', running(30), { gracePeriodSeconds: 10 }, ['mark', at(10), 10, 2]],
-    ['and none removes it', running(30), { gracePeriodSeconds: 0 }, ['mark, then remove', NOW, 0, 2]],
-    ['what was to go at once and is still there goes', running(0), {}, ['remove']],
+    ['uses the grace period of the kind', { generation: 1 }, {}, ['mark', at(30), 30, 2]],
+    ['uses the grace period of the client', {}, { gracePeriodSeconds: 5 }, ['mark', at(5), 5, undefined]],
+    ['uses one second for a negative grace period', {}, { gracePeriodSeconds: -3 }, ['mark', at(1), 1, undefined]],
+    [
+      'marks and removes an object with grace period 0',
+      {},
+      { gracePeriodSeconds: 0 },
+      ['mark, then remove', NOW, 0, undefined],
+    ],
+    [
+      'keeps an object with finalizers despite grace period 0',
+      { finalizers: ['a/b'] },
+      { gracePeriodSeconds: 0 },
+      ['mark', NOW, 0, undefined],
+    ],
+    ['continues a running deletion', running(30), {}, ['wait']],
+    ['ignores a longer grace period during a deletion', running(30), { gracePeriodSeconds: 60 }, ['wait']],
+    [
+      'counts a shorter grace period from the start of the deletion',
+      running(30),
+      { gracePeriodSeconds: 10 },
+      ['mark', at(10), 10, 2],
+    ],
+    [
+      'removes an object being deleted with grace period 0',
+      running(30),
+      { gracePeriodSeconds: 0 },
+      ['mark, then remove', NOW, 0, 2],
+    ],
+    ['removes an object whose grace period is 0 and which still exists', running(0), {}, ['remove']],
   ]
   for (const [name, metadata, options, expected] of rows) {
     it(name, () => assert.deepEqual(outcome(plan(metadata, options, kind(30))), expected))
   }
 
-  it('leaves finalizers alone while the grace is running', () => {
+  it('keeps finalizers during the grace period', () => {
     assert.equal(plan(running(30), { propagationPolicy: 'Foreground' }, kind(30)).action, 'wait')
   })
 })
@@ -102,7 +134,7 @@ describe('checkPreconditions', () => {
     assert.equal(message({ uid: 'u', resourceVersion: '7' }), '')
   })
 
-  it('refuses another uid or version in the words of the generic store', () => {
+  it('refuses another uid or version with the texts of the generic store', () => {
     assert.deepEqual(
       [message({ uid: 'o' }), message({ resourceVersion: '1' })],
       [
@@ -112,7 +144,7 @@ describe('checkPreconditions', () => {
     )
   })
 
-  it('names the resource for kinds whose first DELETE only marks', () => {
+  it('names the resource in errors for kinds whose first DELETE only sets deletionTimestamp', () => {
     assert.deepEqual(
       [message({ uid: 'o' }, 'with-policy'), message({ resourceVersion: '1' }, 'without-policy')],
       [

@@ -1,7 +1,4 @@
-/**
- * How an object goes: at once, or after those who have a say in it (a kubelet that stops containers, finalizers) are
- * done. Pure: what is there and what was asked for in, what to do out.
- */
+/** Plans a deletion: immediately, or after graceful termination and finalizers. Pure. */
 import type { Kind } from '#apis/kinds.ts'
 import { addFinalizer, type KubeObject, type ObjectMeta, removeFinalizer } from '#meta/object.ts'
 import type { DeleteOptions } from '#meta/options.ts'
@@ -14,22 +11,22 @@ const ORPHAN = 'orphan'
 const FOREGROUND = 'foregroundDeletion'
 
 export type DeletionPlan =
-  /** Nothing keeps it. */
+  /** Nothing blocks it: remove the object. */
   | { readonly action: 'remove' }
-  /** It is marked first, for all to see: `object` is what it becomes. It goes at once when nothing keeps it. */
+  /** Store the marked `object` first. With `isLast` it is removed right after. */
   | { readonly action: 'mark'; readonly object: KubeObject; readonly isLast: boolean }
-  /** It is on its way already and nothing changes. */
+  /** The deletion is already in progress and nothing changes. */
   | { readonly action: 'wait' }
 
 export interface DeletionRequest {
-  /** A copy that may be changed. */
+  /** A copy that may be modified. */
   readonly object: KubeObject
   readonly options: DeleteOptions
-  /** What the kind says to the client's wish; undefined for kinds nobody has to stop. */
-  readonly graceSeconds: ((asked: number | undefined) => number) | undefined
-  /** The kind keeps it, whatever its finalizers. */
-  readonly isHeld: boolean
-  /** As of the resource. */
+  /** The kind's grace period for the requested one; undefined for kinds without graceful deletion. */
+  readonly graceSeconds: ((requested: number | undefined) => number) | undefined
+  /** True if the kind blocks the removal in addition to finalizers. */
+  readonly isDeletionBlocked: boolean
+  /** See the resource's member. */
   readonly marksFirst?: Resource['marksFirst']
   readonly nowMs: number
 }
@@ -37,8 +34,8 @@ export interface DeletionRequest {
 export function planDeletion(request: DeletionRequest): DeletionPlan {
   const { object, options, graceSeconds, marksFirst, nowMs } = request
   const { metadata } = object
-  const asked = options.gracePeriodSeconds === undefined ? undefined : soon(options.gracePeriodSeconds)
-  if (metadata.deletionTimestamp !== undefined) return planAgain(request, asked)
+  const requested = options.gracePeriodSeconds === undefined ? undefined : soon(options.gracePeriodSeconds)
+  if (metadata.deletionTimestamp !== undefined) return planAgain(request, requested)
   if (marksFirst !== 'without-policy') setPropagation(object, options)
   if (marksFirst !== undefined) {
     metadata.deletionTimestamp = timeOf(nowMs)
@@ -46,34 +43,34 @@ export function planDeletion(request: DeletionRequest): DeletionPlan {
   }
   const isKept = isKeptBack(request)
   if (graceSeconds === undefined && !isKept) return { action: 'remove' }
-  const seconds = soon(graceSeconds?.(asked) ?? 0)
+  const seconds = soon(graceSeconds?.(requested) ?? 0)
   begin(metadata, seconds, nowMs)
   return { action: 'mark', object, isLast: !isKept && seconds === 0 }
 }
 
-/** For an object that is on its way. */
-function planAgain(request: DeletionRequest, asked: number | undefined): DeletionPlan {
-  const { object, options, graceSeconds, isHeld } = request
-  if (isHeld) return { action: 'wait' }
+/** For an object that is already being deleted. */
+function planAgain(request: DeletionRequest, requested: number | undefined): DeletionPlan {
+  const { object, options, graceSeconds, isDeletionBlocked } = request
+  if (isDeletionBlocked) return { action: 'wait' }
   const running = object.metadata.deletionGracePeriodSeconds ?? 0
   const isRunning = graceSeconds !== undefined && running > 0
-  // Only what the client sends shortens the grace that is running, and nothing else changes meanwhile.
-  if (isRunning && (asked === undefined || asked >= running)) return { action: 'wait' }
+  // Only an explicit value shortens the running grace period, and nothing else changes meanwhile.
+  if (isRunning && (requested === undefined || requested >= running)) return { action: 'wait' }
   const isChanged = setPropagation(object, options)
   const isKept = isKeptBack(request)
-  if (isRunning && asked !== undefined) {
-    shorten(object.metadata, running, asked)
-    return { action: 'mark', object, isLast: !isKept && asked === 0 }
+  if (isRunning && requested !== undefined) {
+    shorten(object.metadata, running, requested)
+    return { action: 'mark', object, isLast: !isKept && requested === 0 }
   }
   if (!isKept) return { action: 'remove' }
   return isChanged ? { action: 'mark', object, isLast: false } : { action: 'wait' }
 }
 
-function isKeptBack({ object: { metadata }, isHeld }: DeletionRequest): boolean {
-  return isHeld || (metadata.finalizers?.length ?? 0) > 0
+function isKeptBack({ object: { metadata }, isDeletionBlocked }: DeletionRequest): boolean {
+  return isDeletionBlocked || (metadata.finalizers?.length ?? 0) > 0
 }
 
-/** Less than nothing is a second. */
+/** A negative value counts as one second. */
 function soon(seconds: number): number {
   return seconds < 0 ? 1 : seconds
 }
@@ -81,18 +78,18 @@ function soon(seconds: number): number {
 function begin(metadata: ObjectMeta, graceSeconds: number, nowMs: number): void {
   metadata.deletionTimestamp = timeOf(nowMs + graceSeconds * 1000)
   metadata.deletionGracePeriodSeconds = graceSeconds
-  // Controllers that wait for their status to catch up must see that something changed.
+  // Controllers that compare observedGeneration must see the change.
   if (metadata.generation !== undefined) metadata.generation += 1
 }
 
-/** Counted from when the deletion began. */
+/** Counted from the beginning of the deletion. */
 function shorten(metadata: ObjectMeta, running: number, graceSeconds: number): void {
   const endMs = epochMsOf(metadata.deletionTimestamp ?? '')
   metadata.deletionTimestamp = timeOf(endMs - (running - graceSeconds) * 1000)
   metadata.deletionGracePeriodSeconds = graceSeconds
 }
 
-/** Turns the propagation policy into the finalizers that the garbage collector acts on. */
+/** Turns the propagation policy into the finalizers of the garbage collector. */
 function setPropagation(object: KubeObject, { propagationPolicy, orphanDependents }: DeleteOptions): boolean {
   const policy =
     propagationPolicy ?? (orphanDependents === undefined ? undefined : orphanDependents ? 'Orphan' : 'Background')
@@ -105,7 +102,7 @@ function setPropagation(object: KubeObject, { propagationPolicy, orphanDependent
   return before !== (object.metadata.finalizers?.join('\n') ?? '')
 }
 
-/** Throws StatusError 409 when it is another object than the one that was to be deleted. */
+/** Throws StatusError 409 if uid or version differ from the preconditions. */
 export function checkPreconditions(
   { kind: { group, kind, plural }, marksFirst }: { kind: Kind; marksFirst?: Resource['marksFirst'] },
   { metadata }: KubeObject,
@@ -127,7 +124,7 @@ export function checkPreconditions(
   }
 }
 
-/** Deletion was only waiting for finalizers, and there are none left. */
+/** True if the deletion waited only for finalizers, and none is left. */
 export function isFinished({ metadata }: KubeObject): boolean {
   return (
     metadata.deletionTimestamp !== undefined &&

@@ -8,7 +8,7 @@ import { createEntryMaker, type EntryMaker, parseBody } from './entry.ts'
 
 const PREFIX = '{"kind":"Widget","apiVersion":"v1",'
 
-/** A maker, and a record of the texts that it had to decode. */
+/** A maker that records the texts it decodes. */
 function createMaker(open: (value: Uint8Array) => Uint8Array = (value) => value): {
   readonly maker: EntryMaker
   readonly decoded: string[]
@@ -35,7 +35,7 @@ function createMaker(open: (value: Uint8Array) => Uint8Array = (value) => value)
   return { maker, decoded }
 }
 
-/** Among others, as the values of a part of a listing are. */
+/** Within a larger buffer, as values of a listing are. */
 function listed(text: string, key = '/registry/widgets/ns/a'): KeyValue {
   const value = new Uint8Array(Buffer.from(`before${text}"after"`)).subarray(6, 6 + Buffer.byteLength(text))
   return { key, value, createRevision: 3, modRevision: 7, lease: 0 }
@@ -43,8 +43,8 @@ function listed(text: string, key = '/registry/widgets/ns/a'): KeyValue {
 
 const METADATA = '"metadata":{"name":"a","namespace":"ns","uid":"u-1"'
 
-describe('an entry', () => {
-  it('is made of what this server wrote without parsing it', () => {
+describe('entry of the watch cache', () => {
+  it("of this server's own writes is made without parsing", () => {
     const { maker, decoded } = createMaker()
     const texts: [stored: string, body: string][] = [
       [`${PREFIX}${METADATA}}}`, `${METADATA},"resourceVersion":"7"}}`],
@@ -68,7 +68,7 @@ describe('an entry', () => {
     assert.deepEqual(decoded, [])
   })
 
-  it('is decoded when anybody else may have written it', () => {
+  it("of other writers' values is decoded", () => {
     const { maker, decoded } = createMaker()
     const foreign = [
       `${PREFIX}${METADATA}}}\n`,
@@ -90,7 +90,7 @@ describe('an entry', () => {
     assert.throws(() => maker.read(listed(`${PREFIX}"metadata":{"name":"a","uid":"cut off}`), true), SyntaxError)
   })
 
-  it('tells its names by its key, and labels and fields when asked', () => {
+  it('reads names from its key, and labels and fields on demand', () => {
     const { maker } = createMaker()
     const labels = (rest: string): object => maker.read(listed(`${PREFIX}${METADATA}${rest}}}`)).labels
     assert.deepEqual(labels(',"labels":{"a":"b","x.io/y":""},"annotations":{"c":"}"}'), { a: 'b', 'x.io/y': '' })
@@ -104,7 +104,7 @@ describe('an entry', () => {
     assert.deepEqual([wide.namespace, wide.name], ['', 'n'])
   })
 
-  it('of what was just written has the object at hand, with its version', () => {
+  it('of a new write contains the decoded object with its resourceVersion', () => {
     const { maker } = createMaker()
     const object = { metadata: { name: 'a', namespace: 'ns', uid: 'u-1', labels: { a: 'b' } }, data: {} }
     const entry = maker.written('/registry/widgets/ns/a', `${PREFIX}${JSON.stringify(object).slice(1)}`, object, 9)
@@ -115,15 +115,15 @@ describe('an entry', () => {
   })
 })
 
-describe('the body of an entry', () => {
-  it('gives every integer back as it was written', () => {
+describe('body of an entry', () => {
+  it('preserves every integer', () => {
     for (const number of [7, 2 ** 53 - 1, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n, -(2n ** 63n)]) {
       const { metadata } = parseBody(`"metadata":{"name":"a","generation":${number}}}`)
       assert.equal(metadata.generation, number)
     }
   })
 
-  it('is text of one character a byte', () => {
+  it('is text with one character per byte', () => {
     const { metadata } = parseBody(Buffer.from('"metadata":{"name":"é😀"}}').toString('latin1'))
     assert.equal(metadata.name, 'é😀')
   })
@@ -140,7 +140,7 @@ describe('createEntryMaker', () => {
     assert.equal(maker.read(listed(clusterScoped, '/registry/widgets/a')).namespace, '')
   })
 
-  it('refuses sealed values that were moved to the key of another object', () => {
+  it('rejects sealed values that were moved to the key of another object', () => {
     for (const text of [canonical, other])
       for (const key of ['/registry/widgets/evil/a', '/registry/widgets/ns/b', '/registry/widgets/a'])
         assert.throws(() => maker.read(listed(text, key)), {

@@ -1,16 +1,14 @@
 /**
- * Entry: one stored object as the cache keeps it, which is little more than its text. The text goes on the wire as it is,
- * with the resource version already inside, shared by every answer and every watcher. What else there is to know of the
- * object, its labels or the parsed object itself, is found out when somebody asks: most are never asked about.
+ * Entry: one stored object in the cache, as JSON text with its resource version. Labels and the parsed object are
+ * computed on demand.
  *
- * Texts are latin1 strings, one character a byte: Node writes a header and a string body in one piece.
+ * Texts are latin1 strings, one character per byte, because Node writes headers and a string body in one piece.
  */
 import { isAt } from '#lib/bytes-at.ts'
-import { parseJson } from '#lib/json.ts'
+import { parseJson } from '#lib/json/json.ts'
+import { latin1 } from '#lib/latin1.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { type KeyValue, type Revision, StorageError } from '#storage/backend.ts'
-
-import { latin1 } from './latin1.ts'
 
 export interface Entry {
   readonly key: string
@@ -20,47 +18,44 @@ export interface Entry {
   readonly labels: Readonly<Record<string, string>>
   /** By field label: `spec.nodeName`. Only those the resource declares. */
   readonly fields: Readonly<Record<string, string>>
-  /** `"metadata":{…},…}`: the object's text from its metadata on, in the version it is stored in. */
+  /** `"metadata":{…},…}`: the object's text from its metadata on, in the storage version. */
   readonly body: string
-  /** Of the body, known without making it. */
+  /** The length of the body, known without making it. */
   readonly bytes: number
-  /** The object in canonical form, without kind and apiVersion told apart: shared, never to be changed. */
+  /** The object in canonical form with kind and apiVersion: shared, never modified. */
   readonly object: KubeObject
-  /** Answers in other forms (protobuf, other versions, table cells), by a name of the maker's. */
+  /** Cached encodings (protobuf, other versions, table cells) by name. */
   readonly memo: Map<string, unknown>
-  /** The version its body is in. Absent: the one in which its kind is stored. */
+  /** The version of its body. Absent: the kind's storage version. */
   readonly apiVersion?: string | undefined
-  /** The first lens that found it to be as it shows it. */
-  seenBy?: object | undefined
+  /** The first version converter that found the entry unchanged by conversion. */
+  unchangedBy?: object | undefined
 }
 
-/** How entries of one resource are made. */
+/** Makes the entries of one resource. */
 export interface EntryMaker {
-  /** `{"kind":"Pod","apiVersion":"v1",`: what a body lacks. */
+  /** `{"kind":"Pod","apiVersion":"v1",`: the part that a body lacks. */
   readonly prefix: string
-  /** From stored bytes. `isListed`: they were listed with many others, so that their memory may be held on to. */
+  /** From stored bytes. `isListed`: they are part of a larger buffer, which the entry may keep alive. */
   read(stored: KeyValue, isListed?: boolean): Entry
-  /**
-   * From the object that was just written, so that nothing is parsed again. Revision 0, of what a dry run would have
-   * created, is no version.
-   */
+  /** From the object that was just written, without parsing. Revision 0, for dry-run creates, is no version. */
   written(key: string, text: string, object: KubeObject, revision: Revision): Entry
 }
 
 export interface EntryMakerOptions {
   readonly prefix: string
-  /** `/registry/pods/`: what is before namespace and name in a key. */
+  /** `/registry/pods/`: the part of a key before namespace and name. */
   readonly keyPrefix: string
-  /** Stored bytes as they were before they were sealed. */
+  /** Decrypts stored bytes. */
   readonly open: (stored: KeyValue) => Uint8Array
-  /** The JSON text, in canonical form and the storage version, of what is neither. Without a resource version. */
+  /** Decodes other formats to the canonical JSON text of the storage version, without a resource version. */
   readonly decode: (bytes: Uint8Array) => string | OtherText
   readonly fields: (object: KubeObject) => Readonly<Record<string, string>>
-  /** Where objects may stay in versions of old: the one they are written in now. */
+  /** For objects that may stay in old versions: the current storage version. */
   readonly apiVersion?: string
 }
 
-/** The text of an object that stays in another version than the one its kind is written in now. */
+/** The text of an object in an old storage version. */
 export interface OtherText {
   readonly apiVersion: string
   /** From its metadata on. */
@@ -72,7 +67,7 @@ const NOTHING: Readonly<Record<string, string>> = Object.freeze({})
 export function createEntryMaker(options: EntryMakerOptions): EntryMaker {
   const { prefix, keyPrefix, open, decode, fields } = options
   const head = new HeadReader(prefix)
-  /** Equal for so many that they share one string. */
+  /** Equal for many entries, which share one string. */
   let namespace = ''
   const namespaceOf = (key: string): string => {
     const slash = key.lastIndexOf('/')
@@ -95,7 +90,7 @@ export function createEntryMaker(options: EntryMakerOptions): EntryMaker {
       const bytes = open(stored)
       const isSealed = bytes !== value
       const whole = head.read(bytes)
-      // Sealed values were opened into memory of their own.
+      // Decrypted values have their own memory.
       const entry =
         whole === undefined
           ? readOther(key, modRevision, decode(bytes))
@@ -112,15 +107,16 @@ export function createEntryMaker(options: EntryMakerOptions): EntryMaker {
 }
 
 /**
- * Throws `corrupt` for a sealed value under the key of another object. Not every cipher authenticates the storage key: without
- * this check, a person who can write to the store but has no key could move a Secret to a namespace where they may read it.
+ * Throws `corrupt` for a sealed value under the key of another object. Not every cipher authenticates the storage key:
+ * without this check, a person who can write to the store but has no key could move a Secret to a namespace where they
+ * may read it.
  */
 function checkKey({ key, namespace, name, object: { metadata } }: Entry): void {
   if (metadata.name === name && (metadata.namespace ?? '') === namespace) return
   throw new StorageError('corrupt', `The value of "${key}" was sealed for another object`)
 }
 
-/** A string; or bytes without a version, which goes in at `cut`. */
+/** A string; or bytes without a version, which is inserted at `cut`. */
 type Text = string | Unversioned
 
 interface Unversioned {
@@ -140,20 +136,21 @@ function versionText(revision: Revision): string {
 
 const UID = '"uid":"'
 const METADATA = '"metadata":{'
-/** What may stand before the uid, in this order. */
+/** The fields that may precede the uid, in this order. */
 const NAMES = ['"name":"', '"generateName":"', '"namespace":"'].map((field) => Buffer.from(field))
 const UID_BYTES = Buffer.from(UID)
 const VERSION_BYTES = Buffer.from(',"resourceVersion')
 const [QUOTE, COMMA, BACKSLASH, CLOSING_BRACE] = [0x22, 0x2c, 0x5c, 0x7d]
 
 /**
- * Recognizes what this server writes: canonical JSON of the kind in its storage version. Nothing need be parsed then.
- * Byte by byte: a start reads every stored object, and a text and a match of each cost more than the rest of it.
+ * Recognizes values that this server wrote: canonical JSON of the kind in its storage version, which need no parsing.
+ * Works on bytes: a start reads every stored object, and a string and a regular expression for each would cost more
+ * than the rest.
  */
 class HeadReader {
   readonly #prefixBytes: number
   readonly #opening: Buffer
-  /** The memory of the last value read: the next is likely to be in the same. */
+  /** The buffer of the last value: the next one is probably in the same. */
   #memory: Buffer = Buffer.alloc(0)
 
   constructor(prefix: string) {
@@ -173,7 +170,7 @@ class HeadReader {
     return cut === undefined || cut >= end ? undefined : { memory, start: start + this.#prefixBytes, cut, end }
   }
 
-  /** Right after the uid; undefined when anything else is before it than names, or a version after it. */
+  /** The offset after the uid; undefined if other fields precede it or a version follows. */
   #versionPlace(memory: Buffer, start: number): number | undefined {
     if (!isAt(memory, start, this.#opening)) return undefined
     let at = start + this.#opening.length
@@ -188,7 +185,7 @@ class HeadReader {
   }
 }
 
-/** Right after the closing quote; the end of all where there is none before something is escaped. */
+/** The offset after the closing quote; the end of the buffer if an escape comes first. */
 function endOfText(memory: Buffer, start: number): number {
   for (let at = start; at < memory.length; at++) {
     if (memory[at] === QUOTE) return at + 1
@@ -197,21 +194,21 @@ function endOfText(memory: Buffer, start: number): number {
   return memory.length
 }
 
-/** What may be an integer that a double cannot hold; digits inside text only cost the slower parser. */
+/** Digits that may be an integer beyond a double's precision; matches inside strings only cost the slower parser. */
 const LONG_NUMBER = /\d{16}/
-/** Of what is stored already. */
+/** For stored values. */
 const NO_LIMITS = { maxDepth: 10_000, maxLength: Infinity, maxWeight: Infinity }
 
 /**
- * The body is what this server wrote in canonical form, so parsing gives the canonical object back. Only integers beyond
- * 2^53 need more than the native parser: any int64 a client gives may be there.
+ * Parses a body. This server wrote it in canonical form, so parsing returns the canonical object. Only integers beyond
+ * 2^53 need more than the native parser: clients may store any int64.
  */
 export function parseBody(body: string): KubeObject {
   const text = Buffer.from(`{${body}`, 'latin1').toString('utf8')
   return (LONG_NUMBER.test(text) ? parseJson(text, { limits: NO_LIMITS }) : JSON.parse(text)) as KubeObject
 }
 
-/** What entries of one version have in common. */
+/** The common members of entries of one version. */
 interface Home {
   readonly fields: EntryMakerOptions['fields']
   readonly apiVersion: string | undefined
@@ -229,10 +226,13 @@ class StoredEntry implements Entry {
   readonly namespace: string
   readonly #text: Text
   readonly #home: Home
-  seenBy: object | undefined
+  unchangedBy: object | undefined
   #labels: Readonly<Record<string, string>> | undefined
   #fields: Readonly<Record<string, string>> | undefined
-  /** Of what was written lately the object itself, else weakly: a hot one stays, a cold one costs only its bytes. */
+  /**
+   * A strong reference to a recently written object, else a weak one: a hot object stays, a cold one costs only its
+   * bytes.
+   */
   #object: KubeObject | WeakRef<KubeObject> | undefined
   #memo: Map<string, unknown> | undefined
 
@@ -272,8 +272,8 @@ class StoredEntry implements Entry {
   }
 
   get object(): KubeObject {
-    const held = this.#object instanceof WeakRef ? this.#object.deref() : this.#object
-    if (held !== undefined) return held
+    const cached = this.#object instanceof WeakRef ? this.#object.deref() : this.#object
+    if (cached !== undefined) return cached
     const parsed = parseBody(this.body)
     this.#object = new WeakRef(parsed)
     return parsed
@@ -294,7 +294,7 @@ class StoredEntry implements Entry {
   }
 }
 
-/** Written last: watchers and followers are about to look at them. */
+/** The last written objects: watchers and followers read them next. */
 const KNOWN_ENTRIES = 256
 const lately: (StoredEntry | undefined)[] = []
 let next = 0
@@ -302,8 +302,8 @@ let next = 0
 const LABELS = '"labels":{'
 
 /**
- * The labels without parsing the rest. In front of them the metadata has no object, so if there are any theirs is the
- * first; keys and values of labels hold no braces. Undefined for what does not look like that.
+ * Reads the labels without parsing the rest. The metadata before them contains no object, so the first brace is theirs;
+ * keys and values of labels contain no braces. Undefined for anything unexpected.
  */
 function labelsOf(body: string): Readonly<Record<string, string>> | undefined {
   const brace = body.indexOf('{', METADATA.length)
@@ -315,10 +315,10 @@ function labelsOf(body: string): Readonly<Record<string, string>> | undefined {
   }
 }
 
-/** What stands before the version in Go's order. */
+/** The fields before the version in Go's order. */
 const BEFORE_VERSION: ReadonlySet<string> = new Set(['name', 'generateName', 'namespace', 'selfLink', 'uid'])
 
-/** Canonical metadata has its fields in order, so the version goes in on the way. */
+/** Canonical metadata has ordered fields, so the version is inserted on the way. */
 function versioned(metadata: KubeObject['metadata'], revision: Revision): KubeObject['metadata'] {
   if (revision === 0) return metadata
   const given = metadata as Readonly<Record<string, unknown>>
@@ -336,8 +336,8 @@ function versioned(metadata: KubeObject['metadata'], revision: Revision): KubeOb
 }
 
 /**
- * The version goes where Go's field order has it: after the uid, which every stored object has. In front of the uid
- * there are only names, which hold no quotes, so the first `"uid":"` is the object's own.
+ * Inserts the version in Go's field order: after the uid, which every stored object has. Only names precede it, which
+ * contain no quotes, so the first `"uid":"` is the object's own.
  */
 function withVersion(body: string, revision: Revision): string {
   if (revision === 0) return body
@@ -350,7 +350,7 @@ function withVersion(body: string, revision: Revision): string {
     : `${body.slice(0, at)},${version}${body.slice(at)}`
 }
 
-/** The body of a deletion: the last state, with the version at which it went. */
+/** The body of a deletion event: the last state with the revision of the deletion. */
 export function bodyAt(entry: Entry, revision: Revision): string {
   const old = `"resourceVersion":"${entry.modRevision}"`
   const at = entry.body.indexOf(old)

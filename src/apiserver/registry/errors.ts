@@ -1,4 +1,4 @@
-/** From the language of storage to the language of the API. Only here. */
+/** Translates storage errors to API errors. */
 import type { GroupResource } from '#meta/kind.ts'
 import { failure, internalError, serverTimeoutError } from '#meta/status-errors.ts'
 import { StatusError } from '#meta/status.ts'
@@ -7,7 +7,7 @@ import type { Collection } from '#storage/watch-cache/collection.ts'
 
 import type { Entry } from './entry.ts'
 
-/** Whether a write was refused, as `storageFailure` tells it, because the store takes no such large values. */
+/** True if the store refused a write, as `storageFailure` reports it, because the value is too large. */
 export function isTooLarge(error: unknown): boolean {
   return error instanceof Error && error.cause instanceof StorageError && error.cause.code === 'too-large'
 }
@@ -33,7 +33,7 @@ export function storageFailure(cause: unknown, resource: GroupResource): Error {
   }
 }
 
-/** Throws where a state lacks an object because nobody understands what is stored: it would look as if there were none. */
+/** Throws if a state lacks an object because its stored value is unreadable: it would look as if it did not exist. */
 export function checkReadable(collection: Pick<Collection<Entry>, 'unreadableAt'>, keyOrPrefix: string): void {
   const error = collection.unreadableAt(keyOrPrefix)
   if (error !== undefined) throw internalError(error as Error)

@@ -1,6 +1,6 @@
-/** What the field manager needs to know of a write: the kind in all its versions, and which fields the request can set. */
-import { atOnce, inSlices } from '#lib/slices.ts'
-import type { Versioned } from '#meta/apply/apply-kind.ts'
+/** The inputs of the field manager: all versions of the kind, and the fields that a request can set. */
+import { runAtOnce, runInSlices } from '#lib/time-slicing.ts'
+import type { VersionedValue } from '#meta/apply/apply-kind.ts'
 import type { FieldFilter } from '#meta/apply/field-filter.ts'
 import { type FieldRequest, trackUpdate, trackUpdateInSteps } from '#meta/apply/field-manager.ts'
 import { fieldPaths } from '#meta/apply/field-set.ts'
@@ -46,22 +46,22 @@ export function fieldRequestOf(
   }
 }
 
-/** What a write makes of an object. */
+/** The next object of a write. */
 interface WriteChange {
   readonly live: KubeObject
   readonly next: KubeObject
-  /** As it is stored; absent for a new one. */
+  /** The stored object; absent for a new one. */
   readonly current?: Entry
-  /** Whether `next` has its owners already. */
+  /** True if `next` already has its managed fields. */
   readonly isTracked?: boolean | undefined
 }
 
-/** From this size on, tracking a new object in one piece takes too long. In steps it takes about twice the time. */
+/** Larger new objects are tracked in steps, which take about twice the time but yield in between. */
 const SLICED_BYTES = 512 << 10
 
 /**
- * The next object with the defaults of its version, and with who owns which field. A promise when it is large: small ones,
- * nearly all, wait for nothing.
+ * The next object with the defaults of its version and its managed fields. A promise if it is large; small ones, nearly
+ * all, are handled synchronously.
  */
 export function settleChange(
   resource: Resource,
@@ -73,27 +73,30 @@ export function settleChange(
   if (isTracked || request.isAdmitted === true) return next
   const isSliced = (request.bodyBytes ?? 0) > SLICED_BYTES
   const steps = trackUpdateInSteps({ ...fieldRequestOf(resource, services, request, live), isSliced }, next)
-  return isLarge(request, current) ? inSlices(steps, services.clock) : atOnce(steps)
+  return isLarge(request, current) ? runInSlices(steps, services.clock) : runAtOnce(steps)
 }
 
-/** An object that is answered and never stored, with the fields its sender owns. */
+/** A response object that is never stored, with the fields that its sender owns. */
 export function trackAnswered(
   kind: GroupVersionKind,
   { clock }: Pick<Services, 'clock'>,
-  { manager, subresource }: Pick<WriteRequest, 'manager' | 'subresource'>,
+  request: Pick<WriteRequest, 'manager' | 'subresource' | 'bodyBytes'>,
   object: KubeObject,
-): KubeObject {
+): KubeObject | Promise<KubeObject> {
   const schema = BUILT_IN.schemaFor(kind)
   const typed = schema === undefined ? undefined : { schema }
-  const only = { typeOf: () => typed, convert: (versioned: Versioned) => versioned }
-  return trackUpdate({ kind: only, live: undefined, manager, subresource, nowMs: clock.now() }, object)
+  const only = { typeOf: () => typed, convert: (versioned: VersionedValue) => versioned }
+  const { manager, subresource } = request
+  const isSliced = isLarge(request)
+  const fields = { kind: only, live: undefined, manager, subresource, nowMs: clock.now(), isSliced }
+  return isSliced ? runInSlices(trackUpdateInSteps(fields, object), clock) : trackUpdate(fields, object)
 }
 
 const NOTHING: readonly string[] = []
 const STATUS: readonly string[] = ['status']
 const ALL_BUT_STATUS: readonly string[] = ['metadata', 'spec']
 
-/** Paths that a request through this part of the resource cannot set, so that nobody owns them by it. */
+/** Paths that a request to this subresource cannot set, so that it owns none of them. */
 export function resetsOf(resource: Resource, subresource: string): readonly string[] {
   const { kind, resets, status, parts } = resource
   const part = parts?.[subresource]

@@ -1,11 +1,12 @@
 /**
- * Registry: every resource that is served, each with its store, and how a request finds it. Resources can be added while
- * the server runs; a custom resource is one more.
+ * Registry: all served resources with their stores, and the look-up for requests. Resources, such as custom ones, can
+ * be added at run time.
  */
 import { Bindings, Pods } from '#apis/core/v1.ts'
 import type { Kind, ServedGroup } from '#apis/kinds.ts'
-import { parseJson, stringifyJson } from '#lib/json.ts'
-import { createYamlReader } from '#lib/yaml-reader.ts'
+import { createMemoryBudget } from '#component/requests/response-memory.ts'
+import { parseJson, stringifyJson } from '#lib/json/json.ts'
+import { createYamlReader } from '#lib/yaml/reader.ts'
 import { encodeJson, typeMetaPrefix } from '#meta/codec/encode-json.ts'
 import { decodeObject } from '#meta/codec/object.ts'
 import { apiVersionOf, type GroupVersionKind, type GroupVersionResource, kindKey, resourceKey } from '#meta/kind.ts'
@@ -17,35 +18,34 @@ import { createServerMeters, type ServerMeters } from '#model/metrics/families.t
 import { StorageError } from '#storage/backend.ts'
 import { createCollectionMeter } from '#storage/watch-cache/collection-meter.ts'
 
-import { Representation } from '../answers/representation.ts'
-import { createRoom } from '../answers/room.ts'
 import type { Admission } from './admission.ts'
 import { ByteMemo } from './byte-memo.ts'
 import { createEntryMaker, type Entry, type EntryMaker } from './entry.ts'
-import { Lens } from './lens.ts'
+import { PendingWrites } from './pending-writes.ts'
+import { Representation } from './representation.ts'
 import type { ObjectReader, Resource, Review } from './resource.ts'
 import { admitScales } from './scale.ts'
 import { addedGroups, builtInGroups } from './served-groups.ts'
 import type { Services } from './services.ts'
 import { BUILT_IN } from './shapes.ts'
 import { Store, type StoreOptions } from './store.ts'
-import { WritesUnderway } from './underway.ts'
+import { VersionConverter } from './version-converter.ts'
 import type { VirtualResource } from './virtual.ts'
 import { SYSTEM_USER, Writer } from './writer.ts'
 
 const PREFIX = '/registry/'
 
-/** For lists, frames of watches and other forms of objects: six lists of 5,000 objects of 1 KiB. */
+/** For lists, watch frames and other encodings: six lists of 5,000 objects of 1 KiB. */
 const MEMO_BYTES = 32 << 20
 
-/** Of large lists, until they are sent: a client that stopped reading is cut off, but not at once. */
+/** For large lists until they are sent: a client that stops reading is disconnected, but not at once. */
 const ANSWER_ROOM = { userBytes: 64 << 20, totalBytes: 256 << 20 }
 
-/** A resource as one of its served versions shows it: see handlers/view.ts. */
+/** A resource in one of its served versions: see handlers/view.ts. */
 export interface ServedResource {
   readonly resource: Resource
   readonly store: Store
-  /** For writes through `scale`: the same objects, let in as the Scales they are shown as. */
+  /** For writes through `scale`: the same objects, admitted as Scales. */
   readonly scaleStore?: Store
   readonly representation: Representation
   readonly services: Services
@@ -56,45 +56,45 @@ export interface RegistryParts extends Omit<
   'admission' | 'objects' | 'writer' | 'memos' | 'answers' | 'yaml' | 'metrics'
 > {
   readonly admission: (registry: Registry) => Admission
-  /** Default: counted where nobody looks. */
+  /** Not registered anywhere by default. */
   readonly metrics?: ServerMeters
 }
 
-/** What is stored of a resource, whichever versions show it. */
-interface Stored {
+/** The stored objects of a resource, for all its versions. */
+interface ResourceStorage {
   readonly collection: StoreOptions['collection']
-  readonly underway: WritesUnderway
-  /** How what is read from now on becomes entries. */
+  readonly pendingWrites: PendingWrites
+  /** Makes entries of values that are read from now on. */
   entries: EntryMaker
-  /** Aborted when watches are to end. */
+  /** Aborted when watches must end. */
   closing?: AbortController
 }
 
-/** A custom resource: each version that is served with rules of its own, and the one in which objects are written. */
+/** A custom resource: its served versions, each with its rules, and the storage version. */
 export interface CustomResource {
   readonly stored: Resource
   readonly served: readonly Resource[]
-  /** Objects look as they did before: who watches may go on. */
+  /** True if objects look unchanged: watches continue. */
   readonly looksTheSame?: boolean
 }
 
 export class Registry implements ObjectReader {
   readonly #services: Services
-  /** Of custom resources, by prefix: it stays while the versions that show it come and go. */
-  readonly #customs = new Map<string, Stored>()
+  /** Custom resources by prefix: a source stays while versions come and go. */
+  readonly #customs = new Map<string, ResourceStorage>()
   readonly #stores = new Map<string, Store>()
   /** By group, version and plural. */
   readonly #served = new Map<string, ServedResource>()
   readonly #reviews = new Map<string, Review>()
   readonly #virtuals = new Map<string, VirtualResource>()
-  /** Of objects and lists in their versions; made when first asked for. */
+  /** Schemas of objects and lists by version; made on demand. */
   #byKind: ReadonlyMap<string, Resource> | undefined
-  /** Those of everything that is served. */
+  /** Those of all served resources. */
   #groups: ReadonlySet<string> = new Set()
-  /** What the server itself writes, as itself. */
+  /** The writer of the server itself. */
   readonly writer: Writer = new Writer((kind) => this.storeOf(kind), this, SYSTEM_USER)
 
-  /** What lets writes in may itself read and write here: it is made for this registry. */
+  /** Admission may itself read and write this registry, so it is created for it. */
   constructor({ admission, ...services }: RegistryParts) {
     const yaml = createYamlReader(services.clock)
     this.#services = {
@@ -104,7 +104,7 @@ export class Registry implements ObjectReader {
       objects: this,
       writer: this.writer,
       memos: new ByteMemo(MEMO_BYTES),
-      answers: createRoom(ANSWER_ROOM),
+      answers: createMemoryBudget(ANSWER_ROOM),
       yaml,
     }
   }
@@ -113,7 +113,7 @@ export class Registry implements ObjectReader {
     return this.#services
   }
 
-  /** Serves a resource in the versions that `isServed` lets through. */
+  /** Serves a resource in the versions for which `isServed` is true. */
   async add(resource: Resource, isServed: (kind: Kind) => boolean = () => true): Promise<Store> {
     const { store, scaleStore } = await this.#open(resource)
     const { group, plural } = resource.kind
@@ -130,8 +130,8 @@ export class Registry implements ObjectReader {
   }
 
   /**
-   * Serves a custom resource; in place of what was served of it before, without a moment in between. What is stored is
-   * not read again; watches end, so that their clients come back to see what changed.
+   * Serves a custom resource and atomically replaces its previous definition. Stored objects are not read again;
+   * watches end, so that clients reconnect and see the change.
    */
   async addCustom({ stored, served, looksTheSame = false }: CustomResource): Promise<void> {
     const prefix = `${PREFIX}${stored.storagePrefix}/`
@@ -152,13 +152,13 @@ export class Registry implements ObjectReader {
     this.#noteGroups()
   }
 
-  #customView(resource: Resource, source: Stored): ServedResource {
+  #customView(resource: Resource, source: ResourceStorage): ServedResource {
     const services = this.#services
     const { custom, kind, shapes, scale } = resource
     if (custom === undefined) throw new Error(`${kind.plural} is no custom resource`)
-    const lens = new Lens(resource, custom, source.collection.prefix, services.memos)
-    const representation = new Representation({ kind, stored: kind, shapes, memos: services.memos, lens })
-    const parts = { ...source, resource, services, lens }
+    const converter = new VersionConverter(resource, custom, source.collection.prefix, services.memos)
+    const representation = new Representation({ kind, stored: kind, shapes, memos: services.memos, converter })
+    const parts = { ...source, resource, services, converter }
     const store = new Store(parts)
     if (scale === undefined) return { resource, store, representation, services }
     const admission = admitScales(scale, services.admission)
@@ -167,8 +167,8 @@ export class Registry implements ObjectReader {
   }
 
   /**
-   * Serves it no longer, in no version: its paths are gone at once, its watches end. What is stored of it stays. False
-   * when it was not there.
+   * Stops serving all versions: its paths vanish at once and its watches end. Stored objects stay. False if it was not
+   * served.
    */
   remove({ group, plural }: Pick<Kind, 'group' | 'plural'>): boolean {
     const store = this.#stores.get(`${group}/${plural}`)
@@ -216,19 +216,19 @@ export class Registry implements ObjectReader {
     this.#groups = new Set(all.map(({ kind }) => kind.group))
   }
 
-  /** Whether anything of this group is served. */
+  /** True if any resource of this group is served. */
   hasGroup(group: string): boolean {
     return this.#groups.has(group)
   }
 
-  /** Whether anything of this group version is served. */
+  /** True if any resource of this group version is served. */
   hasGroupVersion(group: string, version: string): boolean {
     const start = resourceKey({ group, version, resource: '' })
     const keys = [...this.#served.keys(), ...this.#reviews.keys(), ...this.#virtuals.keys()]
     return keys.some((key) => key.startsWith(start))
   }
 
-  /** What is stored under a prefix of the store, `/registry/pods/`. */
+  /** The resource with a storage prefix, `/registry/pods/`. */
   resourceAt(prefix: string): { readonly group: string; readonly resource: string } | undefined {
     for (const { collection, resource } of this.#stores.values()) {
       if (collection.prefix === prefix) return { group: resource.kind.group, resource: resource.kind.plural }
@@ -240,7 +240,7 @@ export class Registry implements ObjectReader {
     return this.#served.values()
   }
 
-  /** The groups, versions and kinds that are served, in discovery's order: those of the catalog first. */
+  /** The served groups, versions and kinds in discovery order: those of the catalog first. */
   groups(): ServedGroup[] {
     const virtuals = [...this.#virtuals.values()].map(({ kind }) => kind)
     const kinds = [...[...this.#served.values()].map(({ representation }) => representation.kind), ...virtuals]
@@ -248,13 +248,13 @@ export class Registry implements ObjectReader {
   }
 
   #has({ group, version, plural }: Kind): boolean {
-    // Another door to `pods/binding`: see dispatch.
+    // An alias of `pods/binding`: see dispatch.
     const isBinding = group === Bindings.group && plural === Bindings.plural
     const key = resourceKey({ group, version, resource: isBinding ? Pods.plural : plural })
     return this.#served.has(key) || this.#reviews.has(key) || this.#virtuals.has(key)
   }
 
-  /** The schema of any kind that is served, or of a body that all kinds share. */
+  /** The schema of any served kind, or of a shared body such as options. */
   schemaFor(gvk: GroupVersionKind): StructSchema | undefined {
     this.#byKind ??= new Map(
       [...this.#served.values()].flatMap(({ representation: { kind }, resource }) => [
@@ -265,7 +265,7 @@ export class Registry implements ObjectReader {
     return (this.#byKind.get(kindKey(gvk))?.shapes ?? BUILT_IN).schemaFor(gvk)
   }
 
-  /** The resource that serves objects of a kind, in that version. */
+  /** The resource that serves objects of a kind in that version. */
   findKind({ group, version, kind }: GroupVersionKind): ServedResource | undefined {
     for (const served of this.#served.values()) {
       const own = served.representation.kind
@@ -305,14 +305,14 @@ export class Registry implements ObjectReader {
     return { store: new Store(parts), scaleStore: new Store({ ...parts, services }) }
   }
 
-  async #openStored(resource: Resource, prefix: string): Promise<Stored> {
-    const underway = new WritesUnderway()
-    const held = { entries: this.#entryMaker(resource, prefix) }
+  async #openStored(resource: Resource, prefix: string): Promise<ResourceStorage> {
+    const pendingWrites = new PendingWrites()
+    const maker = { entries: this.#entryMaker(resource, prefix) }
     const { group, plural } = resource.kind
     const collection = await this.#services.cache.open<Entry>({
       prefix,
       meter: createCollectionMeter(this.#services.metrics, { group, resource: plural }),
-      describe: (stored, isListed) => underway.pickUp(stored) ?? held.entries.read(stored, isListed),
+      describe: (stored, isListed) => pendingWrites.takeEntry(stored) ?? maker.entries.read(stored, isListed),
       indexOf: (entry, index) =>
         index === 'metadata.name'
           ? entry.name
@@ -320,14 +320,14 @@ export class Registry implements ObjectReader {
             ? entry.namespace
             : (entry.fields[index] ?? ''),
     })
-    return Object.assign(held, { collection, underway })
+    return Object.assign(maker, { collection, pendingWrites })
   }
 
   #entryMaker(resource: Resource, keyPrefix: string): EntryMaker {
     const { atRest } = this.#services
     const { kind, shapes, fieldSelectors = {}, custom } = resource
     const resting = atRest.resting({ group: kind.group, resource: kind.plural })
-    // The versions of a custom resource each have their own, which are read when asked for.
+    // Each version of a custom resource has its own field selectors, which are read on demand.
     const selectors = custom === undefined ? Object.entries(fieldSelectors) : []
     return createEntryMaker({
       prefix: typeMetaPrefix(kind),
@@ -355,7 +355,7 @@ export class Registry implements ObjectReader {
   }
 }
 
-/** What others wrote into the store may have metadata of wrong types: the rest is shown without them, as upstream does. */
+/** Values of other writers may have metadata of wrong types: like upstream, the rest is shown without them. */
 function decodeCustom<T>(bytes: Buffer, decode: (from: Buffer) => T): T {
   try {
     return decode(bytes)
@@ -368,7 +368,7 @@ function decodeCustom<T>(bytes: Buffer, decode: (from: Buffer) => T): T {
 
 const NO_FIELDS: Readonly<Record<string, string>> = Object.freeze({})
 
-/** Upstream's kube-apiserver stores protobuf; so may a store that we take over. */
+/** Upstream's kube-apiserver stores protobuf, and so may an existing store. */
 function isEnvelope(bytes: Buffer): boolean {
   return bytes.length >= 4 && bytes.readUInt32BE(0) === 0x6b387300
 }

@@ -1,8 +1,10 @@
-/** What hooks of a resource are told of a write. */
-import type { ObjectReader, ObjectWriter, User, WriteContext } from './resource.ts'
+/** The request data that the hooks of a resource receive during a write. */
+import type { User } from '#auth/user.ts'
+
+import type { ObjectReader, ObjectWriter, WriteContext } from './resource.ts'
 import type { Services, WriteRequest } from './services.ts'
 
-/** The signal is made when a hook asks for it, which few do. */
+/** The signal is created on demand, because few hooks use it. */
 export class RequestContext implements WriteContext {
   readonly clock: Services['clock']
   readonly random: Services['random']

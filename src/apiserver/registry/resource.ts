@@ -1,53 +1,40 @@
 /**
- * Resource: everything that is particular to one kind, as one literal that reads as a table. What every kind needs
- * (metadata rules, status kept apart, generation, managed fields, watch, patch, tables) belongs to the generic store.
+ * Resource: all rules of one kind, as one literal that reads as a table. The generic store handles everything else.
  *
- * Hooks work on the version in which the kind is stored. They may change the object they are handed, which is a fresh
- * copy in canonical form or near it; the store canonicalises what comes out. They never keep it.
+ * Hooks work on the storage version. They may modify the object that they receive, but must not retain it.
  */
 import type { Kind } from '#apis/kinds.ts'
+import type { User } from '#auth/user.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
-import type { Steps } from '#lib/slices.ts'
+import type { Steps } from '#lib/time-slicing.ts'
 import type { ReplicasPaths } from '#meta/apply/scale-fields.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { DeleteOptions } from '#meta/options.ts'
 import type { TableCell, TableColumn, TableRowCondition } from '#meta/table.ts'
-import type { FieldError } from '#meta/validation/field-error.ts'
+import type { FieldError } from '#meta/validation/field-path.ts'
 import { type NameRule, nameIsSubdomain } from '#meta/validation/names.ts'
 
-import type { Definition, Dialect } from '../openapi/definitions.ts'
+import type { Definition, Dialect } from './openapi-definition.ts'
 import { BUILT_IN, createShapes, type OwnShapes, type Shapes } from './shapes.ts'
 
-/** Who is asking. */
-export interface User {
-  readonly name: string
-  readonly uid: string
-  readonly groups: readonly string[]
-  readonly extra: Readonly<Record<string, readonly string[]>>
-  /** What the audit log is to be told of the credentials, by the names of its annotations. */
-  readonly notes?: Readonly<Record<string, string>>
-  /** What the client is to be told of them. */
-  readonly warnings?: readonly string[]
-}
-
-/** Reads other objects, at the newest state; for rules that depend on more than the object at hand. */
+/** Reads other objects at the newest state, for rules that depend on more than one object. */
 export interface ObjectReader {
   get<T extends KubeObject>(kind: Kind<T>, namespace: string, name: string): Promise<T | undefined>
   list<T extends KubeObject>(kind: Kind<T>, namespace: string): Promise<readonly T[]>
 }
 
-/** Writes objects in the name of a user, on the path that every write takes. What is not served is not written. */
+/** Writes objects as a user, through the same path as every write. Kinds that are not served are skipped. */
 export interface ObjectWriter extends ObjectReader {
-  /** The object as it is stored. Throws StatusError 409 when its name is taken. */
+  /** Returns the stored object. Throws StatusError 409 if its name is taken. */
   create<T extends KubeObject>(kind: Kind<T>, object: NewObject<T>): Promise<T | undefined>
-  /** Creates the object unless one of its name is there, which stays as it is. True when it was created. */
+  /** Creates the object unless it exists; an existing one stays unchanged. True if it was created. */
   ensure<T extends KubeObject>(kind: Kind<T>, object: NewObject<T>): Promise<boolean>
-  /** Throws StatusError 404 when it is not there. */
+  /** Throws StatusError 404 if it does not exist. */
   update: UpdateObject
-  /** The same of its status. */
+  /** The same for its status. */
   updateStatus: UpdateObject
-  /** True when it went, or is on its way; false when it is not there. */
+  /** True if it was deleted or is being deleted; false if it does not exist. */
   delete(kind: Kind, where: ObjectName, options?: DeleteOptions): Promise<boolean>
 }
 
@@ -63,25 +50,25 @@ export interface ObjectName {
   readonly name: string
 }
 
-/** What an object becomes. Handed a copy, which it may change and return; asked again when somebody else was faster. */
+/** Computes the new object. It receives a copy that it may modify and return; it runs again after a conflict. */
 export type ObjectChange<T extends KubeObject> = (object: T) => T | Promise<T>
 
 export interface ChangeTerms {
-  /** Only what was seen is changed; else 409. */
+  /** Requires the given version; otherwise 409. */
   readonly resourceVersion?: string | undefined
-  /** What is not there is made, from an object of nothing but its kind; else 404. */
+  /** Creates a missing object from one that has only its kind; otherwise 404. */
   readonly creates?: boolean
-  /** The change leaves what it is handed as it is, and shares parts of it: nothing is copied, and little compared. */
+  /** The change does not modify its argument and shares parts of it: nothing is copied and little compared. */
   readonly shares?: boolean
 }
 
 export type NewObject<T extends KubeObject> = Omit<T, 'kind' | 'apiVersion'>
 
-/** What rules may depend on besides the objects. */
+/** Inputs of rules besides the objects. */
 export interface RuleContext {
   readonly clock: Clock
   readonly random: Random
-  /** Whether a feature gate is on. */
+  /** True if a feature gate is enabled. */
   readonly isEnabled: (gate: string) => boolean
   /** `--allow-privileged`. */
   readonly allowPrivileged: boolean
@@ -89,16 +76,16 @@ export interface RuleContext {
 
 export interface WriteContext extends RuleContext {
   readonly user: User
-  /** That of the request: an update and a patch do the same, but not everybody may do both. */
+  /** The request's verb: updates and patches do the same, but need different rights. */
   readonly verb: string
   readonly dryRun: boolean
   readonly objects: ObjectReader
-  /** For what follows from the write, in the server's own name. */
+  /** Writes consequences of a request as the server itself. */
   readonly writer: ObjectWriter
   readonly signal: AbortSignal
 }
 
-/** Undoes what a hook reserved, or makes it final, once the outcome of the write is known. */
+/** Rolls back or confirms a reservation of a hook, once the result of the write is known. */
 export type Finish = (written: boolean) => Promise<void>
 
 export interface Column<T extends KubeObject> {
@@ -110,179 +97,182 @@ export interface Column<T extends KubeObject> {
   readonly wide?: boolean
   /** Default: 1 for the wide ones, else 0. */
   readonly priority?: number
-  /** `nowMs` for cells that tell an age; a column that uses it is computed at answer time. */
+  /** `nowMs` for cells that show an age; such a column is computed for every response. */
   value(object: T, nowMs: number): TableCell
 }
 
 /** A field of an object as text, for selectors. Bivariant, so that resources of all kinds fit into one list. */
 export type FieldText<T extends KubeObject> = { of(object: T): string }['of']
 
-/** The rules of a subresource through which clients write part of the object: `status`, `resize`, `approval`, … */
+/** The rules of a subresource that writes part of the object: `status`, `resize`, `approval`, … */
 export interface PartRules<T extends KubeObject> {
-  /** Paths that stay as they are stored, whatever is sent. Default for `status`: everything but status. */
+  /** Paths that keep their stored values. Default for `status`: everything but status. */
   readonly keeps?: readonly string[]
-  /** Paths that nobody comes to own by writing here, where those are others than what is kept: upstream's reset fields. */
+  /** Paths that no writer owns through this subresource, if they differ from the kept ones: upstream's reset fields. */
   readonly resets?: readonly string[]
-  /** Takes over into `next` whatever else this subresource may not change. */
+  /** Copies into `next` whatever else this subresource may not change. */
   prepareUpdate?(next: T, old: T, context: RuleContext): void
   validateUpdate?(next: T, old: T, context: RuleContext): FieldError[]
   warnings?(next: T, old: T): string[]
 }
 
 /**
- * What sets a custom resource apart from the kinds that the program knows. Each version is a resource of its own, with
- * rules for objects in that version; they share what is stored.
+ * The particular rules of a custom resource. Each version is a separate resource with rules for its objects; all
+ * versions share the stored objects.
  */
 export interface CustomRules {
-  /** The apiVersion in which objects are written. */
+  /** The storage version. */
   readonly storedAs: string
   /**
-   * Takes out of `object` what the schema of this version does not know; returns the paths of that, in order. Nulls that
-   * may not be there go too, unless they are to be refused.
+   * Removes unknown fields from `object` and returns their paths in order. It also removes nulls that are not allowed,
+   * unless they must be rejected.
    */
   prune(object: KubeObject, keepsNulls?: boolean): readonly string[]
-  /** What is stored, in whichever version, as this one shows it: pruned, with defaults. The object is given away. */
+  /** Converts a stored object of any version to this one: pruned, with defaults. Takes ownership of the object. */
   show(object: KubeObject): KubeObject
-  /** Where others convert: the same for objects of other versions, all at once. Throws StatusError. */
+  /** With a conversion webhook: converts objects of other versions in one call. Throws StatusError. */
   readonly ask?: (objects: readonly KubeObject[]) => Promise<readonly KubeObject[]>
-  /** The object as it is to be stored. Throws StatusError. */
+  /** The object to store. Throws StatusError. */
   store(object: KubeObject): KubeObject | Promise<KubeObject>
-  /** Why nothing new may be made of it, while its definition goes; for 403. */
+  /** The reason why nothing can be created while the definition is being deleted; for 403. */
   readonly closedBecause?: string
-  /** Why nothing at all can be done; for 500. */
+  /** The reason why every request fails; for 500. */
   readonly brokenBecause?: string
-  /** How OpenAPI documents show the objects and their lists. */
+  /** The OpenAPI definitions of the objects and their lists. */
   describe(dialect: Dialect): { readonly object: Definition; readonly list: Definition }
-  /** Tells definitions of the same kind apart by what they say. */
+  /** A hash that distinguishes definitions of the same kind. */
   readonly identity: string
 }
 
-/** How `scale` reads and writes the kind. */
+/** The mapping of `scale` to the kind. */
 export interface ScaleRules<T extends KubeObject> {
   replicas(object: T): number
   setReplicas(object: T, replicas: number): void
   statusReplicas(object: T): number
   /** The selector of its pods as text. */
   selector(object: T): string
-  /** Where they are in each version; default: where the built-in workloads have them. */
+  /** The paths in each version; those of the built-in workloads by default. */
   readonly replicasPaths?: ReplicasPaths
-  /** Why the object cannot be shown as a Scale; reading it is 500 then. */
+  /** The reason why the object has no Scale; reading it is then 500. */
   obstacle?(object: T): string | undefined
 }
 
-/** Another version under which the same stored objects are served. */
+/** Another served version of the same stored objects. */
 export interface OtherVersion {
   readonly kind: Kind
   applyDefaults?(object: KubeObject, context: RuleContext): void
-  /** In place of the resource's own rules for requests in this version; objects are in the stored one. */
+  /** Replaces the resource's rules for requests in this version; objects are in the storage version. */
   validate?(object: KubeObject, context: RuleContext): FieldError[]
   validateUpdate?(next: KubeObject, old: KubeObject, context: RuleContext): FieldError[]
   /** Default: the resource's. */
   readonly metadataRules?: MetadataRules
-  /** Its field selectors besides metadata, each with its name in the stored version. Default: the resource's own. */
+  /** Its field selectors besides metadata, by their name in the storage version. Default: the resource's own. */
   readonly fieldNames?: Readonly<Record<string, string>>
 }
 
-/** Looked at: what changed in the metadata, or the whole of it, a generateName by the kind's rule for names included. */
+/** A validation of metadata: of its changes, or of all of it, including a generateName by the kind's name rule. */
 export type MetadataLook = 'change' | 'whole'
 
-/** The rules of each kind look at metadata again, after the store has for all kinds; it shows in the causes of a refusal. */
+/** Repeated validation of metadata by the kind's own rules, after the store's; visible in the causes of an error. */
 export interface MetadataRules {
-  /** On an update of the object, in order; default: at the change. */
+  /** On an update of the object, in order; default: of its changes. */
   readonly update?: readonly MetadataLook[]
-  /** On an update of its status or another part; default: at the change. */
+  /** On an update of its status or another part; default: of its changes. */
   readonly part?: readonly MetadataLook[]
-  /** Whether finalizers may be names without a domain; default: no. */
+  /** True if finalizers may be names without a domain; default: false. */
   readonly plainFinalizers?: boolean
 }
 
 export interface ResourceSpec<T extends KubeObject> {
-  /** In the version objects are stored in. */
+  /** In the storage version. */
   readonly kind: Kind<T>
   /** Further versions, converted through `model/conversion`. */
   readonly otherVersions?: readonly OtherVersion[]
-  /** For kinds that are not built in: the schema of each version, and how objects get from one to another. */
+  /** For kinds that are not built in: the schema of each version, and the conversion. */
   readonly shapes?: OwnShapes
-  /** Of custom resources. */
+  /** Only for custom resources. */
   readonly custom?: CustomRules
-  /** Below `/registry/`; the plural unless upstream stores it elsewhere (`minions` for nodes). */
+  /** Below `/registry/`; the plural unless upstream uses another path (`minions` for nodes). */
   readonly storagePrefix?: string
-  /** Objects go by themselves after this long (events). */
+  /** Objects expire after this time (events). */
   readonly ttlMs?: number
   readonly nameRule?: NameRule
-  /** In place of `nameRule`, for kinds whose spec decides the name. */
+  /** Replaces `nameRule` for kinds whose spec determines the name. */
   nameRuleFor?(object: T): NameRule
-  /** The name that `generateName` leads to. Default: with five characters drawn at random. */
+  /** The name for a `generateName`. Default: a suffix of five random characters. */
   readonly generateName?: (base: string, random: Random) => string
 
   applyDefaults?(object: T, context: RuleContext): void
-  /** After defaulting, before validation: fields the server sets, fields of gates that are off. Status is cleared already. */
+  /**
+   * Runs after defaulting and before validation: sets server fields and drops fields of disabled gates. Status is
+   * already cleared.
+   */
   prepareCreate?(object: T, context: WriteContext): void
   prepareUpdate?(next: T, old: T, context: WriteContext): void
-  /** Metadata is checked by the store. Default: everything is valid. */
+  /** The store validates metadata. Default: everything is valid. */
   validate?(object: T, context: RuleContext): FieldError[]
-  /** In place of `validate` and `validateUpdate`, where that takes long: others have their turn at each step. */
-  judge?(next: T, old: T | undefined, context: RuleContext): Steps<FieldError[]>
-  /** In place of `validate` on update, where both apply the hook calls it itself. Default: `validate(next)`. */
+  /** Replaces `validate` and `validateUpdate` where validation takes long: yields at each step. */
+  validateInSteps?(next: T, old: T | undefined, context: RuleContext): Steps<FieldError[]>
+  /** Replaces `validate` on update; it may call `validate` itself. Default: `validate(next)`. */
   validateUpdate?(next: T, old: T, context: RuleContext): FieldError[]
   warnings?(next: T, old: T | undefined): string[]
-  /** Reserves what the object needs from elsewhere (addresses, ports), after mutating admission. Throws StatusError. */
+  /** Reserves resources such as addresses and ports, after mutating admission. Throws StatusError. */
   allocate?(next: T, old: T | undefined, context: WriteContext): Promise<Finish>
-  /** What a deletion changes of the object that stays meanwhile. */
+  /** Changes an object that stays while it is being deleted. */
   deletion?(object: T, options: DeleteOptions, context: WriteContext): void
   /**
-   * For kinds that somebody (the kubelet) has to stop: the seconds until then, of an object that nobody has deleted yet.
-   * `asked` is the client's wish. Absent: objects go at once, or when their finalizers do.
+   * For kinds with graceful deletion: the grace period in seconds of an object that is not being deleted yet, given the
+   * requested one. Absent: objects are removed at once, or with their last finalizer.
    */
-  graceSeconds?(object: T, asked: number | undefined): number
-  /** What whoever deletes, one or many, is warned of before. */
+  graceSeconds?(object: T, requested: number | undefined): number
+  /** A warning for clients that delete, one object or many. */
   deletionWarnings?(options: DeleteOptions): string[]
-  /** Something of its own keeps an object that is being deleted, besides finalizers (a namespace's contents). */
-  isHeld?(object: T): boolean
+  /** True if the kind blocks the removal of an object in addition to finalizers (a namespace's contents). */
+  isDeletionBlocked?(object: T): boolean
   /**
-   * The first DELETE marks the object and removes nothing, without a grace period or a new generation; whether it sets
-   * the finalizers of the propagation policy. A later DELETE is as of any other kind.
+   * The first DELETE only marks the object, without a grace period or a new generation; the value tells whether it sets
+   * the finalizers of the propagation policy. A later DELETE behaves as for any other kind.
    */
   readonly marksFirst?: 'with-policy' | 'without-policy' | undefined
-  /** Called when the object has really gone. */
+  /** Called after the object was removed. */
   released?(object: T, context: WriteContext): Promise<void>
 
-  /** What upstream's rules of this kind do about metadata, besides what the store does for all. */
+  /** Additional metadata validation of upstream's rules for this kind. */
   readonly metadataRules?: MetadataRules
 
-  /** Whether `metadata.generation` grows. `spec`: when anything but metadata and status changed. Default: not kept. */
+  /** Increments `metadata.generation`. `spec`: if anything but metadata and status changed. Default: never. */
   readonly generation?: 'spec' | { grows(next: T, old: T): boolean }['grows']
   readonly status?: PartRules<T>
-  /** As of a part, for writes of the object itself; default: status, where it is a part of its own. */
+  /** The part rules for writes of the object itself; default: status, if it is a subresource. */
   readonly resets?: readonly string[]
-  /** A kind whose creator may set status (nodes). Default: cleared on create, kept from the stored object on update. */
+  /** True if the creator may set status (nodes). Default: cleared on create, kept from the stored object on update. */
   readonly statusOnCreate?: 'kept'
   readonly scale?: ScaleRules<T>
   /** Further writable parts, by subresource name. */
   readonly parts?: Readonly<Record<string, PartRules<T>>>
 
-  /** Besides metadata.name and metadata.namespace; what `status.phase` is of this object, as text. */
+  /** Field selectors besides metadata.name and metadata.namespace, each with a reader of its text. */
   readonly fieldSelectors?: Readonly<Record<string, FieldText<T>>>
-  /** Labels an old client may use instead, as `spec.host` for `spec.nodeName`. */
+  /** Aliases for old clients, such as `spec.host` for `spec.nodeName`. */
   readonly fieldAliases?: Readonly<Record<string, string>>
-  /** How a field selector that is not known is refused. Default: upstream's common text. */
+  /** The error for an unknown field selector. Default: upstream's common text. */
   readonly unknownField?: (label: string) => string
-  /** Which of the field selectors watches are indexed by. */
+  /** The field selectors by which watches are indexed. */
   readonly indexedFields?: readonly string[]
 
   /** Default: Name and Age. */
   readonly columns?: readonly Column<T>[]
   rowConditions?(object: T): TableRowCondition[]
-  /** In which order a Table shows them; by default as lists do. */
+  /** The order of rows in a Table; that of lists by default. */
   rowOrder?(one: T, other: T): number
 
-  /** A Warning on every answer about this kind: that it is deprecated, and what to use instead. */
+  /** A Warning on every response about this kind: its deprecation and replacement. */
   readonly deprecation?: string
-  /** DELETE answers with the object instead of a Status. */
+  /** DELETE returns the object instead of a Status. */
   readonly deleteAnswersObject?: boolean
   /** PUT to a name that does not exist creates. */
   readonly putCreates?: boolean
-  /** Nobody waits for these to go: propagation policies of a delete mean nothing. */
+  /** Propagation policies of a delete are ignored. */
   readonly ignoresPropagation?: boolean
   /** PUT without resourceVersion is refused. */
   readonly putNeedsVersion?: boolean
@@ -304,7 +294,7 @@ export function defineResource<T extends KubeObject>(spec: ResourceSpec<T>): Res
   }
 }
 
-/** A kind that answers and is never stored: reviews, bindings. */
+/** A kind that is answered and never stored: reviews, bindings. */
 export interface Review<T extends KubeObject = KubeObject> {
   readonly kind: Kind<T>
   applyDefaults?(object: T, context: RuleContext): void

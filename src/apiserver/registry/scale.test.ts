@@ -43,8 +43,8 @@ function workload(replicas = 3): KubeObject {
   } as unknown as KubeObject
 }
 
-describe('the Scale of a workload', () => {
-  it('has its name and its replicas, and nothing else of it', () => {
+describe('Scale of a workload', () => {
+  it('has only its name and replicas', () => {
     assert.deepEqual(scaleOf(rules, workload()), {
       kind: 'Scale',
       apiVersion: 'autoscaling/v1',
@@ -56,14 +56,14 @@ describe('the Scale of a workload', () => {
     assert.deepEqual(scaleOf({ ...rules, selector: () => '' }, workload()).status, { replicas: 2 })
   })
 
-  it('shows who owns the replicas, in its own terms', () => {
+  it('shows the owners of the replicas with its own paths', () => {
     const { metadata } = scaleForWrite(rules, workload(), Deployments)
     assert.deepEqual(metadata.managedFields, [
       { ...entry, apiVersion: 'autoscaling/v1', fieldsV1: { 'f:spec': { 'f:replicas': {} } } },
     ])
   })
 
-  it('is written to the workload, of which a copy comes back', () => {
+  it('is written to a copy of the workload', () => {
     const before = workload()
     const scale = scaleForWrite(rules, before, Deployments)
     const taker = {
@@ -88,7 +88,7 @@ describe('the Scale of a workload', () => {
     ])
   })
 
-  it('leaves a workload without owners without any', () => {
+  it('adds no owners to a workload without any', () => {
     const bare = workload()
     delete bare.metadata.managedFields
     const scale = scaleForWrite(rules, bare, Deployments)
@@ -108,7 +108,7 @@ describe('admission of a Scale', () => {
       oldObject,
     }) as never
 
-  it('shows plugins the Scale, and takes over what they make of its replicas', async () => {
+  it('shows plugins the Scale and applies their changes of replicas', async () => {
     const seen: Attributes[] = []
     const admission: Admission = {
       mutate(attributes) {

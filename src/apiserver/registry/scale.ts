@@ -1,6 +1,6 @@
 /**
- * Scale: the one view of all workloads that have replicas. It is never stored: it is made of its workload when it is read,
- * and what is written to it is written to the workload, with the owners of fields translated there and back.
+ * Scale: the common view of all workloads with replicas. It is never stored: a read converts the workload, and a write
+ * changes the workload.
  */
 import type { Kind } from '#apis/kinds.ts'
 import { type ReplicasPaths, scaleEntries, workloadEntries } from '#meta/apply/scale-fields.ts'
@@ -10,7 +10,7 @@ import { deepCopy, type KubeObject, type ObjectMeta } from '#meta/object.ts'
 import type { Admission, Attributes } from './admission.ts'
 import type { ScaleRules } from './resource.ts'
 
-/** The body of `scale`, whatever the workload. */
+/** The body of `scale` for every workload. */
 export const SCALE: GroupVersionKind & { readonly namespaced: boolean } = {
   group: 'autoscaling',
   version: 'v1',
@@ -23,7 +23,7 @@ export interface Scale extends KubeObject {
   status?: { replicas: number; selector?: string }
 }
 
-/** How `scale` shows the workload; without owners of fields, which only writes need. */
+/** The Scale of the workload, without managed fields, which only writes need. */
 export function scaleOf(rules: ScaleRules<KubeObject>, workload: KubeObject): Scale {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = workload.metadata
   const metadata: ObjectMeta = {
@@ -44,7 +44,7 @@ export function scaleOf(rules: ScaleRules<KubeObject>, workload: KubeObject): Sc
   }
 }
 
-/** The same for a write: with the owners of its replicas. Throws when those of the workload cannot be read. */
+/** The same for a write: with the owners of its replicas. Throws if the workload's managed fields are unreadable. */
 export function scaleForWrite(rules: ScaleRules<KubeObject>, workload: KubeObject, kind: Kind): Scale {
   const scale = scaleOf(rules, workload)
   const managedFields = scaleEntries(workload.metadata.managedFields, replicasPaths(rules, kind))
@@ -52,7 +52,7 @@ export function scaleForWrite(rules: ScaleRules<KubeObject>, workload: KubeObjec
   return scale
 }
 
-/** The workload after a write to its Scale; a copy. `kind` is the workload's, in the version of the request. */
+/** A copy of the workload after a write to its Scale. `kind` is the workload's, in the version of the request. */
 export function withScale(rules: ScaleRules<KubeObject>, workload: KubeObject, scale: Scale, kind: Kind): KubeObject {
   const next = deepCopy(workload)
   rules.setReplicas(next, scale.spec?.replicas ?? 0)
@@ -67,7 +67,7 @@ export function withScale(rules: ScaleRules<KubeObject>, workload: KubeObject, s
   return next
 }
 
-/** Of every version in which upstream ever served the built-in workloads of a group. */
+/** All versions in which upstream ever served the built-in workloads of a group. */
 const VERSIONS: Readonly<Record<string, readonly string[]>> = {
   '': ['v1'],
   apps: ['apps/v1beta1', 'apps/v1beta2', 'apps/v1'],
@@ -78,7 +78,7 @@ function replicasPaths(rules: ScaleRules<KubeObject>, { group }: Kind): Replicas
   return new Map((VERSIONS[group] ?? []).map((version) => [version, 'spec.replicas']))
 }
 
-/** Plugins are shown the Scale in place of the workload that is written, and may change its replicas. */
+/** Shows plugins the Scale instead of the workload; they may change its replicas. */
 export function admitScales(rules: ScaleRules<KubeObject>, admission: Admission): Admission {
   const shown = (attributes: Attributes): Attributes => {
     const { object, oldObject } = attributes

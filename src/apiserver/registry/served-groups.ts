@@ -1,9 +1,9 @@
-/** Which groups and versions discovery shows, and in which order: those of the catalog, then whatever was added. */
+/** The order of groups and versions in discovery: first those of the catalog, then those added at run time. */
 import { groups, type Kind, kindFor, type ServedGroup } from '#apis/kinds.ts'
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 import { compareVersions } from '#meta/kind.ts'
 
-/** Of the catalog, with the kinds that are there. */
+/** Those of the catalog, with the served kinds. */
 export function builtInGroups(isThere: (kind: Kind) => boolean): ServedGroup[] {
   return groups.map(({ name, versions }) => ({
     name,
@@ -13,14 +13,7 @@ export function builtInGroups(isThere: (kind: Kind) => boolean): ServedGroup[] {
   }))
 }
 
-/** Whether the catalog knows nothing of the group: what is not served of it is not the API's to refuse. */
-export function isAddedGroup(group: string): boolean {
-  return !CATALOG.has(group)
-}
-
-const CATALOG = new Set(groups.map(({ name }) => name))
-
-/** Of the kinds that the catalog does not know: groups by name, versions by age, the stable ones first, kinds as they came. */
+/** The kinds outside the catalog: groups by name, versions by age with stable ones first, kinds in insertion order. */
 export function addedGroups(kinds: readonly Kind[]): ServedGroup[] {
   const added = Map.groupBy(
     kinds.filter((kind) => kindFor(kind) === undefined),

@@ -1,4 +1,4 @@
-/** Registries of several servers on one store in memory, in virtual time, for tests of what works on stored objects. */
+/** Registries of several servers on one in-memory store, in virtual time, for tests of bootstrap and controllers. */
 import type { Kind } from '#apis/kinds.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
@@ -16,16 +16,16 @@ import { defineResource, type Resource } from './resource.ts'
 export interface TestServers extends AsyncDisposable {
   readonly clock: VirtualClock
   readonly backend: Backend
-  /** One more server: its own registry and cache on the common store. */
+  /** Another server: its own registry and cache on the common store. */
   open(kinds: readonly Kind[], options?: TestServerOptions): Promise<Registry>
 }
 
 export interface TestServerOptions {
-  /** Resources with rules of their own. */
+  /** Resources with their own rules. */
   readonly own?: readonly Resource[]
-  /** Time stands still for it: whatever it does from time to time it never does again, as if it had been killed. */
+  /** A clock that stands still, as if the server had been killed. */
   readonly isDead?: boolean
-  /** Default: everything is let in. */
+  /** Default: admits everything. */
   readonly admission?: (registry: Registry) => Admission
 }
 

@@ -1,17 +1,19 @@
-/** What every store of the registry works with: handed in once, so that tests can hand in others. */
+/** The dependencies of every store of the registry, passed in once so that tests can replace them. */
+import type { User } from '#auth/user.ts'
+import type { Annotate } from '#component/requests/call.ts'
+import type { MemoryBudget } from '#component/requests/response-memory.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
-import type { YamlReader } from '#lib/yaml-reader.ts'
+import type { YamlReader } from '#lib/yaml/reader.ts'
 import type { GroupVersionKind, GroupVersionResource } from '#meta/kind.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 import type { Backend } from '#storage/backend.ts'
 import type { AtRest } from '#storage/encryption/at-rest.ts'
 import type { WatchCache } from '#storage/watch-cache/watch-cache.ts'
 
-import type { Room } from '../answers/room.ts'
-import type { Admission, Annotate } from './admission.ts'
+import type { Admission } from './admission.ts'
 import type { ByteMemo } from './byte-memo.ts'
-import type { ObjectReader, ObjectWriter, User } from './resource.ts'
+import type { ObjectReader, ObjectWriter } from './resource.ts'
 
 export interface Services {
   readonly backend: Backend
@@ -20,61 +22,61 @@ export interface Services {
   readonly random: Random
   readonly admission: Admission
   readonly objects: ObjectReader
-  /** What the server itself writes, as itself. */
+  /** The writer of the server itself. */
   readonly writer: ObjectWriter
   readonly isEnabled: (gate: string) => boolean
   readonly allowPrivileged: boolean
-  /** Bytes of answers that were made before. */
+  /** Cached encodings. */
   readonly memos: ByteMemo
-  /** Large lists are made and sent when there is room for them. */
-  readonly answers: Room
-  /** Reads bodies in YAML without holding everybody up. */
+  /** The memory budget of large lists. */
+  readonly answers: MemoryBudget
+  /** Parses YAML bodies without blocking the event loop. */
   readonly yaml: YamlReader
-  /** Values as they rest on disk. */
+  /** Encryption at rest. */
   readonly atRest: AtRest
-  /** Whether kinds that have a form in protobuf rest in it; default: all rest as JSON, which they are made of. */
+  /** True if kinds with a protobuf form are stored in it; default: all are stored as JSON. */
   readonly storesProtobuf?: boolean
-  /** For how long what has a time to live may share its lease with what comes later; default: a minute. */
+  /** The time for which objects with a time to live may share a lease; default: a minute. */
   readonly leaseReuseMs?: number
-  /** Where everything that is done is counted. */
+  /** The metrics. */
   readonly metrics: ServerMeters
-  /** How long a watch lasts that does not say, and up to twice as long by chance. Default: half an hour. */
+  /** The minimal duration of a watch without a timeout; up to twice as long at random. Default: half an hour. */
   readonly minWatchMs?: number
-  /** Of each request that deletes a collection; default: one. */
+  /** The workers of each deletecollection; default: one. */
   readonly deleteWorkers?: number
 }
 
-/** What all writing verbs have in common. */
+/** The common options of all writing verbs. */
 export interface WriteRequest {
-  /** The version the client speaks: bodies come and go in it. */
+  /** The client's version, in which bodies are received and sent. */
   readonly gvk: GroupVersionKind
-  /** The resource as the path names it; default: as it is stored. */
+  /** The resource of the path; default: the stored one. */
   readonly addressed?: GroupVersionResource
   readonly namespace: string
   readonly subresource: string
   readonly user: User
-  /** That of the request, where there is one; `update` otherwise. */
+  /** The request's verb; `update` without a request. */
   readonly verb?: string
   readonly dryRun: boolean
-  /** Who will own the fields. */
+  /** The field manager. */
   readonly manager: string
-  /** Who owns which field is what it is about. */
+  /** True if the request is about managed fields. */
   readonly isApply?: boolean
   /** The request's own options, for admission. */
   readonly options: Readonly<Record<string, unknown>>
   readonly warn: (text: string) => void
-  /** Adds to the audit event; absent when there is none. */
+  /** Adds an audit annotation; absent without auditing. */
   readonly annotate?: Annotate | undefined
   readonly signal: AbortSignal
-  /** After this, by `clock.elapsed()`, nobody waits for the outcome; absent: somebody always does. */
+  /** The deadline by `clock.elapsed()`, after which the client no longer waits; absent: none. */
   readonly deadlineMs?: number | undefined
-  /** What the client sent: what is large is written with turns for others in between. */
+  /** The size of the client's body: large objects are written in steps that yield. */
   readonly bodyBytes?: number | undefined
   /**
-   * It was let in as something else, an eviction or a binding: admission is not asked again, and nobody owns what it
-   * changes, as upstream has it.
+   * The write was admitted as something else, an eviction or a binding: admission does not run again, and the changes
+   * have no owner, as upstream.
    */
   readonly isAdmitted?: boolean
-  /** It deletes a selection, object by object: admission is not told their names, as upstream has it. */
+  /** True for objects of a deletecollection: like upstream, admission does not receive their names. */
   readonly isOneOfMany?: boolean
 }

@@ -1,6 +1,6 @@
 /**
- * Shapes: what the program knows of the form of a kind's objects, in each of its versions. Built-in kinds share one table
- * and one way to convert; whoever adds a resource while the server runs brings its own.
+ * Shapes: the schemas of a kind's versions and their conversion. Built-in kinds share one table and one conversion; a
+ * resource that is added at run time has its own.
  */
 import { schemaFor } from '#apis/schemas.ts'
 import { apiVersionOf, type GroupVersionKind } from '#meta/kind.ts'
@@ -9,19 +9,19 @@ import type { FieldSchema, StructSchema } from '#meta/schema.ts'
 import { convert } from '#model/conversion/conversion.ts'
 
 export interface Shapes {
-  /** Of the kind and its list in each version, and of the bodies that every kind shares: options, Status, Scale. */
+  /** The kind and its list in each version, and shared bodies: options, Status, Scale. */
   readonly schemaFor: (gvk: GroupVersionKind) => StructSchema | undefined
-  /** The same object in another version; it may share parts with the one given, or be it. */
+  /** Converts to another version; the result may share parts with the input, or be it. */
   readonly convert: (object: KubeObject, to: GroupVersionKind) => KubeObject
-  /** What server-side apply merges by, where objects are decoded by less than that. */
+  /** The schema for server-side apply, if decoding uses a simpler one. */
   readonly typeFor?: (gvk: GroupVersionKind) => StructSchema | undefined
 }
 
 export const BUILT_IN: Shapes = { schemaFor, convert }
 
-/** What a resource brings that no table knows. */
+/** The schemas of a resource that no table contains. */
 export interface OwnShapes {
-  /** By apiVersion: each that is served, and the one that is stored. */
+  /** By apiVersion: each served version and the storage version. */
   readonly schemas: Readonly<Record<string, StructSchema>>
   /** Default: versions differ in their name only. */
   convert?(object: KubeObject, to: GroupVersionKind): KubeObject
@@ -44,13 +44,13 @@ export function createShapes({ kind, listKind }: { kind: string; listKind: strin
   }
 }
 
-/** The shapes of a custom resource: its objects are decoded as they come, and merged by what its schemas say. */
+/** The shapes of a custom resource: its objects are decoded without a schema and merged by its schemas. */
 export function createCustomShapes(
   { group, kind, listKind }: { group: string; kind: string; listKind: string },
   typeFor: (version: string) => StructSchema | undefined,
 ): Shapes {
   const schemaOf = (gvk: GroupVersionKind): StructSchema | undefined => {
-    // Upstream reads whatever comes before it compares the version with the one of the path.
+    // Upstream decodes any version before it compares it with that of the path.
     if (gvk.group !== group) return schemaFor(gvk) ?? CUSTOM_OBJECT
     return gvk.kind === listKind ? CUSTOM_LIST : CUSTOM_OBJECT
   }
@@ -61,7 +61,7 @@ export function createCustomShapes(
   }
 }
 
-/** Whatever has metadata. */
+/** Any object with metadata. */
 export const CUSTOM_OBJECT: StructSchema = openSchema()
 const CUSTOM_LIST: StructSchema = listOf(CUSTOM_OBJECT)
 
@@ -80,7 +80,7 @@ function openSchema(): StructSchema {
   }
 }
 
-/** Lists are the same for all kinds, but for their items; with a protobuf form where those have one. */
+/** Lists of all kinds differ only in their items; they have a protobuf form if the items do. */
 function listOf(items: StructSchema): StructSchema {
   const pattern = schemaFor({ group: '', version: 'v1', kind: 'ConfigMapList' })
   if (pattern === undefined) throw new Error('There is no list to take after')

@@ -30,7 +30,7 @@ function bed(options: { ttlMs?: number; reuseMs?: number } = {}) {
 }
 
 describe('SharedLeases', () => {
-  it('gives one lease to what comes within a minute, and nothing goes before its time', async () => {
+  it('shares one lease within a minute, and no key expires early', async () => {
     const { clock, granted, put, keys } = bed()
     await Promise.all([put('/a'), put('/b')])
     await clock.advance(59_000)
@@ -46,13 +46,13 @@ describe('SharedLeases', () => {
     assert.deepEqual(await keys(), [])
   })
 
-  it('binds at most a thousand keys to one', async () => {
+  it('binds at most a thousand keys to one lease', async () => {
     const { granted, put } = bed()
     for (let at = 0; at < 2001; at++) await put(`/${at}`)
     assert.equal(granted.length, 3)
   })
 
-  it('keeps what lives shortly for a twentieth longer at most, or each for itself when told so', async () => {
+  it('extends short lifetimes by at most a twentieth, or not at all if configured', async () => {
     const short = bed({ ttlMs: 10_000 })
     await short.put('/a')
     assert.deepEqual(short.granted, [10_500])
@@ -63,7 +63,7 @@ describe('SharedLeases', () => {
     assert.deepEqual(alone.granted, [HOUR_MS, HOUR_MS])
   })
 
-  it('asks for another when the lease has ended before its time, or was not given', async () => {
+  it('requests a new lease after an early expiry or a failure', async () => {
     const { backend, granted, put, keys } = bed()
     await backend.revokeLease(await put('/a'))
     await put('/b')

@@ -1,13 +1,13 @@
 /**
- * SharedLeases: what is kept for the same time is kept by few leases, for a lease is a write of its own. What shares one goes
- * together: at the earliest when it should, and by `reuseMs` later at most.
+ * SharedLeases: objects with the same time to live share leases, because each lease is a separate write. Objects of one
+ * lease expire together: never early, and at most `reuseMs` late.
  */
 import type { Clock } from '#lib/clock.ts'
 import { StorageError, type Backend, type LeaseId } from '#storage/backend.ts'
 
-/** So that what ends together is not too much at once. */
+/** The maximum number of keys per lease, so that not too many expire at once. */
 const MOST_KEYS = 1000
-/** What is kept for a short time is not kept for much longer. */
+/** The relative limit of the extension for short lifetimes. */
 const MOST_OF_TTL = 0.05
 const REUSE_MS = 60_000
 
@@ -19,9 +19,9 @@ export interface SharedLeasesOptions {
   readonly reuseMs?: number | undefined
 }
 
-interface Shared {
+interface SharedLease {
   readonly lease: Promise<LeaseId>
-  /** Whoever comes later would not be kept for long enough. */
+  /** The time after which the lease would be too short for further keys. */
   readonly untilMs: number
   keys: number
 }
@@ -29,7 +29,7 @@ interface Shared {
 export class SharedLeases {
   readonly #options: SharedLeasesOptions
   readonly #reuseMs: number
-  #shared: Shared | undefined
+  #shared: SharedLease | undefined
 
   constructor(options: SharedLeasesOptions) {
     this.#options = options
@@ -37,7 +37,7 @@ export class SharedLeases {
     this.#reuseMs = Math.max(0, Math.min(reuseMs, ttlMs * MOST_OF_TTL))
   }
 
-  /** What `write` makes of a lease for one key more. A lease that ended before its time, as in a store that was restored, is replaced. */
+  /** Calls `write` with a lease for one more key. A lease that expired early, as in a restored store, is replaced. */
   async with<T>(write: (lease: LeaseId) => Promise<T>): Promise<T> {
     const shared = this.#take()
     try {
@@ -49,7 +49,7 @@ export class SharedLeases {
     return write(await this.#take().lease)
   }
 
-  #take(): Shared {
+  #take(): SharedLease {
     const { backend, clock, ttlMs } = this.#options
     const nowMs = clock.elapsed()
     if (this.#shared === undefined || nowMs > this.#shared.untilMs || this.#shared.keys >= MOST_KEYS) {

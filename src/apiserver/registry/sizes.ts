@@ -1,11 +1,11 @@
-/** How much there is in bytes: of a collection, remembered with its runs, and of what is written. */
+/** Sizes in bytes of collections and of writes. */
 import { prefixEnd } from '#storage/backend.ts'
 import type { Run } from '#storage/ordered-tree.ts'
 import type { Collection } from '#storage/watch-cache/collection.ts'
 
 import type { Entry } from './entry.ts'
 
-/** Remembered with the run. */
+/** Cached with the run. */
 export function bytesOfRun({ values, memo }: Run<Entry>): number {
   const known = memo.get('bytes')
   if (typeof known === 'number') return known
@@ -21,15 +21,15 @@ export function bytesOfEntries(entries: readonly Entry[]): number {
 interface Average {
   readonly count: number
   readonly bytes: number
-  /** How often it may still be told. */
+  /** How often the estimate may still be reused. */
   uses: number
 }
 
 const averages = new WeakMap<Collection<Entry>, Average>()
-/** Looking at everything is worth it once in so many times, and when there is an eighth more or less than there was. */
+/** A complete measurement is repeated after so many uses, and when the number of objects changes by an eighth. */
 const USES = 1000
 
-/** Of one object, about. */
+/** The approximate size of one object. */
 export function averageBytes(collection: Collection<Entry>): number {
   const { size, state, prefix } = collection
   const known = averages.get(collection)
@@ -41,10 +41,10 @@ export function averageBytes(collection: Collection<Entry>): number {
   return average.bytes
 }
 
-/** From here on a step of a write takes a few milliseconds. */
+/** From this size on a step of a write takes a few milliseconds. */
 const LARGE_BYTES = 64 << 10
 
-/** Whether others are to have their turn between the steps of a write. */
+/** True if the steps of a write must yield in between. */
 export function isLarge({ bodyBytes = 0 }: { readonly bodyBytes?: number | undefined }, current?: Entry): boolean {
   return bodyBytes + (current?.bytes ?? 0) > LARGE_BYTES
 }

@@ -1,12 +1,11 @@
 /**
- * Store: create, read, update and delete for the objects of one resource, whatever its kind. A write goes through the
- * same steps in the same order for every kind, whoever writes: default, track, convert, admit, validate, commit; only
- * hooks of the resource differ. Reads come
- * from the cache; a refusal that rests on a cache which may be behind is confirmed before it is sent.
+ * Store: create, read, update and delete for the objects of one resource. Every write takes the same steps in the same
+ * order: default, track, convert, admit, validate, commit; only the resource's hooks differ. Reads come from the cache;
+ * a refusal based on a possibly stale cache is confirmed before it is sent.
  */
-import { inSlices, turn } from '#lib/slices.ts'
+import { runInSlices, yieldToEventLoop } from '#lib/time-slicing.ts'
+import { equalIgnoringTimes } from '#meta/apply/equal-ignoring-times.ts'
 import type { FieldRequest } from '#meta/apply/field-manager.ts'
-import { sameButForTimes } from '#meta/apply/same-but-for-times.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
 import { apiVersionOf } from '#meta/kind.ts'
 import { copyInSteps, deepCopy, generateName, type KubeObject } from '#meta/object.ts'
@@ -20,7 +19,7 @@ import {
   notFoundError,
 } from '#meta/status-errors.ts'
 import { StatusError } from '#meta/status.ts'
-import type { KeyValue, Revision } from '#storage/backend.ts'
+import type { KeyValue } from '#storage/backend.ts'
 import type { Collection } from '#storage/watch-cache/collection.ts'
 
 import type { Attributes, Operation } from './admission.ts'
@@ -30,11 +29,11 @@ import { checkPreconditions, type DeletionPlan, isFinished, planDeletion } from 
 import type { Entry, EntryMaker } from './entry.ts'
 import { checkReadable } from './errors.ts'
 import { fieldRequestOf, settleChange } from './field-tracking.ts'
-import type { Lens } from './lens.ts'
 import { RequestContext } from './request-context.ts'
 import type { Resource, WriteContext } from './resource.ts'
 import type { Services, WriteRequest } from './services.ts'
 import { isLarge } from './sizes.ts'
+import type { VersionConverter } from './version-converter.ts'
 import {
   clearSystemFields,
   fillSystemFields,
@@ -50,36 +49,39 @@ import {
 
 export interface StoreOptions extends CommitOptions {
   readonly collection: Collection<Entry>
-  /** Aborted when the resource is served no longer; default: by `close` alone. */
+  /** Aborted when the resource is no longer served; default: only by `close`. */
   readonly closing?: AbortController
 }
 
-/** What a write produced: the stored entry, or, for a dry run, an object that was never stored. */
+/** The result of a write: the stored entry, or for a dry run an object that was never stored. */
 export interface Written {
   readonly entry: Entry
   readonly created: boolean
 }
 
 /**
- * Makes what shall be stored from what is, both in the version of the request. The live object is shared; what is made is
- * the store's to change. `fields` is for those who track owners themselves.
+ * Makes the new object from the stored one, both in the version of the request. The live object is shared; the result
+ * belongs to the store. `fields` is for callers that track owners themselves.
  */
 export type Transform = (live: KubeObject, fields: FieldRequest) => Promise<KubeObject> | KubeObject
 
 export interface UpdateTerms {
-  /** From the request: the version or uid the client saw. */
+  /** The version or uid of the request. */
   readonly uid?: string | undefined
   readonly resourceVersion?: string | undefined
   /**
-   * Create it when it is not there, from the transform of an empty object. Asked when the object is found valid and
-   * before validating admission; throws StatusError when the user may not. Absent: what is not there is 404.
+   * Creates a missing object from the transform of an empty one. Called after validation and before validating
+   * admission; throws StatusError if the user may not create. Absent: a missing object is 404.
    */
   readonly mayCreate?: () => Promise<void> | void
-  /** The transform says who owns which field: apply merges by it, scale translates it. Else the store compares. */
+  /**
+   * True if the transform sets the managed fields: apply merges by them, scale translates them. Otherwise the store
+   * compares.
+   */
   readonly isTracked?: boolean
 }
 
-/** Names drawn for `generateName` before giving up. */
+/** The maximum number of names drawn for `generateName`. */
 const NAME_TRIES = 8
 
 export class Store {
@@ -88,7 +90,7 @@ export class Store {
   readonly #services: Services
   readonly #entries: EntryMaker
   readonly #commits: Commits
-  readonly #lens: Lens | undefined
+  readonly #converter: VersionConverter | undefined
   readonly #closing: AbortController
 
   constructor(options: StoreOptions) {
@@ -97,11 +99,11 @@ export class Store {
     this.#services = options.services
     this.#entries = options.entries
     this.#commits = new Commits(options)
-    this.#lens = options.lens
+    this.#converter = options.converter
     this.#closing = options.closing ?? new AbortController()
   }
 
-  /** Aborted when the resource is served no longer: whoever watches it stops. */
+  /** Aborted when the resource is no longer served, which ends its watches. */
   get closed(): AbortSignal {
     return this.#closing.signal
   }
@@ -125,12 +127,12 @@ export class Store {
     return `${this.collection.prefix}${namespace === '' ? '' : `${namespace}/`}${name}`
   }
 
-  /** An entry from stored bytes, for states the cache no longer has. */
+  /** An entry from stored bytes, for states that the cache has dropped. */
   read(stored: KeyValue): Entry {
     return this.#entries.read(stored)
   }
 
-  /** The newest entry; waits until the cache has seen everything acknowledged so far. */
+  /** The newest entry; waits until the cache has every acknowledged commit. */
   async get(namespace: string, name: string, signal?: AbortSignal): Promise<Entry | undefined> {
     if (!this.#services.cache.isFresh) await this.#services.cache.fresh(signal)
     if (!this.collection.isLoaded) await this.collection.ready
@@ -140,9 +142,9 @@ export class Store {
     return entry
   }
 
-  /** `body` is the store's from now on. */
+  /** The store takes ownership of `body`. */
   async create(request: WriteRequest, body: KubeObject): Promise<Written> {
-    if (isLarge(request)) await turn()
+    if (isLarge(request)) await yieldToEventLoop()
     const settling = settleChange(this.resource, this.#services, request, { live: nothingOf(request), next: body })
     const object = await this.#admitNew(request, settling instanceof Promise ? await settling : settling)
     const { name = '', generateName: prefix = '' } = object.metadata
@@ -152,12 +154,12 @@ export class Store {
     return outcome
   }
 
-  /** Under a name that is drawn, again when it is taken. */
+  /** Creates under a generated name, and draws again if it is taken. */
   async #createNamed(request: WriteRequest, body: KubeObject, prefix: string): Promise<Written> {
     const { generateName: draw = generateName } = this.resource
     const copy = deepCopy(body)
     for (let tries = NAME_TRIES; ; tries--) {
-      // Rules may know the object by identity: the first try takes the object itself.
+      // Rules may compare the object by identity: the first attempt uses the object itself.
       const object = tries === NAME_TRIES ? body : deepCopy(copy)
       const name = (object.metadata.name = draw(prefix, this.#services.random))
       const outcome = await this.#createOnce(request, object)
@@ -166,7 +168,7 @@ export class Store {
     }
   }
 
-  /** Says as well when what is in the way will soon be gone. */
+  /** The error also tells if the existing object is being deleted. */
   async #alreadyThere(request: WriteRequest, { metadata: { namespace = '', name = '' } }: KubeObject): Promise<Error> {
     const taken = alreadyExistsError(this.#addressed(request), name)
     const there = await this.get(namespace, name, request.signal)
@@ -174,7 +176,7 @@ export class Store {
     return new StatusError({ ...taken.status, message: `object is being deleted: ${taken.message}` })
   }
 
-  /** What those who may change a new object make of it: once, and before it has a name that is drawn. */
+  /** Runs mutating admission for a new object: once, and before its name is generated. */
   async #admitNew(request: WriteRequest, body: KubeObject): Promise<KubeObject> {
     this.#refuseNew(request, body)
     clearSystemFields(body.metadata)
@@ -186,7 +188,7 @@ export class Store {
     return object
   }
 
-  /** Undefined when the name is taken. */
+  /** Undefined if the name is taken. */
   async #createOnce(
     request: WriteRequest,
     object: KubeObject,
@@ -194,7 +196,7 @@ export class Store {
   ): Promise<Written | undefined> {
     const context = this.#contextOf(request)
     fillSystemFields(object.metadata, context)
-    // As it is now: a hook of the resource that changes the name changes nothing for admission.
+    // The current name: a hook that changes the name does not affect admission.
     const attributes = this.#attributes(request, 'CREATE', [object, undefined])
     prepareCreate(this.resource, object, context)
     const { allocate } = this.resource
@@ -203,34 +205,34 @@ export class Store {
       finish,
       (outcome) => outcome !== undefined,
       async () => {
-        if (isLarge(request)) await turn()
+        if (isLarge(request)) await yieldToEventLoop()
         const validating = validateCreate(this.resource, object, context, request.gvk)
         if (validating !== undefined) await validating
         for (const warning of warningsFor(this.resource, object, undefined, request.subresource)) request.warn(warning)
         if (mayCreate !== undefined) await mayCreate()
         const judging = request.isAdmitted === true ? undefined : this.#services.admission.validate(attributes)
         if (judging !== undefined) await judging
-        if (isLarge(request)) await turn()
+        if (isLarge(request)) await yieldToEventLoop()
         const key = this.keyOf(object.metadata.namespace ?? '', object.metadata.name ?? '')
         if (!request.dryRun) refuseVersion(object.metadata)
-        // A version that a client gave is shown by upstream where nothing is stored.
+        // As upstream, a dry run returns the version that the client sent.
         const finished = this.#canonical(object, request.dryRun ? object : undefined)
-        if (isLarge(request)) await turn()
-        const entry = await this.#commit(request, key, finished, 0)
+        if (isLarge(request)) await yieldToEventLoop()
+        const entry = await this.#commit(request, key, finished)
         return entry === undefined ? undefined : { entry, created: true }
       },
     )
   }
 
-  /** While the definition of a custom resource goes, no more objects come. */
+  /** No objects can be created while the definition of a custom resource is being deleted. */
   #refuseNew(request: WriteRequest, { metadata: { name = '' } }: KubeObject): void {
     const { closedBecause } = this.resource.custom ?? {}
     if (closedBecause !== undefined) throw forbiddenError(this.#addressed(request), name, closedBecause)
   }
 
   /**
-   * Changes the stored object. When somebody else was faster, the transform is asked again with what is there now,
-   * unless the client named the version it saw.
+   * Updates the stored object. After a conflict the transform runs again with the new state, unless the client named a
+   * version.
    */
   async update(request: WriteRequest, name: string, transform: Transform, terms: UpdateTerms = {}): Promise<Written> {
     const key = this.keyOf(request.namespace, name)
@@ -272,7 +274,7 @@ export class Store {
     return this.#createOnce(request, object, mayCreate)
   }
 
-  /** The entry the request may go on with; what looks missing or stale in the cache is looked at again, fresh. */
+  /** The entry to continue with; a missing or stale entry of the cache is confirmed with a fresh read. */
   async #confirm(
     request: WriteRequest,
     name: string,
@@ -300,7 +302,7 @@ export class Store {
     return fresh
   }
 
-  /** `entry` is absent when somebody was faster; then `now` is what is there. */
+  /** `entry` is absent after a conflict; then `now` is the stored entry. */
   async #updateOnce(
     request: WriteRequest,
     current: Entry,
@@ -309,12 +311,12 @@ export class Store {
   ): Promise<{ readonly entry: Entry | undefined; readonly now: Entry | undefined }> {
     const { resource } = this
     const context = this.#contextOf(request)
-    if (this.#lens !== undefined) await this.#lens.prepare([current])
+    if (this.#converter !== undefined) await this.#converter.prepare([current])
     const old = this.#stored(current)
     const live = this.resource.shapes.convert(old, request.gvk)
-    if (isLarge(request, current)) await turn()
+    if (isLarge(request, current)) await yieldToEventLoop()
     const next = await transform(live, this.#fieldRequest(request, live))
-    if (isLarge(request, current)) await turn()
+    if (isLarge(request, current)) await yieldToEventLoop()
     const settling = settleChange(this.resource, this.#services, request, { live, next, current, isTracked })
     const object = this.#toStored(settling instanceof Promise ? await settling : settling)
     const attributes = this.#attributes(request, 'UPDATE', [object, old])
@@ -328,27 +330,27 @@ export class Store {
       finish,
       ({ entry }) => entry !== undefined,
       async () => {
-        if (isLarge(request, current)) await turn()
+        if (isLarge(request, current)) await yieldToEventLoop()
         const validating = validateUpdate(resource, [object, old], request, context)
         if (validating !== undefined) await validating
         for (const warning of warningsFor(resource, object, old, request.subresource)) request.warn(warning)
         const judging = request.isAdmitted === true ? undefined : admission.validate(attributes)
         if (judging !== undefined) await judging
-        if (isLarge(request, current)) await turn()
+        if (isLarge(request, current)) await yieldToEventLoop()
         const finished = this.#canonical(object)
-        if (isLarge(request, current)) await turn()
-        const isLast = isFinished(finished) && this.resource.isHeld?.(finished) !== true
-        const isUnchanged = !isLast && sameButForTimes(finished, withoutVersion(old))
+        if (isLarge(request, current)) await yieldToEventLoop()
+        const isLast = isFinished(finished) && this.resource.isDeletionBlocked?.(finished) !== true
+        const isUnchanged = !isLast && equalIgnoringTimes(finished, withoutVersion(old))
         if (isUnchanged && !(await this.#restsStale(current))) return { entry: current, now: current }
         const entry = isLast
           ? await this.#removeFinished(request, current, finished)
-          : await this.#commit(request, current.key, finished, current.modRevision)
+          : await this.#commit(request, current.key, finished, current)
         return { entry, now: entry ?? (await this.get(current.namespace, current.name, request.signal)) }
       },
     )
   }
 
-  /** Deletes, or begins to. `gone` tells which; the entry is the last state, or the marked one. */
+  /** Deletes or starts to delete. `gone` tells which; the entry is the last state, or the marked one. */
   async delete(
     request: WriteRequest,
     name: string,
@@ -369,9 +371,9 @@ export class Store {
     options: DeleteOptions,
   ): Promise<{ readonly entry: Entry; readonly gone: boolean } | undefined> {
     const context = this.#contextOf(request)
-    await this.#lens?.prepare([entry])
+    await this.#converter?.prepare([entry])
     const old = this.#stored(entry)
-    const copy = isLarge(request, entry) ? await inSlices(copyInSteps(old), this.#services.clock) : deepCopy(old)
+    const copy = isLarge(request, entry) ? await runInSlices(copyInSteps(old), this.#services.clock) : deepCopy(old)
     const plan = this.#planDeletion(copy, options, context)
     if (request.isAdmitted !== true) {
       const attributes = this.#attributes(request, 'DELETE', [undefined, old])
@@ -380,10 +382,10 @@ export class Store {
     }
     if (plan.action === 'wait') return { entry, gone: false }
     if (plan.action === 'remove') return (await this.#remove(request, entry)) ? { entry, gone: true } : undefined
-    const marked = await this.#commit(request, entry.key, this.#canonical(plan.object), entry.modRevision)
+    const marked = await this.#commit(request, entry.key, this.#canonical(plan.object), entry)
     if (marked === undefined) return undefined
     if (!plan.isLast || (await this.#remove(request, marked))) return { entry: marked, gone: plan.isLast }
-    // Whoever has to stop it may have been faster, and the aim is reached.
+    // The kubelet may have removed it meanwhile: the goal is reached.
     return (await this.get(entry.namespace, entry.name)) === undefined ? { entry: marked, gone: true } : undefined
   }
 
@@ -394,20 +396,23 @@ export class Store {
     return planDeletion({
       object,
       options: resource.ignoresPropagation === true ? bare : options,
-      graceSeconds: resource.graceSeconds && ((asked) => resource.graceSeconds?.(object, asked) ?? 0),
-      isHeld: resource.isHeld?.(object) ?? false,
+      graceSeconds: resource.graceSeconds && ((requested) => resource.graceSeconds?.(object, requested) ?? 0),
+      isDeletionBlocked: resource.isDeletionBlocked?.(object) ?? false,
       marksFirst: resource.marksFirst,
       nowMs: context.clock.now(),
     })
   }
 
-  /** The last finalizer went with this update, so the object does. The answer shows it as it would have been stored. */
+  /**
+   * The update removed the last finalizer, so the object is removed. The response shows it as it would have been
+   * stored.
+   */
   async #removeFinished(request: WriteRequest, current: Entry, finished: KubeObject): Promise<Entry | undefined> {
-    const last = await this.#commits.entryOf(current.key, finished, current.modRevision)
+    const last = await this.#commits.entryOf(current.key, finished, request, current)
     return (await this.#remove(request, current)) ? last : undefined
   }
 
-  /** False when somebody changed it meanwhile. */
+  /** False if another writer changed it meanwhile. */
   async #remove(request: WriteRequest, entry: Entry): Promise<boolean> {
     if (request.dryRun) return true
     if (!(await this.#commits.remove(entry, request))) return false
@@ -415,43 +420,44 @@ export class Store {
     return true
   }
 
-  /** Undefined when the guard failed. A dry run checks the guard against the cache and stores nothing. */
-  #commit(request: WriteRequest, key: string, object: KubeObject, expected: Revision): Promise<Entry | undefined> {
+  /** Undefined if the stored object is no longer `current`. A dry run compares with the cache and stores nothing. */
+  #commit(request: WriteRequest, key: string, object: KubeObject, current?: Entry): Promise<Entry | undefined> {
     return request.dryRun
-      ? this.#rehearse(request, key, object, expected)
-      : this.#commits.put(key, object, expected, request)
+      ? this.#rehearse(request, key, object, current)
+      : this.#commits.put(key, object, request, current)
   }
 
   async #rehearse(
     request: WriteRequest,
     key: string,
     object: KubeObject,
-    expected: Revision,
+    current: Entry | undefined,
   ): Promise<Entry | undefined> {
     const { namespace = '', name = '' } = object.metadata
-    const there = (await this.get(namespace, name, request.signal))?.modRevision ?? 0
-    return there === expected ? this.#commits.entryOf(key, object, expected) : undefined
+    const there = await this.get(namespace, name, request.signal)
+    const isSame = there?.modRevision === current?.modRevision
+    return isSame ? this.#commits.entryOf(key, object, request, current) : undefined
   }
 
-  /** The stored object with its kind, which bodies in the cache leave out. */
+  /** The stored object with its kind, which cached bodies omit. */
   #stored(entry: Entry): KubeObject {
     const { kind, version, group } = this.resource.kind
     const own = { kind, apiVersion: apiVersionOf({ group, version }) }
-    if (this.#lens === undefined) return { ...own, ...entry.object }
+    if (this.#converter === undefined) return { ...own, ...entry.object }
     // It may have been written in another version.
-    return { ...own, ...this.#lens.look(entry).object, ...own }
+    return { ...own, ...this.#converter.convert(entry).object, ...own }
   }
 
-  /** Whether what rests should be written again though nothing about it changed. */
+  /** True if an unchanged object should still be rewritten. */
   async #restsStale(entry: Entry): Promise<boolean> {
-    return this.#lens?.isCurrent(entry) === false || this.#commits.restsStale(entry)
+    return this.#converter?.isCurrent(entry) === false || this.#commits.restsStale(entry)
   }
 
   #toStored(object: KubeObject): KubeObject {
     return this.resource.shapes.convert(object, this.resource.kind)
   }
 
-  /** In canonical form and without a resource version, which is the backend's to give. */
+  /** In canonical form and without a resource version, which the backend assigns. */
   #canonical(object: KubeObject, bare: KubeObject = withoutVersion(object)): KubeObject {
     const schema = this.resource.shapes.schemaFor(this.resource.kind)
     return schema === undefined
@@ -474,10 +480,10 @@ export class Store {
   }
 }
 
-/** What will be there, and what is. */
+/** The next and the stored object. */
 type Objects = readonly [KubeObject | undefined, KubeObject | undefined]
 
-/** What is there before the first write, in the version of the request. */
+/** The stored object before the first write, in the version of the request. */
 function nothingOf({ gvk }: WriteRequest): KubeObject {
   return { kind: gvk.kind, apiVersion: apiVersionOf(gvk), metadata: {} }
 }

@@ -6,7 +6,7 @@ import { createVirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import type { KubeObject, ObjectMeta } from '#meta/object.ts'
 import { StatusError } from '#meta/status.ts'
-import { invalid } from '#meta/validation/field-error.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
 
 import { defineResource, type MetadataRules, type Resource, type WriteContext } from './resource.ts'
 import { prepareCreate, prepareUpdate, validateCreate, validateUpdate } from './write-rules.ts'
@@ -35,7 +35,7 @@ const named = (metadata: Partial<ObjectMeta> = {}): KubeObject => ({
   metadata: { name: 'a', namespace: 'n', ...metadata },
 })
 
-/** The fields that are complained about, in order. */
+/** The invalid fields, in order. */
 function complaints(write: () => void): string[] {
   try {
     write()
@@ -55,11 +55,11 @@ function changing(resource: Resource, metadata: Partial<ObjectMeta>, subresource
   })
 }
 
-describe('the metadata of an update', () => {
+describe('metadata of an update', () => {
   const badLabel = { labels: { 'a b': 'c' } }
   const badFinalizer = { finalizers: ['a b'] }
 
-  it('is looked at for all kinds, and again as the rules of each want it', () => {
+  it('is validated for all kinds, and again by the rules of each', () => {
     const table: readonly (readonly [MetadataRules, readonly string[], readonly string[]])[] = [
       [{ update: [] }, ['labels', 'labels'], ['finalizers']],
       [{}, ['labels', 'labels', 'labels'], ['finalizers', 'finalizers[0]']],
@@ -82,24 +82,24 @@ describe('the metadata of an update', () => {
     assert.deepEqual(changing(kindWith({}), {}), [])
   })
 
-  it('is looked at in its own way when a part is written', () => {
+  it('is validated separately for subresources', () => {
     const resource = { ...kindWith({ update: ['whole'], part: [] }), parts: { approval: {} } }
     assert.deepEqual(changing(resource, badLabel, 'approval'), ['labels', 'labels'])
   })
 
-  it('holds a generateName to the rule of the kind only where that looks at the whole', () => {
+  it("applies the kind's name rule to a generateName only in a complete validation", () => {
     assert.deepEqual(changing(kindWith({}), { generateName: 'A_' }), [])
     assert.deepEqual(changing(kindWith({ update: ['whole'] }), { generateName: 'A_' }), ['generateName'])
     assert.deepEqual(changing(kindWith({}), { generateName: 'a/b' }), ['generateName'])
   })
 
-  it('cannot begin a deletion', () => {
+  it('cannot start a deletion', () => {
     const kind = kindWith({ update: [] })
     assert.deepEqual(changing(kind, { deletionTimestamp: '2026-01-01T00:00:00Z' }), ['deletionTimestamp'])
     assert.deepEqual(changing(kind, { deletionGracePeriodSeconds: 3 }), ['deletionGracePeriodSeconds'])
   })
 
-  it('cannot end a deletion, nor change what the server counts', () => {
+  it('cannot undo a deletion or change server-set fields', () => {
     const old = named({
       uid: 'u',
       deletionTimestamp: '2026-01-01T00:00:00Z',
@@ -112,24 +112,24 @@ describe('the metadata of an update', () => {
   })
 })
 
-describe('a kind that is judged in steps', () => {
+describe('validation in steps', () => {
   const steps = 1000
   const resource: Resource = {
     ...kindWith({}),
-    *judge(next, old) {
+    *validateInSteps(next, old) {
       for (let at = 0; at < steps; at++) yield
-      return [invalid('data', next.metadata.name, old === undefined ? 'new' : 'changed')]
+      return [fieldPath('data').invalid(next.metadata.name, old === undefined ? 'new' : 'changed')]
     },
   }
 
-  it('lets others have their turn before it is refused, after what is wrong with the metadata', async () => {
+  it('yields before it fails, and reports metadata errors first', async () => {
     let nowMs = 0
     const slow = { ...context, clock: { ...context.clock, elapsed: () => nowMs++ } }
-    const asked = { subresource: '', gvk: ConfigMaps }
+    const ruleContext = { subresource: '', gvk: ConfigMaps }
     const [next, old] = [named({ labels: { 'a b': 'c' } }), named({ uid: 'u', resourceVersion: '7' })]
     const writes = [
       () => validateCreate(resource, next, slow, ConfigMaps),
-      () => validateUpdate(resource, [next, old], asked, slow),
+      () => validateUpdate(resource, [next, old], ruleContext, slow),
     ]
     for (const write of writes) {
       const state = { turns: 0, isDone: false }
@@ -142,8 +142,8 @@ describe('a kind that is judged in steps', () => {
   })
 })
 
-describe('the metadata of a new object', () => {
-  it('names finalizers under a domain, unless the kind does not mind', () => {
+describe('metadata of a new object', () => {
+  it('requires finalizer names with a domain, except for kinds that allow plain names', () => {
     const creating = (rules: MetadataRules, finalizer: string): string[] =>
       complaints(() => validateCreate(kindWith(rules), named({ finalizers: [finalizer] }), context, ConfigMaps))
     assert.deepEqual(creating({}, 'plain'), ['finalizers[0]'])
@@ -152,7 +152,7 @@ describe('the metadata of a new object', () => {
     assert.deepEqual(creating({ plainFinalizers: true }, 'plain'), [])
   })
 
-  it('keeps its generation where the kind does not count changes', () => {
+  it('keeps its generation if the kind does not increase it on changes', () => {
     const created = (resource: Resource): number | undefined => {
       const object = named({ generation: 7 })
       prepareCreate(resource, object, context)

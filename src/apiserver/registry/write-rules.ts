@@ -1,16 +1,16 @@
 /**
- * What creating and updating mean for every kind: metadata the server sets, status kept apart from the rest,
- * generation, validation. Pure but for the hooks of the resource.
+ * The generic rules of create and update: server-set metadata, status, generation, validation. Pure except for the
+ * resource's hooks.
  */
 import { uuid } from '#lib/random.ts'
-import { inSlices } from '#lib/slices.ts'
+import { runInSlices } from '#lib/time-slicing.ts'
 import { apiVersionOf, type GroupVersionKind } from '#meta/kind.ts'
 import { type KubeObject, type ObjectMeta, semanticEqual } from '#meta/object.ts'
 import { badRequestError, failure, invalidError } from '#meta/status-errors.ts'
 import { timeOf } from '#meta/time.ts'
-import { type FieldError, index, withErrorLimit } from '#meta/validation/field-error.ts'
+import { type FieldError, fieldPath, withErrorLimit } from '#meta/validation/field-path.ts'
 import { type NameRule, nameIsPathSegment } from '#meta/validation/names.ts'
-import { validateFinalizerName, validateObjectMeta, validateObjectMetaUpdate } from '#meta/validation/object-meta.ts'
+import { validateFinalizerNames, validateObjectMeta, validateObjectMetaUpdate } from '#meta/validation/object-meta.ts'
 
 import type {
   Finish,
@@ -24,10 +24,10 @@ import type {
 } from './resource.ts'
 import type { WriteRequest } from './services.ts'
 
-/** An object with a status; most kinds have one, and none of these rules looks inside. */
+/** An object with a status; most kinds have one, and these rules do not read it. */
 type WithStatus = KubeObject & { status?: unknown; spec?: unknown }
 
-/** Defaults of the version a client speaks, filled in before anything else looks at the object. */
+/** Defaults of the client's version, set before anything else reads the object. */
 export function applyDefaults(
   resource: Resource,
   gvk: GroupVersionKind,
@@ -43,13 +43,13 @@ function otherVersionOf({ otherVersions }: Resource, gvk: GroupVersionKind): Oth
   return otherVersions.find(({ kind }) => apiVersionOf(kind) === wanted)
 }
 
-/** Fields of a new object that only the server sets: after those who may change it, and before those who only look. */
+/** Server-set fields of a new object: after mutating and before validating admission. */
 export function fillSystemFields(metadata: ObjectMeta, { clock, random }: RuleContext): void {
   metadata.creationTimestamp = timeOf(clock.now())
   metadata.uid = uuid(random)
 }
 
-/** What of these a client sends is not looked at. */
+/** The client's values of these fields are ignored. */
 export function clearSystemFields(metadata: ObjectMeta): void {
   delete metadata.creationTimestamp
   delete metadata.uid
@@ -58,7 +58,7 @@ export function clearSystemFields(metadata: ObjectMeta): void {
   delete metadata.selfLink
 }
 
-/** Where a new object is to be, after those who may change it: where the request is. */
+/** The namespace of a new object after mutating admission: that of the request. */
 export function settleNew(metadata: ObjectMeta, namespace: string): void {
   const own = metadata.namespace ?? ''
   if (namespace === '') delete metadata.namespace
@@ -68,7 +68,7 @@ export function settleNew(metadata: ObjectMeta, namespace: string): void {
   }
 }
 
-/** What is new has no version yet. Upstream's store minds only what could be one, and that after everything else. */
+/** A new object has no version. Upstream's store rejects only a valid one, after all other checks. */
 export function refuseVersion({ resourceVersion = '' }: ObjectMeta): void {
   if (!/^0*[1-9]\d*$/.test(resourceVersion) || BigInt(resourceVersion) >> 64n !== 0n) return
   throw failure({ code: 500, message: 'resourceVersion should not be set on objects to be created' })
@@ -77,12 +77,12 @@ export function refuseVersion({ resourceVersion = '' }: ObjectMeta): void {
 export function prepareCreate(resource: Resource, object: KubeObject, context: WriteContext): void {
   const hasStatus = resource.kind.subresources.some(({ name }) => name === 'status')
   if (hasStatus && resource.statusOnCreate !== 'kept') delete (object as WithStatus).status
-  // Kinds that do not count changes keep whatever number their creator chose.
+  // Kinds that do not count changes keep the creator's number.
   if (resource.generation !== undefined) object.metadata.generation = 1
   resource.prepareCreate?.(object, context)
 }
 
-/** Throws StatusError; of a kind that is judged in steps, later. */
+/** Throws StatusError; for validation in steps, asynchronously. */
 export function validateCreate(
   resource: Resource,
   object: KubeObject,
@@ -95,52 +95,51 @@ export function validateCreate(
       namespaced: resource.kind.namespaced,
       name: rules.nameRuleFor?.(object) ?? resource.nameRule,
     }),
-    ...validateFinalizerNames(metadataRulesOf(resource, rules), object),
+    ...checkFinalizers(metadataRulesOf(resource, rules), object),
   ])
   const own = (): FieldError[] => rules.validate?.(object, context) ?? []
-  return judge(resource, [object, undefined], context, { errors, own })
+  return checkRules(resource, [object, undefined], context, { errors, own })
 }
 
 interface Findings {
   readonly errors: readonly FieldError[]
-  /** What the rules of the kind say, where they say it at once. */
+  /** The errors of the kind's synchronous rules. */
   readonly own: () => readonly FieldError[]
 }
 
-function judge(
+function checkRules(
   resource: Resource,
   [next, old]: readonly [KubeObject, KubeObject | undefined],
   context: RuleContext,
   { errors, own }: Findings,
 ): Promise<void> | void {
-  const steps = resource.judge?.(next, old, context)
+  const steps = resource.validateInSteps?.(next, old, context)
   if (steps === undefined) return refuse(resource, next, [...errors, ...withErrorLimit(own)])
-  return inSlices(steps, context.clock).then((more) => refuse(resource, next, [...errors, ...more]))
+  return runInSlices(steps, context.clock).then((more) => refuse(resource, next, [...errors, ...more]))
 }
 
 function metadataRulesOf(resource: Resource, rules: Rules): MetadataRules {
   return rules.metadataRules ?? resource.metadataRules ?? {}
 }
 
-function validateFinalizerNames(rules: MetadataRules, { metadata: { finalizers } }: KubeObject): FieldError[] {
-  if (finalizers === undefined || rules.plainFinalizers === true) return []
-  return finalizers.flatMap((one, at) => validateFinalizerName(index('metadata.finalizers', at), one))
+function checkFinalizers(rules: MetadataRules, { metadata: { finalizers } }: KubeObject): FieldError[] {
+  return rules.plainFinalizers === true ? [] : validateFinalizerNames(fieldPath('metadata.finalizers'), finalizers)
 }
 
 type Rules = Pick<Resource, 'validate' | 'validateUpdate' | 'metadataRules' | 'nameRuleFor'>
 
-/** Some versions have rules of their own for the same stored kind. */
+/** Some versions have separate rules for the same stored kind. */
 function rulesOf(resource: Resource, gvk: GroupVersionKind): Rules {
   const other = otherVersionOf(resource, gvk)
   return other?.validate === undefined ? resource : other
 }
 
-/** The part of the object that this request may change; the main resource for an empty name. */
+/** The part of the object that this request may change; an empty name is the main resource. */
 function partOf(resource: Resource, subresource: string): PartRules<KubeObject> | undefined {
   return subresource === 'status' ? (resource.status ?? {}) : resource.parts?.[subresource]
 }
 
-/** Metadata that no update changes, and what belongs to other subresources, comes from the stored object. */
+/** Immutable metadata and fields of other subresources come from the stored object. */
 export function prepareUpdate(
   resource: Resource,
   [next, old]: readonly [KubeObject, KubeObject],
@@ -166,25 +165,25 @@ function keepSystemFields(next: ObjectMeta, old: ObjectMeta): void {
     if (old[name] === undefined) delete next[name]
     else next[name] = old[name] as never
   }
-  // Another one than the stored is refused later, and so is a deletion that nobody asked for.
+  // A later step rejects a different value, and a deletion that was not requested.
   if (old.uid !== undefined) next.uid ||= old.uid
   if (old.deletionTimestamp !== undefined) next.deletionTimestamp = old.deletionTimestamp
   if (old.deletionGracePeriodSeconds !== undefined) next.deletionGracePeriodSeconds ??= old.deletionGracePeriodSeconds
 }
 
-/** /status of most kinds: everything but status and managedFields is the stored object's. */
+/** /status of most kinds: everything but status and managedFields comes from the stored object. */
 function keepAllButStatus(next: KubeObject, old: KubeObject): void {
   for (const name of new Set([...Object.keys(next), ...Object.keys(old)])) {
     if (name !== 'status' && name !== 'metadata') copyField(next, old, name)
   }
   const { managedFields, uid } = next.metadata
-  // Another one than the stored is refused later.
+  // A later step rejects a different value.
   next.metadata = { ...old.metadata, ...(uid !== undefined && { uid }) }
   if (managedFields === undefined) delete next.metadata.managedFields
   else next.metadata.managedFields = managedFields
 }
 
-/** What is at the path, of fields only, comes from the stored object, and is gone where that has none. */
+/** Copies the value at the path (fields only) from the stored object, or removes it if that has none. */
 function keepStored(next: object, old: object, [name = '', ...rest]: readonly string[]): void {
   if (rest.length === 0) return copyField(next, old, name)
   const [to, from] = [next as Record<string, unknown>, old as Record<string, unknown>]
@@ -223,11 +222,11 @@ export function validateUpdate(
   const metadataRules = metadataRulesOf(resource, rules)
   const { update = AT_THE_CHANGE, part: ofPart = AT_THE_CHANGE } = metadataRules
   const errors = withErrorLimit(() => {
-    const finalizers = validateFinalizerNames(metadataRules, next)
+    const finalizers = checkFinalizers(metadataRules, next)
     return validateMetadata(resource, [next, old], { looks: part === undefined ? update : ofPart, finalizers })
   })
   if (part !== undefined) return refuse(resource, next, [...errors, ...withErrorLimit(own)])
-  return judge(resource, [next, old], context, { errors, own })
+  return checkRules(resource, [next, old], context, { errors, own })
 }
 
 const AT_THE_CHANGE: readonly MetadataLook[] = ['change']
@@ -237,16 +236,16 @@ interface Again {
   readonly finalizers: readonly FieldError[]
 }
 
-/** What is wrong once for every kind, and again for as often as the rules of this kind look at it. */
+/** Metadata errors: once for every kind, and again for each validation by this kind's rules. */
 function validateMetadata(
   { kind: { namespaced }, nameRule, nameRuleFor }: Resource,
   [next, old]: readonly [KubeObject, KubeObject],
   { looks, finalizers }: Again,
 ): FieldError[] {
-  const judge = (name: NameRule): FieldError[] => validateObjectMeta(next.metadata, { namespaced, name })
-  // Every kind's rule for names is stricter than the one for all, so what passes it need not be looked at twice.
-  const own = looks.includes('whole') ? judge(nameRuleFor?.(next) ?? nameRule) : undefined
-  const whole = own?.length === 0 ? own : judge(nameIsPathSegment)
+  const checkRules = (name: NameRule): FieldError[] => validateObjectMeta(next.metadata, { namespaced, name })
+  // Every kind's name rule is stricter than the common one, so a valid name needs no second check.
+  const own = looks.includes('whole') ? checkRules(nameRuleFor?.(next) ?? nameRule) : undefined
+  const whole = own?.length === 0 ? own : checkRules(nameIsPathSegment)
   const change = validateObjectMetaUpdate(next.metadata, old.metadata)
   const again = looks.flatMap((look) => [...(look === 'whole' ? (own ?? []) : change), ...finalizers])
   return [...whole, ...change, ...again]
@@ -267,7 +266,7 @@ export function warningsFor(
   return resource.warnings?.(next, old) ?? []
 }
 
-/** Runs `work`, then tells the hook that reserved something whether the write came about; once, whatever happens. */
+/** Runs `work`, then reports to the reserving hook whether the write succeeded; exactly once. */
 export function finishing<R>(
   finish: Finish | undefined,
   isWritten: (outcome: R) => boolean,

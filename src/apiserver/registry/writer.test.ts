@@ -12,7 +12,7 @@ import { SYSTEM_USER } from './writer.ts'
 const wanted = { metadata: { name: 'x', namespace: 'ns' }, data: { a: '1' } }
 
 describe('ensure', () => {
-  it('creates what is missing, and leaves what is there', async () => {
+  it('creates a missing object and keeps an existing one', async () => {
     await using servers = createServers()
     const registry = await servers.open([ConfigMaps])
     assert.equal(await registry.writer.ensure(ConfigMaps, wanted), true)
@@ -28,7 +28,7 @@ describe('ensure', () => {
     assert.equal(outcomes.filter(Boolean).length, 1)
   })
 
-  it('fills in defaults, and does nothing for a kind that is not served', async () => {
+  it('sets defaults, and does nothing for a kind that is not served', async () => {
     await using servers = createServers()
     const configMap = defineResource({
       kind: ConfigMaps,
@@ -42,7 +42,7 @@ describe('ensure', () => {
     assert.equal(await registry.writer.ensure(Secrets, { metadata: { name: 'x', namespace: 'ns' } }), false)
   })
 
-  it('passes on what goes wrong', async () => {
+  it('throws the error of a failed creation', async () => {
     await using servers = createServers()
     const broken = defineResource({
       kind: ConfigMaps,
@@ -53,8 +53,8 @@ describe('ensure', () => {
   })
 })
 
-describe('what the server writes', () => {
-  it('takes the path of every write: defaults, owners, admission as the server itself', async () => {
+describe('writes of the server', () => {
+  it('get defaults and managed fields, and pass admission as the user of the server itself', async () => {
     await using servers = createServers()
     const seen: Attributes[] = []
     const mutate = (attributes: Attributes): Promise<void> => Promise.resolve(void seen.push(attributes))
@@ -71,7 +71,7 @@ describe('what the server writes', () => {
     assert.deepEqual(entry?.fieldsV1, { 'f:data': { '.': {}, 'f:a': {} } })
   })
 
-  it('belongs to whom it is done for, by update and by apply', async () => {
+  it('have the given field manager, by update and by apply', async () => {
     await using servers = createServers()
     const { writer } = await servers.open([Nodes])
     await writer.managing('maker').create(Nodes, { metadata: { name: 'n' } } as Node)
@@ -91,7 +91,7 @@ describe('what the server writes', () => {
     await assert.rejects(owner.applyStatus(Nodes, { name: 'none' }, {}), /nodes "none" not found/)
   })
 
-  it('loses the owners of its fields when it is too large with them', async () => {
+  it('lose managed fields if the object is too large with them', async () => {
     await using servers = createServers()
     const { writer } = await servers.open([ConfigMaps])
     const keys = (count: number): Record<string, string> =>
@@ -107,7 +107,7 @@ describe('what the server writes', () => {
     await assert.rejects(writer.create(ConfigMaps, tooLarge), /etcdserver: request is too large/)
   })
 
-  it('says whether there was something to delete, and makes what is missing only when told to', async () => {
+  it('return whether a deletion found an object, and create missing objects only on request', async () => {
     await using servers = createServers()
     const { writer } = await servers.open([ConfigMaps])
     assert.equal(await writer.delete(ConfigMaps, wanted.metadata), false)
@@ -117,7 +117,7 @@ describe('what the server writes', () => {
     assert.equal(await writer.delete(ConfigMaps, wanted.metadata), true)
   })
 
-  it('changes only what was seen, where that matters', async () => {
+  it('check the resourceVersion on request', async () => {
     await using servers = createServers()
     const { writer } = await servers.open([ConfigMaps])
     await writer.create(ConfigMaps, wanted)

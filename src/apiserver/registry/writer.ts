@@ -1,6 +1,7 @@
-/** Writer: what the server itself writes, as a client of its own registry. */
+/** Writer: the server's own writes, as a client of its registry. */
 import type { Kind } from '#apis/kinds.ts'
-import { atOnce, once } from '#lib/slices.ts'
+import type { User } from '#auth/user.ts'
+import { runAtOnce, completedSteps } from '#lib/time-slicing.ts'
 import { applyConfig } from '#meta/apply/field-manager.ts'
 import { apiVersionOf } from '#meta/kind.ts'
 import { deepCopy, type KubeObject } from '#meta/object.ts'
@@ -17,12 +18,11 @@ import type {
   ObjectReader,
   ObjectWriter,
   UpdateObject,
-  User,
 } from './resource.ts'
 import type { WriteRequest } from './services.ts'
 import type { Store, Transform } from './store.ts'
 
-/** Who the server is to itself. */
+/** The user of the server itself. */
 export const SYSTEM_USER: User = {
   name: 'system:apiserver',
   uid: '',
@@ -30,7 +30,7 @@ export const SYSTEM_USER: User = {
   extra: {},
 }
 
-/** Who owns the fields that the server sets, unless it is done for somebody else. */
+/** The default field manager of the server's writes. */
 const MANAGER = 'kube-apiserver'
 
 export class Writer implements ObjectWriter {
@@ -51,7 +51,7 @@ export class Writer implements ObjectWriter {
     this.#manager = manager
   }
 
-  /** The same, but for who owns the fields. */
+  /** The same with another field manager. */
   managing(manager: string): Writer {
     return new Writer(this.#storeOf, this.#objects, this.#user, manager)
   }
@@ -88,7 +88,7 @@ export class Writer implements ObjectWriter {
   readonly updateStatus: UpdateObject = (kind, { namespace, name }, change, terms) =>
     this.#update(kind, { ...this.#request(kind, namespace), name, subresource: 'status' }, change, terms)
 
-  /** The manager has these fields of the status from now on, and no others. Throws StatusError 404. */
+  /** Applies fields of the status: the manager then owns these and no others. Throws StatusError 404. */
   async applyStatus<T extends KubeObject>(
     kind: Kind<T>,
     { namespace, name }: ObjectName,
@@ -104,7 +104,7 @@ export class Writer implements ObjectWriter {
     const apply: Transform = (_live, fields) => {
       const result = applyConfig(fields, config, true)
       if (!result.ok) throw applyConflictError(result.causes, result.message)
-      return { ...atOnce(decodePatched(decoding, document, once(result.object))).object, ...type }
+      return { ...runAtOnce(decodePatched(decoding, document, completedSteps(result.object))).object, ...type }
     }
     const request = { ...this.#request(kind, namespace), subresource: 'status' }
     await store.update(request, name, apply, { isTracked: true })

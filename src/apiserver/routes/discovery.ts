@@ -1,15 +1,16 @@
 /**
- * Discovery: what the server serves, for clients that want to know. One aggregated document for clients that ask for it,
- * one small document for each group version for those that do not. All are made from the served kinds, when they change.
+ * Discovery: the served resources, as one aggregated document and as one small document per group version. The
+ * documents change when the served kinds do.
  */
 import { createHash } from 'node:crypto'
 
 import type { APIResourceDiscovery } from '#apis/apidiscovery/v2.ts'
 import { APIServices } from '#apis/apiregistration/v1.ts'
 import { type Kind, kindFor, type ServedGroup, type ServedVersion, type Subresource } from '#apis/kinds.ts'
-import { compareText } from '#lib/go-text.ts'
+import { type Answer, type Call, otherwise, type WholeAnswer } from '#component/requests/call.ts'
+import { compareText } from '#lib/go/text.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
-import { contentTypeOf, isRefusal, type Negotiated, negotiateDiscovery } from '#meta/codec/negotiate.ts'
+import { contentTypeOf, isRefusal, type Negotiation, negotiateDiscovery } from '#meta/codec/negotiate.ts'
 import { encodeProtobuf } from '#meta/codec/protobuf.ts'
 import { apiVersionOf, type GroupVersionKind } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
@@ -17,25 +18,24 @@ import type { StructSchema } from '#meta/schema.ts'
 import { failure } from '#meta/status-errors.ts'
 
 import type { Aggregated, AggregatedVersion, AnnouncedGroup } from '../aggregated.ts'
-import type { Representation } from '../answers/representation.ts'
 import { priorityOf } from '../bootstrap/apiservices.ts'
-import { type Answer, type Call, otherwise, type WholeAnswer } from '../call.ts'
 import { formOf } from '../handlers/view.ts'
 import { sameFacts } from '../openapi/document.ts'
+import type { Representation } from '../registry/representation.ts'
 import { orderGroups, type OrderedGroup } from './group-order.ts'
 
 export interface DiscoveryOptions {
-  /** In the order to be shown; versions by preference. */
+  /** In display order; versions by preference. */
   readonly groups: () => readonly ServedGroup[]
   readonly schemaFor: (gvk: GroupVersionKind) => StructSchema | undefined
   readonly encoder: Pick<Representation, 'value'>
-  /** Whether resources say by which version they are stored, as a hash. */
+  /** True if resources show a hash of their storage version. */
   readonly hasStorageVersionHashes: boolean
-  /** `host:port` for clients of old. */
+  /** `host:port` for old clients. */
   readonly serverAddress: string
-  /** What APIServices announce and other servers serve; absent: this server stands alone. */
+  /** The APIServices and resources of aggregated servers; absent without aggregation. */
   readonly aggregated?: Pick<Aggregated, 'announced' | 'versions'> | undefined
-  /** Counts how often the aggregated document was made. */
+  /** Counts regenerations of the aggregated document. */
   readonly onAggregated?: () => void
 }
 
@@ -44,7 +44,7 @@ interface Document {
   readonly [member: string]: unknown
 }
 
-/** Answers `/api`, `/apis` and below; undefined for paths that are not discovery, or name nothing served. */
+/** Answers `/api`, `/apis` and below; undefined for other paths and for unserved ones. */
 export function createDiscovery(options: DiscoveryOptions): (call: Call) => Answer | undefined {
   const isCore = ({ name }: ServedGroup): boolean => name === ''
   const documents = createAggregatedDocuments(options)
@@ -89,19 +89,19 @@ function rootDocument(
   return { ...answer, headers: { ...answer.headers, Vary: 'Accept' } }
 }
 
-/** Those that APIServices announce, whoever serves them and whether anybody does; core is not among them. */
+/** The groups of all APIServices, available or not, without core. */
 function announcedIn({ aggregated }: DiscoveryOptions): readonly AnnouncedGroup[] {
   return (aggregated?.announced() ?? []).filter(({ name }) => name !== '')
 }
 
-/** The group by which all others are announced is announced by nobody. */
+/** apiregistration.k8s.io itself has no APIService. */
 function listedGroups(options: DiscoveryOptions, served: readonly ServedGroup[]): readonly AnnouncedGroup[] {
   if (options.aggregated === undefined) return served
   return [...served.filter(({ name }) => name === APIServices.group), ...announcedIn(options)]
 }
 
 function plain(call: Call, { encoder, schemaFor }: DiscoveryOptions, document: Document): WholeAnswer {
-  // Only the roots come in other shapes; below, what a client asks for beyond the media type is ignored.
+  // Only the roots have other forms; below them parameters of the media type are ignored.
   const { negotiated, pretty } = formOf(
     otherwise(call, {
       header: (name) => (name === 'accept' ? stripParameters(call.header(name)) : call.header(name)),
@@ -112,7 +112,7 @@ function plain(call: Call, { encoder, schemaFor }: DiscoveryOptions, document: D
   if (negotiated.mediaType !== 'application/vnd.kubernetes.protobuf') {
     return encoder.value(document as unknown as KubeObject, { negotiated, pretty }, 200)
   }
-  // The envelope names the version even where JSON leaves it out.
+  // The envelope names the version even where JSON omits it.
   const gvk = { group: '', version: 'v1', kind: document.kind }
   const schema = schemaFor(gvk)
   if (schema === undefined) throw new Error(`No schema for ${document.kind}`)
@@ -176,14 +176,14 @@ function describePart(kind: Kind, { name, kind: body, verbs }: Subresource): obj
 }
 
 interface AggregatedDocument {
-  /** What it was made of: made anew when that changes. */
+  /** Its inputs: the document is made again when they change. */
   readonly of: readonly unknown[]
   readonly document: object
   readonly text: string
   readonly etag: string
 }
 
-/** The documents of `/api` and `/apis`, kept until what is served changes. */
+/** The documents of `/api` and `/apis`, cached until the served resources change. */
 function createAggregatedDocuments({
   aggregated,
   onAggregated,
@@ -209,7 +209,7 @@ function aggregatedAnswer(
   call: Call,
   { schemaFor }: DiscoveryOptions,
   { document, text, etag }: AggregatedDocument,
-  negotiated: Negotiated,
+  negotiated: Negotiation,
 ): Answer {
   const headers = { Vary: 'Accept', 'Cache-Control': 'public', Etag: etag }
   const contentType = contentTypeOf(negotiated)
@@ -220,7 +220,7 @@ function aggregatedAnswer(
   return { status: 200, contentType, body: protobuf ? encodeProtobuf(schema, gvk, document as never) : text, headers }
 }
 
-/** What we serve ourselves, version by version, each as important as upstream has it. */
+/** The group versions of this server, with upstream's priorities. */
 function versionsOf({ name, versions }: ServedGroup): AggregatedVersion[] {
   return versions.map(({ version, kinds }) => {
     const priority = priorityOf(name, version)
@@ -233,7 +233,7 @@ function groupItem({ name, versions }: OrderedGroup): object {
   return { metadata: name === '' ? {} : { name }, versions: versions.map(({ discovery }) => discovery) }
 }
 
-/** Custom resources stand by name here, and in the plain documents as they came. */
+/** Custom resources are sorted by name here, and in insertion order in the plain documents. */
 function inOrder(kinds: readonly Kind[]): readonly Kind[] {
   const [first] = kinds
   if (first === undefined || kindFor(first) !== undefined) return kinds

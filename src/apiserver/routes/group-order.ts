@@ -1,5 +1,5 @@
-/** The order of aggregated discovery: what clients prefer when two groups have a resource of the same name. */
-import { compareText } from '#lib/go-text.ts'
+/** The order of aggregated discovery, which clients use when two groups have a resource of the same name. */
+import { compareText } from '#lib/go/text.ts'
 import { compareVersions } from '#meta/kind.ts'
 
 import type { AggregatedVersion } from '../aggregated.ts'
@@ -10,8 +10,8 @@ export interface OrderedGroup {
 }
 
 /**
- * Groups by the highest priority any of their versions gives them, then by name; versions by theirs, then by age. Of a
- * group version that is there twice, the last counts.
+ * Groups by the highest priority of their versions, then by name; versions by priority, then by age. The last of
+ * duplicate group versions counts.
  */
 export function orderGroups(versions: readonly AggregatedVersion[]): OrderedGroup[] {
   const last = new Map(versions.map((one) => [`${one.group}/${one.discovery.version}`, one]))

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import type { Call, WholeAnswer } from '#component/requests/call.ts'
 import { verifyingKey } from '#lib/jwt/key.ts'
 import { createKey } from '#lib/x509/key.ts'
 
-import type { Call, WholeAnswer } from '../call.ts'
 import { createOpenIdRoutes } from './openid.ts'
 
 const keys = [verifyingKey(createKey())]
@@ -14,7 +14,7 @@ const ask = (issuer: string, path: string, method = 'GET'): WholeAnswer | undefi
 }
 
 describe('issuer discovery', () => {
-  it('tells where the keys are, and the keys', () => {
+  it('serves the discovery document and the keys', () => {
     const found = ask('https://k.example', '/.well-known/openid-configuration')
     assert.equal(
       found?.body,
@@ -29,7 +29,7 @@ describe('issuer discovery', () => {
     assert.equal((JSON.parse(set?.body as string) as { keys: { kid: string }[] }).keys[0]?.kid, keys[0]?.kid)
   })
 
-  it('serves nothing else, and nothing for an issuer that cannot be discovered', () => {
+  it('serves nothing else, and nothing for an issuer that is not an https address', () => {
     assert.equal(ask('https://k.example', '/openid/v1'), undefined)
     assert.equal(ask('https://k.example', '/openid/v1/jwks', 'POST'), undefined)
     for (const issuer of ['kubernetes/serviceaccount', 'http://k', 'https://k?x=1', 'https://k#x']) {

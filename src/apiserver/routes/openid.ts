@@ -1,26 +1,25 @@
-/** Issuer discovery: where others learn how to verify service account tokens. */
+/** Issuer discovery: the documents with which other services verify service account tokens. */
+import type { WholeAnswer } from '#component/requests/call.ts'
+import type { Route } from '#component/requests/server-options.ts'
 import { discoveryDocument, toKeySet, type VerifyingKey } from '#lib/jwt/key.ts'
-
-import type { WholeAnswer } from '../call.ts'
-import type { Route } from '../server.ts'
 
 export interface OpenIdOptions {
   /** The first of `--service-account-issuer`. */
   readonly issuer: string
-  /** `--service-account-jwks-uri`; without it the address below our own. */
+  /** `--service-account-jwks-uri`; by default the address below this server's own. */
   readonly keySetUrl?: string
-  /** Host and port under which clients reach us. */
+  /** Host and port under which clients reach this server. */
   readonly externalAddress: string
-  /** A new list when keys have changed, the same one otherwise. */
+  /** Returns a new list when keys have changed, otherwise the same list. */
   readonly keys: () => readonly VerifyingKey[]
 }
 
 const CONFIGURATION = '/.well-known/openid-configuration'
 const KEY_SET = '/openid/v1/jwks'
-/** Keys are announced this long before they are used. */
+/** The cache lifetime of the documents; new keys are published this long before their use. */
 const CACHE_CONTROL = 'public, max-age=3600'
 
-/** Serves both documents. An issuer that is no https address can have no discovery: nothing is served then. */
+/** Serves both documents. An issuer that is not an https address has no discovery: nothing is served then. */
 export function createOpenIdRoutes({ issuer, keySetUrl, externalAddress, keys }: OpenIdOptions): Route {
   if (!isDiscoverable(issuer)) return () => undefined
   const address = keySetUrl ?? `https://${externalAddress}${KEY_SET}`

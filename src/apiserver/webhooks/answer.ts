@@ -1,21 +1,21 @@
-/** What a webhook answered: a review, or a failure in the words of upstream's client. */
+/** Parses the response of a webhook: a review, or an error with the text of upstream's client. */
 import type { HttpResponse } from '#lib/http/response.ts'
-import { isJsonObject } from '#lib/json-value.ts'
-import { type Decoded, decodeObject } from '#meta/codec/object.ts'
+import { isJsonObject } from '#lib/json/value.ts'
+import { type DecodedObject, decodeObject } from '#meta/codec/object.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
 import { genericError } from '#meta/status-errors.ts'
 import { type Status, StatusError } from '#meta/status.ts'
 
 import { BUILT_IN } from '../registry/shapes.ts'
 
-/** What upstream's client calls the table of types that webhooks answer with. */
+/** Upstream's name of the type scheme of webhook responses. */
 const SCHEME = 'pkg/runtime/scheme.go:111'
 
-/** Reviews come as JSON, as do all that anybody ever wrote; upstream reads YAML as well, so short ones may be that. */
+/** Reviews are JSON in practice; upstream also accepts YAML, so short bodies may be YAML. */
 const MAX_YAML_CHARACTERS = 64 << 10
 
-/** The review of an answer. Throws CodecError or an Error with upstream's words when it is none. */
-export function readReview({ status, headers }: HttpResponse, text: string, review: GroupVersionKind): Decoded {
+/** The review of a response. Throws CodecError or an Error with upstream's text. */
+export function readReview({ status, headers }: HttpResponse, text: string, review: GroupVersionKind): DecodedObject {
   if (text === '') {
     const contentType = headers['content-type'] ?? 'application/json'
     throw new Error(`0-length response with status code: ${status} and content type: ${contentType}`)
@@ -35,16 +35,16 @@ function isKnown({ group, version, kind }: GroupVersionKind, review: GroupVersio
   return group === '' ? version === 'v1' && kind === 'Status' : group === review.group && kind === review.kind
 }
 
-/** Of the body, as much as an error shows. */
+/** The maximum length of the body in an error. */
 const MAX_TEXT = 2048
 
-/** The failure of an answer that is not a success: the Status in its body, or what upstream's client makes of its code. */
+/** The error of an unsuccessful response: the Status in its body, or upstream's text for its code. */
 export function answeredFailure({ status: code, headers }: HttpResponse, text: string): StatusError {
-  const told = statusIn(text)
-  if (told !== undefined) return new StatusError(told)
+  const bodyStatus = statusIn(text)
+  if (bodyStatus !== undefined) return new StatusError(bodyStatus)
   const contentType = headers['content-type'] ?? ''
-  const said = contentType === '' || contentType.startsWith('text/') ? text.slice(0, MAX_TEXT).trim() : 'unknown'
-  return genericError({ code, method: 'POST', serverMessage: said })
+  const message = contentType === '' || contentType.startsWith('text/') ? text.slice(0, MAX_TEXT).trim() : 'unknown'
+  return genericError({ code, method: 'POST', serverMessage: message })
 }
 
 function statusIn(text: string): Status | undefined {

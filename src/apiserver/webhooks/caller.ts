@@ -1,14 +1,13 @@
 /**
- * Calls webhooks: one POST of a review to a URL or to a Service, one review back, within a time and a size. Connections are
- * kept and shared by all webhooks that trust the same authorities. Redirects are not followed: the one who configures a
- * webhook shall not choose what this server asks others (CVE-2020-8561).
+ * Calls webhooks: POSTs a review to a URL or a Service, with limits of time and size. Redirects are not followed,
+ * because a webhook must not choose other targets for this server (CVE-2020-8561).
  */
 import type { Clock } from '#lib/clock.ts'
 import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
 import { HttpError } from '#lib/http/http-error.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
 import type { Random } from '#lib/random.ts'
-import type { Decoded } from '#meta/codec/object.ts'
+import type { DecodedObject } from '#meta/codec/object.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
 import { StatusError } from '#meta/status.ts'
 
@@ -19,7 +18,7 @@ import { serviceEndpoint } from '../connect/service-endpoint.ts'
 import type { ObjectReader } from '../registry/resource.ts'
 import { answeredFailure, readReview } from './answer.ts'
 
-/** As configurations have it: exactly one of URL and Service, and the authorities to trust in base64. */
+/** The client configuration: exactly one of URL and Service, and the authorities in base64. */
 export interface WebhookClientConfig {
   readonly url?: string
   readonly service?: {
@@ -35,29 +34,29 @@ export interface WebhookCall {
   readonly config: WebhookClientConfig
   /** JSON of the review. */
   readonly body: string
-  /** What is sent, and what is expected back: the same kind in the same version. */
+  /** The kind and version of both reviews. */
   readonly review: GroupVersionKind
   readonly timeoutMs: number
-  /** The request that waits for the answer. */
+  /** The signal of the waiting request. */
   readonly signal?: AbortSignal
-  /** Sent besides the caller's own, and in place of those: credentials. */
+  /** Additional headers that replace the caller's own: credentials. */
   readonly headers?: RequestHeaders
-  /** Default: what one object and a patch of all of it need. */
+  /** The size limit; by default enough for one object and a patch of all of it. */
   readonly limitBytes?: number
 }
 
 export interface WebhookCaller {
   /** Throws WebhookError, and nothing else. */
-  call(call: WebhookCall): Promise<Decoded>
+  call(call: WebhookCall): Promise<DecodedObject>
   close(): void
 }
 
-/** Why there is no answer, in upstream's words. */
+/** The reason of a failed call, with upstream's text. */
 export class WebhookError extends Error {
   override readonly name = 'WebhookError'
-  /** `client`: the configuration is of no use; `call`: all else. */
+  /** `client`: the configuration is unusable; `call`: all other errors. */
   readonly phase: 'client' | 'call'
-  /** As which HTTP status it counts: that of the answer, or 503 when there was none. */
+  /** The HTTP status: that of the response, or 503 without one. */
   readonly status: number
 
   constructor(phase: WebhookError['phase'], message: string, cause?: unknown) {
@@ -67,7 +66,7 @@ export class WebhookError extends Error {
   }
 }
 
-/** Who the server is to a webhook. */
+/** The server's credentials for webhooks. */
 export interface CallerCredentials {
   /** PEM of a client certificate and of its key. */
   readonly certificate?: string
@@ -78,17 +77,17 @@ export interface CallerCredentials {
 export interface WebhookCallerParts {
   readonly clock: Clock
   readonly random: Random
-  /** Where Services and their endpoints are found. */
+  /** Resolves Services to endpoints. */
   readonly objects: ObjectReader
-  /** Default: the machine's. */
+  /** The machine's resolver by default. */
   readonly network?: Pick<Network, 'routeTo'> | undefined
-  /** By `<host>:<port>`, where a Service is `<name>.<namespace>.svc`. Default: the server shows none. */
+  /** By `<host>:<port>`, where a Service is `<name>.<namespace>.svc`. Default: no credentials. */
   readonly credentialsFor?: ((hostPort: string) => CallerCredentials | undefined) | undefined
 }
 
 const LIMIT_BYTES = 8 << 20
 
-/** Bundles of authorities whose connections are kept; cert-manager and its like bring a new one with each rotation. */
+/** The maximum number of authority bundles with open connections; cert-manager and others rotate bundles. */
 const MAX_CLIENTS = 200
 
 const HEADERS = {
@@ -104,7 +103,7 @@ export function createWebhookCaller(parts: WebhookCallerParts): WebhookCaller {
     const { certificate = '', key: privateKey = '' } = credentials ?? {}
     const key = JSON.stringify([service === undefined, caBundle, certificate, privateKey])
     const client = clients.get(key) ?? openClient(parts, config, credentials)
-    // Those used last are the last.
+    // Least recently used first.
     clients.delete(key)
     clients.set(key, client)
     if (clients.size > MAX_CLIENTS) retireOldest(clients)
@@ -135,7 +134,7 @@ function retireOldest(clients: Map<string, HttpClient>): void {
   oldest[1].retire()
 }
 
-/** Services are known by `<name>.<namespace>.svc`, in URLs and in certificates. */
+/** Services are named `<name>.<namespace>.svc` in URLs and in certificates. */
 const SERVICE_HOST = /^(?<name>[^.]+)\.(?<namespace>[^.]+)\.svc$/
 
 function openClient(
@@ -150,7 +149,7 @@ function openClient(
   const { clock, random, objects, network } = parts
   return createHttpClient({
     clock,
-    // One connection for each request under way, so that calls spread over the endpoints of a Service.
+    // One connection per concurrent request, so that calls spread over the endpoints of a Service.
     http1Only: true,
     tls: {
       ...(ca !== '' && { ca }),
@@ -169,8 +168,8 @@ function openClient(
 
 export type ReviewPost = Omit<WebhookCall, 'config'>
 
-/** Posts one review to a URL and reads the review that comes back. Throws WebhookError, and nothing else. */
-export async function postReview(client: HttpClient, url: string, call: ReviewPost): Promise<Decoded> {
+/** Posts one review to a URL and parses the response. Throws WebhookError, and nothing else. */
+export async function postReview(client: HttpClient, url: string, call: ReviewPost): Promise<DecodedObject> {
   const response = await post(client, url, call)
   const text = await bodyOf(response, call)
   try {
@@ -187,7 +186,7 @@ function urlOf({ config: { url, service }, timeoutMs }: WebhookCall): string {
   return reviewUrl(base, timeoutMs, `${base.hostname}:${service.port ?? 443}`)
 }
 
-/** The URL as upstream's client calls it: a clean path, and how long the webhook has. */
+/** The URL as upstream's client calls it: a clean path and the timeout parameter. */
 export function reviewUrl(base: URL, timeoutMs: number, host: string = base.host): string {
   const path = base.pathname.replaceAll(/\/+/g, '/').replace(/(?!^)\/$/, '')
   return `${base.protocol}//${host}${path}?timeout=${Math.ceil(timeoutMs / 1000)}s`

@@ -1,11 +1,11 @@
-/** Questions to the authorizer: may this user, or that service account, do such a thing? */
+/** The authorizer library: checks whether a user or service account may perform an action. */
 import { nameIsLabel, nameIsSubdomain } from '#meta/validation/names.ts'
 
 import type { AuthorizerValue } from '../authorizer.ts'
 import { ResourceCheckValue, type Answer } from '../authorizer.ts'
-import { sizeAt } from '../costs.ts'
+import { sizeAt } from '../cost/costs.ts'
+import { addSpans, fixed, scaleSpan } from '../cost/span.ts'
 import { defineLibrary, member, type Cost, type Library, type Overload, type Span } from '../library.ts'
-import { addSpans, fixed, scaleSpan } from '../span.ts'
 import { BOOL, STRING, opaque } from '../type.ts'
 import { Failure, OpaqueValue, type Result } from '../value.ts'
 import { sizeOf } from '../values/size.ts'

@@ -1,4 +1,4 @@
-/** What tests of libraries share: an expression in, its value or error and its cost out. */
+/** Evaluates an expression in a library test, and returns the cost with the value or error. */
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 

@@ -1,10 +1,10 @@
-/** Named formats of strings: `format.dns1123Label().validate(s)`. */
-import { parseRequestUri } from '#lib/go-url.ts'
+/** The library of named string formats: `format.dns1123Label().validate(s)`. */
+import { parseRequestUri } from '#lib/go/url.ts'
 import { dns1035Label, labelValue, nameIsLabel, nameIsSubdomain, qualifiedName } from '#meta/validation/names.ts'
 
-import { sizeAt } from '../costs.ts'
+import { sizeAt } from '../cost/costs.ts'
+import { scaleSpan } from '../cost/span.ts'
 import { defineLibrary, free, member, type Library, type Overload } from '../library.ts'
-import { scaleSpan } from '../span.ts'
 import { STRING, listOf, opaque, optionalOf } from '../type.ts'
 import { Failure, OpaqueValue, Optional, type Result } from '../value.ts'
 import { timestampOf } from '../values/json-text.ts'

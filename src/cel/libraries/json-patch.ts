@@ -1,5 +1,5 @@
-/** Only where expressions make JSON patches: mutating admission policies. */
-import { estimateReadKept, readFirst } from '../costs.ts'
+/** The JSON patch functions, which only mutating admission policies have. */
+import { estimateReadKept, readFirst } from '../cost/costs.ts'
 import { defineLibrary, free, type Library } from '../library.ts'
 import { STRING } from '../type.ts'
 

@@ -1,5 +1,5 @@
-/** What Kubernetes adds to lists: sums, extremes, positions. */
-import { estimateTraversal, traverseFirst } from '../costs.ts'
+/** The list functions of Kubernetes: sum, min, max, indexOf, isSorted. */
+import { estimateTraversal, traverseFirst } from '../cost/costs.ts'
 import { defineLibrary, member, type Library } from '../library.ts'
 import {
   BOOL,

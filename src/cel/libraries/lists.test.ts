@@ -22,7 +22,7 @@ describe('list functions', () => {
   ])
 })
 
-describe('what Kubernetes adds to lists', () => {
+describe('list functions of Kubernetes', () => {
   testRows([
     ['[1, 2, 2].isSorted() && !["b", "a"].isSorted()', true],
     ['[1, 2, 3].sum()', 6, 3],

@@ -1,5 +1,6 @@
 /** cel-go's list functions, version 3. */
-import { sizeAt } from '../costs.ts'
+import { sizeAt } from '../cost/costs.ts'
+import { addSpans, fixed, MAX_UINT64, multiplySpans, scaleSpan } from '../cost/span.ts'
 import { spendEffort } from '../effort.ts'
 import {
   defineLibrary,
@@ -11,7 +12,6 @@ import {
   type Library,
   type Span,
 } from '../library.ts'
-import { addSpans, fixed, MAX_UINT64, multiplySpans, scaleSpan } from '../span.ts'
 import {
   BOOL,
   BYTES,

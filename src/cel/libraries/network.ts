@@ -1,9 +1,11 @@
-/** IP addresses and networks. */
-import { cidrOf, contains, formatIp, overlaps, type Cidr, type Ip } from '#lib/cidr.ts'
-import { parseAddr, parsePrefix } from '#lib/go-netip.ts'
-import { goQuote } from '#lib/go-text.ts'
+/** The library of IP addresses and CIDRs. */
 
-import { estimateRead, ONE, readAndWriteFirst, readFirst, sizeAt } from '../costs.ts'
+import { parseAddr, parsePrefix } from '#lib/go/netip.ts'
+import { goQuote } from '#lib/go/text.ts'
+import { cidrOf, contains, formatIp, overlaps, type Cidr, type Ip } from '#lib/net/cidr.ts'
+
+import { estimateRead, ONE, readAndWriteFirst, readFirst, sizeAt } from '../cost/costs.ts'
+import { addSpans, scaleSpan } from '../cost/span.ts'
 import {
   defineLibrary,
   free,
@@ -14,7 +16,6 @@ import {
   type Library,
   type Overload,
 } from '../library.ts'
-import { addSpans, scaleSpan } from '../span.ts'
 import { BOOL, INT, STRING, opaque } from '../type.ts'
 import { Failure, NO_SUCH_OVERLOAD, OpaqueValue, type Result } from '../value.ts'
 import { sizeOf, tenth } from '../values/size.ts'

@@ -1,4 +1,4 @@
-/** Amounts of resources: `quantity('1.5Gi').isGreaterThan(…)`. */
+/** The library of resource quantities: `quantity('1.5Gi').isGreaterThan(…)`. */
 import {
   addQuantities,
   compareQuantities,
@@ -12,7 +12,7 @@ import {
   type Quantity,
 } from '#meta/quantity.ts'
 
-import { estimateRead, readFirst } from '../costs.ts'
+import { estimateRead, readFirst } from '../cost/costs.ts'
 import { defineLibrary, free, member, type Library } from '../library.ts'
 import { BOOL, DOUBLE, INT, STRING, opaque } from '../type.ts'
 import { Double, Failure, OpaqueValue, intOf, type Result } from '../value.ts'

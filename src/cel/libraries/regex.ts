@@ -1,7 +1,7 @@
-/** Parts of strings by regular expression. */
+/** The library that finds parts of strings by regular expression. */
 import type { Regexp } from '#lib/regexp.ts'
 
-import { estimatePattern, matchPattern, sizeAt } from '../costs.ts'
+import { estimatePattern, matchPattern, sizeAt } from '../cost/costs.ts'
 import { defineLibrary, member, type ArgumentEstimate, type CallEstimate, type Library } from '../library.ts'
 import { INT, STRING, listOf } from '../type.ts'
 import { Failure, type Result } from '../value.ts'
@@ -20,7 +20,7 @@ const find = (text: string, pattern: string): Result =>
 const findAll = (text: string, pattern: string, limit: number | bigint): Result =>
   searching(text, pattern, (regexp) => listValue(regexp.findAll(text, limit < 0 ? Infinity : Number(limit))))
 
-/** At worst every character is a match of its own. */
+/** At worst every character is a separate match. */
 const estimate = (args: readonly ArgumentEstimate[]): CallEstimate => ({
   ...estimatePattern(args),
   resultSize: { min: 0n, max: sizeAt(args, 0).max },

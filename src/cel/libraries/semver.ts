@@ -1,8 +1,8 @@
-/** Semantic versions, version 1 of the library. Texts and leniencies are those of the Go library upstream uses. */
-import { goQuote } from '#lib/go-text.ts'
+/** The library of semantic versions, version 1. It accepts the same texts as the Go library that upstream uses. */
+import { goQuote } from '#lib/go/text.ts'
 import { compareSemanticVersions, type SemanticVersion } from '#lib/semver.ts'
 
-import { estimateRead, readFirst } from '../costs.ts'
+import { estimateRead, readFirst } from '../cost/costs.ts'
 import { defineLibrary, free, member, type Library, type Overload } from '../library.ts'
 import { BOOL, INT, STRING, opaque } from '../type.ts'
 import { Failure, OpaqueValue, intOf, type Result, type Value } from '../value.ts'

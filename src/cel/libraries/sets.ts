@@ -1,7 +1,7 @@
-/** Lists compared as sets. */
-import { ONE, sizeAt } from '../costs.ts'
+/** The library that compares lists as sets. */
+import { ONE, sizeAt } from '../cost/costs.ts'
+import { addSpans, multiplySpans, scaleSpan } from '../cost/span.ts'
 import { defineLibrary, free, type Library, type Overload } from '../library.ts'
-import { addSpans, multiplySpans, scaleSpan } from '../span.ts'
 import { BOOL, listOf, parameter } from '../type.ts'
 import type { Failure } from '../value.ts'
 import { type ListValue, type Result } from '../value.ts'

@@ -2,7 +2,8 @@
  * CEL's own operators and functions. Operators that are not simple calls (`&&`, `?:`, `[]`, …) are declared here for the
  * checker and planned by the planner.
  */
-import { estimatePattern, estimateShorter, matchPattern, ONE, readFirst, readShorter, sizeAt } from '../costs.ts'
+import { estimatePattern, estimateShorter, matchPattern, ONE, readFirst, readShorter, sizeAt } from '../cost/costs.ts'
+import { addSpans, multiplySpans, scaleSpan } from '../cost/span.ts'
 import {
   defineLibrary,
   free,
@@ -13,7 +14,6 @@ import {
   type Overload,
 } from '../library.ts'
 import { typeOfValue } from '../planner/type-value.ts'
-import { addSpans, multiplySpans, scaleSpan } from '../span.ts'
 import {
   BOOL,
   BYTES,

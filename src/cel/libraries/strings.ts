@@ -1,8 +1,15 @@
 /** cel-go's string functions, version 2. Positions count code points. */
-import { estimateReadKept, estimateTraversal, readAndWriteFirst, readFirst, sizeAt, traverseFirst } from '../costs.ts'
+import {
+  estimateReadKept,
+  estimateTraversal,
+  readAndWriteFirst,
+  readFirst,
+  sizeAt,
+  traverseFirst,
+} from '../cost/costs.ts'
+import { addSpans, MAX_UINT64, multiplySpans, scaleSpan } from '../cost/span.ts'
 import { spendEffort } from '../effort.ts'
 import { defineLibrary, free, member, type ArgumentEstimate, type CallEstimate, type Library } from '../library.ts'
-import { addSpans, MAX_UINT64, multiplySpans, scaleSpan } from '../span.ts'
 import { DYN, INT, STRING, listOf } from '../type.ts'
 import { Failure, isInt, type ListValue, type Result } from '../value.ts'
 import { formatText } from '../values/format.ts'
@@ -133,7 +140,7 @@ function estimateReplace(args: Arguments): CallEstimate {
   return { cost: scaleSpan(text, 0.2), resultSize: addSpans(multiplySpans(count, next), kept) }
 }
 
-/** At worst every character is a part of its own. */
+/** At worst every character is a separate part. */
 function estimateSplit(args: Arguments): CallEstimate {
   const text = sizeAt(args, 0)
   const limit = args[2]?.literal

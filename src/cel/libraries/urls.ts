@@ -1,7 +1,7 @@
-/** Absolute URLs, read as Go's net/url reads them. */
-import { parseGoUrl, parseRequestUri, type GoUrl } from '#lib/go-url.ts'
+/** The library of absolute URLs, parsed as Go's net/url parses them. */
+import { parseGoUrl, parseRequestUri, type GoUrl } from '#lib/go/url.ts'
 
-import { estimateReadKept, readFirst } from '../costs.ts'
+import { estimateReadKept, readFirst } from '../cost/costs.ts'
 import { spendEffort } from '../effort.ts'
 import { defineLibrary, free, member, type Library, type Overload } from '../library.ts'
 import { BOOL, STRING, listOf, mapOf, opaque } from '../type.ts'

@@ -1,6 +1,6 @@
 /**
- * Attributes: variables and what is selected from them. Each selection costs 1 when it is tried; an optional one only when
- * it finds something.
+ * Attributes: a variable and the selections from it. Each attempted selection costs 1; an optional one costs 1 only if
+ * it finds a value.
  */
 import {
   Double,

@@ -1,4 +1,7 @@
-/** Calls, the special ones first: logic, equality, optionals, `in` among constants, patterns known before run time. */
+/**
+ * Plans calls that need more than a function: logic, equality, optionals, and `in` or a pattern with constant
+ * arguments.
+ */
 import { compileRegexp, RegexpError } from '#lib/regexp.ts'
 
 import type { Overload } from '../library.ts'

@@ -1,8 +1,9 @@
 /**
- * Calls of functions. What is known before run time is settled here: the overload where one is left, the cost function, the
- * regular expression, the set behind `in`. Upstream's rules on failed arguments are kept, because costs go by them: of one
- * or two arguments all are evaluated and the call is charged; of more, or where the overload is open, the first failure
- * ends it, uncharged unless it was the last.
+ * Plans function calls and resolves everything constant: overloads, cost functions, regular expressions and the set of
+ * `in`.
+ *
+ * Failed arguments follow upstream's rules, because costs depend on them. With one or two arguments, a call evaluates
+ * all arguments and is charged. With more, the first failure ends the call.
  */
 import type { Cost, Overload } from '../library.ts'
 import type { CelType } from '../type.ts'

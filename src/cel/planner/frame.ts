@@ -1,11 +1,11 @@
-/** What one evaluation carries around, and what its parts are planned as. */
+/** The state of one evaluation, and the types of planned expressions. */
 import type { Variables } from '../program.ts'
 import { CelBudgetError, type Result, type Value } from '../value.ts'
 import type { Adapter } from '../values/json.ts'
 
 export interface Frame {
   readonly variables: Variables
-  /** Variables of macros, each at a place of its own. */
+  /** Variables of macros, each in a separate slot. */
   readonly slots: Result[]
   cost: number
   readonly limit: number

@@ -1,14 +1,14 @@
 /**
- * Comprehensions, which all macros over lists and maps become. The accumulator is made when it is first asked for, as
- * upstream does, because what it costs and whether it fails may depend on it.
+ * Evaluates comprehensions, to which every macro over lists and maps expands. As upstream does, a comprehension creates
+ * the accumulator on first use, because the cost and the error depend on that moment.
  */
-import type { Comprehension, Expression } from '../ast.ts'
+import type { Comprehension, Expression } from '../syntax/ast.ts'
 import { Failure, ListValue, MapValue, NO_SUCH_OVERLOAD, goTypeOf, type Result, type Value } from '../value.ts'
 import { ArrayList, GrowingList } from '../values/list.ts'
 import { EntryMap, GrowingMap } from '../values/map.ts'
 import { charge, chargeSteps, type Evaluate, type Frame } from './frame.ts'
 
-/** Stands in the slot of an accumulator that nobody has asked for yet. */
+/** Marks the slot of an accumulator that was not used yet. */
 const UNSET = new Failure('unset')
 
 export interface Fold {
@@ -55,22 +55,22 @@ export function foldPlan(fold: Fold): Evaluate {
   }
 }
 
-type Places = Pick<Fold, 'slot' | 'keySlot'>
+type FoldSlots = Pick<Fold, 'slot' | 'keySlot'>
 
 /** Sets the variables for each element in turn, until `body` says no. A failure where nothing can be iterated over. */
-function iterate(frame: Frame, range: Value, places: Places, body: () => boolean): Failure | undefined {
+function iterate(frame: Frame, range: Value, places: FoldSlots, body: () => boolean): Failure | undefined {
   if (range instanceof ListValue) iterateList(frame, range, places, body)
   else if (range instanceof MapValue) iterateMap(frame, range, places, body)
   else return notIterable(range, places)
   return undefined
 }
 
-function notIterable(range: Value, { keySlot }: Places): Failure {
+function notIterable(range: Value, { keySlot }: FoldSlots): Failure {
   if (keySlot !== undefined) return new Failure(`unsupported comprehension range type: ${goTypeOf(range)}`)
   return new Failure(`got '${goTypeOf(range)}', expected iterable type`)
 }
 
-function iterateList(frame: Frame, range: ListValue, { slot, keySlot }: Places, body: () => boolean): void {
+function iterateList(frame: Frame, range: ListValue, { slot, keySlot }: FoldSlots, body: () => boolean): void {
   for (let at = 0; at < range.size; at++) {
     if (keySlot !== undefined) frame.slots[keySlot] = at
     frame.slots[slot] = range.at(at)
@@ -78,7 +78,7 @@ function iterateList(frame: Frame, range: ListValue, { slot, keySlot }: Places, 
   }
 }
 
-function iterateMap(frame: Frame, range: MapValue, { slot, keySlot }: Places, body: () => boolean): void {
+function iterateMap(frame: Frame, range: MapValue, { slot, keySlot }: FoldSlots, body: () => boolean): void {
   for (const key of range.keys()) {
     if (keySlot === undefined) frame.slots[slot] = key
     else {
@@ -102,8 +102,8 @@ export function quantifierOf({ initial, condition, step, result, accumulator }: 
     expression?.kind === 'identifier' && expression.name === accumulator
   if (initial.kind !== 'literal' || initial.value.type !== 'bool' || !isAccumulator(result)) return undefined
   const isAll = initial.value.value
-  const [asked] = argumentsOf(condition, '@not_strictly_false')
-  const tested = isAll ? asked : argumentsOf(asked, '!_')[0]
+  const [conditionOperand] = argumentsOf(condition, '@not_strictly_false')
+  const tested = isAll ? conditionOperand : argumentsOf(conditionOperand, '!_')[0]
   const [first, predicate] = argumentsOf(step, isAll ? '_&&_' : '_||_')
   if (!isAccumulator(tested) || !isAccumulator(first) || predicate === undefined) return undefined
   return { decisive: !isAll, predicate }
@@ -112,7 +112,7 @@ export function quantifierOf({ initial, condition, step, result, accumulator }: 
 const argumentsOf = (node: Expression | undefined, name: string): readonly Expression[] =>
   node?.kind === 'call' && node.function === name ? node.args : []
 
-export function quantifierPlan(range: Evaluate, places: Places, decisive: boolean, predicate: Evaluate): Evaluate {
+export function quantifierPlan(range: Evaluate, places: FoldSlots, decisive: boolean, predicate: Evaluate): Evaluate {
   // Asking whether to go on reads the accumulator and calls one function, for `exists` two; then it is read again.
   const check = decisive ? 3 : 2
   return (frame) => {

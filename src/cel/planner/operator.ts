@@ -1,7 +1,4 @@
-/**
- * Operators that expressions are full of, each with the everyday case up front: two plain ints, two strings. All else goes
- * to the function that knows every type.
- */
+/** Plans frequent operators with a fast path for the common case, such as two ints or two strings. */
 import { Failure, NO_SUCH_OVERLOAD, OpaqueValue, type Result, type Value } from '../value.ts'
 import { add, subtract } from '../values/arithmetic.ts'
 import { equal } from '../values/equality.ts'

@@ -1,4 +1,4 @@
-/** Which overload the values of a call fit, where that is not known before. */
+/** Selects the overload of a call by the argument values, if the checker found several overloads. */
 import type { Overload } from '../library.ts'
 import type { CelType } from '../type.ts'
 import {

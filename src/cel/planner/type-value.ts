@@ -1,4 +1,4 @@
-/** Types as values. */
+/** Types as CEL values, as `type(x)` returns them. */
 import type { CelType } from '../type.ts'
 import { TypeValue, typeNameOf, type Value } from '../value.ts'
 

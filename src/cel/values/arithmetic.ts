@@ -1,6 +1,5 @@
 /**
- * `+ - * / %`: by the types of the values, with overflow found. Ints are numbers as long as the result is exact; only what
- * may not be goes through bigints. An operator that a type does not have at all says so by its name.
+ * `+ - * / %` on CEL values, with overflow checks. Ints are numbers while the result is exact, and bigints otherwise.
  */
 import { spendEffort } from '../effort.ts'
 import {

@@ -1,5 +1,5 @@
-/** `<` and its kin: what can be ordered, and how. */
-import { compareText } from '#lib/go-text.ts'
+/** `<`, `<=`, `>` and `>=` on CEL values. */
+import { compareText } from '#lib/go/text.ts'
 
 import { Double, Failure, NO_SUCH_OVERLOAD, Uint, isInt, type Result, type Value } from '../value.ts'
 import { Duration, Timestamp } from './time.ts'

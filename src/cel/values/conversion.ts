@@ -1,5 +1,5 @@
-/** `int('1')`, `string(1.5)`, …: from one type to another, and the text of each value. */
-import { goNumber } from '#lib/go-text.ts'
+/** Type conversions, `int('1')` or `string(1.5)`, and the text form of each value. */
+import { goNumber } from '#lib/go/text.ts'
 
 import { spendEffort } from '../effort.ts'
 import {

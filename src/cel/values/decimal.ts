@@ -1,4 +1,4 @@
-/** Doubles in decimal, exactly: every digit is the double's own, rounded half to even. */
+/** Exact decimal text of doubles, rounded half to even. */
 
 interface Fraction {
   readonly isNegative: boolean

@@ -1,4 +1,7 @@
-/** `==`: numbers of different types by value, lists and maps by their elements, all else only within its type. */
+/**
+ * `==` on CEL values. Numbers of different types are equal by value, and lists and maps by their elements; other values
+ * of different types are never equal.
+ */
 import { spendEffort } from '../effort.ts'
 import {
   Double,

@@ -1,5 +1,5 @@
 /** `'%d of %s'.format([1, 'x'])`, with the odd locale of version 2: doubles are written as in the United States. */
-import { compareText, goQuote } from '#lib/go-text.ts'
+import { compareText, goQuote } from '#lib/go/text.ts'
 
 import { spendEffort } from '../effort.ts'
 import {
@@ -88,7 +88,7 @@ function parseClause(format: string, start: number): Clause {
 const complain = (rule: string, value: Value): Refusal =>
   new Refusal(`error during formatting: ${rule}, was given ${typeNameOf(value)}`)
 
-/** Unsigned 64 bits, with a sign of its own where the int is negative. */
+/** Unsigned 64 bits, with a separate sign if the int is negative. */
 const inBase = (value: number | bigint | Uint, base: number): string =>
   (value instanceof Uint ? value.value : value).toString(base)
 

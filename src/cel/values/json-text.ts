@@ -1,4 +1,4 @@
-/** What schemas keep in strings: times, dates, durations and bytes, as upstream's strfmt reads them. */
+/** Parses times, dates, durations and bytes in JSON strings as upstream's strfmt does. */
 import { parseLocalTime } from '#meta/time.ts'
 
 import { Failure, type Result } from '../value.ts'

@@ -1,6 +1,6 @@
 /**
- * JSON seen as CEL values, without copying: dyn where no schema says more. A number that is whole and fits is an int, every
- * other a double.
+ * Views JSON without a schema as CEL values, without copying. An exact whole number is an int, every other number a
+ * double.
  */
 import { noted, spendEffort } from '../effort.ts'
 import {

@@ -1,4 +1,4 @@
-/** Lists that the evaluator makes. */
+/** Lists that an evaluation creates. */
 import { ListValue, type Result, type Value } from '../value.ts'
 
 export class ArrayList extends ListValue {

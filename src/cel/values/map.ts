@@ -1,6 +1,6 @@
 /**
- * Maps that the evaluator makes. Keys of different numeric types are different when a map is made (`1`, `1u`), but looking
- * one up by an equal number of another type finds it.
+ * Maps that an evaluation creates. `1` and `1u` are distinct keys, but a look-up also finds an equal number of another
+ * type.
  */
 import { Double, MAX_INT64, MapValue, MIN_INT64, Uint, intOf, type Result, type Value } from '../value.ts'
 

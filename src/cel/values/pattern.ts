@@ -1,4 +1,4 @@
-/** Regular expressions of expressions: compiled once, and held to the work that cost does not see. */
+/** Compiles and runs regular expressions of CEL, and bounds work that the cost model does not count. */
 import { compileRegexp, RegexpError, type Regexp } from '#lib/regexp.ts'
 
 import { spendEffort } from '../effort.ts'
@@ -9,11 +9,11 @@ const SMALL = 200
 /** Compiling takes far longer than a match of the same cost. */
 const COMPILE_EFFORT = 3000
 
-/** What was compiled already, good or bad. */
+/** The cache of compiled patterns, including invalid ones. */
 const known = new Map<string, Regexp | Failure>()
 const MAX_KNOWN = 512
 
-/** A failure with Go's text when it is no pattern. Throws where a large one has searched too much already. */
+/** A failure with Go's text for an invalid pattern. Throws if a large one has searched too much already. */
 export function searcher(pattern: string, text: string): Regexp | Failure {
   const regexp = known.get(pattern) ?? compile(pattern)
   if (regexp instanceof Failure || regexp.size <= SMALL) return regexp

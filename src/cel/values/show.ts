@@ -1,5 +1,5 @@
-/** Values inside of messages: Go's `%v`. */
-import { durationText } from '#meta/duration.ts'
+/** Formats values in messages like Go's `%v`. */
+import { durationText } from '#lib/go/duration.ts'
 
 import { Double, ListValue, MapValue, OpaqueValue, Optional, TypeValue, Uint, type Value } from '../value.ts'
 import { doubleText } from './conversion.ts'

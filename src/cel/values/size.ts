@@ -1,5 +1,5 @@
-/** How large values are, as costs see it. */
-import { byteLength } from '#lib/go-text.ts'
+/** Computes the sizes of values for the cost model. */
+import { byteLength } from '#lib/go/text.ts'
 
 import { spendEffort } from '../effort.ts'
 import { ListValue, MapValue, OpaqueValue, Optional, type Result } from '../value.ts'

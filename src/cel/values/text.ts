@@ -1,4 +1,4 @@
-/** Strings by code point, which is how CEL counts; JavaScript counts UTF-16 units. */
+/** String functions that count code points, as CEL does; JavaScript counts UTF-16 units. */
 import { spendEffort } from '../effort.ts'
 
 const LONG = 256
@@ -52,5 +52,5 @@ export function codePointOffset(text: string, unit: number): number {
   return unit <= 0 ? unit : textSize(text.slice(0, unit))
 }
 
-/** Each code point as a string of its own. */
+/** Each code point as a separate string. */
 export const codePoints = (text: string): string[] => Array.from(text)

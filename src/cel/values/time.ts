@@ -1,7 +1,8 @@
-/** Timestamps, which keep the offset they were written with, and durations. */
-import { parseGoInt } from '#lib/go-text.ts'
+/** Timestamps, which keep their original UTC offset, and durations. */
+
+import { parseDuration } from '#lib/go/duration.ts'
+import { parseGoInt } from '#lib/go/text.ts'
 import { isTimeZone, offsetAt } from '#lib/time-zone.ts'
-import { parseDuration } from '#meta/duration.ts'
 import { parseTime } from '#meta/time.ts'
 
 import { spendEffort } from '../effort.ts'

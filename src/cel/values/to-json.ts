@@ -1,4 +1,4 @@
-/** Values back to JSON: for patches, apply configurations and whatever else leaves an expression. */
+/** Converts values to JSON, for patches, apply configurations and other results. */
 import { spendEffort } from '../effort.ts'
 import {
   CelError,

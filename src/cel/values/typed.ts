@@ -1,11 +1,11 @@
 /**
- * JSON seen through declared types: objects by their fields, lists that compare as sets or maps, times, durations and bytes
- * in text. A view is made when something is looked at; nothing is copied.
+ * Views JSON as CEL values of declared types, such as objects, set lists, times and bytes. A view is created on access,
+ * and nothing is copied.
  */
 import { isDeepStrictEqual } from 'node:util'
 
 import { spendEffort } from '../effort.ts'
-import { escapeName } from '../names.ts'
+import { escapeName } from '../syntax/names.ts'
 import type { CelType, ListType, ObjectType } from '../type.ts'
 import type { ListValue } from '../value.ts'
 import { Double, Failure, MapValue, NO_SUCH_OVERLOAD, type Result, type Value } from '../value.ts'

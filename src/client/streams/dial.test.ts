@@ -3,10 +3,10 @@ import { test } from 'node:test'
 
 import { realClock } from '#lib/clock.ts'
 
-import type { Connection } from '../connection.ts'
+import type { Connection } from '../connection/connection.ts'
 import { dialSpdy } from './dial.ts'
 
-test('who is refused hears what the server says, in upstream’s words', async () => {
+test("dialSpdy() rejects with the server's message in upstream's format", async () => {
   for (const [body, message] of [
     [
       '{"kind":"Status","message":"pod web does not have a host assigned","code":400}',
@@ -22,7 +22,9 @@ test('who is refused hears what the server says, in upstream’s words', async (
       upgrade: async () => ({ isUpgraded: false, response: { text: async () => body } }),
     } as unknown as Connection
     const signal = new AbortController().signal
-    const ask = { connection, clock: realClock, userAgent: 'kubectl', path: '/attach', signal }
-    await assert.rejects(dialSpdy(ask, ['v4.channel.k8s.io']), { message: `unable to upgrade connection: ${message}` })
+    const request = { connection, clock: realClock, userAgent: 'kubectl', path: '/attach', signal }
+    await assert.rejects(dialSpdy(request, ['v4.channel.k8s.io']), {
+      message: `unable to upgrade connection: ${message}`,
+    })
   }
 })

@@ -1,34 +1,34 @@
 /**
- * Streams to a pod through the API server: by WebSocket where the server and what is between us can, else by SPDY, as
- * upstream's client falls back. What the server says when it refuses both is thrown in upstream's words.
+ * Opens streams to a pod through the API server: over WebSocket, else over SPDY, as client-go falls back. If both fail,
+ * throws the server's message in upstream's form.
  */
 import type { Clock } from '#lib/clock.ts'
-import { parseJson } from '#lib/json.ts'
+import { connectWebSocket, type WebSocketConnection, WebSocketError } from '#lib/http/websocket.ts'
+import { parseJson } from '#lib/json/json.ts'
 import { SpdyConnection } from '#lib/spdy/connection.ts'
-import { connectWebSocket, type WebSocketConnection, WebSocketError } from '#lib/websocket.ts'
 
-import type { Connection } from '../connection.ts'
+import type { Connection } from '../connection/connection.ts'
 
-export interface StreamAsk {
+export interface StreamRequest {
   readonly connection: Connection
   readonly clock: Clock
   readonly userAgent: string
-  /** With its query. */
+  /** Includes the query. */
   readonly path: string
   readonly signal: AbortSignal
-  /** Do not try WebSocket: for servers, or people, who know better. */
+  /** Skips WebSocket, for servers without it. */
   readonly spdyOnly?: boolean
 }
 
-/** What is between us and the server must not take a quiet connection for dead; SPDY's pings are upstream's. */
+/** Keeps proxies from closing an idle connection; client-go pings over SPDY as well. */
 const WEBSOCKET_PING_MS = 30_000
 const SPDY_PING_MS = 5000
 
 const MAX_ERROR_BYTES = 1 << 20
 
-/** Undefined when the server does not switch to WebSocket, so that SPDY is to be tried. Throws WebSocketError. */
+/** Undefined if the server does not switch to WebSocket; the caller then tries SPDY. Throws WebSocketError. */
 export async function dialWebSocket(
-  { connection, clock, userAgent, path, signal, spdyOnly }: StreamAsk,
+  { connection, clock, userAgent, path, signal, spdyOnly }: StreamRequest,
   protocol: string,
 ): Promise<WebSocketConnection | undefined> {
   if (spdyOnly === true) return undefined
@@ -38,7 +38,7 @@ export async function dialWebSocket(
   try {
     return await connectWebSocket({ ...options, headers: { ...headers, 'user-agent': userAgent } })
   } catch (error) {
-    // An answer, whatever it says: the server, or a proxy before it, is there and knows no WebSocket here.
+    // Any HTTP response means that the server, or a proxy before it, does not support WebSocket here.
     if (error instanceof WebSocketError && error.status > 0) return undefined
     throw error
   }
@@ -46,19 +46,19 @@ export async function dialWebSocket(
 
 export interface SpdyDialed {
   readonly spdy: SpdyConnection
-  /** The protocol that the server chose; empty when it said none. */
+  /** The protocol that the server chose; empty if it sent none. */
   readonly protocol: string
 }
 
-/** Throws Error with the message that the server answered. */
-export async function dialSpdy(ask: StreamAsk, protocols: readonly string[]): Promise<SpdyDialed> {
-  const { connection, clock, userAgent, path, signal } = ask
+/** Throws Error with the server's message. */
+export async function dialSpdy(request: StreamRequest, protocols: readonly string[]): Promise<SpdyDialed> {
+  const { connection, clock, userAgent, path, signal } = request
   const headers = { upgrade: 'SPDY/3.1', 'x-stream-protocol-version': protocols, 'user-agent': userAgent }
   const url = connection.server.replace(/\/$/, '') + path
   const result = await connection.upgrade({ method: 'POST', url, headers, signal })
   if (!result.isUpgraded) {
-    const said = await result.response.text(MAX_ERROR_BYTES).catch(() => 'unable to read error from server response')
-    throw refusal(said)
+    const body = await result.response.text(MAX_ERROR_BYTES).catch(() => 'unable to read error from server response')
+    throw refusal(body)
   }
   const { socket, head } = result
   const protocol = [result.headers['x-stream-protocol-version'] ?? []].flat()[0]?.trim() ?? ''
@@ -66,17 +66,17 @@ export async function dialSpdy(ask: StreamAsk, protocols: readonly string[]): Pr
   return { spdy, protocol }
 }
 
-/** As upstream's client says it since v1.36, whatever kind of answer it was. */
-function refusal(said: string): Error {
-  return new Error(`unable to upgrade connection: ${messageIn(said) || 'empty server response'}`)
+/** The form of client-go since v1.36, for any kind of response. */
+function refusal(body: string): Error {
+  return new Error(`unable to upgrade connection: ${messageIn(body) || 'empty server response'}`)
 }
 
-function messageIn(said: string): string {
+function messageIn(body: string): string {
   try {
-    const { message, error } = (parseJson(said) ?? {}) as { readonly message?: unknown; readonly error?: unknown }
+    const { message, error } = (parseJson(body) ?? {}) as { readonly message?: unknown; readonly error?: unknown }
     const texts = [message, error].map((text) => (typeof text === 'string' ? text.trim() : ''))
-    return texts.find((text) => text !== '') ?? said.trim()
+    return texts.find((text) => text !== '') ?? body.trim()
   } catch {
-    return said.trim()
+    return body.trim()
   }
 }

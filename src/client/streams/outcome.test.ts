@@ -14,23 +14,23 @@ const exit = (message: string): object => ({
 })
 
 describe('failureOf()', () => {
-  it('takes nothing, and success, for success', () => {
+  it('treats an empty report and Success as success', () => {
     assert.equal(failureOf(Buffer.alloc(0)), undefined)
     assert.equal(reported({ status: 'Success' }), undefined)
   })
 
-  it('tells the exit code of the command', () => {
+  it('returns the exit code of the command', () => {
     const failure = reported(exit('3'))
     assert.ok(failure instanceof RemoteExitError)
     assert.equal(failure.exitCode, 3)
     assert.equal(failure.message, 'command terminated with exit code 3')
   })
 
-  it('tells what is between us and the command', () => {
+  it('returns errors that occurred between client and command', () => {
     assert.equal(reported({ status: 'Failure', message: 'no such container' })?.message, 'no such container')
   })
 
-  it('does not trust the server with codes that are none', () => {
+  it('rejects invalid exit codes', () => {
     for (const code of ['256', '-1', '1e2', '']) assert.match(reported(exit(code))?.message ?? '', /invalid exit code/)
     assert.match(reported({ status: 'Failure', reason: 'NonZeroExitCode' })?.message ?? '', /details must be set/)
     assert.match(failureOf(Buffer.from('<html>'))?.message ?? '', /error stream protocol error/)

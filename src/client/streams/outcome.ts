@@ -1,10 +1,10 @@
-/** How a remote command ended, as the server reports it on a stream of its own. Pure. */
-import { goQuote } from '#lib/go-text.ts'
-import { isJsonObject, type JsonValue } from '#lib/json-value.ts'
-import { parseJson } from '#lib/json.ts'
+/** The outcome of a remote command, as the server reports it on the error stream. Pure. */
+import { goQuote } from '#lib/go/text.ts'
+import { parseJson } from '#lib/json/json.ts'
+import { isJsonObject, type JsonValue } from '#lib/json/value.ts'
 import type { Status } from '#meta/status.ts'
 
-/** The command itself failed: nobody else is to blame. */
+/** The command exited with a non-zero code. */
 export class RemoteExitError extends Error {
   override readonly name = 'RemoteExitError'
   readonly exitCode: number
@@ -15,7 +15,7 @@ export class RemoteExitError extends Error {
   }
 }
 
-/** Undefined for success, with nothing reported as well. */
+/** Undefined for success or an empty report. */
 export function failureOf(reported: Buffer): Error | undefined {
   if (reported.length === 0) return undefined
   const text = reported.toString()

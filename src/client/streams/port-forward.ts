@@ -1,19 +1,19 @@
-/** Ports of a pod: many connections over one, each with a stream for its bytes and one for what goes wrong. */
+/** Port forwarding to a pod: many connections over one, each with a data stream and an error stream. */
 import { Duplex } from 'node:stream'
 
+import type { WebSocketConnection } from '#lib/http/websocket.ts'
 import { SpdyConnection } from '#lib/spdy/connection.ts'
 import type { SpdyStream } from '#lib/spdy/stream.ts'
-import type { WebSocketConnection } from '#lib/websocket.ts'
 
-import { dialSpdy, dialWebSocket, type StreamAsk } from './dial.ts'
+import { dialSpdy, dialWebSocket, type StreamRequest } from './dial.ts'
 
 const PROTOCOL = 'portforward.k8s.io'
-/** SPDY inside of WebSocket. */
+/** SPDY tunneled through WebSocket. */
 const TUNNEL = `SPDY/3.1+${PROTOCOL}`
 
 export interface ForwardedStreams {
   readonly data: SpdyStream
-  /** Empty unless something went wrong; it is not written to. */
+  /** Empty unless the forwarding failed; the client does not write to it. */
   readonly errors: SpdyStream
 }
 
@@ -25,12 +25,12 @@ export class PodPorts {
     this.#spdy = spdy
   }
 
-  /** Resolves when the connection is gone, whoever ended it. */
+  /** Resolves when the connection is closed by either side. */
   get closed(): Promise<void> {
     return this.#spdy.closed
   }
 
-  /** A connection to a port of the pod. Rejects with SpdyError. */
+  /** Opens a connection to a port of the pod. Rejects with SpdyError. */
   async connect(port: number): Promise<ForwardedStreams> {
     const request = String(this.#nextRequest++)
     const open = (type: string): Promise<SpdyStream> =>
@@ -55,19 +55,19 @@ export class PodPorts {
   }
 }
 
-/** Throws StatusError, or Error with what the server said. */
-export async function dialPodPorts(ask: StreamAsk): Promise<PodPorts> {
-  const tunnel = await dialWebSocket(ask, TUNNEL)
+/** Throws StatusError, or Error with the server's message. */
+export async function dialPodPorts(request: StreamRequest): Promise<PodPorts> {
+  const tunnel = await dialWebSocket(request, TUNNEL)
   if (tunnel !== undefined) {
-    return new PodPorts(new SpdyConnection(asDuplex(tunnel), { clock: ask.clock, role: 'client' }))
+    return new PodPorts(new SpdyConnection(asDuplex(tunnel), { clock: request.clock, role: 'client' }))
   }
-  const { spdy, protocol } = await dialSpdy(ask, [PROTOCOL])
+  const { spdy, protocol } = await dialSpdy(request, [PROTOCOL])
   if (protocol === PROTOCOL) return new PodPorts(spdy)
   spdy.destroy()
   throw new Error(`unable to negotiate protocol: client supports "${PROTOCOL}", server returned "${protocol}"`)
 }
 
-/** Messages as bytes, whose borders mean nothing. */
+/** The byte stream of a connection's messages; message boundaries have no meaning. */
 function asDuplex(connection: WebSocketConnection): Duplex {
   const messages = connection[Symbol.asyncIterator]()
   return new Duplex({

@@ -1,6 +1,7 @@
-/** A command in a container, or the one that runs there already: its input, its output and how it ended. */
+/** Runs a command in a container (exec) or attaches to the running one: input, output and exit code. */
+
+import type { WebSocketConnection } from '#lib/http/websocket.ts'
 import type { SpdyStream } from '#lib/spdy/stream.ts'
-import type { WebSocketConnection } from '#lib/websocket.ts'
 import {
   CHANNEL_PROTOCOL,
   CLOSE,
@@ -12,7 +13,7 @@ import {
   STDOUT,
 } from '#meta/stream-channels.ts'
 
-import { dialSpdy, dialWebSocket, type StreamAsk } from './dial.ts'
+import { dialSpdy, dialWebSocket, type StreamRequest } from './dial.ts'
 import { failureOf } from './outcome.ts'
 
 export interface TerminalSize {
@@ -20,25 +21,29 @@ export interface TerminalSize {
   readonly height: number
 }
 
-/** Resolves when there is room for more. */
+/** Resolves when the sink accepts more. */
 export type Output = (data: Buffer) => Promise<void>
 
-/** Those that are there must be those that the query asks for. */
+/** These streams must match the query of the request. */
 export interface CommandStreams {
-  /** Read until the command has ended, or the input has. */
+  /** Read until the command or the input ends. */
   readonly stdin?: AsyncIterable<Buffer>
   readonly stdout?: Output
   readonly stderr?: Output
-  /** Of a terminal: its size, and each one it changes to. */
+  /** The terminal's size, and each later size. */
   readonly sizes?: AsyncIterable<TerminalSize>
 }
 
 const MAX_REPORT_BYTES = 1 << 20
 
-/** Resolves when the command has ended well; throws RemoteExitError when it has not, and others for what is between. */
-export async function runRemoteCommand(ask: StreamAsk, streams: CommandStreams): Promise<void> {
-  const connection = await dialWebSocket(ask, CHANNEL_PROTOCOL)
-  const report = connection === undefined ? await overSpdy(ask, streams) : await overWebSocket(connection, streams, ask)
+/**
+ * Resolves when the command exits with 0. Throws RemoteExitError for other exit codes, and other errors for failures of
+ * the connection.
+ */
+export async function runRemoteCommand(request: StreamRequest, streams: CommandStreams): Promise<void> {
+  const connection = await dialWebSocket(request, CHANNEL_PROTOCOL)
+  const report =
+    connection === undefined ? await overSpdy(request, streams) : await overWebSocket(connection, streams, request)
   const failure = failureOf(report)
   if (failure !== undefined) throw failure
 }
@@ -46,7 +51,7 @@ export async function runRemoteCommand(ask: StreamAsk, streams: CommandStreams):
 async function overWebSocket(
   connection: WebSocketConnection,
   { stdin, stdout, stderr, sizes }: CommandStreams,
-  { signal }: StreamAsk,
+  { signal }: StreamRequest,
 ): Promise<Buffer> {
   const send = (channel: number, data: Buffer): Promise<void> =>
     connection.send(Buffer.concat([Buffer.from([channel]), data]))
@@ -69,7 +74,7 @@ async function overWebSocket(
     }
   } catch (error) {
     signal.throwIfAborted()
-    // A server that has said how it ended may go as it likes.
+    // After the report the server may close the connection in any way.
     if (report.isEmpty) throw error
   } finally {
     signal.removeEventListener('abort', stop)
@@ -80,10 +85,10 @@ async function overWebSocket(
   return report.bytes
 }
 
-async function overSpdy(ask: StreamAsk, { stdin, stdout, stderr, sizes }: CommandStreams): Promise<Buffer> {
-  const { spdy } = await dialSpdy(ask, SPDY_CHANNEL_PROTOCOLS)
+async function overSpdy(request: StreamRequest, { stdin, stdout, stderr, sizes }: CommandStreams): Promise<Buffer> {
+  const { spdy } = await dialSpdy(request, SPDY_CHANNEL_PROTOCOLS)
   const stop = (): void => spdy.destroy()
-  ask.signal.addEventListener('abort', stop, { once: true })
+  request.signal.addEventListener('abort', stop, { once: true })
   const open = (type: string): Promise<SpdyStream> => spdy.open(new Map([['streamtype', type]]))
   const pumps: (() => void)[] = []
   const feed = async (type: string, source: AsyncIterable<Buffer>): Promise<void> => {
@@ -106,10 +111,10 @@ async function overSpdy(ask: StreamAsk, { stdin, stdout, stderr, sizes }: Comman
     await reported
     return report.bytes
   } catch (error) {
-    ask.signal.throwIfAborted()
+    request.signal.throwIfAborted()
     throw error
   } finally {
-    ask.signal.removeEventListener('abort', stop)
+    request.signal.removeEventListener('abort', stop)
     for (const end of pumps) end()
     spdy.close()
   }
@@ -119,7 +124,7 @@ async function copy(stream: AsyncIterable<Buffer>, output: Output): Promise<void
   for await (const data of stream) await output(data)
 }
 
-/** What the server reports of the end; more than anybody reads is dropped. */
+/** The error stream's content, cut at a size limit. */
 class Report {
   readonly #parts: Buffer[] = []
   #size = 0
@@ -144,7 +149,9 @@ interface Sink {
   readonly end: () => Promise<void>
 }
 
-/** Carries on by itself until the source ends or it is told to stop; a command may leave input unread. */
+/**
+ * Copies in the background until the source ends or the returned function is called; a command may leave input unread.
+ */
 function pump(source: AsyncIterable<Buffer> | undefined, { write, end }: Sink): () => void {
   if (source === undefined) return nothing
   const iterator = source[Symbol.asyncIterator]()

@@ -1,4 +1,4 @@
-/** `hyperkube build`: from machines reached over SSH to a cluster, as RKE did it. */
+/** `hyperkube build`: creates a cluster on machines over SSH, like RKE. */
 import { type Command, defineProgram, type Program } from '#lib/program.ts'
 import { kubernetesVersion } from '#model/version.ts'
 
@@ -7,47 +7,47 @@ import { OUTPUT_FLAGS } from './flags.ts'
 const COMMANDS: readonly Command[] = [
   {
     name: 'up',
-    short: 'Makes the cluster what cluster.yml says',
+    short: 'Create or update the cluster from cluster.yml',
     load: async () => (await import('./up.ts')).up,
   },
   {
     name: 'plan',
-    short: 'Shows what up would do',
+    short: 'Show the steps of up without applying them',
     load: async () => (await import('./up.ts')).plan,
   },
   {
     name: 'config',
-    short: 'Asks for what a cluster.yml needs, and writes one',
+    short: 'Ask for the settings of a cluster and write a cluster.yml',
     load: async () => (await import('./config.ts')).config,
   },
   {
     name: 'status',
-    short: 'Shows how machines and nodes are',
+    short: 'Show the state of machines and nodes',
     load: async () => (await import('./status.ts')).status,
   },
   {
     name: 'remove',
-    short: 'Takes the cluster off its machines, with all its data',
+    short: 'Remove the cluster and all its data from its machines',
     load: async () => (await import('./remove.ts')).remove,
   },
   {
     name: 'cert',
-    short: 'Makes new certificates, or requests for them',
+    short: 'Rotate certificates, or create signing requests',
     load: async () => (await import('./cert.ts')).cert,
   },
   {
     name: 'encrypt',
-    short: 'Gives Secrets a new key',
+    short: 'Rotate the encryption key of Secrets',
     load: async () => (await import('./encrypt.ts')).encrypt,
   },
   {
     name: 'etcd',
-    short: 'Saves, lists and restores snapshots of etcd',
+    short: 'Save, list and restore snapshots of etcd',
     load: async () => (await import('./etcd.ts')).etcd,
   },
   {
     name: 'util',
-    short: 'Writes the state or the kubeconfig again',
+    short: 'Restore the state file or the kubeconfig',
     load: async () => (await import('./util.ts')).util,
   },
 ]
@@ -56,8 +56,8 @@ export const build: Program = defineProgram({
   name: 'build',
   aliases: ['rke'],
   long:
-    "build makes a cluster of machines that are reached over SSH, from one file that names them and their roles: RKE's cluster.yml, " +
-    'without Docker. Called by the name rke it is the same.',
+    "build creates a cluster on machines that are reachable over SSH, from a file with the machines and their roles: RKE's cluster.yml, " +
+    'without Docker. The program behaves the same under the name rke.',
   version: kubernetesVersion(),
   flags: { output: OUTPUT_FLAGS },
   passesFlags: true,

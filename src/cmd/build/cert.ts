@@ -1,19 +1,21 @@
-/** `hyperkube build cert`: new certificates for a cluster that is at work, and requests for those that others sign. */
+/** `hyperkube build cert`: rotates certificates of a running cluster, and creates signing requests. */
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 
-import { writeFileAtomically } from '#lib/atomic-file.ts'
+import { writeFileAtomically } from '#lib/files/atomic-file.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, oneOf, string } from '#lib/flags/kinds.ts'
 import { type Command, defineProgram, type Program, ProgramError } from '#lib/program.ts'
+import { readCertificateFolder } from '#provision/builder/certificate-folder.ts'
+import { converge } from '#provision/builder/converge.ts'
+import { sayTo } from '#provision/builder/progress.ts'
+import type { Change } from '#provision/builder/session-options.ts'
+import { openSession } from '#provision/builder/session.ts'
 import { makeRequests } from '#provision/pki/custom.ts'
-import { certificateStages } from '#provision/stages.ts'
+import { certificateStages } from '#provision/state/stages.ts'
 
-import { bringUp } from './bring.ts'
-import { readCertificateFolder } from './certificate-folder.ts'
 import { BUILD_FLAGS } from './flags.ts'
-import { sayTo } from './progress.ts'
-import { openSession } from './session.ts'
+import { withKubectl } from './kubectl-runner.ts'
 
 const SERVICES = [
   'kube-apiserver',
@@ -27,38 +29,28 @@ const SERVICES = [
 const rotate: Program = defineProgram({
   name: 'rotate',
   long:
-    'rotate gives the cluster new certificates with new keys: all of them, those of one service, or all with new authorities. Services ' +
-    'that use them start again, a few machines at a time; pods stay. With --rotate-ca all machines first trust the new authorities, then ' +
-    'show certificates of them, then no longer trust the old ones: clients need the new kubeconfig. The key of service accounts stays.',
+    'rotate replaces certificates and their keys: all of them, those of one service, or all including the certificate authorities. Services ' +
+    'restart a few machines at a time; pods keep running. With --rotate-ca all machines first trust the new authorities, then ' +
+    'use certificates from them, then drop the old ones. Clients need the new kubeconfig. The key of service accounts stays.',
   flags: {
     build: {
       ...BUILD_FLAGS,
-      service: flag(oneOf('', ...SERVICES), '', `only those of this service: ${SERVICES.join(', ')}`),
-      'rotate-ca': flag(bool, false, 'the authorities too'),
+      service: flag(oneOf('', ...SERVICES), '', `rotate only certificates of this service: ${SERVICES.join(', ')}`),
+      'rotate-ca': flag(bool, false, 'also rotate the certificate authorities'),
     },
   },
   async run({ flags, stdout, stderr, clock, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
     const { service, 'rotate-ca': authorities } = flags
-    if (service !== '' && authorities) throw new ProgramError('--rotate-ca is of all services: leave --service out')
+    if (service !== '' && authorities) throw new ProgramError('--rotate-ca applies to all services: omit --service')
     const say = sayTo(flags, stdout)
-    const session = await openSession(
-      {
-        ...context,
-        flags,
-        stdout,
-        stderr,
-        clock,
-        say,
-        change: (cluster, held, tools) =>
-          certificateStages(cluster, held, { authorities, ...(service !== '' && { service }) }, tools),
-      },
-      closing,
-      signal,
-    )
+    const change: Change = (cluster, current, tools) =>
+      certificateStages(cluster, current, { authorities, ...(service !== '' && { service }) }, tools)
+    const options = withKubectl({ ...context, flags, stdout, stderr, clock, say, change })
+    const session = await openSession(options, closing, signal)
     if (session.before === undefined) throw new ProgramError(`There is no cluster in ${session.files.state} yet`)
-    const options = { checksPorts: false, workersOnly: false, keepsPods: true }
-    const done = await bringUp(session, options, { say, isDebug: flags.debug || flags.trace, clock, signal })
+    const checks = { checksPorts: false, workersOnly: false, keepsPods: true }
+    const done = await converge(session, checks, { say, isDebug: flags.debug || flags.trace, clock, signal })
     say(`Done: ${done} steps. The cluster is reached with ${session.files.kubeconfig}.`)
     return 0
   },
@@ -67,18 +59,18 @@ const rotate: Program = defineProgram({
 const generateCsr: Program = defineProgram({
   name: 'generate-csr',
   long:
-    'generate-csr writes a key and a request for every certificate of the cluster to a folder. What the folder has already stays. The ' +
-    'signed certificates are used by "up --custom-certs".',
+    'generate-csr writes a key and a signing request for every certificate of the cluster to a folder. Existing files stay. ' +
+    '"up --custom-certs" uses the signed certificates.',
   flags: {
     build: {
       ...BUILD_FLAGS,
-      'cert-dir': flag(string, '', '`folder` they are written to (default: cluster_certs beside cluster.yml)'),
+      'cert-dir': flag(string, '', '`folder` for the files (default: cluster_certs beside cluster.yml)'),
     },
   },
   async run({ flags, stdout, stderr, cwd, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
     const say = sayTo(flags, stderr)
-    const session = await openSession({ ...context, flags, cwd, stdout, stderr, say }, closing, signal)
+    const session = await openSession(withKubectl({ ...context, flags, cwd, stdout, stderr, say }), closing, signal)
     const folder = flags['cert-dir'] === '' ? session.files.certificates : resolve(cwd, flags['cert-dir'])
     await mkdir(folder, { recursive: true, mode: 0o700 })
     const present = await readCertificateFolder(folder)
@@ -91,17 +83,17 @@ const generateCsr: Program = defineProgram({
 })
 
 const COMMANDS: readonly Command[] = [
-  { name: 'rotate', short: 'Makes new certificates', load: () => Promise.resolve(rotate) },
+  { name: 'rotate', short: 'Rotate certificates', load: () => Promise.resolve(rotate) },
   {
     name: 'generate-csr',
-    short: 'Writes requests for certificates that others sign',
+    short: 'Write signing requests for external certificate authorities',
     load: () => Promise.resolve(generateCsr),
   },
 ]
 
 export const cert: Program = defineProgram({
   name: 'cert',
-  long: 'cert is about the certificates of a cluster.',
+  long: 'cert manages the certificates of a cluster.',
   flags: {},
   commands: [{ title: 'Commands', commands: COMMANDS }],
   async run({ help, stdout }) {

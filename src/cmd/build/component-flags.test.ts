@@ -1,17 +1,17 @@
-/** What the builder tells our programs, asked of the programs themselves. */
+/** Checks the flags of the builder against the programs that receive them. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import { APISERVER_FLAGS } from '#control-plane/flags/flags.ts'
 import { findUnsupported } from '#lib/flags/flag-support.ts'
 import { defineFlags, type FlagGroups, parseFlags } from '#lib/flags/flags.ts'
-import { type ClusterFile, readClusterFile } from '#provision/cluster-file.ts'
-import { argumentsOf, componentFlags, type ComponentName, componentsOf } from '#provision/component-flags.ts'
+import { argumentsOf, componentFlags, type ComponentName, componentsOf } from '#provision/components/component-flags.ts'
+import { type ClusterFile, readClusterFile } from '#provision/file/cluster-file.ts'
 
-import { MANAGER_FLAGS } from '../controller-manager-flags.ts'
+import { MANAGER_FLAGS } from '../controller-manager/flags.ts'
 import { KUBELET_FLAGS } from '../kubelet/flags.ts'
 import { PROXY_FLAGS } from '../proxy/flags.ts'
-import { SCHEDULER_FLAGS } from '../scheduler-flags.ts'
+import { SCHEDULER_FLAGS } from '../scheduler/flags.ts'
 
 const PROGRAMS: Readonly<Partial<Record<ComponentName, FlagGroups>>> = {
   'kube-apiserver': APISERVER_FLAGS,
@@ -26,7 +26,7 @@ const NODES = `nodes:
 - {address: worker.example.com, user: root, role: [worker], taints: [{key: a, value: b, effect: NoSchedule}]}
 `
 
-/** Everything that changes flags, on and off. */
+/** All options that change flags, on and off. */
 const FILES = {
   plain: NODES,
   everything: `${NODES}services:
@@ -58,7 +58,7 @@ function clusterOf(text: string): ClusterFile {
 
 describe('flags of a built cluster', () => {
   for (const [name, text] of Object.entries(FILES)) {
-    it(`are flags of our programs: ${name}`, () => {
+    it(`of ${name} exist in our programs`, () => {
       const cluster = clusterOf(text)
       for (const node of cluster.nodes) {
         for (const component of componentsOf(cluster, node)) {

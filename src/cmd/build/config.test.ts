@@ -7,12 +7,12 @@ import type { Program } from '#lib/program.ts'
 import { secureRandom } from '#lib/random.ts'
 import { ownImage } from '#model/own-image.ts'
 import { KUBERNETES_VERSION } from '#model/version.ts'
-import { readClusterFile } from '#provision/cluster-file.ts'
-import type { Step, Wave } from '#provision/step.ts'
+import { progressLine } from '#provision/builder/progress.ts'
+import { readClusterFile } from '#provision/file/cluster-file.ts'
+import type { Step, Wave } from '#provision/plan/step.ts'
 
 import { build } from './build.ts'
 import { config } from './config.ts'
-import { progressLine } from './progress.ts'
 
 async function run(
   args: readonly string[],
@@ -40,24 +40,24 @@ async function run(
 describe('build config', () => {
   const answers = ['', '1', '10.0.0.1', '', '', 'root', 'y', 'y', 'y', ...Array<string>(10).fill('')]
 
-  it('prints what was answered', async () => {
+  it('writes the answers to cluster.yml', async () => {
     const { code, out } = await run(['--print'], { answers })
     assert.equal(code, 0)
     assert.match(out, /\[\+\] Number of Hosts \[1\]: /)
     assert.deepEqual(readClusterFile(out.slice(out.indexOf('# A cluster'))).faults, [])
   })
 
-  it('prints instead when it is asked to', async () => {
+  it('prints the file with --print', async () => {
     const { out } = await run(['--print', '--empty'])
     assert.match(out, /^# A cluster for "hyperkube build up"/)
     assert.match((await run(['--list-version', '--all'])).out, new RegExp(`^${KUBERNETES_VERSION}\n$`))
     assert.match(JSON.stringify(JSON.parse((await run(['--schema'])).out)), /json-schema/)
   })
 
-  it('writes nothing when the answers end early', async () => {
+  it('writes no file if the input ends before the last question', async () => {
     const { code, out } = await run([], { answers: ['', '2'] })
     assert.equal(code, 1)
-    assert.match(out, /The answers have ended before the questions/)
+    assert.match(out, /The input ended before all questions were answered/)
   })
 
   it('prints the images of a cluster', async () => {
@@ -71,7 +71,7 @@ describe('build config', () => {
 describe('build', () => {
   const runBuild = async (...args: readonly string[]): Promise<string> => (await run(args, { program: build })).out
 
-  it('takes --debug, --quiet and --trace before a command and behind it', async () => {
+  it('accepts --debug, --quiet and --trace before and after a command', async () => {
     for (const flags of [['-q'], ['--quiet'], ['-d', '-q'], ['--trace', '--quiet=true']]) {
       assert.equal(await runBuild(...flags, 'config', '-s'), await runBuild('config', '-s', ...flags))
       assert.doesNotMatch(await runBuild(...flags, 'config', '-s'), /Images/)
@@ -81,7 +81,7 @@ describe('build', () => {
 })
 
 describe('progressLine', () => {
-  it('tells when a step begins to those who debug', () => {
+  it('prints the start of a step in debug mode', () => {
     const step = { host: 'n', describe: 'start etcd' } as Step
     const progress = { event: 'begin', wave: { name: 'etcd' } as Wave, step } as const
     assert.equal(progressLine(progress), undefined)

@@ -1,38 +1,38 @@
-/** `hyperkube build config`: asks what a cluster is to be and writes its cluster.yml. */
+/** `hyperkube build config`: asks for the settings of a cluster and writes its cluster.yml. */
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 
-import { PAUSE_IMAGE } from '#kubelet/containerd/pause-image.ts'
-import { writeFileAtomically } from '#lib/atomic-file.ts'
+import { PAUSE_IMAGE } from '#containerd/pause-image.ts'
+import { writeFileAtomically } from '#lib/files/atomic-file.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
 import { defineProgram, type Program, ProgramError } from '#lib/program.ts'
 import { ownImage } from '#model/own-image.ts'
 import { KUBERNETES_VERSION } from '#model/version.ts'
-import { clusterJsonSchema } from '#provision/cluster-json-schema.ts'
-import { askCluster, type Questions } from '#provision/config-questions.ts'
-import { configText, type Draft } from '#provision/config-text.ts'
+import { sayTo } from '#provision/builder/progress.ts'
+import { clusterJsonSchema } from '#provision/file/cluster-json-schema.ts'
+import { askCluster, type Questions } from '#provision/file/config-questions.ts'
+import { configText, type Draft } from '#provision/file/config-text.ts'
 
 import { OUTPUT_FLAGS } from './flags.ts'
-import { sayTo } from './progress.ts'
 
-/** As RKE's: the file may name keys and passwords. */
+/** RKE's mode, because the file may contain keys and passwords. */
 const MODE = 0o640
 
 export const config: Program = defineProgram({
   name: 'config',
   long:
-    'config asks for the machines of a cluster, for its network and its addons, and writes a cluster.yml with every key ' +
-    'and what it means.',
+    'config asks for the machines, the network and the addons of a cluster, and writes a cluster.yml with every key ' +
+    'and its description.',
   flags: {
     config: {
       name: flag(string, 'cluster.yml', '`file` to write', { shorthand: 'n' }),
-      empty: flag(bool, false, 'ask nothing: one machine that is to be filled in', { shorthand: 'e' }),
+      empty: flag(bool, false, 'do not ask; write a file with one machine to fill in', { shorthand: 'e' }),
       print: flag(bool, false, 'print the file instead of writing it', { shorthand: 'p' }),
       'system-images': flag(bool, false, 'print the images that a cluster runs', { shorthand: 's' }),
       'list-version': flag(bool, false, 'print the version of Kubernetes that is built', { shorthand: 'l' }),
-      all: flag(bool, false, 'with --list-version or --system-images: of all versions; there is one', {
+      all: flag(bool, false, 'with --list-version or --system-images: for all versions; there is only one', {
         shorthand: 'a',
       }),
       ...OUTPUT_FLAGS,
@@ -41,7 +41,10 @@ export const config: Program = defineProgram({
   },
   async run({ flags, stdin, stdout, stderr, cwd }, signal) {
     if (flags['system-images']) {
-      sayTo(flags, stderr)(`Images for version [${KUBERNETES_VERSION}]; machines make them, no registry is needed:`)
+      sayTo(
+        flags,
+        stderr,
+      )(`Images for version [${KUBERNETES_VERSION}]; the machines build them, no registry is needed:`)
       return print(stdout, SYSTEM_IMAGES.join('\n'))
     }
     if (flags['list-version']) return print(stdout, KUBERNETES_VERSION)
@@ -56,7 +59,7 @@ export const config: Program = defineProgram({
   },
 })
 
-/** The image of every addon, and that of the sandbox of every pod. */
+/** The images of all addons, and the pause image. */
 const SYSTEM_IMAGES: readonly string[] = [ownImage(), PAUSE_IMAGE]
 
 const EMPTY: Draft = { nodes: [{ address: '', user: 'ubuntu', role: ['controlplane', 'worker', 'etcd'] }] }
@@ -72,7 +75,7 @@ interface Terminal {
   readonly signal: AbortSignal
 }
 
-/** Puts the questions as RKE does and takes a line for each. */
+/** Asks RKE's questions and reads one line for each. */
 async function answer<T>(questions: Questions<T>, { stdin, stdout, signal }: Terminal): Promise<T> {
   const lines = createInterface({ input: stdin, signal })[Symbol.asyncIterator]()
   let step = questions.next()
@@ -82,7 +85,7 @@ async function answer<T>(questions: Questions<T>, { stdin, stdout, signal }: Ter
     stdout.write(`[+] ${text} [${byDefault === '' ? 'none' : byDefault}]: `)
     const line = await lines.next()
     signal.throwIfAborted()
-    if (line.done) throw new ProgramError('The answers have ended before the questions; nothing was written')
+    if (line.done) throw new ProgramError('The input ended before all questions were answered; nothing was written')
     step = questions.next(line.value)
   }
   return step.value

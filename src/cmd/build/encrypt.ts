@@ -1,27 +1,28 @@
-/** `hyperkube build encrypt`: the key that Secrets are stored with. */
+/** `hyperkube build encrypt`: rotates the encryption key of Secrets. */
 import { type Command, defineProgram, type Program, ProgramError } from '#lib/program.ts'
-import { keyStages } from '#provision/stages.ts'
+import { converge } from '#provision/builder/converge.ts'
+import { sayTo } from '#provision/builder/progress.ts'
+import { openSession } from '#provision/builder/session.ts'
+import { keyStages } from '#provision/state/stages.ts'
 
-import { bringUp } from './bring.ts'
 import { BUILD_FLAGS } from './flags.ts'
-import { sayTo } from './progress.ts'
-import { openSession } from './session.ts'
+import { withKubectl } from './kubectl-runner.ts'
 
 const rotateKey: Program = defineProgram({
   name: 'rotate-key',
   long:
-    'rotate-key makes a new key for Secrets, lets all API servers know it, writes every Secret again with it, and forgets the old one. ' +
-    'Snapshots of etcd from before need the old one, which is in the state that "etcd snapshot-save" keeps beside them.',
+    'rotate-key creates a new encryption key for Secrets, distributes it to all API servers, rewrites every Secret with it and removes the old key. ' +
+    'Earlier snapshots of etcd need the old key, which is in the state file that "etcd snapshot-save" stores beside them.',
   flags: { build: BUILD_FLAGS },
   async run({ flags, stdout, stderr, clock, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
     const say = sayTo(flags, stdout)
-    const options = { ...context, flags, stdout, stderr, clock, say, change: keyStages }
+    const options = withKubectl({ ...context, flags, stdout, stderr, clock, say, change: keyStages })
     const session = await openSession(options, closing, signal)
     if (session.before === undefined) throw new ProgramError(`There is no cluster in ${session.files.state} yet`)
     if (session.cluster.services['kube-api'].secrets_encryption_config.custom_config !== undefined)
-      throw new ProgramError('custom_config of secrets_encryption_config is yours: change it, and run "up"')
-    const done = await bringUp(
+      throw new ProgramError('secrets_encryption_config has a custom_config: edit it and run "up"')
+    const done = await converge(
       session,
       { checksPorts: false, workersOnly: false, keepsPods: true },
       { say, isDebug: flags.debug || flags.trace, clock, signal },
@@ -32,12 +33,12 @@ const rotateKey: Program = defineProgram({
 })
 
 const COMMANDS: readonly Command[] = [
-  { name: 'rotate-key', short: 'Gives Secrets a new key', load: () => Promise.resolve(rotateKey) },
+  { name: 'rotate-key', short: 'Rotate the encryption key of Secrets', load: () => Promise.resolve(rotateKey) },
 ]
 
 export const encrypt: Program = defineProgram({
   name: 'encrypt',
-  long: 'encrypt is about the key that Secrets are stored with.',
+  long: 'encrypt manages the encryption key of Secrets.',
   flags: {},
   commands: [{ title: 'Commands', commands: COMMANDS }],
   async run({ help, stdout }) {

@@ -1,18 +1,19 @@
-/** `hyperkube build etcd`: snapshots of the cluster's memory. */
+/** `hyperkube build etcd`: manages snapshots of etcd. */
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
 import { type Command, defineProgram, type Program, ProgramError } from '#lib/program.ts'
-import { onceName } from '#provision/snapshot-schedule.ts'
-import { planSave } from '#provision/snapshots.ts'
-import { encodeState } from '#provision/state.ts'
+import { uploadProgram, applyChecked } from '#provision/builder/converge.ts'
+import { sayTo } from '#provision/builder/progress.ts'
+import { openSession, type Session } from '#provision/builder/session.ts'
+import { listOn, restoreSnapshot, snapshotCommand } from '#provision/builder/snapshots.ts'
+import { onceName } from '#provision/plan/snapshot-schedule.ts'
+import { planSave } from '#provision/plan/snapshots.ts'
+import { encodeState } from '#provision/state/state.ts'
 
-import { bringProgram, carryOut } from './bring.ts'
 import { BUILD_FLAGS, CERTIFICATE_FLAGS } from './flags.ts'
-import { sayTo } from './progress.ts'
-import { openSession, type Session } from './session.ts'
-import { listOn, restoreSnapshot, snapshotCommand } from './snapshots.ts'
+import { withKubectl } from './kubectl-runner.ts'
 
-/** A name is part of a path and is typed by people. */
+/** The name is user input and part of a path. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
 function checkName(name: string): void {
@@ -23,30 +24,35 @@ function checkName(name: string): void {
 function builtOf({ before, files, cluster }: Session): NonNullable<Session['before']> {
   if (before === undefined) throw new ProgramError(`There is no cluster in ${files.state} yet`)
   if (cluster.services.etcd.external_urls.length > 0)
-    throw new ProgramError("etcd is somebody else's (services.etcd.external_urls): its owner takes snapshots of it")
+    throw new ProgramError(
+      'The cluster uses an external etcd (services.etcd.external_urls): take snapshots of it there',
+    )
   return before
 }
 
 const save: Program = defineProgram({
   name: 'snapshot-save',
   long:
-    'snapshot-save saves all that etcd holds, on every machine of the etcd plane, below /opt/rke/etcd-snapshots, with the state of the ' +
-    'cluster beside it: both hold private keys. "remove" leaves them. With s3backupconfig it is copied to that bucket too.',
+    'snapshot-save saves the contents of etcd on every machine of the etcd plane, below /opt/rke/etcd-snapshots, together with the state ' +
+    'file of the cluster. Both contain private keys. "remove" keeps them. With s3backupconfig they are also copied to that bucket.',
   flags: {
-    build: { ...BUILD_FLAGS, name: flag(string, '', 'how it is called (default: rke_etcd_snapshot_ and the time)') },
+    build: {
+      ...BUILD_FLAGS,
+      name: flag(string, '', 'name of the snapshot (default: rke_etcd_snapshot_ and the time)'),
+    },
   },
   async run({ flags, stdout, stderr, clock, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
     const say = sayTo(flags, stdout)
     const name = flags.name === '' ? onceName(clock.now()) : flags.name
     checkName(name)
-    const session = await openSession({ ...context, flags, stdout, stderr, clock, say }, closing, signal)
+    const session = await openSession(withKubectl({ ...context, flags, stdout, stderr, clock, say }), closing, signal)
     const before = builtOf(session)
-    await bringProgram(session, say)
+    await uploadProgram(session, say)
     const desired = await session.desired(session.stage)
     const state = encodeState({ desiredState: before, currentState: before })
     const command = snapshotCommand(session, desired)
-    await carryOut(session, planSave(desired, name, { command, state }), {
+    await applyChecked(session, planSave(desired, name, { command, state }), {
       say,
       isDebug: flags.debug || flags.trace,
       clock,
@@ -59,12 +65,12 @@ const save: Program = defineProgram({
 
 const list: Program = defineProgram({
   name: 'snapshot-list',
-  long: 'snapshot-list shows the snapshots of etcd on machines of the etcd plane, and whether they are whole.',
+  long: 'snapshot-list lists the snapshots on machines of the etcd plane and shows whether they are complete.',
   flags: { build: BUILD_FLAGS },
   async run({ flags, stdout, stderr, clock, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
     const say = sayTo(flags, stderr)
-    const session = await openSession({ ...context, flags, stdout, stderr, clock, say }, closing, signal)
+    const session = await openSession(withKubectl({ ...context, flags, stdout, stderr, clock, say }), closing, signal)
     builtOf(session)
     const desired = await session.desired(session.stage)
     const listed = await listOn(session, desired, signal)
@@ -83,9 +89,9 @@ const list: Program = defineProgram({
 const restore: Program = defineProgram({
   name: 'snapshot-restore',
   long:
-    'snapshot-restore puts a snapshot in the place of all that etcd holds, on all machines of the etcd plane: what was changed since is ' +
-    'lost. The control plane stops meanwhile; pods go on. Machines may be others than those that the snapshot is of, as long as one of ' +
-    'them has it below /opt/rke/etcd-snapshots, or the bucket of s3backupconfig has.',
+    'snapshot-restore replaces the contents of etcd on all machines of the etcd plane with a snapshot. Later changes are ' +
+    'lost. The control plane stops in the meantime; pods keep running. The machines may differ from those of the snapshot, if one of ' +
+    'them has the snapshot below /opt/rke/etcd-snapshots, or if it is in the bucket of s3backupconfig.',
   flags: {
     build: {
       ...BUILD_FLAGS,
@@ -94,32 +100,32 @@ const restore: Program = defineProgram({
       'use-local-state': flag(
         bool,
         false,
-        'take the key of Secrets from the state here, not from the one beside the snapshot',
+        'use the encryption key of the local state file instead of the one beside the snapshot',
       ),
     },
   },
   async run({ flags, stdout, stderr, clock, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
     const { name } = flags
-    if (name === '') throw new ProgramError('Say with --name which snapshot; "etcd snapshot-list" shows them')
+    if (name === '') throw new ProgramError('Set --name to the name of a snapshot; "etcd snapshot-list" lists them')
     checkName(name)
     const say = sayTo(flags, stdout)
-    const options = { ...context, flags, stdout, stderr, clock, say }
+    const options = withKubectl({ ...context, flags, stdout, stderr, clock, say })
     await restoreSnapshot(options, { name, usesLocalState: flags['use-local-state'] }, closing, signal)
-    say(`The cluster is what it was when snapshot ${name} was saved.`)
+    say(`The cluster is restored from snapshot ${name} .`)
     return 0
   },
 })
 
 const COMMANDS: readonly Command[] = [
-  { name: 'snapshot-save', short: 'Saves all that etcd holds', load: () => Promise.resolve(save) },
-  { name: 'snapshot-list', short: 'Shows which snapshots there are', load: () => Promise.resolve(list) },
-  { name: 'snapshot-restore', short: 'Puts a snapshot in the place of all data', load: () => Promise.resolve(restore) },
+  { name: 'snapshot-save', short: 'Save a snapshot of etcd', load: () => Promise.resolve(save) },
+  { name: 'snapshot-list', short: 'List the snapshots of etcd', load: () => Promise.resolve(list) },
+  { name: 'snapshot-restore', short: 'Restore etcd from a snapshot', load: () => Promise.resolve(restore) },
 ]
 
 export const etcd: Program = defineProgram({
   name: 'etcd',
-  long: "etcd is about the cluster's memory.",
+  long: "etcd manages snapshots of the cluster's etcd.",
   flags: {},
   commands: [{ title: 'Commands', commands: COMMANDS }],
   async run({ help, stdout }) {

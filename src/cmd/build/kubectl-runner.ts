@@ -1,37 +1,37 @@
-/** kubectl within this process: what it does well is not done twice. */
+/** Runs kubectl within this process. */
 import { Readable, Writable } from 'node:stream'
 
 import { type ProgramContext, ProgramError } from '#lib/program.ts'
+import type { RunKubectl, SessionOptions } from '#provision/builder/session-options.ts'
 
-/** Rejects with what it said when it fails. */
-export async function runKubectl(
-  context: Omit<ProgramContext, 'path' | 'args' | 'stdin' | 'stdout' | 'stderr'>,
-  {
-    kubeconfig,
-    args,
-    input = '',
-  }: { readonly kubeconfig: string; readonly args: readonly string[]; readonly input?: string },
-  signal: AbortSignal,
-): Promise<void> {
-  const { kubectl } = await import('../kubectl.ts')
-  let words = ''
-  const collect = (): Writable =>
-    new Writable({
-      write(chunk: Buffer, _, done) {
-        words += chunk.toString()
-        done()
+/** The options of a session of the builder, which drains nodes and applies manifests with kubectl. */
+export function withKubectl(options: Omit<SessionOptions, 'kubectl'>): SessionOptions {
+  return { ...options, kubectl: kubectlRunner(options) }
+}
+
+/** Rejects with the output of a failed command. */
+function kubectlRunner(context: Omit<ProgramContext, 'path' | 'args' | 'stdin' | 'stdout' | 'stderr'>): RunKubectl {
+  return async ({ args, input }, signal) => {
+    const { kubectl } = await import('../kubectl.ts')
+    let words = ''
+    const collect = (): Writable =>
+      new Writable({
+        write(chunk: Buffer, _, done) {
+          words += chunk.toString()
+          done()
+        },
+      })
+    const code = await kubectl.run(
+      {
+        ...context,
+        path: ['kubectl'],
+        args,
+        stdin: () => Readable.from([Buffer.from(input)]),
+        stdout: collect(),
+        stderr: collect(),
       },
-    })
-  const code = await kubectl.run(
-    {
-      ...context,
-      path: ['kubectl'],
-      args: [`--kubeconfig=${kubeconfig}`, ...args],
-      stdin: () => Readable.from([Buffer.from(input)]),
-      stdout: collect(),
-      stderr: collect(),
-    },
-    signal,
-  )
-  if (code !== 0) throw new ProgramError(words.trim())
+      signal,
+    )
+    if (code !== 0) throw new ProgramError(words.trim())
+  }
 }

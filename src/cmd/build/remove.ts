@@ -1,28 +1,33 @@
-/** `hyperkube build remove`: machines become what they were. */
+/** `hyperkube build remove`: removes the cluster and restores its machines. */
 import { rm } from 'node:fs/promises'
 import { createInterface } from 'node:readline/promises'
 
 import { flag } from '#lib/flags/flags.ts'
 import { bool } from '#lib/flags/kinds.ts'
 import { defineProgram, type Program, ProgramError } from '#lib/program.ts'
-import { applyPlan } from '#provision/apply.ts'
-import { observeCluster } from '#provision/observe.ts'
-import { planRemoval } from '#provision/removal.ts'
+import { applyPlan } from '#provision/apply/apply.ts'
+import { observeCluster } from '#provision/apply/observe.ts'
+import { progressLine, sayTo } from '#provision/builder/progress.ts'
+import { openSession } from '#provision/builder/session.ts'
+import { planRemoval } from '#provision/plan/removal.ts'
 
 import { BUILD_FLAGS } from './flags.ts'
-import { progressLine, sayTo } from './progress.ts'
-import { openSession } from './session.ts'
+import { withKubectl } from './kubectl-runner.ts'
 
 export const remove: Program = defineProgram({
   name: 'remove',
   long:
-    'remove ends the cluster and takes all that was made for it off its machines, data included. Files that were there before are put ' +
-    'back. The state and the kubeconfig beside cluster.yml go too.',
-  flags: { build: { ...BUILD_FLAGS, force: flag(bool, false, 'do not ask') } },
+    'remove stops the cluster and removes everything it created from its machines, including data. Files that existed before are ' +
+    'restored. It also deletes the state file and the kubeconfig beside cluster.yml.',
+  flags: { build: { ...BUILD_FLAGS, force: flag(bool, false, 'do not ask for confirmation') } },
   async run({ flags, stdin, stdout, stderr, clock, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
     const say = sayTo(flags, stdout)
-    const session = await openSession({ ...context, flags, stdin, stdout, stderr, clock, say }, closing, signal)
+    const session = await openSession(
+      withKubectl({ ...context, flags, stdin, stdout, stderr, clock, say }),
+      closing,
+      signal,
+    )
     if (!flags.force && !(await isSure(stdin(), stdout, session.files.config))) return 1
     const { connections, api, stage } = session
     const desired = await session.desired(stage)
@@ -30,15 +35,15 @@ export const remove: Program = defineProgram({
     const { hosts } = await observeCluster(desired, { reach, api, clock })
     const plan = planRemoval(desired, hosts)
     const site = { machine: (name: string) => connections.machine(name), api, clock }
-    const told = (progress: Parameters<typeof progressLine>[0]): void => {
+    const report = (progress: Parameters<typeof progressLine>[0]): void => {
       const line = progressLine(progress, flags.debug || flags.trace)
       if (line !== undefined) say(line)
     }
-    const { failures } = await applyPlan(plan, site, told, signal)
+    const { failures } = await applyPlan(plan, site, report, signal)
     const problems = [...plan.notes, ...failures.map(({ message }) => message)]
-    if (problems.length > 0) throw new ProgramError(`Some machines are not as they were:\n  ${problems.join('\n  ')}`)
+    if (problems.length > 0) throw new ProgramError(`Some machines could not be restored:\n  ${problems.join('\n  ')}`)
     for (const file of [session.files.state, session.files.kubeconfig]) await rm(file, { force: true })
-    say('The cluster is gone.')
+    say('The cluster is removed.')
     return 0
   },
 })

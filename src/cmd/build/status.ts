@@ -1,21 +1,22 @@
-/** `hyperkube build status`: how machines and nodes are. */
+/** `hyperkube build status`: prints the state of machines and nodes. */
 import { defineProgram, type Program } from '#lib/program.ts'
+import { observeCluster } from '#provision/apply/observe.ts'
+import { sayTo } from '#provision/builder/progress.ts'
+import { openSession } from '#provision/builder/session.ts'
 import type { DesiredHost } from '#provision/desired.ts'
-import { observeCluster } from '#provision/observe.ts'
-import type { Observed } from '#provision/observed.ts'
+import type { Observed } from '#provision/plan/observed.ts'
 
 import { BUILD_FLAGS } from './flags.ts'
-import { sayTo } from './progress.ts'
-import { openSession } from './session.ts'
+import { withKubectl } from './kubectl-runner.ts'
 
 export const status: Program = defineProgram({
   name: 'status',
-  long: 'status shows how the machines of a cluster are: whether they can be reached, which services run, whether the node is ready.',
+  long: 'status shows for each machine of a cluster whether it is reachable, which services run and whether its node is ready.',
   flags: { build: BUILD_FLAGS },
   async run({ flags, stdout, stderr, clock, ...context }, signal) {
     await using closing = new AsyncDisposableStack()
     const say = sayTo(flags, stderr)
-    const session = await openSession({ ...context, flags, stdout, stderr, clock, say }, closing, signal)
+    const session = await openSession(withKubectl({ ...context, flags, stdout, stderr, clock, say }), closing, signal)
     const { connections, api, stage } = session
     const wanted = await session.desired(stage)
     const reach = (name: string): ReturnType<typeof connections.reach> => connections.reach(name)

@@ -1,4 +1,4 @@
-/** `flanneld`: the network between the pods of nodes, with flannel's flags, files and annotations. */
+/** `flanneld`: runs the network between pods of different nodes, with flannel's flags, files and annotations. */
 import { execFile } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
@@ -10,7 +10,7 @@ import { aborted } from '#lib/abort.ts'
 import { findUnsupported } from '#lib/flags/flag-support.ts'
 import type { FlagGroups } from '#lib/flags/flags.ts'
 import { servePages } from '#lib/http/pages.ts'
-import { createIpRoute } from '#lib/iproute.ts'
+import { createIpRoute } from '#lib/net/iproute.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
 import { kubernetesVersion } from '#model/version.ts'
 import { startFlannel } from '#network/flannel/flannel.ts'
@@ -23,16 +23,16 @@ import { readNetConf } from '../net-conf-file.ts'
 import { openNodeClient } from '../node-client.ts'
 import { FLANNELD_FLAGS, type FlanneldSettings } from './flags.ts'
 
-/** Every setting is in the table of flags, with its type. */
+/** The table of flags defines every setting with its type. */
 export type FlanneldInvocation = Omit<Invocation<FlagGroups>, 'flags'> & { readonly flags: FlanneldSettings }
 
 export const flanneld: Program = defineProgram({
   name: 'flanneld',
   long:
-    'flanneld makes one network of the pods of all nodes: it takes the range that Kubernetes gave this node, tells the others by ' +
-    'annotations of the Node where it is, and keeps links, routes and rules in step with what they tell.\n\n' +
-    'The node is the one that NODE_NAME names, or that of the pod that POD_NAME and POD_NAMESPACE name. A flag can also be ' +
-    'given by the environment: --ip-masq is FLANNELD_IP_MASQ.',
+    'flanneld connects the pods of all nodes to one network: it reads the range that Kubernetes allocated to this node, publishes ' +
+    'its address in annotations of the Node, and keeps links, routes and rules in sync with the annotations of other nodes.\n\n' +
+    'NODE_NAME sets the node, or POD_NAME and POD_NAMESPACE the pod that runs on it. Environment variables can set flags ' +
+    'as well: --ip-masq is FLANNELD_IP_MASQ.',
   version: kubernetesVersion(),
   flags: FLANNELD_FLAGS,
   run: runFlanneld,
@@ -46,7 +46,7 @@ async function runFlanneld(given: Invocation<FlagGroups>, signal: AbortSignal): 
     return 0
   }
   if (!flags['kube-subnet-mgr']) {
-    throw new ProgramError('Leases are kept by Kubernetes only: say --kube-subnet-mgr')
+    throw new ProgramError('Only Kubernetes can store leases: set --kube-subnet-mgr')
   }
   await using closing = new AsyncDisposableStack()
   const client = await openNodeClient(invocation, closing, {
@@ -61,7 +61,7 @@ async function runFlanneld(given: Invocation<FlagGroups>, signal: AbortSignal): 
   return await runWindowsFlanneld(invocation, who, closing, signal)
 }
 
-/** Until the signal is aborted. */
+/** Runs until the signal is aborted. */
 async function runLinuxFlanneld(
   invocation: FlanneldInvocation,
   { client, node }: { readonly client: ApiClient; readonly node: string },
@@ -75,7 +75,7 @@ async function runLinuxFlanneld(
   log.info('Using interface', { name: external.name, mtu: external.mtu, publicIps: Object.values(publicIps) })
   const subnetFile = resolve(invocation.cwd, flags['subnet-file'])
   await mkdir(dirname(subnetFile), { recursive: true, mode: 0o755 })
-  // A router forwards; every node of the network is one.
+  // Every node of the network is a router and needs IP forwarding.
   await openForwarding(invocation, conf)
   const flannel = startFlannel(
     {
@@ -91,7 +91,7 @@ async function runLinuxFlanneld(
       masquerades: flags['ip-masq'],
       annotationPrefix: flags['kube-annotation-prefix'],
       setsCondition: flags['set-node-network-unavailable'],
-      mendMs: Math.max(1, flags['iptables-resync']) * 1000,
+      repairMs: Math.max(1, flags['iptables-resync']) * 1000,
     },
     closing,
   )
@@ -106,22 +106,24 @@ async function runLinuxFlanneld(
   return 0
 }
 
-/** `FLANNELD_IP_MASQ=true`; the command line counts more. Throws ProgramError. */
+/**
+ * Reads flags from variables such as `FLANNELD_IP_MASQ=true`; the command line takes precedence. Throws ProgramError.
+ */
 function withEnvironment(invocation: Invocation<FlagGroups>): FlanneldInvocation {
   const { env, log, changed } = invocation
   const flags: Record<string, unknown> = { ...invocation.flags }
-  const said = new Set(changed)
+  const given = new Set(changed)
   for (const [name, { kind }] of Object.values(FLANNELD_FLAGS).flatMap((group) => Object.entries(group))) {
     const text = env[`FLANNELD_${name.toUpperCase().replaceAll('-', '_')}`]
-    if (text === undefined || text === '' || said.has(name)) continue
+    if (text === undefined || text === '' || given.has(name)) continue
     try {
       flags[name] = kind.parse(text)
-      said.add(name)
+      given.add(name)
     } catch (cause) {
-      throw new ProgramError(`The environment says "${text}" for --${name}: ${(cause as Error).message}`, { cause })
+      throw new ProgramError(`The environment sets "${text}" for --${name}: ${(cause as Error).message}`, { cause })
     }
   }
-  const { errors, notes } = findUnsupported(FLANNELD_FLAGS, flags, said)
+  const { errors, notes } = findUnsupported(FLANNELD_FLAGS, flags, given)
   if (errors.length > 0) throw new ProgramError(errors.join('; '))
   for (const note of notes) log.info(note)
   return { ...invocation, flags: flags as unknown as FlanneldSettings }
@@ -145,7 +147,7 @@ async function externalInterface({ flags }: FlanneldInvocation, conf: NetConf): 
   ]
   const reach = flags['iface-can-reach']
   const iface = reach === '' ? flags.iface : [...flags.iface, await interfaceTo(reach)]
-  const wish = {
+  const selection = {
     iface,
     ifaceRegex: flags['iface-regex'].map((text) => new RegExp(text)),
     publicIp: flags['public-ip'],
@@ -153,19 +155,19 @@ async function externalInterface({ flags }: FlanneldInvocation, conf: NetConf): 
     families,
   }
   try {
-    return chooseInterface(wish, await ip.links(), await ip.routes(families[0] ?? 4))
+    return chooseInterface(selection, await ip.links(), await ip.routes(families[0] ?? 4))
   } catch (cause) {
     throw new ProgramError(`Failed to find any valid interface to use: ${(cause as Error).message}`, { cause })
   }
 }
 
-/** The name of the interface over which the kernel would send to an address. Throws ProgramError. */
+/** The interface that the kernel would use for an address. Throws ProgramError. */
 async function interfaceTo(address: string): Promise<string> {
   try {
     const { stdout } = await promisify(execFile)('ip', ['-json', 'route', 'get', address])
     return (JSON.parse(stdout) as readonly { readonly dev?: string }[])[0]?.dev ?? ''
   } catch (cause) {
-    throw new ProgramError(`There is no way to ${address} (--iface-can-reach)`, { cause })
+    throw new ProgramError(`There is no route to ${address} (--iface-can-reach)`, { cause })
   }
 }
 
@@ -176,10 +178,10 @@ async function openForwarding({ flags, log }: FlanneldInvocation, { network, ipv
   ] as const
   for (const [file, range, program] of ways) {
     if (range === undefined) continue
-    await writeFile(file, '1').catch((error: unknown) => log.error(error, 'This machine does not forward', { file }))
+    await writeFile(file, '1').catch((error: unknown) => log.error(error, 'Failed to enable IP forwarding', { file }))
     if (!flags['iptables-forward-rules']) continue
     await ensureForwarding(program, range).catch((error: unknown) =>
-      log.error(error, 'Where forwarding is denied, traffic of pods is not let through', { program }),
+      log.error(error, 'Failed to accept forwarded traffic of pods', { program }),
     )
   }
 }

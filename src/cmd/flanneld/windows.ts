@@ -1,4 +1,4 @@
-/** flanneld on a machine with Windows. */
+/** flanneld on Windows. */
 import { mkdir } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 
@@ -13,17 +13,17 @@ import { type WindowsAdapter, windowsAdapters } from '#supervisor/windows/real/w
 import { readNetConfAs } from '../net-conf-file.ts'
 import type { FlanneldInvocation } from './flanneld.ts'
 
-interface Who {
+interface NodeIdentity {
   readonly client: ApiClient
   readonly node: string
 }
 
-/** Asking this machine starts a program each time: what nobody changed is looked at less often than elsewhere. */
+/** Each check starts a program, so checks are less frequent than on Linux. */
 const LEAST_MEND_SECONDS = 60
 
 export async function runWindowsFlanneld(
   { flags, log, random, ...context }: FlanneldInvocation,
-  { client, node }: Who,
+  { client, node }: NodeIdentity,
   closing: AsyncDisposableStack,
   signal: AbortSignal,
 ): Promise<number> {
@@ -40,14 +40,14 @@ export async function runWindowsFlanneld(
       conf,
       hcn: hostComputeNetworks(),
       publicIps: { 4: flags['public-ip'] || address },
-      // A switch that takes the adapter's place has its address, and another name.
+      // A virtual switch that replaces the adapter keeps its address but has another name.
       adapter: async () => chooseAdapter(await windowsAdapters(), [address]),
       hasAddress: async (wanted) => (await windowsAdapters()).some((adapter) => adapter.address === wanted),
       subnetFile,
       masquerades: flags['ip-masq'],
       annotationPrefix: flags['kube-annotation-prefix'],
       setsCondition: flags['set-node-network-unavailable'],
-      mendMs: Math.max(LEAST_MEND_SECONDS, flags['iptables-resync']) * 1000,
+      repairMs: Math.max(LEAST_MEND_SECONDS, flags['iptables-resync']) * 1000,
     },
     closing,
   )
@@ -57,13 +57,15 @@ export async function runWindowsFlanneld(
   return 0
 }
 
-/** By name or address; else the one that leads out. Throws ProgramError. */
+/** By name or address, or else the one with the default route. Throws ProgramError. */
 export function chooseAdapter(adapters: readonly WindowsAdapter[], iface: readonly string[]): WindowsAdapter {
-  const asked = iface
+  const named = iface
     .map((text) => adapters.find(({ name, address }) => name === text || address === text))
     .find((adapter) => adapter !== undefined)
-  const chosen = iface.length > 0 ? asked : adapters.find(({ gateway }) => gateway !== undefined)
+  const chosen = iface.length > 0 ? named : adapters.find(({ gateway }) => gateway !== undefined)
   if (chosen === undefined)
-    throw new ProgramError(`Failed to find any valid interface to use: ${iface.join(', ') || 'none leads out'}`)
+    throw new ProgramError(
+      `Failed to find any valid interface to use: ${iface.join(', ') || 'no interface has a default route'}`,
+    )
   return chosen
 }

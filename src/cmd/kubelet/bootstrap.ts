@@ -1,22 +1,22 @@
 /**
- * How a kubelet becomes somebody: with the credentials of a bootstrap kubeconfig, which are good for nothing else, it asks
- * for a certificate of its node, and writes the kubeconfig that it uses from then on.
+ * TLS bootstrap of a kubelet: requests a client certificate for its node with the credentials of a bootstrap
+ * kubeconfig, and writes the permanent kubeconfig.
  */
 import { mkdir, readFile as readBytes, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 
 import { ApiClient } from '#client/api-client.ts'
-import { programConfig } from '#client/config.ts'
-import { type Connection, openConnection } from '#client/connection.ts'
-import { askForCertificate } from '#kubelet/certificates/certificate-request.ts'
+import { programConfig } from '#client/connection/config.ts'
+import { type Connection, openConnection } from '#client/connection/connection.ts'
+import { requestCertificate } from '#kubelet/certificates/certificate-request.ts'
 import { CertificateStore } from '#kubelet/certificates/certificate-store.ts'
-import { writeFileAtomically } from '#lib/atomic-file.ts'
 import { createBackoff } from '#lib/backoff.ts'
 import { sleep } from '#lib/clock.ts'
+import { writeFileAtomically } from '#lib/files/atomic-file.ts'
 import { ProgramError } from '#lib/program.ts'
 import { isExpired, parseBundle } from '#lib/x509/certificate.ts'
 import { generateKey, keyToPem, parsePrivateKey } from '#lib/x509/key.ts'
-import { stringifyYaml } from '#lib/yaml-write.ts'
+import { stringifyYaml } from '#lib/yaml/write.ts'
 import { KUBELET_CLIENT_SIGNER } from '#model/certificate-requests.ts'
 import { tlsOf } from '#model/kubeconfig/credentials.ts'
 import type { ClientConfig } from '#model/kubeconfig/reading.ts'
@@ -26,14 +26,14 @@ import type { KubeletProgram } from './program.ts'
 
 export const CLIENT_STORE = 'kubelet-client'
 
-/** Kept until the certificate is there, so that who is killed meanwhile asks for the same one again. */
+/** The private key is kept until the certificate arrives, so that a restarted kubelet continues the same request. */
 const KEY_FILE = 'kubelet-client.key.tmp'
 
-/** For somebody to approve. */
+/** The time limit for the approval. */
 const WAIT_MS = 3_600_000
 const BACKOFF = { baseMs: 1000, factor: 2, capMs: 32_000, jitter: 0.1 }
 
-/** Resolves when there is a kubeconfig that can be used; at once when there was one. Throws ProgramError. */
+/** Resolves when a usable kubeconfig exists, at once if it already does. Throws ProgramError. */
 export async function bootstrap(program: KubeletProgram, kubeconfig: string, signal: AbortSignal): Promise<void> {
   const { settings, clock, log, node } = program
   if (await isUsable(program, kubeconfig)) {
@@ -50,14 +50,14 @@ export async function bootstrap(program: KubeletProgram, kubeconfig: string, sig
   const connection = await connect(program, config)
   try {
     const key = await keyOf(program)
-    const issued = await ask(program, connection, { key, signal })
+    const issued = await requestUntilIssued(program, connection, { key, signal })
     await store.update(issued, keyToPem(key))
   } finally {
     connection.close()
   }
   await writeKubeconfig(kubeconfig, config, store.currentPath)
   await rm(join(resolve(program.cwd, settings['cert-dir']), KEY_FILE), { force: true })
-  log.info('The node has a certificate', { node, kubeconfig })
+  log.info('Received client certificate', { node, kubeconfig })
 }
 
 export async function readConfig({ env, cwd, readFile, log }: KubeletProgram, file: string): Promise<ClientConfig> {
@@ -68,11 +68,11 @@ export async function connect(
   { clock, readFile, env, log }: KubeletProgram,
   config: ClientConfig,
 ): Promise<Connection> {
-  const onError = (error: unknown): void => log.error(error, 'refreshing credentials')
+  const onError = (error: unknown): void => log.error(error, 'Failed to refresh client credentials')
   return openConnection(config, { clock, readFile, env, onError })
 }
 
-/** Whether it says who we are by a certificate that is not over. */
+/** True if the kubeconfig has a client certificate that has not expired. */
 async function isUsable(program: KubeletProgram, kubeconfig: string): Promise<boolean> {
   const { readFile, clock, log } = program
   const isThere = await readFile(kubeconfig).then(
@@ -84,9 +84,9 @@ async function isUsable(program: KubeletProgram, kubeconfig: string): Promise<bo
     const { certificate = '' } = await tlsOf(await readConfig(program, kubeconfig), readFile)
     const over = parseBundle(certificate).find((one) => isExpired(one, clock.now()))
     if (over === undefined) return true
-    log.info('The client certificate of the kubeconfig is expired', { kubeconfig, notAfter: new Date(over.notAfterMs) })
+    log.info('Client certificate in the kubeconfig has expired', { kubeconfig, notAfter: new Date(over.notAfterMs) })
   } catch (error) {
-    log.error(error, 'The kubeconfig cannot be used', { kubeconfig })
+    log.error(error, 'Failed to read the kubeconfig', { kubeconfig })
   }
   return false
 }
@@ -106,8 +106,8 @@ async function keyOf({ settings, cwd, clock }: KubeletProgram): Promise<Key> {
   }
 }
 
-/** A server that is not there yet is waited for; one that says no is not asked again unless certificates rotate. */
-async function ask(
+/** Waits for a server that is not reachable yet. A denied request is repeated only if certificates rotate. */
+async function requestUntilIssued(
   program: KubeletProgram,
   connection: Connection,
   { key, signal }: { readonly key: Key; readonly signal: AbortSignal },
@@ -115,11 +115,11 @@ async function ask(
   const { clock, random, log, node, configuration } = program
   const client = new ApiClient({ ...connection, clock, userAgent: userAgent('kubelet') })
   const backoff = createBackoff(random, BACKOFF)
-  const wish = { node, signer: KUBELET_CLIENT_SIGNER, purpose: 'client auth' }
+  const certificate = { node, signer: KUBELET_CLIENT_SIGNER, purpose: 'client auth' }
   const isNamed = configuration.rotateCertificates !== true
   for (;;) {
     try {
-      return await askForCertificate(wish, key, { client, random, signal, timeoutMs: WAIT_MS, isNamed })
+      return await requestCertificate(certificate, key, { client, random, signal, timeoutMs: WAIT_MS, isNamed })
     } catch (cause) {
       signal.throwIfAborted()
       const { message } = cause as Error

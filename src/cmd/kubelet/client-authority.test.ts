@@ -15,7 +15,7 @@ const node = { commonName: 'system:node:n1', organizations: ['system:nodes'] }
 const certificate = cluster.issue({ ...node, purpose: 'client' }).certificatePem
 
 describe('signerOf', () => {
-  it('returns the authority that signed the client certificate, and none beside it', () => {
+  it('returns only the authority that signed the client certificate', () => {
     const ca = `${other.certificatePem}${cluster.certificatePem}`
     assert.equal(signerOf({ ca, certificate }, nowMs).trim(), cluster.certificatePem.trim())
   })
@@ -26,7 +26,7 @@ describe('signerOf', () => {
     assert.equal(signerOf({ ca: cluster.certificatePem, certificate: serving }, nowMs), '')
   })
 
-  it('returns nothing for a certificate that is its own authority', () => {
+  it('returns nothing for a self-signed certificate', () => {
     assert.equal(signerOf({ ca: certificate, certificate }, nowMs), '')
   })
 

@@ -1,8 +1,8 @@
 /**
- * The authority whose client certificates a kubelet accepts. A file of the configuration decides; a kubelet without any
- * configuration accepts the authority that signed its own client certificate.
+ * The certificate authority whose clients a kubelet accepts. The configuration decides; without any, it is the
+ * authority that signed the kubelet's client certificate.
  */
-import type { LiveFiles } from '#control-plane/live-files.ts'
+import type { LiveFiles } from '#component/live-files.ts'
 import type { ClientTls } from '#lib/http/dial.ts'
 import { parseBundle } from '#lib/x509/certificate.ts'
 import { verifyChain } from '#lib/x509/chain.ts'
@@ -13,7 +13,7 @@ import { readConfig } from './bootstrap.ts'
 import { kubeconfigOf } from './identity.ts'
 import type { KubeletProgram } from './program.ts'
 
-/** PEM, as it is at the time of the call; '': no client certificate is accepted. Throws ProgramError. */
+/** PEM at the time of the call; empty: no client certificate is accepted. Throws ProgramError. */
 export async function openClientAuthority(program: KubeletProgram, files: LiveFiles): Promise<() => string> {
   const { configuration, settings, log, readFile, clock } = program
   const { clientCAFile = '' } = configuration.authentication.x509
@@ -33,8 +33,8 @@ export async function openClientAuthority(program: KubeletProgram, files: LiveFi
 }
 
 /**
- * The one authority of the kubeconfig that signed its client certificate; '' when none did. An authority that only signs
- * certificates of servers, such as a public one, is not taken: it might sign for strangers.
+ * The authority of the kubeconfig that signed its client certificate; empty if none did. An authority that only signs
+ * server certificates, such as a public one, is not accepted, because it might sign for others.
  */
 export function signerOf({ ca = '', certificate = '' }: Pick<ClientTls, 'ca' | 'certificate'>, nowMs: number): string {
   try {

@@ -1,21 +1,22 @@
-/** What kubelet is told: by its file and the drop-ins beside it, and by the flags, which count most. */
+/** The configuration of the kubelet: from its file, the drop-ins, and the flags, which take precedence. */
 import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 
-import { createGates, FEATURE_GATES, gateErrors } from '#control-plane/flags/gates.ts'
-import { reservedError, thresholdsError } from '#kubelet/allocatable.ts'
-import type { GivenConfiguration, KubeletConfiguration } from '#kubelet/configuration/configuration.ts'
+import { withFlags } from '#component/flags/config-flags.ts'
+import { createGates, FEATURE_GATES, gateErrors } from '#component/flags/gates.ts'
+import { CONFIGURATION, type KubeletConfiguration } from '#kubelet/configuration/configuration.ts'
 import { withDefaults } from '#kubelet/configuration/defaults.ts'
 import { type ConfigurationFile, loadFile, mergeDropIns } from '#kubelet/configuration/loading.ts'
 import { unsupportedIn } from '#kubelet/configuration/support.ts'
 import { configurationErrors } from '#kubelet/configuration/validation.ts'
+import { reservedError, thresholdsError } from '#kubelet/node/allocatable.ts'
 import { type FeatureGates, featureGates } from '#lib/flags/feature-gates.ts'
 import { findUnsupported } from '#lib/flags/flag-support.ts'
 import type { FlagGroups } from '#lib/flags/flags.ts'
 import { type Invocation, ProgramError } from '#lib/program.ts'
 import { labelValue, qualifiedName } from '#meta/validation/names.ts'
 
-import { fieldOf, KUBELET_FLAGS, type KubeletSettings } from './flags.ts'
+import { KUBELET_FLAGS, type KubeletSettings } from './flags.ts'
 
 export interface LoadedKubelet {
   readonly configuration: KubeletConfiguration
@@ -32,15 +33,15 @@ export async function loadKubelet(
   const labels = labelsError(settings['node-labels'])
   if (labels !== undefined) throw new ProgramError(`failed to validate kubelet flags: ${labels}`)
   const fromFiles = await loadFiles(invocation, settings)
-  const given = flagged(fromFiles ?? withDefaults({}), flags, changed)
+  const given = withFlags(CONFIGURATION, fromFiles ?? withDefaults({}), invocation)
   const configuration = {
     ...given,
     featureGates: gatesOf(given, settings['feature-gates']),
     logging: loggingOf(given, invocation),
   }
-  const asked = new Map(Object.entries(configuration.featureGates))
-  const isEnabled = createGates(asked)
-  const errors = [...gateErrors(asked), ...configurationErrors(configuration, { isEnabled, isCgroupV1 })]
+  const featureGates = new Map(Object.entries(configuration.featureGates))
+  const isEnabled = createGates(featureGates)
+  const errors = [...gateErrors(featureGates), ...configurationErrors(configuration, { isEnabled, isCgroupV1 })]
   if (errors.length > 0) throw new ProgramError(`failed to validate kubelet configuration, error: ${aggregate(errors)}`)
   const support = findUnsupported(KUBELET_FLAGS, flags, changed)
   const fields = unsupportedIn(configuration)
@@ -52,7 +53,7 @@ export async function loadKubelet(
   return { configuration, isEnabled }
 }
 
-/** As upstream joins them. */
+/** Joined like upstream. */
 function aggregate(errors: readonly string[]): string {
   return errors.length === 1 ? errors.join('') : `[${errors.join(', ')}]`
 }
@@ -91,7 +92,7 @@ async function loadBase({ cwd, readFile, log }: Invocation<FlagGroups>, file: st
 
 const DROP_IN = '.conf'
 
-/** In the order of their names, folder by folder. */
+/** Sorted by name, folder by folder. */
 async function dropInsOf(
   { cwd, readFile, log }: Invocation<FlagGroups>,
   folder: string,
@@ -114,32 +115,9 @@ function byParts(a: string, b: string): number {
   return (left[at] ?? '') < (right[at] ?? '') ? -1 : 1
 }
 
-/** What flags say stands where their field is. */
-function flagged(
-  config: KubeletConfiguration,
-  flags: Readonly<Record<string, unknown>>,
-  changed: ReadonlySet<string>,
-): KubeletConfiguration {
-  let own = config as unknown as GivenConfiguration
-  for (const name of changed) {
-    const field = fieldOf(name)
-    if (field !== undefined) own = withField(own, field.split('.'), flags[name])
-  }
-  return own as unknown as KubeletConfiguration
-}
-
-function withField(
-  config: GivenConfiguration,
-  [first = '', ...rest]: readonly string[],
-  value: unknown,
-): GivenConfiguration {
-  const below = rest.length === 0 ? value : withField((config[first] ?? {}) as GivenConfiguration, rest, value)
-  return { ...config, [first]: below }
-}
-
 const gates = featureGates(FEATURE_GATES)
 
-/** Those of flags count, and beside them those of files. */
+/** Feature gates of flags take precedence over those of files. */
 function gatesOf({ featureGates: given = {} }: KubeletConfiguration, flags: FeatureGates): Record<string, boolean> {
   try {
     return Object.fromEntries([...(gates.read?.(given) ?? []), ...flags])
@@ -150,21 +128,21 @@ function gatesOf({ featureGates: given = {} }: KubeletConfiguration, flags: Feat
   }
 }
 
-/** What files say of the log holds as far as it can be changed once the log is open. */
+/** Log settings of files apply as far as they can change after the log is open. */
 function loggingOf(
   { logging }: KubeletConfiguration,
   { flags, changed, setVerbosity }: Invocation<FlagGroups>,
 ): KubeletConfiguration['logging'] {
   const format = String(flags['logging-format'])
   if (logging.format !== format && !changed.has('logging-format')) {
-    throw new ProgramError(`logging.format "${logging.format}" is not supported: say it by --logging-format`)
+    throw new ProgramError(`logging.format "${logging.format}" is not supported here: set --logging-format`)
   }
   const verbosity = changed.has('v') ? Number(flags['v']) : logging.verbosity
   setVerbosity(verbosity)
   return { ...logging, format, verbosity }
 }
 
-/** Labels of Kubernetes itself are not a node's to choose, but for these. */
+/** Nodes may not set labels in Kubernetes' namespaces, except these. */
 const OWN_LABELS = [
   'beta.kubernetes.io/arch',
   'beta.kubernetes.io/instance-type',

@@ -1,11 +1,11 @@
-/** Which programs know credentials of registries, as files say it. */
+/** Credential provider plugins of the kubelet, from their configuration files. */
 import { createHash } from 'node:crypto'
 import { access, constants, readdir, stat } from 'node:fs/promises'
 import { extname, join, resolve } from 'node:path'
 
 import { type ConfigFile, readProviders } from '#kubelet/credentials/provider-config.ts'
 import type { KubeletOptions } from '#kubelet/kubelet-options.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { ProgramError } from '#lib/program.ts'
 
 import type { KubeletProgram } from './program.ts'
@@ -55,7 +55,7 @@ async function checkProgram(path: string): Promise<void> {
   })
 }
 
-/** Of all files, each with its length before it, so that no two lists have the same. */
+/** A hash over all files, each with its length in front, so that different lists have different hashes. */
 function hashOf(files: readonly ConfigFile[]): string {
   const hash = createHash('sha256')
   for (const { source } of files) {

@@ -1,23 +1,13 @@
-/** Kinds of value that only kubelet's flags have: each is what its field of the KubeletConfiguration holds. */
+/** Flag types of the kubelet; each parses the value of a KubeletConfiguration field. */
 import type { Taint } from '#apis/core/v1.ts'
 import { TAINT_EFFECTS } from '#kubelet/configuration/validation.ts'
-import { formatDuration, parseDuration } from '#lib/flags/go-literals.ts'
 import type { Kind } from '#lib/flags/kinds.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { canonicalQuantity } from '#meta/quantity.ts'
 import { canonicalIp } from '#meta/validation/addresses.ts'
 import { labelValue, qualifiedName } from '#meta/validation/names.ts'
 
 type Words = Readonly<Record<string, string>>
-
-/** As Go prints it. */
-export const durationWord: Kind<string> = {
-  type: 'duration',
-  hint: 'duration',
-  parse: (text) => formatDuration(parseDuration(text)),
-  print: String,
-  plain: ['0s'],
-}
 
 export const address: Kind<string> = {
   type: 'ip',
@@ -58,7 +48,7 @@ function splitPair(pair: string, separator: string): [key: string, value: string
 export const words: Kind<Words> = wordsKind('=', true)
 /** `memory.available<100Mi`. */
 export const thresholds: Kind<Words> = wordsKind('<', true)
-/** One pair each time. */
+/** One pair per flag. */
 export const pair: Kind<Words> = wordsKind('=', false)
 
 /** `a:1,b:2`: headers. */
@@ -84,7 +74,7 @@ export const headers: Kind<Readonly<Record<string, readonly string[]>>> = {
   join: (before, next) => ({ ...before, ...next }),
 }
 
-/** `key=value:NoSchedule`, several with commas; given again, the last counts. */
+/** `key=value:NoSchedule`, separated by commas; the last flag wins. */
 export const taints: Kind<readonly Taint[]> = {
   type: '[]v1.Taint',
   hint: '[]v1.Taint',
@@ -126,7 +116,7 @@ export interface ReservedMemory {
   readonly limits: Words
 }
 
-/** `0:memory=1Gi,hugepages-1Gi=2Gi`; given again it adds. */
+/** `0:memory=1Gi,hugepages-1Gi=2Gi`; repeated flags add up. */
 export const reservedMemory: Kind<readonly ReservedMemory[]> = {
   type: 'reserved-memory',
   hint: 'reserved-memory',

@@ -6,19 +6,19 @@ import { test } from 'node:test'
 
 import type { KubeletConfiguration } from '#kubelet/configuration/configuration.ts'
 import { realClock } from '#lib/clock.ts'
-import { createLog } from '#lib/log.ts'
+import { createLog } from '#lib/log/log.ts'
 
 import { prepareHost } from './host.ts'
 
-test('a kubelet settles the kernel, or with protectKernelDefaults says what is not as it should be', async (t) => {
+test('sets kernel parameters, or reports wrong ones with protectKernelDefaults', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'sysctls-'))
   t.after(() => rm(folder, { recursive: true }))
   const setting = join(folder, 'vm/overcommit_memory')
   await mkdir(join(folder, 'vm'))
   await writeFile(setting, '0\n')
   const { logger: log } = createLog({ stream: { write: (_, done) => done() }, clock: realClock })
-  const prepare = (told: Partial<KubeletConfiguration>): Promise<void> => {
-    const configuration = { failSwapOn: false, ...told } as KubeletConfiguration
+  const prepare = (fields: Partial<KubeletConfiguration>): Promise<void> => {
+    const configuration = { failSwapOn: false, ...fields } as KubeletConfiguration
     return prepareHost({ configuration, log, isEnabled: () => false }, folder)
   }
   await assert.rejects(prepare({ protectKernelDefaults: true }), {

@@ -1,12 +1,12 @@
-/** What the machine has to be like before a kubelet runs on it. */
+/** Prepares the machine for a kubelet. */
 import { readFile } from 'node:fs/promises'
 
-import { settleKernel } from '#kubelet/machine/kernel-settings.ts'
+import { applyKernelSettings } from '#kubelet/machine/kernel-settings.ts'
 import { ProgramError } from '#lib/program.ts'
 
 import type { KubeletProgram } from './program.ts'
 
-/** Throws ProgramError. `sysctls`: where the settings of the kernel are. */
+/** Throws ProgramError. `sysctls`: the directory of kernel parameters. */
 export async function prepareHost(
   { configuration, isEnabled, log }: Pick<KubeletProgram, 'configuration' | 'isEnabled' | 'log'>,
   sysctls = '/proc/sys',
@@ -14,13 +14,13 @@ export async function prepareHost(
   if (configuration.failSwapOn) await checkSwap()
   const protects = configuration.protectKernelDefaults === true
   const isTolerant = isEnabled('KubeletInUserNamespace')
-  await settleKernel({ protects, log, isTolerant, folder: sysctls }).catch((cause: Error) => {
+  await applyKernelSettings({ protects, log, isTolerant, folder: sysctls }).catch((cause: Error) => {
     throw new ProgramError(`Failed to start ContainerManager: ${cause.message}`, { cause })
   })
 }
 
 async function checkSwap(): Promise<void> {
-  // One line says what the columns are.
+  // The first line contains the column names.
   const swaps = await readFile('/proc/swaps', 'utf8').catch(() => '')
   if (swaps.trim().split('\n').length > 1) {
     throw new ProgramError(

@@ -1,9 +1,9 @@
-/** Who a kubelet is to the API server: what its kubeconfig says, which it may have got by itself, and what it becomes. */
+/** The identity of a kubelet at the API server: its kubeconfig, TLS bootstrap and certificate rotation. */
 import { join, resolve } from 'node:path'
 
 import { ApiClient } from '#client/api-client.ts'
 import { registerClientMetrics } from '#client/client-metrics.ts'
-import { CertificateKeeper } from '#kubelet/certificates/certificate-keeper.ts'
+import { CertificateManager } from '#kubelet/certificates/certificate-manager.ts'
 import { CertificateStore } from '#kubelet/certificates/certificate-store.ts'
 import type { KubeletOptions } from '#kubelet/kubelet-options.ts'
 import { countClientCertificate } from '#kubelet/metrics/certificate-metrics.ts'
@@ -20,11 +20,11 @@ import type { KubeletProgram } from './program.ts'
 
 export interface KubeletIdentity {
   readonly connect: KubeletOptions['connect']
-  /** For what a kubelet asks for beside its node and its pods. */
+  /** The client for requests other than those for the node and its pods. */
   readonly client: ApiClient
 }
 
-/** Throws ProgramError for what the user can act on. */
+/** Throws ProgramError for problems that the user can fix. */
 export async function openIdentity(program: KubeletProgram, signal: AbortSignal): Promise<KubeletIdentity> {
   const { settings, configuration, clock, closing, cwd, registry } = program
   const kubeconfig = kubeconfigOf(program)
@@ -48,12 +48,14 @@ export async function openIdentity(program: KubeletProgram, signal: AbortSignal)
   }
 }
 
-/** Who has nothing but a bootstrap kubeconfig keeps the other with the rest of what is theirs. */
+/** With only a bootstrap kubeconfig, the permanent one goes to the certificate directory. */
 export function kubeconfigOf({ settings, cwd }: Pick<KubeletProgram, 'settings' | 'cwd'>): string {
   return resolve(cwd, settings.kubeconfig === '' ? join(settings['root-dir'], 'kubeconfig') : settings.kubeconfig)
 }
 
-/** The certificate in use is the store's; what the kubeconfig has is where it begins. Undefined: it has none. */
+/**
+ * The store has the current certificate; the one in the kubeconfig is only the first. Undefined without a certificate.
+ */
 async function fromStore(
   { readFile, clock, log }: KubeletProgram,
   config: ClientConfig,
@@ -63,7 +65,7 @@ async function fromStore(
   if (stored === undefined || isExpired(stored.leaf, clock.now())) {
     const { certificate, key } = await tlsOf(config, readFile)
     if (certificate === undefined || key === undefined) {
-      log.info('The kubeconfig has no client certificate: there is nothing to rotate')
+      log.info('Kubeconfig has no client certificate; certificate rotation is disabled')
       return undefined
     }
     await store.update(certificate, key)
@@ -73,9 +75,9 @@ async function fromStore(
 
 async function rotate(
   { clock, random, log, node, registry }: KubeletProgram,
-  keeping: Pick<ConstructorParameters<typeof CertificateKeeper>[0], 'client' | 'store' | 'signal' | 'changed'>,
+  keeping: Pick<ConstructorParameters<typeof CertificateManager>[0], 'client' | 'store' | 'signal' | 'changed'>,
 ): Promise<void> {
-  const wish = { node, signer: KUBELET_CLIENT_SIGNER, purpose: 'client auth' }
+  const spec = { node, signer: KUBELET_CLIENT_SIGNER, purpose: 'client auth' }
   const counts = countClientCertificate(registry, clock)
-  await new CertificateKeeper({ clock, random, log, wish, counts, ...keeping }).start()
+  await new CertificateManager({ clock, random, log, spec, counts, ...keeping }).start()
 }

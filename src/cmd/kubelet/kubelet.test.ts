@@ -4,10 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 
-import { type Outcome, runProgram } from '#testing/run-program.ts'
-import { assertUpstreamFlags } from '#testing/upstream-flags.ts'
+import { type Outcome, runProgram } from '#kits/cmd/run-program.ts'
+import { assertUpstreamFlags } from '#kits/cmd/upstream-flags.ts'
 
-import { UPSTREAM_KUBELET_FLAGS } from './flags.fixture.ts'
 import { KUBELET_FLAGS } from './flags.ts'
 import { kubelet } from './kubelet.ts'
 
@@ -22,7 +21,7 @@ function run(files: Readonly<Record<string, string>>, ...args: string[]): Promis
   return runProgram((context) => kubelet.run(context, signal), { args, readFile })
 }
 
-/** Whatever the machine has for cgroups. */
+/** Independent of the cgroup version of the machine. */
 const ANY = '--fail-cgroupv1=false'
 
 async function errorOf(files: Readonly<Record<string, string>>, ...args: string[]): Promise<string> {
@@ -31,9 +30,9 @@ async function errorOf(files: Readonly<Record<string, string>>, ...args: string[
   return /Error: ([^]*)\n$/.exec(err)?.[1] ?? err
 }
 
-describe('the flags of kubelet', () => {
-  it("are all of upstream's, with its types, and with its defaults but for four that would open the node", () => {
-    assertUpstreamFlags(KUBELET_FLAGS, UPSTREAM_KUBELET_FLAGS, [
+describe('kubelet flags', () => {
+  it("match upstream's names, types and defaults, except for four defaults that would open the node", () => {
+    assertUpstreamFlags(KUBELET_FLAGS, 'kubelet', [
       'anonymous-auth:  false, not bool true',
       'authentication-token-webhook:  true, not bool ',
       'authorization-mode: string Webhook, not string AlwaysAllow',
@@ -42,14 +41,14 @@ describe('the flags of kubelet', () => {
   })
 
   const refusals: readonly [args: readonly string[], message: string][] = [
-    [[], 'failed to run Kubelet: there is no standalone mode: say where the API server is by --kubeconfig'],
+    [[], 'failed to run Kubelet: standalone mode is not supported: set --kubeconfig'],
     [
       ['--cloud-provider=aws'],
       'failed to run Kubelet: failed to create kubelet: cloud provider "aws" was specified, but built-in cloud providers are disabled. Please set --cloud-provider=external and migrate to an external cloud provider',
     ],
     [
       ['--topology-manager-policy-options=prefer-closest-numa-nodes=true'],
-      'topologyManagerPolicyOptions {"prefer-closest-numa-nodes":"true"} is not supported: distances between nodes of memory do not count',
+      'topologyManagerPolicyOptions {"prefer-closest-numa-nodes":"true"} is not supported: distances between NUMA nodes are ignored',
     ],
     [
       ['--max-pods=-1', '--port=0'],
@@ -66,7 +65,8 @@ describe('the flags of kubelet', () => {
     [['--eviction-hard=disk<1Gi'], 'failed to run Kubelet: unsupported eviction signal disk'],
   ]
   for (const [args, message] of refusals) {
-    it(`refuses ${args.join(' ')}`, async () => assert.equal(await errorOf({}, ...args), message))
+    it(`fails with "${message.slice(0, 90)}" for ${args.join(' ') || 'no arguments'}`, async () =>
+      assert.equal(await errorOf({}, ...args), message))
   }
 
   const misread: readonly [arg: string, message: string][] = [
@@ -95,7 +95,7 @@ describe('the flags of kubelet', () => {
     })
   }
 
-  it('say that they are deprecated, and that some do nothing', async () => {
+  it('print a warning if they are deprecated or have no effect', async () => {
     const { err } = await run({}, ANY, '--max-pods=10', '--housekeeping-interval=5s', '--volume-plugin-dir=/x')
     assert.match(err, /^Flag --max-pods has been deprecated, This parameter should be set via the config file/m)
     assert.match(err, /--housekeeping-interval has no effect: there is no cadvisor/)
@@ -103,7 +103,7 @@ describe('the flags of kubelet', () => {
   })
 })
 
-describe('the configuration of kubelet', () => {
+describe('configuration of kubelet', () => {
   const refusals: readonly [more: string, message: string][] = [
     [
       'maxPods: many',
@@ -132,7 +132,7 @@ describe('the configuration of kubelet', () => {
     })
   }
 
-  it('is taken with what nobody understands, which is told', async () => {
+  it('accepts unknown fields with a warning', async () => {
     const { err } = await run({ '/nowhere/c.yaml': `${HEAD}foo: 1\n` }, ANY, '--config=c.yaml')
     assert.match(
       err,
@@ -140,7 +140,7 @@ describe('the configuration of kubelet', () => {
     )
   })
 
-  it('says that its file is not there, or empty', async () => {
+  it('reports a missing or empty file', async () => {
     const start =
       'failed to load kubelet config file, path: c.yaml, error: failed to load Kubelet config file c.yaml, error '
     assert.equal(
@@ -153,7 +153,7 @@ describe('the configuration of kubelet', () => {
     )
   })
 
-  it('counts less than drop-ins, which count less than flags', async (t) => {
+  it('is overridden by drop-ins, and drop-ins by flags', async (t) => {
     const dir = await mkdtemp(join(tmpdir(), 'drop-ins-'))
     t.after(() => rm(dir, { recursive: true }))
     await mkdir(join(dir, '20'))

@@ -1,43 +1,43 @@
-/** `kubelet`: runs the pods of a node, as a program of its own, with upstream's flags and configuration. */
+/** `kubelet`: runs the pods of a node as a separate program with upstream's flags and configuration. */
 import { access, mkdir, readFile as readBytes, writeFile } from 'node:fs/promises'
 import { availableParallelism, hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 
-import { createServerMetrics } from '#control-plane/metrics.ts'
-import { overReserved } from '#kubelet/allocatable.ts'
+import { createServerMetrics } from '#component/metrics.ts'
+import { createRuntimeClient } from '#cri/client.ts'
+import type { Runtime } from '#cri/runtime.ts'
 import { openCgroups } from '#kubelet/cgroups/open-cgroups.ts'
 import { Systemd } from '#kubelet/cgroups/systemd-slices.ts'
-import { shownConfiguration } from '#kubelet/configuration/showing.ts'
-import { runtimeBehind } from '#kubelet/cri/client.ts'
-import type { Runtime } from '#kubelet/cri/runtime.ts'
+import { shownConfiguration } from '#kubelet/configuration/printing.ts'
 import { parseThresholds } from '#kubelet/eviction/thresholds.ts'
 import type { KubeletOptions } from '#kubelet/kubelet-options.ts'
 import { startKubelet } from '#kubelet/kubelet.ts'
 import { type Machine, readMachine } from '#kubelet/machine/machine.ts'
 import { nodeAddresses, parseNodeIp } from '#kubelet/machine/node-addresses.ts'
+import { overReserved } from '#kubelet/node/allocatable.ts'
 import { openHealthPort } from '#kubelet/server/health-port.ts'
 import { kubeletZPages } from '#kubelet/server/kubelet-zpages.ts'
 import { aborted } from '#lib/abort.ts'
 import type { FlagGroups } from '#lib/flags/flags.ts'
+import { durationMs } from '#lib/go/duration.ts'
 import { createGrpcClient } from '#lib/grpc/client.ts'
-import type { Registry } from '#lib/metrics.ts'
+import type { Registry } from '#lib/metrics/metrics.ts'
+import { tidyWhenQuiet } from '#lib/process/tidy-memory.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
-import { tidyWhenQuiet } from '#lib/tidy-memory.ts'
-import { durationMs } from '#meta/duration.ts'
 import { USUAL_METRICS } from '#model/metrics/rules.ts'
-import { tolerationRule } from '#model/node-fit.ts'
+import { tolerationRule } from '#model/nodes/fit.ts'
 import { kubernetesVersion, versionInfo } from '#model/version.ts'
 
 import { loadKubelet } from './configuration.ts'
 import { credentialsOf } from './credentials.ts'
 import { KUBELET_FLAGS, type KubeletSettings } from './flags.ts'
+import { flagzValues } from './flagz.ts'
 import { prepareHost } from './host.ts'
 import { openIdentity } from './identity.ts'
 import type { KubeletProgram } from './program.ts'
 import { openServing } from './serving.ts'
-import { shownFlags } from './shown-flags.ts'
-import { podFacts, settingsOf } from './told.ts'
+import { podFacts, settingsOf } from './settings.ts'
 
 const NAME = 'kubelet'
 
@@ -45,14 +45,14 @@ export const kubelet: Program = defineProgram({
   name: NAME,
   long:
     'The kubelet runs the pods of a node: it registers the node with the API server, starts the containers of the pods that ' +
-    'are bound to it by a runtime that speaks CRI, and tells how they are.',
+    'are bound to it through a CRI runtime, and reports their status.',
   version: kubernetesVersion(),
   flags: KUBELET_FLAGS,
   run: runKubelet,
 })
 
 async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSignal): Promise<number> {
-  // Every setting is in the table of flags, with its type.
+  // The table of flags defines every setting with its type.
   const settings = invocation.flags as unknown as KubeletSettings
   const loaded = await loadKubelet(invocation, settings, await hasCgroupV1())
   const cloud = cloudOf(settings)
@@ -64,7 +64,7 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
   const { log, clock, random, configuration } = program
   const around = { clock, random, log }
   log.info('Kubelet version', { kubeletVersion: invocation.version ?? kubernetesVersion().number })
-  // A pod leaves little behind. Room for young objects, once taken for a burst of them, would stay.
+  // A pod leaves little garbage. The young generation would grow in a burst and stay large.
   setFlagsFromString('--semi-space-growth-factor=1')
   closing.use(tidyWhenQuiet(clock))
   await prepareHost(program)
@@ -74,7 +74,7 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
   const facts = podFacts(program, cgroupDriver, machine)
   const slices = cgroupDriver === 'systemd' && { systemd: closing.use(new Systemd(machine.cgroupVersion)) }
   const cgroups = { ...around, machine, facts, enforced: configuration, ...slices }
-  const told = settingsOf(program)
+  const derived = settingsOf(program)
   await openHealth(program)
   const { connect, client } = await openIdentity(program, signal)
   const { port } = await startKubelet(
@@ -87,13 +87,13 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
       pods: facts,
       labels: Object.fromEntries(settings['node-labels']),
       taints: [...(configuration.registerWithTaints ?? []), ...(cloud === undefined ? [] : [UNINITIALIZED])],
-      ...told,
+      ...derived,
       ...(await limitsOf(program)),
-      cgroups: openCgroups({ ...cgroups, reserved: told.node.reserved }),
+      cgroups: openCgroups({ ...cgroups, reserved: derived.node.reserved }),
       serving: await openServing(program, { client, addresses: machine.addresses, signal }),
       registry: program.registry,
       ...(await credentialsOf(program)),
-      // As upstream's: where whoever set up the machine has put it.
+      // Upstream's path, which the installer of the machine creates.
       registryFile: resolve(facts.rootDir, 'config.json'),
       ...pagesOf(program, cgroupDriver),
     },
@@ -105,7 +105,7 @@ async function runKubelet(invocation: Invocation<FlagGroups>, signal: AbortSigna
   return 0
 }
 
-/** What its port shows of itself and of the machine. */
+/** Facts about the process and the machine for the port's pages. */
 function pagesOf(
   program: KubeletProgram,
   cgroupDriver: string,
@@ -113,7 +113,7 @@ function pagesOf(
   const { configuration } = program
   return {
     configuration: shownConfiguration({ ...configuration, cgroupDriver }),
-    zpages: kubeletZPages({ ...program, flags: shownFlags(KUBELET_FLAGS, program.flags) }),
+    zpages: kubeletZPages({ ...program, flags: flagzValues(KUBELET_FLAGS, program.flags) }),
     ...(configuration.enableSystemLogHandler && { logDirectory: '/var/log' }),
   }
 }
@@ -121,15 +121,13 @@ function pagesOf(
 /** Throws ProgramError. */
 function checkServer(settings: KubeletSettings): void {
   if (settings.kubeconfig !== '' || settings['bootstrap-kubeconfig'] !== '') return
-  throw new ProgramError(
-    'failed to run Kubelet: there is no standalone mode: say where the API server is by --kubeconfig',
-  )
+  throw new ProgramError('failed to run Kubelet: standalone mode is not supported: set --kubeconfig')
 }
 
-/** Taken away by the cloud-controller-manager, when it has said all it knows. */
+/** The cloud-controller-manager removes this taint after it has initialized the node. */
 const UNINITIALIZED = { key: 'node.cloudprovider.kubernetes.io/uninitialized', value: 'true', effect: 'NoSchedule' }
 
-/** Undefined where there is no cloud. Throws ProgramError. */
+/** Undefined without a cloud. Throws ProgramError. */
 function cloudOf(settings: KubeletSettings): KubeletProgram['cloud'] {
   const { 'cloud-provider': name } = settings
   if (name === '') return undefined
@@ -144,7 +142,7 @@ function openRegistry({ clock, version, isEnabled, closing }: Omit<KubeletProgra
   return closing.use(createServerMetrics({ ...about, settings: USUAL_METRICS })).meters.registry
 }
 
-/** What pods are refused and ended for, and what is not kept. Throws ProgramError. */
+/** Limits for admission, eviction and garbage collection. Throws ProgramError. */
 async function limitsOf({ configuration, settings, isEnabled }: KubeletProgram): Promise<Limits> {
   const { imageGCHighThresholdPercent, imageGCLowThresholdPercent, imageMinimumGCAge, imageMaximumGCAge } =
     configuration
@@ -222,15 +220,15 @@ function addressesOf(settings: KubeletSettings): ReturnType<typeof parseNodeIp> 
 async function openRuntime({ configuration, clock, random, closing }: KubeletProgram): Promise<Runtime> {
   const { containerRuntimeEndpoint: endpoint, imageServiceEndpoint: images = '' } = configuration
   if (images !== '' && images !== endpoint) {
-    throw new ProgramError(`--image-service-endpoint=${images} is not supported: images are asked of the runtime`)
+    throw new ProgramError(`--image-service-endpoint=${images} is not supported: the runtime manages images`)
   }
   const path = endpoint.startsWith('unix://') ? endpoint.slice('unix://'.length) : endpoint
   if (!path.startsWith('/')) {
-    throw new ProgramError(`failed to run Kubelet: protocol of "${endpoint}" is not supported: say unix:///path`)
+    throw new ProgramError(`failed to run Kubelet: protocol of "${endpoint}" is not supported: use unix:///path`)
   }
   const client = createGrpcClient({ targets: [{ path }], clock, random })
   closing.defer(() => client.close())
-  const runtime = runtimeBehind(client)
+  const runtime = createRuntimeClient(client)
   try {
     await runtime.version({})
   } catch (cause) {
@@ -242,9 +240,9 @@ async function openRuntime({ configuration, clock, random, closing }: KubeletPro
   return runtime
 }
 
-/** The runtime knows best; those that do not say are believed what the configuration says. */
+/** The runtime's answer takes precedence; for runtimes without one the configuration decides. */
 async function driverOf({ configuration, log }: KubeletProgram, runtime: Runtime): Promise<'cgroupfs' | 'systemd'> {
-  const { cgroupDriver: said } = configuration
+  const { cgroupDriver: configured } = configuration
   try {
     const { linux } = await runtime.runtimeConfig({})
     if (linux !== undefined) return linux.cgroupDriver === 0 ? 'systemd' : 'cgroupfs'
@@ -253,11 +251,11 @@ async function driverOf({ configuration, log }: KubeletProgram, runtime: Runtime
       'CRI implementation should be updated to support RuntimeConfig. Falling back to using cgroupDriver from kubelet config.',
     )
   }
-  if (said === 'cgroupfs' || said === 'systemd') return said
-  throw new ProgramError(`failed to run Kubelet: invalid cgroup driver "${said}"`)
+  if (configured === 'cgroupfs' || configured === 'systemd') return configured
+  throw new ProgramError(`failed to run Kubelet: invalid cgroup driver "${configured}"`)
 }
 
-/** A port that is taken does not end a kubelet. */
+/** A kubelet continues without the health port if the port is in use. */
 async function openHealth({ configuration, clock, log, closing }: KubeletProgram): Promise<void> {
   const { healthzPort: port, healthzBindAddress: host } = configuration
   if (port === 0) return
@@ -266,7 +264,7 @@ async function openHealth({ configuration, clock, log, closing }: KubeletProgram
   )
 }
 
-/** The kernel takes others first. */
+/** The kernel kills other processes first. */
 async function adjustOomScore({ configuration, log }: KubeletProgram): Promise<void> {
   await writeFile('/proc/self/oom_score_adj', String(configuration.oomScoreAdj)).catch((error: Error) =>
     log.info('Failed to ApplyOOMScoreAdj', { err: error.message }),

@@ -1,7 +1,7 @@
-/** What the parts of the program kubelet have in common: how it was called, and what it was told. */
+/** The shared inputs of the kubelet program's parts: invocation and settings. */
 import type { NodeSettings } from '#kubelet/kubelet-options.ts'
 import type { FlagGroups } from '#lib/flags/flags.ts'
-import type { Registry } from '#lib/metrics.ts'
+import type { Registry } from '#lib/metrics/metrics.ts'
 import type { Invocation } from '#lib/program.ts'
 
 import type { LoadedKubelet } from './configuration.ts'
@@ -13,6 +13,6 @@ export interface KubeletProgram extends Invocation<FlagGroups>, LoadedKubelet {
   readonly node: string
   readonly closing: AsyncDisposableStack
   readonly cloud: NodeSettings['cloud']
-  /** What `/metrics` shows. */
+  /** The registry of `/metrics`. */
   readonly registry: Registry
 }

@@ -1,38 +1,38 @@
-/** What a kubelet shows those who ask it, and whom it believes: certificates from files, followed as they change. */
+/** The HTTPS port of a kubelet: certificates from files, reloaded when they change, and authentication. */
 import { resolve } from 'node:path'
 
 import type { ApiClient } from '#client/api-client.ts'
-import { cipherNames, tlsVersion } from '#control-plane/flags/tls-names.ts'
-import { createLiveFiles } from '#control-plane/live-files.ts'
-import { ownFiles, type Pair, readPair } from '#control-plane/serving.ts'
-import { CertificateKeeper } from '#kubelet/certificates/certificate-keeper.ts'
+import { cipherNames, tlsVersion } from '#component/flags/tls-names.ts'
+import { ownFiles, type Pair, readPair } from '#component/key-pair.ts'
+import { createLiveFiles } from '#component/live-files.ts'
+import { CertificateManager } from '#kubelet/certificates/certificate-manager.ts'
 import { CertificateStore } from '#kubelet/certificates/certificate-store.ts'
 import { countServerCertificate } from '#kubelet/metrics/certificate-metrics.ts'
 import type { Serving } from '#kubelet/server/ports.ts'
+import { durationMs } from '#lib/go/duration.ts'
 import { ProgramError } from '#lib/program.ts'
-import { durationMs } from '#meta/duration.ts'
 import { KUBELET_SERVING_SIGNER } from '#model/certificate-requests.ts'
 
 import { openClientAuthority } from './client-authority.ts'
 import type { KubeletProgram } from './program.ts'
 
-/** What asking for a certificate needs. */
-interface Around {
+/** The inputs for certificate requests. */
+interface ServingContext {
   readonly client: ApiClient
-  /** Of the node. */
+  /** The addresses of the node. */
   readonly addresses: readonly string[]
   readonly signal: AbortSignal
 }
 
 /** Throws ProgramError. */
-export async function openServing(program: KubeletProgram, around: Around): Promise<Serving> {
+export async function openServing(program: KubeletProgram, around: ServingContext): Promise<Serving> {
   const { configuration, closing } = program
   const { address, port, readOnlyPort = 0, authentication, authorization } = configuration
   const files = createLiveFiles(program)
   closing.defer(() => files.close())
   const authority = await openClientAuthority(program, files)
-  const news = new EventTarget()
-  const pair = await openPair(program, files, { ...around, changed: () => news.dispatchEvent(new Event('changed')) })
+  const changes = new EventTarget()
+  const pair = await openPair(program, files, { ...around, changed: () => changes.dispatchEvent(new Event('changed')) })
   if (!['AlwaysAllow', 'Webhook'].includes(authorization.mode)) {
     throw new ProgramError(`failed to run Kubelet: unknown authorization mode ${authorization.mode}`)
   }
@@ -56,7 +56,7 @@ export async function openServing(program: KubeletProgram, around: Around): Prom
     follow(changed) {
       const tell = (): void => changed({ ...pair(), clientAuthority: authority() })
       files.start(tell)
-      news.addEventListener('changed', tell)
+      changes.addEventListener('changed', tell)
     },
   }
 }
@@ -74,30 +74,30 @@ export function warnOfOpenNode({ configuration, log }: Pick<KubeletProgram, 'con
   }
 }
 
-/** Given, asked for, or its own in the certificate directory. */
+/** A given certificate, a requested one, or a self-signed one in the certificate directory. */
 async function openPair(
   program: KubeletProgram,
   files: ReturnType<typeof createLiveFiles>,
-  around: Around & { readonly changed: () => void },
+  around: ServingContext & { readonly changed: () => void },
 ): Promise<() => Pair> {
   const { configuration, settings, node } = program
-  if (configuration.serverTLSBootstrap === true) return askForPair(program, around)
+  if (configuration.serverTLSBootstrap === true) return requestPair(program, around)
   const { tlsCertFile = '', tlsPrivateKeyFile = '' } = configuration
   if (tlsCertFile !== '' || tlsPrivateKeyFile !== '') return files.open([tlsCertFile, tlsPrivateKeyFile], readPair)
   const own = { certDir: settings['cert-dir'], name: 'kubelet', hosts: [node] }
   return files.open(await ownFiles(program, own), readPair)
 }
 
-/** Until somebody has approved there is none, and nobody gets in. */
-async function askForPair(
+/** Without an approved certificate the port accepts no connections. */
+async function requestPair(
   { clock, random, log, node, settings, cwd, registry }: KubeletProgram,
-  { client, addresses, signal, changed }: Around & { readonly changed: () => void },
+  { client, addresses, signal, changed }: ServingContext & { readonly changed: () => void },
 ): Promise<() => Pair> {
   const store = new CertificateStore(resolve(cwd, settings['cert-dir']), 'kubelet-server', clock)
   const names = { dns: addresses.includes(node) ? [] : [node], ips: [...addresses] }
-  const wish = { node, signer: KUBELET_SERVING_SIGNER, purpose: 'server auth', names }
+  const spec = { node, signer: KUBELET_SERVING_SIGNER, purpose: 'server auth', names }
   const counts = countServerCertificate(registry, clock)
-  const keeper = new CertificateKeeper({ clock, random, log, store, wish, client, signal, changed, counts })
+  const keeper = new CertificateManager({ clock, random, log, store, spec, client, signal, changed, counts })
   await keeper.start()
   return () => keeper.current ?? { certificate: '', key: '' }
 }

@@ -1,25 +1,25 @@
 /**
- * `hyperkube machine containerd`: the containerd of a node, started as "hyperkube up" does it, with a network for pods as soon
- * as flannel has said which addresses they have.
+ * `hyperkube machine containerd`: runs the containerd of a node like "hyperkube up". It configures the pod network when
+ * flannel has written the ranges.
  */
 import { createReadStream, watch } from 'node:fs'
 import { mkdir, readFile } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-import { imageApiBehind } from '#kubelet/containerd/image-api.ts'
-import type { WriterTools } from '#kubelet/containerd/image-writer.ts'
-import { loadArchive } from '#kubelet/containerd/load.ts'
-import { keepOwnImage } from '#kubelet/containerd/own-image.ts'
-import { pauseArchitecture } from '#kubelet/containerd/pause-image.ts'
-import { startContainerd } from '#kubelet/containerd/start.ts'
-import { removeContainerd } from '#kubelet/containerd/stop.ts'
+import { createImageApi } from '#containerd/image-api.ts'
+import type { WriterTools } from '#containerd/image-writer.ts'
+import { loadArchive } from '#containerd/load.ts'
+import { ensureOwnImage } from '#containerd/own-image.ts'
+import { pauseArchitecture } from '#containerd/pause-image.ts'
+import { startContainerd } from '#containerd/start.ts'
+import { removeContainerd } from '#containerd/stop.ts'
 import { aborted } from '#lib/abort.ts'
-import { formatCidr, parseCidr } from '#lib/cidr.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
-import { LOG_FLAGS } from '#lib/log-flags.ts'
-import type { Logger } from '#lib/log.ts'
+import { LOG_FLAGS } from '#lib/log/flags.ts'
+import type { Logger } from '#lib/log/log.ts'
+import { formatCidr, parseCidr } from '#lib/net/cidr.ts'
 import { defineProgram, type Program, ProgramError } from '#lib/program.ts'
 
 import { followArchives } from './image-archives.ts'
@@ -27,20 +27,24 @@ import { followArchives } from './image-archives.ts'
 export const containerd: Program = defineProgram({
   name: 'containerd',
   long:
-    'containerd runs the containerd of this node. Its containers go on when it ends. With --remove it ends them, and takes all that ' +
-    'is its own off the machine.',
+    'containerd runs the containerd of this node. Its containers keep running when it stops. With --remove it stops them and removes ' +
+    'all its files, links and rules from the machine.',
   flags: {
     containerd: {
       'data-dir': flag(string, '', '`folder` of the node'),
-      'subnet-file': flag(string, '/run/flannel/subnet.env', '`file` in which flannel says which addresses pods have'),
-      images: flag(string, '', '`folder` whose archives of images are loaded, also those that come into it'),
-      remove: flag(bool, false, 'whether it is to go instead'),
+      'subnet-file': flag(
+        string,
+        '/run/flannel/subnet.env',
+        '`file` with the subnet of the node, which flannel writes',
+      ),
+      images: flag(string, '', '`folder` with image archives to load; new archives are loaded as they appear'),
+      remove: flag(bool, false, 'remove it instead of running it'),
     },
     logs: LOG_FLAGS,
   },
   async run({ flags, clock, random, log, env }, signal) {
     const dataDir = flags['data-dir']
-    if (dataDir === '') throw new ProgramError('Say with --data-dir which node this is')
+    if (dataDir === '') throw new ProgramError('Set --data-dir to the folder of the node')
     if (flags.remove) {
       await removeContainerd({ dataDir, clock, random, log, env })
       return 0
@@ -48,15 +52,15 @@ export const containerd: Program = defineProgram({
     await using closing = new AsyncDisposableStack()
     const started = await startContainerd({ dataDir, clock, random, log, env }, closing)
     const root = resolve(fileURLToPath(new URL('../../../', import.meta.url)))
-    const tools = { api: imageApiBehind(started.client), clock, random, signal }
-    const image = keepOwnImage(tools, { root, id: basename(root), node: process.execPath }).then(
-      (isNew) => isNew && log.info('The image of this program is there for pods'),
-      (error: unknown) => log.error(error, 'There is no image of this program: addons cannot run here'),
+    const tools = { api: createImageApi(started.client), clock, random, signal }
+    const image = ensureOwnImage(tools, { root, id: basename(root), node: process.execPath }).then(
+      (isNew) => isNew && log.info("Imported this program's own image into containerd"),
+      (error: unknown) => log.error(error, 'Failed to build the image of this program: addons cannot run on this node'),
     )
     closing.defer(async () => void (await image))
     if (flags.images !== '') await followArchives(flags.images, (file) => loadImages(file, tools, log), closing)
     await followSubnets(flags['subnet-file'], closing, async (cidrs) => {
-      log.info('Pods have addresses of', { cidrs })
+      log.info('Configured pod addresses', { cidrs })
       await started.setPodCidrs(cidrs)
     })
     await aborted(signal)
@@ -68,26 +72,26 @@ async function loadImages(file: string, tools: WriterTools, log: Logger): Promis
   const bytes = createReadStream(file)
   try {
     const names = await loadArchive(bytes, tools, { architecture: pauseArchitecture(process.arch) })
-    log.info('Images were loaded', { file, names })
+    log.info('Loaded images', { file, names })
   } catch (error) {
-    log.error(error, 'An archive of images cannot be loaded', { file })
+    log.error(error, 'Failed to load an image archive', { file })
   } finally {
     bytes.destroy()
   }
 }
 
-/** Told at once when there are some already, and whenever they change. */
+/** Called at once if ranges exist, and whenever they change. */
 async function followSubnets(
   file: string,
   closing: AsyncDisposableStack,
-  told: (cidrs: readonly string[]) => Promise<void>,
+  onRanges: (cidrs: readonly string[]) => Promise<void>,
 ): Promise<void> {
   let last = ''
   const look = async (): Promise<void> => {
     const cidrs = subnetsOf(await readFile(file, 'utf8').catch(() => ''))
     if (cidrs.length === 0 || cidrs.join() === last) return
     last = cidrs.join()
-    await told(cidrs)
+    await onRanges(cidrs)
   }
   await mkdir(dirname(file), { recursive: true, mode: 0o755 })
   const watcher = watch(dirname(file), (_, name) => {
@@ -97,7 +101,7 @@ async function followSubnets(
   await look()
 }
 
-/** `FLANNEL_SUBNET=10.42.1.1/24` says the address of the node; its range is what pods have. Pure. */
+/** `FLANNEL_SUBNET=10.42.1.1/24` has the address of the node; its range is the range of pods. Pure. */
 export function subnetsOf(text: string): string[] {
   const found = text.matchAll(/^FLANNEL_(?:IPV6_)?SUBNET=(\S+)$/gm)
   return [...found].flatMap(([, cidr = '']) => {

@@ -1,23 +1,23 @@
 /**
- * `hyperkube machine etcd-snapshots`: takes snapshots of the machine's own member of etcd, one now or one every so often. They
- * outlive the cluster: nothing that the builder removes is in their folder.
+ * `hyperkube machine etcd-snapshots`: takes snapshots of the local etcd member, once or periodically. Snapshots outlive
+ * the cluster: the builder never deletes their folder.
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 
-import { writeFileAtomically } from '#lib/atomic-file.ts'
 import { sleep } from '#lib/clock.ts'
+import { writeFileAtomically } from '#lib/files/atomic-file.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, duration, int, string } from '#lib/flags/kinds.ts'
-import { LOG_FLAGS } from '#lib/log-flags.ts'
+import { LOG_FLAGS } from '#lib/log/flags.ts'
 import { defineProgram, type Program, type ProgramContext, ProgramError } from '#lib/program.ts'
-import { Bucket, type BucketPlace } from '#provision/s3/bucket.ts'
-import { copySnapshot, deleteCopies, fetchSnapshot, listCopies } from '#provision/s3/snapshot-copies.ts'
-import { dueInMs, outdated, recurringName } from '#provision/snapshot-schedule.ts'
+import { copySnapshot, deleteCopies, fetchSnapshot, listCopies } from '#provision/apply/snapshot-copies.ts'
+import { dueInMs, outdated, recurringName } from '#provision/plan/snapshot-schedule.ts'
+import { Bucket, type BucketLocation } from '#provision/s3/bucket.ts'
 import { listSnapshots, saveSnapshot } from '#storage/snapshot/snapshot.ts'
 
-/** After one that could not be taken. */
+/** The pause after a failure. */
 const AGAIN_MS = 60_000
 const ENDINGS = ['.snapshot', '.snapshot.json', '.rkestate']
 
@@ -32,22 +32,22 @@ interface SnapshotFlags {
 
 export const etcdSnapshots: Program = defineProgram({
   name: 'etcd-snapshots',
-  long: 'etcd-snapshots takes snapshots of a member of etcd: one with --name, or one after every --interval.',
+  long: 'etcd-snapshots takes snapshots of an etcd member: one with --name, or one every --interval.',
   flags: {
     snapshots: {
-      folder: flag(string, '/opt/rke/etcd-snapshots', '`folder` they lie in'),
-      endpoint: flag(string, 'https://127.0.0.1:2379', 'address of the member'),
-      cacert: flag(string, '', 'its authority, as PEM `file`'),
-      cert: flag(string, '', 'our certificate, as PEM `file`'),
-      key: flag(string, '', 'the key of that, as PEM `file`'),
-      timeout: flag(duration, 300_000, 'how long one may take'),
-      name: flag(string, '', 'take one of this name, now'),
-      'with-state': flag(bool, false, 'put what comes on the standard input beside it: the state of the cluster'),
-      list: flag(bool, false, 'say which there are, as JSON'),
-      bucket: flag(string, '', 'JSON `file` that says which bucket of S3 they are copied to'),
-      fetch: flag(string, '', 'fetch the one of this name from the bucket'),
-      interval: flag(duration, 43_200_000, 'time between two'),
-      retention: flag(int, 6, 'how many are kept'),
+      folder: flag(string, '/opt/rke/etcd-snapshots', '`folder` of the snapshots'),
+      endpoint: flag(string, 'https://127.0.0.1:2379', 'URL of the member'),
+      cacert: flag(string, '', 'certificate authority of the member, as PEM `file`'),
+      cert: flag(string, '', 'client certificate, as PEM `file`'),
+      key: flag(string, '', 'client key, as PEM `file`'),
+      timeout: flag(duration, 300_000, 'time limit of a snapshot'),
+      name: flag(string, '', 'take one snapshot with this name'),
+      'with-state': flag(bool, false, 'store standard input beside the snapshot: the state file of the cluster'),
+      list: flag(bool, false, 'list the snapshots as JSON'),
+      bucket: flag(string, '', 'JSON `file` with the S3 bucket to copy snapshots to'),
+      fetch: flag(string, '', 'download the snapshot with this name from the bucket'),
+      interval: flag(duration, 43_200_000, 'interval between snapshots'),
+      retention: flag(int, 6, 'number of snapshots to keep'),
     },
     logs: LOG_FLAGS,
   },
@@ -62,7 +62,7 @@ export const etcdSnapshots: Program = defineProgram({
       return 0
     }
     if (flags.fetch !== '') {
-      if (bucket === undefined) throw new ProgramError('Say with --bucket where it is to be fetched from')
+      if (bucket === undefined) throw new ProgramError('Set --bucket to the bucket to download from')
       await fetchSnapshot(bucket, flags.folder, flags.fetch, signal)
       return 0
     }
@@ -75,7 +75,7 @@ export const etcdSnapshots: Program = defineProgram({
       stdout.write(`${file}\n`)
       return 0
     }
-    /** The last one, until it is known to be in the bucket. */
+    /** The last snapshot, until its copy in the bucket is confirmed. */
     let uncopied: string | undefined
     while (!signal.aborted) {
       try {
@@ -91,7 +91,7 @@ export const etcdSnapshots: Program = defineProgram({
         await clearUp(flags.folder, outdated([...names, name], flags.retention))
       } catch (error) {
         if (signal.aborted) break
-        log.error(error as Error, 'No snapshot could be taken, or it could not be copied')
+        log.error(error as Error, 'Failed to take or copy a snapshot')
         await sleep(clock, AGAIN_MS, signal)
       }
     }
@@ -103,10 +103,10 @@ async function bucketOf(
   file: string,
   { clock, readFile }: Pick<ProgramContext, 'clock' | 'readFile'>,
 ): Promise<Bucket | undefined> {
-  return file === '' ? undefined : new Bucket(JSON.parse(await readFile(file)) as BucketPlace, clock)
+  return file === '' ? undefined : new Bucket(JSON.parse(await readFile(file)) as BucketLocation, clock)
 }
 
-/** A bucket that cannot be read hides no snapshot that is here. */
+/** An unreachable bucket does not hide local snapshots. */
 async function copiesIn(bucket: Bucket, signal: AbortSignal): Promise<object[]> {
   try {
     return (await listCopies(bucket, signal)).map((copy) => ({ ...copy, isCopy: true }))
@@ -122,7 +122,7 @@ interface Schedule {
   readonly nowMs: number
 }
 
-/** One for all members: who comes after another has nothing to do. */
+/** All members share a bucket: later members skip an existing snapshot. */
 async function copyOne(
   bucket: Bucket,
   name: string,

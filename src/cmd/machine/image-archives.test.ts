@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 
-import { eventually } from '#testing/eventually.ts'
+import { eventually } from '#kits/lib/eventually.ts'
 
 import { followArchives } from './image-archives.ts'
 
-test('followArchives() gives on what is there and what comes, each once, and nothing that is on its way', async () => {
+test('followArchives() passes on existing and new archives once, and skips incomplete ones', async () => {
   await using closing = new AsyncDisposableStack()
   const root = await mkdtemp(join(tmpdir(), 'hyperkube-archives-'))
   closing.defer(() => rm(root, { recursive: true }))

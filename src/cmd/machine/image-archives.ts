@@ -1,12 +1,15 @@
-/** Archives of images that lie in a folder, and those that come into it: each is given on once, one after the other. */
+/** Watches a folder for image archives and passes on each once, one after the other. */
 import { watch } from 'node:fs'
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** What is on its way has another ending. */
+/** Incomplete files have another extension. */
 const ENDING = '.tar'
 
-/** Resolves when it follows the folder, which is made if need be. `load` does not reject. Ends with `closing`, after the archive it is at. */
+/**
+ * Resolves when it watches the folder, which it creates if needed. `load` does not reject. Ends with `closing`, after
+ * the current archive.
+ */
 export async function followArchives(
   folder: string,
   load: (file: string) => Promise<void>,

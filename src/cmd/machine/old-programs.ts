@@ -1,4 +1,7 @@
-/** `hyperkube machine old-programs`: copies of hyperkube that nothing on this machine runs any more go. The one that is asked stays. */
+/**
+ * `hyperkube machine old-programs`: removes copies of hyperkube that no process on this machine runs. It keeps the one
+ * that executes the command.
+ */
 import { readdir, readFile, readlink, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,12 +10,12 @@ import { defineProgram, type Program, ProgramError } from '#lib/program.ts'
 
 export const oldPrograms: Program = defineProgram({
   name: 'old-programs',
-  long: 'old-programs removes copies of this program that lie beside it and that no process has been started from.',
+  long: 'old-programs removes copies of this program beside it that no process runs.',
   flags: {},
   async run({ stdout }) {
     const root = resolve(fileURLToPath(new URL('../../../', import.meta.url)))
     const folder = dirname(root)
-    if (basename(folder) !== 'programs') throw new ProgramError(`${root} is no copy that a builder has sent`)
+    if (basename(folder) !== 'programs') throw new ProgramError(`${root} is not a copy that "hyperkube build" uploaded`)
     const running = await commandsHere()
     for (const name of oldNames(await readdir(folder), { own: basename(root), folder, running })) {
       await rm(join(folder, name), { recursive: true, force: true })
@@ -22,7 +25,7 @@ export const oldPrograms: Program = defineProgram({
   },
 })
 
-/** A digest, and what comes before it is whole. */
+/** The name of a copy: its digest, with a suffix while it is incomplete. */
 const COPY = /^[0-9a-f]{64}(?:\.part|\.new)?$/
 
 /** Pure. `running`: programs and command lines of all processes. */
@@ -35,7 +38,7 @@ export function oldNames(
   )
 }
 
-/** A process that has ended meanwhile runs nothing. */
+/** A process that has ended in the meantime runs nothing. */
 async function commandsHere(): Promise<string[]> {
   const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const found = ids.flatMap((id) => [

@@ -1,19 +1,22 @@
-/** `hyperkube machine serve` and `keep`: the far end of the builder's connection, and what keeps services after it has gone. */
+/**
+ * `hyperkube machine serve` and `keep`: the remote end of the builder's connection, and the supervisor of services
+ * without systemd.
+ */
 import { fileURLToPath } from 'node:url'
 
 import { flag } from '#lib/flags/flags.ts'
 import { string } from '#lib/flags/kinds.ts'
-import { LOG_FLAGS } from '#lib/log-flags.ts'
+import { LOG_FLAGS } from '#lib/log/flags.ts'
 import { defineProgram, type Program } from '#lib/program.ts'
 import { runKeeper } from '#provision/machines/keeper.ts'
 import { localMachine } from '#provision/machines/local.ts'
 import { serveMachine } from '#provision/machines/serve.ts'
 
-const HOME = flag(string, '/opt/hyperkube', '`folder` in which the builder keeps its things on this machine')
+const HOME = flag(string, '/opt/hyperkube', "`folder` of the builder's files on this machine")
 
 export const serve: Program = defineProgram({
   name: 'serve',
-  long: 'serve does to this machine what it is asked over its standard input, until that ends.',
+  long: 'serve executes requests from standard input on this machine until the input ends.',
   flags: { machine: { home: HOME } },
   async run({ flags, stdin, stdout, clock, env }) {
     await using closing = new AsyncDisposableStack()
@@ -27,7 +30,7 @@ export const serve: Program = defineProgram({
 
 export const keep: Program = defineProgram({
   name: 'keep',
-  long: 'keep starts the services of this machine, starts those again that end, and takes orders from "machine serve".',
+  long: 'keep starts the services of this machine, restarts those that end, and takes orders from "machine serve".',
   flags: { machine: { home: HOME }, logs: LOG_FLAGS },
   async run({ flags, clock, random, log, env }, signal) {
     await runKeeper({ home: flags.home, clock, random, log, env }, signal)

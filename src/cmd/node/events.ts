@@ -1,5 +1,5 @@
-/** What the supervisor does, told as Events of its Node by the credentials of that node. */
-import { EventRecorder } from '#client/event-recorder.ts'
+/** Records actions of the supervisor as Events of its Node, with the credentials of the node. */
+import { EventRecorder } from '#client/events/event-recorder.ts'
 import type { FlagGroups } from '#lib/flags/flags.ts'
 import type { Invocation } from '#lib/program.ts'
 import type { SupervisorEvent } from '#supervisor/supervisor.ts'
@@ -8,7 +8,7 @@ import { openNodeClient } from '../node-client.ts'
 
 export type Tools = Omit<Invocation<FlagGroups>, 'flags'>
 
-/** Nobody waits for it. */
+/** Does not block the caller. */
 export type RecordEvent = (event: SupervisorEvent) => void
 
 const COMPONENT = 'hyperkube-node'
@@ -22,7 +22,7 @@ const TYPES: Readonly<Record<SupervisorEvent['reason'], 'Normal' | 'Warning'>> =
   Crash: 'Warning',
 }
 
-/** Throws ProgramError for credentials that cannot be used. */
+/** Throws ProgramError for unusable credentials. */
 export async function openNodeEvents(
   tools: Tools,
   { kubeconfig, node }: { readonly kubeconfig: string; readonly node: string },
@@ -32,7 +32,7 @@ export async function openNodeEvents(
   const recorder = new EventRecorder({
     client,
     source: { component: COMPONENT, host: node },
-    onError: (error) => tools.log.info('an Event is lost', { reason: (error as Error).message }),
+    onError: (error) => tools.log.info('Failed to record event', { reason: (error as Error).message }),
   })
   const about = { kind: 'Node', name: node, apiVersion: 'v1' }
   return ({ reason, message }) => recorder.record(about, { type: TYPES[reason], reason, message })

@@ -1,8 +1,8 @@
-/** This machine as commands of `hyperkube node` see it: where its files are, what the supervisor leaves for others to read. */
+/** The machine for the `hyperkube node` commands: paths of files, and the status that the supervisor writes. */
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-import { writeFileAtomically } from '#lib/atomic-file.ts'
+import { writeFileAtomically } from '#lib/files/atomic-file.ts'
 import { type Flag, flag } from '#lib/flags/flags.ts'
 import { bool, oneOf, string } from '#lib/flags/kinds.ts'
 import { createHttpClient } from '#lib/http/client.ts'
@@ -14,16 +14,12 @@ import { Supervisor, type SupervisorEvent, type SupervisorStatus } from '#superv
 
 import type { RecordEvent, Tools } from './events.ts'
 
-export const ROOT_FLAG: Flag<string> = flag(
-  string,
-  '/',
-  '`folder` below which its files are, for machines that share one',
-)
+export const ROOT_FLAG: Flag<string> = flag(string, '/', '`folder` for all files, if several nodes share the machine')
 
 export const METRICS_FLAG: Flag<string> = flag(
   string,
   '',
-  '`host:port` on which /metrics and /healthz of the supervisor are asked for; empty: none',
+  '`host:port` for /metrics and /healthz of the supervisor; empty disables them',
 )
 
 export const CONFIG_FILE = '/etc/kubernetes/node.yaml'
@@ -37,21 +33,25 @@ export interface SupervisionFlags {
   readonly root: string
 }
 
-/** Of everything that supervises. */
+/** The flags of all commands that supervise. */
 export const SUPERVISION_FLAGS: { readonly [K in keyof SupervisionFlags]: Flag<SupervisionFlags[K]> } = {
   'kubelet-health': flag(
     string,
     'http://127.0.0.1:10248/healthz',
-    '`address` where kubelet says that it is well; none: not asked',
+    "`address` of the kubelet's health endpoint; empty disables the check",
   ),
-  'kube-proxy-health': flag(string, 'http://127.0.0.1:10256/livez', '`address` where kube-proxy does; none: not asked'),
+  'kube-proxy-health': flag(
+    string,
+    'http://127.0.0.1:10256/livez',
+    "`address` of kube-proxy's health endpoint; empty disables the check",
+  ),
   'metrics-bind-address': METRICS_FLAG,
-  events: flag(bool, true, 'whether what is done is told as Events of the Node, by the credentials of the node'),
-  logs: flag(oneOf('files', 'journal'), 'files', 'where what the three say goes: files or journal'),
+  events: flag(bool, true, 'record actions as Events of the Node, with the credentials of the node'),
+  logs: flag(oneOf('files', 'journal'), 'files', 'destination of the output of the three programs: files or journal'),
   root: ROOT_FLAG,
 }
 
-/** What `node status` shows. */
+/** The contents of `node status`. */
 export interface NodeStatus extends Partial<SupervisorStatus> {
   readonly agent?: AgentStatus | undefined
 }
@@ -63,11 +63,11 @@ export function statusFile(root: string): string {
 export interface Supervision {
   readonly host: Host
   readonly createSupervisor: (settings: NodeSettings) => Supervisor
-  /** Leaves what is known now for `node status`. */
+  /** Writes the current status for `node status`. */
   readonly leaveStatus: () => void
 }
 
-/** `agent` says what there is to say of it. */
+/** `agent` provides the status of the agent. */
 export async function superviseHere(
   flags: SupervisionFlags,
   tools: Tools,
@@ -114,7 +114,7 @@ export async function superviseHere(
   return { host, createSupervisor, leaveStatus }
 }
 
-/** What one system has is not loaded on the other. */
+/** Each platform loads only its own host implementation. */
 async function hostHere(
   { root, logs }: SupervisionFlags,
   seen: Omit<LinuxHostOptions, 'root' | 'logs'>,
@@ -124,41 +124,41 @@ async function hostHere(
   return windowsHost(seen)
 }
 
-/** One after the other, so that the last one is what was known last. */
+/** Writes one after the other, so that the last write has the latest status. */
 function statusWriter(root: string, { log }: Pick<Tools, 'log'>, status: () => NodeStatus): () => void {
-  let isAsked = false
+  let isScheduled = false
   let last = Promise.resolve()
   const write = async (): Promise<void> => {
-    isAsked = false
+    isScheduled = false
     await mkdir(dirname(statusFile(root)), { recursive: true, mode: 0o700 })
     const text = `${JSON.stringify(status(), undefined, 2)}\n`
     await writeFileAtomically(statusFile(root), text, { mode: 0o600 })
   }
   return () => {
-    if (isAsked) return
-    isAsked = true
-    last = last.then(write).catch((error: unknown) => log.error(error, 'cannot leave the status'))
+    if (isScheduled) return
+    isScheduled = true
+    last = last.then(write).catch((error: unknown) => log.error(error, 'Failed to write the status'))
   }
 }
 
-/** The way to the API server is opened when there is something to tell, and anew when certificates may be others. */
+/** Connects to the API server for the first event, and again after certificates may have changed. */
 function eventRecorder(
   host: Host,
   tools: Tools,
   closing: AsyncDisposableStack,
 ): (event: SupervisorEvent, node: string) => void {
-  let way = new AsyncDisposableStack()
-  closing.defer(() => way.disposeAsync())
+  let connection = new AsyncDisposableStack()
+  closing.defer(() => connection.disposeAsync())
   let opening: Promise<RecordEvent> | undefined
   const open = async (nodeName: string): Promise<RecordEvent> => {
     const { openNodeEvents } = await import('./events.ts')
     const node = (await host.environment.get('NODE_NAME')) ?? nodeName
-    return openNodeEvents(tools, { kubeconfig: host.layout.nodeKubeconfig, node: node.toLowerCase() }, way)
+    return openNodeEvents(tools, { kubeconfig: host.layout.nodeKubeconfig, node: node.toLowerCase() }, connection)
   }
   return (event, nodeName) => {
     if (event.reason === 'SettingsChanged') {
-      void way.disposeAsync()
-      way = new AsyncDisposableStack()
+      void connection.disposeAsync()
+      connection = new AsyncDisposableStack()
       opening = undefined
     }
     opening ??= open(nodeName)
@@ -166,7 +166,7 @@ function eventRecorder(
       (record) => record(event),
       (error: unknown) => {
         opening = undefined
-        tools.log.info('an Event is lost', { reason: (error as Error).message })
+        tools.log.info('Failed to record event', { reason: (error as Error).message })
       },
     )
   }

@@ -1,12 +1,16 @@
-/** The port on which a supervisor says how it is. */
+/** The port with health and metrics of a supervisor. */
 import { type PagesOptions, servePages } from '#lib/http/pages.ts'
-import { readProcess, registerProcessMetrics } from '#lib/metrics-process.ts'
-import { createRegistry, METRICS_CONTENT_TYPE } from '#lib/metrics.ts'
-import { declareNodeMetrics, type NodeSeen } from '#supervisor/metrics.ts'
+import { createRegistry, METRICS_CONTENT_TYPE } from '#lib/metrics/metrics.ts'
+import { readProcess, registerProcessMetrics } from '#lib/metrics/process.ts'
+import { declareNodeMetrics, type NodeStatusSnapshot } from '#supervisor/metrics.ts'
 import { describeOutcome } from '#supervisor/outcome.ts'
 
 /** Throws ProgramError. */
-export async function serveNodePages(address: string, options: PagesOptions, seen: () => NodeSeen): Promise<void> {
+export async function serveNodePages(
+  address: string,
+  options: PagesOptions,
+  seen: () => NodeStatusSnapshot,
+): Promise<void> {
   const registry = createRegistry()
   registerProcessMetrics(registry, readProcess(options.clock))
   declareNodeMetrics(registry, seen)

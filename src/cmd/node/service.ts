@@ -1,4 +1,4 @@
-/** `hyperkube node install`, `start`, `stop`, `remove` and `logs`: the supervisor as a service of systemd. */
+/** `hyperkube node install`, `start`, `stop`, `remove` and `logs`: manage the supervisor as a systemd service. */
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -9,7 +9,7 @@ import { type Flag, flag } from '#lib/flags/flags.ts'
 import { bool, int, oneOf, string } from '#lib/flags/kinds.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import { defineProgram, type Program, type ProgramContext, ProgramError } from '#lib/program.ts'
-import { parseYaml } from '#lib/yaml.ts'
+import { parseYaml } from '#lib/yaml/yaml.ts'
 import { cleanMachine } from '#supervisor/agent/removal.ts'
 import type { Host } from '#supervisor/host.ts'
 import { linuxHost } from '#supervisor/linux/host.ts'
@@ -20,7 +20,7 @@ import { readSettings } from '#supervisor/settings-file.ts'
 import { takeSteps, undoSteps } from '#supervisor/steps.ts'
 import { powershellArgs } from '#supervisor/windows/real/powershell.ts'
 
-import { OWN_PROGRAM } from '../own-program.ts'
+import { OWN_PROGRAM } from '../program-path.ts'
 import { AGENT_FLAGS, agentSettings, type AgentFlags } from './agent.ts'
 import { CONFIG_FILE, METRICS_FLAG, ROOT_FLAG } from './machine.ts'
 
@@ -38,7 +38,7 @@ async function withHost<T>(root: string, { clock, stdout }: Context, use: (host:
   }
 }
 
-/** What a program said counts more than that it failed. */
+/** The output of a failed program is more useful than its exit code. */
 function messageOf(error: Error & { readonly stderr?: string }): string {
   return error.stderr?.trim() || error.message
 }
@@ -52,32 +52,32 @@ interface InstallFlags extends AgentFlags {
 }
 
 const INSTALL_FLAGS: { readonly [K in Exclude<keyof InstallFlags, keyof AgentFlags>]: Flag<InstallFlags[K]> } = {
-  config: flag(string, CONFIG_FILE, '`file` that says what this node is to be, where no server does'),
-  logs: flag(oneOf('files', 'journal'), 'journal', 'where what the three say goes: files or journal'),
+  config: flag(string, CONFIG_FILE, '`file` with the settings of this node, without a server'),
+  logs: flag(oneOf('files', 'journal'), 'journal', 'destination of the output of the three programs: files or journal'),
   'metrics-bind-address': METRICS_FLAG,
-  start: flag(bool, true, 'whether it is started now'),
+  start: flag(bool, true, 'start the service now'),
   root: ROOT_FLAG,
 }
 
 export const install: Program = defineProgram({
   name: 'install',
   long:
-    'install makes the supervisor a service of systemd that starts with the machine: by a file that says what this node is to ' +
-    'be (--config), or by what a server says (--server). Kubelet, flanneld and kube-proxy are this program unless others are ' +
-    'put into /usr/local/lib/hyperkube/bin before. A second time changes what is not as it should be.',
+    'install creates a systemd service for the supervisor that starts with the machine, with a settings file ' +
+    '(--config) or with the plan of a server (--server). This program also serves as kubelet, flanneld and kube-proxy, unless others ' +
+    'are in /usr/local/lib/hyperkube/bin. A second run changes only what differs.',
   flags: { agent: AGENT_FLAGS, service: INSTALL_FLAGS },
   async run({ flags, ...context }) {
-    const told = await commandFor(flags, context)
+    const command = await commandFor(flags, context)
     return withHost(flags.root, context, async (host) => {
-      const installation = { host, root: flags.root, executable: OWN_PROGRAM, startsNow: flags.start, ...told }
+      const installation = { host, root: flags.root, executable: OWN_PROGRAM, startsNow: flags.start, ...command }
       const taken = await takeSteps(INSTALLATION, installation, (text) => void context.stdout.write(`${text}\n`))
-      if (taken.length === 0) context.stdout.write('all of it is there\n')
+      if (taken.length === 0) context.stdout.write('everything is already installed\n')
       return 0
     })
   },
 })
 
-/** Throws ProgramError for what would not run. */
+/** Throws ProgramError for settings that cannot work. */
 async function commandFor(
   flags: InstallFlags,
   context: Pick<ProgramContext, 'env' | 'cwd' | 'readFile'>,
@@ -91,25 +91,25 @@ async function commandFor(
   if (flags.server === '' && (context.env['CATTLE_SERVER'] ?? '') === '') {
     const config = resolve(context.cwd, flags.config)
     const text = await context.readFile(config).catch((cause: unknown) => {
-      throw new ProgramError(`Say what this node is to be, in ${config} or by --server`, { cause })
+      throw new ProgramError(`Provide the settings of this node in ${config} or by --server`, { cause })
     })
     readSettings(parseYaml(text))
     return { command: [OWN_PROGRAM, 'node', 'run', `--config=${config}`, ...rest], variables: {} }
   }
   const { server, token, caChecksum, nodeName, address, internalAddress } = await agentSettings(flags, context)
-  const given = { SERVER: server, TOKEN: token, CA_CHECKSUM: caChecksum, NODE_NAME: nodeName }
-  const known = { ...given, ADDRESS: address, INTERNAL_ADDRESS: internalAddress }
-  const said = Object.entries(known).filter(([, value]) => value !== '')
+  const required = { SERVER: server, TOKEN: token, CA_CHECKSUM: caChecksum, NODE_NAME: nodeName }
+  const known = { ...required, ADDRESS: address, INTERNAL_ADDRESS: internalAddress }
+  const given = Object.entries(known).filter(([, value]) => value !== '')
   const marks = [...flags.label.map((text) => `--label=${text}`), ...flags.taint.map((text) => `--taint=${text}`)]
   return {
     command: [OWN_PROGRAM, 'node', 'agent', ...marks, ...rest],
-    variables: Object.fromEntries(said.map(([name, value]) => [`CATTLE_${name}`, value])),
+    variables: Object.fromEntries(given.map(([name, value]) => [`CATTLE_${name}`, value])),
   }
 }
 
 export const start: Program = defineProgram({
   name: 'start',
-  long: 'start starts the service that "node install" has made.',
+  long: 'start starts the service that "node install" created.',
   flags: { service: { root: ROOT_FLAG } },
   run: ({ flags, ...context }) =>
     withHost(flags.root, context, async (host) => {
@@ -121,8 +121,8 @@ export const start: Program = defineProgram({
 export const stop: Program = defineProgram({
   name: 'stop',
   long:
-    'stop stops the service, and then kubelet, flanneld and kube-proxy. Containers go on. ("systemctl stop" ends the supervisor ' +
-    'only; the three go on, and the next one takes them over.)',
+    'stop stops the service, and then kubelet, flanneld and kube-proxy. Containers keep running. ("systemctl stop" stops only the ' +
+    'supervisor; the three programs keep running, and the next supervisor adopts them.)',
   flags: { service: { root: ROOT_FLAG } },
   run: ({ flags, ...context }) =>
     withHost(flags.root, context, async (host) => {
@@ -133,8 +133,8 @@ export const stop: Program = defineProgram({
 
 export const remove: Program = defineProgram({
   name: 'remove',
-  long: 'remove stops everything, and removes the service, the network of pods and the files of this node.',
-  flags: { service: { root: ROOT_FLAG, files: flag(bool, true, 'whether the files of the node go too') } },
+  long: 'remove stops everything and removes the service, the pod network and the files of this node.',
+  flags: { service: { root: ROOT_FLAG, files: flag(bool, true, 'also remove the files of the node') } },
   run: ({ flags, ...context }) =>
     withHost(flags.root, context, async (host) => {
       await removeService(host, flags.root)
@@ -152,21 +152,21 @@ const LOG_NAMES = ['supervisor', ...PROCESS_NAMES]
 
 export const logs: Program = defineProgram({
   name: 'logs',
-  long: 'logs shows what the supervisor said, or kubelet, flanneld or kube-proxy, from the journal or from their files.',
+  long: 'logs shows the output of the supervisor, kubelet, flanneld or kube-proxy, from the journal or from files.',
   use: '[supervisor | kubelet | flanneld | kube-proxy | kube-network-policies] [flags]',
   operands: true,
   flags: {
     logs: {
-      follow: flag(bool, false, 'go on with what comes', { shorthand: 'f' }),
-      lines: flag(int, 200, 'how many of the last lines', { shorthand: 'n' }),
+      follow: flag(bool, false, 'follow the log', { shorthand: 'f' }),
+      lines: flag(int, 200, 'number of last lines to show', { shorthand: 'n' }),
       root: ROOT_FLAG,
-      'base-dir': flag(string, 'c:\\k', '`folder` that a Windows worker was set up in'),
+      'base-dir': flag(string, 'c:\\k', '`folder` in which the Windows worker was set up'),
     },
   },
   async run({ flags, operands, stdout }, signal) {
     const [name = 'supervisor', ...others] = operands
     if (others.length > 0 || !LOG_NAMES.includes(name))
-      throw new ProgramError(`unknown name "${operands.join(' ')}"; there are ${LOG_NAMES.join(', ')}`)
+      throw new ProgramError(`unknown name "${operands.join(' ')}"; use one of ${LOG_NAMES.join(', ')}`)
     const unit = await readFile(unitFile(flags.root), 'utf8').catch(() => '')
     const ask = { ...flags, name, isInJournal: unit.includes('--logs=journal') }
     const [program, args, input = ''] =
@@ -184,7 +184,7 @@ export const logs: Program = defineProgram({
   },
 })
 
-interface LogAsk {
+interface LogRequest {
   readonly name: string
   readonly isInJournal: boolean
   readonly follow: boolean
@@ -194,15 +194,15 @@ interface LogAsk {
 
 type LogCommand = readonly [program: string, args: string[], input?: string]
 
-/** The supervisor has no service there: it is kubelet that people look for. */
-function windowsLogCommand({ name, lines, follow }: LogAsk, baseDir: string): LogCommand {
+/** The supervisor has no service on Windows, so the kubelet's log is the default. */
+function windowsLogCommand({ name, lines, follow }: LogRequest, baseDir: string): LogCommand {
   const of = name === 'supervisor' ? 'kubelet' : name
   const path = `${baseDir}\\logs\\${of}\\${of}svc.log`
   return ['powershell.exe', powershellArgs('log-tail'), JSON.stringify({ path, lines, follow })]
 }
 
-/** The supervisor is always in the journal: systemd started it. */
-function logCommand({ name, isInJournal, follow, lines, root }: LogAsk): LogCommand {
+/** The supervisor always logs to the journal, because systemd starts it. */
+function logCommand({ name, isInJournal, follow, lines, root }: LogRequest): LogCommand {
   if (!isInJournal && name !== 'supervisor')
     return ['tail', ['-n', String(lines), ...(follow ? ['-F'] : []), join(root, `/var/log/hyperkube/${name}.log`)]]
   const identifier = name === 'supervisor' ? 'hyperkube-node' : name

@@ -1,7 +1,7 @@
-/** `hyperkube node setup` and `reset`: a worker with Windows, beside control planes with Linux. */
+/** `hyperkube node setup` and `reset`: set up a Windows worker for a cluster with Linux control planes. */
 import { ApiClient } from '#client/api-client.ts'
-import { programConfig } from '#client/config.ts'
-import { openConnection } from '#client/connection.ts'
+import { programConfig } from '#client/connection/config.ts'
+import { openConnection } from '#client/connection/connection.ts'
 import { JOIN_ACCESS, makeJoinToken } from '#cluster/joining.ts'
 import { type Flag, flag } from '#lib/flags/flags.ts'
 import { bool, int, oneOf, string } from '#lib/flags/kinds.ts'
@@ -21,13 +21,13 @@ import { type ClusterView, type SetupContext, setupContext } from '#supervisor/w
 import type { ClusterEndpoint } from '#supervisor/windows/setup/documents.ts'
 import {
   type DownloadDigests,
-  placesIn,
+  setupPaths,
   SETUP_DEFAULTS,
   type SetupSettings,
 } from '#supervisor/windows/setup/settings.ts'
 import { reset as resetWorker, setUp } from '#supervisor/windows/setup/setup.ts'
 
-import { OWN_ENTRY } from '../own-program.ts'
+import { OWN_ENTRY } from '../program-path.ts'
 
 interface SetupFlags {
   readonly 'base-dir': string
@@ -50,12 +50,12 @@ const SETUP_FLAGS: { readonly [K in keyof SetupFlags]: Flag<SetupFlags[K]> } = {
   'base-dir': flag(
     string,
     SETUP_DEFAULTS.baseDir,
-    "`folder` for all files; an administrator's file `kubeconfig` must be in it, which only setup and reset read",
+    "`folder` for all files; it must contain an administrator's `kubeconfig`, which only setup and reset read",
   ),
-  'cluster-cidr': flag(string, SETUP_DEFAULTS.clusterCidr, 'addresses of pods'),
-  'service-cidr': flag(string, SETUP_DEFAULTS.serviceCidr, 'addresses of Services'),
-  'interface-name': flag(string, SETUP_DEFAULTS.interfaceName, 'name of the adapter by which other nodes are reached'),
-  release: flag(string, SETUP_DEFAULTS.release, 'release of Kubernetes whose kubelet and kube-proxy run here'),
+  'cluster-cidr': flag(string, SETUP_DEFAULTS.clusterCidr, 'CIDR of pods'),
+  'service-cidr': flag(string, SETUP_DEFAULTS.serviceCidr, 'CIDR of Services'),
+  'interface-name': flag(string, SETUP_DEFAULTS.interfaceName, 'name of the network adapter for traffic between nodes'),
+  release: flag(string, SETUP_DEFAULTS.release, 'Kubernetes release of kubelet and kube-proxy'),
   'nano-server-image-tag': flag(
     string,
     SETUP_DEFAULTS.nanoServerImageTag,
@@ -69,22 +69,18 @@ const SETUP_FLAGS: { readonly [K in keyof SetupFlags]: Flag<SetupFlags[K]> } = {
   'network-mode': flag(
     oneOf('overlay', 'l2bridge'),
     SETUP_DEFAULTS.networkMode,
-    'network of pods: overlay or l2bridge',
+    'type of the pod network: overlay or l2bridge',
   ),
-  vni: flag(int, SETUP_DEFAULTS.vni, 'number of the overlay; that of the other nodes'),
-  port: flag(int, SETUP_DEFAULTS.port, 'port of the overlay; Windows has this one only'),
+  vni: flag(int, SETUP_DEFAULTS.vni, 'VXLAN identifier of the overlay; equal on all nodes'),
+  port: flag(int, SETUP_DEFAULTS.port, 'UDP port of the overlay; Windows supports only this one'),
   'own-flanneld': flag(
     bool,
     true,
-    'run "hyperkube flanneld" (overlay only); false: download flannel\'s own, which needs --flanneld-sha256',
+    'run "hyperkube flanneld" (overlay only); false downloads flannel\'s program, which needs --flanneld-sha256',
   ),
-  'kubernetes-sha256': flag(
-    string,
-    '',
-    'SHA-256 of kubernetes-node-windows-amd64.tar.gz (default: the one published beside it)',
-  ),
-  'cni-sha256': flag(string, '', 'SHA-256 of the archive of CNI plugins (default: the one published beside it)'),
-  'flanneld-sha256': flag(string, '', "SHA-256 of flannel's flanneld.exe, which has no published one"),
+  'kubernetes-sha256': flag(string, '', 'SHA-256 of kubernetes-node-windows-amd64.tar.gz (default: the published one)'),
+  'cni-sha256': flag(string, '', 'SHA-256 of the archive of CNI plugins (default: the published one)'),
+  'flanneld-sha256': flag(string, '', "SHA-256 of flannel's flanneld.exe, which is not published"),
 }
 
 function settingsOf(flags: SetupFlags): SetupSettings {
@@ -114,7 +110,7 @@ function given(name: keyof DownloadDigests, digest: string): DownloadDigests {
 
 type Context = Pick<ProgramContext, 'clock' | 'stdout' | 'env' | 'cwd' | 'readFile'>
 
-/** The cluster is asked only when a step needs it: a machine can be reset without one. */
+/** Connects to the cluster only if a step needs it: reset works without a cluster. */
 function lazily(open: () => Promise<ClusterView>): ClusterView {
   let opened: Promise<ClusterView> | undefined
   const cluster = (): Promise<ClusterView> => (opened ??= open())
@@ -153,7 +149,7 @@ async function withWorker(
   use: (worker: SetupContext) => Promise<void>,
 ): Promise<number> {
   if (process.platform !== 'win32')
-    throw new ProgramError('This is for machines with Windows; "hyperkube node install" is for those with Linux')
+    throw new ProgramError('This command is for Windows; use "hyperkube node install" on Linux')
   await using closing = new AsyncDisposableStack()
   const settings = settingsOf(flags)
   const http = createHttpClient({ clock })
@@ -166,7 +162,7 @@ async function withWorker(
   })
   const cluster = lazily(async () => {
     const config = await programConfig(
-      { kubeconfig: placesIn(settings).kubeconfig, master: '' },
+      { kubeconfig: setupPaths(settings).kubeconfig, master: '' },
       { ...context, warn: () => undefined },
     )
     const connection = await openConnection(config, { clock, ...context, onError: () => undefined })
@@ -195,23 +191,23 @@ async function withWorker(
 export const setup: Program = defineProgram({
   name: 'setup',
   long:
-    'setup makes this machine, with Windows Server, a worker of a cluster: programs, services FlannelD, Kubelet and Kubeproxy, ' +
-    'rules of the firewall, the network of pods. It can be run again after anything: what is done is not done twice.',
+    'setup makes this Windows Server machine a worker of a cluster: it installs programs, the services FlannelD, Kubelet and Kubeproxy, ' +
+    'firewall rules and the pod network. It can run again after any failure and skips completed steps.',
   flags: { worker: SETUP_FLAGS },
   run: ({ flags, ...context }, signal) =>
     withWorker(flags, context, signal, async (worker) => {
       const taken = await setUp(worker)
-      context.stdout.write(taken.length === 0 ? 'all of it is there\n' : 'this machine is a worker\n')
+      context.stdout.write(taken.length === 0 ? 'everything is already installed\n' : 'this machine is now a worker\n')
     }),
 })
 
 export const reset: Program = defineProgram({
   name: 'reset',
-  long: 'reset undoes what "node setup" has done, and leaves the kubeconfig and what was there before.',
+  long: 'reset undoes "node setup". It keeps the kubeconfig and everything that existed before.',
   flags: { worker: SETUP_FLAGS },
   run: ({ flags, ...context }, signal) =>
     withWorker(flags, context, signal, async (worker) => {
       await resetWorker(worker)
-      context.stdout.write('this machine is no worker any more\n')
+      context.stdout.write('this machine is no longer a worker\n')
     }),
 })

@@ -1,8 +1,8 @@
-/** Rules for each family that the machine has, as the configuration wants them. */
+/** Creates rule backends for each IP family of the machine, as configured. */
 import type { Node } from '#apis/core/v1.ts'
-import { IptablesError } from '#lib/iptables.ts'
-import type { Logger } from '#lib/log.ts'
-import { applyNft, deleteNftTable, NftError } from '#lib/nft.ts'
+import type { Logger } from '#lib/log/log.ts'
+import { IptablesError } from '#lib/net/iptables.ts'
+import { applyNft, deleteNftTable, NftError } from '#lib/net/nft.ts'
 import { ProgramError } from '#lib/program.ts'
 import type { IpFamily } from '#model/services.ts'
 import type { Backend } from '#proxy/backend.ts'
@@ -16,10 +16,10 @@ import { createIptablesBackends } from './iptables-backends.ts'
 import { detectorOf, FAMILIES, nodeIpsOf, nodePortIpsOf } from './node-facts.ts'
 import type { ProxyMode, ProxyProgram } from './program.ts'
 
-/** Upstream's name: whoever comes after either finds the other's. */
+/** Upstream's table name, so that either program replaces the other's rules. */
 const TABLE = 'kube-proxy'
 
-/** Throws ProgramError when there can be none at all. */
+/** Throws ProgramError if no family is supported. */
 export async function createBackends(
   program: ProxyProgram,
   node: Node | undefined,
@@ -40,7 +40,7 @@ export async function createBackends(
   )
 }
 
-/** Removes what is ours, of these modes. Returns whether all of it has gone. */
+/** Removes our rules of these modes. Returns true if all are removed. */
 export async function cleanUp(modes: readonly ProxyMode[], log: Logger): Promise<boolean> {
   const outcomes = await Promise.all(modes.map((mode) => REMOVE[mode](log)))
   return outcomes.every(Boolean)
@@ -53,7 +53,7 @@ const REMOVE: Readonly<Record<ProxyMode, (log: Logger) => Promise<boolean>>> = {
     }),
   async iptables(log) {
     const outcomes: boolean[] = []
-    // A machine may have the programs for one family only.
+    // A machine may support only one IP family.
     for (const family of FAMILIES) outcomes.push(await removing(log, () => removeIptablesRules({ family })))
     return outcomes.every(Boolean)
   },
@@ -64,14 +64,14 @@ async function removing(log: Logger, remove: () => Promise<void>): Promise<boole
     await remove()
     return true
   } catch (error) {
-    // Where the program is missing there is nothing that it could have made.
+    // Without the program there can be no rules of it.
     if ((error instanceof IptablesError || error instanceof NftError) && error.code === 'missing') return true
-    log.error(error, 'Rules could not be removed')
+    log.error(error, 'Failed to remove kube-proxy rules')
     return false
   }
 }
 
-/** Throws ProgramError when there is none. */
+/** Throws ProgramError if no family is supported. */
 async function familiesHere(log: Logger): Promise<IpFamily[]> {
   const found: IpFamily[] = []
   let why: unknown
@@ -85,7 +85,7 @@ async function familiesHere(log: Logger): Promise<IpFamily[]> {
       found.push(family)
     } catch (error) {
       why = error
-      log.info('No rules for this family on this machine', { ipFamily: family, err: (error as Error).message })
+      log.info('IP family is not supported on this machine', { ipFamily: family, err: (error as Error).message })
     }
   }
   if (found.length === 0) throw new ProgramError(`no support for nftables: ${(why as Error).message}`)

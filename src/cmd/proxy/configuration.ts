@@ -1,20 +1,22 @@
-/** What kube-proxy is told: by its file, or by flags. */
+/** The configuration of kube-proxy, from its file or from flags. */
 import { resolve } from 'node:path'
 
-import { gateErrors } from '#control-plane/flags/gates.ts'
+import { withFlags } from '#component/flags/config-flags.ts'
+import { gateErrors } from '#component/flags/gates.ts'
 import { findUnsupported } from '#lib/flags/flag-support.ts'
 import type { FlagGroups } from '#lib/flags/flags.ts'
 import { type Invocation, ProgramError } from '#lib/program.ts'
 import { fileErrorText } from '#meta/config-kind.ts'
 import {
   type GivenProxyConfiguration,
+  PROXY_CONFIGURATION,
   type ProxyConfiguration,
   proxyConfigurationErrors,
   readProxyConfiguration,
   withProxyDefaults,
 } from '#proxy/configuration.ts'
 
-import { fieldsOf, PROXY_FLAGS, type ProxySettings } from './flags.ts'
+import { PROXY_FLAGS, type ProxySettings } from './flags.ts'
 
 /** Throws ProgramError with upstream's texts. */
 export async function loadProxy(
@@ -22,15 +24,18 @@ export async function loadProxy(
   settings: ProxySettings,
 ): Promise<ProxyConfiguration> {
   const { flags, changed, log } = invocation
-  const given = settings.config === '' ? givenByFlags(flags, changed) : await readFile(invocation, settings.config)
+  const given =
+    settings.config === ''
+      ? withFlags(PROXY_CONFIGURATION, {}, invocation)
+      : await readFile(invocation, settings.config)
   const configuration = withProxyDefaults(given)
-  const asked = new Map([...Object.entries(configuration.featureGates), ...settings['feature-gates']])
+  const featureGates = new Map([...Object.entries(configuration.featureGates), ...settings['feature-gates']])
   const support = findUnsupported(PROXY_FLAGS, flags, changed)
   const errors = [
     ...support.errors,
-    ...gateErrors(asked),
+    ...gateErrors(featureGates),
     ...proxyConfigurationErrors(configuration),
-    ...(configuration.enableProfiling ? ['enableProfiling is not supported: there are no profiles of Go'] : []),
+    ...(configuration.enableProfiling ? ['enableProfiling is not supported: Node has no Go profiles'] : []),
   ]
   if (errors.length > 0) throw new ProgramError(errors.length === 1 ? errors.join('') : `[${errors.join(', ')}]`)
   for (const note of support.notes) log.info(note)
@@ -52,20 +57,4 @@ async function readFile(
   } catch (cause) {
     throw new ProgramError(`failed complete: ${(cause as Error).message}`, { cause })
   }
-}
-
-function givenByFlags(flags: Readonly<Record<string, unknown>>, changed: ReadonlySet<string>): GivenProxyConfiguration {
-  let given: GivenProxyConfiguration = {}
-  for (const name of changed)
-    for (const field of fieldsOf(name)) given = withField(given, field.split('.'), flags[name])
-  return given
-}
-
-function withField(
-  config: GivenProxyConfiguration,
-  [first = '', ...rest]: readonly string[],
-  value: unknown,
-): GivenProxyConfiguration {
-  const below = rest.length === 0 ? value : withField((config[first] ?? {}) as GivenProxyConfiguration, rest, value)
-  return { ...config, [first]: below }
 }

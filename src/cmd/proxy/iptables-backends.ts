@@ -1,9 +1,9 @@
-/** Mode iptables: rules for each family that the machine has them for, and what it must set of the kernel. */
+/** Mode iptables: rules for each supported IP family, and the kernel parameters they need. */
 import { readFile } from 'node:fs/promises'
 
 import type { Node } from '#apis/core/v1.ts'
-import { contains, parseCidr, parseIp } from '#lib/cidr.ts'
-import { type IptablesFamily, iptablesVersion, listIptables } from '#lib/iptables.ts'
+import { contains, parseCidr, parseIp } from '#lib/net/cidr.ts'
+import { type IptablesFamily, iptablesVersion, listIptables } from '#lib/net/iptables.ts'
 import { ProgramError } from '#lib/program.ts'
 import type { Backend } from '#proxy/backend.ts'
 import { createIptablesBackend } from '#proxy/iptables/backend.ts'
@@ -16,7 +16,7 @@ import type { ProxyProgram } from './program.ts'
 const ROUTE_LOCALNET = '/proc/sys/net/ipv4/conf/all/route_localnet'
 const TCP_BE_LIBERAL = '/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal'
 
-/** Throws ProgramError when there can be none at all. */
+/** Throws ProgramError if no family is supported. */
 export async function createIptablesBackends(program: ProxyProgram, node: Node | undefined): Promise<Backend[]> {
   const families = await familiesHere(program)
   const isTcpLiberal = await isOn(TCP_BE_LIBERAL)
@@ -27,7 +27,7 @@ export async function createIptablesBackends(program: ProxyProgram, node: Node |
   )
 }
 
-/** Before anything else, and all that `--init-only` does of this mode. Throws ProgramError. */
+/** Runs first; `--init-only` does only this for the mode. Throws ProgramError. */
 export async function allowLocalhostNodePorts({
   configuration,
   log,
@@ -40,13 +40,13 @@ export async function allowLocalhostNodePorts({
     throw new ProgramError(`can't set sysctl net/ipv4/conf/all/route_localnet to 1`)
 }
 
-/** Whether node ports are to be had at 127.0.0.1. */
+/** True if node ports are served at 127.0.0.1. */
 function servesLocalhost({ iptables, nodePortAddresses }: ProxyProgram['configuration']): boolean {
   if (!iptables.localhostNodePorts) return false
   const loopback = parseIp('127.0.0.1')
   const ranges = nodePortAddresses.flatMap((text) => parseCidr(text, { sloppy: true }) ?? [])
   const own = ranges.filter(({ family }) => family === 4)
-  // Who speaks of no address of the family speaks of all of them.
+  // Without an address of the family, all its addresses match.
   if (own.length === 0) return nodePortAddresses[0] !== 'primary'
   return loopback !== undefined && own.some((range) => contains(range, loopback))
 }
@@ -71,7 +71,7 @@ async function settingsOf(
   }
 }
 
-/** Throws ProgramError when there is none. */
+/** Throws ProgramError if no family is supported. */
 async function familiesHere({ log }: ProxyProgram): Promise<IptablesFamily[]> {
   const found: IptablesFamily[] = []
   let why: unknown
@@ -81,7 +81,7 @@ async function familiesHere({ log }: ProxyProgram): Promise<IptablesFamily[]> {
       found.push(family)
     } catch (error) {
       why = error
-      log.info('No rules for this family on this machine', { ipFamily: family, err: (error as Error).message })
+      log.info('IP family is not supported on this machine', { ipFamily: family, err: (error as Error).message })
     }
   }
   if (found.length === 0) throw new ProgramError(`no support for iptables: ${(why as Error).message}`)

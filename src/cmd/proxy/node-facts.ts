@@ -1,15 +1,15 @@
-/** What rules of either mode are told of the node and of its pods. */
+/** Facts about the node and its pods for rules of both modes. */
 import { networkInterfaces } from 'node:os'
 
 import type { Node } from '#apis/core/v1.ts'
-import { contains, parseCidr, parseIp } from '#lib/cidr.ts'
+import { contains, parseCidr, parseIp } from '#lib/net/cidr.ts'
 import type { IpFamily } from '#model/services.ts'
 import type { ProxyConfiguration } from '#proxy/configuration.ts'
 import { type LocalDetector, localByBridge, localByCidr, localByPrefix } from '#proxy/local-detector.ts'
 
 export const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6']
 
-/** How to tell packets of this node's pods; undefined: nobody can. */
+/** How to recognize packets of this node's pods; undefined if that is not possible. */
 export function detectorOf(
   configuration: ProxyConfiguration,
   family: IpFamily,
@@ -32,14 +32,14 @@ export function detectorOf(
   }
 }
 
-/** The one that others know it by first. */
+/** The primary address comes first. */
 export function nodeIpsOf(node: Node | undefined, family: IpFamily): string[] {
   const all = node?.status.addresses ?? []
   const inOrder = ['InternalIP', 'ExternalIP'].flatMap((type) => all.filter((one) => one.type === type))
   return inOrder.map(({ address }) => address).filter((one) => one.includes(':') === (family === 'IPv6'))
 }
 
-/** Where node ports are served; undefined: at all addresses of the node. */
+/** The addresses of node ports; undefined: all addresses of the node. */
 export function nodePortIpsOf(
   wanted: readonly string[],
   family: IpFamily,
@@ -51,7 +51,7 @@ export function nodePortIpsOf(
   }
   const ranges = wanted.flatMap((text) => parseCidr(text, { sloppy: true }) ?? [])
   const own = ranges.filter((range) => (range.family === 6) === (family === 'IPv6'))
-  // Who speaks of no address of the family speaks of all of them, as upstream has it.
+  // Without an address of the family, all its addresses match, like upstream.
   if (own.length === 0 || own.some(({ prefixLength }) => prefixLength === 0)) return undefined
   const here = Object.values(networkInterfaces()).flatMap((all) => all ?? [])
   return here.flatMap(({ address, internal }) => {

@@ -1,4 +1,4 @@
-/** Who kube-proxy is to the API server, and the node that it is on. */
+/** The API client of kube-proxy, and its node. */
 import { type Node, Nodes } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { until, UntilTimeout } from '#client/until.ts'
@@ -14,27 +14,28 @@ export function connect(program: ProxyProgram): Promise<ApiClient> {
 }
 
 export function nodeNameOf({ settings, configuration }: ProxyProgram): string {
-  const asked = settings['hostname-override'] === '' ? configuration.hostnameOverride : settings['hostname-override']
-  return machineNodeName(asked)
+  const requested =
+    settings['hostname-override'] === '' ? configuration.hostnameOverride : settings['hostname-override']
+  return machineNodeName(requested)
 }
 
-/** A node that is being made is waited for; one with blocks for pods, where those tell who is local. */
+/** Waits for the Node to be created and, if local pods are detected by node CIDR, for its podCIDRs. */
 const NODE_MS = 30_000
 const CIDR_MS = 5 * 60_000
 
-/** Undefined: it did not come. Throws ProgramError where nothing can be done without it. */
+/** Undefined if the Node does not appear. Throws ProgramError if it is required. */
 export async function findNode(program: ProxyProgram, client: ApiClient, name: string): Promise<Node | undefined> {
   const { log, signal, configuration } = program
   const needsCidr = configuration.detectLocalMode === 'NodeCIDR'
   const isThere = (node: Node | undefined): boolean =>
     node !== undefined && (!needsCidr || (node.spec.podCIDR ?? '') !== '')
   try {
-    const asked = { client, kind: Nodes, name, signal, timeoutMs: needsCidr ? CIDR_MS : NODE_MS }
-    return await until({ ...asked, onError: (error) => log.error(error, 'Failed to retrieve node info') }, isThere)
+    const lookup = { client, kind: Nodes, name, signal, timeoutMs: needsCidr ? CIDR_MS : NODE_MS }
+    return await until({ ...lookup, onError: (error) => log.error(error, 'Failed to retrieve node info') }, isThere)
   } catch (cause) {
     if (!(cause instanceof UntilTimeout)) throw cause
     if (needsCidr) throw new ProgramError(`node "${name}" has no podCIDR: ${cause.message}`, { cause })
-    log.info('The node is not there; its addresses are not known', { node: name })
+    log.info('Node does not exist; using no node addresses', { node: name })
     return undefined
   }
 }

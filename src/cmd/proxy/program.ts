@@ -1,4 +1,4 @@
-/** What the parts of the program are told. */
+/** The shared inputs of the kube-proxy program's parts. */
 import type { FlagGroups } from '#lib/flags/flags.ts'
 import type { Invocation } from '#lib/program.ts'
 import type { ProxyConfiguration } from '#proxy/configuration.ts'

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { type Outcome, runProgram } from '#testing/run-program.ts'
-import { assertUpstreamFlags } from '#testing/upstream-flags.ts'
+import { type Outcome, runProgram } from '#kits/cmd/run-program.ts'
+import { assertUpstreamFlags } from '#kits/cmd/upstream-flags.ts'
 
-import { UPSTREAM_PROXY_FLAGS } from './flags.fixture.ts'
 import { PROXY_FLAGS } from './flags.ts'
 import { proxy } from './proxy.ts'
 
@@ -25,9 +24,9 @@ async function errorOf(files: Readonly<Record<string, string>>, ...args: string[
   return /Error: ([^]*)\n$/.exec(err)?.[1] ?? err
 }
 
-describe('the flags of kube-proxy', () => {
-  it("are all of upstream's, with its types and defaults", () => {
-    assertUpstreamFlags(PROXY_FLAGS, UPSTREAM_PROXY_FLAGS)
+describe('flags of kube-proxy', () => {
+  it("match upstream's names, types and defaults", () => {
+    assertUpstreamFlags(PROXY_FLAGS, 'kube-proxy')
   })
 
   const refusals: readonly [args: readonly string[], message: RegExp][] = [
@@ -43,8 +42,8 @@ describe('the flags of kube-proxy', () => {
     it(`refuse ${args.join(' ')}`, async () => assert.match(await errorOf({}, ...args), message))
 })
 
-describe('the configuration of kube-proxy', () => {
-  it('is read from a file, in which what is wrong is named', async () => {
+describe('configuration of kube-proxy', () => {
+  it('is read from a file, and errors contain the name of the field', async () => {
     assert.match(await errorOf({ '/c.yaml': `${HEAD}mode: ipvs\n` }, '--config=/c.yaml'), /mode "ipvs"/)
     assert.match(await errorOf({ '/c.yaml': `${HEAD}mode: [x]\n` }, '--config=/c.yaml'), /^failed complete: /)
     assert.match(
@@ -53,7 +52,7 @@ describe('the configuration of kube-proxy', () => {
     )
   })
 
-  it('of a file goes before flags', async () => {
+  it('from a file takes precedence over flags', async () => {
     const file = { '/c.yaml': `${HEAD}mode: ipvs\n` }
     assert.match(await errorOf(file, '--config=/c.yaml', '--proxy-mode=nftables'), /mode "ipvs"/)
   })

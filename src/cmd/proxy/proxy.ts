@@ -1,17 +1,19 @@
-/** `kube-proxy`: routes traffic for Services on this node, as a program of its own, with upstream's flags and configuration. */
+/**
+ * `kube-proxy`: routes traffic for Services on a node as a separate program with upstream's flags and configuration.
+ */
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 
 import { aborted } from '#lib/abort.ts'
 import type { FlagGroups } from '#lib/flags/flags.ts'
+import { durationMs } from '#lib/go/duration.ts'
 import type { PagesOptions } from '#lib/http/pages.ts'
-import { readProcess, registerProcessMetrics } from '#lib/metrics-process.ts'
-import { createRegistry, type Registry } from '#lib/metrics.ts'
+import { createRegistry, type Registry } from '#lib/metrics/metrics.ts'
+import { readProcess, registerProcessMetrics } from '#lib/metrics/process.ts'
+import { tidyWhenQuiet } from '#lib/process/tidy-memory.ts'
 import { defineProgram, type Invocation, type Program, ProgramError } from '#lib/program.ts'
-import { tidyWhenQuiet } from '#lib/tidy-memory.ts'
-import { stringifyYaml } from '#lib/yaml-write.ts'
-import { durationMs } from '#meta/duration.ts'
+import { stringifyYaml } from '#lib/yaml/write.ts'
 import { kubernetesVersion } from '#model/version.ts'
 import { type ProxyConfiguration, shownProxyConfiguration, withProxyDefaults } from '#proxy/configuration.ts'
 import { systemConntrack } from '#proxy/conntrack.ts'
@@ -33,15 +35,15 @@ export const proxy: Program = defineProgram({
   name: NAME,
   aliases: ['proxy'],
   long:
-    'The Kubernetes network proxy runs on each node. It follows Services and their endpoints, and keeps rules in the kernel ' +
-    'that lead what is sent to a Service to one of its endpoints. Rules stay when it ends: --cleanup removes them.',
+    'The Kubernetes network proxy runs on each node. It watches Services and their endpoints, and maintains kernel rules ' +
+    'that send traffic for a Service to one of its endpoints. The rules stay when it exits: --cleanup removes them.',
   version: kubernetesVersion(),
   flags: PROXY_FLAGS,
   run: runProxy,
 })
 
 async function runProxy(invocation: Invocation<FlagGroups>, signal: AbortSignal): Promise<number> {
-  // Every setting is in the table of flags, with its type.
+  // The table of flags defines every setting with its type.
   const settings = invocation.flags as unknown as ProxySettings
   const configuration = await loadProxy(invocation, settings)
   const { log, clock } = invocation
@@ -54,7 +56,7 @@ async function runProxy(invocation: Invocation<FlagGroups>, signal: AbortSignal)
     log.info('System initialized and --init-only specified')
     return 0
   }
-  // What a round leaves behind is little; room for young objects, once taken for the first, would stay.
+  // A sync leaves little garbage; the young generation would grow in the first sync and stay large.
   setFlagsFromString('--semi-space-growth-factor=1')
   await using closing = new AsyncDisposableStack()
   closing.use(tidyWhenQuiet(clock))
@@ -72,7 +74,7 @@ async function run(program: ProxyProgram, registry: Registry): Promise<void> {
   const meters = createProxyMeters(registry)
   const client = await connect(program)
   const nodeName = nodeNameOf(program)
-  // Who ran in another mode before has left rules that would go on to be followed.
+  // Removes rules of the other mode, which would remain in effect.
   const tidied = cleanUp(
     PROXY_MODES.filter((one) => one !== mode),
     log,
@@ -80,7 +82,7 @@ async function run(program: ProxyProgram, registry: Registry): Promise<void> {
   let node = await findNode(program, client, nodeName)
   const { syncPeriod, minSyncPeriod } = configuration[mode]
   const syncMs = durationMs(syncPeriod)
-  const { keeper }: RunningProxy = startProxy(
+  const { ruleSyncer }: RunningProxy = startProxy(
     {
       client,
       nodeName,
@@ -103,17 +105,17 @@ async function run(program: ProxyProgram, registry: Registry): Promise<void> {
   const around: PagesOptions = { clock, log, closing, isFatal: configuration.bindAddressHardFail }
   await serveHealth(
     configuration.healthzBindAddress,
-    { meters, node: () => node, facts: () => ({ standing: keeper.standing, syncMs, nowMs: clock.now() }) },
+    { meters, node: () => node, facts: () => ({ standing: ruleSyncer.syncStates, syncMs, nowMs: clock.now() }) },
     around,
   )
   const configz = shownProxyConfiguration(configuration)
   await serveStatus(configuration.metricsBindAddress, { registry, mode, configz }, around)
 }
 
-/** What is not said is nftables, where upstream still takes iptables: it is there wherever we run. Throws ProgramError. */
-function modeOf({ mode: asked }: ProxyConfiguration): ProxyMode {
-  const mode = PROXY_MODES.find((one) => one === (asked === '' ? 'nftables' : asked))
-  if (mode === undefined) throw new ProgramError(`mode "${asked}" is not supported: use nftables or iptables`)
+/** The default is nftables, which every supported kernel has; upstream's is still iptables. Throws ProgramError. */
+function modeOf({ mode: requested }: ProxyConfiguration): ProxyMode {
+  const mode = PROXY_MODES.find((one) => one === (requested === '' ? 'nftables' : requested))
+  if (mode === undefined) throw new ProgramError(`mode "${requested}" is not supported: use nftables or iptables`)
   return mode
 }
 

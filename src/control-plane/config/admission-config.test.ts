@@ -52,13 +52,13 @@ const imagePolicy = (policy: object): object => ({
   configuration: { imagePolicy: policy },
 })
 
-describe('the configuration of admission', () => {
-  it('is nothing without a file', async () => {
+describe('AdmissionConfiguration', () => {
+  it('is empty without a file', async () => {
     const readFile = (): Promise<string> => Promise.reject(new Error('not to be read'))
     assert.deepEqual(await loadAdmissionConfig('', { readFile, enable: [], disable: [] }), {})
   })
 
-  it('sets the default standard of pods, and who is exempt from it', async () => {
+  it('sets the default pod security level and exemptions', async () => {
     const exemptions = { usernames: ['root'], namespaces: ['kube-system'], runtimeClasses: ['kata'] }
     const settings = await load(
       config(
@@ -75,7 +75,7 @@ describe('the configuration of admission', () => {
     })
   })
 
-  it('names what quotas must cover, in all its versions', async () => {
+  it('sets the resources that quotas must cover, in all versions', async () => {
     const limitedResources = [{ resource: 'pods', matchContains: ['cpu'] }]
     for (const [apiVersion, kind] of [
       ['apiserver.config.k8s.io/v1', 'ResourceQuotaConfiguration'],
@@ -87,19 +87,19 @@ describe('the configuration of admission', () => {
     }
   })
 
-  it('limits events as RKE does', async () => {
+  it('sets event rate limits as in RKE', async () => {
     const limits = [{ type: 'Server', qps: 5000, burst: 20_000 }]
     const settings = await load(config(eventLimits(limits)), ['EventRateLimit'])
     assert.deepEqual(settings.eventLimits, limits)
   })
 
-  it('may have its parts in files beside it', async () => {
+  it('may reference files for its parts', async () => {
     const { configuration } = podSecurity({ defaults: { enforce: 'restricted' } }) as { configuration: object }
     const files = { ...config({ name: 'PodSecurity', path: 'ps.yaml' }), 'etc/ps.yaml': configuration }
     assert.equal((await load(files)).podSecurity?.defaults?.enforce.level, 'restricted')
   })
 
-  it('says nothing to plugins that are off or that there are not', async () => {
+  it('ignores parts of disabled or unknown plugins', async () => {
     const settings = await load(
       config(eventLimits([]), { name: 'Nonsense', configuration: { a: 1 } }, { name: 'LimitRanger' }),
     )
@@ -108,37 +108,37 @@ describe('the configuration of admission', () => {
 
   const wrong: readonly (readonly [string, Record<string, unknown>, string])[] = [
     [
-      'is not there',
+      'is missing',
       {},
       'failed to read plugin config: unable to read admission control configuration from "etc/admission.yaml" [open etc/admission.yaml: no such file or directory]',
     ],
     [
-      'is another thing',
+      'is another kind',
       { 'etc/admission.yaml': { apiVersion: 'apiserver.config.k8s.io/v1', kind: 'AuthorizationConfiguration' } },
       'failed to read plugin config: unexpected type: *apiserver.AuthorizationConfiguration',
     ],
     [
-      'has fields that do not belong',
+      'has unknown fields',
       config({ name: 'PodSecurity', foo: 1 }),
       'failed to read plugin config: strict decoding error: unknown field "plugins[0].foo"',
     ],
     [
-      'has a part that is not there',
+      'refers to a missing file',
       config({ name: 'PodSecurity', path: 'none.yaml' }),
       "Couldn't open admission plugin configuration etc/none.yaml: open etc/none.yaml: no such file or directory",
     ],
     [
-      'has a part with fields that do not belong',
+      'has a part with unknown fields',
       config(podSecurity({ default: {} })),
       'couldn\'t init admission plugin "PodSecurity": strict decoding error: unknown field "default"',
     ],
     [
-      'has standards that there are not',
+      'has unknown pod security levels',
       config(podSecurity({ defaults: { enforce: 'foo', 'warn-version': 'v9' } })),
       'failed to initialize admission plugin "PodSecurity": PodSecurity configuration error: [enforce: must be one of privileged, baseline, restricted, warn-version: must be "latest" or "v1.x"]',
     ],
     [
-      'exempts what cannot be',
+      'has invalid exemptions',
       config(podSecurity({ exemptions: { usernames: ['', 'a', 'a'] } })),
       'failed to initialize admission plugin "PodSecurity": PodSecurity invalid: [exemptions.usernames[0]: Invalid value: "": username must not be empty, exemptions.usernames[2]: Duplicate value: "a"]',
     ],
@@ -160,7 +160,7 @@ describe('the configuration of admission', () => {
       'couldn\'t init admission plugin "ValidatingAdmissionWebhook": kubeConfigFile: Invalid value: "x": must be an absolute file path',
     ],
     [
-      'names manifests while their gate is off',
+      'names manifests while their gate is disabled',
       config(webhooks('MutatingAdmissionWebhook', { staticManifestsDir: '/x' })),
       'couldn\'t init admission plugin "MutatingAdmissionWebhook": staticManifestsDir: Forbidden: staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate to be enabled',
     ],
@@ -171,7 +171,7 @@ describe('the configuration of admission', () => {
     })
   }
 
-  it('must have limits for events when those are to be limited', async () => {
+  it('requires limits for EventRateLimit', async () => {
     const start = 'failed to apply admission: couldn\'t init admission plugin "EventRateLimit": '
     await assert.rejects(load(config(), ['EventRateLimit']), {
       message: `${start}limits: Invalid value: null: must not be empty`,
@@ -185,7 +185,7 @@ describe('the configuration of admission', () => {
     })
   })
 
-  it('names credentials of webhooks for each of the two plugins', async () => {
+  it('sets webhook credentials for each of the two plugins', async () => {
     const settings = await load(
       config(
         webhooks('MutatingAdmissionWebhook', { kubeConfigFile: '/m' }),
@@ -209,7 +209,7 @@ describe('the configuration of admission', () => {
     }
   })
 
-  it('sets tolerations of the cluster, and refuses those that are not valid', async () => {
+  it('sets cluster tolerations and rejects invalid ones', async () => {
     const listed = { default: [{ key: 'a', operator: 'Exists' }], whitelist: [{ key: 'b', operator: 'Exists' }] }
     const { podTolerations } = await load(config(tolerations(listed)), ['PodTolerationRestriction'])
     assert.deepEqual([podTolerations?.default, podTolerations?.whitelist], [listed.default, listed.whitelist])
@@ -238,7 +238,7 @@ describe('the configuration of admission', () => {
     }
   })
 
-  it('refuses image policies without a configuration or with times out of range', async () => {
+  it('rejects image policies without a configuration or with invalid times', async () => {
     const start = 'failed to apply admission: couldn\'t init admission plugin "ImagePolicyWebhook": '
     const refused: readonly (readonly [files: Record<string, unknown>, why: string])[] = [
       [config(), 'no config specified'],

@@ -1,35 +1,33 @@
 /**
- * `--admission-control-config-file`: an AdmissionConfiguration with a part for each plugin, inline or in a file of its
- * own. Parts of plugins that are off are not looked at, as upstream does not.
+ * `--admission-control-config-file`: an AdmissionConfiguration with a part for each plugin, inline or in a separate
+ * file. Like upstream, parts of disabled plugins are not read.
  */
 import { dirname, isAbsolute, join } from 'node:path'
 
 import { enabledPlugins } from '#admission/index.ts'
-import { goQuote } from '#lib/go-text.ts'
-import { isJsonObject } from '#lib/json-value.ts'
+import { goQuote } from '#lib/go/text.ts'
+import { isJsonObject } from '#lib/json/value.ts'
 import { ProgramError } from '#lib/program.ts'
-import { parseYaml } from '#lib/yaml.ts'
+import { parseYaml } from '#lib/yaml/yaml.ts'
 import { CodecError } from '#meta/codec/error.ts'
-import { anything, defineConfig, fileErrorText, listOf, optional, readConfig, struct, text } from '#meta/config-kind.ts'
+import { defineConfig, fileErrorText, readConfig } from '#meta/config-kind.ts'
+import type { Given } from '#meta/config-rows.ts'
 
 import { type AdmissionFileSettings, CONFIG_GROUP, InitializationError, READERS } from './admission-plugins.ts'
 
+const STRUCTS = {
+  'v1.AdmissionConfiguration': { plugins: '[]v1.AdmissionPluginConfiguration' },
+  'v1.AdmissionPluginConfiguration': { name: 'string', path: 'string', configuration: '*runtime.Unknown' },
+} as const
+
 const ADMISSION = defineConfig(
-  'AdmissionConfiguration',
+  ['AdmissionConfiguration', 'v1.AdmissionConfiguration'],
   [`${CONFIG_GROUP}/v1`, 'apiserver.k8s.io/v1alpha1'],
-  'v1.AdmissionConfiguration',
-  {
-    plugins: listOf(
-      struct('v1.AdmissionPluginConfiguration', { name: text, path: text, configuration: optional(anything) }),
-    ),
-  },
+  STRUCTS,
 )
 
-interface PluginPart {
-  readonly name?: string
-  readonly path?: string
-  readonly configuration?: unknown
-  /** The configuration as text, when the whole file is one. */
+interface PluginPart extends Given<typeof STRUCTS, 'v1.AdmissionPluginConfiguration'> {
+  /** The configuration as text, if the whole file is one. */
   readonly source?: string
 }
 
@@ -68,7 +66,7 @@ function parseParts(source: string): readonly PluginPart[] {
   try {
     const mistaken = (kind: string): string => `unexpected type: *apiserver.${kind}`
     const { value } = readConfig(source, [ADMISSION], { mistaken })
-    return (value as { readonly plugins?: readonly PluginPart[] }).plugins ?? []
+    return (value as Given<typeof STRUCTS, 'v1.AdmissionConfiguration'>).plugins ?? []
   } catch (error) {
     if (isUntyped(error) && isLegacy(source)) return LEGACY_PLUGINS.map((name) => ({ name, source }))
     throw error
@@ -89,7 +87,7 @@ function isLegacy(source: string): boolean {
   return isJsonObject(value) && LEGACY_FIELDS.some((field) => Object.hasOwn(value, field))
 }
 
-/** Undefined when the part says nothing. */
+/** Undefined if the part is empty. */
 async function sourceOf(
   { configuration, path = '', source }: PluginPart,
   file: string,

@@ -1,6 +1,6 @@
 /**
- * Configurations of single admission plugins, as `--admission-control-config-file` hands them out. A plugin without a
- * configuration is read as well, because some do not start without.
+ * Configurations of single admission plugins from `--admission-control-config-file`. Plugins without a configuration
+ * are parsed as well, because some require one.
  */
 import { isAbsolute } from 'node:path'
 
@@ -16,47 +16,29 @@ import {
   parseVersion,
   VERSION_RULE,
 } from '#admission/pod-security/policy.ts'
-import { type ClusterTolerations, TOLERATIONS } from '#admission/pod-toleration-restriction.ts'
+import type { ClusterTolerations } from '#admission/pod-toleration-restriction.ts'
 import type { LimitedResource } from '#admission/resource-quota/check.ts'
-import { aggregatedText } from '#apiserver/authorizers/authorizer.ts'
-import { formatDuration } from '#lib/flags/go-literals.ts'
-import { parseYaml } from '#lib/yaml.ts'
+import { structFor } from '#apis/schemas.ts'
+import { aggregatedText } from '#auth/authorizer.ts'
+import { durationOfMs } from '#lib/go/duration.ts'
+import { parseYaml } from '#lib/yaml/yaml.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
-import {
-  type ConfigKind,
-  defineConfig,
-  flag,
-  listOf,
-  readConfig,
-  scalar,
-  struct,
-  text,
-  texts,
-} from '#meta/config-kind.ts'
+import { type ConfigKind, defineConfig, readConfig } from '#meta/config-kind.ts'
+import { fillDefaults, schemaOf } from '#meta/config-rows.ts'
 import type { StructSchema } from '#meta/schema.ts'
-import {
-  aggregateText,
-  duplicate,
-  type FieldError,
-  fieldErrorText,
-  forbidden,
-  index,
-  invalid,
-  notSupported,
-  required,
-  verbatim,
-} from '#meta/validation/field-error.ts'
+import { aggregateText, fieldErrorText } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath, verbatim } from '#meta/validation/field-path.ts'
 import { dns1123Label, dns1123Subdomain } from '#meta/validation/names.ts'
-import { validateTolerations } from '#model/taints.ts'
+import { validateTolerations } from '#model/nodes/taints.ts'
 
 export const CONFIG_GROUP = 'apiserver.config.k8s.io'
 
-/** What upstream finds wrong with a plugin only after it is made. */
+/** Errors that upstream reports only after a plugin is created. */
 export class InitializationError extends Error {
   override readonly name = 'InitializationError'
 }
 
-/** The part of WebhookAdmissionConfiguration that is set; paths are whole. */
+/** The set part of WebhookAdmissionConfiguration, with absolute paths. */
 export interface WebhookPluginSettings {
   /** Credentials for webhooks, by host: see webhook-credentials.ts. */
   readonly kubeConfigFile?: string
@@ -66,19 +48,19 @@ export interface ImagePolicySettings {
   readonly kubeConfigFile: string
   readonly allowTtlMs: number
   readonly denyTtlMs: number
-  /** Before the first retry; half as long again before each further one. */
+  /** The backoff before the first retry; it grows by half with each further one. */
   readonly retryBackoffMs: number
   readonly defaultAllow: boolean
 }
 
-/** All that the file sets: for plugins, and for the connections that the server makes for them. */
+/** All settings of the file: for plugins, and for connections that the server makes for them. */
 export interface AdmissionFileSettings extends PluginSettings {
   readonly imagePolicyBackend?: ImagePolicySettings
   readonly mutatingWebhooks?: WebhookPluginSettings
   readonly validatingWebhooks?: WebhookPluginSettings
 }
 
-/** By plugin. Each is called without a source when the plugin is on and has no configuration. */
+/** By plugin. Each is called without a source if the plugin is enabled and has no configuration. */
 export const READERS: Readonly<Record<string, (source: string | undefined) => AdmissionFileSettings>> = {
   ImagePolicyWebhook: (source) => ({ imagePolicyBackend: readImagePolicy(source) }),
   PodNodeSelector: (source) => (source === undefined ? {} : { nodeSelectors: readNodeSelectors(source) }),
@@ -93,15 +75,14 @@ export const READERS: Readonly<Record<string, (source: string | undefined) => Ad
 const MODES: readonly Mode[] = ['enforce', 'audit', 'warn']
 
 const POD_SECURITY = defineConfig(
-  'PodSecurityConfiguration',
+  ['PodSecurityConfiguration', 'v1.PodSecurityConfiguration'],
   ['v1', 'v1beta1', 'v1alpha1'].map((version) => `pod-security.admission.config.k8s.io/${version}`),
-  'v1.PodSecurityConfiguration',
   {
-    defaults: struct(
-      'v1.PodSecurityDefaults',
-      Object.fromEntries(MODES.flatMap((mode) => [mode, `${mode}-version`]).map((name) => [name, text])),
+    'v1.PodSecurityConfiguration': { defaults: 'v1.PodSecurityDefaults', exemptions: 'v1.PodSecurityExemptions' },
+    'v1.PodSecurityDefaults': Object.fromEntries(
+      MODES.flatMap((mode) => [mode, `${mode}-version`]).map((name) => [name, 'string']),
     ),
-    exemptions: struct('v1.PodSecurityExemptions', { usernames: texts, namespaces: texts, runtimeClasses: texts }),
+    'v1.PodSecurityExemptions': { usernames: '[]string', namespaces: '[]string', runtimeClasses: '[]string' },
   },
 )
 
@@ -128,11 +109,10 @@ function readPodSecurity(source: string): NonNullable<PluginSettings['podSecurit
 
 function exemptionErrors({ namespaces = [], runtimeClasses = [], usernames = [] }: Exemptions): FieldError[] {
   const check = (name: string, list: readonly string[], complaints: (value: string) => string[]): FieldError[] =>
-    list.flatMap((value, at) => {
-      const field = index(`exemptions.${name}`, at)
+    fieldPath(`exemptions.${name}`).each(list, (field, value, at) => {
       const found = complaints(value)
-      if (found.length > 0) return [invalid(field, value, found.join(', '))]
-      return list.indexOf(value) < at ? [duplicate(field, value)] : []
+      if (found.length > 0) return [field.invalid(value, found.join(', '))]
+      return list.indexOf(value) < at ? [field.duplicate(value)] : []
     })
   return [
     ...check('namespaces', namespaces, dns1123Label),
@@ -141,26 +121,26 @@ function exemptionErrors({ namespaces = [], runtimeClasses = [], usernames = [] 
   ]
 }
 
-const quotaFields = {
-  limitedResources: listOf(
-    struct('v1.LimitedResource', {
-      apiGroup: text,
-      resource: text,
-      matchContains: texts,
-      matchScopes: listOf(
-        struct('v1.ScopedResourceSelectorRequirement', { scopeName: text, operator: text, values: texts }),
-      ),
-    }),
-  ),
+const QUOTA_STRUCTS = {
+  'v1.LimitedResource': {
+    apiGroup: 'string',
+    resource: 'string',
+    matchContains: '[]string',
+    matchScopes: '[]v1.ScopedResourceSelectorRequirement',
+  },
+  'v1.ScopedResourceSelectorRequirement': { scopeName: 'string', operator: 'string', values: '[]string' },
 }
+const QUOTA_FIELDS = { limitedResources: '[]v1.LimitedResource' }
 
 const QUOTA: readonly ConfigKind[] = [
-  defineConfig('ResourceQuotaConfiguration', [`${CONFIG_GROUP}/v1`], 'v1.Configuration', quotaFields),
+  defineConfig(['ResourceQuotaConfiguration', 'v1.Configuration'], [`${CONFIG_GROUP}/v1`], {
+    'v1.Configuration': QUOTA_FIELDS,
+    ...QUOTA_STRUCTS,
+  }),
   defineConfig(
-    'Configuration',
+    ['Configuration', 'v1beta1.Configuration'],
     ['resourcequota.admission.k8s.io/v1beta1', 'resourcequota.admission.k8s.io/v1alpha1'],
-    'v1beta1.Configuration',
-    quotaFields,
+    { 'v1beta1.Configuration': QUOTA_FIELDS, ...QUOTA_STRUCTS },
   ),
 ]
 
@@ -169,94 +149,92 @@ function readLimitedResources(source: string): readonly LimitedResource[] {
     readonly limitedResources?: readonly LimitedResource[]
   }
   const errors = limitedResources.flatMap(({ resource = '' }: Partial<LimitedResource>, at) =>
-    resource === '' ? [required(`${index('limitedResources', at)}.resource`)] : [],
+    resource === '' ? [fieldPath('limitedResources').index(at).child('resource').required()] : [],
   )
   if (errors.length > 0) throw new Error(aggregateText(errors))
   return limitedResources
 }
 
 const EVENT_LIMITS = defineConfig(
-  'Configuration',
+  ['Configuration', 'v1alpha1.Configuration'],
   ['eventratelimit.admission.k8s.io/v1alpha1'],
-  'v1alpha1.Configuration',
   {
-    limits: listOf(
-      struct('v1alpha1.Limit', {
-        type: scalar('string', 'v1alpha1.LimitType'),
-        qps: scalar('int32'),
-        burst: scalar('int32'),
-        cacheSize: scalar('int32'),
-      }),
-    ),
+    'v1alpha1.Configuration': { limits: '[]v1alpha1.Limit' },
+    'v1alpha1.Limit': { type: 'v1alpha1.LimitType', qps: 'int32', burst: 'int32', cacheSize: 'int32' },
   },
 )
 
 const LIMIT_TYPES = ['Server', 'Namespace', 'User', 'SourceAndObject']
 
-/** Without limits the plugin is of no use, and upstream does not start. */
+/** Without limits the plugin is useless, and upstream does not start. */
 function readEventLimits(source: string | undefined): readonly EventLimit[] {
   const ignore = { warn: () => undefined }
   const { limits = [] } = (source === undefined ? {} : readConfig(source, [EVENT_LIMITS], ignore).value) as {
     readonly limits?: readonly EventLimit[]
   }
-  const errors = limits.length === 0 ? [invalid('limits', verbatim('null'), 'must not be empty')] : []
+  const errors = limits.length === 0 ? [fieldPath('limits').invalid(verbatim('null'), 'must not be empty')] : []
   errors.push(...limits.flatMap(limitErrors))
   if (errors.length > 0) throw new Error(aggregateText(errors))
   return limits
 }
 
 function limitErrors({ type, qps = 0, burst = 0, cacheSize = 0 }: Partial<EventLimit>, at: number): FieldError[] {
-  const path = index('limits', at)
-  return [
-    ...(LIMIT_TYPES.includes(type ?? '') ? [] : [notSupported(`${path}.type`, type ?? '', LIMIT_TYPES)]),
-    ...(burst > 0 ? [] : [invalid(`${path}.burst`, burst, 'must be positive')]),
-    ...(qps > 0 ? [] : [invalid(`${path}.qps`, qps, 'must be positive')]),
-    ...(type === 'Server' || cacheSize >= 0 ? [] : [invalid(`${path}.cacheSize`, cacheSize, 'must not be negative')]),
-  ]
+  const path = fieldPath('limits').index(at)
+  return collectErrors(
+    !LIMIT_TYPES.includes(type ?? '') && path.child('type').notSupported(type ?? '', LIMIT_TYPES),
+    !(burst > 0) && path.child('burst').invalid(burst, 'must be positive'),
+    !(qps > 0) && path.child('qps').invalid(qps, 'must be positive'),
+    type !== 'Server' && !(cacheSize >= 0) && path.child('cacheSize').invalid(cacheSize, 'must not be negative'),
+  )
 }
 
-const WEBHOOK = defineConfig('WebhookAdmissionConfiguration', [`${CONFIG_GROUP}/v1`], 'v1.WebhookAdmission', {
-  kubeConfigFile: text,
-  staticManifestsDir: text,
-})
+const WEBHOOK_STRUCTS = {
+  'v1.WebhookAdmission': { kubeConfigFile: 'string =', staticManifestsDir: 'string =' },
+} as const
+
+const WEBHOOK = defineConfig(
+  ['WebhookAdmissionConfiguration', 'v1.WebhookAdmission'],
+  [`${CONFIG_GROUP}/v1`],
+  WEBHOOK_STRUCTS,
+)
 
 function readWebhook(source: string): WebhookPluginSettings {
-  const { kubeConfigFile = '', staticManifestsDir = '' } = readConfig(source, [WEBHOOK]).value as {
-    readonly kubeConfigFile?: string
-    readonly staticManifestsDir?: string
-  }
+  const { kubeConfigFile, staticManifestsDir } = WEBHOOK.withDefaults(readConfig(source, [WEBHOOK]).value)
   if (kubeConfigFile !== '' && !isAbsolute(kubeConfigFile)) {
-    throw new Error(fieldErrorText(invalid('kubeConfigFile', kubeConfigFile, 'must be an absolute file path')))
+    throw new Error(
+      fieldErrorText(fieldPath('kubeConfigFile').invalid(kubeConfigFile, 'must be an absolute file path')),
+    )
   }
   if (staticManifestsDir !== '') {
     const why = 'staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate to be enabled'
-    throw new Error(fieldErrorText(forbidden('staticManifestsDir', why)))
+    throw new Error(fieldErrorText(fieldPath('staticManifestsDir').forbidden(why)))
   }
   return kubeConfigFile === '' ? {} : { kubeConfigFile }
 }
 
 const TOLERATION_CONFIG = defineConfig(
-  'Configuration',
+  ['Configuration', 'v1alpha1.Configuration'],
   ['podtolerationrestriction.admission.k8s.io/v1alpha1'],
-  'v1alpha1.Configuration',
-  { default: TOLERATIONS, whitelist: TOLERATIONS },
+  { 'v1alpha1.Configuration': { default: '[]v1.Toleration', whitelist: '[]v1.Toleration' } },
+  { 'v1.Toleration': structFor('core.v1', 'Toleration') },
 )
 
 function readTolerations(source: string): ClusterTolerations {
   const config: ClusterTolerations = readConfig(source, [TOLERATION_CONFIG], { warn: () => undefined }).value
   const errors = [
-    ...validateTolerations('podtolerationrestriction.default', config.default),
-    ...validateTolerations('podtolerationrestriction.whitelist', config.whitelist),
+    ...validateTolerations(fieldPath('podtolerationrestriction.default'), config.default),
+    ...validateTolerations(fieldPath('podtolerationrestriction.whitelist'), config.whitelist),
   ]
   if (errors.length > 0) throw new Error(`invalid config: [${errors.map(fieldErrorText).join(' ')}]`)
   return config
 }
 
-const NODE_SELECTORS = struct('podnodeselector.pluginConfig', {
-  podNodeSelectorPluginConfig: { type: 'map', values: text },
-})
+const NODE_SELECTORS = schemaOf(
+  { 'podnodeselector.pluginConfig': { podNodeSelectorPluginConfig: 'map[string]string' } },
+  'podnodeselector.pluginConfig',
+)
 
-/** Unlike upstream, which ignores a document that it cannot read, refuses it: without it, pods go anywhere. */
+/** Rejects an unreadable document, unlike upstream, which ignores it: without it, pods would run on any node. */
 function readNodeSelectors(source: string): NodeSelectorsByNamespace {
   const { podNodeSelectorPluginConfig = {} } = readUnversioned(source, NODE_SELECTORS) as {
     readonly podNodeSelectorPluginConfig?: NodeSelectorsByNamespace
@@ -264,30 +242,23 @@ function readNodeSelectors(source: string): NodeSelectorsByNamespace {
   return podNodeSelectorPluginConfig
 }
 
-const duration = scalar('int64', 'time.Duration')
-
-const IMAGE_POLICY = struct('imagepolicy.AdmissionConfig', {
-  imagePolicy: struct('imagepolicy.imagePolicyWebhookConfig', {
-    kubeConfigFile: text,
-    allowTTL: duration,
-    denyTTL: duration,
-    retryBackoff: duration,
-    defaultAllow: flag,
-  }),
-})
+const IMAGE_POLICY = {
+  'imagepolicy.AdmissionConfig': { imagePolicy: 'imagepolicy.imagePolicyWebhookConfig' },
+  'imagepolicy.imagePolicyWebhookConfig': {
+    kubeConfigFile: 'string =',
+    allowTTL: 'time.Duration =0',
+    denyTTL: 'time.Duration =0',
+    retryBackoff: 'time.Duration =0',
+    defaultAllow: 'bool =false',
+  },
+} as const
+const IMAGE_POLICY_ROOT = 'imagepolicy.AdmissionConfig'
 
 function readImagePolicy(source: string | undefined): ImagePolicySettings {
   if (source === undefined) throw new Error('no config specified')
-  const { imagePolicy = {} } = readUnversioned(source, IMAGE_POLICY) as {
-    readonly imagePolicy?: {
-      readonly kubeConfigFile?: string
-      readonly allowTTL?: number
-      readonly denyTTL?: number
-      readonly retryBackoff?: number
-      readonly defaultAllow?: boolean
-    }
-  }
-  const { kubeConfigFile = '', allowTTL = 0, denyTTL = 0, retryBackoff = 0, defaultAllow = false } = imagePolicy
+  const given = readUnversioned(source, schemaOf(IMAGE_POLICY, IMAGE_POLICY_ROOT))
+  const { imagePolicy } = fillDefaults(IMAGE_POLICY, IMAGE_POLICY_ROOT, given)
+  const { kubeConfigFile, allowTTL, denyTTL, retryBackoff, defaultAllow } = imagePolicy
   return {
     retryBackoffMs: boundedMs(retryBackoff, 1, { minMs: 1e-6, maxMs: 5 * 60_000, defaultMs: 500 }),
     allowTtlMs: boundedMs(allowTTL, 1000, { minMs: 1000, maxMs: 30 * 60_000, defaultMs: 5 * 60_000 }),
@@ -303,14 +274,14 @@ interface Bounds {
   readonly defaultMs: number
 }
 
-/** 0 stands for the default, -1 for none at all. */
+/** 0 is the default, -1 none. */
 function boundedMs(value: number | bigint, unitMs: number, { minMs, maxMs, defaultMs }: Bounds): number {
   const amount = Number(value)
   if (amount === -1) return 0
   if (amount === 0) return defaultMs
   const durationMs = amount * unitMs
   if (durationMs >= minMs && durationMs <= maxMs) return durationMs
-  const [least, most, given] = [minMs, maxMs, durationMs].map(formatDuration)
+  const [least, most, given] = [minMs, maxMs, durationMs].map(durationOfMs)
   throw new Error(`valid value is between ${least} and ${most}, got ${given}`)
 }
 

@@ -6,14 +6,14 @@ import { parseAuditPolicy } from './audit-policy.ts'
 const HEAD = 'apiVersion: audit.k8s.io/v1\nkind: Policy\n'
 const parse = (source: string, warnings: string[] = []) => parseAuditPolicy(source, (text) => void warnings.push(text))
 
-describe('the audit policy file', () => {
-  it('says what RKE says when nobody says anything', () => {
+describe('audit policy file', () => {
+  it("parses RKE's default policy", () => {
     const source =
       '{"kind":"Policy","apiVersion":"audit.k8s.io/v1","metadata":{"creationTimestamp":null},"rules":[{"level":"Metadata"}]}'
     assert.deepEqual(parse(source), { rules: [{ level: 'Metadata' }], omitStages: [], omitManagedFields: false })
   })
 
-  it('has rules with all their parts', () => {
+  it('parses rules with all fields', () => {
     const { rules, omitStages } = parse(`${HEAD}
 omitStages: [RequestReceived]
 rules:
@@ -34,7 +34,7 @@ rules:
     assert.equal(rules[1]?.omitManagedFields, false)
   })
 
-  it('may have fields that do not belong, which are told', () => {
+  it('warns about unknown fields', () => {
     const warnings: string[] = []
     parse(`${HEAD}foo: 1\nrules: [{level: None, bar: 2}]\n`, warnings)
     assert.deepEqual(warnings, [
@@ -70,7 +70,7 @@ rules:
       'omitStages[0]: Invalid value: "X": allowed stages are RequestReceived,ResponseStarted,ResponseComplete,Panic',
     ],
     [
-      'paths that begin or end wrong',
+      'invalid paths',
       `${HEAD}rules: [{level: None, nonResourceURLs: [a, "/*b"]}]`,
       '[rules[0].nonResourceURLs[0]: Invalid value: "a": non-resource URL rules must begin with a \'/\' character, ' +
         'rules[0].nonResourceURLs[1]: Invalid value: "/*b": non-resource URL wildcards \'*\' must be the final character of the rule]',
@@ -81,7 +81,7 @@ rules:
       'rules[0].nonResourceURLs: Invalid value: ["/a"]: rules cannot apply to both regular resources and non-resource URLs',
     ],
     [
-      'names of nothing',
+      'resource names without resources',
       `${HEAD}rules: [{level: None, resources: [{resourceNames: [x]}]}]`,
       'rules[0].resources.resourceNames: Invalid value: ["x"]: using resourceNames requires at least one resource',
     ],

@@ -18,8 +18,8 @@ const jwt = (issuer: object = {}, more: object = {}): object => ({
   jwt: [{ issuer: { ...ISSUER, ...issuer }, claimMappings: { username: USERNAME }, ...more }],
 })
 
-describe('the configuration of authentication', () => {
-  it('says whose tokens are accepted and how they name users', () => {
+describe('AuthenticationConfiguration', () => {
+  it('lists accepted issuers and their mapping to users', () => {
     const settings = parse({
       jwt: [
         {
@@ -72,7 +72,7 @@ describe('the configuration of authentication', () => {
     ])
   })
 
-  it('may have nobody, and say where one may go without credentials', () => {
+  it('may be empty, and may restrict anonymous paths', () => {
     assert.deepEqual(parse({}), { jwt: [] })
     const anonymous = { enabled: true, conditions: [{ path: '/livez' }] }
     assert.deepEqual(parse({ anonymous }).anonymous, { enabled: true, paths: ['/livez'] })
@@ -81,9 +81,9 @@ describe('the configuration of authentication', () => {
   const url = 'jwt[0].issuer.url'
   const mappings = 'jwt[0].claimMappings'
   const wrong: readonly (readonly [string, object, string])[] = [
-    ['no address', jwt({ url: '' }), `${url}: Required value`],
+    ['no issuer URL', jwt({ url: '' }), `${url}: Required value`],
     [
-      'an address that is more than one',
+      'an issuer URL with a query',
       jwt({ url: 'http://u:p@x?q#f' }),
       `[${['URL scheme must be https', 'URL must not contain a username or password', 'URL must not contain a query', 'URL must not contain a fragment'].map((what) => `${url}: Invalid value: "http://u:p@x?q#f": ${what}`).join(', ')}]`,
     ],
@@ -93,12 +93,12 @@ describe('the configuration of authentication', () => {
       `${url}: Invalid value: "${SERVICE_ACCOUNTS}": URL must not overlap with disallowed issuers: [${SERVICE_ACCOUNTS}]`,
     ],
     [
-      'an issuer twice',
+      'a repeated issuer',
       { jwt: [...(jwt() as { jwt: object[] }).jwt, ...(jwt() as { jwt: object[] }).jwt] },
       'jwt[1].issuer.url: Duplicate value: "https://id.example.com"',
     ],
     [
-      'a discovery address that is the issuer',
+      'a discovery URL that equals the issuer',
       jwt({ discoveryURL: 'https://id.example.com/' }),
       'jwt[0].issuer.discoveryURL: Invalid value: "https://id.example.com/": discoveryURL must be different from URL',
     ],
@@ -108,12 +108,12 @@ describe('the configuration of authentication', () => {
       'jwt[0].issuer.audiences: Required value: at least one jwt[0].issuer.audiences is required',
     ],
     [
-      'audiences without a word on how they match',
+      'several audiences without a match policy',
       jwt({ audiences: ['a', 'a', ''] }),
       '[jwt[0].issuer.audiences[1]: Duplicate value: "a", jwt[0].issuer.audiences[2]: Required value, jwt[0].issuer.audienceMatchPolicy: Invalid value: "": audienceMatchPolicy must be MatchAny for multiple audiences]',
     ],
     [
-      'authorities that are none',
+      'invalid certificate authorities',
       jwt({ certificateAuthority: 'zz' }),
       'jwt[0].issuer.certificateAuthority: Invalid value: "<omitted>": data does not contain any valid RSA or ECDSA certificates',
     ],
@@ -123,7 +123,7 @@ describe('the configuration of authentication', () => {
       'jwt[0].issuer.egressSelectorType: Invalid value: "cluster": egress selectors are not supported by this server: connections are made directly',
     ],
     [
-      'no name for users',
+      'no user name claim',
       jwt({}, { claimMappings: {} }),
       `${mappings}.username: Required value: claim or expression is required`,
     ],
@@ -133,7 +133,7 @@ describe('the configuration of authentication', () => {
       `${mappings}.username.prefix: Required value: prefix is required when claim is set. It can be set to an empty string to disable prefixing`,
     ],
     [
-      'expressions that do not compile or are no conditions',
+      'expressions that are invalid or not boolean',
       jwt(
         {},
         {
@@ -158,17 +158,17 @@ describe('the configuration of authentication', () => {
       ].join(', ')}]`,
     ],
     [
-      'an address that nobody says is verified',
+      'the email claim without email_verified',
       jwt({}, { claimMappings: { username: { expression: 'claims.email' } } }),
       `${mappings}.username.expression: Invalid value: "claims.email": claims.email_verified must be used in claimMappings.username.expression or claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression`,
     ],
     [
-      'extra keys that are not ours to give',
+      'reserved extra keys',
       jwt({}, { claimMappings: { username: USERNAME, extra: [{ key: 'Foo' }, { key: 'a.k8s.io/x' }] } }),
       `[${mappings}.extra[0].key: Invalid value: "Foo": must be a domain-prefixed path (such as "acme.io/foo"), ${mappings}.extra[0].key: Invalid value: "Foo": must be lowercase, ${mappings}.extra[0].valueExpression: Required value, ${mappings}.extra[1].key: Invalid value: "a.k8s.io/x": k8s.io, kubernetes.io and their subdomains are reserved for Kubernetes use, ${mappings}.extra[1].valueExpression: Required value]`,
     ],
     [
-      'conditions for what is off',
+      'anonymous conditions while anonymous access is disabled',
       { anonymous: { enabled: false, conditions: [{ path: '/x' }] } },
       'anonymous.conditions: Invalid value: [{"Path":"/x"}]: enabled should be set to true when conditions are defined',
     ],

@@ -22,8 +22,8 @@ const KUBECONFIG = JSON.stringify({
   clusters: [{ name: 'c', cluster: { server: 'https://hook.example.com' } }],
 })
 
-describe('the configuration of authorization', () => {
-  it('names authorizers in their order, webhooks more than once', async () => {
+describe('AuthorizationConfiguration', () => {
+  it('lists authorizers in order, also several webhooks', async () => {
     const settings = parseAuthorizationConfig(
       source(
         { type: 'Node', name: 'node' },
@@ -56,7 +56,7 @@ describe('the configuration of authorization', () => {
     ])
   })
 
-  it('is refused with a kubeconfig that is not there', async () => {
+  it('is rejected if a kubeconfig is missing', async () => {
     const readFile = (): Promise<string> => Promise.reject(Object.assign(new Error('gone'), { code: 'ENOENT' }))
     const settings = parseAuthorizationConfig(source(webhook({})))
     await assert.rejects(loadAuthorizers(settings, { clock: createVirtualClock(), readFile }), {
@@ -67,14 +67,14 @@ describe('the configuration of authorization', () => {
 
   const one = 'authorizers[0]'
   const wrong: readonly (readonly [string, string, string])[] = [
-    ['nobody', source(), 'authorizers: Required value: at least one authorization mode must be defined'],
+    ['no authorizers', source(), 'authorizers: Required value: at least one authorization mode must be defined'],
     [
       'another kind',
       '{"apiVersion":"apiserver.config.k8s.io/v1","kind":"AuthenticationConfiguration"}',
       'failed to load AuthorizationConfiguration from file: expected AuthorizationConfiguration, got *apiserver.AuthenticationConfiguration',
     ],
     [
-      'a field that does not belong',
+      'an unknown field',
       source({ type: 'RBAC', name: 'a', foo: 1 }),
       'failed to load AuthorizationConfiguration from file: strict decoding error: unknown field "authorizers[0].foo"',
     ],
@@ -85,32 +85,32 @@ describe('the configuration of authorization', () => {
       `${one}.type: Unsupported value: "Foo": supported values: "ABAC", "AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook"`,
     ],
     [
-      'ABAC, which there is not',
+      'ABAC, which is not supported',
       source({ type: 'ABAC', name: 'a' }),
       `${one}.type: Invalid value: "ABAC": is not supported by this server: use RBAC`,
     ],
     [
-      'a type twice, and a name twice',
+      'a repeated type and a repeated name',
       source({ type: 'RBAC', name: 'a' }, { type: 'RBAC', name: 'b' }, { type: 'Node', name: 'a' }),
       '[authorizers[1].type: Duplicate value: "RBAC", authorizers[2].name: Duplicate value: "a"]',
     ],
     [
-      'a webhook where there is none',
+      'webhook settings for another type',
       source({ type: 'RBAC', webhook: {} }),
       `[${one}.name: Required value, ${one}.webhook: Invalid value: "non-null": may only be specified when type=Webhook]`,
     ],
     [
-      'no webhook',
+      'a Webhook type without its settings',
       source({ type: 'Webhook', name: 'w' }),
       `${one}.webhook: Required value: required when type=Webhook`,
     ],
     [
-      'a webhook that says nothing',
+      'an empty webhook',
       source({ type: 'Webhook', name: 'w', webhook: {} }),
       `[${['timeout', 'subjectAccessReviewVersion', 'failurePolicy', 'connectionInfo.type'].map((name) => `${one}.${name}: Required value`).join(', ')}]`,
     ],
     [
-      'times that cannot be',
+      'invalid times',
       source(webhook({ timeout: '31s', authorizedTTL: '-1s' })),
       `[${one}.timeout: Invalid value: "31s": must be > 0s and <= 30s, ${one}.authorizedTTL: Invalid value: "-1s": must be > 0s]`,
     ],
@@ -120,12 +120,12 @@ describe('the configuration of authorization', () => {
       `${one}.connectionInfo.kubeConfigFile: Invalid value: "rel": must be an absolute path`,
     ],
     [
-      'an unknown connection',
+      'an unknown connection type',
       source(webhook({ connectionInfo: { type: 'Y' } })),
       `${one}.connectionInfo.type: Unsupported value: {"Type":"Y","KubeConfigFile":null}: supported values: "InClusterConfig", "KubeConfigFile"`,
     ],
     [
-      'conditions that do not compile, are missing, repeated or no conditions',
+      'match conditions that are invalid, missing, repeated or not boolean',
       source(
         webhook({
           matchConditionSubjectAccessReviewVersion: 'v1',

@@ -1,79 +1,51 @@
 /**
- * `--authorization-config`: an AuthorizationConfiguration, the authorizers in the order in which they are asked. Read
- * again when it changes; what cannot be used then changes nothing.
+ * `--authorization-config`: an AuthorizationConfiguration with the authorizers in order. Reloaded on change; an
+ * unusable file then changes nothing.
  */
 import { isAbsolute } from 'node:path'
 
-import type { AuthorizationMode, ConfiguredAuthorizer } from '#apiserver/authorizers/index.ts'
-import {
-  defineConfig,
-  fileErrorText,
-  flag,
-  listOf,
-  optional,
-  readConfig,
-  scalar,
-  struct,
-  text,
-} from '#meta/config-kind.ts'
-import { durationMs } from '#meta/duration.ts'
-import {
-  aggregateText,
-  duplicate,
-  type FieldError,
-  index,
-  invalid,
-  notSupported,
-  required,
-  tooMany,
-  verbatim,
-} from '#meta/validation/field-error.ts'
+import type { AuthorizationMode, ConfiguredAuthorizer } from '#auth/authorizers/index.ts'
+import { durationMs } from '#lib/go/duration.ts'
+import { defineConfig, fileErrorText, readConfig } from '#meta/config-kind.ts'
+import type { Given } from '#meta/config-rows.ts'
+import { aggregateText } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath, type FieldPath, verbatim } from '#meta/validation/field-path.ts'
 import { dns1123Subdomain } from '#meta/validation/names.ts'
 import { compileAccessCondition } from '#model/expressions/access.ts'
 import { expressionErrors, fit } from '#model/expressions/compile.ts'
 
 import { createReviewClient, type ReviewClientTools } from '../review-client.ts'
 
-const WEBHOOK = struct('v1.WebhookConfiguration', {
-  authorizedTTL: scalar('duration', 'v1.Duration'),
-  cacheAuthorizedRequests: optional(flag),
-  unauthorizedTTL: scalar('duration', 'v1.Duration'),
-  cacheUnauthorizedRequests: optional(flag),
-  timeout: scalar('duration', 'v1.Duration'),
-  subjectAccessReviewVersion: text,
-  matchConditionSubjectAccessReviewVersion: text,
-  failurePolicy: text,
-  connectionInfo: struct('v1.WebhookConnectionInfo', { type: text, kubeConfigFile: optional(text) }),
-  matchConditions: listOf(struct('v1.WebhookMatchCondition', { expression: text })),
-})
+const STRUCTS = {
+  'v1.AuthorizationConfiguration': { authorizers: '[]v1.AuthorizerConfiguration' },
+  'v1.AuthorizerConfiguration': { type: 'string', name: 'string', webhook: '*v1.WebhookConfiguration' },
+  'v1.WebhookConfiguration': {
+    authorizedTTL: 'v1.Duration',
+    cacheAuthorizedRequests: '*bool',
+    unauthorizedTTL: 'v1.Duration',
+    cacheUnauthorizedRequests: '*bool',
+    timeout: 'v1.Duration',
+    subjectAccessReviewVersion: 'string',
+    matchConditionSubjectAccessReviewVersion: 'string',
+    failurePolicy: 'string',
+    connectionInfo: 'v1.WebhookConnectionInfo',
+    matchConditions: '[]v1.WebhookMatchCondition',
+  },
+  'v1.WebhookConnectionInfo': { type: 'string', kubeConfigFile: '*string' },
+  'v1.WebhookMatchCondition': { expression: 'string' },
+} as const
 
 const AUTHORIZATION = defineConfig(
-  'AuthorizationConfiguration',
+  ['AuthorizationConfiguration', 'v1.AuthorizationConfiguration'],
   ['v1', 'v1beta1', 'v1alpha1'].map((version) => `apiserver.config.k8s.io/${version}`),
-  'v1.AuthorizationConfiguration',
-  { authorizers: listOf(struct('v1.AuthorizerConfiguration', { type: text, name: text, webhook: optional(WEBHOOK) })) },
+  STRUCTS,
 )
 
-interface WebhookSettings {
-  readonly authorizedTTL?: string
-  readonly cacheAuthorizedRequests?: boolean
-  readonly unauthorizedTTL?: string
-  readonly cacheUnauthorizedRequests?: boolean
-  readonly timeout?: string
-  readonly subjectAccessReviewVersion?: string
-  readonly matchConditionSubjectAccessReviewVersion?: string
-  readonly failurePolicy?: string
-  readonly connectionInfo?: { readonly type?: string; readonly kubeConfigFile?: string }
-  readonly matchConditions?: readonly { readonly expression?: string }[]
-}
+type WebhookSettings = Given<typeof STRUCTS, 'v1.WebhookConfiguration'>
 
-export interface AuthorizerSettings {
-  readonly type?: string
-  readonly name?: string
-  readonly webhook?: WebhookSettings
-}
+export interface AuthorizerSettings extends Given<typeof STRUCTS, 'v1.AuthorizerConfiguration'> {}
 
-/** Upstream's, and which of them may be there more than once. */
+/** Upstream's types; the value tells if a type may be repeated. */
 const TYPES = ['ABAC', 'AlwaysAllow', 'AlwaysDeny', 'Node', 'RBAC', 'Webhook']
 const REPEATABLE = 'Webhook'
 
@@ -90,7 +62,7 @@ export function parseAuthorizationConfig(source: string): readonly AuthorizerSet
   const { authorizers = [] } = value as { readonly authorizers?: readonly AuthorizerSettings[] }
   const errors =
     authorizers.length === 0
-      ? [required('authorizers', 'at least one authorization mode must be defined')]
+      ? [fieldPath('authorizers').required('at least one authorization mode must be defined')]
       : authorizers.flatMap((one, at) => authorizerErrors(one, at, authorizers.slice(0, at)))
   if (errors.length > 0) throw new Error(aggregateText(errors))
   return authorizers
@@ -101,106 +73,104 @@ function authorizerErrors(
   at: number,
   earlier: readonly AuthorizerSettings[],
 ): FieldError[] {
-  const path = index('authorizers', at)
-  if (type === '') return [required(`${path}.type`)]
-  if (!TYPES.includes(type)) return [notSupported(`${path}.type`, type, TYPES)]
-  if (type !== REPEATABLE && earlier.some((one) => one.type === type)) return [duplicate(`${path}.type`, type)]
-  const errors = nameErrors(`${path}.name`, name, earlier)
-  if (type === 'ABAC') errors.push(invalid(`${path}.type`, type, 'is not supported by this server: use RBAC'))
+  const path = fieldPath('authorizers').index(at)
+  if (type === '') return [path.child('type').required()]
+  if (!TYPES.includes(type)) return [path.child('type').notSupported(type, TYPES)]
+  if (type !== REPEATABLE && earlier.some((one) => one.type === type)) return [path.child('type').duplicate(type)]
+  const errors = nameErrors(path.child('name'), name, earlier)
+  if (type === 'ABAC') errors.push(path.child('type').invalid(type, 'is not supported by this server: use RBAC'))
   if (type !== 'Webhook') {
     const only = 'may only be specified when type=Webhook'
-    return webhook === undefined ? errors : [...errors, invalid(`${path}.webhook`, 'non-null', only)]
+    return webhook === undefined ? errors : [...errors, path.child('webhook').invalid('non-null', only)]
   }
-  if (webhook === undefined) return [...errors, required(`${path}.webhook`, 'required when type=Webhook')]
+  if (webhook === undefined) return [...errors, path.child('webhook').required('required when type=Webhook')]
   return [...errors, ...webhookErrors(path, webhook)]
 }
 
-function nameErrors(field: string, name: string, earlier: readonly AuthorizerSettings[]): FieldError[] {
-  if (name === '') return [required(field)]
-  if (earlier.some((one) => one.name === name)) return [duplicate(field, name)]
+function nameErrors(path: FieldPath, name: string, earlier: readonly AuthorizerSettings[]): FieldError[] {
+  if (name === '') return [path.required()]
+  if (earlier.some((one) => one.name === name)) return [path.duplicate(name)]
   const complaints = dns1123Subdomain(name)
-  return complaints.length === 0 ? [] : [invalid(field, name, `authorizer name is invalid: ${complaints.join(', ')}`)]
+  return complaints.length === 0 ? [] : [path.invalid(name, `authorizer name is invalid: ${complaints.join(', ')}`)]
 }
 
 const MAX_TIMEOUT_MS = 30_000
-/** What a cache keeps an answer for that does not say. */
+/** The default lifetime of cached answers. */
 const AUTHORIZED_TTL = '5m0s'
 const UNAUTHORIZED_TTL = '30s'
 
-function webhookErrors(path: string, webhook: WebhookSettings): FieldError[] {
+function webhookErrors(path: FieldPath, webhook: WebhookSettings): FieldError[] {
   const { timeout = '', authorizedTTL = '', unauthorizedTTL = '' } = webhook
   const positive = (field: string, value: string): FieldError[] =>
-    millis(value) < 0 ? [invalid(`${path}.${field}`, value, 'must be > 0s')] : []
+    millis(value) < 0 ? [path.child(field).invalid(value, 'must be > 0s')] : []
   const timeoutMs = millis(timeout)
   const isBadTimeout = timeoutMs < 0 || timeoutMs > MAX_TIMEOUT_MS
-  return [
-    ...(timeoutMs === 0 ? [required(`${path}.timeout`)] : []),
-    ...(isBadTimeout ? [invalid(`${path}.timeout`, timeout, 'must be > 0s and <= 30s')] : []),
-    ...positive('authorizedTTL', authorizedTTL),
-    ...positive('unauthorizedTTL', unauthorizedTTL),
-    ...choiceErrors(`${path}.subjectAccessReviewVersion`, webhook.subjectAccessReviewVersion, ['v1', 'v1beta1']),
-    ...conditionVersionErrors(`${path}.matchConditionSubjectAccessReviewVersion`, webhook),
-    ...choiceErrors(`${path}.failurePolicy`, webhook.failurePolicy, ['NoOpinion', 'Deny']),
-    ...connectionErrors(`${path}.connectionInfo`, webhook.connectionInfo),
-    ...conditionErrors(`${path}.matchConditions`, webhook.matchConditions ?? []),
-  ]
+  return collectErrors(
+    timeoutMs === 0 && path.child('timeout').required(),
+    isBadTimeout && path.child('timeout').invalid(timeout, 'must be > 0s and <= 30s'),
+    positive('authorizedTTL', authorizedTTL),
+    positive('unauthorizedTTL', unauthorizedTTL),
+    choiceErrors(path.child('subjectAccessReviewVersion'), webhook.subjectAccessReviewVersion, ['v1', 'v1beta1']),
+    conditionVersionErrors(path.child('matchConditionSubjectAccessReviewVersion'), webhook),
+    choiceErrors(path.child('failurePolicy'), webhook.failurePolicy, ['NoOpinion', 'Deny']),
+    connectionErrors(path.child('connectionInfo'), webhook.connectionInfo),
+    conditionErrors(path.child('matchConditions'), webhook.matchConditions ?? []),
+  )
 }
 
 function millis(text: string): number {
   return text === '' ? 0 : durationMs(text)
 }
 
-function choiceErrors(field: string, value: string | undefined, choices: readonly string[]): FieldError[] {
-  if ((value ?? '') === '') return [required(field)]
-  return choices.includes(value ?? '') ? [] : [notSupported(field, value, choices)]
+function choiceErrors(path: FieldPath, value: string | undefined, choices: readonly string[]): FieldError[] {
+  if ((value ?? '') === '') return [path.required()]
+  return choices.includes(value ?? '') ? [] : [path.notSupported(value, choices)]
 }
 
-function conditionVersionErrors(field: string, webhook: WebhookSettings): FieldError[] {
+function conditionVersionErrors(path: FieldPath, webhook: WebhookSettings): FieldError[] {
   const { matchConditionSubjectAccessReviewVersion: version = '', matchConditions = [] } = webhook
-  if (version !== '') return choiceErrors(field, version, ['v1'])
-  return matchConditions.length === 0 ? [] : [required(field, 'required if match conditions are specified')]
+  if (version !== '') return choiceErrors(path, version, ['v1'])
+  return matchConditions.length === 0 ? [] : [path.required('required if match conditions are specified')]
 }
 
 const CONNECTIONS = ['InClusterConfig', 'KubeConfigFile']
 
-function connectionErrors(path: string, info: WebhookSettings['connectionInfo'] = {}): FieldError[] {
+function connectionErrors(path: FieldPath, info: WebhookSettings['connectionInfo'] = {}): FieldError[] {
   const { type = '', kubeConfigFile } = info
-  const field = `${path}.kubeConfigFile`
+  const field = path.child('kubeConfigFile')
   switch (type) {
     case '':
-      return [required(`${path}.type`)]
+      return [path.child('type').required()]
     case 'InClusterConfig':
-      return [
-        ...(kubeConfigFile === undefined
-          ? []
-          : [invalid(field, kubeConfigFile, 'can only be set when type=KubeConfigFile')]),
-        invalid(`${path}.type`, type, 'is not supported by this server: use KubeConfigFile'),
-      ]
+      return collectErrors(
+        kubeConfigFile !== undefined && field.invalid(kubeConfigFile, 'can only be set when type=KubeConfigFile'),
+        path.child('type').invalid(type, 'is not supported by this server: use KubeConfigFile'),
+      )
     case 'KubeConfigFile':
-      if ((kubeConfigFile ?? '') === '') return [required(field)]
-      return isAbsolute(kubeConfigFile ?? '') ? [] : [invalid(field, kubeConfigFile, 'must be an absolute path')]
+      if ((kubeConfigFile ?? '') === '') return [field.required()]
+      return isAbsolute(kubeConfigFile ?? '') ? [] : [field.invalid(kubeConfigFile, 'must be an absolute path')]
     default: {
-      // Upstream shows the whole of it, as Go names its fields.
+      // Upstream prints the whole value with Go's field names.
       const whole = JSON.stringify({ Type: type, KubeConfigFile: kubeConfigFile ?? null })
-      return [notSupported(`${path}.type`, verbatim(whole), CONNECTIONS)]
+      return [path.child('type').notSupported(verbatim(whole), CONNECTIONS)]
     }
   }
 }
 
 const MAX_CONDITIONS = 64
 
-function conditionErrors(path: string, conditions: readonly { readonly expression?: string }[]): FieldError[] {
-  if (conditions.length > MAX_CONDITIONS) return [tooMany(path, conditions.length, MAX_CONDITIONS)]
+function conditionErrors(path: FieldPath, conditions: readonly { readonly expression?: string }[]): FieldError[] {
+  if (conditions.length > MAX_CONDITIONS) return [path.tooMany(conditions.length, MAX_CONDITIONS)]
   const expressions = conditions.map(({ expression = '' }) => expression)
-  return expressions.flatMap((expression, at) => {
-    const field = `${index(path, at)}.expression`
-    if (expression.trim() === '') return [required(field)]
-    if (expressions.indexOf(expression) < at) return [duplicate(field, expression)]
+  return path.each(expressions, (path, expression, at) => {
+    const field = path.child('expression')
+    if (expression.trim() === '') return [field.required()]
+    if (expressions.indexOf(expression) < at) return [field.duplicate(expression)]
     return expressionErrors(field, compileAccessCondition(expression))
   })
 }
 
-/** The authorizers of settings that `parseAuthorizationConfig` let pass. Rejects when a kubeconfig cannot be used. */
+/** The authorizers of settings that passed `parseAuthorizationConfig`. Rejects for an unusable kubeconfig. */
 export function loadAuthorizers(
   settings: readonly AuthorizerSettings[],
   tools: ReviewClientTools,
@@ -209,22 +179,22 @@ export function loadAuthorizers(
     settings.map(async ({ type, name = '', webhook }, at) => ({
       type: type as AuthorizationMode,
       name,
-      ...(webhook !== undefined && { webhook: await loadWebhook(webhook, index('authorizers', at), tools) }),
+      ...(webhook !== undefined && { webhook: await loadWebhook(webhook, fieldPath('authorizers').index(at), tools) }),
     })),
   )
 }
 
 async function loadWebhook(
   settings: WebhookSettings,
-  path: string,
+  path: FieldPath,
   tools: ReviewClientTools,
 ): Promise<NonNullable<ConfiguredAuthorizer['webhook']>> {
   const file = settings.connectionInfo?.kubeConfigFile ?? ''
   await tools.readFile(file).catch((cause: Error) => {
-    const field = `${path}.connectionInfo.kubeConfigFile`
+    const field = path.child('connectionInfo.kubeConfigFile')
     throw new Error(
       aggregateText([
-        invalid(field, file, `error loading file: ${fileErrorText(file, cause).replace(/^open /, 'stat ')}`),
+        field.invalid(file, `error loading file: ${fileErrorText(file, cause).replace(/^open /, 'stat ')}`),
       ]),
       { cause },
     )

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { stringifyYaml } from '#lib/yaml.ts'
+import { stringifyYaml } from '#lib/yaml/yaml.ts'
 
 import { parseEncryptionConfig } from './encryption-config.ts'
 
@@ -16,8 +16,8 @@ const text = (...resources: object[]): string =>
   stringifyYaml({ kind: 'EncryptionConfiguration', apiVersion: 'apiserver.config.k8s.io/v1', resources })
 const rule = (providers: object[], resources = ['secrets']): object => ({ resources, providers })
 
-describe('an encryption configuration', () => {
-  it('says which resources are sealed with what', () => {
+describe('EncryptionConfiguration', () => {
+  it('maps resources to providers', () => {
     const config = parseEncryptionConfig(
       'f',
       text(
@@ -62,7 +62,7 @@ describe('an encryption configuration', () => {
     ],
     ['no rules', text(), 'error while parsing file: resources: Required value: at least one resources is required'],
     [
-      'a rule of nothing',
+      'a rule without resources',
       text({}),
       'error while parsing file: [resources[0].resources: Required value: at least one resources[0].resources is required, resources[0].providers: Required value: at least one resources[0].providers is required]',
     ],
@@ -129,12 +129,12 @@ describe('an encryption configuration', () => {
       `error while parsing file: resources[0].resources: Invalid value: ["secrets","*."]: using overlapping resources such as 'secrets' and '*.' in the same resource list is not allowed as they will be masked`,
     ],
     [
-      'a rule that an earlier one masks',
+      'a rule that an earlier one hides',
       text(rule([GOOD], ['*.']), rule([GOOD])),
       'error while building transformers: resource "secrets" is masked by earlier rule "*."',
     ],
     [
-      'a plugin without anything',
+      'an empty plugin',
       text(rule([{ kms: {} }])),
       `error while parsing file: [${first}.kms.name: Required value: name is a mandatory field for a provider, ${first}.kms.endpoint: Invalid value: "": endpoint is a mandatory field for a kms]`,
     ],
@@ -144,17 +144,17 @@ describe('an encryption configuration', () => {
       `error while parsing file: [${first}.kms.name: Invalid value: "a:b": invalid KMS provider name a:b, must not contain ':', ${first}.kms.timeout: Invalid value: "0s": timeout should be a positive value, ${first}.kms.endpoint: Invalid value: "tcp://localhost": unsupported scheme "tcp" for KMS provider, only unix is supported, ${first}.kms.cachesize: Invalid value: 5: cachesize is not supported in v2]`,
     ],
     [
-      'two plugins of one name',
+      'two plugins with one name',
       text(rule([kms(), kms()])),
       'error while parsing file: resources[0].providers[1].kms.name: Invalid value: "vault": duplicate KMS provider name vault, names must be unique',
     ],
     [
-      'another interface of plugins',
+      'an unknown KMS version',
       text(rule([kms({ apiVersion: 'v3' })])),
       `error while parsing file: ${first}.kms.apiVersion: Invalid value: "v3": unsupported apiVersion apiVersion for KMS provider, only v1 and v2 are supported`,
     ],
     [
-      'the old interface of plugins',
+      'KMS v1',
       text(rule([kms({ apiVersion: 'v1' })])),
       /^error while building transformers: KMSv1 is deprecated .*KMSv1=true/,
     ],

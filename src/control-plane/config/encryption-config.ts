@@ -1,60 +1,50 @@
 /**
- * `--encryption-provider-config`: an EncryptionConfiguration, which resources rest encrypted and with what. Refused in
- * upstream's words; secrets are in none of them.
+ * `--encryption-provider-config`: an EncryptionConfiguration with the encrypted resources and their providers. Errors
+ * have upstream's texts and contain no secrets.
  */
-import { goQuote } from '#lib/go-text.ts'
-import { defineConfig, listOf, optional, readConfig, scalar, struct, text, texts } from '#meta/config-kind.ts'
-import { durationMs } from '#meta/duration.ts'
-import { aggregateText, type FieldError, index, invalid, required, verbatim } from '#meta/validation/field-error.ts'
+
+import { durationMs } from '#lib/go/duration.ts'
+import { goQuote } from '#lib/go/text.ts'
+import { defineConfig, readConfig } from '#meta/config-kind.ts'
+import type { Given } from '#meta/config-rows.ts'
+import { aggregateText } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath, type FieldPath, verbatim } from '#meta/validation/field-path.ts'
 import type { EncryptionConfig, ProviderConfig, ResourceRule } from '#storage/encryption/config.ts'
 
-const KEYS = listOf(struct('v1.Key', { name: text, secret: text }))
-const KMS = struct('v1.KMSConfiguration', {
-  apiVersion: text,
-  name: text,
-  cachesize: optional(scalar('int32')),
-  endpoint: text,
-  timeout: optional(scalar('duration', 'v1.Duration')),
-})
-const PROVIDER = struct('v1.ProviderConfiguration', {
-  aesgcm: optional(struct('v1.AESConfiguration', { keys: KEYS })),
-  aescbc: optional(struct('v1.AESConfiguration', { keys: KEYS })),
-  secretbox: optional(struct('v1.SecretboxConfiguration', { keys: KEYS })),
-  identity: optional(struct('v1.IdentityConfiguration', {})),
-  kms: optional(KMS),
-})
+const STRUCTS = {
+  'v1.EncryptionConfiguration': { resources: '[]v1.ResourceConfiguration' },
+  'v1.ResourceConfiguration': { resources: '[]string', providers: '[]v1.ProviderConfiguration' },
+  'v1.ProviderConfiguration': {
+    aesgcm: '*v1.AESConfiguration',
+    aescbc: '*v1.AESConfiguration',
+    secretbox: '*v1.SecretboxConfiguration',
+    identity: '*v1.IdentityConfiguration',
+    kms: '*v1.KMSConfiguration',
+  },
+  'v1.AESConfiguration': { keys: '[]v1.Key' },
+  'v1.SecretboxConfiguration': { keys: '[]v1.Key' },
+  'v1.IdentityConfiguration': {},
+  'v1.KMSConfiguration': {
+    apiVersion: 'string',
+    name: 'string',
+    cachesize: '*int32',
+    endpoint: 'string',
+    timeout: '*v1.Duration',
+  },
+  'v1.Key': { name: 'string', secret: 'string' },
+} as const
+
 const ENCRYPTION = defineConfig(
-  'EncryptionConfiguration',
+  ['EncryptionConfiguration', 'v1.EncryptionConfiguration'],
   ['apiserver.config.k8s.io/v1'],
-  'v1.EncryptionConfiguration',
-  { resources: listOf(struct('v1.ResourceConfiguration', { resources: texts, providers: listOf(PROVIDER) })) },
+  STRUCTS,
 )
 
-interface FileKey {
-  readonly name?: string
-  readonly secret?: string
-}
-
-interface FileKms {
-  readonly apiVersion?: string
-  readonly name?: string
-  readonly cachesize?: number
-  readonly endpoint?: string
-  readonly timeout?: string
-}
-
-interface FileProvider {
-  readonly aesgcm?: { readonly keys?: readonly FileKey[] }
-  readonly aescbc?: { readonly keys?: readonly FileKey[] }
-  readonly secretbox?: { readonly keys?: readonly FileKey[] }
-  readonly identity?: object
-  readonly kms?: FileKms
-}
-
-interface FileRule {
-  readonly resources?: readonly string[]
-  readonly providers?: readonly FileProvider[]
-}
+type Structs = typeof STRUCTS
+type FileKey = Given<Structs, 'v1.Key'>
+type FileKms = Given<Structs, 'v1.KMSConfiguration'>
+type FileProvider = Given<Structs, 'v1.ProviderConfiguration'>
+type FileRule = Given<Structs, 'v1.ResourceConfiguration'>
 
 /** Throws upstream's texts. */
 export function parseEncryptionConfig(file: string, source: string): EncryptionConfig {
@@ -83,37 +73,36 @@ function readRules(file: string, source: string): readonly FileRule[] {
 }
 
 function rulesErrors(rules: readonly FileRule[]): FieldError[] {
-  if (rules.length === 0) return [required('resources', 'at least one resources is required')]
+  if (rules.length === 0) return [fieldPath('resources').required('at least one resources is required')]
   const names = new Set<string>()
-  return rules.flatMap(({ resources = [], providers = [] }, at) => {
-    const path = index('resources', at)
-    const atLeastOne = (field: string, list: readonly unknown[]): FieldError[] =>
-      list.length > 0 ? [] : [required(field, `at least one ${field} is required`)]
+  return fieldPath('resources').each(rules, (path, { resources = [], providers = [] }) => {
+    const atLeastOne = (path: FieldPath, list: readonly unknown[]): FieldError[] =>
+      list.length > 0 ? [] : [path.required(`at least one ${path} is required`)]
     return [
-      ...atLeastOne(`${path}.resources`, resources),
-      ...overlapErrors(`${path}.resources`, resources),
-      ...resources.flatMap((name, place) => resourceErrors(index(`${path}.resources`, place), name)),
-      ...atLeastOne(`${path}.providers`, providers),
-      ...providers.flatMap((provider, place) => providerErrors(index(`${path}.providers`, place), provider, names)),
+      ...atLeastOne(path.child('resources'), resources),
+      ...overlapErrors(path.child('resources'), resources),
+      ...path.child('resources').each(resources, resourceErrors),
+      ...atLeastOne(path.child('providers'), providers),
+      ...path.child('providers').each(providers, (path, provider) => providerErrors(path, provider, names)),
     ]
   })
 }
 
-interface Named {
+interface ResourceName {
   readonly resource: string
   readonly group: string
 }
 
 /** `deployments.apps`: the group is what follows the first dot. */
-function parseName(name: string): Named {
+function parseName(name: string): ResourceName {
   const [resource = '', ...group] = name.split('.')
   return { resource, group: group.join('.') }
 }
 
-function overlapErrors(field: string, resources: readonly string[]): FieldError[] {
+function overlapErrors(path: FieldPath, resources: readonly string[]): FieldError[] {
   const named = resources.map(parseName)
-  const isSame = (a: Named, b: Named): boolean => a.group === b.group && a.resource === b.resource
-  const covers = (a: Named, b: Named): boolean =>
+  const isSame = (a: ResourceName, b: ResourceName): boolean => a.group === b.group && a.resource === b.resource
+  const covers = (a: ResourceName, b: ResourceName): boolean =>
     (a.resource === '*' && a.group === '*') || (a.group === b.group && a.resource === '*')
   const pairs = named.flatMap((a, at) => named.filter((_, other) => other !== at).map((b) => [a, b] as const))
   const isRepeated = pairs.some(([a, b]) => isSame(a, b))
@@ -124,13 +113,13 @@ function overlapErrors(field: string, resources: readonly string[]): FieldError[
       ? "using overlapping resources such as 'secrets' and '*.' in the same resource list is not allowed as they will be masked"
       : '',
   ]
-  return complaints.filter((detail) => detail !== '').map((detail) => invalid(field, resources, detail))
+  return complaints.filter((detail) => detail !== '').map((detail) => path.invalid(resources, detail))
 }
 
 const NOT_REST: readonly string[] = ['apiserveripinfo', 'serviceipallocations', 'servicenodeportallocations']
 
-/** In the order in which they are looked for; the first that holds is told. */
-const NAME_RULES: readonly (readonly [isBad: (name: string, named: Named) => boolean, detail: string])[] = [
+/** In the order of the checks; the first that fails is reported. */
+const NAME_RULES: readonly (readonly [isBad: (name: string, named: ResourceName) => boolean, detail: string])[] = [
   [(name) => name.toLowerCase() !== name, 'resource name should not contain capital letters'],
   [(name) => name === '*', "use '*.' to encrypt all the resources from core API group or *.* to encrypt all resources"],
   [(name) => NOT_REST.includes(name), 'resources which do not have REST API/s cannot be encrypted'],
@@ -145,28 +134,28 @@ const NAME_RULES: readonly (readonly [isBad: (name: string, named: Named) => boo
   ],
 ]
 
-function resourceErrors(field: string, name: string): FieldError[] {
+function resourceErrors(path: FieldPath, name: string): FieldError[] {
   const broken = NAME_RULES.find(([isBad]) => isBad(name, parseName(name)))
-  return broken === undefined ? [] : [invalid(field, name, broken[1])]
+  return broken === undefined ? [] : [path.invalid(name, broken[1])]
 }
 
 const AES_KEY_BYTES: readonly number[] = [16, 24, 32]
 const SECRETBOX_KEY_BYTES: readonly number[] = [32]
 
-function providerErrors(path: string, provider: FileProvider, names: Set<string>): FieldError[] {
+function providerErrors(path: FieldPath, provider: FileProvider, names: Set<string>): FieldError[] {
   const { aesgcm, aescbc, secretbox, identity, kms } = provider
   const found = [aesgcm, aescbc, secretbox, identity, kms].filter((one) => one !== undefined).length
   const none = 'provider does not contain any of the expected providers: KMS, AESGCM, AESCBC, Secretbox, Identity'
   const many = 'more than one provider specified in a single element, should split into different list elements'
-  const count = found === 1 ? [] : [invalid(path, verbatim(goProvider(provider)), found === 0 ? none : many)]
-  if (kms !== undefined) return [...count, ...kmsErrors(`${path}.kms`, kms, names)]
-  if (aesgcm !== undefined) return [...count, ...keysErrors(`${path}.aesgcm.keys`, aesgcm.keys, AES_KEY_BYTES)]
-  if (aescbc !== undefined) return [...count, ...keysErrors(`${path}.aescbc.keys`, aescbc.keys, AES_KEY_BYTES)]
+  const count = found === 1 ? [] : [path.invalid(verbatim(goProvider(provider)), found === 0 ? none : many)]
+  if (kms !== undefined) return [...count, ...kmsErrors(path.child('kms'), kms, names)]
+  if (aesgcm !== undefined) return [...count, ...keysErrors(path.child('aesgcm.keys'), aesgcm.keys, AES_KEY_BYTES)]
+  if (aescbc !== undefined) return [...count, ...keysErrors(path.child('aescbc.keys'), aescbc.keys, AES_KEY_BYTES)]
   if (secretbox === undefined) return count
-  return [...count, ...keysErrors(`${path}.secretbox.keys`, secretbox.keys, SECRETBOX_KEY_BYTES)]
+  return [...count, ...keysErrors(path.child('secretbox.keys'), secretbox.keys, SECRETBOX_KEY_BYTES)]
 }
 
-/** As upstream shows it, with Go's names, but for the secrets. */
+/** Upstream's form with Go's names, without the secrets. */
 function goProvider({ aesgcm, aescbc, secretbox, identity, kms }: FileProvider): string {
   const keyed = (one: FileProvider['aesgcm']): unknown =>
     one === undefined ? null : { Keys: (one.keys ?? []).map(({ name = '' }) => ({ Name: name, Secret: '[REDACTED]' })) }
@@ -183,20 +172,20 @@ function goProvider({ aesgcm, aescbc, secretbox, identity, kms }: FileProvider):
   })
 }
 
-function keysErrors(path: string, keys: readonly FileKey[] = [], sizes: readonly number[]): FieldError[] {
-  if (keys.length === 0) return [required(path, 'at least one keys is required')]
-  return keys.flatMap((key, at) => keyErrors(index(path, at), key, sizes))
+function keysErrors(path: FieldPath, keys: readonly FileKey[] = [], sizes: readonly number[]): FieldError[] {
+  if (keys.length === 0) return [path.required('at least one keys is required')]
+  return path.each(keys, (path, key) => keyErrors(path, key, sizes))
 }
 
-function keyErrors(path: string, { name = '', secret = '' }: FileKey, sizes: readonly number[]): FieldError[] {
-  const errors = name === '' ? [required(`${path}.name`, 'name is a mandatory field for a key')] : []
-  const field = `${path}.secret`
-  if (secret === '') return [...errors, required(field, 'secret is a mandatory field for a key')]
-  if (!isBase64(secret)) return [...errors, invalid(field, 'REDACTED', 'secrets must be base64 encoded')]
+function keyErrors(path: FieldPath, { name = '', secret = '' }: FileKey, sizes: readonly number[]): FieldError[] {
+  const errors = name === '' ? [path.child('name').required('name is a mandatory field for a key')] : []
+  const field = path.child('secret')
+  if (secret === '') return [...errors, field.required('secret is a mandatory field for a key')]
+  if (!isBase64(secret)) return [...errors, field.invalid('REDACTED', 'secrets must be base64 encoded')]
   const bytes = Buffer.from(secret, 'base64').length
   if (sizes.includes(bytes)) return errors
   const detail = `secret is not of the expected length, got ${bytes}, expected one of [${sizes.join(' ')}]`
-  return [...errors, invalid(field, 'REDACTED', detail)]
+  return [...errors, field.invalid('REDACTED', detail)]
 }
 
 function isBase64(secret: string): boolean {
@@ -206,49 +195,50 @@ function isBase64(secret: string): boolean {
 
 const DEFAULT_TIMEOUT = '3s'
 
-function kmsErrors(path: string, kms: FileKms, names: Set<string>): FieldError[] {
+function kmsErrors(path: FieldPath, kms: FileKms, names: Set<string>): FieldError[] {
   const { apiVersion = 'v1', cachesize, timeout = DEFAULT_TIMEOUT } = kms
-  const errors = kmsNameErrors(`${path}.name`, kms, names)
-  if (durationMs(timeout) <= 0) errors.push(invalid(`${path}.timeout`, timeout, 'timeout should be a positive value'))
-  errors.push(...endpointErrors(`${path}.endpoint`, kms.endpoint ?? ''))
-  if (apiVersion !== 'v1' && cachesize !== undefined) {
-    errors.push(invalid(`${path}.cachesize`, cachesize, 'cachesize is not supported in v2'))
-  }
-  if (apiVersion === 'v1' && cachesize === 0) {
-    const detail = 'cachesize should be a positive value, or negative to disable'
-    errors.push(invalid(`${path}.cachesize`, cachesize, detail))
-  }
-  if (apiVersion !== 'v1' && apiVersion !== 'v2') {
-    const detail = 'unsupported apiVersion apiVersion for KMS provider, only v1 and v2 are supported'
-    errors.push(invalid(`${path}.apiVersion`, apiVersion, detail))
-  }
-  return errors
+  return collectErrors(
+    kmsNameErrors(path.child('name'), kms, names),
+    durationMs(timeout) <= 0 && path.child('timeout').invalid(timeout, 'timeout should be a positive value'),
+    endpointErrors(path.child('endpoint'), kms.endpoint ?? ''),
+    apiVersion !== 'v1' &&
+      cachesize !== undefined &&
+      path.child('cachesize').invalid(cachesize, 'cachesize is not supported in v2'),
+    apiVersion === 'v1' &&
+      cachesize === 0 &&
+      path.child('cachesize').invalid(cachesize, 'cachesize should be a positive value, or negative to disable'),
+    apiVersion !== 'v1' &&
+      apiVersion !== 'v2' &&
+      path
+        .child('apiVersion')
+        .invalid(apiVersion, 'unsupported apiVersion apiVersion for KMS provider, only v1 and v2 are supported'),
+  )
 }
 
-function kmsNameErrors(field: string, { apiVersion = 'v1', name = '' }: FileKms, names: Set<string>): FieldError[] {
-  const errors = name === '' ? [required(field, 'name is a mandatory field for a provider')] : []
+function kmsNameErrors(path: FieldPath, { apiVersion = 'v1', name = '' }: FileKms, names: Set<string>): FieldError[] {
+  const errors = name === '' ? [path.required('name is a mandatory field for a provider')] : []
   if (apiVersion !== 'v1' && name.includes(':')) {
-    errors.push(invalid(field, name, `invalid KMS provider name ${name}, must not contain ':'`))
+    errors.push(path.invalid(name, `invalid KMS provider name ${name}, must not contain ':'`))
   }
   if (apiVersion !== 'v1' && names.has(name)) {
-    errors.push(invalid(field, name, `duplicate KMS provider name ${name}, names must be unique`))
+    errors.push(path.invalid(name, `duplicate KMS provider name ${name}, names must be unique`))
   }
   names.add(name)
   return errors
 }
 
-function endpointErrors(field: string, endpoint: string): FieldError[] {
-  if (endpoint === '') return [invalid(field, '', 'endpoint is a mandatory field for a kms')]
+function endpointErrors(path: FieldPath, endpoint: string): FieldError[] {
+  if (endpoint === '') return [path.invalid('', 'endpoint is a mandatory field for a kms')]
   if (endpoint.startsWith(':')) {
     const why = `parse ${goQuote(endpoint)}: missing protocol scheme`
-    return [invalid(field, endpoint, `invalid endpoint for kms provider, error: ${why}`)]
+    return [path.invalid(endpoint, `invalid endpoint for kms provider, error: ${why}`)]
   }
   const scheme = /^[a-zA-Z][a-zA-Z0-9+.-]*(?=:)/.exec(endpoint)?.[0].toLowerCase() ?? ''
   if (scheme === 'unix') return []
-  return [invalid(field, endpoint, `unsupported scheme ${goQuote(scheme)} for KMS provider, only unix is supported`)]
+  return [path.invalid(endpoint, `unsupported scheme ${goQuote(scheme)} for KMS provider, only unix is supported`)]
 }
 
-/** A rule that could never apply, because an earlier one takes everything of its group, or everything. */
+/** A rule that never applies, because an earlier one covers its group or everything. */
 function maskedRule(rules: readonly FileRule[]): string | undefined {
   const earlier = new Set<string>()
   for (const { resources = [] } of rules) {
@@ -287,7 +277,7 @@ function toProvider({ aesgcm, aescbc, secretbox, kms }: FileProvider): ProviderC
   return { type: 'identity' }
 }
 
-/** `/@name` is a socket of Linux without a file. */
+/** `/@name` is an abstract Unix socket. */
 function socketOf(endpoint: string): string {
   const path = decodeURIComponent(new URL(endpoint).pathname)
   return path.startsWith('/@') ? `\0${path.slice(2)}` : path

@@ -9,7 +9,7 @@ const config = (lines: string, version = 'v1'): string =>
 const NAMING =
   'Options are none, dns, unix, or unix-abstract.  See https://github.com/grpc/grpc/blob/master/doc/naming.md'
 
-describe('a tracing configuration', () => {
+describe('TracingConfiguration', () => {
   const targets: readonly (readonly [lines: string, target: object, rate: number])[] = [
     ['', { host: 'localhost', port: 4317 }, 0],
     ['endpoint: collector:4317\nsamplingRatePerMillion: 100\n', { host: 'collector', port: 4317 }, 100],
@@ -26,7 +26,7 @@ describe('a tracing configuration', () => {
     })
   }
 
-  it('may be of an older version, or say nothing of it', () => {
+  it('may have an older apiVersion, or none', () => {
     assert.equal(parseTracingConfig('kind: TracingConfiguration\n').samplingRatePerMillion, 0)
     for (const version of ['v1beta1', 'v1alpha1']) {
       assert.equal(parseTracingConfig(config('samplingRatePerMillion: 1', version)).samplingRatePerMillion, 1)

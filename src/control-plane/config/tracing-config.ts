@@ -1,14 +1,18 @@
-/** TracingConfiguration: where spans go, and how many traces begin here. Refused in upstream's words. */
-import { parseGoUrl } from '#lib/go-url.ts'
+/** TracingConfiguration: the collector and the sampling rate. Errors have upstream's texts. */
+import { parseGoUrl } from '#lib/go/url.ts'
 import type { GrpcTarget } from '#lib/grpc/connection.ts'
-import { defineConfig, optional, readConfig, scalar, text } from '#meta/config-kind.ts'
-import { aggregateText, type FieldError, invalid } from '#meta/validation/field-error.ts'
+import { defineConfig, readConfig } from '#meta/config-kind.ts'
+import { aggregateText } from '#meta/validation/field-error.ts'
+import { type FieldError, fieldPath } from '#meta/validation/field-path.ts'
+
+const STRUCTS = {
+  TracingConfiguration: { endpoint: '*string =localhost:4317', samplingRatePerMillion: '*int32 =0' },
+} as const
 
 const TRACING = defineConfig(
-  'TracingConfiguration',
+  ['TracingConfiguration', 'TracingConfiguration'],
   ['v1', 'v1beta1', 'v1alpha1'].map((version) => `apiserver.config.k8s.io/${version}`),
-  'TracingConfiguration',
-  { endpoint: optional(text), samplingRatePerMillion: optional(scalar('int32')) },
+  STRUCTS,
 )
 
 export interface TracingConfig {
@@ -16,7 +20,6 @@ export interface TracingConfig {
   readonly samplingRatePerMillion: number
 }
 
-const DEFAULT_ENDPOINT = 'localhost:4317'
 const MILLION = 1_000_000
 
 /** Throws upstream's texts. */
@@ -31,20 +34,17 @@ export function parseTracingConfig(source: string): TracingConfig {
     const why = `unable to decode tracing configuration data: ${(cause as Error).message}`
     throw new Error(`failed to read tracing config: ${why}`, { cause })
   }
-  const { endpoint = DEFAULT_ENDPOINT, samplingRatePerMillion = 0 } = value as {
-    readonly endpoint?: string
-    readonly samplingRatePerMillion?: number
-  }
+  const { endpoint, samplingRatePerMillion } = TRACING.withDefaults(value)
   const errors = [...rateErrors(samplingRatePerMillion), ...endpointErrors(endpoint)]
   if (errors.length > 0) throw new Error(`failed to validate tracing configuration: ${aggregateText(errors)}`)
   return { target: targetOf(endpoint), samplingRatePerMillion }
 }
 
 function rateErrors(rate: number): FieldError[] {
-  const field = 'samplingRatePerMillion'
-  if (rate < 0) return [invalid(field, rate, 'sampling rate must be positive')]
+  const field = fieldPath('samplingRatePerMillion')
+  if (rate < 0) return [field.invalid(rate, 'sampling rate must be positive')]
   if (rate <= MILLION) return []
-  return [invalid(field, rate, 'sampling rate per million must be less than or equal to one million')]
+  return [field.invalid(rate, 'sampling rate per million must be less than or equal to one million')]
 }
 
 const SCHEMES = ['dns', 'unix', 'unix-abstract']
@@ -52,16 +52,16 @@ const SCHEMES = ['dns', 'unix', 'unix-abstract']
 function endpointErrors(endpoint: string): FieldError[] {
   const whole = endpoint.includes('//') ? endpoint : `dns://${endpoint}`
   const url = parseGoUrl(whole)
-  if (typeof url === 'string') return [invalid('endpoint', whole, url)]
+  if (typeof url === 'string') return [fieldPath('endpoint').invalid(whole, url)]
   if (SCHEMES.includes(url.scheme)) return []
   const naming = 'See https://github.com/grpc/grpc/blob/master/doc/naming.md'
   const options = 'Options are none, dns, unix, or unix-abstract.'
-  return [invalid('endpoint', whole, `unsupported scheme: ${url.scheme}.  ${options}  ${naming}`)]
+  return [fieldPath('endpoint').invalid(whole, `unsupported scheme: ${url.scheme}.  ${options}  ${naming}`)]
 }
 
 const HTTPS_PORT = 443
 
-/** As gRPC reads the names of servers: `host:port`, `dns://resolver/host:port`, `unix:///path`. */
+/** gRPC target names: `host:port`, `dns://resolver/host:port`, `unix:///path`. */
 function targetOf(endpoint: string): GrpcTarget {
   const [, scheme = 'dns', rest = ''] = /^(?:(dns|unix|unix-abstract):(?:\/\/)?)?(.*)$/.exec(endpoint) ?? []
   if (scheme === 'unix') return { path: rest }

@@ -9,7 +9,7 @@ import { APISERVER_FLAGS, type Settings } from './flags.ts'
 const set = defineFlags(APISERVER_FLAGS)
 const flagsOf = (args: readonly string[]): Settings => parseFlags(set, args).values as unknown as Settings
 
-describe('the flags of auditing', () => {
+describe('auditing flags', () => {
   const mode = 'allowed modes are "batch,blocking,blocking-strict"'
   const table: readonly (readonly [string, string[]])[] = [
     ['--audit-log-mode=foo', []],
@@ -51,7 +51,7 @@ describe('the flags of auditing', () => {
     ['--audit-log-path=- --audit-log-version=a/b/c', ['unexpected GroupVersion string: a/b/c']],
   ]
   for (const [args, errors] of table) {
-    it(`${errors.length === 0 ? 'may' : 'may not'} be ${args}`, () => {
+    it(`${errors.length === 0 ? 'accept' : 'reject'} ${args}`, () => {
       assert.deepEqual(auditErrors(flagsOf(args.split(' '))), errors)
     })
   }

@@ -1,5 +1,5 @@
-/** What must hold for the flags of auditing. */
-import { goQuote } from '#lib/go-text.ts'
+/** Validation of the auditing flags. */
+import { goQuote } from '#lib/go/text.ts'
 
 import type { AuditSinkName, AuditSinkValues } from './audit-flags.ts'
 import type { Settings } from './flags.ts'
@@ -7,7 +7,7 @@ import type { Settings } from './flags.ts'
 const MODES = ['batch', 'blocking', 'blocking-strict']
 const FORMATS = ['legacy', 'json']
 
-/** What is wrong with the flags, in upstream's words. Of a sink that is not used, nothing is. */
+/** The errors of the flags, with upstream's texts. Flags of an unused destination have none. */
 export function auditErrors(flags: Settings): string[] {
   const errors: string[] = []
   if (flags['audit-log-path'] !== '') {
@@ -24,7 +24,7 @@ export function auditErrors(flags: Settings): string[] {
   return errors
 }
 
-/** The flags of one sink, without what their names begin with. */
+/** The flags of one destination, without the prefix of their names. */
 export function sinkValues(sink: AuditSinkName, flags: Settings): AuditSinkValues {
   const start = `audit-${sink}-`
   return Object.fromEntries(
@@ -53,7 +53,7 @@ function sinkErrors(sink: AuditSinkName, values: AuditSinkValues): string[] {
   return errors
 }
 
-/** The first counts. */
+/** The first error counts. */
 function batchErrors(sink: AuditSinkName, values: AuditSinkValues): string[] {
   const { mode } = values
   if (!MODES.includes(mode)) {

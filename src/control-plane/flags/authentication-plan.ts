@@ -1,6 +1,7 @@
-/** What must hold for the flags of authentication. */
+/** Validation of the authentication flags. */
+import { createGates } from '#component/flags/gates.ts'
+
 import type { Settings } from './flags.ts'
-import { createGates } from './gates.ts'
 
 /** `changed` are the flags that were given. */
 export function authenticationErrors(flags: Settings, changed: ReadonlySet<string>): string[] {
@@ -14,7 +15,7 @@ function fileErrors(changed: ReadonlySet<string>): string[] {
   return isClash ? ['authentication-config file and oidc-* flags are mutually exclusive'] : []
 }
 
-/** The shortest limit for tokens, as upstream: an hour. And the longest: 2^32 seconds. */
+/** The limits of token lifetimes, as upstream: an hour and 2^32 seconds. */
 const MIN_TOKEN_MS = 3_600_000
 const MAX_TOKEN_MS = 2 ** 32 * 1000
 

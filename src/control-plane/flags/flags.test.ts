@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { upstreamFlags } from '#kits/cmd/upstream-flags.ts'
 import { findUnsupported, type ServerFlag } from '#lib/flags/flag-support.ts'
 import { defineFlags, type Flag, parseFlags } from '#lib/flags/flags.ts'
 
 import { APISERVER_FLAGS } from './flags.ts'
-import { UPSTREAM_FLAGS } from './upstream-flags.fixture.ts'
 
-/** What upstream does not have: our stores, and flags of old releases that tools still pass. */
+/** Flags that upstream does not have: our stores, and removed flags that tools still pass. */
 const OWN = [
   'datastore',
   'encryption-key-file',
@@ -18,29 +18,13 @@ const OWN = [
   'log-json-split-stream',
 ]
 
-interface Row {
-  readonly group: string
-  readonly name: string
-  readonly type: string
-  readonly initial: string
-}
-
-function upstreamRows(): Row[] {
-  let group = ''
-  return UPSTREAM_FLAGS.split('\n').flatMap((line): Row[] => {
-    if (line.startsWith('# ')) group = line.slice(2)
-    const [name = '', type = '', initial = ''] = line.split(' ')
-    return line === '' || line.startsWith('# ') ? [] : [{ group, name, type, initial: initial === "''" ? '' : initial }]
-  })
-}
-
 function support(args: readonly string[]): ReturnType<typeof findUnsupported> {
   const { values, changed } = parseFlags(defineFlags(APISERVER_FLAGS), args)
   return findUnsupported(APISERVER_FLAGS, values, changed)
 }
 
-describe('the flags of kube-apiserver', () => {
-  const rows = upstreamRows()
+describe('flags of kube-apiserver', () => {
+  const rows = upstreamFlags('kube-apiserver')
 
   it("are all of upstream's, and a few of ours", () => {
     const names = Object.values(APISERVER_FLAGS).flatMap((group) => Object.keys(group))
@@ -48,7 +32,7 @@ describe('the flags of kube-apiserver', () => {
     assert.ok(rows.length > 160)
   })
 
-  it("are in upstream's groups, in their order", () => {
+  it("are in upstream's groups and order", () => {
     const groups = Object.keys(APISERVER_FLAGS).filter((group) => group !== 'cloud provider')
     assert.deepEqual(groups, [...new Set(rows.map(({ group }) => group))])
     for (const { group, name } of rows)
@@ -56,7 +40,7 @@ describe('the flags of kube-apiserver', () => {
   })
 
   it("have upstream's types and defaults", () => {
-    const different = rows.flatMap(({ group, name, type, initial }) => {
+    const different = rows.flatMap(({ group, name, hint: type, initial }) => {
       const each = APISERVER_FLAGS[group]?.[name] as Flag<unknown>
       const ours = `${each.kind.type.replaceAll(' ', '')} ${each.kind.print(each.initial)}`
       return ours === `${type} ${initial}` ? [] : [`${name}: ${ours}, not ${type} ${initial}`]
@@ -64,7 +48,7 @@ describe('the flags of kube-apiserver', () => {
     assert.deepEqual(different, [])
   })
 
-  it('say what becomes of them, when that is nothing', () => {
+  it('mention in their usage if they have no effect', () => {
     const all = Object.values(APISERVER_FLAGS).flatMap((group) =>
       Object.values(group as Record<string, ServerFlag<unknown>>),
     )
@@ -76,26 +60,26 @@ describe('the flags of kube-apiserver', () => {
 })
 
 describe('findUnsupported', () => {
-  it('refuses by name what is not honoured, with the value that was given', () => {
+  it('rejects unsupported flags by name, with the given value', () => {
     assert.deepEqual(support(['--egress-selector-config-file=e.yaml', '--goaway-chance=0.02']).errors, [
       '--goaway-chance=0.02 is not supported: clients are not sent away by chance',
       '--egress-selector-config-file=e.yaml is not supported: connections are made directly',
     ])
   })
 
-  it('accepts the default of what is not honoured', () => {
+  it('accepts the default of an unsupported flag', () => {
     const args = ['--watch-cache=true', '--endpoint-reconciler-type=lease', '--audit-policy-file=', '--insecure-port=0']
     assert.deepEqual(support(args), { errors: [], notes: [] })
   })
 
-  it('tells of flags that change nothing', () => {
+  it('notes flags without an effect', () => {
     assert.deepEqual(support(['--watch-cache-sizes=pods#100']), {
       errors: [],
       notes: ['--watch-cache-sizes has no effect: watch caches size themselves'],
     })
   })
 
-  it('says nothing when nothing is given', () => {
+  it('reports nothing without flags', () => {
     assert.deepEqual(support([]), { errors: [], notes: [] })
   })
 })

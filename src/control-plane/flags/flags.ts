@@ -1,4 +1,19 @@
 /** Every flag of kube-apiserver, in upstream's groups and order. */
+import {
+  CLOUD_FLAGS,
+  EGRESS_FLAGS,
+  FEATURE_FLAGS,
+  type FeatureValues,
+  GENERIC_FLAGS,
+  type GenericValues,
+  MISC_FLAGS,
+  type MiscValues,
+  SERVER_LOG_FLAGS,
+  TRACE_FLAGS,
+  type TraceValues,
+} from '#component/flags/general-flags.ts'
+import { METRICS_FLAGS, type MetricsValues } from '#component/flags/metrics-flags.ts'
+import { SERVING_FLAGS, type ServingValues, STORAGE_FLAGS, type StorageValues } from '#component/flags/serving-flags.ts'
 import type { FlagGroups } from '#lib/flags/flags.ts'
 
 import {
@@ -12,21 +27,6 @@ import {
   type EnablementValues,
 } from './access-flags.ts'
 import { AUDIT_FLAGS, type AuditValues } from './audit-flags.ts'
-import {
-  CLOUD_FLAGS,
-  EGRESS_FLAGS,
-  FEATURE_FLAGS,
-  type FeatureValues,
-  GENERIC_FLAGS,
-  type GenericValues,
-  MISC_FLAGS,
-  type MiscValues,
-  SERVER_LOG_FLAGS,
-  TRACE_FLAGS,
-  type TraceValues,
-} from './general-flags.ts'
-import { METRICS_FLAGS, type MetricsValues } from './metrics-flags.ts'
-import { SERVING_FLAGS, type ServingValues, STORAGE_FLAGS, type StorageValues } from './serving-flags.ts'
 
 export const APISERVER_FLAGS: FlagGroups = {
   generic: GENERIC_FLAGS,
@@ -47,8 +47,8 @@ export const APISERVER_FLAGS: FlagGroups = {
 }
 
 /**
- * What one API server is told, by the names of upstream's flags: whoever knows kube-apiserver knows them. Files are named,
- * not held, and are followed where upstream follows them.
+ * The settings of one API server, by the names of kube-apiserver's flags. Files are given by path, and reloaded where
+ * upstream reloads them.
  */
 export interface Settings
   extends
@@ -65,7 +65,7 @@ export interface Settings
     TraceValues,
     MiscValues {}
 
-/** The defaults of all flags, but for `chosen`. */
+/** The defaults of all flags, except for `chosen`. */
 export function settingsWith(chosen: Partial<Settings>): Settings {
   const flags = Object.values(APISERVER_FLAGS).flatMap((group) => Object.entries(group))
   const defaults = Object.fromEntries(flags.map(([name, { initial }]) => [name, initial]))

@@ -22,7 +22,7 @@ const BASE = [
   ...SA,
 ]
 
-/** What tools give, from their sources. */
+/** Command lines of tools, from their sources. */
 const KUBEADM = `
 --advertise-address=192.168.0.1 --allow-privileged=true --authorization-mode=Node,RBAC
 --client-ca-file=/etc/kubernetes/pki/ca.crt --enable-admission-plugins=NodeRestriction --enable-bootstrap-token-auth=true
@@ -76,7 +76,7 @@ const RKE = `
 --audit-log-maxbackup=10 --audit-log-maxsize=100 --authentication-token-webhook-cache-ttl=5s
 --authentication-token-webhook-config-file=/etc/kubernetes/kube-api-authn-webhook.yaml`
 
-/** With everything its variables can set. */
+/** With all settings of its variables. */
 const LOCAL_UP_AUDITED = `
 --authorization-config=authz.yaml --audit-policy-file=audit.yaml --audit-log-path=/tmp/kube-apiserver-audit.log
 --admission-control-config-file=admission.yaml --authentication-token-webhook-config-file=authn.conf
@@ -93,7 +93,7 @@ const ENVTEST = `
 
 describe('planServer', () => {
   for (const [who, text] of Object.entries({ KUBEADM, LOCAL_UP, LOCAL_UP_AUDITED, RKE, ENVTEST })) {
-    it(`takes what ${who.toLowerCase().replaceAll('_', '-')} gives`, () => {
+    it(`accepts the flags of ${who.toLowerCase().replaceAll('_', '-')}`, () => {
       const args = text.trim().split(/\s+/)
       const parsed = parseFlags(set, args)
       const support = findUnsupported(APISERVER_FLAGS, parsed.values, parsed.changed)
@@ -145,7 +145,7 @@ describe('planServer', () => {
     })
   }
 
-  it('never lets everybody do everything: AlwaysAllow knows no anonymous users', () => {
+  it('disables anonymous access with AlwaysAllow', () => {
     const { plan: made, notes } = plan(['--datastore=memory', ...SA])
     assert.deepEqual(made?.authorizationModes, ['AlwaysAllow'])
     assert.equal(made?.allowsAnonymous, false)
@@ -230,12 +230,12 @@ describe('planServer', () => {
     ['10.0.0.0', '--service-cluster-ip-range: "10.0.0.0" is not a CIDR block'],
     ['a,b,c', '--service-cluster-ip-range must not contain more than two entries'],
   ] as const) {
-    it(`refuses the block ${range}`, () => {
+    it(`refuses the service range ${range}`, () => {
       assert.deepEqual(plan([...BASE, `--service-cluster-ip-range=${range}`]).errors, [error])
     })
   }
 
-  it('says everything that is wrong at once', () => {
+  it('reports all errors at once', () => {
     assert.deepEqual(plan([]).errors, [
       '--etcd-servers must be specified',
       '--service-account-signing-key-file and --service-account-issuer are required flags',

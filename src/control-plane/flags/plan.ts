@@ -1,45 +1,25 @@
 /**
- * What the flags ask for, checked and put in order. Pure: files are named here and read elsewhere. What is wrong is said
- * all at once, in upstream's words where it has any.
+ * Validates the flags and turns them into a plan. Pure: it only names files. It reports all errors at once, with
+ * upstream's texts where they exist.
  */
-import type { SecureVersion } from 'node:tls'
-
 import { admissionFlagErrors } from '#admission/index.ts'
 import type { EndpointReconciler } from '#apiserver/bootstrap/kubernetes-service.ts'
-import { pinsHost } from '#apiserver/filters/cors.ts'
-import { parseCidr } from '#lib/cidr.ts'
+import type { PortRange } from '#component/flags/flag-kinds.ts'
+import { findGates } from '#component/flags/gate-reach.ts'
+import { createGates, gateErrors } from '#component/flags/gates.ts'
+import { metricsErrors } from '#component/flags/metrics-flags.ts'
+import { attempt, planServing, servingErrors, type ServingPlan } from '#component/flags/serving-plan.ts'
+import { pinsHost } from '#component/requests/cors.ts'
+import { parseCidr } from '#lib/net/cidr.ts'
 import { compileRegexp } from '#lib/regexp.ts'
 
 import { auditErrors } from './audit-plan.ts'
 import { authenticationErrors } from './authentication-plan.ts'
-import type { NamedCertificate, PortRange } from './flag-kinds.ts'
 import type { Settings } from './flags.ts'
-import { findGates } from './gate-reach.ts'
-import { createGates, gateErrors } from './gates.ts'
-import { metricsErrors } from './metrics-flags.ts'
 import { gatedResources, goneVersions, type RuntimeConfig, runtimeConfigErrors } from './runtime-config.ts'
-import type { ServingValues } from './serving-flags.ts'
-import { cipherNames, tlsVersion } from './tls-names.ts'
-
-export interface ServingPlan {
-  readonly host: string
-  /** 0: any. */
-  readonly port: number
-  readonly reusePort: boolean
-  /** Both, or neither: then they are in `certDir`, or will be. */
-  readonly certFile: string
-  readonly keyFile: string
-  readonly certDir: string
-  readonly sni: readonly NamedCertificate[]
-  readonly minVersion: SecureVersion
-  /** OpenSSL's names; absent: the default. */
-  readonly ciphers?: readonly string[]
-  /** Absent: the default. */
-  readonly maxStreams?: number
-}
 
 export interface DatastorePlan {
-  /** As `openBackend` takes it; a relative path of sqlite's is still relative. */
+  /** In the form of `openBackend`; a relative sqlite path stays relative. */
   readonly location: string
   readonly historyMs: number
   readonly caFile: string
@@ -50,30 +30,30 @@ export interface DatastorePlan {
 export interface ServerPlan {
   readonly serving: ServingPlan
   readonly datastore: DatastorePlan
-  /** What rests is JSON unless protobuf is asked for. */
+  /** Objects are stored as JSON unless protobuf is configured. */
   readonly storesProtobuf: boolean
   readonly authorizationModes: readonly string[]
   readonly allowsAnonymous: boolean
-  /** Whether `--anonymous-auth` was given: a file may say so too, but not both. */
-  readonly saysAnonymous: boolean
+  /** True if `--anonymous-auth` was given: a file may configure it too, but not both. */
+  readonly hasAnonymousFlag: boolean
   /** One block, or one of each family. */
   readonly serviceCidr: string
   readonly nodePorts: PortRange
   readonly endpoints: EndpointReconciler
   readonly runtimeConfig: RuntimeConfig
   readonly apiAudiences: readonly string[]
-  /** Header of every answer; empty: none. */
+  /** A header of every response; empty: none. */
   readonly hsts: string
 }
 
 export interface Planned {
-  /** Absent when there are errors. */
+  /** Absent if there are errors. */
   readonly plan?: ServerPlan
   readonly errors: readonly string[]
   readonly notes: readonly string[]
 }
 
-/** What a local cluster has when nothing is said; upstream warns too. */
+/** The default range of a local cluster; upstream warns too. */
 const DEFAULT_SERVICE_CIDR = '10.0.0.0/24'
 
 /** `changed` are the flags that were given. */
@@ -100,9 +80,9 @@ export function planServer(flags: Settings, changed: ReadonlySet<string> = new S
     datastore: planDatastore(flags),
     storesProtobuf: changed.has('storage-media-type') && flags['storage-media-type'] !== 'application/json',
     authorizationModes: modes,
-    // Somebody unknown must not be allowed everything.
+    // Anonymous users must not be allowed everything.
     allowsAnonymous: flags['anonymous-auth'] && !modes.includes('AlwaysAllow'),
-    saysAnonymous: changed.has('anonymous-auth'),
+    hasAnonymousFlag: changed.has('anonymous-auth'),
     serviceCidr: flags['service-cluster-ip-range'] || DEFAULT_SERVICE_CIDR,
     nodePorts: flags['service-node-port-range'],
     endpoints: { type: reconcilerType(flags) ?? 'lease', count: flags['apiserver-count'] },
@@ -170,35 +150,6 @@ function planDatastore(flags: Settings): DatastorePlan {
   }
 }
 
-export function servingErrors(flags: ServingValues): string[] {
-  const port = flags['secure-port']
-  const errors = attempt(() => cipherNames(flags['tls-cipher-suites']))
-  errors.push(...attempt(() => tlsVersion(flags['tls-min-version'])))
-  if (port < 0 || port > 65_535)
-    errors.push(`--secure-port ${port} must be between 0 and 65535, inclusive. 0 picks a free port`)
-  if ((flags['tls-cert-file'] === '') !== (flags['tls-private-key-file'] === '')) {
-    errors.push('--tls-cert-file and --tls-private-key-file should be specified together')
-  }
-  return errors
-}
-
-export function planServing(flags: ServingValues): ServingPlan {
-  const suites = flags['tls-cipher-suites']
-  const streams = flags['http2-max-streams-per-connection']
-  return {
-    host: flags['bind-address'],
-    port: flags['secure-port'],
-    reusePort: flags['permit-port-sharing'],
-    certFile: flags['tls-cert-file'],
-    keyFile: flags['tls-private-key-file'],
-    certDir: flags['cert-dir'],
-    sni: flags['tls-sni-cert-key'],
-    minVersion: tlsVersion(flags['tls-min-version']),
-    ...(suites.length > 0 && { ciphers: cipherNames(suites) }),
-    ...(streams > 0 && { maxStreams: streams }),
-  }
-}
-
 const NOT_NEGATIVE = [
   'max-requests-inflight',
   'max-mutating-requests-inflight',
@@ -239,7 +190,7 @@ function corsErrors(pattern: string): string[] {
 
 const MODES: ReadonlySet<string> = new Set(['AlwaysAllow', 'AlwaysDeny', 'Webhook', 'RBAC', 'Node'])
 
-/** None when a file says who decides. */
+/** Empty if a file configures the authorizers. */
 function modesOf(flags: Settings): readonly string[] {
   const modes = flags['authorization-mode']
   if (flags['authorization-config'] !== '') return []
@@ -315,7 +266,7 @@ function coordinationErrors(flags: Settings): string[] {
   ]
 }
 
-/** The Service "kubernetes" and its endpoints must be of one family. */
+/** The Service "kubernetes" and its endpoints must have the same family. */
 function familyErrors(flags: Settings): string[] {
   const [primary = ''] = (flags['service-cluster-ip-range'] || DEFAULT_SERVICE_CIDR).split(',')
   const address = flags['advertise-address']
@@ -351,14 +302,4 @@ function cidrErrors(texts: readonly string[]): string[] {
     errors.push('--service-cluster-ip-range[0] and --service-cluster-ip-range[1] must be of different IP family')
   }
   return errors
-}
-
-/** The message of what is thrown, if anything is. */
-function attempt(task: () => unknown): string[] {
-  try {
-    task()
-    return []
-  } catch (error) {
-    return [(error as Error).message]
-  }
 }

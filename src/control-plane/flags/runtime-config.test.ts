@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import { groups, type Kind } from '#apis/kinds.ts'
+import { configurationMap } from '#component/flags/flag-kinds.ts'
 
-import { configurationMap } from './flag-kinds.ts'
 import { createServedRule, gatedResources, goneVersions, runtimeConfigErrors } from './runtime-config.ts'
 
 function kindOf(group: string, version: string, plural: string): Kind {
@@ -62,17 +62,17 @@ describe('runtime config', () => {
       ],
     ],
   ] as const) {
-    it(`finds ${errors.length === 0 ? 'nothing' : 'something'} wrong with "${text}"`, () => {
+    it(`${errors.length === 0 ? 'accepts' : 'rejects'} "${text}"`, () => {
       assert.deepEqual(runtimeConfigErrors(configurationMap.parse(text)), errors)
     })
   }
 
-  it('tells which versions are asked for that are gone', () => {
+  it('lists requested versions that were removed', () => {
     const config = configurationMap.parse('authorization.k8s.io/v1beta1=true,apps/v1beta1=false,apps/v1=true')
     assert.deepEqual(goneVersions(config), ['authorization.k8s.io/v1beta1'])
   })
 
-  it('tells what is asked for and stays off because of its gate', () => {
+  it('lists requested versions that stay off because of their gate', () => {
     const off = (text: string, gate?: string): string[] =>
       gatedResources(configurationMap.parse(text), (one) => one === gate)
     assert.deepEqual(off(''), [])

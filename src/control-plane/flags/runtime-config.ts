@@ -1,6 +1,6 @@
 /**
- * `--runtime-config`: which versions and resources of the API are served. Maturity first (api/all, then ga, beta, alpha),
- * then single versions, then single resources; the most special one wins. Upstream's rules (resourceconfig, v1.36).
+ * `--runtime-config`: the served versions and resources of the API. Maturity first (api/all, then ga, beta, alpha),
+ * then versions, then resources; the most specific one wins. Upstream's rules (resourceconfig, v1.36).
  */
 import { groups, type Kind } from '#apis/kinds.ts'
 import { apiVersionOf, isStable } from '#meta/kind.ts'
@@ -16,7 +16,7 @@ const MATURITIES: readonly (readonly [key: string, matches: (version: string) =>
 
 const MATURITY_KEYS: ReadonlySet<string> = new Set(MATURITIES.map(([key]) => key))
 
-/** What is wrong with it, in upstream's words where it has any. */
+/** The errors, with upstream's texts where they exist. */
 export function runtimeConfigErrors(config: RuntimeConfig): string[] {
   if (config.size === 1 && config.get('api/all') === 'false') return ['invalid runtime-config with only api/all=false']
   const unknownGroups: string[] = []
@@ -40,7 +40,7 @@ export function runtimeConfigErrors(config: RuntimeConfig): string[] {
   return unknownGroups.length === 0 ? errors : [`unknown api groups ${unknownGroups.sort().join(',')}`, ...errors]
 }
 
-/** Versions that upstream still knows and serves no more, or never did: asking for them is harmless and serves nothing. */
+/** Versions that upstream recognizes but does not serve: enabling them is harmless and has no effect. */
 const KNOWN: readonly string[] = [
   'admission.k8s.io/v1',
   'admission.k8s.io/v1beta1',
@@ -78,7 +78,7 @@ function isServed(group: string, version: string): boolean {
   return groups.some(({ name, versions }) => name === group && versions.some((one) => one.version === version))
 }
 
-/** Versions that are asked for and will not be there: worth a line in the log. */
+/** Requested versions that are not served, for the log. */
 export function goneVersions(config: RuntimeConfig): string[] {
   const isGone = (key: string): boolean => {
     const { group, version } = splitKey(key)
@@ -87,32 +87,32 @@ export function goneVersions(config: RuntimeConfig): string[] {
   return [...config].filter(([key, value]) => value !== 'false' && isGone(key)).map(([key]) => key)
 }
 
-/** Whether a kind is served. Its gate must be on too, whatever is asked for. */
+/** True if a kind is served. Its gate must be enabled as well. */
 export function createServedRule(config: RuntimeConfig, isEnabled: (gate: string) => boolean): (kind: Kind) => boolean {
-  const isAskedFor = createAskedRule(config)
-  return (kind) => (kind.gate === undefined || isEnabled(kind.gate)) && isAskedFor(kind)
+  const isRequested = createRequestRule(config)
+  return (kind) => (kind.gate === undefined || isEnabled(kind.gate)) && isRequested(kind)
 }
 
-/** What is asked for and stays off because of its gate: worth a line in the log, in upstream's words. */
+/** Requested kinds that stay off because of their gate, for the log, with upstream's texts. */
 export function gatedResources(config: RuntimeConfig, isEnabled: (gate: string) => boolean): string[] {
-  const isAskedFor = createAskedRule(config)
+  const isRequested = createRequestRule(config)
   const kinds = groups.flatMap(({ versions }) => versions.flatMap(({ kinds: known }) => known))
   return kinds.flatMap((kind) => {
     const { gate } = kind
-    if (gate === undefined || isEnabled(gate) || !isAskedFor(kind)) return []
+    if (gate === undefined || isEnabled(gate) || !isRequested(kind)) return []
     const name = gate === 'StorageVersionMigrator' ? gate : kind.kind
     return [`${name} storage is disabled because the ${gate} feature gate is disabled`]
   })
 }
 
-function createAskedRule(config: RuntimeConfig): (kind: Kind) => boolean {
+function createRequestRule(config: RuntimeConfig): (kind: Kind) => boolean {
   const value = (key: string): boolean | undefined => {
     const text = config.get(key)
     return text === undefined ? undefined : text !== 'false'
   }
   const byMaturity = (version: string): boolean => {
-    const asked = MATURITIES.filter(([key, matches]) => config.has(key) && matches(version))
-    const last = asked.at(-1)
+    const matching = MATURITIES.filter(([key, matches]) => config.has(key) && matches(version))
+    const last = matching.at(-1)
     return last === undefined ? isStable(version) : value(last[0]) === true
   }
   return (kind) => {
@@ -122,7 +122,7 @@ function createAskedRule(config: RuntimeConfig): (kind: Kind) => boolean {
   }
 }
 
-/** `v1`, `apps/v1`, `apps/v1/deployments`; the core group may also be written `/v1`, and `api/v1` for old times' sake. */
+/** `v1`, `apps/v1`, `apps/v1/deployments`; the core group may also be `/v1` or `api/v1`, for compatibility. */
 function splitKey(key: string): { readonly group: string; readonly version: string; readonly resource?: string } {
   const [first = '', second, third] = key.split('/')
   if (second === undefined) return { group: '', version: first }

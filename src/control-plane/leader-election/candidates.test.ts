@@ -25,10 +25,10 @@ describe('pickOldestEmulation', () => {
     ['no candidate from an empty list', [], undefined],
     ['the oldest emulation', [newer, older], 'older'],
     ['the oldest binary of the same emulation', [newerBinary, older], 'older'],
-    ['the eldest of the same versions', [younger, older], 'older'],
+    ['the oldest candidate of equal versions', [younger, older], 'older'],
     ['no candidate without valid versions', [candidate('x', {}), candidate('y', { emulationVersion: 'x' })], undefined],
     [
-      'numbers, not texts',
+      'the oldest version by number, not by text',
       [candidate('a', { emulationVersion: '1.9.0' }), candidate('b', { emulationVersion: '1.10.0' })],
       'a',
     ],
@@ -45,7 +45,7 @@ describe('pickStrategy', () => {
     assert.equal(pickStrategy(mixed.toReversed()), 'ex.io/own')
   })
 
-  it('refuses candidates that disagree', () => {
+  it('throws if candidates disagree', () => {
     assert.throws(() => pickStrategy([candidate('a', {}), candidate('b', { strategy: 'ex.io/own' })]), {
       message:
         'candidates "a", "b" at same binary version but received differing strategies OldestEmulationVersion, ex.io/own',
@@ -57,12 +57,12 @@ describe('pickStrategy', () => {
 describe('expiry', () => {
   const renewTime = '2026-01-01T00:00:00.000000Z'
   const nowMs = Date.parse(renewTime)
-  it('comes 30 minutes after the last renewal of a candidate', () => {
+  it('is 30 minutes after the last renewal of a candidate', () => {
     assert.equal(isCandidateExpired(candidate('a', { renewTime }), nowMs + 1_800_000), false)
     assert.equal(isCandidateExpired(candidate('a', { renewTime }), nowMs + 1_800_001), true)
     assert.equal(isCandidateExpired(candidate('a', {}), nowMs), true)
   })
-  it('comes with the duration of a lease', () => {
+  it('is the duration of a lease', () => {
     assert.equal(isLeaseExpired({ renewTime, leaseDurationSeconds: 15 }, nowMs + 15_000), false)
     assert.equal(isLeaseExpired({ renewTime, leaseDurationSeconds: 15 }, nowMs + 15_001), true)
     assert.equal(isLeaseExpired({ leaseDurationSeconds: 15 }, nowMs), true)

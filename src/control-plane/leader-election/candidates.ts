@@ -1,21 +1,21 @@
 /**
- * Candidates of a coordinated leader election: which of them are valid, and which one should lead. Upstream's
+ * Candidates of a coordinated leader election: their validity, and the choice of the leader. Upstream's
  * pkg/controlplane/controller/leaderelection, v1.36.
  */
 import type { LeaseSpec } from '#apis/coordination/v1.ts'
 import type { LeaseCandidate } from '#apis/coordination/v1beta1.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { compareSemanticVersions, parseSemanticVersion, type SemanticVersion } from '#lib/semver.ts'
 import { epochMsOf } from '#meta/time.ts'
 
 export const OLDEST_EMULATION_VERSION = 'OldestEmulationVersion'
 
-/** A candidate that is silent for so long is deleted. */
+/** A candidate that does not renew for so long is deleted. */
 export const CANDIDATE_VALID_MS: number = 30 * 60_000
 
 const NO_VERSION: SemanticVersion = { numbers: [0n, 0n, 0n], preRelease: [] }
 
-/** The strategy of the candidates with the newest binary. Throws when they disagree. */
+/** The strategy of the candidates with the newest binary. Throws if they disagree. */
 export function pickStrategy(candidates: readonly LeaseCandidate[]): string {
   const [first, ...others] = candidates
   if (first === undefined) throw new Error('no candidates')

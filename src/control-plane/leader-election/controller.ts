@@ -1,6 +1,6 @@
 /**
- * Coordinated leader election (gate CoordinatedLeaderElection): of the LeaseCandidates of a lease the server picks the
- * leader. Of several servers one does, which they settle by a lease of their own.
+ * Coordinated leader election (gate CoordinatedLeaderElection): the server picks the leader among the LeaseCandidates
+ * of a lease. One of several servers does so, elected by a separate lease.
  */
 import { hostname } from 'node:os'
 
@@ -13,7 +13,7 @@ import { ApiClient } from '#client/api-client.ts'
 import { Informer } from '#client/informer.ts'
 import { lead, LeadershipLost } from '#client/leader-election.ts'
 import { every, sleep } from '#lib/clock.ts'
-import type { Logger } from '#lib/log.ts'
+import type { Logger } from '#lib/log/log.ts'
 import { type Random, uuid } from '#lib/random.ts'
 import { type Requeue, WorkQueue } from '#lib/work-queue.ts'
 import { objectKey } from '#meta/object.ts'
@@ -21,18 +21,22 @@ import { isNotFound } from '#meta/status.ts'
 import { epochMsOf, microTimeOf } from '#meta/time.ts'
 import { userAgent } from '#model/version.ts'
 
-import type { Site } from '../site.ts'
+import type { Environment } from '../environment.ts'
 import { isCandidateExpired } from './candidates.ts'
 import { type Elected, planElection, planLease, planNewLease } from './plan.ts'
 
 const NAME = 'leader-election-controller'
-/** As often as upstream looks whether a leader renews. */
+/** Upstream's period for checking that a leader renews. */
 const REQUEUE: Requeue = { requeueAfterMs: 5000 }
 const CLEANUP_MS = 30 * 60_000
 
-/** Elects leaders until the server closes, where the gate is on. */
-export function startCoordinatedElection(site: Site, registry: Registry, server: Pick<ApiServer, 'clientAs'>): void {
-  const { settings, clock, random, log, closing, isEnabled } = site
+/** Elects leaders until the server closes, if the gate is enabled. */
+export function startCoordinatedElection(
+  environment: Environment,
+  registry: Registry,
+  server: Pick<ApiServer, 'clientAs'>,
+): void {
+  const { settings, clock, random, log, closing, isEnabled } = environment
   if (!isEnabled('CoordinatedLeaderElection')) return
   const { group, version, plural: resource } = LeaseCandidates
   if (registry.find({ group, version, resource }) === undefined) {
@@ -79,7 +83,7 @@ interface Tools {
   readonly log: Logger
 }
 
-/** Works until the signal is aborted. */
+/** Runs until the signal is aborted. */
 export async function electLeaders({ client, random, log }: Tools, signal: AbortSignal): Promise<void> {
   const onError = (error: unknown): void => log.error(error, 'Failed to watch leases and their candidates')
   const leases = new Informer({ client, random, kind: Leases, onError })
@@ -109,7 +113,7 @@ export async function electLeaders({ client, random, log }: Tools, signal: Abort
   await queue.run({
     workers: 1,
     signal,
-    // An election that failed is tried again as soon as one that goes on: nobody may lead meanwhile.
+    // A failed election is retried as soon as a running one: there may be no leader meanwhile.
     handle: (key) => elections.step(key).catch((error: unknown) => fail(error, key)),
     onError: fail,
   })
@@ -128,7 +132,7 @@ function leaseKeyOf({ metadata, spec }: LeaseCandidate): readonly string[] {
   return [`${metadata.namespace ?? ''}/${spec.leaseName}`]
 }
 
-/** Pinged, and not heard of since: its election is going on. */
+/** Pinged without an answer: its election is in progress. */
 function isAwaited({ spec: { pingTime, renewTime } }: LeaseCandidate): boolean {
   return pingTime !== undefined && (renewTime === undefined || epochMsOf(renewTime) < epochMsOf(pingTime))
 }
@@ -149,7 +153,7 @@ class Elections {
     this.#observed = observed
   }
 
-  /** Takes one election a step further; again in a moment, as long as there are candidates. */
+  /** Runs one step of an election; repeats it soon as long as there are candidates. */
   async step(key: string): Promise<Requeue | void> {
     const nowMs = this.#client.clock.now()
     const all = this.#observed.candidates.by('lease', key)

@@ -27,7 +27,7 @@ const lease = (spec: LeaseSpec): Lease => ({
   metadata: { name: 'l', namespace: 'ns' },
   spec,
 })
-const held = (by: string): Lease => lease({ holderIdentity: by, renewTime: ago(1), leaseDurationSeconds: 15 })
+const leaseOf = (by: string): Lease => lease({ holderIdentity: by, renewTime: ago(1), leaseDurationSeconds: 15 })
 
 /** `wait`, `ping a b`, `elect a`. */
 function text(step: ElectionStep): string {
@@ -38,39 +38,49 @@ function text(step: ElectionStep): string {
 describe('planElection', () => {
   const old = { emulationVersion: '1.35.0' }
   const table: readonly (readonly [string, Lease | undefined, LeaseCandidate[], string])[] = [
-    ['nobody stands', undefined, [], 'wait'],
+    ['there are no candidates', undefined, [], 'wait'],
     ['there is no lease and a candidate has just renewed', undefined, [candidate('a', 1)], 'elect a'],
     ['there is no lease and candidates are silent', undefined, [candidate('a', 6), candidate('b', 1)], 'ping a'],
     ['a ping is not answered yet', undefined, [candidate('a', 60, { pingTime: ago(2) }), candidate('b', 1)], 'wait'],
     ['a ping was not answered', undefined, [candidate('a', 60, { pingTime: ago(6) }), candidate('b', 1)], 'elect b'],
     ['no ping was answered', undefined, [candidate('a', 60, { pingTime: ago(6) })], 'stall'],
     ['an old ping was answered', undefined, [candidate('a', 60, { pingTime: ago(61) })], 'ping a'],
-    ['the best leads', held('a'), [candidate('a', 60), candidate('b', 60)], 'wait'],
-    ['a better one has come', held('a'), [candidate('a', 60), candidate('b', 1, old)], 'ping a'],
-    ['a better one has come and all are alive', held('a'), [candidate('a', 1), candidate('b', 1, old)], 'elect b'],
+    ['the best candidate leads', leaseOf('a'), [candidate('a', 60), candidate('b', 60)], 'wait'],
+    ['a better candidate exists', leaseOf('a'), [candidate('a', 60), candidate('b', 1, old)], 'ping a'],
+    [
+      'a better candidate exists and all are alive',
+      leaseOf('a'),
+      [candidate('a', 1), candidate('b', 1, old)],
+      'elect b',
+    ],
     ['the lease has no holder', lease({ renewTime: ago(1), leaseDurationSeconds: 15 }), [candidate('a', 1)], 'elect a'],
-    ['the lease is expired', lease({ ...held('a').spec, renewTime: ago(16) }), [candidate('b', 1)], 'elect b'],
-    ['a candidate was silent for 15 minutes', held('a'), [candidate('a', 900), candidate('b', 60)], 'ping a b'],
-    ['another strategy counts', held('x'), [candidate('a', 60, { strategy: 'ex.io/own' })], 'wait'],
-    ['another strategy elects', undefined, [candidate('a', 1, { strategy: 'ex.io/own' })], 'elect undefined'],
+    ['the lease is expired', lease({ ...leaseOf('a').spec, renewTime: ago(16) }), [candidate('b', 1)], 'elect b'],
+    ['a candidate was silent for 15 minutes', leaseOf('a'), [candidate('a', 900), candidate('b', 60)], 'ping a b'],
+    ['the candidates use another strategy', leaseOf('x'), [candidate('a', 60, { strategy: 'ex.io/own' })], 'wait'],
+    ['a third-party strategy elects', undefined, [candidate('a', 1, { strategy: 'ex.io/own' })], 'elect undefined'],
   ]
   for (const [what, current, candidates, expected] of table) {
-    it(`says ${expected} when ${what}`, () =>
+    it(`decides ${expected} when ${what}`, () =>
       assert.equal(text(planElection({ lease: current, candidates, nowMs: NOW_MS })), expected))
   }
 })
 
-describe('the lease after an election', () => {
+describe('lease after an election', () => {
   const elected = { strategy: 'OldestEmulationVersion', holder: 'b' }
   const mine = { strategy: 'OldestEmulationVersion', leaseDurationSeconds: 5, renewTime: ago(0), holderIdentity: 'b' }
-  const live: LeaseSpec = { ...held('a').spec, strategy: elected.strategy, acquireTime: ago(60), leaseTransitions: 3 }
+  const live: LeaseSpec = {
+    ...leaseOf('a').spec,
+    strategy: elected.strategy,
+    acquireTime: ago(60),
+    leaseTransitions: 3,
+  }
 
   it('is new for five seconds', () => assert.deepEqual(planNewLease(elected, NOW_MS), mine))
 
   const table: readonly (readonly [string, LeaseSpec, LeaseSpec])[] = [
-    ['names the preferred holder to a leader that is alive', live, { ...live, preferredHolder: 'b' }],
+    ['names the preferred holder to a live leader', live, { ...live, preferredHolder: 'b' }],
     [
-      'is taken from a leader that is gone',
+      'is taken from an expired leader',
       { ...live, renewTime: ago(16), preferredHolder: 'b' },
       { ...mine, leaseTransitions: 3 },
     ],

@@ -1,6 +1,6 @@
 /**
- * One step of a coordinated leader election, decided from the lease and its candidates alone: wait, ping candidates, or
- * name the leader. A candidate votes by renewing after it was pinged.
+ * One step of a coordinated leader election, decided from the lease and its candidates: wait, ping candidates, or elect
+ * the leader. A candidate votes by renewing after a ping.
  */
 import type { Lease, LeaseSpec } from '#apis/coordination/v1.ts'
 import type { LeaseCandidate } from '#apis/coordination/v1beta1.ts'
@@ -16,11 +16,11 @@ import {
 
 export type ElectionStep =
   | { readonly action: 'wait' }
-  /** No candidate is alive: the election goes on when one renews. */
+  /** No candidate is alive: the election continues when one renews. */
   | { readonly action: 'stall' }
-  /** Candidates that have to show that they are alive. */
+  /** Candidates that must prove that they are alive. */
   | { readonly action: 'ping'; readonly candidates: readonly LeaseCandidate[] }
-  /** Candidates that are alive have been counted. No holder: the strategy is for another controller to carry out. */
+  /** The live candidates are known. No holder: another controller implements the strategy. */
   | { readonly action: 'elect'; readonly strategy: string; readonly holder: string | undefined }
 
 export interface Election {
@@ -30,13 +30,13 @@ export interface Election {
   readonly nowMs: number
 }
 
-/** How long a candidate has to answer a ping, and how long its answer counts. */
+/** The time for answering a ping, and the time for which the answer counts. */
 const ELECTION_MS = 5000
 
 /** For a leader that has not renewed yet. */
 const LEASE_SECONDS = 5
 
-/** Throws when there is no way to elect anybody. */
+/** Throws if no election is possible. */
 export function planElection(election: Election): ElectionStep {
   const { candidates, nowMs } = election
   if (candidates.length === 0 || !isNeeded(election)) return { action: 'wait' }
@@ -55,7 +55,7 @@ export function planElection(election: Election): ElectionStep {
 
 function isNeeded({ lease, candidates, nowMs }: Election): boolean {
   if (lease === undefined || isLeaseExpired(lease.spec, nowMs) || (lease.spec.holderIdentity ?? '') === '') return true
-  // Every 15 minutes all candidates are pinged; silent ones are deleted after 30.
+  // All candidates are pinged every 15 minutes; silent ones are deleted after 30.
   if (candidates.some((candidate) => !hasRenewedSince(candidate, nowMs - CANDIDATE_VALID_MS / 2))) return true
   if (pickStrategy(candidates) !== OLDEST_EMULATION_VERSION) return false
   const best = pickOldestEmulation(candidates)
@@ -66,7 +66,7 @@ function hasRenewedSince({ spec: { renewTime } }: LeaseCandidate, sinceMs: numbe
   return renewTime !== undefined && epochMsOf(renewTime) > sinceMs
 }
 
-/** Pinged a moment ago, and without an answer. */
+/** Pinged recently, without an answer. */
 function isBeingPinged(candidate: LeaseCandidate, nowMs: number): boolean {
   const { pingTime } = candidate.spec
   return pingTime !== undefined && epochMsOf(pingTime) + ELECTION_MS > nowMs && !hasAnswered(candidate)
@@ -99,8 +99,8 @@ export function planNewLease({ strategy, holder }: Elected, nowMs: number): Leas
 }
 
 /**
- * The lease after an election; the same one when nothing changes. A leader that is alive is not replaced: it sees the
- * preferred holder and lets its lease expire.
+ * The lease after an election; the same object if nothing changes. A live leader is not replaced: it sees the preferred
+ * holder and lets its lease expire.
  */
 export function planLease(spec: LeaseSpec, { strategy, holder }: Elected, nowMs: number): LeaseSpec {
   const next = spec.strategy === strategy ? spec : { ...spec, strategy }

@@ -1,24 +1,24 @@
-/** What both ways of applying are given, and what they give back. */
+/** The inputs and results that client-side and server-side apply share. */
 import type { Invocation } from '../command.ts'
 import type { DryRun } from '../flag-sets.ts'
-import type { AnyObject } from '../rest.ts'
+import type { AnyObject } from '../session/rest.ts'
 
 export interface ApplySettings {
   readonly dryRun: DryRun
   readonly fieldValidation: string
-  /** What becomes of what belongs to an object that is deleted. */
+  /** The propagation policy for deletions: how the garbage collector treats dependents. */
   readonly policy: string
-  /** Who owns the fields. */
+  /** The field manager. */
   readonly manager: string
 }
 
-export interface Applied {
+export interface ApplyResult {
   readonly object: AnyObject
   /** `created`, `configured`, `unchanged`, `serverside-applied`. */
   readonly operation: string
 }
 
-/** The part of an invocation that applying looks at. */
+/** The members of an invocation that apply uses. */
 export interface ApplyContext extends Pick<Invocation, 'session' | 'stderr' | 'clock' | 'signal'> {
   readonly flags: {
     readonly force: boolean

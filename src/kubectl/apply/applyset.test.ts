@@ -3,20 +3,20 @@ import { test } from 'node:test'
 
 import type { ServedKind } from '#client/discovery.ts'
 
-import type { Info } from '../selecting.ts'
+import type { Info } from '../builder/select-options.ts'
 import { PODS } from '../streams/target-pod.ts'
 import { applySetId, membersOf, parentPatch } from './applyset.ts'
 
 const SECRETS: ServedKind = { ...PODS, kind: 'Secret', plural: 'secrets' }
 const PARENT = { kind: SECRETS, name: 'mine', namespace: 'default' }
 
-test('the id follows from the parent', () => {
+test('derives the id from the parent', () => {
   // sha256 of "mine.default.Secret.", in the alphabet of URLs.
   assert.match(applySetId(PARENT), /^applyset-[\w-]{43}-v1$/)
   assert.notEqual(applySetId(PARENT), applySetId({ ...PARENT, namespace: 'other' }))
 })
 
-test('the parent names kinds and the namespaces besides its own', () => {
+test('records kinds and further namespaces in annotations of the parent', () => {
   const deployments = { ...PODS, group: 'apps', kind: 'Deployment' }
   const infos: Info[] = [
     { kind: PODS, namespace: 'default', name: 'a', source: '' },

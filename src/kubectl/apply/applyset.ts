@@ -1,31 +1,32 @@
 /**
- * `--applyset`: what is applied together is a set, which a parent object remembers. Members have a label with the id of their
- * set; the parent says which kinds and namespaces they are of, so that those which are in no file any more are found.
+ * `--applyset`: objects that are applied together form a set, recorded in a parent object. Members carry a label with
+ * the id of the set. The parent lists the kinds and namespaces of members, so that pruning finds those that no file
+ * contains any more.
  */
 import { createHash } from 'node:crypto'
 
 import type { ServedKind } from '#client/discovery.ts'
-import { goQuote } from '#lib/go-text.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import { goQuote } from '#lib/go/text.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { apiVersionOf, groupKindText } from '#meta/kind.ts'
 import { isConflict, isNotFound } from '#meta/status.ts'
 import { GIT_VERSION } from '#model/version.ts'
 
+import type { Info } from '../builder/select-options.ts'
 import type { Invocation } from '../command.ts'
 import { asError, failuresOf, KubectlError } from '../errors.ts'
 import { type DryRun, dryRunQuery, withDryRun } from '../flag-sets.ts'
 import { logWarning } from '../klog.ts'
-import type { Mapper } from '../mapper.ts'
 import { printerOf } from '../printing.ts'
-import type { AnyObject } from '../rest.ts'
-import type { Info } from '../selecting.ts'
-import { resourcePath } from '../surroundings.ts'
+import { resourcePath } from '../related-objects.ts'
+import type { Mapper } from '../session/mapper.ts'
+import type { AnyObject } from '../session/rest.ts'
 
 const DOMAIN = 'applyset.kubernetes.io'
 const TOOLING = `${DOMAIN}/tooling`
 const NAMESPACES = `${DOMAIN}/additional-namespaces`
 const KINDS = `${DOMAIN}/contains-group-kinds`
-/** What older versions wrote for the kinds. */
+/** The annotation that older versions wrote for the kinds. */
 const RESOURCES = `${DOMAIN}/contains-group-resources`
 const ID = `${DOMAIN}/id`
 const PART_OF = `${DOMAIN}/part-of`
@@ -38,7 +39,7 @@ const BUILT_IN_PARENTS = ['secrets', 'configmaps']
 export interface Parent {
   readonly kind: ServedKind
   readonly name: string
-  /** Empty when it is in none, or nobody said in which. */
+  /** Empty for a cluster-scoped parent, or if the line gives no namespace. */
   readonly namespace: string
 }
 
@@ -48,7 +49,7 @@ export function applySetId({ kind, name, namespace }: Parent): string {
   return `applyset-${createHash('sha256').update(text).digest('base64url')}-v1`
 }
 
-/** What is in a set: kinds as `Kind.group`, and namespaces. */
+/** The contents of a set: kinds as `Kind.group`, and namespaces. */
 export interface Members {
   readonly kinds: ReadonlyMap<string, ServedKind>
   readonly namespaces: ReadonlySet<string>
@@ -71,7 +72,7 @@ function union(one: Members, other: Members): Members {
   }
 }
 
-/** What the parent is made to say; the server leaves the rest of it alone. */
+/** The fields of the parent that kubectl applies; it leaves all other fields alone. */
 export function parentPatch(parent: Parent, { kinds, namespaces }: Members): JsonObject {
   const { kind, name, namespace } = parent
   const elsewhere = [...namespaces].filter((each) => each !== namespace)
@@ -91,7 +92,7 @@ export function parentPatch(parent: Parent, { kinds, namespaces }: Members): Jso
   }
 }
 
-/** `[RESOURCE][.GROUP]/NAME`; a Secret when no resource is named. Throws KubectlError. */
+/** Parses `[RESOURCE][.GROUP]/NAME`; the default resource is Secret. Throws KubectlError. */
 async function parseParent(text: string, mapper: Mapper): Promise<Pick<Parent, 'kind' | 'name'>> {
   const at = text.indexOf('/')
   const [type, name] = at < 0 ? ['secrets', text] : [text.slice(0, at), text.slice(at + 1)]
@@ -109,36 +110,36 @@ type Context = Pick<Invocation, 'session' | 'stderr' | 'stdout' | 'clock' | 'cwd
   readonly flags: { readonly output: string; readonly 'grace-period': number }
 }
 
-interface Wishes {
+interface ApplySetOptions {
   readonly dryRun: DryRun
   readonly fieldValidation: string
-  /** What becomes of what belongs to an object that is deleted. */
+  /** The propagation policy for deletions. */
   readonly policy: string
 }
 
-/** Opened before anything is applied, and closed by `prune` when all was. */
+/** Open it before anything is applied; `prune` closes it after everything was applied. */
 export class ApplySet {
   readonly #context: Context
   readonly #parent: Parent
-  readonly #wishes: Wishes
+  readonly #options: ApplySetOptions
   #before: Members = NOTHING
   #now: Members = NOTHING
 
-  private constructor(context: Context, parent: Parent, wishes: Wishes) {
+  private constructor(context: Context, parent: Parent, options: ApplySetOptions) {
     this.#context = context
     this.#parent = parent
-    this.#wishes = wishes
+    this.#options = options
   }
 
-  /** Throws KubectlError for a reference that leads nowhere. */
-  static async open(context: Context, reference: string, wishes: Wishes): Promise<ApplySet> {
+  /** Throws KubectlError if the parent's kind does not exist. */
+  static async open(context: Context, reference: string, options: ApplySetOptions): Promise<ApplySet> {
     const { session } = context
     const { kind, name } = await parseParent(reference, await session.mapper())
     const { namespace, isExplicit } = await session.namespace()
-    return new ApplySet(context, { kind, name, namespace: isExplicit && kind.namespaced ? namespace : '' }, wishes)
+    return new ApplySet(context, { kind, name, namespace: isExplicit && kind.namespaced ? namespace : '' }, options)
   }
 
-  /** Throws KubectlError for a parent that may not be one. */
+  /** Throws KubectlError if the object may not be a parent. */
   async validate(): Promise<void> {
     const { kind, namespace } = this.#parent
     const errors: Error[] = []
@@ -165,7 +166,7 @@ export class ApplySet {
     return group === '' && version === 'v1' && BUILT_IN_PARENTS.includes(plural)
   }
 
-  /** Kinds whose definitions say that their objects may be parents, as `plural.group`. */
+  /** Kinds whose CustomResourceDefinition allows them as parents, as `plural.group`. */
   async #customParents(): Promise<string[]> {
     const rest = await this.#context.session.rest()
     const path = `${resourcePath('apiextensions.k8s.io/v1/customresourcedefinitions', '')}?labelSelector=${encodeURIComponent(PARENT_TYPE)}`
@@ -173,7 +174,7 @@ export class ApplySet {
     return items.map(({ metadata }) => metadata.name ?? '')
   }
 
-  /** The same objects as members. Throws KubectlError for those that say already that they are some set's. */
+  /** Returns the objects with the label of members. Throws KubectlError if one already has that label. */
   labelled(infos: readonly Info[]): Info[] {
     return infos.map((info) => {
       const { metadata } = info.object as AnyObject
@@ -187,8 +188,8 @@ export class ApplySet {
   }
 
   /**
-   * Lets the parent know of everything that will be in the set beside what is, so that nothing is forgotten when it goes
-   * wrong half-way.
+   * Adds the new kinds and namespaces to the parent before anything is applied, so that an interrupted apply forgets no
+   * member.
    */
   async begin(infos: readonly Info[]): Promise<void> {
     this.#before = await this.#read()
@@ -196,10 +197,10 @@ export class ApplySet {
     await this.#update(union(this.#before, this.#now))
   }
 
-  /** Deletes members that were not applied, and lets the parent forget their kinds and namespaces. */
+  /** Deletes members that were not applied, then removes their kinds and namespaces from the parent. */
   async prune(applied: readonly Info[]): Promise<void> {
     const { session, stdout } = this.#context
-    const { dryRun } = this.#wishes
+    const { dryRun } = this.#options
     const printer = await printerOf(this.#context, { operation: withDryRun('pruned', dryRun) })
     const rest = await session.rest()
     for (const { kind, namespace, object } of await this.#leftovers(applied)) {
@@ -219,7 +220,7 @@ export class ApplySet {
   }
 
   #deletion(): object {
-    const { dryRun, policy } = this.#wishes
+    const { dryRun, policy } = this.#options
     const grace = this.#context.flags['grace-period']
     return {
       ...(grace >= 0 && { gracePeriodSeconds: grace }),
@@ -235,10 +236,10 @@ export class ApplySet {
     const kept = new Set(applied.map(({ object }) => object?.metadata.uid))
     const query = { labelSelector: `${PART_OF}=${applySetId(this.#parent)}` }
     const { kinds, namespaces } = this.#before
-    const places = [...kinds.values()].flatMap((kind) =>
+    const scopes = [...kinds.values()].flatMap((kind) =>
       (kind.namespaced ? [...namespaces] : ['']).map((namespace) => ({ kind, namespace })),
     )
-    const found = places.map(async ({ kind, namespace }) => {
+    const found = scopes.map(async ({ kind, namespace }) => {
       const list = await rest.get({ kind, namespace }, { query }).catch((cause: unknown) => {
         const what = `${kind.group}/${kind.version}, Kind=${kind.kind}`
         throw new KubectlError(`listing ${what} objects for pruning: ${asError(cause).message}`, { cause })
@@ -250,7 +251,7 @@ export class ApplySet {
     return (await Promise.all(found)).flat()
   }
 
-  /** What the parent says is in the set; nothing when it is not there yet. */
+  /** Reads the contents of the set from the parent; empty if the parent does not exist yet. */
   async #read(): Promise<Members> {
     const { kind, name, namespace } = this.#parent
     const rest = await this.#context.session.rest()
@@ -273,7 +274,7 @@ export class ApplySet {
     return { kinds, namespaces: new Set([...listed, ...(namespace === '' ? [] : [namespace])]) }
   }
 
-  /** As it is named on the line, in quotes. */
+  /** The name from the command line, in quotes. */
   #text(): string {
     const { kind, name } = this.#parent
     return goQuote(`${kind.plural}.${kind.group}/${name}`)
@@ -319,7 +320,7 @@ export class ApplySet {
   }
 
   async #update(members: Members): Promise<void> {
-    const { dryRun, fieldValidation } = this.#wishes
+    const { dryRun, fieldValidation } = this.#options
     if (dryRun === 'client') return
     const { kind, name, namespace } = this.#parent
     const rest = await this.#context.session.rest()

@@ -1,27 +1,27 @@
-/** Client-side apply: a patch from what was applied last, what is to be, and what is there. */
+/** Client-side apply: computes a patch from the last applied configuration, the file and the live object. */
 import type { ServedKind } from '#client/discovery.ts'
 import { sleep } from '#lib/clock.ts'
-import type { JsonObject } from '#lib/json-value.ts'
-import { stringifyJson } from '#lib/json.ts'
+import { stringifyJson } from '#lib/json/json.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import type { JsonMap } from '#meta/patch/json-map.ts'
 import { threeWayMergePatch, threeWayStrategicPatch } from '#meta/patch/three-way.ts'
 import { isConflict, isInvalid, isNotFound } from '#meta/status.ts'
 
-import { readObject } from '../builder.ts'
+import { readObject } from '../builder/builder.ts'
+import type { Info } from '../builder/select-options.ts'
 import { asError, KubectlError, withSource } from '../errors.ts'
 import { dryRunQuery } from '../flag-sets.ts'
-import { LAST_APPLIED, lastApplied, withLastApplied } from '../last-applied.ts'
-import { patchedLocally } from '../local-patch.ts'
+import { patchedLocally } from '../manifests/local-patch.ts'
 import { pollUntil } from '../polling.ts'
-import type { AnyObject, PatchType } from '../rest.ts'
-import type { Info } from '../selecting.ts'
-import type { Applied, ApplyContext, ApplySettings } from './applying.ts'
+import type { AnyObject, PatchType } from '../session/rest.ts'
+import type { ApplyResult, ApplyContext, ApplySettings } from './applying.ts'
+import { LAST_APPLIED, lastApplied, withLastApplied } from './last-applied.ts'
 
 const MAX_RETRIES = 5
-/** Conflicts that are met at once; later ones after a pause. */
+/** The first conflicts are retried at once, later ones after a pause. */
 const HASTY_TRIES = 1
 
-export async function applyHere(context: ApplyContext, info: Info, settings: ApplySettings): Promise<Applied> {
+export async function applyHere(context: ApplyContext, info: Info, settings: ApplySettings): Promise<ApplyResult> {
   const { session, stderr } = context
   const rest = await session.rest()
   const modified = withLastApplied(info.object as AnyObject)
@@ -37,7 +37,7 @@ export async function applyHere(context: ApplyContext, info: Info, settings: App
   return changeLive(context, { info, modified, live }, settings)
 }
 
-async function createNew({ session }: ApplyContext, info: Info, settings: ApplySettings): Promise<Applied> {
+async function createNew({ session }: ApplyContext, info: Info, settings: ApplySettings): Promise<ApplyResult> {
   const object = withoutNulls(withLastApplied(info.object as AnyObject)) as AnyObject
   if (settings.dryRun === 'client') return { object, operation: 'created' }
   const { kind, namespace } = info
@@ -60,7 +60,7 @@ function queryOf({ manager, fieldValidation, dryRun }: ApplySettings): Readonly<
   return { fieldManager: manager, fieldValidation, ...dryRunQuery(dryRun) }
 }
 
-/** Go's maps of nothing do not reach the server either. */
+/** Empty maps are dropped, as Go's encoder does. */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls)
   if (typeof value !== 'object' || value === null) return value
@@ -82,7 +82,7 @@ export interface ThreeWay {
   readonly patch: JsonMap
 }
 
-/** Built-in kinds know how their lists are merged; of others, lists are replaced. */
+/** The schemas of built-in kinds define how lists merge; lists of custom kinds are replaced. */
 export async function patchBetween(kind: ServedKind, modified: AnyObject, live: AnyObject): Promise<ThreeWay> {
   const { schemaFor } = await import('#apis/schemas.ts')
   const original = (lastApplied(live) ?? {}) as JsonMap
@@ -92,13 +92,13 @@ export async function patchBetween(kind: ServedKind, modified: AnyObject, live: 
   return { type: 'merge', patch: threeWayMergePatch(versions) }
 }
 
-interface Changing {
+interface LiveChange {
   readonly info: Info
   readonly modified: AnyObject
   readonly live: AnyObject
 }
 
-async function changeLive(context: ApplyContext, changing: Changing, settings: ApplySettings): Promise<Applied> {
+async function changeLive(context: ApplyContext, changing: LiveChange, settings: ApplySettings): Promise<ApplyResult> {
   const { info, modified } = changing
   const rest = await context.session.rest()
   let { live } = changing
@@ -133,8 +133,8 @@ function applyError(error: Error, info: Info, document: string): Error {
   return withSource(`applying patch:\n${document}\nto:\n${infoText(info)}\nfor:`, info.source, error)
 }
 
-/** `--force`: an object that cannot be changed is deleted and created again. */
-async function replaceLive(context: ApplyContext, changing: Changing, settings: ApplySettings): Promise<Applied> {
+/** `--force`: deletes and recreates an object that cannot be patched. */
+async function replaceLive(context: ApplyContext, changing: LiveChange, settings: ApplySettings): Promise<ApplyResult> {
   try {
     return { object: await recreateLive(context, changing, settings), operation: 'configured' }
   } catch (error) {
@@ -144,7 +144,7 @@ async function replaceLive(context: ApplyContext, changing: Changing, settings: 
 
 async function recreateLive(
   context: ApplyContext,
-  { info, modified, live }: Changing,
+  { info, modified, live }: LiveChange,
   settings: ApplySettings,
 ): Promise<AnyObject> {
   const { flags, session } = context
@@ -154,7 +154,7 @@ async function recreateLive(
     ...(grace >= 0 && { gracePeriodSeconds: grace }),
     propagationPolicy: settings.policy,
   })
-  // Like upstream, without --timeout the object must be gone at once.
+  // Without --timeout the object must be gone at once, as upstream requires.
   const isGone = await pollUntil(context, flags.timeout, () =>
     rest.get(info).then(
       () => false,
@@ -171,7 +171,7 @@ async function recreateLive(
   return create(modified).catch((error: unknown) => restoreLive(create, live, asError(error)))
 }
 
-/** Creates the deleted object again and throws the error, with a second one when the server refuses that as well. */
+/** Recreates the deleted object and throws the error, followed by a second one if that fails as well. */
 async function restoreLive(
   create: (object: AnyObject) => Promise<AnyObject>,
   live: AnyObject,

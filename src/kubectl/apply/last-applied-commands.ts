@@ -1,14 +1,19 @@
-/** kubectl apply view-last-applied, set-last-applied and edit-last-applied: what client-side apply remembers of objects. */
+/**
+ * kubectl apply view-last-applied, set-last-applied and edit-last-applied: show and change the
+ * last-applied-configuration annotation.
+ */
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
-import type { JsonObject } from '#lib/json-value.ts'
-import { writeJson } from '#lib/json-write.ts'
-import { stringifyJson } from '#lib/json.ts'
-import { stringifyYaml } from '#lib/yaml-write.ts'
+import { stringifyJson } from '#lib/json/json.ts'
+import type { JsonObject } from '#lib/json/value.ts'
+import { writeJson } from '#lib/json/write.ts'
+import { stringifyYaml } from '#lib/yaml/write.ts'
 import { isNotFound } from '#meta/status.ts'
 
-import { readObject } from '../builder.ts'
+import { readObject } from '../builder/builder.ts'
+import type { Info } from '../builder/select-options.ts'
+import { selectFor } from '../builder/selection.ts'
 import { type Command, defineCommand, usageError } from '../command.ts'
 import { asError, KubectlError, withSource } from '../errors.ts'
 import {
@@ -22,25 +27,25 @@ import {
   VALIDATE_FLAG,
   withDryRun,
 } from '../flag-sets.ts'
-import { LAST_APPLIED, lastApplied } from '../last-applied.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import { RECORD_FLAG } from '../recording.ts'
-import type { AnyObject } from '../rest.ts'
-import { selectFor } from '../selected.ts'
-import type { Info } from '../selecting.ts'
+import type { AnyObject } from '../session/rest.ts'
 import { infoText } from './client-side.ts'
+import { LAST_APPLIED, lastApplied } from './last-applied.ts'
 
 export const applyViewLastApplied: Command = defineCommand({
   name: 'view-last-applied',
   use: '(TYPE [NAME | -l label] | TYPE/NAME | -f FILENAME) [options]',
-  long: 'Show what was applied last, in YAML or JSON.',
-  examples: '# What was applied last, in YAML\nkubectl apply view-last-applied deployment/nginx',
+  long: 'Show the last applied configuration of an object, in YAML or JSON.',
+  examples:
+    '# Show the last applied configuration of a deployment in YAML\nkubectl apply view-last-applied deployment/nginx',
   flags: {
     ...fileFlags('that contains the last-applied-configuration annotations'),
     ...SELECTOR_FLAG,
     all: flag(bool, false, 'Select all objects of the given types in the namespace.'),
     output: flag(string, 'yaml', 'Output format. Must be one of (yaml, json)', { shorthand: 'o' }),
   },
+  completes: 'resources',
   async run(invocation) {
     const { args, flags, session, stdout } = invocation
     const { isExplicit } = await session.namespace()
@@ -56,7 +61,7 @@ export const applyViewLastApplied: Command = defineCommand({
     await selection.visit(async ({ name, source, object }) => {
       const text = object?.metadata.annotations?.[LAST_APPLIED]
       if (text === undefined) {
-        // Upstream complains only of what came from a file.
+        // Upstream reports a missing annotation only for objects from a file.
         const why = `no last-applied-configuration annotation found on resource: ${name}\n`
         if (source !== '') throw withSource(why, source, new KubectlError('<nil>'))
         return
@@ -77,7 +82,7 @@ export const applyViewLastApplied: Command = defineCommand({
   },
 })
 
-/** As the annotation holds what a file says. */
+/** The annotation contains the configuration in the form of a file. */
 function annotationOf(object: AnyObject): string {
   return `${stringifyJson(object, { sortedKeys: true })}\n`
 }
@@ -85,12 +90,13 @@ function annotationOf(object: AnyObject): string {
 export const applySetLastApplied: Command = defineCommand({
   name: 'set-last-applied',
   use: '-f FILENAME [options]',
-  long: 'Set what was applied last to what a file says, without changing anything else of the object.',
-  examples: '# Remember what deploy.yaml says\nkubectl apply set-last-applied -f deploy.yaml --create-annotation=true',
+  long: 'Set the last-applied-configuration annotation to the contents of a file. Nothing else of the object changes.',
+  examples:
+    '# Set the last applied configuration of a deployment to deploy.yaml\nkubectl apply set-last-applied -f deploy.yaml --create-annotation=true',
   flags: {
     ...printFlags(),
     ...DRY_RUN_FLAG,
-    'create-annotation': flag(bool, false, 'Also of objects that nobody applied before.'),
+    'create-annotation': flag(bool, false, 'If true, also set the annotation on objects that do not have it yet.'),
     filename: flag(
       strings,
       [],
@@ -101,7 +107,7 @@ export const applySetLastApplied: Command = defineCommand({
   async run(invocation) {
     const { flags, session, stdout } = invocation
     const dryRun = dryRunOf(flags['dry-run'], invocation)
-    // A context that is not there is told before all else.
+    // An unknown context is reported before everything else.
     await session.namespace()
     const printer = await printerOf(invocation, { operation: withDryRun('configured', dryRun) })
     const selection = await selectFor(invocation, { continueOnError: false })
@@ -135,16 +141,18 @@ export const applySetLastApplied: Command = defineCommand({
 export const applyEditLastApplied: Command = defineCommand({
   name: 'edit-last-applied',
   use: '(RESOURCE/NAME | -f FILENAME) [options]',
-  long: 'Edit what was applied last, with the editor of KUBE_EDITOR or EDITOR, or vi.',
-  examples: '# Edit it in YAML\nkubectl apply edit-last-applied deployment/nginx',
+  long: 'Edit the last applied configuration in the editor from KUBE_EDITOR or EDITOR, or in vi.',
+  examples:
+    '# Edit the last applied configuration of a deployment in YAML\nkubectl apply edit-last-applied deployment/nginx',
   flags: {
     ...printFlags(),
     ...fileFlags('to use to edit the resource'),
     ...VALIDATE_FLAG,
     ...RECORD_FLAG,
     ...fieldManagerFlag('kubectl-client-side-apply'),
-    'windows-line-endings': flag(bool, false, 'Line ends as Windows has them.'),
+    'windows-line-endings': flag(bool, false, 'Use Windows line endings in the edited file.'),
   },
+  completes: 'resources',
   async run(invocation) {
     const { args, flags } = invocation
     const selection = await selectFor(invocation, {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import { unionOf } from './managed-fields.ts'
 
-describe('fields of client-side apply', () => {
+describe('migrateManagedFields', () => {
   const theirs = {
     manager: 'old',
     operation: 'Update',
@@ -12,16 +12,16 @@ describe('fields of client-side apply', () => {
   } as const
   const ours = { manager: 'new', operation: 'Apply', apiVersion: 'v1', fieldsV1: { 'f:b': { 'f:d': {} } } } as const
 
-  it('become those of the manager who applies', () => {
+  it('moves fields of client-side apply to the manager that applies', () => {
     const joined = { ...ours, fieldsV1: { 'f:a': {}, 'f:b': { 'f:c': {}, 'f:d': {} } } }
     assert.deepEqual(unionOf([ours, theirs], new Set(['old']), 'new'), [joined])
   })
 
-  it('change hands when there is none yet', () => {
+  it('renames the entry if the new manager has none', () => {
     assert.deepEqual(unionOf([theirs], new Set(['old']), 'new'), [{ ...theirs, manager: 'new', operation: 'Apply' }])
   })
 
-  it('stay with whoever is not named', () => {
+  it('leaves entries of other managers alone', () => {
     assert.deepEqual(unionOf([theirs], new Set(['somebody']), 'new'), [theirs])
   })
 })

@@ -1,7 +1,7 @@
-/** Fields that one manager updated become fields that another applies. */
+/** Moves fields that one manager updated to the entry of the manager that applies. */
 import type { FieldsV1, ManagedFieldsEntry } from '#meta/object.ts'
 
-/** The entries with those of `names` joined into the one that `manager` applies with. */
+/** Merges the entries of `names` into the apply entry of `manager`. */
 export function unionOf(
   entries: readonly ManagedFieldsEntry[],
   names: ReadonlySet<string | undefined>,

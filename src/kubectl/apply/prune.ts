@@ -1,16 +1,16 @@
-/** `--prune`: what was applied once and is in no file now goes. */
-import type { JsonObject } from '#lib/json-value.ts'
+/** `--prune`: deletes objects that were applied earlier and that no file contains now. */
+import type { JsonObject } from '#lib/json/value.ts'
 
+import type { Info } from '../builder/select-options.ts'
 import type { Invocation } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
 import { type DryRun, withDryRun } from '../flag-sets.ts'
 import { logWarning } from '../klog.ts'
-import { LAST_APPLIED } from '../last-applied.ts'
 import { printerOf } from '../printing.ts'
-import type { AnyObject } from '../rest.ts'
-import type { Info } from '../selecting.ts'
+import type { AnyObject } from '../session/rest.ts'
+import { LAST_APPLIED } from './last-applied.ts'
 
-/** What is looked at when nobody says: group, version, kind. */
+/** The default allowlist: group, version, kind. */
 const KINDS = [
   '/v1/ConfigMap',
   '/v1/Endpoints',
@@ -34,14 +34,14 @@ interface PruneContext extends Pick<Invocation, 'session' | 'stderr' | 'clock'> 
   readonly flags: { readonly selector: string; readonly 'prune-allowlist': readonly string[] }
 }
 
-/** Something that was applied once and is in no file now. */
+/** An object that was applied earlier and that no file contains now. */
 export interface Prunable {
   readonly kind: Info['kind']
   readonly namespace: string
   readonly object: AnyObject
 }
 
-/** In the namespaces of what was applied, and outside of all. Throws KubectlError. */
+/** Looks in the namespaces of the applied objects and at cluster-scoped objects. Throws KubectlError. */
 export async function* prunable(context: PruneContext, applied: readonly Info[]): AsyncGenerator<Prunable> {
   const { flags, session } = context
   const kinds = await kindsOf(context)
@@ -51,9 +51,9 @@ export async function* prunable(context: PruneContext, applied: readonly Info[])
   const kept = new Set(applied.map(({ object }) => object?.metadata.uid))
   const rest = await session.rest()
   const namespaced = kinds.filter((kind) => kind.namespaced)
-  const places = [...namespaces].flatMap((where) => namespaced.map((kind) => ({ kind, where })))
+  const scopes = [...namespaces].flatMap((where) => namespaced.map((kind) => ({ kind, where })))
   const others = kinds.filter((kind) => !kind.namespaced).map((kind) => ({ kind, where: '' }))
-  for (const { kind, where } of [...places, ...others]) {
+  for (const { kind, where } of [...scopes, ...others]) {
     const query = { labelSelector: flags.selector }
     const list = await rest.get({ kind, namespace: where }, { query }).catch((error: unknown) => {
       throw pruneError(error, kind, where)

@@ -1,13 +1,13 @@
-/** Server-side apply: the server merges, and says whose fields are in the way. */
+/** Server-side apply: the server merges, and reports conflicts with other field managers. */
 import type { ManagedFieldsEntry } from '#meta/object.ts'
 import { isConflict, statusOf } from '#meta/status.ts'
 
+import type { Info } from '../builder/select-options.ts'
 import { asError, KubectlError } from '../errors.ts'
 import { dryRunQuery } from '../flag-sets.ts'
-import { LAST_APPLIED } from '../last-applied.ts'
-import type { AnyObject, Rest } from '../rest.ts'
-import type { Info } from '../selecting.ts'
-import type { Applied, ApplyContext, ApplySettings } from './applying.ts'
+import type { AnyObject, Rest } from '../session/rest.ts'
+import type { ApplyResult, ApplyContext, ApplySettings } from './applying.ts'
+import { LAST_APPLIED } from './last-applied.ts'
 import { unionOf } from './managed-fields.ts'
 
 const ADVICE = `Please review the fields above--they currently have other managers. Here
@@ -22,7 +22,7 @@ are the ways you can resolve this warning:
   stop managing the field (remove it from their configuration).
 See https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts`
 
-export async function applyOnServer(context: ApplyContext, info: Info, settings: ApplySettings): Promise<Applied> {
+export async function applyOnServer(context: ApplyContext, info: Info, settings: ApplySettings): Promise<ApplyResult> {
   const { flags, session } = context
   const rest = await session.rest()
   const query = {
@@ -40,7 +40,7 @@ export async function applyOnServer(context: ApplyContext, info: Info, settings:
   return { object: migrated ? await reapplied(context, applyIt, object) : object, operation: 'serverside-applied' }
 }
 
-/** Nothing of this is worth failing for: the object was applied. */
+/** The object was applied, so failures from here on are only warnings. */
 async function reapplied(
   { stderr }: ApplyContext,
   applyIt: () => Promise<AnyObject>,
@@ -66,8 +66,8 @@ function explained(error: unknown): Error {
 }
 
 /**
- * Fields that client-side apply owned become those of the manager who applies now: what files leave out later goes then.
- * True when there were any.
+ * Moves the fields of client-side apply to the manager that applies now, so that a later apply can remove them. Returns
+ * true if there were any.
  */
 async function migrate(
   { session, stderr }: ApplyContext,
@@ -122,7 +122,7 @@ function ownsAnnotation({ fieldsV1 = {} }: ManagedFieldsEntry): boolean {
   return Object.hasOwn(metadata?.['f:annotations'] ?? {}, `f:${LAST_APPLIED}`)
 }
 
-/** The annotation has an owner of its own from now on, so that nobody removes it by leaving it out. */
+/** The annotation gets a separate field manager, so that no apply removes it by leaving it out. */
 async function keepAnnotation(
   rest: Rest,
   info: Info & { object: AnyObject },

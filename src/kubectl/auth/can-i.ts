@@ -1,4 +1,4 @@
-/** kubectl auth can-i: whether something may be done, and with `--list` all that may. */
+/** kubectl auth can-i: checks one action, or lists all allowed actions with `--list`. */
 import type { PolicyRule } from '#apis/rbac/v1.ts'
 import type { ServedKind } from '#client/discovery.ts'
 import { flag } from '#lib/flags/flags.ts'
@@ -9,14 +9,14 @@ import { compactRules, ruleCells } from '../describe/rbac.ts'
 import { ExitError, KubectlError } from '../errors.ts'
 import { ALL_NAMESPACES_FLAG } from '../flag-sets.ts'
 import { TabWriter } from '../print/tabs.ts'
-import type { Rest } from '../rest.ts'
+import type { Rest } from '../session/rest.ts'
 import { postJson } from './reviews.ts'
 
 const FLAGS = {
   ...ALL_NAMESPACES_FLAG,
-  list: flag(bool, false, 'Print all that may be done.'),
-  'no-headers': flag(bool, false, 'Print no headers with --list.'),
-  quiet: flag(bool, false, 'Print nothing: the exit code says it.', { shorthand: 'q' }),
+  list: flag(bool, false, 'List all allowed actions.'),
+  'no-headers': flag(bool, false, 'With --list, omit the header line.'),
+  quiet: flag(bool, false, 'Print nothing; only set the exit code.', { shorthand: 'q' }),
   subresource: flag(string, '', 'Subresource such as pod/log or deployment/scale.'),
 }
 
@@ -29,20 +29,20 @@ const RESOURCE_VERBS = new Set(
 )
 const PATH_VERBS = new Set('get put post head options delete patch *'.split(' '))
 
-/** Resources that nobody serves, and that one may be allowed all the same. */
+/** Virtual resources that no API serves but that RBAC rules name. */
 const UNSERVED = new Set(['users', 'groups'])
 
 export const authCanI: Command = defineCommand({
   name: 'can-i',
   use: 'VERB [TYPE | TYPE/NAME | NONRESOURCEURL] [options]',
-  long: 'Check whether something may be done: VERB is a verb of the API such as get, list or delete. Ends with 1 when it may not.',
+  long: 'Check whether an action is allowed. VERB is a verb of the Kubernetes API such as get, list or delete. The exit code is 1 if the action is not allowed.',
   examples: `# Check whether pods may be created in any namespace
 kubectl auth can-i create pods --all-namespaces
 
-# Check whether logs of pods may be read
+# Check whether the logs of pods may be read
 kubectl auth can-i get pods --subresource=log
 
-# List all that may be done in namespace "foo"
+# List all allowed actions in namespace "foo"
 kubectl auth can-i --list --namespace=foo`,
   flags: FLAGS,
   async run(invocation) {
@@ -77,12 +77,12 @@ async function checkAccess({ flags, session, stdout }: CanI, spec: object): Prom
   const body = { kind: 'SelfSubjectAccessReview', apiVersion: 'authorization.k8s.io/v1', spec }
   const { status } = await postJson<Review>(await session.rest(), path, body)
   const details = [status.reason, status.evaluationError].filter((text) => (text ?? '') !== '')
-  const said = status.allowed ? 'yes' : ['no', ...details].join(' - ')
-  if (!flags.quiet) stdout.write(`${said}\n`)
+  const answer = status.allowed ? 'yes' : ['no', ...details].join(' - ')
+  if (!flags.quiet) stdout.write(`${answer}\n`)
   return status.allowed
 }
 
-/** What is asked for; warns of what looks like a mistake. */
+/** Returns the attributes to review; warns of likely mistakes. */
 async function attributesOf(invocation: CanI): Promise<object> {
   const [verb = '', what = ''] = invocation.args
   if (!what.startsWith('/')) return { resourceAttributes: await resourceAttributes(invocation, verb, what) }
@@ -120,7 +120,7 @@ function inGroup(group: string): string {
   return group === '' ? '' : ` in group '${group}'`
 }
 
-/** The text has a line end of its own, and the printer adds one. */
+/** The text ends with a line break, and the printer adds another. */
 function warn({ stderr }: CanI, text: string): void {
   stderr.write(`Warning: ${text}\n\n`)
 }

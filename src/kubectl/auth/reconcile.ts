@@ -1,23 +1,23 @@
-/** kubectl auth reconcile: roles and bindings get at least the rights and subjects that files give them. */
+/** kubectl auth reconcile: adds the rules and subjects of files to roles and bindings. */
 import { flag } from '#lib/flags/flags.ts'
 import { bool } from '#lib/flags/kinds.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { isAlreadyExists, isConflict, isForbidden, isNotFound } from '#meta/status.ts'
 
+import { selectFor } from '../builder/selection.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { KubectlError } from '../errors.ts'
 import { DRY_RUN_FLAG, type DryRun, dryRunOf, fileFlags, withDryRun } from '../flag-sets.ts'
 import { printerOf, printFlags } from '../printing.ts'
-import type { AnyObject, Rest, Target } from '../rest.ts'
-import { selectFor } from '../selected.ts'
+import type { AnyObject, Rest, Target } from '../session/rest.ts'
 import { planReconcile, type RbacObject, type Reconciliation, ruleText, subjectText } from './reconciliation.ts'
 
 const FLAGS = {
   ...printFlags(),
   ...fileFlags('identifying the resource to reconcile.'),
   ...DRY_RUN_FLAG,
-  'remove-extra-permissions': flag(bool, false, 'Take away permissions of roles that the files do not give.'),
-  'remove-extra-subjects': flag(bool, false, 'Take subjects out of bindings that the files do not name.'),
+  'remove-extra-permissions': flag(bool, false, 'Remove permissions from roles that the files do not contain.'),
+  'remove-extra-subjects': flag(bool, false, 'Remove subjects from bindings that the files do not contain.'),
 }
 
 type ReconcileInvocation = Invocation<typeof FLAGS>
@@ -30,7 +30,7 @@ const MAX_TRIES = 3
 export const authReconcile: Command = defineCommand({
   name: 'reconcile',
   use: '-f FILENAME [options]',
-  long: 'Bring roles and bindings to what files say: what is missing is created or added, with its namespace; what is too much stays unless told otherwise.',
+  long: 'Create or update roles and bindings from files. Missing namespaces, rules and subjects are added. Extra rules and subjects stay unless a --remove-extra flag is set.',
   examples: '# Reconcile roles and bindings from a file\nkubectl auth reconcile -f my-rbac-rules.yaml',
   flags: FLAGS,
   async run(invocation) {
@@ -51,7 +51,7 @@ export const authReconcile: Command = defineCommand({
   },
 })
 
-/** Older versions of the group have their own refusal, because upstream still knows their types. */
+/** Upstream still has the types of older versions of the group and rejects them with a specific text. */
 function requireVersion({ apiVersion = '', kind = '' }: AnyObject): void {
   const [group, version = ''] = apiVersion.split('/')
   if (group !== GROUP || !OLD_VERSIONS.has(version) || !KINDS.has(kind)) return
@@ -75,7 +75,7 @@ async function reconcile(
 ): Promise<Reconciliation> {
   const { flags, session } = invocation
   const rest = await session.rest()
-  const wish = {
+  const options = {
     removeExtraPermissions: flags['remove-extra-permissions'],
     removeExtraSubjects: flags['remove-extra-subjects'],
   }
@@ -84,12 +84,12 @@ async function reconcile(
       if (isNotFound(error)) return undefined
       throw error
     })
-    const plan = planReconcile(expected, existing, wish)
+    const plan = planReconcile(expected, existing, options)
     if (plan.isProtected || !isReal || plan.operation === 'none') return plan
     try {
       return { ...plan, object: await write(rest, target, plan, existing?.metadata.uid) }
     } catch (error) {
-      // Somebody else was there at the same time.
+      // Another client created the object in the meantime.
       const isRace = isConflict(error) || isAlreadyExists(error) || isNotFound(error)
       if (!isRace || tries >= MAX_TRIES) throw error
     }
@@ -113,7 +113,7 @@ async function write(
   return await rest.create({ kind, namespace }, object)
 }
 
-/** Who may not look at namespaces may still write roles. */
+/** Users without access to namespaces may still write roles. */
 async function ensureNamespace(rest: Rest, name: string): Promise<void> {
   const path = '/api/v1/namespaces'
   const isThere = await rest.json(`${path}/${encodeURIComponent(name)}`).then(

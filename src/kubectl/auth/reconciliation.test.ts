@@ -11,12 +11,12 @@ const role = (verbs: string[], more: Partial<RbacObject> = {}): RbacObject => ({
   ...more,
 })
 
-describe('reconciling roles and bindings', () => {
-  it('creates what is not there', () => {
+describe('planReconcile', () => {
+  it('creates a missing role', () => {
     assert.equal(planReconcile(role(['get']), undefined, KEEP).operation, 'create')
   })
 
-  it('adds rights that are missing, and leaves those that are too much', () => {
+  it('adds missing rules and keeps extra rules', () => {
     const { operation, object, missingRules, extraRules } = planReconcile(role(['get']), role(['list']), KEEP)
     assert.equal(operation, 'update')
     assert.deepEqual(
@@ -29,16 +29,16 @@ describe('reconciling roles and bindings', () => {
     assert.equal(extraRules.length, 1)
   })
 
-  it('takes away what is too much when told', () => {
-    const wish = { ...KEEP, removeExtraPermissions: true }
-    assert.deepEqual(planReconcile(role(['get']), role(['get', 'list']), wish).object.rules?.[0]?.verbs, ['get'])
+  it('removes extra rules with removeExtraPermissions', () => {
+    const options = { ...KEEP, removeExtraPermissions: true }
+    assert.deepEqual(planReconcile(role(['get']), role(['get', 'list']), options).object.rules?.[0]?.verbs, ['get'])
   })
 
-  it('does nothing where all is covered', () => {
+  it('changes nothing if the existing rules cover the expected ones', () => {
     assert.equal(planReconcile(role(['get']), role(['*']), KEEP).operation, 'none')
   })
 
-  it('says when an object is to be left alone', () => {
+  it('reports an object that opted out of updates', () => {
     const annotations = { 'rbac.authorization.kubernetes.io/autoupdate': 'false' }
     assert.ok(planReconcile(role(['get']), role(['list'], { metadata: { name: 'r', annotations } }), KEEP).isProtected)
   })
@@ -50,7 +50,7 @@ describe('reconciling roles and bindings', () => {
     subjects: [{ kind: 'User', name, apiGroup: 'rbac.authorization.k8s.io' }],
   })
 
-  it('joins the subjects of bindings, and makes those to another role anew', () => {
+  it('merges subjects of bindings, and recreates a binding to another role', () => {
     const { object, missingSubjects } = planReconcile(binding('a'), binding('b'), KEEP)
     assert.deepEqual(
       object.subjects?.map(({ name }) => name),

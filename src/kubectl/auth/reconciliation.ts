@@ -1,4 +1,7 @@
-/** What must be written so that a role or a binding gives what a file says: rights are compared, not texts. */
+/**
+ * Plans the write that gives a role or binding the contents of a file. Compares the permissions that rules grant, not
+ * the rules' texts.
+ */
 import type { ClusterRole, PolicyRule, RoleRef, Subject } from '#apis/rbac/v1.ts'
 import { type KubeObject, semanticEqual } from '#meta/object.ts'
 import { uncoveredRights } from '#model/rule-coverage.ts'
@@ -15,7 +18,7 @@ type Operation = 'none' | 'create' | 'update' | 'recreate'
 export interface Reconciliation {
   readonly operation: Operation
   readonly object: RbacObject
-  /** Somebody said that it is to be left alone. */
+  /** True if an annotation opts the object out of updates. */
   readonly isProtected: boolean
   readonly missingSubjects: readonly Subject[]
   readonly extraSubjects: readonly Subject[]
@@ -23,7 +26,7 @@ export interface Reconciliation {
   readonly extraRules: readonly PolicyRule[]
 }
 
-export interface ReconcileWish {
+export interface ReconcileOptions {
   readonly removeExtraPermissions: boolean
   readonly removeExtraSubjects: boolean
 }
@@ -33,7 +36,7 @@ const NOTHING = { missingSubjects: [], extraSubjects: [], missingRules: [], extr
 export function planReconcile(
   expected: RbacObject,
   existing: RbacObject | undefined,
-  wish: ReconcileWish,
+  options: ReconcileOptions,
 ): Reconciliation {
   if (existing === undefined) {
     const { rules = [], subjects = [] } = expected
@@ -55,12 +58,12 @@ export function planReconcile(
       ...joined('labels', wanted.labels, had.labels),
     },
   }
-  const found = isBinding ? reconcileSubjects(object, expected, wish) : reconcileRules(object, expected, wish)
+  const found = isBinding ? reconcileSubjects(object, expected, options) : reconcileRules(object, expected, options)
   const operation = semanticEqual(object, existing) ? 'none' : 'update'
   return { ...NOTHING, ...found, operation, object, isProtected }
 }
 
-/** What is there wins. */
+/** Existing values win. */
 function joined(
   field: 'annotations' | 'labels',
   wanted: Readonly<Record<string, string>> | undefined,
@@ -72,7 +75,7 @@ function joined(
 function reconcileSubjects(
   object: RbacObject,
   expected: RbacObject,
-  { removeExtraSubjects }: ReconcileWish,
+  { removeExtraSubjects }: ReconcileOptions,
 ): Partial<Reconciliation> {
   const [want, have] = [expected.subjects ?? [], object.subjects ?? []]
   const missingSubjects = without(want, have)
@@ -94,7 +97,7 @@ function without(some: readonly Subject[], others: readonly Subject[]): Subject[
 function reconcileRules(
   object: RbacObject,
   expected: RbacObject,
-  { removeExtraPermissions }: ReconcileWish,
+  { removeExtraPermissions }: ReconcileOptions,
 ): Partial<Reconciliation> {
   const [want, have] = [expected.rules ?? [], object.rules ?? []]
   const bothGather = expected.aggregationRule !== undefined && object.aggregationRule !== undefined
@@ -120,7 +123,7 @@ function reconcileAggregation(object: RbacObject, expected: RbacObject, removesE
   else if (missing.length > 0) object.aggregationRule = { clusterRoleSelectors: [...have, ...missing] }
 }
 
-/** As Go writes it with its fields' names. */
+/** In Go's %+v form, with field names. */
 export function subjectText({ kind, apiGroup = '', name, namespace = '' }: Subject): string {
   return `{Kind:${kind} APIGroup:${apiGroup} Name:${name} Namespace:${namespace}}`
 }

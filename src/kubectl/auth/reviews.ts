@@ -1,7 +1,7 @@
-/** Objects that are answered and not kept: reviews of access and of who asks. */
-import { readJson } from '#lib/json.ts'
+/** Review objects of the authentication and authorization APIs, which the server answers without storing. */
+import { readJson } from '#lib/json/json.ts'
 
-import type { Rest } from '../rest.ts'
+import type { Rest } from '../session/rest.ts'
 
 export async function postJson<T>(rest: Rest, path: string, body: object): Promise<T> {
   return readJson(await rest.raw({ method: 'POST', path, body })) as T

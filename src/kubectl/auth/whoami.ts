@@ -1,5 +1,5 @@
-/** kubectl auth whoami: who the server takes one for. */
-import type { JsonObject } from '#lib/json-value.ts'
+/** kubectl auth whoami: shows the user attributes that the server sees. */
+import type { JsonObject } from '#lib/json/value.ts'
 import { isForbidden, isNotFound } from '#meta/status.ts'
 
 import { type Command, defineCommand } from '../command.ts'
@@ -7,7 +7,7 @@ import { listText } from '../describe/sections.ts'
 import { KubectlError } from '../errors.ts'
 import { TabWriter } from '../print/tabs.ts'
 import { printerOf, printFlags } from '../printing.ts'
-import type { Rest } from '../rest.ts'
+import type { Rest } from '../session/rest.ts'
 import { postJson } from './reviews.ts'
 
 interface SelfReview {
@@ -24,8 +24,9 @@ interface SelfReview {
 export const authWhoami: Command = defineCommand({
   name: 'whoami',
   use: '[options]',
-  long: 'Show who one is, with all that the server knows of it: groups and what else came with the credentials.',
-  examples: '# Show who one is\nkubectl auth whoami\n\n# Show it as JSON\nkubectl auth whoami -o json',
+  long: 'Show the attributes of the current user as the server sees them: name, UID, groups and extra fields.',
+  examples:
+    '# Show the attributes of the current user\nkubectl auth whoami\n\n# Show them as JSON\nkubectl auth whoami -o json',
   flags: { ...printFlags() },
   async run(invocation) {
     const { flags, session, stdout } = invocation
@@ -37,7 +38,7 @@ export const authWhoami: Command = defineCommand({
   },
 })
 
-/** Older servers have it under older names. */
+/** Older servers have only alpha or beta versions. */
 async function reviewSelf(rest: Rest): Promise<SelfReview> {
   let missing: unknown
   for (const version of ['v1', 'v1beta1', 'v1alpha1']) {

@@ -1,4 +1,4 @@
-/** kubectl cluster-info dump: nodes, what runs in some namespaces, and the logs of its containers, to look at later. */
+/** kubectl cluster-info dump: writes nodes, workloads of some namespaces and container logs, for later inspection. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 
@@ -6,20 +6,20 @@ import type { Namespace, Pod } from '#apis/core/v1.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, duration, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
-import { goQuote } from '#lib/go-text.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import { goQuote } from '#lib/go/text.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
 import type { Output, Printer } from '../print/printer.ts'
 import { printerOf, printFlags } from '../printing.ts'
-import { queryText, type Rest } from '../rest.ts'
+import { resourcePath } from '../related-objects.ts'
+import { queryText, type Rest } from '../session/rest.ts'
 import { timeoutProblem } from '../streams/target-pod.ts'
-import { resourcePath } from '../surroundings.ts'
 
 const NAMESPACE = 'kube-system'
 
-/** What is dumped of a namespace: the file's name and the resource. Pods are last, for their logs follow. */
+/** The dumped resources of a namespace: file name and resource. Pods are last, because their logs follow. */
 const PARTS: readonly (readonly [file: string, resource: string])[] = [
   ['events', 'v1/events'],
   ['replication-controllers', 'v1/replicationcontrollers'],
@@ -35,13 +35,13 @@ const { output, ...printing } = printFlags()
 const FLAGS = {
   ...printing,
   output: { ...output, initial: 'json' },
-  'all-namespaces': flag(bool, false, 'Dump all namespaces; --namespaces does not count then.', { shorthand: 'A' }),
-  namespaces: flag(strings, [], 'Namespaces to dump, separated by commas.'),
-  'output-directory': flag(string, '', 'Folder to write files to. Empty or "-": all goes to standard output.'),
+  'all-namespaces': flag(bool, false, 'Dump all namespaces and ignore --namespaces.', { shorthand: 'A' }),
+  namespaces: flag(strings, [], 'Comma-separated list of namespaces to dump.'),
+  'output-directory': flag(string, '', 'Directory to write files to. If empty or "-", write to standard output.'),
   'pod-running-timeout': flag(
     duration,
     20_000,
-    'Must be positive. Taken without effect otherwise: logs are asked for once.',
+    'Must be positive. It has no other effect, because logs are requested once.',
   ),
 }
 
@@ -50,22 +50,22 @@ type DumpInvocation = Invocation<typeof FLAGS>
 export const dump: Command = defineCommand({
   name: 'dump',
   use: '[flags] [options]',
-  long: 'Dump what helps to find out what is wrong with a cluster: nodes, and events, workloads, services, pods and logs of the current namespace and of kube-system, or of other namespaces.',
+  long: 'Dump information for debugging a cluster: nodes, and the events, workloads, services, pods and logs of the current namespace and kube-system, or of other namespaces.',
   examples: `# Dump to standard output
 kubectl cluster-info dump
 
-# Dump to files in a folder
+# Dump to files in a directory
 kubectl cluster-info dump --output-directory=/path/to/cluster-state
 
 # Dump all namespaces
 kubectl cluster-info dump --all-namespaces
 
-# Dump some namespaces to files
+# Dump selected namespaces to files
 kubectl cluster-info dump --namespaces default,kube-system --output-directory=/path/to/cluster-state`,
   flags: FLAGS,
   async run(invocation) {
     const { flags, session, stdout } = invocation
-    // What the server sent is in the order of Go's types already.
+    // The server already sends fields in the order of Go's types.
     const printer = isName(flags.output) ? NO_NAMES : await printerOf(invocation, { operation: '', keepOrder: true })
     const problem = timeoutProblem(flags['pod-running-timeout'])
     await session.config()
@@ -88,7 +88,7 @@ function isName(format: string): boolean {
   return format === '' || format.toLowerCase() === 'name'
 }
 
-/** Only lists are printed, and they have no names. */
+/** The dump prints only lists, which have no names. */
 const NO_NAMES: Printer = {
   print(list) {
     const { kind, apiVersion } = list as { readonly kind: string; readonly apiVersion: string }
@@ -97,7 +97,7 @@ const NO_NAMES: Printer = {
   },
 }
 
-interface Dumping {
+interface DumpContext {
   readonly printer: Printer
   readonly rest: Rest
   readonly outlets: Outlets
@@ -112,30 +112,30 @@ async function namespacesOf({ flags }: DumpInvocation, rest: Rest, current: stri
 }
 
 async function dumpList(
-  { printer, rest, outlets }: Dumping,
+  { printer, rest, outlets }: DumpContext,
   resource: string,
   namespace: string,
-  place: readonly string[],
+  segments: readonly string[],
 ): Promise<JsonObject> {
   const list = await rest.json(resourcePath(resource, namespace))
   const { kind, apiVersion, metadata, items } = list
-  // Go's list of nothing.
+  // Go's form of an empty list.
   const printed = { kind, apiVersion, metadata, items: (items as unknown[]).length === 0 ? null : items } as JsonObject
-  await outlets.write(place, (out) => printer.print(printed, out))
+  await outlets.write(segments, (out) => printer.print(printed, out))
   return list
 }
 
-async function dumpLogs({ rest, outlets }: Dumping, namespace: string, pods: readonly Pod[]): Promise<void> {
+async function dumpLogs({ rest, outlets }: DumpContext, namespace: string, pods: readonly Pod[]): Promise<void> {
   for (const pod of pods) {
     const { initContainers = [], containers } = pod.spec
     const logs: (string | Buffer)[] = []
     for (const { name } of [...initContainers, ...containers]) logs.push(...(await logOf(rest, pod, name)))
-    const place = [namespace, pod.metadata.name ?? '', 'logs']
-    await outlets.write(place, (out) => logs.forEach((part) => out.write(part)), '.txt')
+    const segments = [namespace, pod.metadata.name ?? '', 'logs']
+    await outlets.write(segments, (out) => logs.forEach((part) => out.write(part)), '.txt')
   }
 }
 
-/** A log that cannot be had is no reason to stop: it says why instead. */
+/** The dump contains the error in place of a log that cannot be read, and goes on. */
 async function logOf(rest: Rest, { metadata }: Pod, container: string): Promise<(string | Buffer)[]> {
   const { name = '', namespace = '' } = metadata
   const about = `logs for container ${container} of pod ${namespace}/${name} ====\n`
@@ -150,7 +150,7 @@ interface BytesOutput extends Output {
   write(text: string | Buffer): void
 }
 
-/** Standard output, or files below a folder. */
+/** Writes to standard output, or to files below a folder. */
 class Outlets {
   readonly #invocation: DumpInvocation
 
@@ -158,17 +158,17 @@ class Outlets {
     this.#invocation = invocation
   }
 
-  /** `place` names the file, without its ending, from the folder on. Throws KubectlError for a name that leads elsewhere. */
-  async write(place: readonly string[], write: (out: BytesOutput) => void, ending = this.#ending()): Promise<void> {
+  /** `place` is the path below the folder, without extension. Throws KubectlError for a name that leads outside. */
+  async write(segments: readonly string[], write: (out: BytesOutput) => void, ending = this.#ending()): Promise<void> {
     const { flags, stdout, cwd } = this.#invocation
     const folder = flags['output-directory']
     if (folder === '' || folder === '-') return write({ write: (text) => void stdout.write(text) })
-    // Names come from the server, and nothing of it may write anywhere else.
-    const strange = place.find((name) => name === '' || name === '.' || name === '..' || /[/\\\0]/.test(name))
+    // Names come from the server; they must not make kubectl write elsewhere.
+    const strange = segments.find((name) => name === '' || name === '.' || name === '..' || /[/\\\0]/.test(name))
     if (strange !== undefined) throw new KubectlError(`refusing to write a file for the name ${goQuote(strange)}`)
     const chunks: Buffer[] = []
     write({ write: (text) => void chunks.push(Buffer.from(text)) })
-    const file = `${join(resolve(cwd, folder), ...place)}${ending}`
+    const file = `${join(resolve(cwd, folder), ...segments)}${ending}`
     await mkdir(dirname(file), { recursive: true, mode: 0o755 })
     await writeFile(file, Buffer.concat(chunks))
   }

@@ -1,4 +1,4 @@
-/** kubectl alpha: where features in alpha would be. This version has none. */
+/** kubectl alpha: the parent of alpha commands. This version has none. */
 import { type Command, defineCommand } from '../command.ts'
 
 const NONE = 'No alpha commands are available in this version of kubectl\n'
@@ -6,7 +6,7 @@ const NONE = 'No alpha commands are available in this version of kubectl\n'
 export const alpha: Command = defineCommand({
   name: 'alpha',
   use: '',
-  long: 'Commands for features in alpha.',
+  long: 'Commands for alpha features.',
   flags: {},
   insteadOfHelp: NONE,
   run({ stderr }) {

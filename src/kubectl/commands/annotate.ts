@@ -1,7 +1,8 @@
-/** kubectl annotate: the annotations of objects. */
-import type { JsonObject } from '#lib/json-value.ts'
+/** kubectl annotate: changes annotations. */
+import type { JsonObject } from '#lib/json/value.ts'
 
-import { select } from '../builder.ts'
+import { select } from '../builder/builder.ts'
+import type { Info } from '../builder/select-options.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { KubectlError } from '../errors.ts'
 import { type DryRun, dryRunOf, dryRunQuery, withDryRun } from '../flag-sets.ts'
@@ -13,23 +14,23 @@ import {
   checkChange,
   listing,
   mapPatch,
-} from '../metadata-change.ts'
-import { type Changes, parsePairs, splitPairs } from '../pairs.ts'
+} from '../label/metadata-change.ts'
+import { type Changes, parsePairs, splitPairs } from '../label/pairs.ts'
 import { printerOf } from '../printing.ts'
 import { CHANGE_CAUSE, recorded } from '../recording.ts'
-import type { AnyObject } from '../rest.ts'
-import type { Info } from '../selecting.ts'
+import type { AnyObject } from '../session/rest.ts'
 
 export const annotate: Command = defineCommand({
   name: 'annotate',
   use: '[--overwrite] (-f FILENAME | TYPE NAME) KEY_1=VAL_1 ... KEY_N=VAL_N [--resource-version=version] [options]',
-  long: 'Change the annotations of a resource: KEY=VALUE sets one, KEY- removes it.',
+  long: 'Update annotations of a resource: KEY=VALUE sets an annotation, KEY- removes it.',
   examples: `# Set an annotation of a pod
 kubectl annotate pods foo description='my frontend'
 
-# Remove it
+# Remove the annotation
 kubectl annotate pods foo description-`,
   flags: changeFlags('annotation', 'kubectl-annotate'),
+  completes: 'resources',
   async run(invocation) {
     const { args, flags, stdout } = invocation
     const dryRun = dryRunOf(flags['dry-run'], invocation)
@@ -84,7 +85,7 @@ async function annotateOne(
 
 function refuseOverwriting(before: Readonly<Record<string, string>>, { set }: Changes): void {
   const taken = [...set]
-    // Upstream lets every command replace this one.
+    // Upstream allows any command to overwrite this annotation.
     .filter(([key, value]) => key !== CHANGE_CAUSE && Object.hasOwn(before, key) && before[key] !== value)
     .map(([key]) => `'${key}' already has a value (${before[key] ?? ''})`)
   if (taken.length === 0) return

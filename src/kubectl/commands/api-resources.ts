@@ -1,9 +1,9 @@
-/** kubectl api-resources: the resources that the server serves, each in one version. */
-import type { Discovered, ServedKind } from '#client/discovery.ts'
+/** kubectl api-resources: lists the resources of the server, each in one version. */
+import type { DiscoveryResult, ServedKind } from '#client/discovery.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { apiVersionOf } from '#meta/kind.ts'
 
 import { type Command, defineCommand, type Invocation, usageError } from '../command.ts'
@@ -19,13 +19,13 @@ const { output, 'show-managed-fields': showManagedFields } = printFlags(FORMATS)
 const FLAGS = {
   output,
   'show-managed-fields': showManagedFields,
-  'api-group': flag(string, '', 'Only resources of this API group.'),
-  cached: flag(bool, false, 'Take the resources that are remembered of the server, if there are any.'),
-  categories: flag(strings, [], 'Only resources of all of these categories.'),
-  namespaced: flag(bool, true, 'Only resources that are in a namespace; false: only those that are not.'),
-  'no-headers': flag(bool, false, 'Print no headers.'),
-  'sort-by': flag(string, '', "Sort by 'name' or 'kind'; by API group and name without."),
-  verbs: flag(strings, [], 'Only resources that have all of these verbs.'),
+  'api-group': flag(string, '', 'Show only resources of this API group.'),
+  cached: flag(bool, false, 'Use the cached list of resources if there is one.'),
+  categories: flag(strings, [], 'Show only resources that belong to all of these categories.'),
+  namespaced: flag(bool, true, 'If true, show only namespaced resources; if false, only cluster-scoped ones.'),
+  'no-headers': flag(bool, false, 'Omit the header line.'),
+  'sort-by': flag(string, '', "Sort by 'name' or 'kind'. By default resources are sorted by API group and name."),
+  verbs: flag(strings, [], 'Show only resources that support all of these verbs.'),
 }
 
 type ResourcesInvocation = Invocation<typeof FLAGS>
@@ -33,20 +33,20 @@ type ResourcesInvocation = Invocation<typeof FLAGS>
 export const apiResources: Command = defineCommand({
   name: 'api-resources',
   use: '[flags] [options]',
-  long: 'Print the API resources that the server serves.',
-  examples: `# Print the resources that are served
+  long: 'List the API resources that the server supports.',
+  examples: `# List the supported resources
 kubectl api-resources
 
-# Print more of each
+# List them with more columns
 kubectl api-resources -o wide
 
 # Sort them by name
 kubectl api-resources --sort-by=name
 
-# Print those that are in no namespace
+# List cluster-scoped resources
 kubectl api-resources --namespaced=false
 
-# Print those of one API group
+# List the resources of one API group
 kubectl api-resources --api-group=rbac.authorization.k8s.io`,
   flags: FLAGS,
   async run(invocation) {
@@ -66,12 +66,12 @@ kubectl api-resources --api-group=rbac.authorization.k8s.io`,
   },
 })
 
-/** Those for machines may be in upper case. */
+/** Machine-readable formats may be in upper case. */
 function isFormat(format: string): boolean {
   return FORMATS.includes(format) || STRUCTURED.includes(format.toLowerCase())
 }
 
-/** In the preferred version of its group, else in the first that has it. */
+/** The resource in the preferred version of its group, or else in the first that has it. */
 export function onePerResource(kinds: readonly ServedKind[]): ServedKind[] {
   const found = new Map<string, ServedKind>()
   for (const kind of kinds) {
@@ -91,7 +91,7 @@ function filterOf({ flags, changed }: ResourcesInvocation): (kind: ServedKind) =
     categories.every((category) => kind.categories.includes(category))
 }
 
-/** What is equal by that is sorted by name, and stays in the server's order else. */
+/** Equal rows are sorted by name, and otherwise keep the order of the server. */
 function sorted(kinds: readonly ServedKind[], by: string): ServedKind[] {
   const key = ({ plural, kind, group }: ServedKind): string => (by === 'name' ? plural : by === 'kind' ? kind : group)
   const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
@@ -123,7 +123,7 @@ function cellsOf(one: ServedKind, isWide: boolean): string[] {
   return isWide ? [...cells, verbs.join(','), categories.join(',')] : cells
 }
 
-/** As Go's struct has it. */
+/** In the field order of Go's struct. */
 function listOf(kinds: readonly ServedKind[]): JsonObject {
   const resources = kinds.map(({ plural, singular, namespaced, group, version, kind, verbs, ...more }): JsonObject => ({
     name: plural,
@@ -144,8 +144,8 @@ function listOf(kinds: readonly ServedKind[]): JsonObject {
   }
 }
 
-/** Servers behind the server that do not answer leave a list that is not whole. */
-function missingOf({ unknown }: Discovered): KubectlError | undefined {
+/** Unavailable aggregated servers make the list incomplete. */
+function missingOf({ unknown }: DiscoveryResult): KubectlError | undefined {
   if (unknown.length === 0) return undefined
   const each = [...unknown].sort().map((version) => `${version}: stale GroupVersion discovery: ${version}`)
   return new KubectlError(`unable to retrieve the complete list of server APIs: ${each.join(', ')}`)

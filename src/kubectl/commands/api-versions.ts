@@ -1,4 +1,4 @@
-/** kubectl api-versions: the group versions that the server serves. */
+/** kubectl api-versions: lists the API versions of the server. */
 import { apiVersionOf } from '#meta/kind.ts'
 
 import { type Command, defineCommand, usageError } from '../command.ts'
@@ -6,8 +6,8 @@ import { type Command, defineCommand, usageError } from '../command.ts'
 export const apiVersions: Command = defineCommand({
   name: 'api-versions',
   use: '[options]',
-  long: 'Print the API versions that the server serves, as "group/version".',
-  examples: '# Print the API versions that are served\nkubectl api-versions',
+  long: 'List the API versions that the server supports, as "group/version".',
+  examples: '# List the supported API versions\nkubectl api-versions',
   flags: {},
   async run(invocation) {
     const { args, session, stdout } = invocation

@@ -1,13 +1,15 @@
-/** kubectl apply: makes objects what files say, by a patch made here or by the server itself. */
+/** kubectl apply: creates or updates objects from files, with a patch computed here or on the server. */
 import { flag } from '#lib/flags/flags.ts'
 import { bool, duration, int, string } from '#lib/flags/kinds.ts'
 import { stringArray } from '#lib/flags/list-kinds.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 
 import type { ApplySet } from '../apply/applyset.ts'
 import { applyHere } from '../apply/client-side.ts'
 import { applyOnServer } from '../apply/server-side.ts'
-import { type Command, defineCommand, type Invocation } from '../command.ts'
+import type { Info } from '../builder/select-options.ts'
+import { selectFor } from '../builder/selection.ts'
+import { type Command, defineCommand, type Invocation, row } from '../command.ts'
 import { asError, failuresOf, KubectlError } from '../errors.ts'
 import {
   CASCADE_FLAG,
@@ -24,9 +26,7 @@ import {
 } from '../flag-sets.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import { RECORD_FLAG, recorded } from '../recording.ts'
-import type { AnyObject } from '../rest.ts'
-import { selectFor } from '../selected.ts'
-import type { Info } from '../selecting.ts'
+import type { AnyObject } from '../session/rest.ts'
 
 const FLAGS = {
   ...printFlags(),
@@ -37,61 +37,65 @@ const FLAGS = {
   ...CASCADE_FLAG,
   ...RECORD_FLAG,
   ...fieldManagerFlag('kubectl-client-side-apply'),
-  all: flag(bool, false, 'With --prune: all objects of the given types in the namespace.'),
-  force: flag(bool, false, 'Delete and create objects that cannot be changed.'),
-  'force-conflicts': flag(bool, false, 'With --server-side: take fields over from other managers.'),
-  'grace-period': flag(int, -1, 'Seconds to stop in, for what is deleted. Negative: as the object says.'),
-  'openapi-patch': flag(bool, true, 'Taken without effect: patches are made by the schema of the kind.'),
-  overwrite: flag(bool, true, 'Settle differences between what was applied and what is there for the file.'),
-  prune: flag(bool, false, 'Delete objects that were applied before and are in no file now.'),
-  'prune-allowlist': flag(stringArray, [], 'Types that --prune looks at, as <group/version/kind>.'),
-  'server-side': flag(bool, false, 'Let the server work out what changes.'),
-  subresource: flag(string, '', 'With --server-side: apply to this part of the object.'),
-  timeout: flag(duration, 0, 'How long to wait for what is deleted.'),
-  wait: flag(bool, false, 'Wait until what is deleted is gone.'),
+  all: flag(bool, false, 'With --prune, select all objects of the given types in the namespace.'),
+  force: flag(bool, false, 'Delete and recreate objects that cannot be patched.'),
+  'force-conflicts': flag(bool, false, 'With --server-side, take over fields that other managers own.'),
+  'grace-period': flag(
+    int,
+    -1,
+    'Seconds that deleted objects get to terminate. If negative, use the value of the object.',
+  ),
+  'openapi-patch': flag(bool, true, 'Accepted without effect: patches always use the schema of the kind.'),
+  overwrite: flag(bool, true, 'If the live object differs from the last applied configuration, let the file win.'),
+  prune: flag(bool, false, 'Delete objects that were applied earlier and that no file contains now.'),
+  'prune-allowlist': flag(stringArray, [], 'Types that --prune may delete, as <group/version/kind>.'),
+  'server-side': flag(bool, false, 'Let the server merge the configuration instead of kubectl.'),
+  subresource: flag(string, '', 'With --server-side, apply to this subresource of the object.'),
+  timeout: flag(duration, 0, 'Time to wait for deleted objects to disappear.'),
+  wait: flag(bool, false, 'Wait until deleted objects have disappeared.'),
 }
 
 type ApplyInvocation = Invocation<typeof FLAGS>
 
-/** Only where the environment turns sets on, as long as they are in alpha. */
+/** ApplySets are alpha: the environment must enable them. */
 const APPLYSET_FLAG = {
   applyset: flag(
     string,
     '',
-    '[alpha] The object that remembers what is applied together, as [RESOURCE][.GROUP]/NAME. What it remembers and is in no file now is deleted by --prune. A Secret when no resource is named.',
+    '[alpha] Parent object of the ApplySet, as [RESOURCE][.GROUP]/NAME; a Secret by default. --prune deletes members of the set that no file contains.',
   ),
 }
 
 export const apply: Command = defineCommand({
   name: 'apply',
   use: '(-f FILENAME | -k DIRECTORY) [options]',
-  long: 'Apply a configuration to a resource by file or stdin. What is not there yet is created.',
-  examples: `# Apply what pod.json says
+  long: 'Apply a configuration to a resource by file or stdin. Resources that do not exist yet are created.',
+  examples: `# Apply the configuration in pod.json
 kubectl apply -f ./pod.json
 
-# Apply what a kustomization says
+# Apply a kustomization
 kubectl apply -k dir/
 
-# Let the server merge, under a name of your own
+# Apply on the server with the field manager "me"
 kubectl apply --server-side --field-manager=me -f ./pod.json`,
   flags: FLAGS,
   moreFlags: (env) => ((env['KUBECTL_APPLYSET'] ?? '').toLowerCase() === 'true' ? APPLYSET_FLAG : {}),
   commands: [
-    {
-      name: 'edit-last-applied',
-      short: 'Edit what was applied last',
-      load: async () => (await import('../apply/last-applied-commands.ts')).applyEditLastApplied,
-    },
-    {
-      name: 'set-last-applied',
-      short: 'Set what was applied last to what a file says',
-      load: async () => (await import('../apply/last-applied-commands.ts')).applySetLastApplied,
-    },
-    {
-      name: 'view-last-applied',
-      short: 'Show what was applied last',
-      load: async () => (await import('../apply/last-applied-commands.ts')).applyViewLastApplied,
-    },
+    row(
+      'edit-last-applied',
+      'Edit the last applied configuration',
+      async () => (await import('../apply/last-applied-commands.ts')).applyEditLastApplied,
+    ),
+    row(
+      'set-last-applied',
+      'Set the last applied configuration to the contents of a file',
+      async () => (await import('../apply/last-applied-commands.ts')).applySetLastApplied,
+    ),
+    row(
+      'view-last-applied',
+      'Show the last applied configuration',
+      async () => (await import('../apply/last-applied-commands.ts')).applyViewLastApplied,
+    ),
   ],
   async run(invocation) {
     const { flags, session } = invocation
@@ -102,7 +106,7 @@ kubectl apply --server-side --field-manager=me -f ./pod.json`,
       throw new KubectlError('must specify one of -f and -k')
     }
     const fieldValidation = fieldValidationOf(flags.validate)
-    // A context that is not there is told before all else.
+    // An unknown context is reported before everything else.
     await session.namespace()
     const set = await openSet(invocation, { dryRun, fieldValidation, policy })
     checkFlags(flags, dryRun)
@@ -126,12 +130,12 @@ kubectl apply --server-side --field-manager=me -f ./pod.json`,
   },
 })
 
-type SetWishes = Pick<Settings, 'dryRun' | 'fieldValidation' | 'policy'>
+type ApplySetSettings = Pick<Settings, 'dryRun' | 'fieldValidation' | 'policy'>
 
-async function openSet(invocation: ApplyInvocation, wishes: SetWishes): Promise<ApplySet | undefined> {
+async function openSet(invocation: ApplyInvocation, settings: ApplySetSettings): Promise<ApplySet | undefined> {
   const { applyset = '' } = invocation.flags as { readonly applyset?: string }
   if (applyset === '') return undefined
-  return (await import('../apply/applyset.ts')).ApplySet.open(invocation, applyset, wishes)
+  return (await import('../apply/applyset.ts')).ApplySet.open(invocation, applyset, settings)
 }
 
 interface Infos {
@@ -139,7 +143,7 @@ interface Infos {
   readonly error: Error | undefined
 }
 
-/** With the label of the set; none of them when one says already that it is some set's. */
+/** Adds the label of the set to the objects; fails if one of them already has it. */
 function members(found: Infos, set: ApplySet | undefined): Infos {
   if (set === undefined) return found
   try {
@@ -202,7 +206,7 @@ function warnOfDeletion({ metadata }: AnyObject, { stderr }: ApplyInvocation): v
   stderr.write(`Warning: Detected changes to resource ${name} which is currently being deleted.\n`)
 }
 
-/** Objects are printed all together at the end, as one list. */
+/** With -o, all objects are printed at the end as one list. */
 function printsWhole(output: string): boolean {
   return output !== '' && output !== 'name'
 }

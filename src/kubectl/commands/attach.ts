@@ -1,4 +1,4 @@
-/** kubectl attach: our input and output joined to those of what runs in a container. */
+/** kubectl attach: connects standard input and output to the main process of a container. */
 import { flag } from '#lib/flags/flags.ts'
 import { bool, duration, string } from '#lib/flags/kinds.ts'
 
@@ -10,29 +10,35 @@ import { attachablePod, checkTimeout, readNamed, theOnly } from '../streams/targ
 export const attach: Command = defineCommand({
   name: 'attach',
   use: '(POD | TYPE/NAME) -c CONTAINER [options]',
-  long: 'Attach to what runs in a container.',
-  examples: `# Output of the pod mypod, of the container that it says or its first
+  long: 'Attach to a process that is already running in a container.',
+  examples: `# Get output from the default container of pod mypod
 kubectl attach mypod
 
-# A raw terminal for what runs in the container ruby of the pod mypod
+# Attach with a raw terminal to container ruby of pod mypod
 kubectl attach mypod -c ruby -i -t
 
-# Output of the first pod of a replica set
+# Get output from the first pod of a replica set
 kubectl attach rs/nginx`,
   flags: {
-    container: flag(string, '', 'Name of the container. Without it the one that the pod says, or its first.', {
-      shorthand: 'c',
-    }),
-    'detach-keys': flag(string, DETACH_KEYS, 'Keys that end the session and leave the container alone'),
+    container: flag(
+      string,
+      '',
+      "Name of the container. If omitted, use the pod's default container or its first one.",
+      {
+        shorthand: 'c',
+      },
+    ),
+    'detach-keys': flag(string, DETACH_KEYS, 'Key sequence that ends the session and leaves the container running'),
     'pod-running-timeout': flag(
       duration,
       60_000,
-      'How long to wait until there is a pod (5s, 2m, 3h). More than zero.',
+      'Time to wait for a pod to run (5s, 2m, 3h). Must be greater than zero.',
     ),
-    quiet: flag(bool, false, 'Print nothing but what the container prints', { shorthand: 'q' }),
+    quiet: flag(bool, false, 'Print only the output of the container', { shorthand: 'q' }),
     stdin: flag(bool, false, 'Pass stdin to the container', { shorthand: 'i' }),
     tty: flag(bool, false, 'Stdin is a TTY', { shorthand: 't' }),
   },
+  completes: 'pods',
   async run(invocation) {
     const { args, flags, session, clock, path } = invocation
     await session.namespace()

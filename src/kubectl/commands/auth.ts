@@ -1,28 +1,21 @@
-/** kubectl auth: what one may do, who one is, and roles that are made to say what files say. */
-import { type Command, defineCommand } from '../command.ts'
-import { requireSubcommand } from '../subcommand.ts'
+/** kubectl auth: checks permissions, shows the current user and reconciles RBAC objects. */
+import { type Command, defineGroup, row } from '../command.ts'
 
-export const auth: Command = defineCommand({
+export const auth: Command = defineGroup({
   name: 'auth',
   use: '[flags] [options]',
-  long: 'Look into authorization.',
-  flags: {},
+  long: 'Inspect authorization.',
   commands: [
-    {
-      name: 'can-i',
-      short: 'Check whether something may be done',
-      load: async () => (await import('../auth/can-i.ts')).authCanI,
-    },
-    {
-      name: 'reconcile',
-      short: 'Bring roles and bindings to what files say',
-      load: async () => (await import('../auth/reconcile.ts')).authReconcile,
-    },
-    {
-      name: 'whoami',
-      short: 'Show who one is',
-      load: async () => (await import('../auth/whoami.ts')).authWhoami,
-    },
+    row('can-i', 'Check whether an action is allowed', async () => (await import('../auth/can-i.ts')).authCanI),
+    row(
+      'reconcile',
+      'Reconcile roles and bindings with files',
+      async () => (await import('../auth/reconcile.ts')).authReconcile,
+    ),
+    row(
+      'whoami',
+      'Show the attributes of the current user',
+      async () => (await import('../auth/whoami.ts')).authWhoami,
+    ),
   ],
-  run: requireSubcommand,
 })

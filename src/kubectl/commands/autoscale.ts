@@ -1,12 +1,16 @@
-/** kubectl autoscale: a workload that grows and shrinks by itself. */
+/** kubectl autoscale: creates a HorizontalPodAutoscaler. */
 import type { HorizontalPodAutoscaler, MetricSpec } from '#apis/autoscaling/v2.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, int32, string } from '#lib/flags/kinds.ts'
-import { goDouble } from '#lib/go-text.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import { goDouble } from '#lib/go/text.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { apiVersionOf } from '#meta/kind.ts'
 import { canonicalQuantity } from '#meta/quantity.ts'
 
+import { withMadeConfig } from '../apply/last-applied.ts'
+import type { Info } from '../builder/select-options.ts'
+import { selectFor } from '../builder/selection.ts'
+import { SCALED_TYPES } from '../choices.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
 import {
@@ -18,12 +22,9 @@ import {
   fileFlags,
   withDryRun,
 } from '../flag-sets.ts'
-import { withMadeConfig } from '../last-applied.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import { RECORD_FLAG, recorded } from '../recording.ts'
-import type { AnyObject } from '../rest.ts'
-import { selectFor } from '../selected.ts'
-import type { Info } from '../selecting.ts'
+import type { AnyObject } from '../session/rest.ts'
 
 const FLAGS = {
   ...printFlags(),
@@ -34,21 +35,21 @@ const FLAGS = {
   cpu: flag(
     string,
     '',
-    'The processor to aim at: a share of what pods ask for ("70%") or an amount for each ("500m"; without a unit, millis).',
+    'Target CPU usage: a percentage of the requests of pods ("70%") or an amount for each pod ("500m"; without a unit, millicores).',
   ),
-  'cpu-percent': flag(int32, -1, 'The share of the processor asked for to aim at.', {
+  'cpu-percent': flag(int32, -1, 'Target CPU usage in percent of the requests of pods.', {
     deprecated:
       "Use --cpu with percentage or resource quantity format (e.g., '70%' for utilization or '500m' for milliCPU).",
   }),
-  max: flag(int32, -1, 'How many pods there may be. Required.', { required: true }),
+  max: flag(int32, -1, 'Maximum number of pods. Required.', { required: true }),
   memory: flag(
     string,
     '',
-    'The memory to aim at: a share of what pods ask for ("60%") or an amount for each ("200Mi"; without a unit, mebibytes).',
+    'Target memory usage: a percentage of the requests of pods ("60%") or an amount for each pod ("200Mi"; without a unit, mebibytes).',
   ),
-  min: flag(int32, -1, 'How many pods there must be. Negative: what the server takes by itself.'),
-  name: flag(string, '', 'The name of the new object. Empty: that of the workload.'),
-  'save-config': flag(bool, false, 'Remember the configuration in an annotation, for kubectl apply.'),
+  min: flag(int32, -1, 'Minimum number of pods. If negative, the server chooses a default.'),
+  name: flag(string, '', 'Name of the new object. If empty, use the name of the workload.'),
+  'save-config': flag(bool, false, 'Save the configuration in an annotation for kubectl apply.'),
 }
 
 type AutoscaleInvocation = Invocation<typeof FLAGS>
@@ -57,12 +58,13 @@ export const autoscale: Command = defineCommand({
   name: 'autoscale',
   use: '(-f FILENAME | TYPE NAME | TYPE/NAME) [--min=MINPODS] --max=MAXPODS [--cpu=CPU] [--memory=MEMORY] [options]',
   long: 'Create an autoscaler for a deployment, replica set, stateful set or replication controller.',
-  examples: `# Let deployment "foo" have between 2 and 10 pods
+  examples: `# Scale deployment "foo" between 2 and 10 pods
 kubectl autoscale deployment foo --min=2 --max=10
 
-# Aim at 80% of the processor that pods ask for
+# Aim at 80% of the requested CPU
 kubectl autoscale rc foo --max=5 --cpu=80%`,
   flags: FLAGS,
+  completes: { resources: SCALED_TYPES },
   async run(invocation) {
     const { args, flags, session } = invocation
     const dryRun = dryRunOf(flags['dry-run'], invocation)
@@ -82,7 +84,7 @@ kubectl autoscale rc foo --max=5 --cpu=80%`,
   },
 })
 
-/** Throws KubectlError for what cannot be. */
+/** Throws KubectlError for an invalid metric. */
 function metricsOf(flags: AutoscaleInvocation['flags']): MetricSpec[] {
   const { max, min, cpu, memory } = flags
   const percent = flags['cpu-percent']
@@ -104,7 +106,7 @@ function metricFor(name: string, target: Target): MetricSpec {
   return { type: 'Resource', resource: { name, target } }
 }
 
-/** A share in percent, or an amount. */
+/** A percentage or an amount. */
 export function targetOf(given: string, resource: 'cpu' | 'memory'): Target {
   const text = given.trim()
   if (text === '') throw new KubectlError('empty input')
@@ -173,7 +175,7 @@ async function createScaler(
   return print(made, 'autoscaled')
 }
 
-/** For servers that do not take the newer one; throws where the older one cannot say the same. */
+/** The v1 form for servers without v2; throws if v1 cannot express the metrics. */
 function olderScaler(
   { metadata, spec }: HorizontalPodAutoscaler,
   { cpu, memory }: AutoscaleInvocation['flags'],

@@ -2,16 +2,16 @@
 import type { CertificateSigningRequest } from '#apis/certificates/v1.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool } from '#lib/flags/kinds.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { isConflict, isNotFound } from '#meta/status.ts'
 import { timeOf } from '#meta/time.ts'
 
-import { select } from '../builder.ts'
+import { select } from '../builder/builder.ts'
+import type { Info } from '../builder/select-options.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
 import { fileFlags } from '../flag-sets.ts'
 import { printerOf, printFlags } from '../printing.ts'
-import type { Info } from '../selecting.ts'
 
 interface Decision {
   readonly name: 'approve' | 'deny'
@@ -45,7 +45,7 @@ type Condition = NonNullable<NonNullable<CertificateSigningRequest['status']>['c
 const FLAGS = {
   ...printFlags(),
   ...fileFlags('identifying the resource to update'),
-  force: flag(bool, false, 'Write it also when it was decided so before.'),
+  force: flag(bool, false, 'Update the request even if it already has this condition.'),
 }
 
 type CertificateInvocation = Invocation<typeof FLAGS>
@@ -53,7 +53,7 @@ type CertificateInvocation = Invocation<typeof FLAGS>
 export const certificate: Command = defineCommand({
   name: 'certificate',
   use: 'SUBCOMMAND [options]',
-  long: 'Decide about requests for certificates.',
+  long: 'Approve or deny certificate signing requests.',
   flags: {},
   commands: DECISIONS.map((decision) => ({
     name: decision.name,
@@ -99,7 +99,7 @@ function decisionCommand(decision: Decision): Command {
   })
 }
 
-/** Looks again when somebody else wrote it meanwhile. */
+/** Retries with the current object after a conflict. */
 async function decide({ session, flags, clock }: CertificateInvocation, info: Info, decision: Decision): Promise<void> {
   const { kind } = info
   if (kind.group !== 'certificates.k8s.io' || kind.kind !== 'CertificateSigningRequest') {
@@ -124,7 +124,7 @@ async function decide({ session, flags, clock }: CertificateInvocation, info: In
   }
 }
 
-/** Throws KubectlError when it was decided the other way. */
+/** Throws KubectlError if the request already has the opposite condition. */
 function decided(
   request: CertificateSigningRequest,
   { name, type, against, reason }: Decision,

@@ -1,7 +1,7 @@
-/** kubectl cluster-info: where the control plane is, and the services that say they belong to the cluster. */
+/** kubectl cluster-info: shows the addresses of the control plane and of cluster services. */
 import type { Service } from '#apis/core/v1.ts'
 
-import { type Command, defineCommand } from '../command.ts'
+import { type Command, defineCommand, row } from '../command.ts'
 
 const NAMESPACE = 'kube-system'
 const LABEL = 'kubernetes.io/cluster-service=true'
@@ -10,20 +10,16 @@ export const clusterInfo: Command = defineCommand({
   name: 'cluster-info',
   use: '[flags] [options]',
   long: `Show the addresses of the control plane and of services with the label ${LABEL}.`,
-  examples: `# Show the addresses of the control plane and of services of the cluster
+  examples: `# Show the addresses of the control plane and of cluster services
 kubectl cluster-info`,
   flags: {},
   commands: [
-    {
-      name: 'dump',
-      short: 'Dump what helps to find out what is wrong with a cluster',
-      load: async () => (await import('../cluster-info/dump.ts')).dump,
-    },
+    row('dump', 'Dump information for debugging a cluster', async () => (await import('../cluster-info/dump.ts')).dump),
   ],
   async run({ session, stdout }) {
     await session.config()
-    const asked = await session.namespace()
-    const namespace = asked.isExplicit ? asked.namespace : NAMESPACE
+    const requested = await session.namespace()
+    const namespace = requested.isExplicit ? requested.namespace : NAMESPACE
     const server = await session.server()
     const rest = await session.rest()
     const path = `/api/v1/namespaces/${namespace}/services?labelSelector=${encodeURIComponent(LABEL)}`
@@ -38,7 +34,7 @@ function titleOf({ metadata }: Service): string {
   return metadata.labels?.['kubernetes.io/name'] || (metadata.name ?? '')
 }
 
-/** That of its load balancer; else by the API server, which leads to it. */
+/** The address of its load balancer, or else the service's proxy path on the API server. */
 function addressOf({ metadata, spec, status }: Service, server: string): string {
   const [ingress] = status?.loadBalancer?.ingress ?? []
   const { ports = [] } = spec ?? {}
@@ -52,7 +48,7 @@ function addressOf({ metadata, spec, status }: Service, server: string): string 
   return `${server}/api/v1/namespaces/${metadata.namespace}/services/${parts.join(':')}/proxy`
 }
 
-/** With a scheme the port is named, also when it has no name. */
+/** A scheme requires the port in the path, even if it has no name. */
 function portOf(name: string | undefined, hasScheme: boolean): string[] {
   return name === undefined || name === '' ? (hasScheme ? [''] : []) : [name]
 }

@@ -1,35 +1,36 @@
-/** kubectl completion: code for a shell that asks kubectl how a line may go on. */
+/** kubectl completion: prints the completion script of a shell. */
 import { readFile } from 'node:fs/promises'
 
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 
 import { type Command, defineCommand, usageError } from '../command.ts'
 
 const ENDINGS: Readonly<Record<string, string>> = { bash: 'bash', zsh: 'zsh', fish: 'fish', powershell: 'ps1' }
 
-/** Shells that there is code for. */
+/** Shells with a completion script. */
 export const SHELLS: readonly string[] = Object.keys(ENDINGS)
 
 export const completion: Command = defineCommand({
   name: 'completion',
   use: 'SHELL [options]',
-  long: 'Print code for completion in a shell: bash, zsh, fish or powershell. The shell must evaluate it, as the start files of most do.',
-  examples: `# Complete in this bash, and in all that start later
+  long: 'Print a completion script for bash, zsh, fish or powershell. The shell must evaluate the script, usually in its start file.',
+  examples: `# Enable completion in the current bash and in later ones
 source <(kubectl completion bash)
 echo 'source <(kubectl completion bash)' >> ~/.bashrc
 
-# Complete in this zsh, and in all that start later
+# Enable completion in the current zsh and in later ones
 source <(kubectl completion zsh)
 kubectl completion zsh > "\${fpath[1]}/_kubectl"
 
-# Complete in this fish, and in all that start later
+# Enable completion in the current fish and in later ones
 kubectl completion fish | source
 kubectl completion fish > ~/.config/fish/completions/kubectl.fish
 
-# Complete in this PowerShell, and in all that start later
+# Enable completion in the current PowerShell and in later ones
 kubectl completion powershell | Out-String | Invoke-Expression
 kubectl completion powershell >> $PROFILE`,
   flags: {},
+  completes: { words: SHELLS },
   async run(invocation) {
     const [shell, ...others] = invocation.args
     if (shell === undefined) throw usageError(invocation, 'Shell not specified.')

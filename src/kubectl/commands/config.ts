@@ -1,31 +1,28 @@
-/** kubectl config: what kubeconfig files say, and changes to it. */
-import { type Command, type CommandRow, defineCommand } from '../command.ts'
+/** kubectl config: shows and changes kubeconfig files. */
+import { type Command, type CommandRow, defineGroup, row } from '../command.ts'
 import type * as ChangingFile from '../config/changing.ts'
 import type * as ShowingFile from '../config/showing.ts'
-import { requireSubcommand } from '../subcommand.ts'
 
-type Showing = typeof ShowingFile
-type Changing = typeof ChangingFile
+type ShowingModule = typeof ShowingFile
+type ChangingModule = typeof ChangingFile
 
-function shows(name: string, short: string, pick: (file: Showing) => Command): CommandRow {
+function shows(name: string, short: string, pick: (file: ShowingModule) => Command): CommandRow {
   return { name, short, load: async () => pick(await import('../config/showing.ts')) }
 }
 
-function changes(name: string, short: string, pick: (file: Changing) => Command): CommandRow {
+function changes(name: string, short: string, pick: (file: ChangingModule) => Command): CommandRow {
   return { name, short, load: async () => pick(await import('../config/changing.ts')) }
 }
 
-export const config: Command = defineCommand({
+export const config: Command = defineGroup({
   name: 'config',
-  use: 'SUBCOMMAND [options]',
-  long: `Look at kubeconfig files and change them, as with "kubectl config set current-context my-context".
+  long: `Show and change kubeconfig files, for example with "kubectl config set current-context my-context".
 
-Which files are read:
+kubectl reads these files:
 
-1. With --kubeconfig, that file only.
-2. Else those that $KUBECONFIG lists, merged. What is changed is changed where it stands; what is new goes into the first file that is there, or the last of the list when there is none.
-3. Else \${HOME}/.kube/config.`,
-  flags: {},
+1. With --kubeconfig, only that file.
+2. Otherwise the files in $KUBECONFIG, merged. A change goes to the file that contains the value. A new value goes to the first existing file, or to the last of the list if none exists.
+3. Otherwise \${HOME}/.kube/config.`,
   commands: [
     shows('current-context', 'Print the current context', (file) => file.currentContext),
     changes('delete-cluster', 'Delete a cluster from the kubeconfig', (file) => file.deleteCluster),
@@ -34,18 +31,17 @@ Which files are read:
     shows('get-clusters', 'Print the clusters of the kubeconfig', (file) => file.getClusters),
     shows('get-contexts', 'Print one or many contexts', (file) => file.getContexts),
     shows('get-users', 'Print the users of the kubeconfig', (file) => file.getUsers),
-    changes('rename-context', 'Rename a context of the kubeconfig', (file) => file.renameContext),
-    changes('set', 'Set one value of a kubeconfig', (file) => file.set),
-    changes('set-cluster', 'Set a cluster of the kubeconfig', (file) => file.setCluster),
-    changes('set-context', 'Set a context of the kubeconfig', (file) => file.setContext),
-    {
-      name: 'set-credentials',
-      short: 'Set a user of the kubeconfig',
-      load: async () => (await import('../config/credentials.ts')).setCredentials,
-    },
-    changes('unset', 'Take one value out of a kubeconfig', (file) => file.unset),
-    { ...changes('use-context', 'Make a context the current one', (file) => file.useContext), aliases: ['use'] },
+    changes('rename-context', 'Rename a context in the kubeconfig', (file) => file.renameContext),
+    changes('set', 'Set one value in a kubeconfig', (file) => file.set),
+    changes('set-cluster', 'Set a cluster in the kubeconfig', (file) => file.setCluster),
+    changes('set-context', 'Set a context in the kubeconfig', (file) => file.setContext),
+    row(
+      'set-credentials',
+      'Set a user in the kubeconfig',
+      async () => (await import('../config/credentials.ts')).setCredentials,
+    ),
+    changes('unset', 'Remove one value from a kubeconfig', (file) => file.unset),
+    { ...changes('use-context', 'Set the current context', (file) => file.useContext), aliases: ['use'] },
     shows('view', 'Print the kubeconfig', (file) => file.view),
   ],
-  run: requireSubcommand,
 })

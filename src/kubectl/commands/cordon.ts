@@ -1,6 +1,6 @@
-/** kubectl cordon and uncordon: whether nodes take more pods. */
+/** kubectl cordon and uncordon: mark nodes as unschedulable or schedulable. */
 import { type Command, defineCommand } from '../command.ts'
-import { checkNodes, cordonNodes, meantNodes, NODE_FLAGS } from '../drain/nodes.ts'
+import { checkNodes, cordonNodes, selectNodes, NODE_FLAGS } from '../drain/nodes.ts'
 import { dryRunOf } from '../flag-sets.ts'
 
 function cordonCommand(name: 'cordon' | 'uncordon', long: string): Command {
@@ -8,17 +8,18 @@ function cordonCommand(name: 'cordon' | 'uncordon', long: string): Command {
     name,
     use: 'NODE [options]',
     long,
-    examples: `# Do so with node "foo"\nkubectl ${name} foo`,
+    examples: `# ${name === 'cordon' ? 'Mark node "foo" as unschedulable' : 'Mark node "foo" as schedulable'}\nkubectl ${name} foo`,
     flags: NODE_FLAGS,
+    completes: { names: 'node' },
     async run(invocation) {
       checkNodes(invocation, `${name} NODE`)
       const dryRun = dryRunOf(invocation.flags['dry-run'], invocation)
       await invocation.session.config()
-      const nodes = await meantNodes(invocation)
+      const nodes = await selectNodes(invocation)
       await cordonNodes(invocation, nodes, { isWanted: name === 'cordon', dryRun })
     },
   })
 }
 
-export const cordon: Command = cordonCommand('cordon', 'Take no more pods on a node.')
-export const uncordon: Command = cordonCommand('uncordon', 'Take pods on a node again.')
+export const cordon: Command = cordonCommand('cordon', 'Mark a node as unschedulable.')
+export const uncordon: Command = cordonCommand('uncordon', 'Mark a node as schedulable.')

@@ -1,4 +1,6 @@
-/** kubectl cp: files to and from containers, by the tar that runs there. Nothing is written outside of the target. */
+/**
+ * kubectl cp: copies files to and from containers with the container's tar. It writes nothing outside of the target.
+ */
 import { createReadStream, createWriteStream } from 'node:fs'
 import { lstat, mkdir, readdir, readlink, stat } from 'node:fs/promises'
 import { basename, dirname, posix, resolve } from 'node:path'
@@ -6,27 +8,31 @@ import { PassThrough, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 
 import type { Pod } from '#apis/core/v1.ts'
+import { readTar, type TarEntry, TarError } from '#lib/files/tar-read.ts'
+import { TAR_END, tarHeaders, tarPadding } from '#lib/files/tar-write.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, int, string } from '#lib/flags/kinds.ts'
-import { goQuote } from '#lib/go-text.ts'
-import { readTar, type TarEntry, TarError } from '#lib/tar-read.ts'
-import { TAR_END, tarHeaders, tarPadding } from '#lib/tar-write.ts'
+import { goQuote } from '#lib/go/text.ts'
 
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { asError, ExitError, KubectlError } from '../errors.ts'
 import { goFileError } from '../printing.ts'
+import { resourcePath } from '../related-objects.ts'
 import { chosenContainer, findContainer, noSuchContainer } from '../streams/containers.ts'
 import { archivePrefix, type FileSpec, fileSpecOf, isWithin, joined, remotePath } from '../streams/copied-paths.ts'
 import { writerTo } from '../streams/pod-logs.ts'
 import { type RemoteRun, runRemote } from '../streams/remote-session.ts'
-import { resourcePath } from '../surroundings.ts'
 
 const FLAGS = {
-  container: flag(string, '', 'Name of the container. Without it the one that the pod says, or its first.', {
+  container: flag(string, '', "Name of the container. If omitted, use the pod's default container or its first one.", {
     shorthand: 'c',
   }),
-  'no-preserve': flag(bool, false, 'Files get no owner and permissions of their own in the container'),
-  retries: flag(int, 0, 'How often a copy from a container is gone on with that broke off. Negative: for ever.'),
+  'no-preserve': flag(bool, false, 'Do not preserve owners and permissions in the container'),
+  retries: flag(
+    int,
+    0,
+    'Number of times to resume an interrupted copy from a container. If negative, there is no limit.',
+  ),
 }
 
 type CpInvocation = Invocation<typeof FLAGS>
@@ -34,16 +40,17 @@ type CpInvocation = Invocation<typeof FLAGS>
 export const cp: Command = defineCommand({
   name: 'cp',
   use: '<file-spec-src> <file-spec-dest> [options]',
-  long: 'Copy files and directories to and from containers. The container must have tar. Symbolic links of a container are passed over.',
-  examples: `# A directory of this machine to /tmp/bar_dir of a pod
+  long: 'Copy files and directories to and from containers. The container must have tar. Symbolic links in a container are skipped.',
+  examples: `# Copy a local directory to /tmp/bar_dir in a pod
 kubectl cp /tmp/foo_dir <some-pod>:/tmp/bar_dir
 
-# A file of this machine to a container of a pod
+# Copy a local file to a container of a pod
 kubectl cp /tmp/foo <some-pod>:/tmp/bar -c <specific-container>
 
-# A file of a pod of another namespace to this machine
+# Copy a file from a pod in another namespace to this machine
 kubectl cp <some-namespace>/<some-pod>:/tmp/foo /tmp/bar`,
   flags: FLAGS,
+  completes: 'copied files',
   async run(invocation) {
     const { args, session } = invocation
     await session.namespace()
@@ -62,15 +69,15 @@ kubectl cp <some-namespace>/<some-pod>:/tmp/foo /tmp/bar`,
   },
 })
 
-interface Running extends Omit<RemoteRun, 'signal'> {
+interface TarCommand extends Omit<RemoteRun, 'signal'> {
   readonly command: readonly string[]
-  /** Told which container was taken. */
+  /** Prints the name of the default container. */
   readonly warn: (line: string) => void
   readonly signal?: AbortSignal
 }
 
-/** Throws ExitError with the code of a command that failed. */
-async function runIn(invocation: CpInvocation, spec: FileSpec, running: Running): Promise<void> {
+/** Throws ExitError with the exit code of a failed command. */
+async function runIn(invocation: CpInvocation, spec: FileSpec, running: TarCommand): Promise<void> {
   const { flags, session, signal } = invocation
   const namespace = spec.namespace || (await session.namespace()).namespace
   const pod = await (await session.rest()).json<Pod>(resourcePath('v1/pods', namespace, spec.pod))
@@ -118,7 +125,7 @@ async function isRemoteFolder(invocation: CpInvocation, { namespace, pod, file }
   )
 }
 
-/** An archive of the file, or of all that is in the folder, under another name. */
+/** Writes an archive of the file or folder under another name. */
 async function* archiveOf(from: string, name: string): AsyncGenerator<Buffer> {
   yield* entriesOf(from, name)
   yield TAR_END
@@ -177,7 +184,7 @@ async function writeTo(path: string, name: string, { content }: TarEntry): Promi
   })
 }
 
-/** Links could lead anywhere: they are told of, and passed over. */
+/** Links could lead outside of the target, so each is skipped with a warning. */
 class SkippedLinks {
   readonly #invocation: CpInvocation
   readonly #source: FileSpec
@@ -198,7 +205,7 @@ class SkippedLinks {
   }
 }
 
-/** The archive as it comes; gone on with where it broke off, as often as is asked for. */
+/** Streams the archive, and resumes an interrupted stream up to the number of retries. */
 async function* piecesOf(invocation: CpInvocation, source: FileSpec): AsyncGenerator<Buffer> {
   const { flags, stdout } = invocation
   let received = 0
@@ -236,7 +243,7 @@ function attempt(
     flags.retries === 0 ? ['tar', 'cf', '-', source.file] : ['sh', '-c', `tar cf - ${quoted} | tail -c+${from}`]
   const running = {
     command,
-    // What tar has to say goes where upstream puts it.
+    // The error output of tar goes to the stream that upstream uses.
     streams: { stdout: writerTo(received), stderr: writerTo(stdout) },
     warn: (line: string) => void stdout.write(line),
     signal: AbortSignal.any([signal, invocation.signal]),

@@ -1,8 +1,10 @@
-/** kubectl create: objects from files; generators for many kinds stand below it. */
+/** kubectl create: creates objects from files. Its subcommands generate objects of many kinds. */
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 
+import { withSavedConfig } from '../apply/last-applied.ts'
+import { selectFor } from '../builder/selection.ts'
 import { type Command, defineCommand, type Invocation, usageError } from '../command.ts'
 import { asError, KubectlError, withSource } from '../errors.ts'
 import {
@@ -17,12 +19,10 @@ import {
   withDryRun,
 } from '../flag-sets.ts'
 import { GENERATORS } from '../generators/index.ts'
-import { withSavedConfig } from '../last-applied.ts'
+import { rawPathProblem, sendRaw } from '../manifests/raw.ts'
 import { printerOf, printFlags } from '../printing.ts'
-import { rawPathProblem, sendRaw } from '../raw.ts'
 import { RECORD_FLAG, recorded } from '../recording.ts'
-import type { AnyObject } from '../rest.ts'
-import { selectFor } from '../selected.ts'
+import type { AnyObject } from '../session/rest.ts'
 
 const FLAGS = {
   ...printFlags(),
@@ -32,10 +32,10 @@ const FLAGS = {
   ...VALIDATE_FLAG,
   ...RECORD_FLAG,
   ...fieldManagerFlag('kubectl-create'),
-  edit: flag(bool, false, 'Edit the object before it is created.'),
-  'windows-line-endings': flag(bool, false, 'Only with --edit: line ends as Windows has them.'),
-  'save-config': flag(bool, false, 'Remember the configuration in an annotation, for kubectl apply.'),
-  raw: flag(string, '', 'Path to POST to on the server.'),
+  edit: flag(bool, false, 'Edit the object before creating it.'),
+  'windows-line-endings': flag(bool, false, 'With --edit, use Windows line endings.'),
+  'save-config': flag(bool, false, 'Save the configuration in an annotation for kubectl apply.'),
+  raw: flag(string, '', 'Path on the server to POST to.'),
 }
 
 type CreateInvocation = Invocation<typeof FLAGS>
@@ -44,10 +44,10 @@ export const create: Command = defineCommand({
   name: 'create',
   use: '-f FILENAME [options]',
   long: 'Create a resource from a file or from stdin, in JSON or YAML.',
-  examples: `# Create a pod as pod.json says
+  examples: `# Create a pod from pod.json
 kubectl create -f ./pod.json
 
-# Create what is written to standard input
+# Create a pod from standard input
 cat pod.json | kubectl create -f -`,
   flags: FLAGS,
   commands: GENERATORS,

@@ -1,4 +1,4 @@
-/** kubectl debug: a container to look around in, beside those of a pod, in a copy of it or on a node. */
+/** kubectl debug: adds a debugging container to a pod, to a copy of it or to a node. */
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 
@@ -6,50 +6,54 @@ import type { Container, ContainerStatus, EphemeralContainer, Node, Pod } from '
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
 import { stringMap, strings } from '#lib/flags/list-kinds.ts'
-import { goQuote } from '#lib/go-text.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import { goQuote } from '#lib/go/text.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { pick } from '#lib/random.ts'
-import { parseYaml } from '#lib/yaml.ts'
+import { parseYaml } from '#lib/yaml/yaml.ts'
 import { isNotFound, StatusError } from '#meta/status.ts'
 
 import { type Command, defineCommand, type Invocation } from '../command.ts'
-import { type DebugStyle, isProfile, withProfile } from '../debug-profiles.ts'
 import { asError, KubectlError } from '../errors.ts'
-import { patchedLocally } from '../local-patch.ts'
+import { patchedLocally } from '../manifests/local-patch.ts'
 import { goFileError } from '../printing.ts'
-import { isImageName } from '../run-pod.ts'
+import { type DebugStyle, isProfile, withProfile } from '../run/debug-profiles.ts'
+import { isImageName } from '../run/run-pod.ts'
 import { DETACH_KEYS } from '../streams/attaching.ts'
 import { findContainer } from '../streams/containers.ts'
 import { attachOrRead, podThat, printLogs } from '../streams/started-pod.ts'
 import { PODS, readNamed } from '../streams/target-pod.ts'
 
 const FLAGS = {
-  'arguments-only': flag(bool, false, 'What stands behind -- are arguments of the container, not its command.'),
-  attach: flag(bool, false, 'Wait for the container and attach to it. On with -i.'),
+  'arguments-only': flag(bool, false, 'Use the arguments after -- as the args of the container, not as its command.'),
+  attach: flag(bool, false, 'Wait for the container and attach to it. Enabled by -i.'),
   container: flag(string, '', 'Name of the new container.', { shorthand: 'c' }),
-  'copy-to': flag(string, '', 'Make a copy of the pod with this name.'),
-  custom: flag(string, '', 'File with part of a container, in JSON or YAML, to lay over what the profile says.'),
-  env: flag(stringMap, new Map(), 'Variables of the container.'),
+  'copy-to': flag(string, '', 'Create a copy of the pod with this name.'),
+  custom: flag(string, '', 'File with a partial container in JSON or YAML, which overrides the profile.'),
+  env: flag(stringMap, new Map(), 'Environment variables of the container.'),
   filename: flag(strings, [], 'identifying the resource to debug', { shorthand: 'f' }),
   image: flag(string, '', 'Image of the container.'),
-  'image-pull-policy': flag(string, '', 'When the image is pulled. Empty: as the server says.'),
-  'keep-annotations': flag(bool, false, 'A copy keeps its annotations.'),
-  'keep-init-containers': flag(bool, true, 'A copy keeps its init containers.'),
-  'keep-labels': flag(bool, false, 'A copy keeps its labels.'),
-  'keep-liveness': flag(bool, false, 'A copy keeps its liveness probes.'),
-  'keep-readiness': flag(bool, false, 'A copy keeps its readiness probes.'),
-  'keep-startup': flag(bool, false, 'A copy keeps its startup probes.'),
+  'image-pull-policy': flag(string, '', 'Image pull policy of the container. If empty, the server chooses a default.'),
+  'keep-annotations': flag(bool, false, 'Keep the annotations in the copy.'),
+  'keep-init-containers': flag(bool, true, 'Keep the init containers in the copy.'),
+  'keep-labels': flag(bool, false, 'Keep the labels in the copy.'),
+  'keep-liveness': flag(bool, false, 'Keep the liveness probes in the copy.'),
+  'keep-readiness': flag(bool, false, 'Keep the readiness probes in the copy.'),
+  'keep-startup': flag(bool, false, 'Keep the startup probes in the copy.'),
   profile: flag(string, 'general', 'Options are "general", "baseline", "restricted", "netadmin" or "sysadmin".'),
-  quiet: flag(bool, false, 'Say nothing of what is done.', { shorthand: 'q' }),
-  replace: flag(bool, false, "Delete the pod that was copied by '--copy-to'."),
-  'same-node': flag(bool, false, "Put the copy of '--copy-to' on the same node."),
-  'set-image': flag(stringMap, new Map(), "Other images for containers of the copy of '--copy-to', as name=image."),
-  'share-processes': flag(bool, true, "Containers of the copy of '--copy-to' see each other's processes."),
-  stdin: flag(bool, false, 'Keep the input of the container open, whether somebody is attached or not.', {
+  quiet: flag(bool, false, 'Suppress informational messages.', { shorthand: 'q' }),
+  replace: flag(bool, false, "With '--copy-to', delete the original pod."),
+  'same-node': flag(bool, false, "With '--copy-to', schedule the copy on the same node."),
+  'set-image': flag(stringMap, new Map(), "With '--copy-to', change images of containers, as name=image."),
+  'share-processes': flag(
+    bool,
+    true,
+    "With '--copy-to', share one process namespace among all containers of the copy.",
+  ),
+  stdin: flag(bool, false, 'Keep standard input of the container open, even if nothing is attached.', {
     shorthand: 'i',
   }),
-  target: flag(string, '', 'See the processes of this container of the pod.'),
-  tty: flag(bool, false, 'Give the container a terminal.', { shorthand: 't' }),
+  target: flag(string, '', 'Share the process namespace of this container of the pod.'),
+  tty: flag(bool, false, 'Allocate a terminal for the container.', { shorthand: 't' }),
 }
 
 type DebugInvocation = Invocation<typeof FLAGS>
@@ -57,22 +61,23 @@ type DebugInvocation = Invocation<typeof FLAGS>
 export const debug: Command = defineCommand({
   name: 'debug',
   use: '(POD | TYPE[[.VERSION].GROUP]/NAME) [ -- COMMAND [args...] ] [options]',
-  long: 'Debug a pod by a new container in it or in a copy of it, or a node by a pod on it that sees its files and processes.',
-  examples: `# A container with busybox in the pod mypod, and a session in it
+  long: 'Debug a pod with a new container in it or in a copy of it, or a node with a pod that has access to its files and processes.',
+  examples: `# Add a busybox container to pod mypod and attach to it
 kubectl debug mypod -it --image=busybox
 
-# A copy of mypod with another image in all of its containers
+# Create a copy of mypod with another image in all containers
 kubectl debug mypod --copy-to=my-debugger --set-image=*=busybox
 
-# A pod on a node, with the node's files at /host
+# Create a pod on a node, with the node's files at /host
 kubectl debug node/mynode -it --image=busybox`,
   flags: FLAGS,
+  completes: 'resources',
   async run(invocation) {
     const { args, argsBeforeDash, flags, session } = invocation
     await session.namespace()
     const hasArgs = argsBeforeDash >= 0 && args.length > argsBeforeDash
     const names = hasArgs ? args.slice(0, argsBeforeDash) : args
-    const plan: Plan = { args: hasArgs ? args.slice(argsBeforeDash) : [], custom: await customOf(invocation) }
+    const plan: DebugPlan = { args: hasArgs ? args.slice(argsBeforeDash) : [], custom: await customOf(invocation) }
     check(invocation, names, plan)
     const { filename } = flags
     const named = await readNamed(invocation, { names, ...(filename.length > 0 && { files: { filename } }) })
@@ -90,15 +95,15 @@ kubectl debug node/mynode -it --image=busybox`,
   },
 })
 
-interface Plan {
+interface DebugPlan {
   readonly args: readonly string[]
-  /** Part of a container. */
+  /** A partial container. */
   readonly custom: JsonObject | undefined
 }
 
-interface Started {
+interface DebugTarget {
   readonly pod: Pod
-  /** Empty: there is none to attach to. */
+  /** Empty if there is no container to attach to. */
   readonly container: string
 }
 
@@ -126,7 +131,7 @@ async function customOf({ flags, cwd }: DebugInvocation): Promise<JsonObject | u
 
 type Problem = readonly [isWrong: boolean, text: string]
 
-function check(invocation: DebugInvocation, names: readonly string[], { args, custom }: Plan): void {
+function check(invocation: DebugInvocation, names: readonly string[], { args, custom }: DebugPlan): void {
   const { flags, changed, stdout, stderr } = invocation
   const { image, container, target, 'copy-to': copy, 'set-image': images, 'image-pull-policy': pull } = flags
   const isCopy = copy !== ''
@@ -222,7 +227,7 @@ function containerOf({ flags }: DebugInvocation, name: string, args: readonly st
 async function profiled(
   { flags }: DebugInvocation,
   pod: Pod,
-  { style, container, custom }: { readonly style: DebugStyle; readonly container: string } & Pick<Plan, 'custom'>,
+  { style, container, custom }: { readonly style: DebugStyle; readonly container: string } & Pick<DebugPlan, 'custom'>,
 ): Promise<Pod> {
   const keeping = {
     labels: flags['keep-labels'],
@@ -240,11 +245,11 @@ async function profiled(
   return (await patchedLocally(kind, made as unknown as JsonObject, { type: 'strategic', document })) as unknown as Pod
 }
 
-async function inPod(invocation: DebugInvocation, pod: Pod, plan: Plan): Promise<Started> {
+async function inPod(invocation: DebugInvocation, pod: Pod, plan: DebugPlan): Promise<DebugTarget> {
   return invocation.flags['copy-to'] === '' ? ephemeral(invocation, pod, plan) : copied(invocation, pod, plan)
 }
 
-async function ephemeral(invocation: DebugInvocation, pod: Pod, { args, custom }: Plan): Promise<Started> {
+async function ephemeral(invocation: DebugInvocation, pod: Pod, { args, custom }: DebugPlan): Promise<DebugTarget> {
   const { flags, session } = invocation
   const container = nameFor(invocation, pod)
   const { resources: _, ...made } = containerOf(invocation, container, args)
@@ -259,20 +264,20 @@ async function ephemeral(invocation: DebugInvocation, pod: Pod, { args, custom }
   const { namespace = '', name = '' } = pod.metadata
   const where = { kind: PODS, namespace, name, subresource: 'ephemeralcontainers' }
   const rest = await session.rest()
-  // The new one comes last, as whoever reads them expects.
+  // The new container comes last.
   const order = (after.spec.ephemeralContainers ?? []).map((one) => ({ name: one.name }))
   const document = { spec: { '$setElementOrder/ephemeralContainers': order, ephemeralContainers: [last] } }
   const patched = await rest.patch(where, 'strategic', document).catch((error: unknown) => {
     if (error instanceof StatusError && isNotFound(error) && (error.status.details?.name ?? '') === '') {
-      const said = goQuote(error.message)
-      throw new KubectlError(`ephemeral containers are disabled for this cluster (error from server: ${said})`)
+      const quoted = goQuote(error.message)
+      throw new KubectlError(`ephemeral containers are disabled for this cluster (error from server: ${quoted})`)
     }
     throw error
   })
   return { pod: patched as unknown as Pod, container }
 }
 
-async function copied(invocation: DebugInvocation, pod: Pod, plan: Plan): Promise<Started> {
+async function copied(invocation: DebugInvocation, pod: Pod, plan: DebugPlan): Promise<DebugTarget> {
   const { flags, session } = invocation
   const { pod: copy, container } = await copyOf(invocation, pod, plan)
   const own = copy.spec.containers.find(({ name }) => name === container)
@@ -284,7 +289,7 @@ async function copied(invocation: DebugInvocation, pod: Pod, plan: Plan): Promis
   return { pod: created as unknown as Pod, container }
 }
 
-async function copyOf(invocation: DebugInvocation, pod: Pod, { args, custom }: Plan): Promise<Started> {
+async function copyOf(invocation: DebugInvocation, pod: Pod, { args, custom }: DebugPlan): Promise<DebugTarget> {
   const { flags, changed } = invocation
   const { namespace = '', annotations, labels } = pod.metadata
   const { ephemeralContainers: _, nodeName, ...spec } = pod.spec
@@ -305,7 +310,7 @@ async function copyOf(invocation: DebugInvocation, pod: Pod, { args, custom }: P
   } as unknown as Pod
   const known = flags.container !== '' && base.spec.containers.some(({ name }) => name === flags.container)
   if (!known && flags.image === '') {
-    // Only other images were asked for.
+    // The user only changes images.
     if (images.size > 0) return { pod: base, container: '' }
     throw new KubectlError('you must specify image when creating new container')
   }
@@ -318,7 +323,7 @@ async function copyOf(invocation: DebugInvocation, pod: Pod, { args, custom }: P
   return { pod: await profiled(invocation, made, { style: 'copy', container, custom }), container }
 }
 
-/** What was asked for counts; the rest stays. */
+/** Given values replace those of the container; the others stay. */
 function changedContainer(before: Container, wanted: Container, flags: DebugInvocation['flags']): Container {
   const { args: _a, stdin: _s, tty: _t, ...kept } = before
   const args = wanted.command === undefined && before.args !== undefined ? { args: before.args } : {}
@@ -326,7 +331,7 @@ function changedContainer(before: Container, wanted: Container, flags: DebugInvo
   return { ...kept, ...args, ...(flags.image !== '' && { image }), ...rest }
 }
 
-async function onNode(invocation: DebugInvocation, node: Node, { args, custom }: Plan): Promise<Started> {
+async function onNode(invocation: DebugInvocation, node: Node, { args, custom }: DebugPlan): Promise<DebugTarget> {
   const { flags, random, session, stdout } = invocation
   const { namespace } = await session.namespace()
   const nodeName = node.metadata.name ?? ''
@@ -349,7 +354,7 @@ async function onNode(invocation: DebugInvocation, node: Node, { args, custom }:
   return { pod: created as unknown as Pod, container }
 }
 
-/** Capabilities are of little use to a user who is not root. */
+/** Most capabilities have no effect for a user other than root. */
 function warnOfUser({ stderr }: DebugInvocation, container: Container | EphemeralContainer, { spec }: Pod): void {
   const { runAsUser, privileged, capabilities } = container.securityContext ?? {}
   const isRoot = (spec.securityContext?.runAsUser ?? 0) === 0 || runAsUser === 0
@@ -365,7 +370,7 @@ function statusOf({ status }: Pod, name: string): ContainerStatus | undefined {
   return all.flatMap((some) => some ?? []).find((one) => one.name === name)
 }
 
-async function converse(invocation: DebugInvocation, { pod, container }: Started): Promise<void> {
+async function converse(invocation: DebugInvocation, { pod, container }: DebugTarget): Promise<void> {
   const { flags, path, session } = invocation
   const { namespace = '', name = '' } = pod.metadata
   const begun = await podThat(invocation, { namespace, name }, (now) => {

@@ -1,10 +1,12 @@
-/** kubectl delete: objects by file, by name, by selector or all of a type; waits until they are gone. */
+/** kubectl delete: deletes objects by file, name, selector or type, and waits until they have disappeared. */
 import { flag } from '#lib/flags/flags.ts'
 import { bool, duration, int, string } from '#lib/flags/kinds.ts'
 
-import type { Selection } from '../builder.ts'
+import type { Selection } from '../builder/builder.ts'
+import type { Info } from '../builder/select-options.ts'
+import { selectFor } from '../builder/selection.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
-import { type Deleted, waitUntilGone } from '../deletion.ts'
+import { type Deletion, waitUntilGone } from '../deletion.ts'
 import { asError, KubectlError, withoutMissing, withSource } from '../errors.ts'
 import {
   ALL_NAMESPACES_FLAG,
@@ -18,9 +20,7 @@ import {
   SELECTOR_FLAG,
   withDryRun,
 } from '../flag-sets.ts'
-import { rawPathProblem, readLine, sendRaw } from '../raw.ts'
-import { selectFor } from '../selected.ts'
-import type { Info } from '../selecting.ts'
+import { rawPathProblem, readLine, sendRaw } from '../manifests/raw.ts'
 
 const FLAGS = {
   ...fileFlags('containing the resource to delete.'),
@@ -30,15 +30,19 @@ const FLAGS = {
   ...CASCADE_FLAG,
   ...DRY_RUN_FLAG,
   all: flag(bool, false, 'Delete all objects of the given types in the namespace.'),
-  force: flag(bool, false, 'Take objects out of the API at once, without waiting for what runs to stop.'),
-  'grace-period': flag(int, -1, 'Seconds to stop in. Negative: as the object says. 0 only with --force.'),
-  'ignore-not-found': flag(bool, false, 'What is not there counts as deleted. On with --all and selectors.'),
-  interactive: flag(bool, false, 'Show what is about to go and ask before deleting it.', { shorthand: 'i' }),
-  now: flag(bool, false, 'Stop within a second (as --grace-period=1).'),
+  force: flag(bool, false, 'Delete objects from the API immediately, without waiting for a graceful termination.'),
+  'grace-period': flag(
+    int,
+    -1,
+    'Seconds that objects get to terminate. If negative, use the value of the object. 0 requires --force.',
+  ),
+  'ignore-not-found': flag(bool, false, 'Treat a missing object as deleted. Enabled by --all and selectors.'),
+  interactive: flag(bool, false, 'List the objects and ask for confirmation before deleting them.', { shorthand: 'i' }),
+  now: flag(bool, false, 'Give objects one second to terminate (like --grace-period=1).'),
   output: flag(string, '', 'Output mode. Use "-o name" for shorter output (resource/name).', { shorthand: 'o' }),
-  raw: flag(string, '', 'Path to DELETE on the server.'),
-  timeout: flag(duration, 0, 'How long to wait before giving up. Zero: by the size of the object.'),
-  wait: flag(bool, true, 'Wait until the objects are gone, finalizers included.'),
+  raw: flag(string, '', 'Path on the server to DELETE.'),
+  timeout: flag(duration, 0, 'Time to wait before giving up. If zero, derive it from the object.'),
+  wait: flag(bool, true, 'Wait until the objects have disappeared, including finalizers.'),
 }
 
 type DeleteInvocation = Invocation<typeof FLAGS>
@@ -47,31 +51,32 @@ export const deleteCommand: Command = defineCommand({
   name: 'delete',
   use: '([-f FILENAME] | [-k DIRECTORY] | TYPE [(NAME | -l label | --all)]) [options]',
   long: 'Delete objects by file, standard input, names, or types and selectors.',
-  examples: `# Delete what pod.json names
+  examples: `# Delete the pod in pod.json
 kubectl delete -f ./pod.json
 
-# Delete pods and services with the names "baz" and "foo"
+# Delete pods and services named "baz" and "foo"
 kubectl delete pod,service baz foo
 
 # Delete pods and services with the label name=myLabel
 kubectl delete pods,services -l name=myLabel
 
-# Delete a pod at once, whether it stopped or not
+# Delete a pod immediately
 kubectl delete pod foo --force`,
   flags: FLAGS,
+  completes: 'resources',
   async run(invocation) {
     const { flags, session, stdout } = invocation
     const policy = cascadeOf(flags.cascade, invocation)
     const graceSeconds = graceOf(flags)
     const dryRun = dryRunOf(flags['dry-run'], invocation)
-    // A context that is not there is told before all else.
+    // An unknown context is reported before everything else.
     await session.namespace()
     const selection = flags.raw === '' ? await selected(invocation) : undefined
     checkFlags(invocation, graceSeconds)
     if (selection === undefined) return sendRaw(invocation, 'DELETE', flags.raw, flags.filename[0])
     const agreed = flags.interactive ? await confirm(invocation) : undefined
     if (flags.interactive && agreed === undefined) return undefined
-    const plan: Plan = { graceSeconds, policy, dryRun, ...(agreed !== undefined && { agreed }) }
+    const plan: DeletePlan = { graceSeconds, policy, dryRun, ...(agreed !== undefined && { agreed }) }
     const { found, deleted } = await deleteAll(invocation, selection, plan)
     if (found === 0) stdout.write('No resources found\n')
     if (flags.wait && dryRun === 'none') await waitUntilGone(session, deleted, flags.timeout)
@@ -79,24 +84,24 @@ kubectl delete pod foo --force`,
   },
 })
 
-interface Plan {
-  /** Negative: as the object says. */
+interface DeletePlan {
+  /** Negative: use the value of the object. */
   readonly graceSeconds: number
   readonly policy: string
   readonly dryRun: DryRun
-  /** Nothing else may go. */
+  /** The confirmed objects; nothing else is deleted. */
   readonly agreed?: ReadonlySet<string>
 }
 
 async function deleteAll(
   invocation: DeleteInvocation,
   selection: Selection,
-  { graceSeconds, policy, dryRun, agreed }: Plan,
-): Promise<{ readonly found: number; readonly deleted: readonly Deleted[] }> {
+  { graceSeconds, policy, dryRun, agreed }: DeletePlan,
+): Promise<{ readonly found: number; readonly deleted: readonly Deletion[] }> {
   const { flags, session, stdout, stderr } = invocation
   const { isExplicit } = await session.namespace()
   const rest = await session.rest()
-  const deleted: Deleted[] = []
+  const deleted: Deletion[] = []
   let found = 0
   let warnsOfScope = isExplicit && !flags['all-namespaces']
   const options = {
@@ -144,7 +149,7 @@ function graceOf(flags: DeleteInvocation['flags']): number {
     if (given !== -1) throw new KubectlError('--now and --grace-period cannot be specified together')
     return 1
   }
-  // Without --force nobody loses data by a zero.
+  // A zero requires --force, because it can lose data.
   if (given === 0 && !flags.force) return 1
   return flags.force && given < 0 ? 0 : given
 }
@@ -171,13 +176,13 @@ function checkFlags({ flags, stderr }: DeleteInvocation, graceSeconds: number): 
 const AT_ONCE =
   'Immediate deletion does not wait for confirmation that the running resource has been terminated. The resource may continue to run on the cluster indefinitely.'
 
-/** Unless somebody says otherwise, nothing is missing where only a selector was given. */
+/** By default a selector without matches is no error. */
 function ignoresMissing({ flags, changed }: DeleteInvocation): boolean {
   const isSelecting = flags.all || flags.selector !== '' || flags['field-selector'] !== ''
   return flags['ignore-not-found'] || (isSelecting && !changed.has('ignore-not-found'))
 }
 
-/** Of what was deleted, as far as the server says. */
+/** The uid of the deleted object, if the server returns it. */
 export function uidIn(answer: object): string {
   const { details, metadata } = answer as { details?: { uid?: string }; metadata?: { uid?: string } }
   return details?.uid ?? metadata?.uid ?? ''
@@ -204,7 +209,7 @@ export function resultText(info: Info, { output, isForced, dryRun }: Result): st
   return `${kindText(info)} "${info.name}" ${withDryRun(done, dryRun)}\n`
 }
 
-/** What was agreed to; undefined when nothing was. */
+/** The confirmed objects; undefined without confirmation. */
 async function confirm(invocation: DeleteInvocation): Promise<ReadonlySet<string> | undefined> {
   const { stdin, stdout } = invocation
   const { infos, error } = await (await selected(invocation)).infos()

@@ -1,24 +1,23 @@
-/** kubectl describe: all that is worth knowing of objects, for people. */
+/** kubectl describe: prints details of objects for people. */
 import { pathOf } from '#client/api-client.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, int } from '#lib/flags/kinds.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
 
-import { select } from '../builder.ts'
+import { select } from '../builder/builder.ts'
+import type { Info, SelectOptions } from '../builder/select-options.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
-import type { Describer } from '../describe/describer.ts'
 import { asError, failuresOf, KubectlError } from '../errors.ts'
 import { ALL_NAMESPACES_FLAG, fileFlags, SELECTOR_FLAG } from '../flag-sets.ts'
-import type { Info, Selecting } from '../selecting.ts'
-import { resourcePath, surroundings } from '../surroundings.ts'
+import { resourcePath, createRelatedObjects } from '../related-objects.ts'
 
 const FLAGS = {
   ...fileFlags('containing the resource to describe.'),
   ...SELECTOR_FLAG,
   ...ALL_NAMESPACES_FLAG,
-  'chunk-size': flag(int, 500, 'Read large lists in parts of so many. 0: all at once.'),
-  'show-events': flag(bool, true, 'Show what happened to the objects.'),
+  'chunk-size': flag(int, 500, 'Number of objects per request for large lists. 0 disables paging.'),
+  'show-events': flag(bool, true, 'Show events of the objects.'),
 }
 
 type DescribeInvocation = Invocation<typeof FLAGS>
@@ -27,8 +26,8 @@ export const describe: Command = defineCommand({
   name: 'describe',
   use: '(-f FILENAME | TYPE [NAME_PREFIX | -l label] | TYPE/NAME) [options]',
   long:
-    'Show details of a resource or of a group of them: the objects, what belongs to them and what happened to them. ' +
-    'A name that is not there stands for all names that begin with it.\n\n' +
+    'Show details of a resource or a group of resources, with related objects and events. ' +
+    'A name that does not exist selects all objects whose names begin with it.\n\n' +
     'Use "kubectl api-resources" for a complete list of supported resources.',
   examples: `# Describe a node
 kubectl describe nodes kubernetes-node-emt8.c.myproject.internal
@@ -36,7 +35,7 @@ kubectl describe nodes kubernetes-node-emt8.c.myproject.internal
 # Describe a pod
 kubectl describe pods/nginx
 
-# Describe what pod.json names
+# Describe the objects in pod.json
 kubectl describe -f pod.json
 
 # Describe all pods
@@ -45,6 +44,7 @@ kubectl describe pods
 # Describe pods with the label name=myLabel
 kubectl describe pods -l name=myLabel`,
   flags: FLAGS,
+  completes: 'resources',
   async run(invocation) {
     const { args, flags, stderr, session } = invocation
     if (args.length === 0 && flags.filename.length === 0 && flags.kustomize === '') {
@@ -78,16 +78,16 @@ kubectl describe pods -l name=myLabel`,
   },
 })
 
-/** Of several objects only when asked to. */
+/** Events of several objects are shown only on request. */
 function eventsAreShown({ flags, changed }: DescribeInvocation, isOne: boolean): boolean {
   return flags['show-events'] && (isOne || changed.has('show-events'))
 }
 
-function baseOf({ session, flags, ...io }: DescribeInvocation, namespace: string): Selecting {
+function baseOf({ session, flags, ...io }: DescribeInvocation, namespace: string): SelectOptions {
   return { session, io, namespace, allowEmptySelector: true, chunkSize: flags['chunk-size'], flatten: true }
 }
 
-/** What went wrong, each text once. */
+/** All errors; each text occurs once. */
 async function describeAll(
   invocation: DescribeInvocation,
   infos: readonly Info[],
@@ -107,7 +107,7 @@ async function describeAll(
   return [...failures.values()]
 }
 
-/** All whose names begin with what was given; `error` where there are none. */
+/** All objects whose names begin with the prefix; throws `error` if there are none. */
 async function describeMatching(
   invocation: DescribeInvocation,
   namespace: string,
@@ -129,10 +129,10 @@ async function describeOne(
 ): Promise<string> {
   const { kind, namespace, name } = info
   const [{ DESCRIBERS }, rest] = await Promise.all([import('../describe/describers.ts'), session.rest()])
-  const own = DESCRIBERS.get(kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`)
+  const own = DESCRIBERS[kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`]
   const path = own === undefined ? pathOf(kind, { namespace, name }) : resourcePath(own.resource, namespace, name)
   const object = await rest.json<KubeObject>(path)
-  const around = surroundings({ rest, chunkSize: flags['chunk-size'], nowMs: clock.now(), showsEvents })
-  if (own !== undefined) return (own.describe as unknown as Describer)(object, around)
-  return (await import('../describe/generic.ts')).describeGeneric(object, around)
+  const around = createRelatedObjects({ rest, chunkSize: flags['chunk-size'], nowMs: clock.now(), showsEvents })
+  const { describe: text } = own ?? (await import('../describe/generic.ts')).ANY_KIND
+  return text(object, around)
 }

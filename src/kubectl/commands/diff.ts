@@ -1,4 +1,7 @@
-/** kubectl diff: what is there beside what applying would make of it, shown by a program for that. Ends with 1 when they differ. */
+/**
+ * kubectl diff: shows the difference between live objects and the result of applying files, with an external program.
+ * The exit code is 1 if there is one.
+ */
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,52 +10,52 @@ import { join } from 'node:path'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, int } from '#lib/flags/kinds.ts'
 import { stringArray } from '#lib/flags/list-kinds.ts'
-import { goQuote } from '#lib/go-text.ts'
-import { stringifyYaml } from '#lib/yaml-write.ts'
+import { goQuote } from '#lib/go/text.ts'
+import { stringifyYaml } from '#lib/yaml/write.ts'
 import { isConflict, isNotFound } from '#meta/status.ts'
 
 import { patchBetween } from '../apply/client-side.ts'
+import { configurationOf } from '../apply/last-applied.ts'
 import { type Prunable, prunable } from '../apply/prune.ts'
-import { readObject } from '../builder.ts'
+import { readObject } from '../builder/builder.ts'
+import type { Info } from '../builder/select-options.ts'
+import { selectFor } from '../builder/selection.ts'
 import { type Command, defineCommand, type Invocation, usageError } from '../command.ts'
-import { maskedSecrets } from '../diff-masks.ts'
+import { maskedSecrets } from '../diff/diff-masks.ts'
 import { asError, ExitError, KubectlError, reportOf, withSource } from '../errors.ts'
 import { fieldManagerFlag, fileFlags, SELECTOR_FLAG } from '../flag-sets.ts'
 import { logWarning } from '../klog.ts'
-import { configurationOf } from '../last-applied.ts'
-import type { AnyObject } from '../rest.ts'
-import { selectFor } from '../selected.ts'
-import type { Info } from '../selecting.ts'
+import type { AnyObject } from '../session/rest.ts'
 
 const FLAGS = {
   ...fileFlags('contains the configuration to diff'),
   ...SELECTOR_FLAG,
   ...fieldManagerFlag('kubectl-client-side-apply'),
-  concurrency: flag(int, 1, 'Taken without effect: objects are looked at one after the other.'),
-  'force-conflicts': flag(bool, false, 'With --server-side: take fields over from other managers.'),
-  prune: flag(bool, false, 'Show also what --prune of apply would delete.'),
-  'prune-allowlist': flag(stringArray, [], 'Types that --prune looks at, as <group/version/kind>.'),
-  'server-side': flag(bool, false, 'Let the server work out what changes.'),
-  'show-managed-fields': flag(bool, false, 'Show who set which field.'),
-  'show-secrets': flag(bool, false, 'Show what secrets hold.'),
+  concurrency: flag(int, 1, 'Accepted without effect: objects are compared one after the other.'),
+  'force-conflicts': flag(bool, false, 'With --server-side, take over fields that other managers own.'),
+  prune: flag(bool, false, 'Include objects that apply --prune would delete.'),
+  'prune-allowlist': flag(stringArray, [], 'Types that --prune may delete, as <group/version/kind>.'),
+  'server-side': flag(bool, false, 'Let the server merge the configuration instead of kubectl.'),
+  'show-managed-fields': flag(bool, false, 'Show managed fields.'),
+  'show-secrets': flag(bool, false, 'Show the values of secrets.'),
 }
 
 type DiffInvocation = Invocation<typeof FLAGS>
 
-/** Then what changes all the time is compared as it is. */
+/** The number of attempts; after them an object that keeps changing is compared in its current state. */
 const MAX_TRIES = 4
 
 export const diff: Command = defineCommand({
   name: 'diff',
   use: '-f FILENAME [options]',
-  long: 'Compare the live version of objects with what applying files would make of them. KUBECTL_EXTERNAL_DIFF names another program than "diff -u -N". Ends with 0 when nothing differs, 1 when something does, and more when it cannot be told.',
-  examples: `# Compare with what pod.json says
+  long: 'Compare live objects with the result of applying files. KUBECTL_EXTERNAL_DIFF sets another program than "diff -u -N". The exit code is 0 without differences, 1 with differences, and greater than 1 after an error.',
+  examples: `# Compare with pod.json
 kubectl diff -f pod.json
 
-# Compare with what is typed
+# Compare with standard input
 cat service.yaml | kubectl diff -f -`,
   flags: FLAGS,
-  // 1 means that something differs, so mistakes end with more.
+  // 1 means a difference, so errors have greater exit codes.
   wrongFlag: (path, message) => new ExitError(2, `error: ${message}\nSee '${path} -h' for help and examples`),
   async run(invocation) {
     try {
@@ -75,10 +78,10 @@ async function runDiff(invocation: DiffInvocation): Promise<number> {
     throw new KubectlError('--force-conflicts only works with --server-side')
   }
   await session.config()
-  // A context that is not there is told before all else.
+  // An unknown context is reported before everything else.
   await session.namespace()
-  const place = env['TMPDIR'] || tmpdir()
-  const [live, merged] = [await mkdtemp(join(place, 'LIVE-')), await mkdtemp(join(place, 'MERGED-'))]
+  const tempDir = env['TMPDIR'] || tmpdir()
+  const [live, merged] = [await mkdtemp(join(tempDir, 'LIVE-')), await mkdtemp(join(tempDir, 'MERGED-'))]
   try {
     const selection = await selectFor(invocation, { continueOnError: false, labelSelector: flags.selector })
     const seen: Info[] = []
@@ -103,7 +106,7 @@ interface Pair {
   readonly merged: AnyObject
 }
 
-/** Again when somebody wrote it meanwhile. */
+/** Retries after a conflict. */
 async function versionsOf(invocation: DiffInvocation, info: Info): Promise<Pair> {
   const rest = await invocation.session.rest()
   for (let tries = 1; ; tries++) {
@@ -177,7 +180,7 @@ function withoutManagers(object: AnyObject): AnyObject {
 function fileName({ group, version, kind }: Info['kind'], { metadata }: AnyObject): string {
   const start = group === '' ? '' : `${group}.`
   const { namespace = '', name = '' } = metadata
-  // Names of objects have no slashes but in a few kinds, and never lead out of the folder.
+  // Few kinds allow slashes in names, and names must never lead outside of the folder.
   return `${start}${version}.${kind}.${namespace}.${name}`.replaceAll('/', '_')
 }
 
@@ -197,10 +200,10 @@ function warnOfDeletion({ stderr }: DiffInvocation, live: AnyObject | undefined)
   stderr.write(`Warning: Detected changes to resource ${live.metadata.name ?? ''} which is currently being deleted.\n`)
 }
 
-/** What upstream ends with when a signal ends the program. */
+/** Upstream's exit code after a signal. */
 const KILLED = 255
 
-/** The code of the program: 0 or 1. Throws KubectlError for any other. */
+/** The exit code of the program: 0 or 1. Throws KubectlError for any other. */
 async function compare({ env, stdout, stderr }: DiffInvocation, from: string, to: string): Promise<number> {
   const [program = '', ...options] = (env['KUBECTL_EXTERNAL_DIFF'] ?? '').split(' ')
   const isOwn = program === ''

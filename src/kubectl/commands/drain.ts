@@ -1,12 +1,12 @@
-/** kubectl drain: empties nodes before maintenance, as far as disruption budgets let it. */
+/** kubectl drain: evicts the pods of nodes before maintenance and respects disruption budgets. */
 import { flag } from '#lib/flags/flags.ts'
 import { bool, duration, int, string } from '#lib/flags/kinds.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { parseSelector } from '#meta/labels.ts'
 
 import { type Command, defineCommand } from '../command.ts'
-import { emptyNode } from '../drain/emptying.ts'
-import { checkNodes, cordonNodes, meantNodes, NODE_FLAGS } from '../drain/nodes.ts'
+import { evictPodsOf } from '../drain/eviction.ts'
+import { checkNodes, cordonNodes, selectNodes, NODE_FLAGS } from '../drain/nodes.ts'
 import { asError, Failures, KubectlError } from '../errors.ts'
 import { CHUNK_FLAG, dryRunOf, withDryRun } from '../flag-sets.ts'
 import { namePrinter } from '../print/structured.ts'
@@ -14,42 +14,43 @@ import { namePrinter } from '../print/structured.ts'
 const FLAGS = {
   ...NODE_FLAGS,
   ...CHUNK_FLAG,
-  'delete-emptydir-data': flag(bool, false, 'Go on also with pods whose emptyDir volumes are lost by it.'),
-  'disable-eviction': flag(bool, false, 'Delete pods instead of evicting them: disruption budgets are not asked.'),
-  force: flag(bool, false, 'Go on also with pods that no controller will make again.'),
-  'grace-period': flag(int, -1, 'Seconds for pods to stop in. Negative: as each pod says.'),
-  'ignore-daemonsets': flag(bool, false, 'Leave pods of daemon sets alone.'),
-  'pod-selector': flag(string, '', 'Label selector of the pods to look at.'),
+  'delete-emptydir-data': flag(bool, false, 'Also evict pods with emptyDir volumes, which lose their data.'),
+  'disable-eviction': flag(bool, false, 'Delete pods instead of evicting them. This ignores disruption budgets.'),
+  force: flag(bool, false, 'Also evict pods that no controller recreates.'),
+  'grace-period': flag(int, -1, 'Seconds that pods get to terminate. If negative, use the value of each pod.'),
+  'ignore-daemonsets': flag(bool, false, 'Ignore pods of daemon sets.'),
+  'pod-selector': flag(string, '', 'Label selector for the pods to evict.'),
   'skip-wait-for-delete-timeout': flag(
     int,
     0,
-    'Do not wait for pods that should have been gone for more than so many seconds. Zero: wait for all.',
+    'Skip pods whose deletion began more than this number of seconds ago. Zero waits for all pods.',
   ),
-  timeout: flag(duration, 0, 'How long to wait before giving up. Zero: as long as it takes.'),
+  timeout: flag(duration, 0, 'Time to wait before giving up. Zero means no limit.'),
 }
 
 export const drain: Command = defineCommand({
   name: 'drain',
   use: 'NODE [options]',
-  long: "Empty a node before maintenance: it takes no more pods, and those that it has are evicted, but for pods that the node runs by itself. Pods of daemon sets and pods that nobody would make again need a flag to say what is meant. Waits until they are gone; 'kubectl uncordon' takes the node back.",
-  examples: `# Empty node "foo", also of pods that nobody will make again
+  long: "Prepare a node for maintenance: mark it as unschedulable and evict its pods, except static pods. Pods of daemon sets and pods without a controller need a flag. drain waits until the pods have terminated. 'kubectl uncordon' makes the node schedulable again.",
+  examples: `# Drain node "foo", including pods without a controller
 kubectl drain foo --force
 
-# Give pods 15 minutes to stop
+# Give pods 15 minutes to terminate
 kubectl drain foo --grace-period=900`,
   flags: FLAGS,
+  completes: { names: 'node' },
   async run(invocation) {
     const { flags, session, stdout, stderr } = invocation
     checkNodes(invocation, 'drain NODE')
     const dryRun = dryRunOf(flags['dry-run'], invocation)
     checkPodSelector(flags['pod-selector'])
     await session.config()
-    const nodes = await meantNodes(invocation, flags['chunk-size'])
+    const nodes = await selectNodes(invocation, flags['chunk-size'])
     await cordonNodes(invocation, nodes, { isWanted: true, dryRun })
     const failed: { name: string; error: Error }[] = []
     for (const { name, object } of nodes) {
       try {
-        await emptyNode(invocation, name, dryRun)
+        await evictPodsOf(invocation, name, dryRun)
         const operation = withDryRun('drained', dryRun)
         namePrinter({ operation }).print(object as unknown as JsonObject, stdout)
       } catch (thrown) {

@@ -1,23 +1,23 @@
-/** kubectl edit: objects of the server in an editor. */
+/** kubectl edit: edits objects on the server in an editor. */
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
 
+import { selectFor } from '../builder/selection.ts'
 import { type Command, defineCommand } from '../command.ts'
 import { editObjects } from '../edit/editing.ts'
 import { KubectlError } from '../errors.ts'
 import { fieldManagerFlag, fieldValidationOf, fileFlags, VALIDATE_FLAG } from '../flag-sets.ts'
 import { printFlags } from '../printing.ts'
 import { RECORD_FLAG } from '../recording.ts'
-import { selectFor } from '../selected.ts'
 
 export const edit: Command = defineCommand({
   name: 'edit',
   use: '(RESOURCE/NAME | -f FILENAME) [options]',
-  long: 'Edit a resource on the server with the editor of KUBE_EDITOR or EDITOR, or vi. What the server refuses is written into the file, which is opened again.',
+  long: 'Edit a resource on the server in the editor from KUBE_EDITOR or EDITOR, or in vi. If the server rejects a change, the file opens again with the error.',
   examples: `# Edit the service 'registry'
 kubectl edit svc/registry
 
-# With another editor
+# Use another editor
 KUBE_EDITOR="nano" kubectl edit svc/registry
 
 # Edit the status of a deployment
@@ -28,11 +28,12 @@ kubectl edit deployment mydeployment --subresource='status'`,
     ...VALIDATE_FLAG,
     ...RECORD_FLAG,
     ...fieldManagerFlag('kubectl-edit'),
-    'output-patch': flag(bool, false, 'Print the patch that is sent.'),
-    'save-config': flag(bool, false, 'Remember the configuration in an annotation, for kubectl apply.'),
-    subresource: flag(string, '', 'Edit this part of the object.'),
-    'windows-line-endings': flag(bool, false, 'Line ends as Windows has them.'),
+    'output-patch': flag(bool, false, 'Print the patch that kubectl sends.'),
+    'save-config': flag(bool, false, 'Save the configuration in an annotation for kubectl apply.'),
+    subresource: flag(string, '', 'Edit this subresource of the object.'),
+    'windows-line-endings': flag(bool, false, 'Use Windows line endings in the edited file.'),
   },
+  completes: 'resources',
   async run(invocation) {
     const { args, flags } = invocation
     const selection = await selectFor(invocation, {

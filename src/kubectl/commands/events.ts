@@ -1,10 +1,10 @@
-/** kubectl events: what happened lately, in order, to everything or to one object. */
+/** kubectl events: lists recent events in order, for a namespace or for one object. */
 import type { Event } from '#apis/core/v1.ts'
 import type { ServedKind } from '#client/discovery.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { ageText } from '#meta/duration.ts'
 import { apiVersionOf } from '#meta/kind.ts'
 import { epochMsOf } from '#meta/time.ts'
@@ -15,16 +15,16 @@ import { ALL_NAMESPACES_FLAG, CHUNK_FLAG } from '../flag-sets.ts'
 import { interruptible } from '../interruption.ts'
 import type { Output } from '../print/printer.ts'
 import { TabWriter } from '../print/tabs.ts'
+import { escapeTerminal } from '../print/terminal-text.ts'
 import { printerOf, printFlags } from '../printing.ts'
-import { listAll, resourcePath } from '../surroundings.ts'
-import { escapeTerminal } from '../terminal-text.ts'
+import { listAll, resourcePath } from '../related-objects.ts'
 
 const FLAGS = {
   ...printFlags(),
   ...ALL_NAMESPACES_FLAG,
   ...CHUNK_FLAG,
   for: flag(string, '', 'Show only events of this object, as TYPE/NAME.'),
-  'no-headers': flag(bool, false, 'Print no headers in the table.'),
+  'no-headers': flag(bool, false, 'Omit the header line of the table.'),
   types: flag(strings, [], 'Show only events of these types: Normal, Warning.'),
   watch: flag(bool, false, 'After listing the events, watch for more.', { shorthand: 'w' }),
 }
@@ -34,14 +34,14 @@ type EventsInvocation = Invocation<typeof FLAGS>
 export const events: Command = defineCommand({
   name: 'events',
   use: '[(-o|--output=)json|yaml|kyaml|name|go-template|go-template-file|template|templatefile|jsonpath|jsonpath-as-json|jsonpath-file] [--for TYPE/NAME] [--watch] [--types=Normal,Warning] [options]',
-  long: 'Show events: of a namespace, of all of them, or of one object.',
-  examples: `# Events of the namespace
+  long: 'List events of a namespace, of all namespaces or of one object.',
+  examples: `# List events of the namespace
 kubectl events
 
-# Events of a pod, and those that come
+# List events of a pod and watch for more
 kubectl events --for pod/web-pod-13je7 --watch
 
-# Only warnings
+# List only warnings
 kubectl events --types=Warning`,
   flags: FLAGS,
   async run(invocation) {
@@ -63,9 +63,9 @@ kubectl events --types=Warning`,
       stderr.write(where === '' ? 'No events found.\n' : `No events found in ${namespace} namespace.\n`)
       return
     }
-    // Sorted by a list that keeps the order of those at the same time.
+    // A stable sort keeps the order of events with equal times.
     const sorted = [...found].sort((one, other) => timeOfEvent(one) - timeOfEvent(other))
-    // Upstream's printer of names refuses lists like this one, and nobody hears of it.
+    // Upstream's name printer rejects this list silently.
     if (flags.output === 'name') return
     if (whole !== undefined) {
       const list = { kind: 'EventList', apiVersion: 'v1', metadata: {}, items: sorted }
@@ -97,7 +97,7 @@ function timeOfEvent({ series, lastTimestamp, eventTime }: Event): number {
   return text === undefined || text === null ? 0 : epochMsOf(text)
 }
 
-/** Until the server ends it. */
+/** Runs until the server ends the watch. */
 async function watchEvents(
   invocation: EventsInvocation,
   {
@@ -136,7 +136,7 @@ class EventTable {
   }
 
   add(event: Event, nowMs: number): void {
-    const place = this.#withNamespace ? `${event.metadata.namespace ?? ''}\t` : ''
+    const namespaceCell = this.#withNamespace ? `${event.metadata.namespace ?? ''}\t` : ''
     if (this.#needsHeader) {
       this.#tabs.write(`${this.#withNamespace ? 'NAMESPACE\t' : ''}LAST SEEN\tTYPE\tREASON\tOBJECT\tMESSAGE\n`)
     }
@@ -144,7 +144,7 @@ class EventTable {
     const { type = '', reason = '', involvedObject, message = '' } = event
     const { kind = '', name = '' } = involvedObject
     const cells = [intervalOf(event, nowMs), type, reason, `${kind}/${name}`, message.trim()].map(escapeTerminal)
-    this.#tabs.write(`${place}${cells.join('\t')}\n`)
+    this.#tabs.write(`${namespaceCell}${cells.join('\t')}\n`)
   }
 
   flush(out: Output): void {

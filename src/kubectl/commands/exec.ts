@@ -1,4 +1,4 @@
-/** kubectl exec: a command in a container, with our input, output and terminal, and its exit code. */
+/** kubectl exec: runs a command in a container with local input, output and terminal, and returns its exit code. */
 import type { Pod } from '#apis/core/v1.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, duration, string } from '#lib/flags/kinds.ts'
@@ -11,12 +11,16 @@ import { planStreams, streamTo } from '../streams/remote-session.ts'
 import { attachablePod, checkTimeout, readNamed, theOnly } from '../streams/target-pod.ts'
 
 const FLAGS = {
-  container: flag(string, '', 'Name of the container. Without it the one that the pod says, or its first.', {
+  container: flag(string, '', "Name of the container. If omitted, use the pod's default container or its first one.", {
     shorthand: 'c',
   }),
   filename: flag(strings, [], 'to use to exec into the resource', { shorthand: 'f' }),
-  'pod-running-timeout': flag(duration, 60_000, 'How long to wait until there is a pod (5s, 2m, 3h). More than zero.'),
-  quiet: flag(bool, false, 'Print nothing but what the command prints', { shorthand: 'q' }),
+  'pod-running-timeout': flag(
+    duration,
+    60_000,
+    'Time to wait for a pod to run (5s, 2m, 3h). Must be greater than zero.',
+  ),
+  quiet: flag(bool, false, 'Print only the output of the command', { shorthand: 'q' }),
   stdin: flag(bool, false, 'Pass stdin to the container', { shorthand: 'i' }),
   tty: flag(bool, false, 'Stdin is a TTY', { shorthand: 't' }),
 }
@@ -27,18 +31,20 @@ export const exec: Command = defineCommand({
   name: 'exec',
   use: '(POD | TYPE/NAME) [-c CONTAINER] [flags] -- COMMAND [args...] [options]',
   long: 'Run a command in a container.',
-  examples: `# Print the date from the pod mypod, from its first container
+  examples: `# Print the date in the default container of pod mypod
 kubectl exec mypod -- date
 
-# Print the date from the container ruby of the pod mypod
+# Print the date in container ruby of pod mypod
 kubectl exec mypod -c ruby -- date
 
-# A shell in the container ruby of the pod mypod
+# Run a shell in container ruby of pod mypod
 kubectl exec mypod -c ruby -i -t -- bash -il
 
-# Print the date from the first pod of a deployment
+# Print the date in the first pod of a deployment
 kubectl exec deploy/mydeployment -- date`,
   flags: FLAGS,
+  completes: 'pods',
+  completesFlags: { container: 'containers' },
   async run(invocation) {
     const { flags, stderr } = invocation
     const { name, command } = wordsOf(invocation)

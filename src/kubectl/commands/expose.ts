@@ -1,19 +1,19 @@
-/** kubectl expose: a service for a workload that is there. */
+/** kubectl expose: creates a service for an existing workload. */
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
-import { parseYaml } from '#lib/yaml.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
+import { parseYaml } from '#lib/yaml/yaml.ts'
 
+import { withMadeConfig } from '../apply/last-applied.ts'
+import { selectFor } from '../builder/selection.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { KubectlError } from '../errors.ts'
-import { EXPOSABLE, exposedService } from '../exposed-service.ts'
+import { EXPOSABLE, exposedService } from '../expose/exposed-service.ts'
 import { DRY_RUN_FLAG, dryRunOf, dryRunQuery, fieldManagerFlag, fileFlags, withDryRun } from '../flag-sets.ts'
-import { withMadeConfig } from '../last-applied.ts'
-import { patchedLocally } from '../local-patch.ts'
+import { patchedLocally } from '../manifests/local-patch.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import { RECORD_FLAG, recorded } from '../recording.ts'
-import type { AnyObject, PatchType } from '../rest.ts'
-import { selectFor } from '../selected.ts'
+import type { AnyObject, PatchType } from '../session/rest.ts'
 
 const FLAGS = {
   ...printFlags(),
@@ -21,19 +21,31 @@ const FLAGS = {
   ...DRY_RUN_FLAG,
   ...RECORD_FLAG,
   ...fieldManagerFlag('kubectl-expose'),
-  'cluster-ip': flag(string, '', "Address of the service. Empty: any. 'None': a headless service."),
-  'external-ip': flag(string, '', 'A further address, not of Kubernetes, at which the service answers.'),
-  labels: flag(string, '', 'Labels of the service.', { shorthand: 'l' }),
-  'load-balancer-ip': flag(string, '', 'Address of the load balancer. Empty: any.'),
-  name: flag(string, '', 'The name of the new object.'),
+  'cluster-ip': flag(
+    string,
+    '',
+    "Cluster IP of the service. If empty, the server allocates one. 'None' creates a headless service.",
+  ),
+  'external-ip': flag(
+    string,
+    '',
+    'An additional IP address, not managed by Kubernetes, at which the service accepts traffic.',
+  ),
+  labels: flag(string, '', 'Labels of the new service.', { shorthand: 'l' }),
+  'load-balancer-ip': flag(string, '', 'IP address of the load balancer. If empty, the provider allocates one.'),
+  name: flag(string, '', 'Name of the new object.'),
   'override-type': flag(string, 'merge', 'How --overrides is applied: json, merge or strategic.'),
-  overrides: flag(string, '', 'JSON that changes the object before it is created; it needs an apiVersion.'),
-  port: flag(string, '', 'The port of the service. Empty: that of the workload.'),
+  overrides: flag(string, '', 'JSON that overrides fields of the generated object; it must contain an apiVersion.'),
+  port: flag(string, '', 'Port of the service. If empty, use the port of the workload.'),
   protocol: flag(string, '', "The protocol of the service. Default is 'TCP'."),
-  'save-config': flag(bool, false, 'Remember the configuration in an annotation, for kubectl apply.'),
-  selector: flag(string, '', 'Labels of the pods of the service, as key=value. Empty: those of the workload.'),
-  'session-affinity': flag(string, '', "The session affinity of the service: 'None' or 'ClientIP'."),
-  'target-port': flag(string, '', 'Name or number of the port of the container.'),
+  'save-config': flag(bool, false, 'Save the configuration in an annotation for kubectl apply.'),
+  selector: flag(
+    string,
+    '',
+    'Label selector of the service, as key=value. If empty, use the selector of the workload.',
+  ),
+  'session-affinity': flag(string, '', "Session affinity of the service: 'None' or 'ClientIP'."),
+  'target-port': flag(string, '', 'Name or number of the container port that receives the traffic.'),
   type: flag(
     string,
     '',
@@ -46,13 +58,14 @@ type ExposeInvocation = Invocation<typeof FLAGS>
 export const expose: Command = defineCommand({
   name: 'expose',
   use: '(-f FILENAME | TYPE NAME) [--port=port] [--protocol=TCP|UDP|SCTP] [--target-port=number-or-name] [--name=name] [--external-ip=external-ip-of-service] [--type=type] [options]',
-  long: 'Expose a pod, service, replication controller, deployment or replica set as a new service. The selector is that of the workload, if it says no more than equality.',
-  examples: `# A service for a deployment, on port 80, that leads to port 8000
+  long: 'Expose a pod, service, replication controller, deployment or replica set as a new service. The service takes the selector of the workload if it consists of equalities only.',
+  examples: `# Create a service for a deployment on port 80, with target port 8000
 kubectl expose deployment nginx --port=80 --target-port=8000
 
-# A service for a pod
+# Create a service for a pod
 kubectl expose pod valid-pod --port=444 --name=frontend`,
   flags: FLAGS,
+  completes: { resources: ['pod', 'service', 'replicationcontroller', 'deployment', 'replicaset'] },
   async run(invocation) {
     const { args, flags, session, stdout } = invocation
     const dryRun = dryRunOf(flags['dry-run'], invocation)

@@ -1,8 +1,9 @@
-/** What `get` and its watch share: flags and printers. */
+/** Flags and printers that `get` and its watch share. */
 import { type Flag, flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
 
+import type { Info } from '../builder/select-options.ts'
 import type { Invocation } from '../command.ts'
 import {
   ALL_NAMESPACES_FLAG,
@@ -15,7 +16,6 @@ import {
 import type { Printer } from '../print/printer.ts'
 import type { TableOptions } from '../print/table.ts'
 import { GET_FORMATS, noPrinter, printerOf, type PrintFlags, printFlags } from '../printing.ts'
-import type { Info } from '../selecting.ts'
 
 interface OwnFlags {
   readonly 'no-headers': Flag<boolean>
@@ -32,7 +32,7 @@ interface OwnFlags {
   readonly subresource: Flag<string>
 }
 
-/** An interface has no index; a type made of one has. */
+/** A mapped type has an index signature; an interface has none. */
 type Plain<T> = { readonly [K in keyof T]: T[K] }
 
 type GetFlags = Plain<
@@ -52,23 +52,27 @@ export const GET_FLAGS: GetFlags = {
   ...FIELD_SELECTOR_FLAG,
   ...ALL_NAMESPACES_FLAG,
   ...CHUNK_FLAG,
-  'no-headers': flag(bool, false, 'Print no headers in tables and custom columns.'),
+  'no-headers': flag(bool, false, 'Omit the header line of tables and custom columns.'),
   'show-labels': flag(bool, false, 'Show all labels in the last column.'),
-  'sort-by': flag(string, '', "Sort by what this JSONPath finds ('{.metadata.name}'): a number or a string."),
-  'label-columns': flag(strings, [], 'Labels that get a column each, separated by commas.', { shorthand: 'L' }),
-  'show-kind': flag(bool, false, 'Show the type before the name.'),
-  raw: flag(string, '', 'Path to GET from the server.'),
-  watch: flag(bool, false, 'After that, watch for changes.', { shorthand: 'w' }),
-  'watch-only': flag(bool, false, 'Watch for changes, without what is there already.'),
-  'output-watch-events': flag(bool, false, 'Print what happened as well, when watching.'),
-  'ignore-not-found': flag(bool, false, 'An object that is not there is no error.'),
-  'server-print': flag(bool, true, 'Let the server make the table.'),
-  subresource: flag(string, '', 'Get this part of the object.'),
+  'sort-by': flag(
+    string,
+    '',
+    "JSONPath of the field to sort by ('{.metadata.name}'). The field must be a number or a string.",
+  ),
+  'label-columns': flag(strings, [], 'Comma-separated list of labels to show in columns.', { shorthand: 'L' }),
+  'show-kind': flag(bool, false, 'Show the type in front of the name.'),
+  raw: flag(string, '', 'Path on the server to GET.'),
+  watch: flag(bool, false, 'After listing the objects, watch for changes.', { shorthand: 'w' }),
+  'watch-only': flag(bool, false, 'Watch for changes without listing the objects first.'),
+  'output-watch-events': flag(bool, false, 'With a watch, print the type of each event.'),
+  'ignore-not-found': flag(bool, false, 'A missing object is no error.'),
+  'server-print': flag(bool, true, 'Let the server render the table.'),
+  subresource: flag(string, '', 'Get this subresource of the object.'),
 }
 
 export type GetInvocation = Invocation<GetFlags>
 
-interface TableWishes {
+interface RowOptions {
   readonly withKind: boolean
   readonly withNamespace: boolean
 }
@@ -76,7 +80,7 @@ interface TableWishes {
 export function tableOptions(
   { flags, clock }: GetInvocation,
   kind: Info['kind'],
-  { withKind, withNamespace }: TableWishes,
+  { withKind, withNamespace }: RowOptions,
 ): TableOptions {
   const name = kind.kind.toLowerCase()
   return {

@@ -1,25 +1,25 @@
-/** `kubectl get -w`: what is there, then every change, in one table or one object after the other. */
-import type { JsonObject } from '#lib/json-value.ts'
+/** `kubectl get -w`: prints the current objects, then every change, as one table or as a sequence of objects. */
+import type { JsonObject } from '#lib/json/value.ts'
 import { StatusError } from '#meta/status.ts'
 
-import { isList, select, type Selection } from '../builder.ts'
+import { isList, select, type Selection } from '../builder/builder.ts'
+import type { Info, SelectOptions } from '../builder/select-options.ts'
 import { KubectlError } from '../errors.ts'
 import { interruptible } from '../interruption.ts'
 import { type Output, type Printer, WatchEvent } from '../print/printer.ts'
 import { isTable as isTableObject, tablePrinter } from '../print/table.ts'
 import { TabWriter } from '../print/tabs.ts'
-import type { AnyObject, Target } from '../rest.ts'
-import type { Info, Selecting } from '../selecting.ts'
+import type { AnyObject, Target } from '../session/rest.ts'
 import { type GetInvocation, tableOptions, wholePrinter } from './get-output.ts'
 
 const INDIVIDUAL = 'watch is only supported on individual resources and resource collections'
 
-interface Watching {
-  readonly selecting: Selecting
+interface WatchOptions {
+  readonly selecting: SelectOptions
   readonly isTable: boolean
 }
 
-export async function watchObjects(invocation: GetInvocation, { selecting, isTable }: Watching): Promise<void> {
+export async function watchObjects(invocation: GetInvocation, { selecting, isTable }: WatchOptions): Promise<void> {
   const { flags } = invocation
   const selection = await select(selecting)
   const infos = await watchable(selection)
@@ -47,13 +47,13 @@ export async function watchObjects(invocation: GetInvocation, { selecting, isTab
       fieldSelector: isCollection ? flags['field-selector'].trim() : `metadata.name=${info.name}`,
     },
     accept: selecting.asking?.accept,
-    // Of one object the first event is what was printed already.
+    // For a single object the first event repeats the printed state.
     skipsFirst: !isCollection,
   }
   await interruptible(invocation.signal, () => followChanges(invocation, following))
 }
 
-/** Throws for what cannot be read, and for lists in files. */
+/** Throws for unreadable objects and for lists in files. */
 async function watchable(selection: Selection): Promise<readonly Info[]> {
   const { infos, error } = await selection.infos()
   if (error !== undefined) throw error
@@ -63,7 +63,7 @@ async function watchable(selection: Selection): Promise<readonly Info[]> {
   return infos
 }
 
-/** Rows wait in the writer, which remembers how wide columns were, so that later rows stand below earlier ones. */
+/** The writer remembers the column widths, so that later rows align with earlier ones. */
 function flush(out: Output, { stdout }: GetInvocation): void {
   if (out instanceof TabWriter) stdout.write(out.flush())
 }
@@ -80,7 +80,7 @@ function targetOf({ kind, namespace }: Info): Target {
   return { kind, namespace }
 }
 
-/** What is there already; with `--watch-only` a table is begun without its rows. */
+/** Prints the current objects; with `--watch-only` only the header of the table. */
 function printBegun(
   printer: Printer,
   object: AnyObject,
@@ -94,7 +94,7 @@ function printBegun(
   }
 }
 
-/** The items of a list leave out the kind that the list names. */
+/** Items of a list omit the kind of the list. */
 function itemsOf({ apiVersion = '', kind = '', items }: AnyObject): AnyObject[] {
   return (items as AnyObject[]).map((item) => ({ apiVersion, kind: kind.replace(/List$/, ''), ...item }))
 }
@@ -103,7 +103,7 @@ function withoutRows(object: AnyObject): AnyObject | undefined {
   return isTableObject(object as unknown as JsonObject) ? { ...object, rows: [] } : undefined
 }
 
-interface Following {
+interface WatchState {
   readonly printer: Printer
   readonly out: Output
   readonly target: Target
@@ -114,7 +114,7 @@ interface Following {
 
 async function followChanges(
   invocation: GetInvocation,
-  { printer, out, target, query, accept, skipsFirst }: Following,
+  { printer, out, target, query, accept, skipsFirst }: WatchState,
 ): Promise<void> {
   const { flags, session } = invocation
   const rest = await session.rest()

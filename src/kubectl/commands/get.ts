@@ -1,14 +1,14 @@
-/** kubectl get: objects of any kind, as a table or in any other form, once or as they change. */
-import type { JsonObject } from '#lib/json-value.ts'
+/** kubectl get: prints objects of any kind as a table or in another format, once or with a watch. */
+import type { JsonObject } from '#lib/json/value.ts'
 import { isNotFound } from '#meta/status.ts'
 
-import { select, type Selection } from '../builder.ts'
+import { select, type Selection } from '../builder/builder.ts'
+import type { Info, SelectOptions } from '../builder/select-options.ts'
 import { type Command, defineCommand, usageError } from '../command.ts'
 import { asError, Failures, failuresOf, KubectlError } from '../errors.ts'
+import { requestUriProblem, sendRaw } from '../manifests/raw.ts'
 import { GET_FORMATS } from '../printing.ts'
-import { requestUriProblem, sendRaw } from '../raw.ts'
-import type { AnyObject, Asking } from '../rest.ts'
-import type { Info, Selecting } from '../selecting.ts'
+import type { AnyObject, RequestOptions } from '../session/rest.ts'
 import { GET_FLAGS, type GetInvocation, tableOptions, wholePrinter } from './get-output.ts'
 
 export const get: Command = defineCommand({
@@ -21,10 +21,10 @@ kubectl get pods
 # List all pods with more columns
 kubectl get pods -o wide
 
-# Print a deployment as JSON, in version v1 of the group apps
+# Print a deployment of API version apps/v1 as JSON
 kubectl get deployments.v1.apps web -o json
 
-# List services and what runs them together
+# List replication controllers and services together
 kubectl get rc,services
 
 # Print only the phase of a pod
@@ -33,6 +33,8 @@ kubectl get -o template pod/web-pod-13je7 --template={{.status.phase}}
 # List all pods of all namespaces
 kubectl get pods --all-namespaces`,
   flags: GET_FLAGS,
+  completes: 'resources',
+  completesFlags: { output: { words: GET_FORMATS } },
   async run(invocation) {
     const { flags, args } = invocation
     if (flags.raw !== '' && args.length > 0) {
@@ -91,7 +93,7 @@ function checkFlags(flags: GetInvocation['flags']): void {
   }
 }
 
-function tableAsking(sortBy: string): Asking {
+function tableAsking(sortBy: string): RequestOptions {
   const accept = ['v1', 'v1beta1'].map((version) => `application/json;as=Table;v=${version};g=meta.k8s.io`)
   return {
     accept: [...accept, 'application/json'].join(','),
@@ -99,7 +101,7 @@ function tableAsking(sortBy: string): Asking {
   }
 }
 
-async function selectingOf(invocation: GetInvocation, asking: Asking): Promise<Selecting> {
+async function selectingOf(invocation: GetInvocation, asking: RequestOptions): Promise<SelectOptions> {
   const { flags, args, session } = invocation
   const { namespace, isExplicit } = await session.namespace()
   const isWatching = flags.watch || flags['watch-only']
@@ -122,7 +124,7 @@ async function selectingOf(invocation: GetInvocation, asking: Asking): Promise<S
   }
 }
 
-/** A table for each kind, one below the other. */
+/** Prints one table for each kind. */
 async function printTables(invocation: GetInvocation, selection: Selection): Promise<void> {
   const { flags, session, stdout, stderr } = invocation
   const { infos, error } = await selection.infos()
@@ -150,7 +152,7 @@ function kindId({ group, version, plural }: Info['kind']): string {
   return `${group}/${version}/${plural}`
 }
 
-/** Neighbours of the same kind. */
+/** Groups consecutive objects of the same kind. */
 function groupsOf(infos: readonly Info[]): Info[][] {
   const groups: Info[][] = []
   for (const info of infos) {
@@ -173,13 +175,13 @@ async function tableText(invocation: GetInvocation, group: readonly Info[], with
   return writer.flush()
 }
 
-/** Rows within their tables, or objects among each other. */
+/** Sorts rows within each table, or all objects. */
 async function inOrder(infos: readonly Info[], path: string): Promise<Info[]> {
   if (path === '') return [...infos]
   const { isTable } = await import('../print/table.ts')
   const { sortBy, sortObjects } = await import('../print/sorting.ts')
   const { relaxedPath } = await import('../jsonpath/jsonpath.ts')
-  // Upstream sorts the tables themselves when there are several, and finds nothing in them to sort by.
+  // With several tables upstream sorts the tables themselves, in which it finds no field to sort by.
   const isSeveral = infos.length > 1
   const tables = infos.filter(({ object }) => !isSeveral && object !== undefined && isTable(object as JsonObject))
   if (tables.length === 0) {
@@ -192,7 +194,7 @@ async function inOrder(infos: readonly Info[], path: string): Promise<Info[]> {
     try {
       return sortBy(rows, ({ object }) => object, relaxedPath(path))
     } catch {
-      // Upstream says nothing, and shows nothing, when a table has no such field.
+      // Upstream prints nothing, not even an error, for a table without the field.
       return []
     }
   }
@@ -202,7 +204,7 @@ async function inOrder(infos: readonly Info[], path: string): Promise<Info[]> {
   })
 }
 
-/** One object, or a list of all. */
+/** A single object, or a list of all. */
 async function printWhole(invocation: GetInvocation, selection: Selection): Promise<void> {
   const { flags, stdout } = invocation
   const { infos, error } = await selection.infos()

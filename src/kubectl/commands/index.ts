@@ -1,284 +1,110 @@
-/**
- * Every command of kubectl, in the order of its help. A command is loaded when it is asked for, and nothing before that:
- * people start this program all day.
- */
-import type { CommandRow } from '../command.ts'
-
-const BEGINNER = 'Basic Commands (Beginner):'
-const INTERMEDIATE = 'Basic Commands (Intermediate):'
-const DEPLOY = 'Deploy Commands:'
-const CLUSTER = 'Cluster Management Commands:'
-const TROUBLE = 'Troubleshooting and Debugging Commands:'
-const ADVANCED = 'Advanced Commands:'
-const SETTINGS = 'Settings Commands:'
+/** The commands of kubectl in the order of its help. A command is loaded on use, to keep the start fast. */
+import { type CommandRow, row } from '../command.ts'
 
 export const COMMANDS: readonly CommandRow[] = [
-  {
-    name: 'create',
-    short: 'Create a resource from a file or from stdin',
-    group: BEGINNER,
-    load: async () => (await import('./create.ts')).create,
-  },
-  {
-    name: 'expose',
-    short: 'Take a workload or a service and expose it as a new service',
-    group: BEGINNER,
-    load: async () => (await import('./expose.ts')).expose,
-  },
-  {
-    name: 'run',
-    short: 'Run an image in a pod',
-    group: BEGINNER,
-    load: async () => (await import('./run.ts')).run,
-  },
-  {
-    name: 'set',
-    short: 'Set particular fields of objects',
-    group: BEGINNER,
-    load: async () => (await import('./set.ts')).set,
-  },
-  {
-    name: 'explain',
-    short: 'Describe the fields of a resource',
-    group: INTERMEDIATE,
-    load: async () => (await import('./explain.ts')).explain,
-  },
-  {
-    name: 'get',
-    short: 'Display one or many resources',
-    group: INTERMEDIATE,
-    suggestFor: ['list', 'ls'],
-    load: async () => (await import('./get.ts')).get,
-  },
-  {
-    name: 'edit',
-    short: 'Edit a resource on the server',
-    group: INTERMEDIATE,
-    load: async () => (await import('./edit.ts')).edit,
-  },
-  {
-    name: 'delete',
-    short: 'Delete resources by file, name or selector',
-    group: INTERMEDIATE,
-    suggestFor: ['rm', 'remove'],
-    load: async () => (await import('./delete.ts')).deleteCommand,
-  },
-  {
-    name: 'rollout',
-    short: 'Manage the rollout of a resource',
-    group: DEPLOY,
-    load: async () => (await import('./rollout.ts')).rollout,
-  },
-  {
-    name: 'scale',
-    short: 'Set the number of replicas of a workload',
-    group: DEPLOY,
-    load: async () => (await import('./scale.ts')).scale,
-  },
-  {
-    name: 'autoscale',
-    short: 'Let a workload grow and shrink by itself',
-    group: DEPLOY,
-    load: async () => (await import('./autoscale.ts')).autoscale,
-  },
-  {
-    name: 'certificate',
-    short: 'Approve and deny certificate requests',
-    group: CLUSTER,
-    load: async () => (await import('./certificate.ts')).certificate,
-  },
-  {
-    name: 'cluster-info',
-    short: 'Show where the cluster and its services are',
-    group: CLUSTER,
-    load: async () => (await import('./cluster-info.ts')).clusterInfo,
-  },
-  {
-    name: 'top',
-    short: 'Show how much processor and memory is used',
-    group: CLUSTER,
-    suggestFor: ['stats'],
-    load: async () => (await import('./top.ts')).top,
-  },
-  {
-    name: 'cordon',
-    short: 'Take no more pods on a node',
-    group: CLUSTER,
-    load: async () => (await import('./cordon.ts')).cordon,
-  },
-  {
-    name: 'uncordon',
-    short: 'Take pods on a node again',
-    group: CLUSTER,
-    load: async () => (await import('./cordon.ts')).uncordon,
-  },
-  {
-    name: 'drain',
-    short: 'Empty a node before maintenance',
-    group: CLUSTER,
-    load: async () => (await import('./drain.ts')).drain,
-  },
-  {
-    name: 'taint',
-    short: 'Change the taints of nodes',
-    group: CLUSTER,
-    load: async () => (await import('./taint.ts')).taint,
-  },
-  {
-    name: 'describe',
-    short: 'Show details of a resource or of a group of them',
-    group: TROUBLE,
-    suggestFor: ['inspect'],
-    load: async () => (await import('./describe.ts')).describe,
-  },
-  {
-    name: 'logs',
-    short: 'Print the logs of a container',
-    group: TROUBLE,
-    load: async () => (await import('./logs.ts')).logs,
-  },
-  {
-    name: 'attach',
-    short: 'Attach to a running container',
-    group: TROUBLE,
-    load: async () => (await import('./attach.ts')).attach,
-  },
-  {
-    name: 'exec',
-    short: 'Run a command in a container',
-    group: TROUBLE,
-    load: async () => (await import('./exec.ts')).exec,
-  },
-  {
-    name: 'port-forward',
-    short: 'Forward local ports to a pod',
-    group: TROUBLE,
-    load: async () => (await import('./port-forward.ts')).portForward,
-  },
-  {
-    name: 'proxy',
-    short: 'Run a proxy to the API server',
-    group: TROUBLE,
-    load: async () => (await import('./proxy.ts')).proxy,
-  },
-  {
-    name: 'cp',
-    short: 'Copy files to and from containers',
-    group: TROUBLE,
-    load: async () => (await import('./cp.ts')).cp,
-  },
-  {
-    name: 'auth',
-    short: 'Look into authorization',
-    group: TROUBLE,
-    load: async () => (await import('./auth.ts')).auth,
-  },
-  {
-    name: 'debug',
-    short: 'Start debugging sessions for workloads and nodes',
-    group: TROUBLE,
-    load: async () => (await import('./debug.ts')).debug,
-  },
-  {
-    name: 'events',
-    short: 'List events',
-    group: TROUBLE,
-    load: async () => (await import('./events.ts')).events,
-  },
-  {
-    name: 'diff',
-    short: 'Compare the live version with what would be applied',
-    group: ADVANCED,
-    load: async () => (await import('./diff.ts')).diff,
-  },
-  {
-    name: 'apply',
-    short: 'Apply a configuration to a resource',
-    group: ADVANCED,
-    load: async () => (await import('./apply.ts')).apply,
-  },
-  {
-    name: 'patch',
-    short: 'Change fields of a resource',
-    group: ADVANCED,
-    load: async () => (await import('./patch.ts')).patch,
-  },
-  {
-    name: 'replace',
-    short: 'Replace a resource',
-    group: ADVANCED,
-    load: async () => (await import('./replace.ts')).replace,
-  },
-  {
-    name: 'wait',
-    short: 'Wait for a condition on one or many resources',
-    group: ADVANCED,
-    load: async () => (await import('./wait.ts')).wait,
-  },
-  {
-    name: 'kustomize',
-    short: 'Build a kustomization from a directory',
-    group: ADVANCED,
-    load: async () => (await import('./kustomize.ts')).kustomize,
-  },
-  {
-    name: 'label',
-    short: 'Change the labels of a resource',
-    group: SETTINGS,
-    load: async () => (await import('./label.ts')).label,
-  },
-  {
-    name: 'annotate',
-    short: 'Change the annotations of a resource',
-    group: SETTINGS,
-    load: async () => (await import('./annotate.ts')).annotate,
-  },
-  {
-    name: 'completion',
-    short: 'Print code for completion in a shell (bash, zsh, fish or powershell)',
-    group: SETTINGS,
-    load: async () => (await import('./completion.ts')).completion,
-  },
-  {
-    name: 'alpha',
-    short: 'Commands for features in alpha',
+  ...under(
+    'Basic Commands (Beginner):',
+    row('create', 'Create a resource from a file or from stdin', async () => (await import('./create.ts')).create),
+    row('expose', 'Expose a workload or a service as a new service', async () => (await import('./expose.ts')).expose),
+    row('run', 'Run an image in a pod', async () => (await import('./run.ts')).run),
+    row('set', 'Set specific fields of objects', async () => (await import('./set.ts')).set),
+  ),
+  ...under(
+    'Basic Commands (Intermediate):',
+    row('explain', 'Describe the fields of a resource', async () => (await import('./explain.ts')).explain),
+    row('get', 'Display one or many resources', async () => (await import('./get.ts')).get, {
+      suggestFor: ['list', 'ls'],
+    }),
+    row('edit', 'Edit a resource on the server', async () => (await import('./edit.ts')).edit),
+    row(
+      'delete',
+      'Delete resources by file, name or selector',
+      async () => (await import('./delete.ts')).deleteCommand,
+      { suggestFor: ['rm', 'remove'] },
+    ),
+  ),
+  ...under(
+    'Deploy Commands:',
+    row('rollout', 'Manage the rollout of a resource', async () => (await import('./rollout.ts')).rollout),
+    row('scale', 'Set the number of replicas of a workload', async () => (await import('./scale.ts')).scale),
+    row('autoscale', 'Scale a workload automatically', async () => (await import('./autoscale.ts')).autoscale),
+  ),
+  ...under(
+    'Cluster Management Commands:',
+    row(
+      'certificate',
+      'Approve or deny certificate signing requests',
+      async () => (await import('./certificate.ts')).certificate,
+    ),
+    row(
+      'cluster-info',
+      'Show the addresses of the cluster and its services',
+      async () => (await import('./cluster-info.ts')).clusterInfo,
+    ),
+    row('top', 'Show CPU and memory usage', async () => (await import('./top.ts')).top, { suggestFor: ['stats'] }),
+    row('cordon', 'Mark a node as unschedulable', async () => (await import('./cordon.ts')).cordon),
+    row('uncordon', 'Mark a node as schedulable', async () => (await import('./cordon.ts')).uncordon),
+    row('drain', 'Evict the pods of a node before maintenance', async () => (await import('./drain.ts')).drain),
+    row('taint', 'Update the taints of nodes', async () => (await import('./taint.ts')).taint),
+  ),
+  ...under(
+    'Troubleshooting and Debugging Commands:',
+    row(
+      'describe',
+      'Show details of a resource or a group of resources',
+      async () => (await import('./describe.ts')).describe,
+      { suggestFor: ['inspect'] },
+    ),
+    row('logs', 'Print the logs of a container', async () => (await import('./logs.ts')).logs),
+    row('attach', 'Attach to a running container', async () => (await import('./attach.ts')).attach),
+    row('exec', 'Run a command in a container', async () => (await import('./exec.ts')).exec),
+    row('port-forward', 'Forward local ports to a pod', async () => (await import('./port-forward.ts')).portForward),
+    row('proxy', 'Run a proxy to the API server', async () => (await import('./proxy.ts')).proxy),
+    row('cp', 'Copy files to and from containers', async () => (await import('./cp.ts')).cp),
+    row('auth', 'Inspect authorization', async () => (await import('./auth.ts')).auth),
+    row('debug', 'Start debugging sessions for workloads and nodes', async () => (await import('./debug.ts')).debug),
+    row('events', 'List events', async () => (await import('./events.ts')).events),
+  ),
+  ...under(
+    'Advanced Commands:',
+    row('diff', 'Compare live objects with the result of apply', async () => (await import('./diff.ts')).diff),
+    row('apply', 'Apply a configuration to a resource', async () => (await import('./apply.ts')).apply),
+    row('patch', 'Update fields of a resource', async () => (await import('./patch.ts')).patch),
+    row('replace', 'Replace a resource', async () => (await import('./replace.ts')).replace),
+    row('wait', 'Wait for a condition on one or many resources', async () => (await import('./wait.ts')).wait),
+    row('kustomize', 'Build a kustomization from a directory', async () => (await import('./kustomize.ts')).kustomize),
+  ),
+  ...under(
+    'Settings Commands:',
+    row('label', 'Update the labels of a resource', async () => (await import('./label.ts')).label),
+    row('annotate', 'Update the annotations of a resource', async () => (await import('./annotate.ts')).annotate),
+    row(
+      'completion',
+      'Print a completion script for bash, zsh, fish or powershell',
+      async () => (await import('./completion.ts')).completion,
+    ),
+  ),
+  row('alpha', 'Commands for alpha features', async () => (await import('./alpha.ts')).alpha, { hidden: true }),
+  row(
+    'api-resources',
+    'List the resources that the server supports',
+    async () => (await import('./api-resources.ts')).apiResources,
+  ),
+  row(
+    'api-versions',
+    'List the API versions that the server supports, as "group/version"',
+    async () => (await import('./api-versions.ts')).apiVersions,
+  ),
+  row('config', 'Show and change kubeconfig files', async () => (await import('./config.ts')).config),
+  row('kuberc', 'Show and change the kuberc preferences file', async () => (await import('./kuberc.ts')).kuberc),
+  row('plugin', 'Work with plugins', async () => (await import('./plugin.ts')).plugin),
+  row('version', 'Print the client and server versions', async () => (await import('./version.ts')).version),
+  row('options', 'Print the flags that all commands share', async () => (await import('./options.ts')).options, {
     hidden: true,
-    load: async () => (await import('./alpha.ts')).alpha,
-  },
-  {
-    name: 'api-resources',
-    short: 'Print the resources that the server serves',
-    load: async () => (await import('./api-resources.ts')).apiResources,
-  },
-  {
-    name: 'api-versions',
-    short: 'Print the API versions that the server serves, as "group/version"',
-    load: async () => (await import('./api-versions.ts')).apiVersions,
-  },
-  {
-    name: 'config',
-    short: 'Change kubeconfig files',
-    load: async () => (await import('./config.ts')).config,
-  },
-  {
-    name: 'kuberc',
-    short: 'Show and change the file with preferences',
-    load: async () => (await import('./kuberc.ts')).kuberc,
-  },
-  {
-    name: 'plugin',
-    short: 'Work with plugins',
-    load: async () => (await import('./plugin.ts')).plugin,
-  },
-  {
-    name: 'version',
-    short: 'Print the versions of client and server',
-    load: async () => (await import('./version.ts')).version,
-  },
-  {
-    name: 'options',
-    short: 'Print the flags that every command has',
-    hidden: true,
-    load: async () => (await import('./options.ts')).options,
-  },
+  }),
 ]
+
+/** Rows under a heading of `kubectl --help`. */
+function under(group: string, ...rows: readonly CommandRow[]): CommandRow[] {
+  return rows.map((each) => ({ ...each, group }))
+}

@@ -1,31 +1,19 @@
-/** kubectl kuberc: the file with preferences. */
-import { type Command, defineCommand } from '../command.ts'
-import { requireSubcommand } from '../subcommand.ts'
+/** kubectl kuberc: shows and changes the preferences file. */
+import { type Command, defineGroup, row } from '../command.ts'
 
-export const kuberc: Command = defineCommand({
+export const kuberc: Command = defineGroup({
   name: 'kuberc',
-  use: 'SUBCOMMAND [options]',
-  long: 'Show and change the kuberc file, which holds aliases and values of flags to your liking.',
+  long: 'Show and change the kuberc file, which contains aliases and default values of flags.',
   examples: `# Show the preferences
 kubectl kuberc view
 
-# Let 'get' print wide tables
+# Make wide output the default of 'get'
 kubectl kuberc set --section defaults --command get --option output=wide
 
-# Make 'getn' a name for 'get nodes'
+# Create the alias 'getn' for 'get nodes'
 kubectl kuberc set --section aliases --name getn --command get --prependarg nodes --option output=wide`,
-  flags: {},
   commands: [
-    {
-      name: 'set',
-      short: 'Set values in the kuberc file',
-      load: async () => (await import('../kuberc/set.ts')).kubercSet,
-    },
-    {
-      name: 'view',
-      short: 'Show what the kuberc file holds',
-      load: async () => (await import('../kuberc/view.ts')).kubercView,
-    },
+    row('set', 'Set values in the kuberc file', async () => (await import('../kuberc/set.ts')).kubercSet),
+    row('view', 'Show the contents of the kuberc file', async () => (await import('../kuberc/view.ts')).kubercView),
   ],
-  run: requireSubcommand,
 })

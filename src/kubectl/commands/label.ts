@@ -1,9 +1,10 @@
-/** kubectl label: the labels of objects. */
-import { goQuote } from '#lib/go-text.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+/** kubectl label: changes labels. */
+import { goQuote } from '#lib/go/text.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { labelValue } from '#meta/validation/names.ts'
 
-import { select } from '../builder.ts'
+import { select } from '../builder/builder.ts'
+import type { Info } from '../builder/select-options.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { failuresOf, KubectlError } from '../errors.ts'
 import { type DryRun, dryRunOf, dryRunQuery, withDryRun } from '../flag-sets.ts'
@@ -15,25 +16,25 @@ import {
   checkChange,
   listing,
   mapPatch,
-} from '../metadata-change.ts'
-import { type Changes, splitPairs } from '../pairs.ts'
+} from '../label/metadata-change.ts'
+import { type Changes, splitPairs } from '../label/pairs.ts'
 import { printerOf } from '../printing.ts'
 import { recorded } from '../recording.ts'
-import type { Info } from '../selecting.ts'
 
 export const label: Command = defineCommand({
   name: 'label',
   use: '[--overwrite] (-f FILENAME | TYPE NAME) KEY_1=VAL_1 ... KEY_N=VAL_N [--resource-version=version] [options]',
-  long: 'Change the labels of a resource: KEY=VALUE sets one, KEY- removes it.',
+  long: 'Update labels of a resource: KEY=VALUE sets a label, KEY- removes it.',
   examples: `# Set a label of a pod
 kubectl label pods foo unhealthy=true
 
-# Set a label whatever it was before
+# Set a label and overwrite an existing value
 kubectl label --overwrite pods foo status=unhealthy
 
 # Remove a label
 kubectl label pods foo bar-`,
   flags: changeFlags('label', 'kubectl-label'),
+  completes: 'resources',
   async run(invocation) {
     const { args, flags } = invocation
     const dryRun = dryRunOf(flags['dry-run'], invocation)

@@ -1,13 +1,13 @@
-/** kubectl logs: what containers wrote, of one pod, of all that a workload has or of those that a selector finds. */
+/** kubectl logs: prints container logs of one pod, of the pods of a workload or of selected pods. */
 import type { Pod } from '#apis/core/v1.ts'
 import { sleep } from '#lib/clock.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, duration, int, string } from '#lib/flags/kinds.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { isNotFound, StatusError } from '#meta/status.ts'
 import { epochMsOf } from '#meta/time.ts'
 
-import { select } from '../builder.ts'
+import { select } from '../builder/builder.ts'
 import { type Command, defineCommand, type Invocation, usageError } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
 import { SELECTOR_FLAG } from '../flag-sets.ts'
@@ -22,31 +22,39 @@ import {
   writerTo,
 } from '../streams/pod-logs.ts'
 import { loggingFirst } from '../streams/pod-order.ts'
-import { type Named, podsOf, timeoutProblem } from '../streams/target-pod.ts'
+import { type TargetObject, podsOf, timeoutProblem } from '../streams/target-pod.ts'
 
 const FLAGS = {
   ...SELECTOR_FLAG,
-  'all-containers': flag(bool, false, 'Print the logs of all containers.'),
-  'all-pods': flag(bool, false, 'Print the logs of all pods. Turns --prefix on.'),
+  'all-containers': flag(bool, false, 'Print the logs of all containers in the pod.'),
+  'all-pods': flag(bool, false, 'Print the logs of all pods of the workload. Enables --prefix.'),
   container: flag(string, '', 'Print the logs of this container', { shorthand: 'c' }),
-  follow: flag(bool, false, 'Go on with what is written from now on.', { shorthand: 'f' }),
-  'ignore-errors': flag(bool, false, 'Logs that cannot be read, or followed further, are no failure.'),
+  follow: flag(bool, false, 'Stream new log lines as they are written.', { shorthand: 'f' }),
+  'ignore-errors': flag(bool, false, 'Continue if the logs of a container cannot be read or streamed.'),
   'insecure-skip-tls-verify-backend': flag(
     bool,
     false,
-    'Do not check who the kubelet is that logs are asked of. Somebody else could make them up; for kubelets whose certificates have run out.',
+    'Skip verification of the serving certificate of the kubelet. An attacker could then send false logs. Use it if kubelet certificates have expired.',
   ),
-  'limit-bytes': flag(int, 0, 'So many bytes of logs at most. Zero: no limit.'),
-  'max-log-requests': flag(int, 5, 'So many logs are followed at once at most.'),
-  'pod-running-timeout': flag(duration, 20_000, 'How long to wait until there is a pod (5s, 2m, 3h). More than zero.'),
-  prefix: flag(bool, false, 'Begin each line with the pod and the container it comes from.'),
-  previous: flag(bool, false, 'Print the logs of the container before it was started last, if there are any.', {
+  'limit-bytes': flag(int, 0, 'Maximum number of bytes to print. Zero means no limit.'),
+  'max-log-requests': flag(int, 5, 'Maximum number of logs to stream at the same time.'),
+  'pod-running-timeout': flag(
+    duration,
+    20_000,
+    'Time to wait for a pod to run (5s, 2m, 3h). Must be greater than zero.',
+  ),
+  prefix: flag(bool, false, 'Print the pod and container name in front of each line.'),
+  previous: flag(bool, false, 'Print the logs of the previous instance of the container, if there is one.', {
     shorthand: 'p',
   }),
-  since: flag(duration, 0, 'Only what is newer than a duration like 5s, 2m, or 3h. Not together with --since-time.'),
-  'since-time': flag(string, '', 'Only what is newer than a time (RFC3339). Not together with --since.'),
-  tail: flag(int, -1, 'So many of the last lines. -1: all of them, or 10 with a selector.'),
-  timestamps: flag(bool, false, 'Begin each line with its time'),
+  since: flag(
+    duration,
+    0,
+    'Print only logs newer than a duration like 5s, 2m, or 3h. Cannot be combined with --since-time.',
+  ),
+  'since-time': flag(string, '', 'Print only logs newer than a time (RFC3339). Cannot be combined with --since.'),
+  tail: flag(int, -1, 'Number of most recent lines to print. -1 prints all lines, or 10 with a selector.'),
+  timestamps: flag(bool, false, 'Print the time in front of each line'),
 }
 
 type LogsInvocation = Invocation<typeof FLAGS>
@@ -57,25 +65,26 @@ POD or TYPE/NAME is a required argument for the logs command`
 export const logs: Command = defineCommand({
   name: 'logs',
   use: '[-f] [-p] (POD | TYPE/NAME) [-c CONTAINER] [options]',
-  long: 'Print the logs of a container in a pod or of what makes pods. The name of the container may be left out when there is only one.',
-  examples: `# Logs of the pod nginx, which has one container
+  long: 'Print the logs of a container in a pod or in the pods of a workload. The container name is optional if there is only one.',
+  examples: `# Print the logs of pod nginx, which has one container
 kubectl logs nginx
 
-# Logs of the pod nginx from now on
+# Stream the logs of pod nginx
 kubectl logs -f nginx
 
-# Logs of all pods of a deployment, with where each line comes from
+# Print the logs of all pods of a deployment, with prefixes
 kubectl logs deployment/nginx --all-pods=true
 
-# Logs of all containers of all pods with the label app=nginx, from now on
+# Stream the logs of all containers of all pods with the label app=nginx
 kubectl logs -f -l app=nginx --all-containers=true
 
-# Logs of the container before it was started last
+# Print the logs of the previous instance of a container
 kubectl logs -p -c ruby web-1
 
-# The last 20 lines of the pod nginx
+# Print the last 20 lines of pod nginx
 kubectl logs --tail=20 nginx`,
   flags: FLAGS,
+  completes: 'pods and containers',
   async run(invocation) {
     const { flags, signal } = invocation
     checkArgs(invocation)
@@ -90,7 +99,7 @@ kubectl logs --tail=20 nginx`,
 
 async function sourcesOf(
   { flags, session, clock, stderr }: LogsInvocation,
-  named: readonly Named[],
+  named: readonly TargetObject[],
   options: LogOptions,
 ): Promise<LogSource[]> {
   const rest = await session.rest()
@@ -134,7 +143,7 @@ function optionsOf({ args, flags, changed }: LogsInvocation): LogOptions {
 
 const RFC3339 = '2006-01-02T15:04:05Z07:00'
 
-/** In the server's time zone. Throws what Go says of a time that is none. */
+/** In the local time zone. Throws Go's error for an invalid time. */
 function timeIn(text: string): string {
   const isTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)$/.test(text)
   const ms = isTime ? epochMsOf(text.replace(',', '.')) : Number.NaN
@@ -144,7 +153,7 @@ function timeIn(text: string): string {
   )
 }
 
-async function namedObjects(invocation: LogsInvocation): Promise<Named[]> {
+async function namedObjects(invocation: LogsInvocation): Promise<TargetObject[]> {
   const { args, flags, session, stderr } = invocation
   const { namespace } = await session.namespace()
   const [name] = args
@@ -206,14 +215,14 @@ async function copyAll(invocation: LogsInvocation, sources: readonly LogSource[]
 }
 
 interface Outputs {
-  /** With the prefix, if there is one. */
+  /** Writes one line, with its prefix if there is one. */
   readonly own: Write
   readonly write: Write
 }
 
 const RETRY_MS = 1000
 
-/** Logs that are followed are asked for again while the server says why it does not have them. */
+/** Requests a followed log again while the server reports a reason why it is not available. */
 async function copyPatiently(invocation: LogsInvocation, source: LogSource, { own, write }: Outputs): Promise<void> {
   const { flags, session, signal, clock, stderr } = invocation
   const client = await session.client()

@@ -1,4 +1,4 @@
-/** kubectl options: the flags of every command. */
+/** kubectl options: prints the global flags. */
 import { type Command, defineCommand } from '../command.ts'
 import { globalFlags } from '../global-flags.ts'
 import { flagsText } from '../help.ts'
@@ -6,7 +6,7 @@ import { flagsText } from '../help.ts'
 export const options: Command = defineCommand({
   name: 'options',
   use: '[flags] [options]',
-  long: 'Print the flags that every command has.',
+  long: 'Print the flags that all commands share.',
   flags: {},
   run({ stdout, env }) {
     stdout.write(`The following options can be passed to any command:\n\n${flagsText({ ...globalFlags(env) })}\n`)

@@ -1,24 +1,24 @@
-/** kubectl patch: changes some fields of an object, by one of three kinds of patch. */
+/** kubectl patch: updates fields of an object with a strategic merge, JSON merge or JSON patch. */
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
-import { goQuote } from '#lib/go-text.ts'
-import { jsonEqual } from '#lib/json-patch.ts'
-import type { JsonObject, JsonValue } from '#lib/json-value.ts'
-import { parseYaml } from '#lib/yaml.ts'
+import { goQuote } from '#lib/go/text.ts'
+import { jsonEqual } from '#lib/json/patch.ts'
+import type { JsonObject, JsonValue } from '#lib/json/value.ts'
+import { parseYaml } from '#lib/yaml/yaml.ts'
 import { statusOf } from '#meta/status.ts'
 
+import type { Info } from '../builder/select-options.ts'
+import { selectFor } from '../builder/selection.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
 import { DRY_RUN_FLAG, type DryRun, dryRunOf, dryRunQuery, fieldManagerFlag, fileFlags } from '../flag-sets.ts'
-import { patchedLocally } from '../local-patch.ts'
+import { patchedLocally } from '../manifests/local-patch.ts'
 import { goFileError, printerOf, printFlags } from '../printing.ts'
 import { RECORD_FLAG, recordPatch } from '../recording.ts'
-import type { AnyObject, PatchType } from '../rest.ts'
-import { selectFor } from '../selected.ts'
-import type { Info } from '../selecting.ts'
+import type { AnyObject, PatchType } from '../session/rest.ts'
 
 const TYPES = ['json', 'merge', 'strategic'] as const
 
@@ -29,10 +29,10 @@ const FLAGS = {
   ...RECORD_FLAG,
   ...fieldManagerFlag('kubectl-patch'),
   patch: flag(string, '', 'The patch.', { shorthand: 'p' }),
-  'patch-file': flag(string, '', 'The file with the patch.'),
+  'patch-file': flag(string, '', 'File with the patch.'),
   type: flag(string, 'strategic', `The kind of patch; one of [${TYPES.join(' ')}].`),
-  local: flag(bool, false, 'Patch what the file holds, not what the server has.'),
-  subresource: flag(string, '', 'Patch this part of the object.'),
+  local: flag(bool, false, 'Patch the object in the file instead of the object on the server.'),
+  subresource: flag(string, '', 'Patch this subresource of the object.'),
 }
 
 type PatchInvocation = Invocation<typeof FLAGS>
@@ -40,17 +40,18 @@ type PatchInvocation = Invocation<typeof FLAGS>
 export const patch: Command = defineCommand({
   name: 'patch',
   use: '(-f FILENAME | TYPE NAME) [-p PATCH|--patch-file FILE] [options]',
-  long: 'Change fields of a resource by a strategic merge patch, a JSON merge patch or a JSON patch, in JSON or YAML.',
-  examples: `# Take no more pods on a node
+  long: 'Update fields of a resource with a strategic merge patch, a JSON merge patch or a JSON patch, in JSON or YAML.',
+  examples: `# Mark a node as unschedulable
 kubectl patch node k8s-node-1 -p '{"spec":{"unschedulable":true}}'
 
-# Change an image by its place
+# Change the image of the first container
 kubectl patch pod valid-pod --type='json' -p='[{"op": "replace", "path": "/spec/containers/0/image", "value":"new image"}]'`,
   flags: FLAGS,
+  completes: 'resources',
   async run(invocation) {
     const { args, flags, session } = invocation
     const dryRun = dryRunOf(flags['dry-run'], invocation)
-    // A context that is not there is told before all else.
+    // An unknown context is reported before everything else.
     await session.namespace()
     checkFlags(flags, args, dryRun)
     const isSent = !flags.local && dryRun !== 'client'
@@ -94,7 +95,7 @@ async function readPatch({ flags, cwd }: PatchInvocation, isSent: boolean): Prom
       : await readFile(resolve(cwd, file), 'utf8').catch((cause: Error) => {
           throw new KubectlError(`unable to read patch file: ${goFileError(file, cause)}`, { cause })
         })
-  // What begins like JSON goes to the server as it is, whatever it is.
+  // A text that begins like JSON goes to the server unchanged.
   if (isSent && /^\s*\{/.test(text)) return Buffer.from(text)
   try {
     return parseYaml(text)
@@ -124,7 +125,7 @@ async function patchOne(
   printer.print(isHere ? after : await recordedPatch(invocation, target, { after, query }), stdout)
 }
 
-/** A second patch, as upstream sends it; the first one counts when the server refuses this one. */
+/** Upstream sends a second patch with the change cause; if the server rejects it, the first patch remains valid. */
 async function recordedPatch(
   invocation: PatchInvocation,
   target: Info,

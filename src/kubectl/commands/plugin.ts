@@ -1,27 +1,26 @@
-/** kubectl plugin: which programs in PATH add commands. */
+/** kubectl plugin: lists programs in PATH that add commands. */
 import { basename } from 'node:path'
 
 import { flag } from '#lib/flags/flags.ts'
 import { bool } from '#lib/flags/kinds.ts'
 
-import { type Command, defineCommand } from '../command.ts'
+import { type Command, defineCommand, defineGroup, row } from '../command.ts'
 import { KubectlError } from '../errors.ts'
 import { listPlugins, PluginVerifier } from '../plugins/listing.ts'
-import { requireSubcommand } from '../subcommand.ts'
 import { COMMANDS } from './index.ts'
 
-const EXAMPLES = `# List the plugins that there are
+const EXAMPLES = `# List the plugins
 kubectl plugin list
 
-# List them by name, without their folders
+# List their names without directories
 kubectl plugin list --name-only`
 
 const list: Command = defineCommand({
   name: 'list',
   use: '[flags] [options]',
-  long: 'List the plugins in PATH: files that may be run and whose names begin with "kubectl-".',
+  long: 'List the plugins in PATH: executable files whose names begin with "kubectl-".',
   examples: EXAMPLES,
-  flags: { 'name-only': flag(bool, false, 'Print names without their folders.') },
+  flags: { 'name-only': flag(bool, false, 'Print names without directories.') },
   async run({ env, flags, stdout, stderr }) {
     const plugins = await listPlugins(env['PATH'] ?? '', (text) => stderr.write(text))
     const errors: string[] = []
@@ -44,18 +43,10 @@ const list: Command = defineCommand({
   },
 })
 
-export const plugin: Command = defineCommand({
+export const plugin: Command = defineGroup({
   name: 'plugin',
   use: '[flags] [options]',
-  long: 'Work with plugins: programs whose names begin with "kubectl-" and that stand for commands which kubectl does not have.',
+  long: 'Work with plugins: programs whose names begin with "kubectl-" and that add commands to kubectl.',
   examples: EXAMPLES,
-  flags: {},
-  commands: [
-    {
-      name: 'list',
-      short: 'List the plugins in PATH',
-      load: () => Promise.resolve(list),
-    },
-  ],
-  run: requireSubcommand,
+  commands: [row('list', 'List the plugins in PATH', () => Promise.resolve(list))],
 })

@@ -1,4 +1,4 @@
-/** kubectl port-forward: ports of a pod as ports of this machine. */
+/** kubectl port-forward: forwards local ports to a pod. */
 import { createServer, type Server, type Socket } from 'node:net'
 
 import type { Pod, Service } from '#apis/core/v1.ts'
@@ -8,7 +8,7 @@ import { drained } from '#lib/drained.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { duration } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { listen } from '#lib/http/listen.ts'
 import { StopSignal } from '#lib/program.ts'
 import type { SpdyStream } from '#lib/spdy/stream.ts'
@@ -17,6 +17,7 @@ import { userAgent } from '#model/version.ts'
 import { type Command, defineCommand, type Invocation, usageError } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
 import { logLine } from '../klog.ts'
+import { resourcePath } from '../related-objects.ts'
 import {
   type ForwardedPort,
   type ListenAddress,
@@ -26,15 +27,18 @@ import {
   portsInPod,
 } from '../streams/forwarded-ports.ts'
 import { attachablePod, checkTimeout, readNamed, theOnly } from '../streams/target-pod.ts'
-import { resourcePath } from '../surroundings.ts'
 
 const FLAGS = {
   address: flag(
     strings,
     ['localhost'],
-    'Addresses to listen on, separated by commas: IP addresses or localhost, which is 127.0.0.1 and ::1, of which one must be free.',
+    'Comma-separated addresses to listen on: IP addresses or localhost. localhost means 127.0.0.1 and ::1, of which at least one must be available.',
   ),
-  'pod-running-timeout': flag(duration, 60_000, 'How long to wait until there is a pod (5s, 2m, 3h). More than zero.'),
+  'pod-running-timeout': flag(
+    duration,
+    60_000,
+    'Time to wait for a pod to run (5s, 2m, 3h). Must be greater than zero.',
+  ),
 }
 
 type ForwardInvocation = Invocation<typeof FLAGS>
@@ -42,19 +46,20 @@ type ForwardInvocation = Invocation<typeof FLAGS>
 export const portForward: Command = defineCommand({
   name: 'port-forward',
   use: 'TYPE/NAME [options] [LOCAL_PORT:]REMOTE_PORT [...[LOCAL_PORT_N:]REMOTE_PORT_N]',
-  long: 'Forward local ports to a pod. The pod of a deployment, a service or the like is chosen once; the session ends with it.',
-  examples: `# Ports 5000 and 6000 of this machine are those of the pod mypod
+  long: 'Forward local ports to a pod. For a deployment, a service or another workload, kubectl selects one pod. The session ends when that pod terminates.',
+  examples: `# Forward local ports 5000 and 6000 to the same ports of pod mypod
 kubectl port-forward pod/mypod 5000 6000
 
-# Port 8443 is the port that the service calls "https"
+# Forward local port 8443 to the port "https" of a service
 kubectl port-forward service/myservice 8443:https
 
-# Port 8888 on all addresses of this machine is port 5000 of the pod
+# Forward port 8888 on all local addresses to port 5000 of the pod
 kubectl port-forward --address 0.0.0.0 pod/mypod 8888:5000
 
-# Any free port is port 5000 of the pod
+# Forward a free local port to port 5000 of the pod
 kubectl port-forward pod/mypod :5000`,
   flags: FLAGS,
+  completes: 'pods and ports',
   async run(invocation) {
     const { args, flags, session, clock, signal } = invocation
     if (args.length < 2) throw usageError(invocation, 'TYPE/NAME and list of ports are required for port-forward')
@@ -79,7 +84,7 @@ kubectl port-forward pod/mypod :5000`,
     }).catch((cause: unknown) => {
       throw new KubectlError(`error upgrading connection: ${asError(cause).message}`, { cause })
     })
-    const forwarding = new Forwarding(invocation, dialed)
+    const forwarding = new PortForwarder(invocation, dialed)
     try {
       await forwarding.listenOn(forwarded, addresses)
       await Promise.race([dialed.closed, aborted(signal)])
@@ -87,7 +92,7 @@ kubectl port-forward pod/mypod :5000`,
       forwarding.close()
     }
     if (!signal.aborted) throw new KubectlError('lost connection to pod')
-    // Ctrl-C is how it ends.
+    // Ctrl-C is the normal end.
     if (signal.reason instanceof StopSignal && signal.reason.signal === 'SIGINT') return
     throw signal.reason
   },
@@ -104,7 +109,7 @@ async function wanted(invocation: ForwardInvocation): Promise<{ readonly pod: Po
   return { pod, ports }
 }
 
-class Forwarding {
+class PortForwarder {
   readonly #invocation: ForwardInvocation
   readonly #pod: PodPorts
   readonly #servers: Server[] = []
@@ -115,7 +120,7 @@ class Forwarding {
     this.#pod = pod
   }
 
-  /** Throws KubectlError when there is no port to listen on. */
+  /** Throws KubectlError if it cannot listen on any port. */
   async listenOn(ports: readonly ForwardedPort[], addresses: readonly ListenAddress[]): Promise<void> {
     const { stderr } = this.#invocation
     let listening = 0
@@ -135,7 +140,7 @@ class Forwarding {
     this.#pod.close()
   }
 
-  /** What went wrong, if too much did. The first address may choose the port for all. */
+  /** Returns the errors if too many addresses failed. The first address may choose the port for all. */
   async #listenOnAll(port: ForwardedPort, addresses: readonly ListenAddress[]): Promise<string | undefined> {
     let { local } = port
     const failed: { readonly isOneEnough: boolean; readonly text: string }[] = []
@@ -174,12 +179,12 @@ class Forwarding {
     this.#invocation.stdout.write(`Handling connection for ${local}\n`)
     try {
       const { data, errors } = await this.#pod.connect(remote)
-      const said = textOf(errors)
+      const errorText = textOf(errors)
       void sendAll(socket, data)
       await receiveAll(data, socket)
-      // What was not sent must not stop the others.
+      // Unsent data must not block other streams of the connection.
       data.reset()
-      const text = await said
+      const text = await errorText
       if (text !== '') this.#giveUp(`an error occurred forwarding ${local} -> ${remote}: ${text}`)
     } catch (error) {
       this.#log(`error creating forwarding stream for port ${local} -> ${remote}: ${asError(error).message}`)
@@ -189,7 +194,7 @@ class Forwarding {
     }
   }
 
-  /** A pod that cannot be reached is not asked again, as upstream has it. */
+  /** Like upstream, kubectl ends the session if the pod cannot be reached. */
   #giveUp(text: string): void {
     this.#log(text)
     this.#pod.close()
@@ -206,7 +211,7 @@ async function sendAll(socket: Socket, data: SpdyStream): Promise<void> {
   try {
     for await (const bytes of socket) await data.write(bytes as Buffer)
   } catch {
-    // Either side has gone, as whoever receives hears.
+    // Either side has closed the connection; the receiver notices.
   }
   data.end()
 }
@@ -223,7 +228,7 @@ async function textOf(stream: SpdyStream): Promise<string> {
   try {
     for await (const data of stream) parts.push(data)
   } catch {
-    // The connection is gone; so is what it had to say.
+    // The connection is closed, so its error stream is lost.
   }
   return Buffer.concat(parts).toString()
 }
@@ -234,7 +239,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: 'cannot assign requested address',
 }
 
-/** As Go says why nobody can listen there. */
+/** Go's text for a failed listen. */
 function listenText(address: string, port: number, error: NodeJS.ErrnoException): string {
   const isV6 = address.includes(':')
   const where = isV6 ? `tcp6 [${address}]:${port}` : `tcp4 ${address}:${port}`

@@ -1,9 +1,9 @@
-/** kubectl proxy: the API server, as we see it, on a port of this machine; files beside it where they are asked for. */
+/** kubectl proxy: serves the API server on a local port with the user's credentials, and optionally static files. */
 import { chmod, lstat, rm } from 'node:fs/promises'
 import type { IncomingHttpHeaders } from 'node:http'
 import { resolve } from 'node:path'
 
-import type { Connection } from '#client/connection.ts'
+import type { Connection } from '#client/connection/connection.ts'
 import { aborted } from '#lib/abort.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, duration, int, string } from '#lib/flags/kinds.ts'
@@ -11,38 +11,46 @@ import type { Exchange } from '#lib/http/exchange.ts'
 import { HOP_BY_HOP } from '#lib/http/hop-by-hop.ts'
 import type { ListenAddress } from '#lib/http/listen.ts'
 import { createHttpServer } from '#lib/http/server.ts'
-import { joinSockets } from '#lib/join-sockets.ts'
+import { joinSockets } from '#lib/net/join-sockets.ts'
 
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
 import { logLine, logWarning } from '../klog.ts'
-import { readingsOf, type RequestTarget, sendable, targetOf } from '../proxy-target.ts'
-import { type Filter, filterOf, routeOf, withSlash } from '../proxying.ts'
+import { readingsOf, type RequestTarget, sendable, targetOf } from '../proxy/proxy-target.ts'
+import { type Filter, filterOf, routeOf, withSlash } from '../proxy/proxying.ts'
 
 const PORT = 8001
 
 const FLAGS = {
-  'accept-hosts': flag(string, '^localhost$,^127\\.0\\.0\\.1$,^\\[::1\\]$', 'Regular expressions of hosts to accept.'),
-  'accept-paths': flag(string, '^.*', 'Regular expressions of paths to accept.'),
-  address: flag(string, '127.0.0.1', 'The address to serve on.'),
-  'api-prefix': flag(string, '/', 'Where the API is served.'),
-  'append-server-path': flag(bool, false, "Put the path of the context's server before that of each request."),
-  'disable-filter': flag(bool, false, 'Let everything through. Pages of others may then use a port that they reach.'),
+  'accept-hosts': flag(string, '^localhost$,^127\\.0\\.0\\.1$,^\\[::1\\]$', 'Regular expressions for hosts to accept.'),
+  'accept-paths': flag(string, '^.*', 'Regular expressions for paths to accept.'),
+  address: flag(string, '127.0.0.1', 'IP address to serve on.'),
+  'api-prefix': flag(string, '/', 'Path prefix of the API.'),
+  'append-server-path': flag(bool, false, "Add the path of the context's server in front of each request path."),
+  'disable-filter': flag(
+    bool,
+    false,
+    'Disable request filtering. Web pages may then send requests to a port that they can reach.',
+  ),
   keepalive: flag(
     duration,
     0,
-    'How often connections are checked for whether they are alive. Taken without effect: the system decides.',
+    'Keepalive period of connections. Accepted without effect: the operating system decides.',
   ),
-  port: flag(int, PORT, 'The port to serve on. 0: any that is free.', { shorthand: 'p' }),
-  'reject-methods': flag(string, '^$', "Regular expressions of methods to reject (--reject-methods='POST,PUT,PATCH')."),
+  port: flag(int, PORT, 'Port to serve on. 0 selects a free port.', { shorthand: 'p' }),
+  'reject-methods': flag(
+    string,
+    '^$',
+    "Regular expressions for methods to reject (--reject-methods='POST,PUT,PATCH').",
+  ),
   'reject-paths': flag(
     string,
     '^/api/.*/pods/.*/exec,^/api/.*/pods/.*/attach',
-    'Regular expressions of paths to reject, accepted or not.',
+    'Regular expressions for paths to reject, even if they are accepted.',
   ),
-  'unix-socket': flag(string, '', 'The unix socket to serve on.', { shorthand: 'u' }),
-  www: flag(string, '', 'A directory with files to serve too.', { shorthand: 'w' }),
-  'www-prefix': flag(string, '/static/', 'Where the files are served.', { shorthand: 'P' }),
+  'unix-socket': flag(string, '', 'Unix socket to serve on.', { shorthand: 'u' }),
+  www: flag(string, '', 'Directory with static files to serve.', { shorthand: 'w' }),
+  'www-prefix': flag(string, '/static/', 'Path prefix of the static files.', { shorthand: 'P' }),
 }
 
 type ProxyInvocation = Invocation<typeof FLAGS>
@@ -50,14 +58,14 @@ type ProxyInvocation = Invocation<typeof FLAGS>
 export const proxy: Command = defineCommand({
   name: 'proxy',
   use: '[--port=PORT] [--www=static-dir] [--www-prefix=prefix] [--api-prefix=prefix] [options]',
-  long: 'Serve the API of the cluster on a port of this machine, as the user that we are, and files of a directory beside it.',
-  examples: `# All of the API and nothing else
+  long: 'Serve the API of the cluster on a local port with your credentials, and optionally static files from a directory.',
+  examples: `# Serve only the API
 kubectl proxy --api-prefix=/
 
-# Part of the API, and files
+# Serve part of the API, and static files
 kubectl proxy --www=/my/files --www-prefix=/static/ --api-prefix=/api/
 
-# On any free port, which is printed
+# Serve on a free port and print it
 kubectl proxy --port=0`,
   flags: FLAGS,
   async run(invocation) {
@@ -72,7 +80,7 @@ kubectl proxy --port=0`,
     if (flags.port !== PORT && flags['unix-socket'] !== '') {
       throw new KubectlError('cannot set --unix-socket and --port at the same time')
     }
-    const serving = new Proxying(invocation, connection, filter)
+    const serving = new ApiProxy(invocation, connection, filter)
     const server = createHttpServer({
       clock,
       upgrades: ['websocket', 'spdy/3.1'],
@@ -102,7 +110,7 @@ function warnOfPath(invocation: ProxyInvocation, server: string): void {
   logWarning(invocation, 'proxy.go:166', text)
 }
 
-/** A socket that is in the way is taken away, in use or not. */
+/** Removes an existing socket, even if it is in use. */
 async function addressOf({ flags, cwd }: ProxyInvocation): Promise<ListenAddress> {
   if (flags['unix-socket'] === '') return { host: flags.address, port: flags.port }
   const path = resolve(cwd, flags['unix-socket'])
@@ -126,7 +134,7 @@ function listenText(address: ListenAddress, error: NodeJS.ErrnoException): strin
 
 const PLAIN = ['Content-Type', 'text/plain; charset=utf-8', 'X-Content-Type-Options', 'nosniff']
 
-class Proxying {
+class ApiProxy {
   readonly #invocation: ProxyInvocation
   readonly #connection: Connection
   readonly #filter: Filter | undefined
@@ -146,7 +154,7 @@ class Proxying {
     if (route.to === 'nowhere') return exchange.respond(404, PLAIN, '404 page not found\n')
     if (route.to === 'clean') return exchange.respond(301, ['Location', route.path])
     if (route.to === 'files') {
-      const { serveFile } = await import('../static-files.ts')
+      const { serveFile } = await import('../proxy/static-files.ts')
       return serveFile(exchange, resolve(cwd, flags.www), route.path)
     }
     const refusal = this.#refusalOf(exchange, target, route.path)
@@ -194,8 +202,8 @@ class Proxying {
     const headers = { ...request.headers, connection: 'Upgrade', upgrade: exchange.headers.upgrade ?? '' }
     const result = await this.#connection.upgrade({ ...request, headers })
     if (!result.isUpgraded) {
-      const { status, headers: said, body } = result.response
-      return exchange.respondPieces(status, listOf(said), { pieces: body })
+      const { status, headers: received, body } = result.response
+      return exchange.respondPieces(status, listOf(received), { pieces: body })
     }
     const { socket, head } = exchange.upgrade()
     const lines = Object.entries(result.headers).flatMap(([name, value]) =>
@@ -220,7 +228,7 @@ interface Refusal {
   readonly text: string
 }
 
-/** Of one connection only, and therefore not passed on. */
+/** Hop-by-hop headers, which are not forwarded. */
 const LOCAL: ReadonlySet<string> = new Set([...HOP_BY_HOP, 'date', 'expect', 'host'])
 
 function passedOn(headers: IncomingHttpHeaders): Record<string, string | readonly string[]> {

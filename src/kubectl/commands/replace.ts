@@ -1,11 +1,14 @@
-/** kubectl replace: objects become what files say, all of them; with `--force` by way of deleting them first. */
+/** kubectl replace: replaces whole objects with files; with `--force` it deletes and recreates them. */
 import { flag } from '#lib/flags/flags.ts'
 import { bool, duration, int, string } from '#lib/flags/kinds.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { isNotFound } from '#meta/status.ts'
 
+import { withSavedConfig } from '../apply/last-applied.ts'
+import type { Info } from '../builder/select-options.ts'
+import { selectFor } from '../builder/selection.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
-import { type Deleted, waitUntilGone } from '../deletion.ts'
+import { type Deletion, waitUntilGone } from '../deletion.ts'
 import { asError, KubectlError, withoutMissing, withSource } from '../errors.ts'
 import {
   CASCADE_FLAG,
@@ -20,45 +23,46 @@ import {
   VALIDATE_FLAG,
   withDryRun,
 } from '../flag-sets.ts'
-import { withSavedConfig } from '../last-applied.ts'
-import { readAll } from '../manifests.ts'
+import { readAll } from '../manifests/manifests.ts'
+import { rawPathProblem, sendRaw } from '../manifests/raw.ts'
 import { pollUntil } from '../polling.ts'
 import { printerOf, printFlags } from '../printing.ts'
-import { rawPathProblem, sendRaw } from '../raw.ts'
-import type { AnyObject, Rest } from '../rest.ts'
-import { selectFor } from '../selected.ts'
-import type { Info } from '../selecting.ts'
+import type { AnyObject, Rest } from '../session/rest.ts'
 import { resultText, uidIn } from './delete.ts'
 
 const FLAGS = {
   ...printFlags(),
-  ...fileFlags('The files that contain the configurations to replace.'),
+  ...fileFlags('Files with the objects to replace.'),
   ...DRY_RUN_FLAG,
   ...VALIDATE_FLAG,
   ...CASCADE_FLAG,
   ...fieldManagerFlag('kubectl-replace'),
-  force: flag(bool, false, 'Delete objects and create them anew.'),
-  'grace-period': flag(int, -1, 'With --force: seconds to stop in. Negative: as the object says.'),
-  raw: flag(string, '', 'Path to PUT to on the server.'),
-  'save-config': flag(bool, false, 'Remember the configuration in an annotation, for kubectl apply.'),
-  subresource: flag(string, '', 'Replace this part of the object.'),
-  timeout: flag(duration, 0, 'With --force: how long to wait before giving up. Zero: five minutes.'),
-  wait: flag(bool, false, 'With --force: wait until objects are gone, finalizers included.'),
+  force: flag(bool, false, 'Delete and recreate the objects.'),
+  'grace-period': flag(
+    int,
+    -1,
+    'With --force, seconds that objects get to terminate. If negative, use the value of the object.',
+  ),
+  raw: flag(string, '', 'Path on the server to PUT to.'),
+  'save-config': flag(bool, false, 'Save the configuration in an annotation for kubectl apply.'),
+  subresource: flag(string, '', 'Replace this subresource of the object.'),
+  timeout: flag(duration, 0, 'With --force, time to wait before giving up. Zero means five minutes.'),
+  wait: flag(bool, false, 'With --force, wait until objects have disappeared, including finalizers.'),
 }
 
 type ReplaceInvocation = Invocation<typeof FLAGS>
 
-/** How long upstream waits for objects to go. */
+/** Upstream's timeout for deletions. */
 const GONE_MS = 5 * 60_000
 
 export const replace: Command = defineCommand({
   name: 'replace',
   use: '-f FILENAME [options]',
-  long: 'Replace a resource by what a file or standard input says. The whole object must be there: what is left out is gone.',
-  examples: `# Replace a pod by what pod.json says
+  long: 'Replace a resource with a file or standard input. The file must contain the complete object: omitted fields are removed.',
+  examples: `# Replace a pod with pod.json
 kubectl replace -f ./pod.json
 
-# Delete it and create it anew
+# Delete and recreate a pod
 kubectl replace --force -f ./pod.json`,
   flags: FLAGS,
   async run(invocation) {
@@ -104,7 +108,7 @@ function checkFlags(flags: ReplaceInvocation['flags'], dryRun: DryRun): void {
   if (rawProblem !== undefined) throw rawProblem
 }
 
-/** Who names no version replaces whatever there is. */
+/** Without a resource version, any existing object is replaced. */
 async function overwriting(rest: Rest, target: Info, object: AnyObject): Promise<AnyObject> {
   if ((object.metadata.resourceVersion ?? '') !== '') return object
   const live = await rest.get(target).catch(() => undefined)
@@ -112,7 +116,7 @@ async function overwriting(rest: Rest, target: Info, object: AnyObject): Promise
   return resourceVersion === '' ? object : { ...object, metadata: { ...object.metadata, resourceVersion } }
 }
 
-/** Files are read twice, standard input but once. */
+/** Files are read twice, but standard input can be read only once. */
 async function replaceByForce(
   given: ReplaceInvocation,
   { policy, fieldValidation }: { readonly policy: string; readonly fieldValidation: string },
@@ -122,9 +126,9 @@ async function replaceByForce(
   const typed = flags.filename.includes('-') ? await readAll(given.stdin()) : undefined
   const { Readable } = await import('node:stream')
   const invocation = typed === undefined ? given : { ...given, stdin: () => Readable.from([typed]) as never }
-  // Nobody loses data by a zero.
+  // A zero would lose data, so it becomes one second.
   const grace = flags['grace-period'] === 0 ? 1 : flags['grace-period']
-  const deleted: Deleted[] = []
+  const deleted: Deletion[] = []
   let found = 0
   const removing = (await selectFor(invocation, { args, requireObject: false })).visit(async (info) => {
     found++
@@ -153,7 +157,7 @@ async function replaceByForce(
   if (count === 0) throw new KubectlError('no objects passed to replace')
 }
 
-async function untilAllGone(invocation: ReplaceInvocation, deleted: readonly Deleted[]): Promise<void> {
+async function untilAllGone(invocation: ReplaceInvocation, deleted: readonly Deletion[]): Promise<void> {
   const { flags, session } = invocation
   const rest = await session.rest()
   for (const { info } of deleted) {

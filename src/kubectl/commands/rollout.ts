@@ -1,11 +1,11 @@
-/** kubectl rollout: watch, look back at, undo, hold and repeat the rollout of deployments and sets. */
-import { type Command, defineCommand, usageError } from '../command.ts'
+/** kubectl rollout: shows, undoes, pauses and restarts rollouts of deployments and sets. */
+import { type Command, defineCommand, usageError, row } from '../command.ts'
 
 export const rollout: Command = defineCommand({
   name: 'rollout',
   use: 'SUBCOMMAND [options]',
   long: 'Manage the rollout of one or many resources: deployments, daemonsets and statefulsets.',
-  examples: `# Go back to the deployment before
+  examples: `# Roll back a deployment
 kubectl rollout undo deployment/abc
 
 # Watch a rollout
@@ -15,38 +15,30 @@ kubectl rollout status daemonset/foo
 kubectl rollout restart deployment/abc`,
   flags: {},
   commands: [
-    {
-      name: 'history',
-      short: 'Show earlier revisions',
-      load: async () => (await import('../rollout/history-command.ts')).rolloutHistory,
-    },
-    {
-      name: 'pause',
-      short: 'Hold a deployment',
-      load: async () => (await import('../rollout/change-command.ts')).rolloutPause,
-    },
-    {
-      name: 'restart',
-      short: 'Replace all pods',
-      load: async () => (await import('../rollout/change-command.ts')).rolloutRestart,
-    },
-    {
-      name: 'resume',
-      short: 'Go on with a deployment that was held',
-      load: async () => (await import('../rollout/change-command.ts')).rolloutResume,
-    },
-    {
-      name: 'status',
-      short: 'Show how far the rollout is',
-      load: async () => (await import('../rollout/status-command.ts')).rolloutStatus,
-    },
-    {
-      name: 'undo',
-      short: 'Go back to an earlier rollout',
-      load: async () => (await import('../rollout/undo-command.ts')).rolloutUndo,
-    },
+    row(
+      'history',
+      'Show the revisions of a rollout',
+      async () => (await import('../rollout/history-command.ts')).rolloutHistory,
+    ),
+    row('pause', 'Pause a deployment', async () => (await import('../rollout/change-command.ts')).rolloutPause),
+    row('restart', 'Restart all pods', async () => (await import('../rollout/change-command.ts')).rolloutRestart),
+    row(
+      'resume',
+      'Resume a paused deployment',
+      async () => (await import('../rollout/change-command.ts')).rolloutResume,
+    ),
+    row(
+      'status',
+      'Show the progress of a rollout',
+      async () => (await import('../rollout/status-command.ts')).rolloutStatus,
+    ),
+    row(
+      'undo',
+      'Roll back to an earlier revision',
+      async () => (await import('../rollout/undo-command.ts')).rolloutUndo,
+    ),
   ],
-  // Others of its kind write their help to standard error.
+  // Other parent commands print their help on standard error.
   async run(invocation) {
     const { args, help, stdout } = invocation
     if (args.length > 0) throw usageError(invocation, `unknown command "${args.join(' ')}"`)

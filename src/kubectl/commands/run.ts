@@ -1,13 +1,15 @@
-/** kubectl run: an image in a pod, with a service in front of it and a session in it where they are asked for. */
+/** kubectl run: runs an image in a pod, optionally with a service and an attached session. */
 import type { Pod } from '#apis/core/v1.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, duration, int, string } from '#lib/flags/kinds.ts'
 import { stringArray } from '#lib/flags/list-kinds.ts'
-import { goQuote } from '#lib/go-text.ts'
-import type { JsonObject, JsonValue } from '#lib/json-value.ts'
-import { parseYaml } from '#lib/yaml.ts'
+import { goQuote } from '#lib/go/text.ts'
+import type { JsonObject, JsonValue } from '#lib/json/value.ts'
+import { parseYaml } from '#lib/yaml/yaml.ts'
 import { isNotFound } from '#meta/status.ts'
 
+import { withMadeConfig } from '../apply/last-applied.ts'
+import type { Info } from '../builder/select-options.ts'
 import { type Command, defineCommand, type Invocation, usageError } from '../command.ts'
 import { asError, ExitError, KubectlError } from '../errors.ts'
 import {
@@ -21,14 +23,12 @@ import {
   fileFlags,
   withDryRun,
 } from '../flag-sets.ts'
-import { withMadeConfig } from '../last-applied.ts'
-import { patchedLocally } from '../local-patch.ts'
+import { patchedLocally } from '../manifests/local-patch.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import { RECORD_FLAG, recorded } from '../recording.ts'
-import type { AnyObject, PatchType } from '../rest.ts'
-import { isImageName, runPod, runService, type RunWishes } from '../run-pod.ts'
-import type { Info } from '../selecting.ts'
-import { type Attaching, DETACH_KEYS } from '../streams/attaching.ts'
+import { isImageName, runPod, runService, type RunOptions } from '../run/run-pod.ts'
+import type { AnyObject, PatchType } from '../session/rest.ts'
+import { type AttachOptions, DETACH_KEYS } from '../streams/attaching.ts'
 import { chosenContainer } from '../streams/containers.ts'
 import { attachOrRead, hasBegun, isOver, podThat, printLogs } from '../streams/started-pod.ts'
 import { checkTimeout } from '../streams/target-pod.ts'
@@ -45,33 +45,41 @@ const FLAGS = {
   attach: flag(
     bool,
     false,
-    'Wait for the pod and attach to it. On with -i. With --restart=Never the exit code of the container is ours.',
+    'Wait for the pod and attach to it. Enabled by -i. With --restart=Never kubectl returns the exit code of the container.',
   ),
-  command: flag(bool, false, "Arguments are the container's command, not its args."),
-  'detach-keys': flag(string, DETACH_KEYS, 'Keys that end the session and leave the container alone.'),
-  env: flag(stringArray, [], 'Variables of the container.'),
-  expose: flag(bool, false, 'Make a service in front of the pod. Needs --port.'),
-  force: flag(bool, false, 'Take objects out of the API at once, without waiting for what runs to stop.'),
-  'grace-period': flag(int, -1, 'Seconds to stop in. Negative: as the object says. 0 only with --force.'),
-  image: flag(string, '', 'The image to run.', { required: true }),
-  'image-pull-policy': flag(string, '', 'When the image is pulled. Empty: as the server says.'),
-  labels: flag(string, '', 'Labels of the pod, separated by commas.', { shorthand: 'l' }),
-  'leave-stdin-open': flag(bool, false, 'The input stays open when the first session ends.'),
-  'override-type': flag(string, 'merge', 'How --overrides is laid over the object: json, merge, or strategic.'),
-  overrides: flag(string, '', 'JSON to lay over the object, which must have a version.'),
-  'pod-running-timeout': flag(duration, 60_000, 'How long to wait until there is a pod (5s, 2m, 3h). More than zero.'),
-  port: flag(string, '', 'The port that the container has.'),
-  privileged: flag(bool, false, 'Run the container privileged.'),
-  quiet: flag(bool, false, 'Say nothing of what is done.', { shorthand: 'q' }),
-  restart: flag(string, 'Always', 'When it is started again: Always, OnFailure or Never.'),
-  rm: flag(bool, false, 'Delete the pod when the session ends. Only with --attach or -i.'),
-  'save-config': flag(bool, false, 'Remember the configuration in an annotation, for kubectl apply.'),
-  stdin: flag(bool, false, 'Keep the input of the container open, whether somebody is attached or not.', {
+  command: flag(bool, false, "Use the arguments as the container's command, not as its args."),
+  'detach-keys': flag(string, DETACH_KEYS, 'Key sequence that ends the session and leaves the container running.'),
+  env: flag(stringArray, [], 'Environment variables of the container.'),
+  expose: flag(bool, false, 'Create a service for the pod. Requires --port.'),
+  force: flag(bool, false, 'Delete objects from the API immediately, without waiting for a graceful termination.'),
+  'grace-period': flag(
+    int,
+    -1,
+    'Seconds that objects get to terminate. If negative, use the value of the object. 0 requires --force.',
+  ),
+  image: flag(string, '', 'Image of the container.', { required: true }),
+  'image-pull-policy': flag(string, '', 'Image pull policy of the container. If empty, the server chooses a default.'),
+  labels: flag(string, '', 'Comma-separated labels of the pod.', { shorthand: 'l' }),
+  'leave-stdin-open': flag(bool, false, 'Keep standard input open after the first session ends.'),
+  'override-type': flag(string, 'merge', 'How --overrides is applied: json, merge, or strategic.'),
+  overrides: flag(string, '', 'JSON that overrides fields of the generated object; it must contain an apiVersion.'),
+  'pod-running-timeout': flag(
+    duration,
+    60_000,
+    'Time to wait for a pod to run (5s, 2m, 3h). Must be greater than zero.',
+  ),
+  port: flag(string, '', 'Port that the container exposes.'),
+  privileged: flag(bool, false, 'Run the container in privileged mode.'),
+  quiet: flag(bool, false, 'Suppress informational messages.', { shorthand: 'q' }),
+  restart: flag(string, 'Always', 'Restart policy of the pod: Always, OnFailure or Never.'),
+  rm: flag(bool, false, 'Delete the pod after the session ends. Requires --attach or -i.'),
+  'save-config': flag(bool, false, 'Save the configuration in an annotation for kubectl apply.'),
+  stdin: flag(bool, false, 'Keep standard input of the container open, even if nothing is attached.', {
     shorthand: 'i',
   }),
-  timeout: flag(duration, 0, 'How long to wait before giving up. Zero: by the size of the object.'),
-  tty: flag(bool, false, 'Give the container a terminal.', { shorthand: 't' }),
-  wait: flag(bool, false, 'Wait until the objects are gone, finalizers included.'),
+  timeout: flag(duration, 0, 'Time to wait before giving up. If zero, derive it from the object.'),
+  tty: flag(bool, false, 'Allocate a terminal for the container.', { shorthand: 't' }),
+  wait: flag(bool, false, 'Wait until the objects have disappeared, including finalizers.'),
 }
 
 type RunInvocation = Invocation<typeof FLAGS>
@@ -80,16 +88,16 @@ export const run: Command = defineCommand({
   name: 'run',
   use: 'NAME --image=image [--env="key=value"] [--port=port] [--dry-run=server|client] [--overrides=inline-json] [--command] -- [COMMAND] [args...] [options]',
   long: 'Run an image in a pod.',
-  examples: `# A pod nginx
+  examples: `# Run nginx in a pod
 kubectl run nginx --image=nginx
 
-# A pod and a service in front of its port
+# Run a pod and create a service for its port
 kubectl run hazelcast --image=hazelcast/hazelcast --port=5701 --expose
 
-# A busybox in the foreground, which is not started again when it ends
+# Run busybox in the foreground without restarting it
 kubectl run -i -t busybox --image=busybox --restart=Never
 
-# The arguments of the container
+# Pass arguments to the container
 kubectl run nginx --image=nginx -- <arg1> <arg2> ... <argN>`,
   flags: FLAGS,
   async run(invocation) {
@@ -97,13 +105,13 @@ kubectl run nginx --image=nginx -- <arg1> <arg2> ... <argN>`,
     const dryRun = dryRunOf(flags['dry-run'], invocation)
     const printer = await printerOf(invocation, { operation: withDryRun('created', dryRun), keepOrder: true })
     const policy = cascadeOf(flags.cascade, invocation)
-    const wishes = wishesOf(invocation, dryRun)
-    const pod = await created(invocation, await overridden(runPod(wishes), flags), dryRun)
+    const options = runOptions(invocation, dryRun)
+    const pod = await created(invocation, await overridden(runPod(options), flags), dryRun)
     const made = [pod]
     let failure: Error | undefined
     if (flags.expose) {
       try {
-        const service = await created(invocation, runService(wishes), dryRun)
+        const service = await created(invocation, runService(options), dryRun)
         made.push(service)
         printer.print(service.object as unknown as JsonObject, stdout)
         if (flags.output === 'yaml') stdout.write('---\n')
@@ -111,7 +119,7 @@ kubectl run nginx --image=nginx -- <arg1> <arg2> ... <argN>`,
         failure = asError(error)
       }
     }
-    if (isAttached(invocation)) return attachedTo(invocation, { made, wishes, policy })
+    if (isAttached(invocation)) return attachedTo(invocation, { made, options, policy })
     printer.print(pod.object as unknown as JsonObject, stdout)
     if (failure !== undefined) throw failure
     return undefined
@@ -122,7 +130,7 @@ function isAttached({ flags, changed }: RunInvocation): boolean {
   return changed.has('attach') ? flags.attach : flags.stdin
 }
 
-function wishesOf(invocation: RunInvocation, dryRun: DryRun): RunWishes {
+function runOptions(invocation: RunInvocation, dryRun: DryRun): RunOptions {
   const { args, flags } = invocation
   checkRun(invocation, dryRun)
   const restartPolicy = flags.restart || (flags.stdin ? 'OnFailure' : 'Always')
@@ -134,7 +142,7 @@ function wishesOf(invocation: RunInvocation, dryRun: DryRun): RunWishes {
     pullPolicy: flags['image-pull-policy'],
     stdinOnce: flags.stdin && !flags['leave-stdin-open'],
     isPrivileged: flags.privileged,
-    // Upstream puts what was given into the pod.
+    // Upstream writes the given value into the pod.
     restartPolicy: flags.restart === '' ? 'Always' : restartPolicy,
   }
 }
@@ -188,27 +196,27 @@ async function created(invocation: RunInvocation, generated: AnyObject, dryRun: 
   const object = recorded(invocation, generated)
   const kind = await (await session.mapper()).ofObject(object.apiVersion ?? '', object.kind ?? '')
   const { namespace, isExplicit } = await session.namespace()
-  const place = { kind, namespace, name: object.metadata.name ?? '', source: '' }
+  const info = { kind, namespace, name: object.metadata.name ?? '', source: '' }
   if (dryRun === 'client') {
     const { name = '', ...metadata } = object.metadata
-    return { ...place, object: isExplicit ? { ...object, metadata: { name, namespace, ...metadata } } : object }
+    return { ...info, object: isExplicit ? { ...object, metadata: { name, namespace, ...metadata } } : object }
   }
   const sent = withMadeConfig(object, flags['save-config'])
   const query = { fieldManager: flags['field-manager'], ...dryRunQuery(dryRun) }
-  return { ...place, object: await (await session.rest()).create({ kind, namespace }, sent, query) }
+  return { ...info, object: await (await session.rest()).create({ kind, namespace }, sent, query) }
 }
 
-interface Started {
+interface RunState {
   readonly made: readonly Info[]
-  readonly wishes: RunWishes
+  readonly options: RunOptions
   readonly policy: string
 }
 
-/** The exit code of what ran, when it is not started again. */
-async function attachedTo(invocation: RunInvocation, { made, wishes, policy }: Started): Promise<number> {
+/** Returns the exit code of the container if it is not restarted. */
+async function attachedTo(invocation: RunInvocation, { made, options, policy }: RunState): Promise<number> {
   const { flags } = invocation
   try {
-    return await converse(invocation, made[0] as Info, wishes)
+    return await converse(invocation, made[0] as Info, options)
   } finally {
     if (flags.rm) await removed(invocation, made, policy)
   }
@@ -217,12 +225,12 @@ async function attachedTo(invocation: RunInvocation, { made, wishes, policy }: S
 async function converse(
   invocation: RunInvocation,
   { namespace, object }: Info,
-  { restartPolicy }: RunWishes,
+  { restartPolicy }: RunOptions,
 ): Promise<number> {
   const { flags, path, stderr } = invocation
   const name = object?.metadata.name ?? ''
   const waiting = { namespace, name, timeoutMs: flags['pod-running-timeout'] }
-  const attaching: Attaching = {
+  const attaching: AttachOptions = {
     container: '',
     stdin: flags.stdin,
     tty: flags.tty,

@@ -1,18 +1,19 @@
-/** kubectl scale: how many replicas a workload has. */
+/** kubectl scale: sets the number of replicas of a workload. */
 import { flag } from '#lib/flags/flags.ts'
 import { bool, duration, int, string } from '#lib/flags/kinds.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { isConflict } from '#meta/status.ts'
 
+import type { Info } from '../builder/select-options.ts'
+import { selectFor } from '../builder/selection.ts'
+import { SCALED_TYPES } from '../choices.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { KubectlError } from '../errors.ts'
 import { DRY_RUN_FLAG, type DryRun, dryRunOf, dryRunQuery, fileFlags, SELECTOR_FLAG, withDryRun } from '../flag-sets.ts'
 import { pollUntil } from '../polling.ts'
 import { printerOf, printFlags } from '../printing.ts'
 import { RECORD_FLAG, recordPatch } from '../recording.ts'
-import type { AnyObject } from '../rest.ts'
-import { selectFor } from '../selected.ts'
-import type { Info } from '../selecting.ts'
+import type { AnyObject } from '../session/rest.ts'
 
 const FLAGS = {
   ...printFlags(),
@@ -21,10 +22,10 @@ const FLAGS = {
   ...SELECTOR_FLAG,
   ...RECORD_FLAG,
   all: flag(bool, false, 'Select all objects of the given types in the namespace.'),
-  'resource-version': flag(string, '', 'Scale only an object of this version.'),
-  'current-replicas': flag(int, -1, 'Scale only an object that has so many replicas. -1: any.'),
-  replicas: flag(int, 0, 'How many replicas there are to be. Required.', { required: true }),
-  timeout: flag(duration, 0, 'How long to wait until they are there. Zero: not at all.'),
+  'resource-version': flag(string, '', 'Scale only if the object has this resource version.'),
+  'current-replicas': flag(int, -1, 'Scale only if the object has this number of replicas. -1 matches any number.'),
+  replicas: flag(int, 0, 'New number of replicas. Required.', { required: true }),
+  timeout: flag(duration, 0, 'Time to wait for the replicas. Zero means not to wait.'),
 }
 
 type ScaleInvocation = Invocation<typeof FLAGS>
@@ -33,17 +34,18 @@ export const scale: Command = defineCommand({
   name: 'scale',
   use: '[--resource-version=version] [--current-replicas=count] --replicas=COUNT (-f FILENAME | TYPE NAME) [options]',
   long: 'Set the number of replicas of a deployment, replica set, replication controller or stateful set.',
-  examples: `# Scale a replica set to three
+  examples: `# Scale a replica set to 3
 kubectl scale --replicas=3 rs/foo
 
-# Scale a deployment only if it has two replicas now
+# Scale a deployment only if it has 2 replicas now
 kubectl scale --current-replicas=2 --replicas=3 deployment/mysql`,
   flags: FLAGS,
+  completes: { resources: SCALED_TYPES },
   async run(invocation) {
     const { args, flags, session, stdout } = invocation
     const dryRun = dryRunOf(flags['dry-run'], invocation)
     const printer = await printerOf(invocation, { operation: withDryRun('scaled', dryRun) })
-    // A context that is not there is told before all else.
+    // An unknown context is reported before everything else.
     await session.namespace()
     checkFlags(flags)
     const selection = await selectFor(invocation, {
@@ -68,7 +70,7 @@ kubectl scale --current-replicas=2 --replicas=3 deployment/mysql`,
   },
 })
 
-/** The object is scaled already: an annotation that cannot be written is no failure. */
+/** The object is already scaled, so a failure to write the annotation is ignored. */
 async function recordScaling(invocation: ScaleInvocation, info: Info, object: AnyObject): Promise<void> {
   const patch = recordPatch(invocation, object)
   if (patch === undefined) return
@@ -90,7 +92,7 @@ interface Scale extends AnyObject {
   status?: { replicas?: number }
 }
 
-/** Tries again when somebody else changed it meanwhile. */
+/** Retries after a conflict. */
 async function scaleOne(invocation: ScaleInvocation, info: Info, dryRun: DryRun): Promise<void> {
   const { flags, session } = invocation
   const rest = await session.rest()
@@ -123,7 +125,7 @@ async function scaleOne(invocation: ScaleInvocation, info: Info, dryRun: DryRun)
   }
 }
 
-/** How long upstream tries to write over others. */
+/** Upstream's time limit for retries after conflicts. */
 const SCALE_TRIES_MS = 5 * 60_000
 
 function requireConditions({ spec = {}, metadata }: Scale, flags: ScaleInvocation['flags']): void {

@@ -1,44 +1,28 @@
-/** kubectl set: fields of objects that people change often. */
-import { type Command, defineCommand } from '../command.ts'
-import { requireSubcommand } from '../subcommand.ts'
+/** kubectl set: sets commonly changed fields of objects. */
+import { type Command, defineGroup, row } from '../command.ts'
 
-export const set: Command = defineCommand({
+export const set: Command = defineGroup({
   name: 'set',
-  use: 'SUBCOMMAND [options]',
-  long: 'Set particular fields of objects that are there.',
-  flags: {},
+  long: 'Set specific fields of existing objects.',
   commands: [
-    {
-      name: 'env',
-      short: 'Set environment variables of a pod template',
-      load: async () => (await import('../set/env.ts')).setEnv,
-    },
-    {
-      name: 'image',
-      short: 'Set the image of a pod template',
-      load: async () => (await import('../set/image.ts')).setImage,
-    },
-    {
-      name: 'resources',
-      short: 'Set what containers ask for and are limited to',
-      load: async () => (await import('../set/resources.ts')).setResources,
-    },
-    {
-      name: 'selector',
-      short: 'Set the selector of a service',
-      load: async () => (await import('../set/selector.ts')).setSelector,
-    },
-    {
-      name: 'serviceaccount',
-      aliases: ['sa'],
-      short: 'Set the service account of a workload',
-      load: async () => (await import('../set/serviceaccount.ts')).setServiceAccount,
-    },
-    {
-      name: 'subject',
-      short: 'Add users, groups and service accounts to a role binding',
-      load: async () => (await import('../set/subject.ts')).setSubject,
-    },
+    row('env', 'Set environment variables of a pod template', async () => (await import('../set/env.ts')).setEnv),
+    row('image', 'Set the image of a pod template', async () => (await import('../set/image.ts')).setImage),
+    row(
+      'resources',
+      'Set requests and limits of containers',
+      async () => (await import('../set/resources.ts')).setResources,
+    ),
+    row('selector', 'Set the selector of a service', async () => (await import('../set/selector.ts')).setSelector),
+    row(
+      'serviceaccount',
+      'Set the service account of a workload',
+      async () => (await import('../set/serviceaccount.ts')).setServiceAccount,
+      { aliases: ['sa'] },
+    ),
+    row(
+      'subject',
+      'Add users, groups and service accounts to a role binding',
+      async () => (await import('../set/subject.ts')).setSubject,
+    ),
   ],
-  run: requireSubcommand,
 })

@@ -1,10 +1,11 @@
-/** kubectl taint: the taints of nodes. */
+/** kubectl taint: changes taints of nodes. */
 import type { Node } from '#apis/core/v1.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool } from '#lib/flags/kinds.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 
-import { select } from '../builder.ts'
+import { select } from '../builder/builder.ts'
+import type { Info } from '../builder/select-options.ts'
 import { type Command, defineCommand, type Invocation, usageError } from '../command.ts'
 import { asError, ExitError, KubectlError } from '../errors.ts'
 import {
@@ -18,8 +19,7 @@ import {
   VALIDATE_FLAG,
 } from '../flag-sets.ts'
 import { printerOf, printFlags } from '../printing.ts'
-import type { Info } from '../selecting.ts'
-import { changedTaints, checkContradictions, parseTaints, type TaintChanges } from '../taint-changes.ts'
+import { changedTaints, checkContradictions, parseTaints, type TaintChanges } from '../taint/taint-changes.ts'
 
 const FLAGS = {
   ...printFlags(),
@@ -28,7 +28,7 @@ const FLAGS = {
   ...SELECTOR_FLAG,
   ...fieldManagerFlag('kubectl-taint'),
   all: flag(bool, false, 'Select all nodes.'),
-  overwrite: flag(bool, false, 'A taint that is there already may get another value.'),
+  overwrite: flag(bool, false, 'Allow existing taints to be overwritten.'),
 }
 
 type TaintInvocation = Invocation<typeof FLAGS>
@@ -36,16 +36,17 @@ type TaintInvocation = Invocation<typeof FLAGS>
 export const taint: Command = defineCommand({
   name: 'taint',
   use: 'NODE NAME KEY_1=VAL_1:TAINT_EFFECT_1 ... KEY_N=VAL_N:TAINT_EFFECT_N [options]',
-  long: 'Change the taints of nodes: KEY=VALUE:EFFECT or KEY:EFFECT sets one, KEY:EFFECT- removes it, KEY- removes all with that key. The effect is NoSchedule, PreferNoSchedule or NoExecute.',
-  examples: `# Only pods that tolerate it come to node foo
+  long: 'Update the taints of nodes: KEY=VALUE:EFFECT or KEY:EFFECT sets a taint, KEY:EFFECT- removes it, KEY- removes all taints with that key. The effect is NoSchedule, PreferNoSchedule or NoExecute.',
+  examples: `# Reserve node foo for pods that tolerate the taint
 kubectl taint nodes foo dedicated=special-user:NoSchedule
 
-# Remove that taint
+# Remove the taint
 kubectl taint nodes foo dedicated:NoSchedule-
 
 # Remove all taints with that key
 kubectl taint nodes foo dedicated-`,
   flags: FLAGS,
+  completes: { resources: ['node'] },
   async run(invocation) {
     const { flags, args, session } = invocation
     const { namespace } = await session.namespace()
@@ -78,7 +79,7 @@ kubectl taint nodes foo dedicated-`,
   },
 })
 
-/** Resources come before changes. */
+/** Nodes come before changes on the line. */
 function splitTaints(args: readonly string[]): { resources: string[]; specs: string[] } {
   const resources: string[] = []
   const specs: string[] = []

@@ -1,29 +1,28 @@
-/** kubectl top: what pods and nodes use of processor and memory, as the metrics API has it. */
+/** kubectl top: shows CPU and memory usage of pods and nodes from the metrics API. */
 import type { Node, Pod } from '#apis/core/v1.ts'
 import { type Flag, flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
 import { parseSelector } from '#meta/labels.ts'
 import { epochMsOf } from '#meta/time.ts'
 
-import { type Command, defineCommand, type Invocation, usageError } from '../command.ts'
+import { type Command, defineCommand, defineGroup, type Invocation, row, usageError } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
 import { ALL_NAMESPACES_FLAG, FIELD_SELECTOR_FLAG, SELECTOR_FLAG } from '../flag-sets.ts'
-import { queryText, type Rest } from '../rest.ts'
-import { requireSubcommand } from '../subcommand.ts'
-import { listAll, resourcePath } from '../surroundings.ts'
-import type { NodeMetrics, PodMetrics, Usage } from '../usage-table.ts'
+import { listAll, resourcePath } from '../related-objects.ts'
+import { queryText, type Rest } from '../session/rest.ts'
+import type { NodeMetrics, PodMetrics, Usage } from '../top/usage-table.ts'
 
 const SHARED: { readonly [K in 'no-headers' | 'show-swap' | 'use-protocol-buffers']: Flag<boolean> } = {
-  'no-headers': flag(bool, false, 'Print no headers'),
-  'show-swap': flag(bool, false, 'Show what is used of swap too.'),
+  'no-headers': flag(bool, false, 'Omit the header line'),
+  'show-swap': flag(bool, false, 'Show swap usage as well.'),
   'use-protocol-buffers': flag(
     bool,
     true,
-    'Ask the metrics API for protocol buffers. JSON is asked for here either way.',
+    'Request protocol buffers from the metrics API. Accepted without effect: kubectl requests JSON.',
   ),
 }
 
-const SORT_FLAG = { 'sort-by': flag(string, '', "Sort by 'cpu' or 'memory', the largest first.") }
+const SORT_FLAG = { 'sort-by': flag(string, '', "Sort by 'cpu' or 'memory' in descending order.") }
 
 const POD_FLAGS = {
   ...SHARED,
@@ -31,15 +30,15 @@ const POD_FLAGS = {
   ...SELECTOR_FLAG,
   ...FIELD_SELECTOR_FLAG,
   ...ALL_NAMESPACES_FLAG,
-  containers: flag(bool, false, 'Show each container of a pod.'),
-  sum: flag(bool, false, 'Show what all of them use together'),
+  containers: flag(bool, false, 'Show the usage of each container.'),
+  sum: flag(bool, false, 'Show the total usage of all pods'),
 }
 
 const NODE_FLAGS = {
   ...SHARED,
   ...SORT_FLAG,
   ...SELECTOR_FLAG,
-  'show-capacity': flag(bool, false, 'Percentages are of what nodes have, not of what pods may use.'),
+  'show-capacity': flag(bool, false, 'Show percentages of the capacity of nodes instead of the allocatable resources.'),
 }
 
 type PodInvocation = Invocation<typeof POD_FLAGS>
@@ -51,13 +50,14 @@ const pod: Command = defineCommand({
   name: 'pod',
   aliases: ['pods', 'po'],
   use: '[NAME | -l label] [options]',
-  long: 'Show what pods use. It takes a while after a pod was made until there are metrics of it.',
-  examples: `# All pods of the namespace
+  long: 'Show CPU and memory usage of pods. Metrics of a new pod appear after some time.',
+  examples: `# Show all pods of the namespace
 kubectl top pod
 
-# The containers of a pod
+# Show the containers of a pod
 kubectl top pod POD_NAME --containers`,
   flags: POD_FLAGS,
+  completes: { names: 'pod' },
   async run(invocation) {
     const { flags, session, stdout, stderr } = invocation
     const name = nameIn(invocation, 'pod [NAME | -l label]')
@@ -82,9 +82,9 @@ kubectl top pod POD_NAME --containers`,
       stderr.write(`${text}\n`)
       return
     }
-    const { podTable } = await import('../usage-table.ts')
+    const { podTable } = await import('../top/usage-table.ts')
     const table = podTable(metrics, {
-      ...wishesOf(flags),
+      ...tableOptions(flags),
       withContainers: flags.containers,
       withNamespace: flags['all-namespaces'],
       withSum: flags.sum,
@@ -97,13 +97,14 @@ const node: Command = defineCommand({
   name: 'node',
   aliases: ['nodes', 'no'],
   use: '[NAME | -l label] [options]',
-  long: 'Show what nodes use.',
-  examples: `# All nodes
+  long: 'Show CPU and memory usage of nodes.',
+  examples: `# Show all nodes
 kubectl top node
 
-# A node
+# Show one node
 kubectl top node NODE_NAME`,
   flags: NODE_FLAGS,
+  completes: { names: 'node' },
   async run(invocation) {
     const { flags, session, stdout } = invocation
     const name = nameIn(invocation, 'node [NAME | -l label]')
@@ -121,21 +122,19 @@ kubectl top node NODE_NAME`,
     const available = new Map(
       (await read<Node>('v1/nodes')).map((one) => [one.metadata.name ?? '', totalOf(one, flags)]),
     )
-    const { nodeTable } = await import('../usage-table.ts')
-    stdout.write(nodeTable(metrics, available, wishesOf(flags)))
+    const { nodeTable } = await import('../top/usage-table.ts')
+    stdout.write(nodeTable(metrics, available, tableOptions(flags)))
   },
 })
 
-export const top: Command = defineCommand({
+export const top: Command = defineGroup({
   name: 'top',
   use: '[flags] [options]',
-  long: 'Show how much processor and memory pods and nodes use, as the metrics API of the cluster has it: the figures that autoscalers go by.',
-  flags: {},
+  long: 'Show CPU and memory usage of pods and nodes from the metrics API, which autoscalers use as well.',
   commands: [
-    { name: 'node', aliases: ['nodes', 'no'], short: 'Show what nodes use', load: () => Promise.resolve(node) },
-    { name: 'pod', aliases: ['pods', 'po'], short: 'Show what pods use', load: () => Promise.resolve(pod) },
+    row('node', 'Show CPU and memory usage of nodes', () => Promise.resolve(node), { aliases: ['nodes', 'no'] }),
+    row('pod', 'Show CPU and memory usage of pods', () => Promise.resolve(pod), { aliases: ['pods', 'po'] }),
   ],
-  run: requireSubcommand,
 })
 
 function nameIn(invocation: PodInvocation | NodeInvocation, use: string): string {
@@ -165,7 +164,7 @@ async function requireMetrics(rest: Rest): Promise<void> {
     throw new KubectlError('Metrics API not available')
 }
 
-function wishesOf(flags: {
+function tableOptions(flags: {
   readonly 'no-headers': boolean
   readonly 'sort-by': string
   readonly 'show-swap': boolean
@@ -179,18 +178,18 @@ function totalOf({ status }: Node, flags: NodeInvocation['flags']): Usage {
   return { ...(total as Usage), ...(swap !== undefined && { swap: String(swap) }) }
 }
 
-/** Metrics come two minutes after the pod at the latest. */
+/** Pods younger than two minutes may lack metrics. */
 const DELAY_MS = 120_000
 
-/** Throws KubectlError when there are pods, and no metrics of them. */
+/** Throws KubectlError if there are pods but no metrics. */
 async function explainNothing({ flags, clock }: PodInvocation, rest: Rest, namespace: string): Promise<void> {
   const query = { labelSelector: flags.selector, fieldSelector: flags['field-selector'] }
   const { items = [] } = await rest.json<{ items?: Pod[] }>(resourcePath('v1/pods', namespace) + queryText(query))
   if (items.length === 0) return
   const old = items.find(({ metadata }) => clock.now() - epochMsOf(metadata.creationTimestamp ?? '') > DELAY_MS)
   if (old === undefined) throw new KubectlError('metrics not available yet')
-  const { formatDuration } = await import('#lib/flags/go-literals.ts')
+  const { durationOfMs } = await import('#lib/go/duration.ts')
   const ageMs = clock.now() - epochMsOf(old.metadata.creationTimestamp ?? '')
   const { name = '', namespace: where = '' } = old.metadata
-  throw new KubectlError(`Metrics not available for pod ${where}/${name}, age: ${formatDuration(ageMs)}`)
+  throw new KubectlError(`Metrics not available for pod ${where}/${name}, age: ${durationOfMs(ageMs)}`)
 }

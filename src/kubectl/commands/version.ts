@@ -1,26 +1,26 @@
-/** kubectl version: what we are and what the server is. */
+/** kubectl version: prints the client and server versions. */
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
-import { stringifyJson } from '#lib/json.ts'
-import { parseJson } from '#lib/json.ts'
+import { stringifyJson } from '#lib/json/json.ts'
+import { parseJson } from '#lib/json/json.ts'
 import { type VersionInfo, versionInfo } from '#model/version.ts'
 
 import { type Command, defineCommand } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
 
-/** Whose grammar and behaviour the room `kustomize` follows. */
+/** The kustomize version that the room `kustomize` implements. */
 const KUSTOMIZE_VERSION = 'v5.8.1'
 
-/** How many minor versions client and server may lie apart. */
+/** The supported difference in minor versions between client and server. */
 const MAX_SKEW = 1
 
 export const version: Command = defineCommand({
   name: 'version',
   use: '[flags] [options]',
-  long: 'Print the versions of the client and of the server of the current context.',
-  examples: '# Print the versions of client and server\nkubectl version',
+  long: 'Print the client version and the version of the server in the current context.',
+  examples: '# Print the client and server versions\nkubectl version',
   flags: {
-    client: flag(bool, false, 'Print the version of the client only; no server is asked.'),
+    client: flag(bool, false, 'Print only the client version, without connecting to a server.'),
     output: flag(string, '', "One of 'yaml' or 'json'.", { shorthand: 'o' }),
   },
   async run({ flags, args, session, stdout, stderr }) {
@@ -56,13 +56,13 @@ interface Versions {
 
 async function versionText(output: string, versions: Versions): Promise<string> {
   if (output === 'json') return `${stringifyJson(versions, { indent: 2 })}\n`
-  if (output === 'yaml') return `${(await import('#lib/yaml-write.ts')).stringifyYaml(versions)}\n`
+  if (output === 'yaml') return `${(await import('#lib/yaml/write.ts')).stringifyYaml(versions)}\n`
   const { clientVersion, kustomizeVersion, serverVersion } = versions
   const server = serverVersion === undefined ? '' : `Server Version: ${serverVersion.gitVersion}\n`
   return `Client Version: ${clientVersion.gitVersion}\nKustomize Version: ${kustomizeVersion}\n${server}`
 }
 
-/** Empty when the two get along. */
+/** Empty if the versions are compatible. */
 export function skewWarning(client: Pick<VersionInfo, 'gitVersion'>, server: Pick<VersionInfo, 'gitVersion'>): string {
   const parts = ({ gitVersion }: Pick<VersionInfo, 'gitVersion'>): [number, number] => {
     const [, major = '', minor = ''] = /^v?(\d+)\.(\d+)/.exec(gitVersion) ?? []

@@ -1,25 +1,25 @@
-/** kubectl wait: until objects are there, are gone, or are in a state. */
+/** kubectl wait: waits until objects exist, are deleted or meet a condition. */
 import { sleep } from '#lib/clock.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, duration } from '#lib/flags/kinds.ts'
 import { stringArray, strings } from '#lib/flags/list-kinds.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { notFoundError } from '#meta/status-errors.ts'
 import { isNotFound } from '#meta/status.ts'
 
-import type { Selection } from '../builder.ts'
+import type { Selection } from '../builder/builder.ts'
+import type { Info } from '../builder/select-options.ts'
+import { selectFor } from '../builder/selection.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { asError, KubectlError, withoutMissing } from '../errors.ts'
 import { ALL_NAMESPACES_FLAG, FIELD_SELECTOR_FLAG, SELECTOR_FLAG } from '../flag-sets.ts'
 import { printerOf, printFlags } from '../printing.ts'
-import type { AnyObject } from '../rest.ts'
-import { selectFor } from '../selected.ts'
-import type { Info } from '../selecting.ts'
+import type { AnyObject } from '../session/rest.ts'
 import { awaited, LATE, lateFor } from '../wait/awaited.ts'
 import { type WaitCondition, waitConditions } from '../wait/conditions.ts'
 
 const WEEK_MS = 7 * 24 * 3600_000
-/** What is not there yet cannot be watched by name and type alone. */
+/** Objects that do not exist yet are polled instead of watched. */
 const CREATE_POLL_MS = 500
 
 const FLAGS = {
@@ -32,15 +32,11 @@ const FLAGS = {
   for: flag(
     stringArray,
     [],
-    "What to wait for: [create|delete|condition=condition-name[=condition-value]|jsonpath='{JSONPath expression}'=[JSONPath value]]. The value of a condition is true unless said. Given several times, one after the other, create first.",
+    "Condition to wait for: [create|delete|condition=condition-name[=condition-value]|jsonpath='{JSONPath expression}'=[JSONPath value]]. The default condition value is true. Several conditions are awaited one after the other, create first.",
   ),
-  local: flag(
-    bool,
-    false,
-    'Take what files hold for what is meant, without asking the server which objects there are.',
-  ),
-  recursive: flag(bool, true, 'Process directories given with -f and all below them.', { shorthand: 'R' }),
-  timeout: flag(duration, 30_000, 'How long to wait before giving up. Zero: look once. Negative: a week.'),
+  local: flag(bool, false, 'Use the objects in files without asking the server for them.'),
+  recursive: flag(bool, true, 'Process directories given with -f recursively.', { shorthand: 'R' }),
+  timeout: flag(duration, 30_000, 'Time to wait before giving up. Zero checks once. A negative value means a week.'),
 }
 
 type WaitInvocation = Invocation<typeof FLAGS>
@@ -48,14 +44,14 @@ type WaitInvocation = Invocation<typeof FLAGS>
 export const wait: Command = defineCommand({
   name: 'wait',
   use: "([-f FILENAME] | resource.group/resource.name | resource.group [(-l label | --all)]) [--for=create|--for=delete|--for condition=available|--for=jsonpath='{}'[=value]] [options]",
-  long: 'Wait for a condition of one or many resources: that they are created or deleted, that their status has a condition, or that a path in them leads to something.',
+  long: 'Wait for a condition of one or many resources: creation, deletion, a condition in the status, or a value at a JSONPath.',
   examples: `# Wait until a pod is ready
 kubectl wait --for=condition=Ready pod/busybox1
 
-# Wait until it runs
+# Wait until it is running
 kubectl wait --for=jsonpath='{.status.phase}'=Running pod/busybox1
 
-# Wait until it is gone, at most a minute
+# Wait up to a minute until it is deleted
 kubectl wait --for=delete pod/busybox1 --timeout=60s`,
   flags: FLAGS,
   async run(invocation) {
@@ -112,15 +108,15 @@ async function untilCreated(invocation: WaitInvocation, end: number): Promise<vo
   }
 }
 
-interface Waiting {
+interface WaitState {
   readonly condition: WaitCondition
-  /** On the clock's own time. */
+  /** Measured with the injected clock. */
   readonly end: number
-  /** Nobody waits: what is there is looked at. */
+  /** Timeout zero: checks the current state once. */
   readonly isOnce: boolean
 }
 
-async function untilMet(invocation: WaitInvocation, info: Info, waiting: Waiting): Promise<AnyObject> {
+async function untilMet(invocation: WaitInvocation, info: Info, waiting: WaitState): Promise<AnyObject> {
   const { condition } = waiting
   if (info.name === '') throw new KubectlError('resource name must be provided')
   if (condition.kind === 'create') return info.object as AnyObject
@@ -132,7 +128,7 @@ function notMet({ kind, name }: Info): KubectlError {
   return new KubectlError(`condition not met for ${kind.plural}/${name}`)
 }
 
-async function untilGone(invocation: WaitInvocation, info: Info, { end, isOnce }: Waiting): Promise<AnyObject> {
+async function untilGone(invocation: WaitInvocation, info: Info, { end, isOnce }: WaitState): Promise<AnyObject> {
   const { session } = invocation
   const { kind, namespace, name } = info
   const rest = await session.rest()
@@ -149,7 +145,7 @@ async function untilGone(invocation: WaitInvocation, info: Info, { end, isOnce }
 async function untilState(
   invocation: WaitInvocation,
   info: Info,
-  { end, isOnce, isMet }: Waiting & { readonly isMet: (object: AnyObject) => boolean },
+  { end, isOnce, isMet }: WaitState & { readonly isMet: (object: AnyObject) => boolean },
 ): Promise<AnyObject> {
   const { kind, namespace, name } = info
   if (isOnce) {

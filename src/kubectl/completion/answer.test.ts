@@ -3,13 +3,13 @@ import { test } from 'node:test'
 
 import { answerText, directiveText } from './answer.ts'
 
-test('a choice is one line, with what it means or without', () => {
+test('the completion answer has a line for each choice, with or without its description', () => {
   const answer = { choices: ['get\tShow things\nand more', 'top\t'], directive: 4 }
   assert.equal(answerText(answer, true), 'get\tShow things\ntop\n:4\n')
   assert.equal(answerText(answer, false), 'get\ntop\n:4\n')
 })
 
-test('directives have names', () => {
+test('the completion answer ends with the names of its directives', () => {
   assert.equal(directiveText(0), 'ShellCompDirectiveDefault')
   assert.equal(directiveText(6), 'ShellCompDirectiveNoSpace, ShellCompDirectiveNoFileComp')
 })

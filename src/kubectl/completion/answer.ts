@@ -1,23 +1,23 @@
-/** What a shell is told: choices, and how to complete with them. The numbers are cobra's, which all its scripts know. */
+/** Answers of shell completion: choices and a directive. The directive numbers are cobra's, which its scripts use. */
 
 export interface Answer {
-  /** Each perhaps with a tab and what it means. */
+  /** Each choice may have a tab and a description. */
   readonly choices: readonly string[]
   readonly directive: number
 }
 
-/** Each a bit; none: the shell does what it does by itself, which is to look for files. */
+/** A bit mask; 0 leaves completion to the shell, which completes file names. */
 export const DEFAULT = 0
-/** More is to follow without a blank. */
+/** Do not add a space after the choice. */
 export const NO_SPACE = 2
-/** Never files. */
+/** Do not complete file names. */
 export const NO_FILES = 4
-/** The choices are endings of files. */
+/** The choices are file extensions. */
 export const EXTENSIONS = 8
 
 const NAMES = ['Error', 'NoSpace', 'NoFileComp', 'FilterFileExt', 'FilterDirs', 'KeepOrder']
 
-/** For people who look at what a shell would be told. */
+/** The names of directives, for people who read standard error. */
 export function directiveText(directive: number): string {
   const names = NAMES.filter((_, bit) => (directive & (1 << bit)) !== 0)
   return (names.length === 0 ? ['Default'] : names).map((name) => `ShellCompDirective${name}`).join(', ')
@@ -27,7 +27,7 @@ export function withoutFiles(choices: readonly string[]): Answer {
   return { choices, directive: NO_FILES }
 }
 
-/** As it is printed: one line each, the directive last. */
+/** The printed form: one choice a line, the directive last. */
 export function answerText({ choices, directive }: Answer, isDescribed: boolean): string {
   const lines = choices.map((choice) => {
     const [first = ''] = (isDescribed ? choice : (choice.split('\t')[0] ?? '')).split('\n')

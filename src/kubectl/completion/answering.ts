@@ -1,33 +1,30 @@
 /**
- * `kubectl __complete WORD… LAST`: what scripts of shells ask. LAST is the word that is not written to its end, perhaps empty.
- * Choices are printed one on a line and the directive last; people may read on standard error what it means.
+ * `kubectl __complete WORD… LAST`: answers the completion scripts of shells. LAST is the incomplete word and may be
+ * empty. It prints one choice a line and the directive last, and describes the directive on standard error.
  */
 import type { Command, CommandRow } from '../command.ts'
-import { SHELLS } from '../commands/completion.ts'
 import { KubectlError } from '../errors.ts'
 import type { KubectlContext } from '../kubectl.ts'
 import { flagsFor, globalValues } from '../line-flags.ts'
-import { findCommand, type Found, nextWord } from '../lookup.ts'
-import { Session } from '../session.ts'
+import { findCommand, type CommandMatch, nextWord } from '../lookup.ts'
+import { Session } from '../session/session.ts'
 import { type Answer, answerText, DEFAULT, directiveText, NO_FILES, withoutFiles } from './answer.ts'
-import type { Surroundings } from './cluster.ts'
+import type { CompletionContext } from './cluster.ts'
 import { describedPlugin, pluginAnswer, pluginWords, wordsBehind } from './plugins.ts'
 import { flagNames, type Question, QuestionError, questionOf, requiredFlags } from './question.ts'
-import { ARGUMENTS, valuesOf } from './sources.ts'
+import { argumentsOf, valuesOf } from './sources.ts'
 
-export interface Answering {
+export interface AnswerContext {
   readonly root: Command
-  /** The words that lead to the command which an alias of the preferences stands for. */
-  readonly alias?: { readonly name: string; readonly path: readonly string[] }
   readonly signal: AbortSignal
 }
 
-/** Asks for choices without what they mean. */
+/** Requests choices without descriptions. */
 const BARELY = '__completeNoDesc'
 
-/** Prints the answer; resolves to the exit code. Throws KubectlError when there is nothing to complete. */
-export async function answer(context: KubectlContext, answering: Answering): Promise<number> {
-  const [asked, ...words] = context.args
+/** Prints the answer and resolves to the exit code. Throws KubectlError without a word to complete. */
+export async function answer(context: KubectlContext, answering: AnswerContext): Promise<number> {
+  const [command, ...words] = context.args
   const typed = words.pop()
   if (typed === undefined) throw new KubectlError('requires at least 1 arg(s), only received 0')
   const found = await answerOf({ ...context, args: words }, answering, typed).catch((error: unknown): Answer => {
@@ -35,17 +32,17 @@ export async function answer(context: KubectlContext, answering: Answering): Pro
     context.stderr.write(`[Debug] [Error] ${error.message}\n`)
     return { choices: [], directive: DEFAULT }
   })
-  context.stdout.write(answerText(found, asked !== BARELY && isDescribed(context.env)))
+  context.stdout.write(answerText(found, command !== BARELY && isDescribed(context.env)))
   context.stderr.write(`Completion ended with directive: ${directiveText(found.directive)}\n`)
   return 0
 }
 
 function isDescribed(env: KubectlContext['env']): boolean {
-  const wish = env['KUBECTL_COMPLETION_DESCRIPTIONS'] ?? env['COBRA_COMPLETION_DESCRIPTIONS'] ?? ''
-  return !['0', 'f', 'F', 'false', 'False', 'FALSE'].includes(wish)
+  const setting = env['KUBECTL_COMPLETION_DESCRIPTIONS'] ?? env['COBRA_COMPLETION_DESCRIPTIONS'] ?? ''
+  return !['0', 'f', 'F', 'false', 'False', 'FALSE'].includes(setting)
 }
 
-async function answerOf(context: KubectlContext, answering: Answering, typed: string): Promise<Answer> {
+async function answerOf(context: KubectlContext, answering: AnswerContext, typed: string): Promise<Answer> {
   const { args, env } = context
   const { root } = answering
   if (args[0] === 'help') return helpAnswer(context, root, typed)
@@ -63,25 +60,18 @@ async function answerOf(context: KubectlContext, answering: Answering, typed: st
   if (question.kind === 'flag-name') return withoutFiles(flagNames(flags, question, command === root))
   const values = globalValues(flags, question.parsed.values, env)
   const session = new Session({ ...context, flags: values, signal: answering.signal })
-  const words = wordsOf(found, answering)
   try {
     const around = { ...context, session }
-    if (question.kind === 'argument') return await argumentAnswer(around, { found, question, words })
+    if (question.kind === 'argument') return await argumentAnswer(around, { found, question })
     const { flag } = question
     const isOwn = Object.hasOwn(flags.own, flag?.name ?? '')
-    return await valuesOf(words, flag?.name ?? '', isOwn)(around, question.parsed.args, question.typed)
+    return await valuesOf(command, flag?.name ?? '', isOwn)(around, question.parsed.args, question.typed)
   } finally {
     await session.close()
   }
 }
 
-/** Without `kubectl`, and of an alias those of the command it stands for. */
-function wordsOf({ path }: Found, { alias }: Answering): string {
-  const own = path.slice(1)
-  return (own[0] === alias?.name ? (alias?.path.slice(1) ?? own) : own).join(' ')
-}
-
-/** `kubectl help` goes on with the names of commands. */
+/** `kubectl help` completes names of commands. */
 async function helpAnswer({ args, env }: KubectlContext, root: Command, typed: string): Promise<Answer> {
   const found = await findCommand({ command: root, path: ['kubectl'], args: args.slice(1) }, env)
   if (found.command === root && nextWord(found, env) >= 0) return withoutFiles([])
@@ -91,7 +81,7 @@ async function helpAnswer({ args, env }: KubectlContext, root: Command, typed: s
 const HELP: Pick<CommandRow, 'name' | 'short'> = { name: 'help', short: 'Help about any command' }
 
 function commandNames({ commands = [] }: Command, root: Command, typed: string): string[] {
-  // Who types all of it finds the list of flags, though help does not show it.
+  // Help does not list the command `options`, but its full name works.
   const shown = commands.filter(({ hidden, name }) => hidden !== true || name === 'options')
   const rows = commands === root.commands ? [...shown, HELP] : shown
   return rows
@@ -101,32 +91,30 @@ function commandNames({ commands = [] }: Command, root: Command, typed: string):
 }
 
 interface Argument {
-  readonly found: Found
+  readonly found: CommandMatch
   readonly question: Question
-  readonly words: string
 }
 
-async function argumentAnswer(around: Surroundings, { found, question, words }: Argument): Promise<Answer> {
+async function argumentAnswer(around: CompletionContext, { found, question }: Argument): Promise<Answer> {
   const { typed, parsed } = question
   const { command } = found
   const required = requiredFlags(flagsFor(command, around.env), question)
-  if (words === 'completion') {
-    const shells = SHELLS.filter((shell) => shell.startsWith(typed))
-    return parsed.args.length > 0 ? { choices: required, directive: DEFAULT } : withoutFiles(shells)
-  }
   const hasOwnFlags = Object.keys(command.flags).some((name) => parsed.changed.has(name))
   const mayBeCommand = parsed.args.length === 0 && !hasOwnFlags && (command.commands ?? []).length > 0
   const commands = mayBeCommand ? await subcommands(around, found, typed) : []
-  const source = Object.hasOwn(ARGUMENTS, words) ? ARGUMENTS[words] : undefined
-  const more = await source?.(around, parsed.args, typed)
+  const more = await argumentsOf(command)?.(around, parsed.args, typed)
   return {
     choices: [...commands, ...required, ...(more?.choices ?? [])],
     directive: more?.directive ?? (mayBeCommand ? NO_FILES : DEFAULT),
   }
 }
 
-/** Built-in ones, and at the beginning of a line those that plugins add. */
-async function subcommands({ env }: Surroundings, { command, path, args }: Found, typed: string): Promise<string[]> {
+/** Built-in commands, and plugins at the beginning of a line. */
+async function subcommands(
+  { env }: CompletionContext,
+  { command, path, args }: CommandMatch,
+  typed: string,
+): Promise<string[]> {
   const isRoot = path.length === 1
   const own = commandNames(command, isRoot ? command : NO_ROOT, typed)
   if (!isRoot || args.length > 0) return own

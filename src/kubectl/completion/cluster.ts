@@ -1,29 +1,31 @@
-/** What clusters and kubeconfigs have that a line may go on with. Whatever goes wrong, there is nothing then: nobody wants errors while typing. */
+/**
+ * Completion choices from clusters and kubeconfigs. Any failure yields no choices, because errors would disturb typing.
+ */
 import type { Pod } from '#apis/core/v1.ts'
 import type { ProgramContext } from '#lib/program.ts'
 
-import { select } from '../builder.ts'
+import { select } from '../builder/builder.ts'
 import { onePerResource } from '../commands/api-resources.ts'
-import type { AnyObject } from '../rest.ts'
-import type { Session } from '../session.ts'
+import { resourcePath } from '../related-objects.ts'
+import type { AnyObject } from '../session/rest.ts'
+import type { Session } from '../session/session.ts'
 import { attachablePod, readNamed, theOnly } from '../streams/target-pod.ts'
-import { resourcePath } from '../surroundings.ts'
 
-export interface Surroundings extends Pick<ProgramContext, 'cwd' | 'stdin' | 'clock' | 'env'> {
+export interface CompletionContext extends Pick<ProgramContext, 'cwd' | 'stdin' | 'clock' | 'env'> {
   readonly session: Session
 }
 
-/** Only names are of interest: a server sends no more when it is asked for no more. */
+/** Requests only metadata, because only names matter. */
 const METADATA = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json'
-/** Nobody waits longer for a pod to come while typing. */
+/** The longest wait for a pod during completion. */
 const POD_MS = 100
 
 async function orNothing<T>(ask: () => Promise<readonly T[]>): Promise<readonly T[]> {
   return ask().catch(() => [])
 }
 
-/** Names of all of a type, in the namespace of the line unless another is given. */
-export function namesOf(around: Surroundings, type: string, namespace?: string): Promise<readonly string[]> {
+/** The names of all objects of a type, in the namespace of the line by default. */
+export function namesOf(around: CompletionContext, type: string, namespace?: string): Promise<readonly string[]> {
   return orNothing(async () => {
     const { session } = around
     const where = namespace ?? (await session.namespace()).namespace
@@ -36,8 +38,8 @@ export function namesOf(around: Surroundings, type: string, namespace?: string):
   })
 }
 
-/** Resources that can be read, with their groups. */
-export function typesOf({ session }: Surroundings): Promise<readonly string[]> {
+/** Readable resources with their groups. */
+export function typesOf({ session }: CompletionContext): Promise<readonly string[]> {
   return orNothing(async () => {
     const { kinds } = await (await session.mapper()).known()
     const readable = onePerResource(kinds).filter(({ verbs }) => verbs.includes('get'))
@@ -53,14 +55,14 @@ function compare(one: string, other: string): number {
 }
 
 export function kubeconfigNames(
-  { session }: Surroundings,
+  { session }: CompletionContext,
   section: 'contexts' | 'clusters' | 'users',
 ): Promise<readonly string[]> {
   return orNothing(async () => [...(await session.rawConfig())[section].keys()].sort())
 }
 
-/** The pod that a name or `TYPE/NAME` stands for. */
-async function podOf(around: Surroundings, name: string): Promise<Pod> {
+/** Finds the pod for a name or `TYPE/NAME`. */
+async function podOf(around: CompletionContext, name: string): Promise<Pod> {
   const { session, clock } = around
   const rest = await session.rest()
   if (name.includes('/')) {
@@ -71,16 +73,16 @@ async function podOf(around: Surroundings, name: string): Promise<Pod> {
   return rest.json<Pod>(resourcePath('v1/pods', namespace, name))
 }
 
-/** Containers of a pod, those that run first at first. */
-export function containersOf(around: Surroundings, name: string): Promise<readonly string[]> {
+/** The containers of a pod, with init containers first. */
+export function containersOf(around: CompletionContext, name: string): Promise<readonly string[]> {
   return orNothing(async () => {
     const { initContainers = [], containers } = (await podOf(around, name)).spec
     return [...initContainers, ...containers].map((container) => container.name)
   })
 }
 
-/** Ports that can be forwarded to: of a service those it has, of others those that containers of the pod name. */
-export function portsOf(around: Surroundings, target: string): Promise<readonly number[]> {
+/** Ports to forward to: those of the service, or those of the pod's containers. */
+export function portsOf(around: CompletionContext, target: string): Promise<readonly number[]> {
   return orNothing(async () => {
     const [type = '', name = ''] = target.includes('/') ? target.split('/') : ['pod', target]
     if (!['service', 'services', 'svc'].includes(type)) {

@@ -1,7 +1,8 @@
-/** Completion of what plugins add: their names, and what a program beside them says of their arguments. */
+/** Completion for plugins: their names, and arguments from a `kubectl_complete-` program. */
 import { execFile } from 'node:child_process'
 import { basename } from 'node:path'
 
+import { findCommand } from '#lib/commands.ts'
 import type { ProgramContext } from '#lib/program.ts'
 
 import type { CommandRow } from '../command.ts'
@@ -11,13 +12,13 @@ import { type Answer, DEFAULT } from './answer.ts'
 
 const MAX_BYTES = 1 << 20
 
-/** Words of each plugin: `get-all sub` for kubectl-get_all-sub. */
+/** The words of each plugin: `get-all sub` for kubectl-get_all-sub. */
 export async function pluginWords(path: string): Promise<string[][]> {
   const names = (await listPlugins(path)).map((file) => basename(file).split('-').slice(1))
   return names.map((words) => words.map((word) => word.replaceAll('_', '-')))
 }
 
-/** Words of plugins that may follow those of `path` where no command of that name is, each once. */
+/** The distinct words of plugins that may follow `path` where kubectl has no such command. */
 export function wordsBehind(
   plugins: readonly string[][],
   path: readonly string[],
@@ -26,9 +27,9 @@ export function wordsBehind(
   const behind = plugins
     .filter((words) => path.every((word, at) => words[at] === word))
     .map((words) => words[path.length])
-  const isKnown = (word: string): boolean =>
-    rows.some(({ name, aliases = [] }) => name === word || aliases.includes(word))
-  return [...new Set(behind)].filter((word): word is string => word !== undefined && word !== '' && !isKnown(word))
+  return [...new Set(behind)].filter(
+    (word) => word !== undefined && word !== '' && !findCommand(rows, word),
+  ) as string[]
 }
 
 export function describedPlugin(word: string): string {
@@ -37,7 +38,7 @@ export function describedPlugin(word: string): string {
 
 type PluginContext = Pick<ProgramContext, 'env' | 'cwd' | 'stderr'>
 
-/** Undefined when the first words name no plugin. */
+/** Undefined if the first words name no plugin. */
 export async function pluginAnswer(
   context: PluginContext,
   args: readonly string[],
@@ -59,12 +60,12 @@ export async function pluginAnswer(
   if (program === undefined) {
     debug(`Plugin ${name.replace('_complete', '')} does not provide a matching completion executable`)
   } else debug(`About to call: ${program} ${[...rest, typed].join(' ')}`)
-  const said =
+  const answer =
     program === undefined ? { choices: [], directive: DEFAULT } : await ask(program, [...rest, typed], context)
-  return { choices: [...below.map(describedPlugin), ...said.choices], directive: said.directive }
+  return { choices: [...below.map(describedPlugin), ...answer.choices], directive: answer.directive }
 }
 
-/** What it prints are choices; a last line `:4` says how to complete. */
+/** The program prints choices; a last line such as `:4` is the directive. */
 async function ask(program: string, args: readonly string[], { env, cwd }: PluginContext): Promise<Answer> {
   const output = await new Promise<string>((resolve) => {
     execFile(program, [...args], { env: { ...env }, cwd, maxBuffer: MAX_BYTES }, (error, stdout) =>

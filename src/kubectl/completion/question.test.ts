@@ -26,7 +26,7 @@ function ask(args: readonly string[], typed: string, stopsAtArgs = false): Retur
   return questionOf({ name: 'some', args, flags: FLAGS, stopsAtArgs }, typed)
 }
 
-describe('what a line asks for', () => {
+describe('questionOf', () => {
   const rows: readonly (readonly [args: readonly string[], typed: string, kind: string, flag?: string])[] = [
     [[], '', 'argument'],
     [['x'], 'y', 'argument'],
@@ -44,44 +44,44 @@ describe('what a line asks for', () => {
     [['--help'], '', 'nothing'],
   ]
   for (const [args, typed, kind, name] of rows) {
-    it(`${[...args, `"${typed}"`].join(' ')}: ${kind} ${name ?? ''}`, () => {
+    it(`recognizes ${kind} ${name ?? ''} after ${[...args, `"${typed}"`].join(' ')}`, () => {
       const question = ask(args, typed)
       assert.deepEqual([question.kind, question.flag?.name], [kind, name])
     })
   }
 
-  it('leaves flags to the program behind the first argument where that is how it goes', () => {
+  it('leaves flags after the first argument to the program if the command stops there', () => {
     assert.equal(ask(['x'], '-', true).kind, 'argument')
     assert.equal(ask([], '-', true).kind, 'flag-name')
   })
 
-  it('takes what stands behind the equals sign for the value', () => {
+  it('takes the text after the equals sign as the value', () => {
     assert.equal(ask([], '--image=a=b').typed, 'a=b')
   })
 
-  it('says why it cannot tell', () => {
+  it('throws for a flag that does not exist', () => {
     assert.throws(() => ask([], '--nosuch='), new QuestionError("Subcommand 'some' does not support flag 'nosuch'"))
     assert.throws(() => ask(['--all=x'], ''), /Error while parsing flags from args \[--all=x\]: invalid argument/)
   })
 })
 
-describe('names of flags', () => {
+describe('flagNames', () => {
   const names = (args: readonly string[], typed: string): string[] =>
     flagNames(FLAGS, ask(args, typed), false).map((choice) => choice.split('\t')[0] ?? '')
 
-  it('come with what they mean, those of every command first', () => {
+  it('lists descriptions, with global flags first', () => {
     assert.deepEqual(flagNames(FLAGS, ask([], '--im'), false), ['--image\tAn image'])
     assert.deepEqual(names([], '--a').slice(0, 3), ['--as', '--as-group', '--as-uid'])
     assert.ok(names([], '--a').indexOf('--all') > names([], '--a').indexOf('--as-user-extra'))
   })
 
-  it('leave out what was given, unless it may be given again, and what is deprecated', () => {
+  it('omits given flags that cannot repeat, and deprecated flags', () => {
     assert.deepEqual(names(['--image=x'], '--im'), [])
     assert.deepEqual(names(['--many=x'], '--man'), ['--many'])
     assert.deepEqual(names([], '--ol'), [])
   })
 
-  it('are those that must be given, while they are not', () => {
+  it('lists only the required flags while one of them is missing', () => {
     const required = flagsFor({ ...COMMAND, flags: { image: flag(string, '', 'An image', { required: true }) } }, {})
     const question = questionOf({ name: 'some', args: [], flags: required, stopsAtArgs: false }, '--')
     assert.deepEqual(flagNames(required, question, false), ['--image\tAn image'])

@@ -1,4 +1,7 @@
-/** What a line asks for that is not written to its end: a flag, the value of one, or an argument. As cobra decides it; pure. */
+/**
+ * Decides what to complete in an unfinished line: a flag name, a flag value or an argument. Pure, and compatible with
+ * cobra.
+ */
 import {
   type Flag,
   FlagError,
@@ -14,38 +17,39 @@ import type { LineFlags } from '../line-flags.ts'
 
 export interface Question {
   readonly kind: 'flag-value' | 'flag-name' | 'argument' | 'nothing'
-  /** Whose value is asked for. */
+  /** The flag whose value is completed. */
   readonly flag?: NamedFlag
-  /** What was typed of it. */
+  /** The typed part of the word. */
   readonly typed: string
-  /** What stands before it in the line. */
+  /** The parsed words before it. */
   readonly parsed: ParsedFlags<Readonly<Record<string, unknown>>>
 }
 
-/** A line that nobody can complete. */
+/** A line that cannot be completed. */
 export class QuestionError extends Error {}
 
-interface Asked {
+interface CompletedLine {
   readonly name: string
   readonly args: readonly string[]
   readonly flags: LineFlags
   readonly stopsAtArgs: boolean
 }
 
-/** `typed` is the last word, which may be empty. Throws QuestionError. */
-export function questionOf({ name, args, flags, stopsAtArgs }: Asked, typed: string): Question {
-  const asked = flagAsked(args, typed, flags.set)
-  const parsed = parse(flags.set, asked.args, stopsAtArgs)
+/** `typed` is the last word and may be empty. Throws QuestionError. */
+export function questionOf({ name, args, flags, stopsAtArgs }: CompletedLine, typed: string): Question {
+  const flagValue = flagValueIn(args, typed, flags.set)
+  const parsed = parse(flags.set, flagValue.args, stopsAtArgs)
   const mayBeFlag = parsed.argsBeforeDash < 0 && !(stopsAtArgs && parsed.args.length > 0)
-  if (asked.unknown !== undefined && mayBeFlag) {
-    throw new QuestionError(`Subcommand '${name}' does not support flag '${asked.unknown}'`)
+  if (flagValue.unknown !== undefined && mayBeFlag) {
+    throw new QuestionError(`Subcommand '${name}' does not support flag '${flagValue.unknown}'`)
   }
   if (parsed.changed.has('help')) return { kind: 'nothing', typed, parsed }
-  if (asked.flag !== undefined && mayBeFlag) {
-    return { kind: 'flag-value', flag: asked.flag, typed: asked.typed, parsed }
+  if (flagValue.flag !== undefined && mayBeFlag) {
+    return { kind: 'flag-value', flag: flagValue.flag, typed: flagValue.typed, parsed }
   }
-  const isName = asked.flag === undefined && asked.typed.startsWith('-') && !asked.typed.includes('=') && mayBeFlag
-  return { kind: isName ? 'flag-name' : 'argument', typed: asked.typed, parsed }
+  const isName =
+    flagValue.flag === undefined && flagValue.typed.startsWith('-') && !flagValue.typed.includes('=') && mayBeFlag
+  return { kind: isName ? 'flag-name' : 'argument', typed: flagValue.typed, parsed }
 }
 
 function parse(
@@ -61,23 +65,23 @@ function parse(
   }
 }
 
-interface FlagAsked {
+interface FlagValue {
   readonly flag?: NamedFlag
   readonly args: readonly string[]
   readonly typed: string
-  /** There is no such flag. */
+  /** The name of a flag that does not exist. */
   readonly unknown?: string
 }
 
-/** `--flag=val`, or `val` behind a flag that takes one. */
-function flagAsked(args: readonly string[], typed: string, set: FlagSet<FlagGroups>): FlagAsked {
+/** Finds the flag in `--flag=val`, or in `val` after a flag that takes a value. */
+function flagValueIn(args: readonly string[], typed: string, set: FlagSet<FlagGroups>): FlagValue {
   const at = typed.indexOf('=')
   if (typed.startsWith('-') && at < 0) return { args, typed }
   const isJoined = typed.startsWith('-')
   const before = args.at(-1) ?? ''
   const word = isJoined ? typed.slice(0, at) : isFlag(before) && !before.includes('=') ? before : undefined
   if (word === undefined) return { args, typed }
-  // Of shorthands behind one dash the last takes the value.
+  // In a group of shorthands the last one takes the value.
   const name = word.startsWith('--') ? word.slice(2) : word.slice(-1)
   const flag = (name.length === 1 ? set.byShorthand.get(name) : undefined) ?? set.byName.get(name)
   if (flag === undefined) return { args, typed, unknown: name }
@@ -90,7 +94,7 @@ function isFlag(arg: string): boolean {
   return /^--[^-]/.test(arg) || /^-[^-]/.test(arg)
 }
 
-/** Names of flags that go on as what was typed; only those that must be given, while they are not. */
+/** Names of flags with the typed prefix; only required flags while one is missing. */
 export function flagNames({ own, inherited }: LineFlags, { typed, parsed }: Question, isRoot: boolean): string[] {
   const required = requiredFlags({ own, inherited }, { typed, parsed })
   if (required.length > 0) return required

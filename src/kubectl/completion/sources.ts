@@ -1,21 +1,22 @@
-/** Which arguments and values of flags each command goes on with. Commands and flags that are not here leave it to the shell. */
+/** Finds the words for what commands declare as completion. The shell completes all other arguments and flags. */
 import { readdir } from 'node:fs/promises'
 
-import { GET_FORMATS } from '../printing.ts'
+import type { Choices } from '../choices.ts'
+import type { Command } from '../command.ts'
 import { type Answer, DEFAULT, EXTENSIONS, NO_FILES, NO_SPACE, withoutFiles } from './answer.ts'
-import { containersOf, kubeconfigNames, namesOf, portsOf, type Surroundings, typesOf } from './cluster.ts'
+import { containersOf, kubeconfigNames, namesOf, portsOf, type CompletionContext, typesOf } from './cluster.ts'
 
-/** `args` stand before what is typed. */
-export type Source = (around: Surroundings, args: readonly string[], typed: string) => Promise<Answer>
+/** `args` are the arguments before the typed word. */
+export type Source = (around: CompletionContext, args: readonly string[], typed: string) => Promise<Answer>
 
 function beginning(choices: readonly string[], typed: string): string[] {
   return choices.filter((choice) => choice.startsWith(typed))
 }
 
 interface ResourceOptions {
-  /** Default: all that can be read. */
+  /** All readable resources by default. */
   readonly types?: readonly string[]
-  /** Only one object is taken. */
+  /** The command accepts a single object. */
   readonly isSingle?: boolean
 }
 
@@ -33,26 +34,26 @@ function resources({ types, isSingle = false }: ResourceOptions = {}): Source {
       return withoutFiles((await namesBehindSlash(around, typed)).filter((name) => !args.includes(name)))
     }
     const known = types === undefined ? await typesBeginning(around, typed) : beginning(types, typed)
-    // Who wrote TYPE/NAME once goes on so.
+    // After one TYPE/NAME, further arguments have that form.
     return first === undefined
       ? withoutFiles(known)
       : { choices: known.map((type) => `${type}/`), directive: NO_FILES | NO_SPACE }
   }
 }
 
-/** Of `pods,secr` only the last is completed. */
-async function typesBeginning(around: Surroundings, typed: string): Promise<string[]> {
+/** In `pods,secr` only the last part is completed. */
+async function typesBeginning(around: CompletionContext, typed: string): Promise<string[]> {
   const at = typed.lastIndexOf(',') + 1
   return beginning(await typesOf(around), typed.slice(at)).map((type) => typed.slice(0, at) + type)
 }
 
-async function namesBehindSlash(around: Surroundings, typed: string): Promise<string[]> {
+async function namesBehindSlash(around: CompletionContext, typed: string): Promise<string[]> {
   const at = typed.indexOf('/')
   const type = typed.slice(0, at)
   return beginning(await namesOf(around, type), typed.slice(at + 1)).map((name) => `${type}/${name}`)
 }
 
-/** The name of one object of a type, as first argument. */
+/** The first argument is the name of one object of the type. */
 function names(type: string): Source {
   return async (around, args, typed) =>
     withoutFiles(args.length > 0 ? [] : beginning(await namesOf(around, type), typed))
@@ -69,7 +70,7 @@ const WITH_PODS = [
   'statefulsets',
 ]
 
-/** A pod, or what makes pods, as first argument. */
+/** The first argument is a pod or a workload. */
 const pods: Source = async (around, args, typed) => {
   if (args.length > 0) return withoutFiles([])
   if (typed.includes('/')) return withoutFiles(await namesBehindSlash(around, typed))
@@ -84,7 +85,7 @@ const podsAndContainers: Source = async (around, args, typed) => {
   return withoutFiles(others.length > 0 ? [] : beginning(await containersOf(around, pod), typed))
 }
 
-/** `8080:80`: what is typed before the colon stays. */
+/** In `8080:80` the part before the colon stays. */
 const podsAndPorts: Source = async (around, args, typed) => {
   const [target, ...others] = args
   if (target === undefined) return pods(around, args, typed)
@@ -98,7 +99,7 @@ const podsAndPorts: Source = async (around, args, typed) => {
   )
 }
 
-/** Containers of the pod that stands first. */
+/** The containers of the pod in the first argument. */
 const containers: Source = async (around, [pod], typed) =>
   withoutFiles(pod === undefined ? [] : beginning(await containersOf(around, pod), typed))
 
@@ -107,7 +108,7 @@ function fromKubeconfig(section: 'contexts' | 'clusters' | 'users'): Source {
     withoutFiles(args.length > 0 ? [] : beginning(await kubeconfigNames(around, section), typed))
 }
 
-/** `NAMESPACE/POD:PATH`, `POD:PATH` or a file here. */
+/** Completes `NAMESPACE/POD:PATH`, `POD:PATH` or a local file. */
 const copied: Source = async (around, args, typed) => {
   const isElsewhere = args.length > 0 || /^[/.~]/.test(typed) || typed.includes(':')
   if (isElsewhere) return { choices: [], directive: NO_SPACE }
@@ -120,7 +121,7 @@ const copied: Source = async (around, args, typed) => {
   const namespaces = beginning(await namesOf(around, 'namespace'), typed).map((name) => `${name}/`)
   const found = [...namespaces, ...beginning(await namesOf(around, 'pod'), typed).map((name) => `${name}:`)]
   if (typed === '') return { choices: [...found, './', '/'], directive: NO_SPACE }
-  // Where there is nothing else the shell looks for files by itself.
+  // Without other choices the shell completes file names.
   const files = found.length === 0 ? [] : await filesBeginning(around.cwd, typed)
   return { choices: [...found, ...files], directive: NO_SPACE }
 }
@@ -131,89 +132,53 @@ async function filesBeginning(folder: string, typed: string): Promise<string[]> 
   return beginning(named, typed)
 }
 
-const ROLLED = ['deployment', 'daemonset', 'statefulset']
-const SCALED = ['deployment', 'replicaset', 'replicationcontroller', 'statefulset']
-const IMAGED = [
-  'daemonsets',
-  'deployments',
-  'pods',
-  'cronjobs',
-  'replicasets',
-  'replicationcontrollers',
-  'statefulsets',
-]
-
-/** By the words that lead to the command. */
-export const ARGUMENTS: Readonly<Record<string, Source>> = {
-  annotate: resources(),
-  'apply edit-last-applied': resources(),
-  'apply view-last-applied': resources(),
-  attach: pods,
-  autoscale: resources({ types: SCALED }),
-  'config delete-cluster': fromKubeconfig('clusters'),
-  'config delete-context': fromKubeconfig('contexts'),
-  'config delete-user': fromKubeconfig('users'),
-  'config rename-context': fromKubeconfig('contexts'),
-  'config set-context': fromKubeconfig('contexts'),
-  'config use-context': fromKubeconfig('contexts'),
-  cordon: names('node'),
-  cp: copied,
-  'create token': names('serviceaccount'),
-  debug: resources(),
-  delete: resources(),
-  describe: resources(),
-  drain: names('node'),
-  edit: resources(),
-  exec: pods,
-  expose: resources({ types: ['pod', 'service', 'replicationcontroller', 'deployment', 'replicaset'] }),
-  get: resources(),
-  label: resources(),
-  logs: podsAndContainers,
-  patch: resources(),
-  'port-forward': podsAndPorts,
-  'rollout history': resources({ types: ROLLED }),
-  'rollout pause': resources({ types: ['deployment'] }),
-  'rollout restart': resources({ types: ROLLED }),
-  'rollout resume': resources({ types: ['deployment'] }),
-  'rollout status': resources({ types: ROLLED, isSingle: true }),
-  'rollout undo': resources({ types: ROLLED }),
-  scale: resources({ types: SCALED }),
-  'set image': resources({ types: IMAGED, isSingle: true }),
-  taint: resources({ types: ['node'] }),
-  'top node': names('node'),
-  'top pod': names('pod'),
-  uncordon: names('node'),
+/** Other arguments are the shell's. */
+function words(known: readonly string[]): Source {
+  return async (_around, args, typed) =>
+    args.length > 0 ? { choices: [], directive: DEFAULT } : withoutFiles(beginning(known, typed))
 }
 
-function value(source: Source): Source {
-  return (around, _args, typed) => source(around, [], typed)
+const NAMED = {
+  resources: resources(),
+  pods,
+  'pods and containers': podsAndContainers,
+  'pods and ports': podsAndPorts,
+  containers,
+  'copied files': copied,
+} satisfies Readonly<Record<string, Source>>
+
+function sourceOf(choices: Choices): Source {
+  if (typeof choices === 'string') return NAMED[choices]
+  if ('resources' in choices) return resources({ types: choices.resources, isSingle: choices.isSingle === true })
+  if ('names' in choices) return names(choices.names)
+  if ('kubeconfig' in choices) return fromKubeconfig(choices.kubeconfig)
+  return words(choices.words)
 }
 
-const SUBRESOURCES: Source = () => Promise.resolve(withoutFiles(['status', 'scale', 'resize']))
+/** The source of the arguments; undefined if the command declares none. */
+export function argumentsOf({ completes }: Command): Source | undefined {
+  return completes === undefined ? undefined : sourceOf(completes)
+}
+
 const FILES: Source = () => Promise.resolve({ choices: ['json', 'yaml', 'yml'], directive: EXTENSIONS })
-
-/** Of flags that every command has. */
-const GLOBAL_VALUES: Readonly<Record<string, Source>> = {
-  namespace: value(names('namespace')),
-  context: value(fromKubeconfig('contexts')),
-  cluster: value(fromKubeconfig('clusters')),
-  user: value(fromKubeconfig('users')),
-}
-
-/** By the words that lead to the command, and the flag. */
-const OWN_VALUES: Readonly<Record<string, Source>> = {
-  'config set-context --namespace': value(names('namespace')),
-  'create clusterrolebinding --clusterrole': value(names('clusterrole')),
-  'exec --container': containers,
-  'get --output': (_around, _args, typed) => Promise.resolve(withoutFiles(beginning(GET_FORMATS, typed))),
-}
-
 const LEFT_TO_SHELL: Source = () => Promise.resolve({ choices: [], directive: DEFAULT })
 
-/** Where the value of a flag comes from. `isOwn`: it is one of the command's. */
-export function valuesOf(command: string, flag: string, isOwn: boolean): Source {
-  if (!isOwn) return GLOBAL_VALUES[flag] ?? LEFT_TO_SHELL
-  if (flag === 'filename') return FILES
-  if (flag === 'subresource') return SUBRESOURCES
-  return OWN_VALUES[`${command} --${flag}`] ?? LEFT_TO_SHELL
+/** Values of global flags. */
+const GLOBAL_VALUES: Readonly<Record<string, Choices>> = {
+  namespace: { names: 'namespace' },
+  context: { kubeconfig: 'contexts' },
+  cluster: { kubeconfig: 'clusters' },
+  user: { kubeconfig: 'users' },
+}
+
+/** Finds the source of a flag value. `isOwn`: the flag belongs to the command. */
+export function valuesOf({ completesFlags = {} }: Command, flag: string, isOwn: boolean): Source {
+  if (isOwn && flag === 'filename') return FILES
+  if (isOwn && flag === 'subresource') return () => Promise.resolve(withoutFiles(['status', 'scale', 'resize']))
+  const choices = (isOwn ? completesFlags : GLOBAL_VALUES)[flag]
+  if (choices === undefined) return LEFT_TO_SHELL
+  const source = sourceOf(choices)
+  if (choices === 'containers') return source
+  // Arguments before the flag do not count.
+  return (around, _args, typed) => source(around, [], typed)
 }

@@ -1,15 +1,17 @@
-/** kubectl config set-credentials: who we are to a cluster, by certificate, token, password, provider or plugin. */
+/**
+ * kubectl config set-credentials: sets a user with certificate, token, password, auth provider or credential plugin.
+ */
 import { resolve } from 'node:path'
 
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
 import { stringArray, strings } from '#lib/flags/list-kinds.ts'
-import { goQuote } from '#lib/go-text.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
+import { goQuote } from '#lib/go/text.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
 
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { KubectlError } from '../errors.ts'
-import { type Changes, parsePairs } from '../pairs.ts'
+import { type Changes, parsePairs } from '../label/pairs.ts'
 import { embedded, helpAndFail, requireFile } from './changing.ts'
 import { configFiles, modifyConfiguration, readConfiguration } from './files.ts'
 import { nameOf, withStanza } from './stanzas.ts'
@@ -18,17 +20,17 @@ const FLAGS = {
   'client-certificate': flag(string, '', 'File with the client certificate.'),
   'client-key': flag(string, '', 'File with the client key.'),
   token: flag(string, '', 'Bearer token.'),
-  username: flag(string, '', 'Name for basic authentication.'),
+  username: flag(string, '', 'User name for basic authentication.'),
   password: flag(string, '', 'Password for basic authentication.'),
   'auth-provider': flag(string, '', 'Name of an authentication provider.'),
-  'auth-provider-arg': flag(strings, [], 'Argument of the provider, key=value, or key- to take it away.'),
+  'auth-provider-arg': flag(strings, [], 'Argument of the provider as key=value; key- removes it.'),
   'exec-command': flag(string, '', 'Command of a credential plugin.'),
   'exec-api-version': flag(string, '', 'API version of the credential plugin.'),
   'exec-interactive-mode': flag(string, '', 'Interactive mode of the credential plugin.'),
-  'exec-provide-cluster-info': flag(bool, false, 'Tell the credential plugin about the cluster.'),
-  'exec-arg': flag(strings, [], 'New arguments of the credential plugin.'),
-  'exec-env': flag(stringArray, [], 'Environment of the credential plugin, key=value, or key- to take it away.'),
-  'embed-certs': flag(bool, false, 'Put certificate and key into the kubeconfig.'),
+  'exec-provide-cluster-info': flag(bool, false, 'Pass information about the cluster to the credential plugin.'),
+  'exec-arg': flag(strings, [], 'Arguments of the credential plugin; they replace existing ones.'),
+  'exec-env': flag(stringArray, [], 'Environment variable of the credential plugin as key=value; key- removes it.'),
+  'embed-certs': flag(bool, false, 'Embed certificate and key in the kubeconfig.'),
 }
 
 type CredentialsInvocation = Invocation<typeof FLAGS>
@@ -36,17 +38,17 @@ type CredentialsInvocation = Invocation<typeof FLAGS>
 export const setCredentials: Command = defineCommand({
   name: 'set-credentials',
   use: 'NAME [--client-certificate=path/to/certfile] [--client-key=path/to/keyfile] [--token=bearer_token] [--username=basic_user] [--password=basic_password] [--auth-provider=provider_name] [--auth-provider-arg=key=value] [--exec-command=exec_command] [--exec-api-version=exec_api_version] [--exec-arg=arg] [--exec-env=key=value] [options]',
-  long: 'Set a user of the kubeconfig.\n\nOf a user that is there, only the fields that are given change. A token and a password exclude each other.',
-  examples: `# Set the key of the user cluster-admin and nothing else
+  long: 'Set a user in the kubeconfig.\n\nIf the user exists, only the given fields change. A token and a password exclude each other.',
+  examples: `# Set only the key of user cluster-admin
 kubectl config set-credentials cluster-admin --client-key=~/.kube/admin.key
 
-# Set a password for the user cluster-admin
+# Set a password for user cluster-admin
 kubectl config set-credentials cluster-admin --username=admin --password=uXFGweU9l35qcif
 
 # Use a credential plugin
 kubectl config set-credentials cluster-admin --exec-command=/path/to/the/executable --exec-api-version=client.authentication.k8s.io/v1
 
-# Take away a variable of its environment
+# Remove a variable from its environment
 kubectl config set-credentials cluster-admin --exec-env=var-to-remove-`,
   flags: FLAGS,
   async run(invocation) {
@@ -64,8 +66,8 @@ kubectl config set-credentials cluster-admin --exec-env=var-to-remove-`,
     const environment = await pairs(flags['exec-env'], 'exec-env')
     if (name === '') throw new KubectlError('you must specify a non-empty user name')
     await check(invocation)
-    const places = await configFiles(invocation)
-    const config = await readConfiguration(places)
+    const kubeconfigs = await configFiles(invocation)
+    const config = await readConfiguration(kubeconfigs)
     const before = config.users.get(name)
     const fields: JsonObject = { ...before?.fields }
     await setCertificates(fields, invocation)
@@ -73,7 +75,7 @@ kubectl config set-credentials cluster-admin --exec-env=var-to-remove-`,
     setPlugin(fields, invocation, environment)
     setSecrets(fields, invocation)
     const next = withStanza(config, 'users', name, { fields, origin: before?.origin ?? '' })
-    await modifyConfiguration(places, next, { relativePaths: true })
+    await modifyConfiguration(kubeconfigs, next, { relativePaths: true })
     stdout.write(`User ${goQuote(name)} set.\n`)
     return undefined
   },
@@ -131,7 +133,7 @@ function setProvider(fields: JsonObject, { flags, changed }: CredentialsInvocati
   const config = new Map(Object.entries(memberOf(provider, 'config') ?? {}))
   for (const key of removed) config.delete(key)
   for (const [key, value] of set) config.set(key, value)
-  // An empty map is written as one; only what was never there is null.
+  // An existing empty map is written as {}; a map that was never set is null.
   fields['auth-provider'] = { ...provider, config: Object.fromEntries(config) }
 }
 

@@ -1,15 +1,15 @@
 /**
- * The files behind `kubectl config`: read in their order, of what several name the first has its way. What changed is written
- * to the file it came from, under the locks that upstream takes, and nothing else of that file changes.
+ * The files behind `kubectl config`. The first file that defines a value wins. A change goes to the file that defines
+ * the value, under upstream's lock files; the rest of that file stays unchanged.
  */
-import { mkdir, open, readFile, rm, stat } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
 
-import { isJsonObject, type JsonObject } from '#lib/json-value.ts'
-import { parseYaml, stringifyYaml } from '#lib/yaml.ts'
+import { kubeconfigFiles, kubeconfigForNewEntries } from '#client/connection/kubeconfig-files.ts'
+import { isJsonObject, type JsonObject } from '#lib/json/value.ts'
+import { parseYaml, stringifyYaml } from '#lib/yaml/yaml.ts'
 import { ConfigError } from '#model/kubeconfig/config-error.ts'
 
-import { kubeconfigFiles } from '../client-config.ts'
 import type { Invocation } from '../command.ts'
 import { KubectlError } from '../errors.ts'
 import { goFileError } from '../printing.ts'
@@ -26,36 +26,23 @@ import {
 } from './stanzas.ts'
 
 export interface ConfigFiles {
-  /** As they were named, in the order of reading. */
+  /** The paths as given, in reading order. */
   readonly files: readonly string[]
   readonly isExplicit: boolean
-  /** Where something new is written. */
+  /** The file that receives new values. */
   readonly target: string
   readonly cwd: string
 }
 
-type Around = Pick<Invocation, 'env' | 'cwd'> & { readonly flags: { readonly kubeconfig: string } }
+type ConfigContext = Pick<Invocation, 'env' | 'cwd'> & { readonly flags: { readonly kubeconfig: string } }
 
-export async function configFiles({ env, cwd, flags }: Around): Promise<ConfigFiles> {
-  const files = kubeconfigFiles(flags.kubeconfig, { env })
+export async function configFiles({ env, cwd, flags }: ConfigContext): Promise<ConfigFiles> {
+  const files = kubeconfigFiles(flags.kubeconfig, env)
   const isExplicit = flags.kubeconfig !== ''
-  return { files, isExplicit, target: await targetOf(files, cwd), cwd }
+  return { files, isExplicit, target: await kubeconfigForNewEntries(files, cwd), cwd }
 }
 
-/** The first that is there, else the last. */
-async function targetOf(files: readonly string[], cwd: string): Promise<string> {
-  for (const file of files) if (await isThere(resolve(cwd, file))) return file
-  return files.at(-1) ?? ''
-}
-
-function isThere(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  )
-}
-
-/** Everything the files say; files that are not there say nothing. Throws ConfigError. */
+/** The merged contents of the files; missing files count as empty. Throws ConfigError. */
 export async function readConfiguration({ files, cwd }: ConfigFiles): Promise<Configuration> {
   const found: Configuration[] = []
   const problems: string[] = []
@@ -71,7 +58,7 @@ export async function readConfiguration({ files, cwd }: ConfigFiles): Promise<Co
   return merged(found)
 }
 
-/** Throws what went wrong, as Go says it. */
+/** Throws Go's text for the error. */
 export async function readStrictly(file: string, cwd: string): Promise<Configuration> {
   return readOne(file, cwd).catch((error: NodeJS.ErrnoException) => {
     throw new KubectlError(error.code === undefined ? error.message : goFileError(file, error), { cause: error })
@@ -96,33 +83,29 @@ function merged(found: readonly Configuration[]): Configuration {
   }
 }
 
-export interface Writing {
-  /** Paths that stand in what changed are written from the file they stand in, unless they lie outside of its folder. */
+export interface WriteOptions {
+  /** Paths in changed values become relative to their file, unless they lie outside of its folder. */
   readonly relativePaths: boolean
 }
 
-/** Makes the files say what `wanted` says. Throws KubectlError when somebody else is writing. */
+/** Writes `wanted` to the files. Throws KubectlError if another process holds a lock. */
 export async function modifyConfiguration(
-  places: ConfigFiles,
+  kubeconfigs: ConfigFiles,
   wanted: Configuration,
-  { relativePaths }: Writing,
+  { relativePaths }: WriteOptions,
 ): Promise<void> {
-  const release = await lock(places)
-  try {
-    const before = await readConfiguration(places)
-    const edits = new Map<string, Edit[]>()
-    const add = (file: string, edit: Edit): void => void edits.set(file, [...(edits.get(file) ?? []), edit])
-    await addHeads(places, { before, wanted }, add)
-    for (const section of SECTION_NAMES) addStanzas(places, { section, before, wanted, relativePaths }, add)
-    for (const [file, steps] of edits) await rewrite(file, places.cwd, steps)
-  } finally {
-    await release()
-  }
+  await using _locks = await lock(kubeconfigs)
+  const before = await readConfiguration(kubeconfigs)
+  const edits = new Map<string, Edit[]>()
+  const add = (file: string, edit: Edit): void => void edits.set(file, [...(edits.get(file) ?? []), edit])
+  await addHeads(kubeconfigs, { before, wanted }, add)
+  for (const section of SECTION_NAMES) addStanzas(kubeconfigs, { section, before, wanted, relativePaths }, add)
+  for (const [file, steps] of edits) await rewrite(file, kubeconfigs.cwd, steps)
 }
 
 type Edit = (config: Configuration) => Configuration
 
-interface SectionChange extends Writing {
+interface SectionChange extends WriteOptions {
   readonly section: SectionName
   readonly before: Configuration
   readonly wanted: Configuration
@@ -146,23 +129,23 @@ function addStanzas(
   }
 }
 
-/** What stands in no section: the current context and the preferences. */
+/** Values outside of the sections: the current context and the preferences. */
 async function addHeads(
-  places: ConfigFiles,
+  kubeconfigs: ConfigFiles,
   { before, wanted }: { readonly before: Configuration; readonly wanted: Configuration },
   add: (file: string, edit: Edit) => void,
 ): Promise<void> {
   const { currentContext, preferences } = wanted
   if (before.currentContext !== currentContext) {
-    const file = currentContext === '' ? await fileOfCurrent(places) : places.target
+    const file = currentContext === '' ? await fileOfCurrent(kubeconfigs) : kubeconfigs.target
     add(file, (config) => ({ ...config, currentContext }))
   }
   if (JSON.stringify(before.preferences) !== JSON.stringify(preferences)) {
-    add(places.files[0] ?? places.target, (config) => ({ ...config, preferences }))
+    add(kubeconfigs.files[0] ?? kubeconfigs.target, (config) => ({ ...config, preferences }))
   }
 }
 
-/** The first file that says which context is current. */
+/** The first file with a current context. */
 async function fileOfCurrent({ files, target, cwd }: ConfigFiles): Promise<string> {
   for (const file of files) {
     const config = await readOne(file, cwd).catch(() => EMPTY)
@@ -207,34 +190,21 @@ async function rewrite(file: string, cwd: string, edits: readonly Edit[]): Promi
     (info) => info.mode & 0o777,
     () => 0o600,
   )
-  // Loaded here: it brings parts of Node that take long to load, and most commands only read.
-  const { writeFileAtomically } = await import('#lib/atomic-file.ts')
+  // Loaded here because it loads slow parts of Node, and most commands only read.
+  const { writeFileAtomically } = await import('#lib/files/atomic-file.ts')
   await writeFileAtomically(path, stringifyYaml(configurationValue(next)), { mode })
 }
 
-/** Takes a lock beside each file; resolves to what gives them back. */
-async function lock({ files, cwd }: ConfigFiles): Promise<() => Promise<void>> {
-  const held: string[] = []
-  const release = async (): Promise<void> => {
-    for (const file of held) await rm(file, { force: true })
+/** Locks every file. Throws KubectlError if another program has locked one of them. */
+async function lock({ files, cwd }: ConfigFiles): Promise<AsyncDisposableStack> {
+  // Loaded here, because most commands only read.
+  const { createLock } = await import('#client/connection/kubeconfig-lock.ts')
+  await using locks = new AsyncDisposableStack()
+  for (const file of [...files].sort()) {
+    const taken = await createLock(resolve(cwd, file)).catch((cause: NodeJS.ErrnoException) => {
+      throw cause.code === 'EEXIST' ? new KubectlError(`open ${file}.lock: file exists`, { cause }) : cause
+    })
+    locks.use(taken)
   }
-  try {
-    for (const file of [...files].sort()) {
-      const path = resolve(cwd, file)
-      await mkdir(dirname(path), { recursive: true, mode: 0o755 })
-      await take(`${file}.lock`, cwd)
-      held.push(`${path}.lock`)
-    }
-  } catch (error) {
-    await release()
-    throw error
-  }
-  return release
-}
-
-async function take(file: string, cwd: string): Promise<void> {
-  const handle = await open(resolve(cwd, file), 'wx', 0).catch((cause: NodeJS.ErrnoException) => {
-    throw cause.code === 'EEXIST' ? new KubectlError(`open ${file}: file exists`, { cause }) : cause
-  })
-  await handle.close()
+  return locks.move()
 }

@@ -20,12 +20,12 @@ const CONFIG = configurationOf(
 
 const fieldsOf = (config: typeof CONFIG, name: string): unknown => config.clusters.get(name)?.fields
 
-test('a name with dots ends where a field follows', () => {
+test('the name of a map key with dots ends where a field name follows', () => {
   const changed = changedConfiguration(CONFIG, { path: 'clusters.10.0.0.1.server', value: 'https://y' })
   assert.deepEqual(fieldsOf(changed, '10.0.0.1'), { server: 'https://y', 'certificate-authority-data': 'Y2E=' })
 })
 
-test('a stanza that is not there is made by set and refused by unset', () => {
+test('kubectl config set creates a missing stanza, and unset rejects it', () => {
   const changed = changedConfiguration(CONFIG, { path: 'clusters.new.insecure-skip-tls-verify', value: 'true' })
   assert.deepEqual(fieldsOf(changed, 'new'), { server: '', 'insecure-skip-tls-verify': true })
   assert.throws(() => changedConfiguration(CONFIG, { path: 'clusters.new.server' }), {
@@ -33,7 +33,7 @@ test('a stanza that is not there is made by set and refused by unset', () => {
   })
 })
 
-test('bytes are base64 unless they are raw', () => {
+test('kubectl config set reads bytes as base64 without --set-raw-bytes', () => {
   const path = 'clusters.10.0.0.1.certificate-authority-data'
   const raw = changedConfiguration(CONFIG, { path, value: 'ca', isRaw: true })
   assert.deepEqual(fieldsOf(raw, '10.0.0.1'), { server: 'https://x', 'certificate-authority-data': 'Y2E=' })
@@ -42,7 +42,7 @@ test('bytes are base64 unless they are raw', () => {
   })
 })
 
-test('impersonation is set by the name that upstream has for it inside', () => {
+test("kubectl config set uses upstream's internal field name for impersonation", () => {
   const changed = changedConfiguration(CONFIG, { path: 'users.me.act-as', value: 'you' })
   assert.equal(changed.users.get('me')?.fields['as'], 'you')
   assert.throws(() => changedConfiguration(CONFIG, { path: 'users.me.exec.command', value: 'x' }), {
@@ -50,12 +50,12 @@ test('impersonation is set by the name that upstream has for it inside', () => {
   })
 })
 
-test('minifying leaves what the current context uses', () => {
+test('kubectl config view --minify keeps only what the current context uses', () => {
   assert.deepEqual([...minified(CONFIG).clusters.keys()], ['10.0.0.1'])
   assert.throws(() => minified({ ...CONFIG, currentContext: 'b' }), { message: 'cannot locate context b' })
 })
 
-test('what is shown has no secrets, and an empty list is null', () => {
+test('kubectl config view hides secrets, and shows an empty list as null', () => {
   const shown = configurationValue(redacted({ ...CONFIG, contexts: new Map() }))
   assert.match(JSON.stringify(shown), /DATA\+OMITTED.*"token":"REDACTED"/)
   assert.equal(shown['contexts'], null)

@@ -1,10 +1,10 @@
 /**
- * `kubectl config set` and `unset`: one value by its dotted path. Names of clusters, users and contexts may have dots; a
- * name ends where a field follows. Fields are called as upstream's own types call them, which is `act-as` for `as`.
+ * `kubectl config set` and `unset`: change one value by its dotted path. Names may contain dots; a name ends where a
+ * field follows. Field names are those of upstream's internal types, such as `act-as` for `as`.
  */
 import { parseBool } from '#lib/flags/go-literals.ts'
-import { goQuote } from '#lib/go-text.ts'
-import type { JsonObject, JsonValue } from '#lib/json-value.ts'
+import { goQuote } from '#lib/go/text.ts'
+import type { JsonObject, JsonValue } from '#lib/json/value.ts'
 
 import { KubectlError } from '../errors.ts'
 import { type Configuration, type SectionName, withStanza } from './stanzas.ts'
@@ -39,9 +39,9 @@ const ROOT = ['kind', 'apiVersion', 'preferences', 'clusters', 'users', 'context
 
 export interface PropertyChange {
   readonly path: string
-  /** None: it is taken away. */
+  /** Undefined removes the value. */
   readonly value?: string
-  /** Bytes are given as they are and not in base64. */
+  /** Bytes are raw instead of base64. */
   readonly isRaw?: boolean
 }
 
@@ -121,7 +121,7 @@ function truth(text: string): boolean {
   }
 }
 
-/** Throws KubectlError, with the place of the first wrong character, or of what is no whole four, as Go counts it. */
+/** Throws KubectlError with the offset of the first invalid character or incomplete group, as Go counts it. */
 function checkedBase64(text: string): string {
   const plain = text.replaceAll(/[\r\n]/g, '')
   const wrong = /[^A-Za-z0-9+/]/.exec(plain.replace(/={1,2}$/, ''))

@@ -1,10 +1,10 @@
-/** The commands of `kubectl config` that show: contexts, clusters, users, and all of it. */
+/** The commands of `kubectl config` that print contexts, clusters, users or the whole kubeconfig. */
 import { readFile } from 'node:fs/promises'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 
 import { type Command, defineCommand, usageError } from '../command.ts'
 import { failuresOf, KubectlError } from '../errors.ts'
@@ -47,14 +47,14 @@ export const getUsers: Command = namesCommand('get-users', 'users', 'users')
 export const getContexts: Command = defineCommand({
   name: 'get-contexts',
   use: '[(-o|--output=)name)] [options]',
-  long: 'Print one or many contexts of the kubeconfig.',
+  long: 'Print one or many contexts from the kubeconfig.',
   examples: `# List all contexts
 kubectl config get-contexts
 
-# Show one of them
+# Show one context
 kubectl config get-contexts my-context`,
   flags: {
-    'no-headers': flag(bool, false, 'Print no headers.'),
+    'no-headers': flag(bool, false, 'Omit the header line.'),
     output: flag(string, '', 'Output format. One of: (name).', { shorthand: 'o' }),
   },
   async run(invocation) {
@@ -89,14 +89,14 @@ function contextRow({ contexts, currentContext: current }: Configuration, name: 
 export const view: Command = defineCommand({
   name: 'view',
   use: '[flags] [options]',
-  long: 'Print the kubeconfig, merged from all its files or of one file.\n\nWith --output jsonpath={...} single values can be had.',
+  long: 'Print the kubeconfig, merged from all files or from a single one.\n\nUse --output jsonpath={...} to extract single values.',
   examples: `# Print the merged kubeconfig
 kubectl config view
 
-# The same, with certificates and secrets
+# Print it with certificates and secrets
 kubectl config view --raw
 
-# Print the password of the user e2e
+# Print the password of user e2e
 kubectl config view -o jsonpath='{.users[?(@.name == "e2e")].user.password}'`,
   flags: {
     ...printFlags(),
@@ -107,24 +107,25 @@ kubectl config view -o jsonpath='{.users[?(@.name == "e2e")].user.password}'`,
       { shorthand: 'o' },
     ),
     merge: flag(bool, true, 'Merge all kubeconfig files.'),
-    raw: flag(bool, false, 'Show certificates, keys and secrets as they are.'),
-    flatten: flag(bool, false, 'Put what the kubeconfig names into it, so that it works elsewhere.'),
-    minify: flag(bool, false, 'Leave out all that the current context does not use.'),
+    raw: flag(bool, false, 'Show certificate data, keys and secrets.'),
+    flatten: flag(bool, false, 'Embed the referenced files, so that the kubeconfig is self-contained.'),
+    minify: flag(bool, false, 'Remove everything that the current context does not use.'),
   },
   async run(invocation) {
     const { args, flags, cwd, stdout } = invocation
     if (args.length > 0) throw usageError(invocation, `unexpected arguments: [${args.join(' ')}]`)
-    const places = await configFiles(invocation)
+    const kubeconfigs = await configFiles(invocation)
     const printer = await printerOf(invocation, { keepOrder: true })
-    if (!flags.merge && !places.isExplicit) throw new KubectlError('if merge==false a precise file must be specified')
-    const whole = flags.merge ? await readConfiguration(places) : await readStrictly(flags.kubeconfig, cwd)
+    if (!flags.merge && !kubeconfigs.isExplicit)
+      throw new KubectlError('if merge==false a precise file must be specified')
+    const whole = flags.merge ? await readConfiguration(kubeconfigs) : await readStrictly(flags.kubeconfig, cwd)
     const chosen = flags.minify ? minified({ ...whole, currentContext: flags.context || whole.currentContext }) : whole
     const shown = flags.flatten ? await flattened(chosen, cwd) : flags.raw ? chosen : redacted(chosen)
     printer.print(configurationValue(shown), stdout)
   },
 })
 
-/** What the current context does not use is left out. Throws KubectlError. */
+/** Removes everything that the current context does not use. Throws KubectlError. */
 export function minified(config: Configuration): Configuration {
   const { currentContext: name } = config
   if (name === '') throw new KubectlError('current-context must exist in order to minify')
@@ -144,7 +145,7 @@ export function minified(config: Configuration): Configuration {
   }
 }
 
-/** Secrets say only that they are there. */
+/** Replaces secrets with a fixed text. */
 export function redacted(config: Configuration): Configuration {
   const hide = (fields: Readonly<JsonObject>, names: readonly string[], text: string): JsonObject =>
     Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, names.includes(name) ? text : value]))

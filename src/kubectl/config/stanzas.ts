@@ -1,11 +1,10 @@
 /**
- * A kubeconfig as `kubectl config` works on it: clusters, users and contexts by name, each with the file it stands in, in the
- * fields that upstream knows and in their order. Fields that it does not know are lost when a file is written, as upstream
- * loses them.
+ * The data model of `kubectl config`: named clusters, users and contexts, each with its file. It has upstream's fields
+ * in upstream's order. Like upstream, it drops unknown fields when it writes a file.
  */
-import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
 
-/** How a field is read and written. `!`: written though it is empty. */
+/** The type of a field. `!`: the field is written even if it is empty. */
 type FieldKind = 'text' | 'text!' | 'bool' | 'bool!' | 'bytes' | 'texts' | 'texts!' | 'map' | 'extensions' | Fields
 
 type Fields = readonly (readonly [name: string, kind: FieldKind])[]
@@ -78,10 +77,10 @@ export const SECTIONS: Readonly<Record<SectionName, Section>> = {
 
 interface Section {
   readonly part: string
-  /** Upstream's name of its type, for messages. */
+  /** Upstream's type name, for messages. */
   readonly type: string
   readonly fields: Fields
-  /** Fields that name files. */
+  /** Fields that contain file paths. */
   readonly paths: readonly string[]
 }
 
@@ -91,7 +90,7 @@ export const SECTION_NAMES: readonly SectionName[] = ['clusters', 'users', 'cont
 /** One cluster, user or context. */
 export interface Stanza {
   readonly fields: Readonly<JsonObject>
-  /** The file it stands in; empty for one that stands in none yet. */
+  /** The file that defines it; empty for a new one. */
   readonly origin: string
 }
 
@@ -110,7 +109,7 @@ export const EMPTY: Configuration = {
   extensions: [],
 }
 
-/** What a file says. Throws an Error that says what is wrong with it. */
+/** Parses a file. Throws an Error that describes the problem. */
 export function configurationOf(value: JsonValue, origin: string): Configuration {
   const config = value ?? {}
   if (!isJsonObject(config)) throw new Error('it is not a kubeconfig')
@@ -153,12 +152,12 @@ function sectionOf(config: JsonObject, name: SectionName, origin: string): Map<s
   return found
 }
 
-/** Of an entry in a list; empty for one without. */
+/** The name of an entry in a list; empty without one. */
 export function nameOf({ name }: JsonObject): string {
   return typeof name === 'string' ? name : ''
 }
 
-/** As Go prints the entry with `%v`. */
+/** Go's `%v` form of the entry. */
 function goText(entry: JsonValue, part: string, fields: Fields): string {
   if (!isJsonObject(entry)) return '{ {}}'
   const inside = isJsonObject(entry[part] ?? null) ? (entry[part] as JsonObject) : {}
@@ -176,7 +175,7 @@ function goFieldText(value: JsonValue, kind: FieldKind): string {
     : `[${Array.isArray(value) ? value.map((one) => (typeof one === 'string' ? one : JSON.stringify(one))).join(' ') : ''}]`
 }
 
-/** The fields that are known, in their order; those without value only where upstream writes them all the same. */
+/** The known fields in order; empty fields only if upstream writes them. */
 export function canonical(value: Readonly<JsonObject>, fields: Fields): JsonObject {
   const out: JsonObject = {}
   for (const [name, kind] of fields) {
@@ -196,7 +195,7 @@ function canonicalField(value: JsonValue | undefined, kind: FieldKind): JsonValu
   return isEmpty(value) ? EMPTY_FIELDS[kind] : value
 }
 
-/** What is written for a field without value. */
+/** The written form of an empty field. */
 const EMPTY_FIELDS: Readonly<Record<string, JsonValue | undefined>> = { 'text!': '', 'bool!': false }
 
 function isEmpty(value: JsonValue | undefined): boolean {
@@ -211,7 +210,7 @@ function extensionsOf(value: JsonValue | undefined): JsonValue[] {
     .map(({ name = '', extension = null }) => ({ name, extension: sorted(extension) }))
 }
 
-/** Keys in order, at every depth. */
+/** Sorts keys at every depth. */
 function sorted(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(sorted)
   if (value === null || !isJsonObject(value)) return value
@@ -222,7 +221,7 @@ function sorted(value: JsonValue): JsonValue {
   )
 }
 
-/** As it is written to a file and shown: lists by name. */
+/** The form for files and output: lists sorted by name. */
 export function configurationValue(config: Configuration): JsonObject {
   const named = (section: SectionName): JsonValue => {
     const { part } = SECTIONS[section]
@@ -241,7 +240,7 @@ export function configurationValue(config: Configuration): JsonObject {
   }
 }
 
-/** The configuration with one stanza put in place of another or, without, taken away. */
+/** The configuration with one stanza replaced or, without a replacement, removed. */
 export function withStanza(
   config: Configuration,
   section: SectionName,

@@ -1,4 +1,4 @@
-/** Horizontal pod autoscalers: what is measured, what it is and what it should be. */
+/** Describes horizontal pod autoscalers: current and target values of metrics. */
 import type {
   HorizontalPodAutoscaler,
   HPAScalingRules,
@@ -7,52 +7,44 @@ import type {
   MetricTarget,
   MetricValueStatus,
 } from '#apis/autoscaling/v2.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 
-import type { Surroundings } from './describer.ts'
-import { Page } from './page.ts'
-import { putEventsOf, putHead } from './sections.ts'
+import { type DescribedKinds, describes } from './describer.ts'
+import { cells, nested, type Part, type Row, tableOf, unlessEmpty } from './rows.ts'
+import { head } from './sections.ts'
 import { dateText } from './times.ts'
 
 const UNKNOWN = '<unknown>'
 
-export async function describeAutoscaler(hpa: HorizontalPodAutoscaler, around: Surroundings): Promise<string> {
-  const page = new Page()
-  const { metadata, spec, status } = hpa
-  const target = spec.scaleTargetRef
-  putHead(page, hpa)
-  page.row(0, 'CreationTimestamp', dateText(metadata.creationTimestamp))
-  page.row(0, 'Reference', `${target.kind}/${target.name}`)
-  page.row(0, 'Metrics', '( current / target )')
-  for (const [at, metric] of (spec.metrics ?? []).entries()) {
-    page.put(1, `${metricText(metric, status?.currentMetrics?.[at])}\n`)
-  }
-  page.row(0, 'Min replicas', spec.minReplicas ?? '<unset>')
-  page.row(0, 'Max replicas', spec.maxReplicas)
-  if (spec.behavior !== undefined) {
-    page.put(0, 'Behavior:\n')
-    putBehavior(page, 'Scale Up', spec.behavior.scaleUp)
-    putBehavior(page, 'Scale Down', spec.behavior.scaleDown)
-  }
-  page.row(
-    0,
-    `${target.kind} pods`,
-    `${status?.currentReplicas ?? 0} current / ${status?.desiredReplicas ?? 0} desired`,
-  )
-  const { conditions } = status ?? {}
-  if ((conditions ?? []).length > 0) {
-    page.put(0, 'Conditions:\n')
-    page.table(
-      1,
-      ['Type', 'Status', 'Reason', 'Message'],
-      (conditions ?? []).map((one) => [one.type, one.status, one.reason, one.message]),
-    )
-  }
-  await putEventsOf(page, hpa, around)
-  return page.text()
+export const AUTOSCALING_KINDS: DescribedKinds = {
+  'HorizontalPodAutoscaler.autoscaling': describes('autoscaling/v2/horizontalpodautoscalers', autoscalerRows),
 }
 
-/** Of a metric that has a name: its own amount, or that of each pod. */
+function autoscalerRows(hpa: HorizontalPodAutoscaler): Part[] {
+  const { metadata, spec, status } = hpa
+  const { kind, name } = spec.scaleTargetRef
+  const conditions = (status?.conditions ?? []).map((one) => [one.type, one.status, one.reason, one.message])
+  return [
+    ...head(hpa),
+    ['CreationTimestamp', dateText(metadata.creationTimestamp)],
+    ['Reference', `${kind}/${name}`],
+    ['Metrics', '( current / target )'],
+    nested(...(spec.metrics ?? []).map((metric, at) => metricText(metric, status?.currentMetrics?.[at]))),
+    ['Min replicas', spec.minReplicas ?? '<unset>'],
+    ['Max replicas', spec.maxReplicas],
+    [
+      'Behavior',
+      spec.behavior && [
+        behaviorRow('Scale Up', spec.behavior.scaleUp),
+        behaviorRow('Scale Down', spec.behavior.scaleDown),
+      ],
+    ],
+    [`${kind} pods`, `${status?.currentReplicas ?? 0} current / ${status?.desiredReplicas ?? 0} desired`],
+    ['Conditions', tableOf(['Type', 'Status', 'Reason', 'Message'], conditions)],
+  ]
+}
+
+/** The value of a named metric: its own amount, or the average per pod. */
 function valueText(target: MetricTarget, current: MetricValueStatus | undefined, isAverage: boolean): string {
   const label = isAverage ? '(target average value)' : '(target value)'
   const [now, wanted] = isAverage ? [current?.averageValue, target.averageValue] : [current?.value, target.value]
@@ -93,15 +85,18 @@ function usageText(about: string, target: MetricTarget, current: MetricValueStat
   return `${about}  (as a percentage of request):\t${shown} / ${wanted}`
 }
 
-function putBehavior(page: Page, label: string, rules: HPAScalingRules | undefined): void {
-  if (rules === undefined) return
-  const { stabilizationWindowSeconds: window, selectPolicy = 'Max', policies = [] } = rules
-  page.put(1, `${label}:\n`)
-  if (window !== undefined) page.put(2, `Stabilization Window: ${window} seconds\n`)
-  if ((policies ?? []).length === 0) return
-  page.put(2, `Select Policy: ${selectPolicy}\n`)
-  page.put(2, 'Policies:\n')
-  for (const { type, value, periodSeconds } of policies ?? []) {
-    page.line(3, `- Type: ${type}`, `Value: ${value}`, `Period: ${periodSeconds} seconds`)
-  }
+function behaviorRow(label: string, rules: HPAScalingRules | undefined): Row {
+  if (rules === undefined) return [label, undefined]
+  const { stabilizationWindowSeconds: window, selectPolicy = 'Max', policies } = rules
+  const lines = (policies ?? []).map(({ type, value, periodSeconds }) =>
+    cells(`- Type: ${type}`, `Value: ${value}`, `Period: ${periodSeconds} seconds`),
+  )
+  return [
+    label,
+    [
+      window === undefined ? undefined : `Stabilization Window: ${window} seconds`,
+      lines.length === 0 ? undefined : `Select Policy: ${selectPolicy}`,
+      ['Policies', unlessEmpty(lines)],
+    ],
+  ]
 }

@@ -1,12 +1,11 @@
-/** Requests for certificates: who asks, for what names, and what became of it. */
+/** Describes certificate signing requests: requester, names and state. */
 import type { CertificateSigningRequest } from '#apis/certificates/v1.ts'
 import { parseRequest } from '#lib/x509/request.ts'
 import { humanDuration } from '#meta/duration.ts'
 import { labelsText } from '#meta/labels.ts'
 
-import type { Surroundings } from './describer.ts'
-import { Page } from './page.ts'
-import { putEventsOf } from './sections.ts'
+import { type DescribedKinds, describes } from './describer.ts'
+import type { Part } from './rows.ts'
 import { dateText } from './times.ts'
 
 const SUBJECT: readonly (readonly [label: string, oid: string])[] = [
@@ -20,40 +19,39 @@ const SUBJECT: readonly (readonly [label: string, oid: string])[] = [
 ]
 const SERIAL_NUMBER = '2.5.4.5'
 
-export async function describeCertificateRequest(
-  csr: CertificateSigningRequest,
-  around: Surroundings,
-): Promise<string> {
-  const page = new Page()
+export const CERTIFICATE_KINDS: DescribedKinds = {
+  'CertificateSigningRequest.certificates.k8s.io': describes(
+    'certificates.k8s.io/v1/certificatesigningrequests',
+    requestRows,
+  ),
+}
+
+function requestRows(csr: CertificateSigningRequest): Part[] {
   const { metadata, spec } = csr
-  const request = parsed(spec.request)
-  page.rows(0, [
+  const { subject, names } = parsed(spec.request)
+  const valuesOf = (oid: string): string[] =>
+    subject.attributes.filter((one) => one.oid === oid).map(({ value }) => value)
+  const { expirationSeconds: seconds } = spec
+  const { dns, emails, uris, ips } = names
+  return [
     ['Name', metadata.name],
     ['Labels', labelsText(metadata.labels)],
     ['Annotations', labelsText(metadata.annotations)],
     ['CreationTimestamp', dateText(metadata.creationTimestamp)],
     ['Requesting User', spec.username ?? ''],
     ['Signer', spec.signerName || undefined],
-    [
-      'Requested Duration',
-      spec.expirationSeconds === undefined ? undefined : humanDuration(spec.expirationSeconds * 1000),
-    ],
+    ['Requested Duration', seconds === undefined ? undefined : humanDuration(seconds * 1000)],
     ['Status', statusText(csr)],
-  ])
-  const { attributes, commonName } = request.subject
-  const valuesOf = (oid: string): string[] => attributes.filter((one) => one.oid === oid).map(({ value }) => value)
-  page.put(0, 'Subject:\n')
-  page.put(0, `\tCommon Name:\t${commonName}\n`)
-  page.put(0, `\tSerial Number:\t${valuesOf(SERIAL_NUMBER).at(-1) ?? ''}\n`)
-  for (const [label, oid] of SUBJECT) putList(page, label, valuesOf(oid))
-  const { dns, emails, uris, ips } = request.names
-  if (dns.length + emails.length + uris.length + ips.length > 0) page.put(0, 'Subject Alternative Names:\n')
-  putList(page, 'DNS Names', dns)
-  putList(page, 'Email Addresses', emails)
-  putList(page, 'URIs', uris)
-  putList(page, 'IP Addresses', ips)
-  await putEventsOf(page, csr, around)
-  return page.text()
+    'Subject:',
+    `\tCommon Name:\t${subject.commonName}`,
+    `\tSerial Number:\t${valuesOf(SERIAL_NUMBER).at(-1) ?? ''}`,
+    ...SUBJECT.map(([label, oid]) => listLine(label, valuesOf(oid))),
+    dns.length + emails.length + uris.length + ips.length > 0 ? 'Subject Alternative Names:' : undefined,
+    listLine('DNS Names', dns),
+    listLine('Email Addresses', emails),
+    listLine('URIs', uris),
+    listLine('IP Addresses', ips),
+  ]
 }
 
 function parsed(base64: string): ReturnType<typeof parseRequest> {
@@ -64,8 +62,8 @@ function parsed(base64: string): ReturnType<typeof parseRequest> {
   }
 }
 
-function putList(page: Page, label: string, values: readonly string[]): void {
-  if (values.length > 0) page.put(0, `\t${label}:\t${values.join('\n\t\t')}\n`)
+function listLine(label: string, values: readonly string[]): Part {
+  return values.length === 0 ? undefined : `\t${label}:\t${values.join('\n\t\t')}`
 }
 
 function statusText({ status }: CertificateSigningRequest): string {

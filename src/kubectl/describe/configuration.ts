@@ -1,4 +1,4 @@
-/** What pods are given and what limits them: config maps, secrets, accounts, quotas, limits, priorities, budgets. */
+/** Describes config maps, secrets, service accounts, quotas, limit ranges, priority classes and disruption budgets. */
 import type { ConfigMap, LimitRange, Namespace, ResourceQuota, Secret, ServiceAccount } from '#apis/core/v1.ts'
 import type { PodDisruptionBudget } from '#apis/policy/v1.ts'
 import type { PriorityClass } from '#apis/scheduling/v1.ts'
@@ -8,50 +8,67 @@ import type { KubeObject } from '#meta/object.ts'
 import { parseQuantity, quantityOf, quantityText, quantityValue } from '#meta/quantity.ts'
 import { StatusError } from '#meta/status.ts'
 
-import type { Surroundings } from './describer.ts'
-import { Page } from './page.ts'
-import { byKey, putClusterHead, putEventsOf, putHead, putTimedConditions } from './sections.ts'
+import { type DescribedKinds, describes, describesWithoutEvents } from './describer.ts'
+import type { RelatedObjects } from './related.ts'
+import { cells, nested, type Part } from './rows.ts'
+import { byKey, clusterHead, head, nameRows, sortedBy, timedConditionRow } from './sections.ts'
+
+export const CONFIGURATION_KINDS: DescribedKinds = {
+  ConfigMap: describes<ConfigMap>('v1/configmaps', (configMap) => [
+    ...head(configMap),
+    '\nData\n====',
+    ...byKey(configMap.data).map(([key, value]) => `${key}:\n----\n${value}\n`),
+    '\nBinaryData\n====',
+    ...byKey(configMap.binaryData).map(([key, value]) => `${key}: ${sizeOf(value)} bytes`),
+    '',
+  ]),
+  Secret: describesWithoutEvents<Secret>('v1/secrets', (secret) => [
+    ...head(secret),
+    `\nType:\t${secret.type ?? ''}`,
+    '\nData\n====',
+    ...byKey(secret.data).map(([key, value]) => [key, secretText(secret, key, value)] as const),
+  ]),
+  ServiceAccount: describes<ServiceAccount>('v1/serviceaccounts', (account) => [
+    ...head(account),
+    ...pullSecretRows((account.imagePullSecrets ?? []).map((secret) => secret.name ?? '')),
+  ]),
+  ResourceQuota: describesWithoutEvents<ResourceQuota>('v1/resourcequotas', (quota) => [
+    ...nameRows(quota),
+    ...scopeRows(quota.spec?.scopes, ' *'),
+    {
+      columns: ['Resource', 'Used', 'Hard'],
+      rows: byKey(quota.status?.hard).map(([name, hard]) => [name, usedText(quota.status?.used?.[name], hard), hard]),
+    },
+  ]),
+  LimitRange: describesWithoutEvents<LimitRange>('v1/limitranges', (range) => [
+    ...nameRows(range),
+    { columns: LIMITS, rows: limitRows(range) },
+  ]),
+  Namespace: describesWithoutEvents('v1/namespaces', namespaceRows),
+  'PriorityClass.scheduling.k8s.io': describes<PriorityClass>('scheduling.k8s.io/v1/priorityclasses', (priority) => [
+    ['Name', priority.metadata.name],
+    ['Value', priority.value],
+    ['GlobalDefault', priority.globalDefault === true],
+    ['PreemptionPolicy', priority.preemptionPolicy ?? ''],
+    ['Description', priority.description ?? ''],
+    ['Annotations', labelsText(priority.metadata.annotations)],
+  ]),
+  'PodDisruptionBudget.policy': describes('policy/v1/poddisruptionbudgets', budgetRows),
+}
 
 function sizeOf(base64: string): number {
   return Buffer.from(base64, 'base64').length
 }
 
-export async function describeConfigMap(configMap: ConfigMap, around: Surroundings): Promise<string> {
-  const page = new Page()
-  putHead(page, configMap)
-  page.put(0, '\nData\n====\n')
-  for (const [key, value] of byKey(configMap.data)) page.put(0, `${key}:\n----\n${value}\n\n`)
-  page.put(0, '\nBinaryData\n====\n')
-  for (const [key, value] of byKey(configMap.binaryData)) page.put(0, `${key}: ${sizeOf(value)} bytes\n`)
-  page.put(0, '\n')
-  await putEventsOf(page, configMap, around)
-  return page.text()
-}
-
-export function describeSecret(secret: Secret): Promise<string> {
-  const page = new Page()
-  const { type = '', data } = secret
-  putHead(page, secret)
-  page.put(0, `\nType:\t${type}\n`)
-  page.put(0, '\nData\n====\n')
-  for (const [key, value] of byKey(data)) {
-    const isToken = key === 'token' && type === 'kubernetes.io/service-account-token'
-    page.row(0, key, isToken ? Buffer.from(value, 'base64').toString() : `${sizeOf(value)} bytes`)
-  }
-  return Promise.resolve(page.text())
+function secretText({ type }: Secret, key: string, value: string): string {
+  const isToken = key === 'token' && type === 'kubernetes.io/service-account-token'
+  return isToken ? Buffer.from(value, 'base64').toString() : `${sizeOf(value)} bytes`
 }
 
 const PULL_SECRETS = 'Image pull secrets:'
 
-export async function describeServiceAccount(account: ServiceAccount, around: Surroundings): Promise<string> {
-  const page = new Page()
-  putHead(page, account)
-  const names = (account.imagePullSecrets ?? []).map(({ name }) => name ?? '')
-  const [first = '<none>', ...others] = names
-  page.line(0, PULL_SECRETS, first)
-  for (const name of others) page.line(0, ' '.repeat(PULL_SECRETS.length), name)
-  await putEventsOf(page, account, around)
-  return page.text()
+function pullSecretRows([first = '<none>', ...others]: readonly string[]): Part[] {
+  return [cells(PULL_SECRETS, first), ...others.map((name) => cells(' '.repeat(PULL_SECRETS.length), name))]
 }
 
 const SCOPES: Readonly<Record<string, string>> = {
@@ -65,32 +82,14 @@ const SCOPES: Readonly<Record<string, string>> = {
     'Matches all pods that have at least one resource requirement set. These pods have a burstable or guaranteed quality of service.',
 }
 
-function putScopes(page: Page, level: number, scopes: readonly string[] = [], bullet = '*'): void {
-  if (scopes.length === 0) return
+function scopeRows(scopes: readonly string[] = [], bullet = '*'): Part[] {
+  if (scopes.length === 0) return []
   const sorted = [...scopes].sort()
-  page.row(level, 'Scopes', sorted.join(', '))
-  for (const scope of sorted) {
-    if (SCOPES[scope] !== undefined) page.put(level, `${bullet} ${SCOPES[scope]}\n`)
-  }
+  const known = sorted.filter((scope) => SCOPES[scope] !== undefined)
+  return [['Scopes', sorted.join(', ')], ...known.map((scope) => `${bullet} ${SCOPES[scope]}`)]
 }
 
-export function describeResourceQuota(quota: ResourceQuota): Promise<string> {
-  const page = new Page()
-  const { metadata, spec, status } = quota
-  page.rows(0, [
-    ['Name', metadata.name],
-    ['Namespace', metadata.namespace ?? ''],
-  ])
-  putScopes(page, 0, spec?.scopes, ' *')
-  page.table(
-    0,
-    ['Resource', 'Used', 'Hard'],
-    byKey(status?.hard).map(([name, hard]) => [name, usedText(status?.used?.[name], hard), hard]),
-  )
-  return Promise.resolve(page.text())
-}
-
-/** In the form that the limit has. */
+/** In the format of the hard limit. */
 function usedText(used = '0', hard: string): string {
   const [amount, limit] = [parseQuantity(used), parseQuantity(hard)]
   return quantityText(amount.format === limit.format ? amount : quantityOf(quantityValue(amount), limit.format))
@@ -108,34 +107,24 @@ function limitRows({ spec }: LimitRange): string[][] {
   })
 }
 
-export function describeLimitRange(range: LimitRange): Promise<string> {
-  const page = new Page()
-  page.rows(0, [
-    ['Name', range.metadata.name],
-    ['Namespace', range.metadata.namespace ?? ''],
-  ])
-  page.table(0, LIMITS, limitRows(range))
-  return Promise.resolve(page.text())
-}
-
-export async function describeNamespace(namespace: Namespace, around: Surroundings): Promise<string> {
-  const page = new Page()
+async function namespaceRows(namespace: Namespace, around: RelatedObjects): Promise<Part[]> {
   const { name = '' } = namespace.metadata
   const [quotas, ranges] = await Promise.all([
     listed<ResourceQuota>(around, 'v1/resourcequotas', name),
     listed<LimitRange>(around, 'v1/limitranges', name),
   ])
-  putClusterHead(page, namespace)
-  page.row(0, 'Status', namespace.status?.phase ?? '')
-  putTimedConditions(page, namespace.status?.conditions)
-  if (quotas !== undefined) putQuotas(page, quotas)
-  if (ranges !== undefined) putRanges(page, ranges)
-  return page.text()
+  return [
+    ...clusterHead(namespace),
+    ['Status', namespace.status?.phase ?? ''],
+    timedConditionRow(namespace.status?.conditions),
+    ...(quotas === undefined ? [] : quotaRows(quotas)),
+    ...(ranges === undefined ? [] : rangeRows(ranges)),
+  ]
 }
 
-/** Undefined where the server has no such resource. */
+/** Undefined if the server lacks the resource. */
 async function listed<T extends KubeObject>(
-  around: Surroundings,
+  around: RelatedObjects,
   resource: string,
   namespace: string,
 ): Promise<T[] | undefined> {
@@ -147,59 +136,45 @@ async function listed<T extends KubeObject>(
   }
 }
 
-function putQuotas(page: Page, quotas: readonly ResourceQuota[]): void {
-  page.put(0, quotas.length === 0 ? '\nNo resource quota.\n' : '\nResource Quotas\n')
-  const sorted = [...quotas].sort((one, other) => ((one.metadata.name ?? '') < (other.metadata.name ?? '') ? -1 : 1))
-  for (const { metadata, spec, status } of sorted) {
-    page.row(1, 'Name', metadata.name)
-    putScopes(page, 1, spec?.scopes)
-    page.line(1, 'Resource', 'Used', 'Hard')
-    page.line(1, '--------', '---', '---')
-    for (const [name, hard] of byKey(status?.hard)) page.line(1, name, status?.used?.[name] ?? '0', hard)
-  }
+function quotaRows(quotas: readonly ResourceQuota[]): Part[] {
+  if (quotas.length === 0) return ['\nNo resource quota.']
+  const rows = sortedBy(quotas, ({ metadata }) => metadata.name ?? '').map(({ metadata, spec, status }) =>
+    nested(
+      ['Name', metadata.name],
+      ...scopeRows(spec?.scopes),
+      cells('Resource', 'Used', 'Hard'),
+      cells('--------', '---', '---'),
+      ...byKey(status?.hard).map(([name, hard]) => cells(name, status?.used?.[name] ?? '0', hard)),
+    ),
+  )
+  return ['\nResource Quotas', ...rows]
 }
 
-function putRanges(page: Page, ranges: readonly LimitRange[]): void {
-  page.put(0, ranges.length === 0 ? '\nNo LimitRange resource.\n' : '\nResource Limits\n')
-  if (ranges.length === 0) return
-  const indented = ([first = '', ...others]: readonly string[]): string[] => [` ${first}`, ...others]
-  page.line(0, ...indented(LIMITS))
-  page.line(0, ...indented(LIMITS.map((name) => '-'.repeat(name.length))))
-  for (const row of ranges.flatMap(limitRows)) page.line(0, ...indented(row))
+function rangeRows(ranges: readonly LimitRange[]): Part[] {
+  if (ranges.length === 0) return ['\nNo LimitRange resource.']
+  const underlines = LIMITS.map((name) => '-'.repeat(name.length))
+  const rows = [LIMITS, underlines, ...ranges.flatMap(limitRows)]
+  return ['\nResource Limits', ...rows.map(([first = '', ...others]) => cells(` ${first}`, ...others))]
 }
 
-export async function describePriorityClass(priority: PriorityClass, around: Surroundings): Promise<string> {
-  const page = new Page()
-  page.rows(0, [
-    ['Name', priority.metadata.name],
-    ['Value', priority.value],
-    ['GlobalDefault', priority.globalDefault === true],
-    ['PreemptionPolicy', priority.preemptionPolicy ?? ''],
-    ['Description', priority.description ?? ''],
-    ['Annotations', labelsText(priority.metadata.annotations)],
-  ])
-  await putEventsOf(page, priority, around)
-  return page.text()
-}
-
-export async function describePodDisruptionBudget(budget: PodDisruptionBudget, around: Surroundings): Promise<string> {
-  const page = new Page()
-  const { metadata, spec, status } = budget
-  const selector = spec?.selector
-  page.rows(0, [
-    ['Name', metadata.name],
-    ['Namespace', metadata.namespace ?? ''],
-    ['Min available', spec?.minAvailable],
-    ['Max unavailable', spec?.minAvailable === undefined ? spec?.maxUnavailable : undefined],
+function budgetRows(budget: PodDisruptionBudget): Part[] {
+  const { spec, status } = budget
+  const { minAvailable, maxUnavailable, selector } = spec ?? {}
+  return [
+    ...nameRows(budget),
+    ['Min available', minAvailable],
+    ['Max unavailable', minAvailable === undefined ? maxUnavailable : undefined],
     ['Selector', selector === undefined ? '<unset>' : labelSelectorText(selector)],
-  ])
-  page.put(0, 'Status:\n')
-  page.rows(2, [
-    ['Allowed disruptions', status.disruptionsAllowed],
-    ['Current', status.currentHealthy],
-    ['Desired', status.desiredHealthy],
-    ['Total', status.expectedPods],
-  ])
-  await putEventsOf(page, budget, around)
-  return page.text()
+    [
+      'Status',
+      [
+        nested(
+          ['Allowed disruptions', status.disruptionsAllowed],
+          ['Current', status.currentHealthy],
+          ['Desired', status.desiredHealthy],
+          ['Total', status.expectedPods],
+        ),
+      ],
+    ],
+  ]
 }

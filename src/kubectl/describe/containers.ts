@@ -1,65 +1,57 @@
-/** Containers of pods and of templates of pods. */
+/** Describes containers of pods and pod templates. */
 import type { Container, ContainerPort, ContainerState, ContainerStatus, EnvVar, Pod, Probe } from '#apis/core/v1.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { isZeroQuantity, parseQuantity, quantityMilliValue, quantityValue } from '#meta/quantity.ts'
 import { type ResourceList, sortedAmounts } from '#model/resource-lists.ts'
 
-import type { Page } from './page.ts'
-import { byKey, listText } from './sections.ts'
+import { cells, nested, ifSet, orEmpty, type NestedRow, type Part, type Row, unlessEmpty } from './rows.ts'
+import { byKey, listText, sortedBy } from './sections.ts'
 import { dateText } from './times.ts'
 
-export interface ContainersPart {
-  readonly label: string
-  readonly containers: readonly Container[] | undefined
-  readonly statuses?: readonly ContainerStatus[] | undefined
-  /** Whose they are; none for a template. */
-  readonly pod?: Pod
-  /** Before the label, in a template. */
-  readonly margin?: string
-}
-
-export function putContainers(page: Page, part: ContainersPart): void {
-  const { label, containers = [], statuses = [], pod, margin = '' } = part
-  page.put(0, `${margin}${label}:${containers.length === 0 ? ' <none>' : ''}\n`)
-  for (const container of containers) {
+/** A row for each container; undefined without containers. `pod` is absent for a template. */
+export function containerRows(
+  containers: readonly Container[] = [],
+  statuses: readonly ContainerStatus[] = [],
+  pod?: Pod,
+): NestedRow[] | undefined {
+  if (containers.length === 0) return undefined
+  return containers.map((container) => {
     const status = statuses.find(({ name }) => name === container.name)
-    page.put(1, `${margin === '' ? '' : ' '}${container.name}:\n`)
-    putBasics(page, container, status)
-    putWords(page, 'Command', container.command)
-    putWords(page, 'Args', container.args)
-    if (status !== undefined) putStatus(page, status)
-    putResources(page, 2, container.resources)
-    putProbes(page, container)
-    putEnvironment(page, container, pod)
-    putMounts(page, container)
-  }
+    return [container.name, partsOf(container, status, pod)]
+  })
 }
 
-function putBasics(page: Page, container: Container, status: ContainerStatus | undefined): void {
-  const { image = '', ports = [], securityContext } = container
-  page.rows(2, [
+function partsOf(container: Container, status: ContainerStatus | undefined, pod: Pod | undefined): Part[] {
+  const { image = '', ports = [], securityContext, livenessProbe, readinessProbe, startupProbe } = container
+  const profile = securityContext?.seccompProfile
+  return [
     ['Container ID', status && (status.containerID ?? '')],
     ['Image', image],
     ['Image ID', status && (status.imageID ?? '')],
-  ])
-  putPorts(
-    page,
-    'Port',
-    portsText(ports, ({ containerPort }) => containerPort),
-  )
-  putPorts(
-    page,
-    'Host Port',
-    portsText(ports, ({ hostPort = 0 }) => hostPort),
-  )
-  const profile = securityContext?.seccompProfile
-  if (profile === undefined) return
-  page.row(2, 'SeccompProfile', profile.type)
-  if (profile.type === 'Localhost') page.row(3, 'LocalhostProfile', profile.localhostProfile ?? '')
+    portRow(
+      'Port',
+      portsText(ports, ({ containerPort }) => containerPort),
+    ),
+    portRow(
+      'Host Port',
+      portsText(ports, ({ hostPort = 0 }) => hostPort),
+    ),
+    ['SeccompProfile', profile?.type],
+    profile?.type === 'Localhost' ? nested(['LocalhostProfile', orEmpty(profile.localhostProfile)]) : undefined,
+    ['Command', wordLines(container.command)],
+    ['Args', wordLines(container.args)],
+    ...(status === undefined ? [] : statusRows(status)),
+    ...resourceRows(container.resources),
+    ['Liveness', livenessProbe && probeText(livenessProbe)],
+    ['Readiness', readinessProbe && probeText(readinessProbe)],
+    ['Startup', startupProbe && probeText(startupProbe)],
+    ...environmentRows(container, pod),
+    ...mountRows(container),
+  ]
 }
 
-function putPorts(page: Page, label: string, text: string): void {
-  page.row(2, text.includes(',') ? `${label}s` : label, text === '' ? '<none>' : text)
+function portRow(label: string, text: string): Row {
+  return [text.includes(',') ? `${label}s` : label, text === '' ? '<none>' : text]
 }
 
 function portsText(ports: readonly ContainerPort[], portOf: (port: ContainerPort) => number): string {
@@ -68,10 +60,8 @@ function portsText(ports: readonly ContainerPort[], portOf: (port: ContainerPort
     .join(', ')
 }
 
-function putWords(page: Page, label: string, words: readonly string[] = []): void {
-  if (words.length === 0) return
-  page.put(2, `${label}:\n`)
-  for (const line of words.flatMap((word) => word.split('\n'))) page.line(3, line)
+function wordLines(words: readonly string[] = []): readonly Part[] | undefined {
+  return unlessEmpty(words.flatMap((word) => word.split('\n')).map((line) => cells(line)))
 }
 
 interface Resources {
@@ -79,51 +69,39 @@ interface Resources {
   readonly requests?: ResourceList
 }
 
-/** Limits and requests, where there are some. */
-export function putResources(page: Page, level: number, resources: Resources | undefined): void {
-  for (const [label, list] of [
-    ['Limits', resources?.limits],
-    ['Requests', resources?.requests],
-  ] as const) {
-    const amounts = sortedAmounts(list)
-    if (amounts.length > 0) page.put(level, `${label}:\n`)
-    page.rows(level + 1, amounts)
+/** Limits and requests, if there are any. */
+export function resourceRows({ limits, requests }: Resources = {}): Row[] {
+  return [
+    ['Limits', unlessEmpty(sortedAmounts(limits))],
+    ['Requests', unlessEmpty(sortedAmounts(requests))],
+  ]
+}
+
+function statusRows({ state, lastState, ready, restartCount }: ContainerStatus): Part[] {
+  return [
+    ...stateRows('State', state),
+    ...(lastState?.terminated === undefined ? [] : stateRows('Last State', lastState)),
+    ['Ready', ready ? 'True' : 'False'],
+    ['Restart Count', restartCount],
+  ]
+}
+
+function stateRows(label: string, { running, terminated, waiting }: ContainerState = {}): Part[] {
+  if (running !== undefined) return [[label, 'Running'], nested(['Started', dateText(running.startedAt)])]
+  if (waiting !== undefined || terminated === undefined) {
+    return [[label, 'Waiting'], nested(['Reason', ifSet(waiting?.reason)])]
   }
-}
-
-function putStatus(page: Page, { state, lastState, ready, restartCount }: ContainerStatus): void {
-  putState(page, 'State', state)
-  if (lastState?.terminated !== undefined) putState(page, 'Last State', lastState)
-  page.row(2, 'Ready', ready ? 'True' : 'False')
-  page.row(2, 'Restart Count', restartCount)
-}
-
-function putState(page: Page, label: string, { running, terminated, waiting }: ContainerState = {}): void {
-  if (running !== undefined) {
-    page.row(2, label, 'Running')
-    page.row(3, 'Started', dateText(running.startedAt))
-  } else if (waiting === undefined && terminated !== undefined) {
-    page.row(2, label, 'Terminated')
-    page.rows(3, [
-      ['Reason', terminated.reason || undefined],
-      ['Message', terminated.message || undefined],
+  return [
+    [label, 'Terminated'],
+    nested(
+      ['Reason', ifSet(terminated.reason)],
+      ['Message', ifSet(terminated.message)],
       ['Exit Code', terminated.exitCode],
-      ['Signal', terminated.signal || undefined],
+      ['Signal', ifSet(terminated.signal)],
       ['Started', dateText(terminated.startedAt)],
       ['Finished', dateText(terminated.finishedAt)],
-    ])
-  } else {
-    page.row(2, label, 'Waiting')
-    page.row(3, 'Reason', waiting?.reason || undefined)
-  }
-}
-
-function putProbes(page: Page, { livenessProbe, readinessProbe, startupProbe }: Container): void {
-  page.rows(2, [
-    ['Liveness', livenessProbe && probeText(livenessProbe)],
-    ['Readiness', readinessProbe && probeText(readinessProbe)],
-    ['Startup', startupProbe && probeText(startupProbe)],
-  ])
+    ),
+  ]
 }
 
 function probeText(probe: Probe): string {
@@ -144,60 +122,46 @@ function actionText({ exec, httpGet, tcpSocket, grpc }: Probe): string {
   return grpc === undefined ? 'unknown' : `grpc <pod>:${grpc.port} ${grpc.service ?? ''}`
 }
 
-/** What Go escapes in the path of a URL. */
+/** Characters that Go escapes in a URL path. */
 function encodePath(path: string): string {
   return encodeURI(path).replaceAll(/[?#]/g, encodeURIComponent).replaceAll('%25', '%25')
 }
 
-function putEnvironment(page: Page, container: Container, pod: Pod | undefined): void {
+function environmentRows(container: Container, pod: Pod | undefined): Part[] {
   const { env = [], envFrom = [] } = container
-  if (envFrom.length > 0) page.put(2, 'Environment Variables from:\n')
-  for (const { configMapRef, secretRef, prefix = '' } of envFrom) {
+  const sources = envFrom.map(({ configMapRef, secretRef, prefix = '' }) => {
     const source = configMapRef ?? secretRef
     const kind = configMapRef === undefined ? (secretRef === undefined ? '' : 'Secret') : 'ConfigMap'
     const how = prefix === '' ? kind : `${kind} with prefix '${prefix}'`
-    page.line(3, source?.name ?? '', how, `Optional: ${source?.optional === true}`)
-  }
-  page.put(2, `Environment:${env.length === 0 ? '\t<none>' : ''}\n`)
-  for (const variable of env) putVariable(page, variable, container, pod)
+    return cells(source?.name ?? '', how, `Optional: ${source?.optional === true}`)
+  })
+  const variables = env.flatMap((variable) => variableRows(variable, container, pod))
+  return [
+    ['Environment Variables from', unlessEmpty(sources)],
+    ['Environment', env.length === 0 ? '<none>' : variables],
+  ]
 }
 
-function putVariable(page: Page, variable: EnvVar, container: Container, pod: Pod | undefined): void {
-  const { name, value = '', valueFrom } = variable
+function variableRows({ name, value = '', valueFrom }: EnvVar, container: Container, pod: Pod | undefined): Part[] {
   if (valueFrom === undefined) {
-    for (const [at, line] of value.split('\n').entries()) page.line(3, at === 0 ? `${name}:` : '', line)
-    return
+    return value.split('\n').map((line, at) => cells(at === 0 ? `${name}:` : '', line))
   }
   const { fieldRef, resourceFieldRef, secretKeyRef, configMapKeyRef } = valueFrom
   if (fieldRef !== undefined) {
     const found = pod === undefined ? '' : fieldText(pod, fieldRef.fieldPath)
-    page.row(3, name, `${found} (${fieldRef.apiVersion ?? ''}:${fieldRef.fieldPath})`)
-  } else if (resourceFieldRef !== undefined) {
-    page.row(3, name, `${resourceText(container, resourceFieldRef)} (${resourceFieldRef.resource})`)
-  } else {
-    putKeyReference(page, name, secretKeyRef, configMapKeyRef)
+    return [[name, `${found} (${fieldRef.apiVersion ?? ''}:${fieldRef.fieldPath})`]]
   }
+  if (resourceFieldRef !== undefined) {
+    return [[name, `${resourceText(container, resourceFieldRef)} (${resourceFieldRef.resource})`]]
+  }
+  const key = secretKeyRef ?? configMapKeyRef
+  if (key === undefined) return []
+  const where = secretKeyRef === undefined ? 'of config map' : 'in secret'
+  const text = `<set to the key '${key.key}' ${where} '${key.name ?? ''}'>`
+  return [cells(`${name}:`, text, `Optional: ${key.optional === true}`)]
 }
 
-interface KeyReference {
-  readonly name?: string
-  readonly key: string
-  readonly optional?: boolean
-}
-
-function putKeyReference(page: Page, name: string, secret?: KeyReference, configMap?: KeyReference): void {
-  const found = secret ?? configMap
-  if (found === undefined) return
-  const where = secret === undefined ? 'of config map' : 'in secret'
-  page.line(
-    3,
-    `${name}:`,
-    `<set to the key '${found.key}' ${where} '${found.name ?? ''}'>`,
-    `Optional: ${found.optional === true}`,
-  )
-}
-
-/** What upstream looks up for it; the rest, one label among them, stays open. */
+/** Upstream resolves these fields only; others, including some labels, stay empty. */
 function fieldText({ metadata }: Pod, path: string): string {
   switch (path) {
     case 'metadata.name':
@@ -221,7 +185,7 @@ function mapText(texts: Readonly<Record<string, string>> | undefined): string {
     .join('\n')
 }
 
-/** Without a limit a container may use all that the node has. */
+/** Without a limit a container may use all allocatable resources of the node. */
 const UNBOUNDED = new Set(['limits.cpu', 'limits.memory'])
 
 interface ResourceField {
@@ -241,20 +205,13 @@ function resourceText({ resources }: Container, { resource, divisor = '0' }: Res
   return value === 0 && UNBOUNDED.has(resource) ? 'node allocatable' : String(value)
 }
 
-function putMounts(page: Page, { volumeMounts = [], volumeDevices = [] }: Container): void {
-  const none = volumeMounts.length === 0 ? '\t<none>' : ''
-  page.put(2, `Mounts:${none}\n`)
-  for (const { mountPath, name, readOnly, subPath = '' } of sorted(volumeMounts, (mount) => mount.mountPath)) {
-    const path = subPath === '' ? '' : `,path=${goQuote(subPath)}`
-    page.line(3, `${mountPath} from ${name} (${readOnly === true ? 'ro' : 'rw'}${path})`)
-  }
-  if (volumeDevices.length === 0) return
-  page.put(2, `Devices:${none}\n`)
-  for (const { devicePath, name } of sorted(volumeDevices, (device) => device.devicePath)) {
-    page.line(3, `${devicePath} from ${name}`)
-  }
-}
-
-function sorted<T>(items: readonly T[], keyOf: (item: T) => string): T[] {
-  return [...items].sort((one, other) => Number(keyOf(one) > keyOf(other)) - Number(keyOf(one) < keyOf(other)))
+function mountRows({ volumeMounts = [], volumeDevices = [] }: Container): Row[] {
+  const mounts = sortedBy(volumeMounts, ({ mountPath }) => mountPath).map((mount) => {
+    const path = (mount.subPath ?? '') === '' ? '' : `,path=${goQuote(mount.subPath ?? '')}`
+    return `${mount.mountPath} from ${mount.name} (${mount.readOnly === true ? 'ro' : 'rw'}${path})`
+  })
+  const devices = sortedBy(volumeDevices, ({ devicePath }) => devicePath)
+  const deviceRow: Row = ['Devices', devices.map(({ devicePath, name }) => `${devicePath} from ${name}`)]
+  if (mounts.length > 0) return devices.length > 0 ? [['Mounts', mounts], deviceRow] : [['Mounts', mounts]]
+  return [['Mounts', '<none>']]
 }

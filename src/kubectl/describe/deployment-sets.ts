@@ -1,4 +1,4 @@
-/** Which replica sets a deployment has, and which of them is the newest: the one whose template is the deployment's. */
+/** Finds the replica sets of a deployment, and the newest: the one with the deployment's pod template. */
 import { isDeepStrictEqual } from 'node:util'
 
 import type { Deployment, ReplicaSet } from '#apis/apps/v1.ts'
@@ -6,7 +6,7 @@ import { asSelector } from '#meta/label-selector.ts'
 import { selectorText } from '#meta/labels.ts'
 import { epochMsOf } from '#meta/time.ts'
 
-import type { Surroundings } from './describer.ts'
+import type { RelatedObjects } from './related.ts'
 
 const HASH_LABEL = 'pod-template-hash'
 
@@ -15,8 +15,11 @@ export interface ReplicaSets {
   readonly current: ReplicaSet | undefined
 }
 
-/** Sets that the deployment controls, all but the newest with those first that are listed first. */
-export async function replicaSetsOf(deployment: Deployment, around: Pick<Surroundings, 'list'>): Promise<ReplicaSets> {
+/** The replica sets that the deployment controls, except the newest, in list order. */
+export async function replicaSetsOf(
+  deployment: Deployment,
+  around: Pick<RelatedObjects, 'list'>,
+): Promise<ReplicaSets> {
   const { metadata, spec } = deployment
   const labels = selectorText(asSelector(spec.selector))
   const all = await around.list<ReplicaSet>('apps/v1/replicasets', metadata.namespace ?? '', { labels })
@@ -32,7 +35,7 @@ export async function replicaSetsOf(deployment: Deployment, around: Pick<Surroun
   return { old: own.filter((set) => set !== current), current }
 }
 
-/** Without the label that tells sets apart. */
+/** Compares templates without the pod-template-hash label. */
 function templateOf({ spec }: Deployment | ReplicaSet): unknown {
   const { template } = spec
   const { [HASH_LABEL]: _, ...labels } = template?.metadata?.labels ?? {}

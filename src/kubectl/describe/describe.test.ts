@@ -3,11 +3,11 @@ import { describe, it } from 'node:test'
 
 import type { KubeObject } from '#meta/object.ts'
 
-import type { Describer, Surroundings } from './describer.ts'
 import { DESCRIBERS } from './describers.ts'
-import { describeGeneric, readable } from './generic.ts'
+import { ANY_KIND, readable } from './generic.ts'
+import type { RelatedObjects } from './related.ts'
 
-function around(lists: Readonly<Record<string, readonly object[]>> = {}): Surroundings {
+function around(lists: Readonly<Record<string, readonly object[]>> = {}): RelatedObjects {
   return {
     nowMs: Date.parse('2026-01-01T01:00:00Z'),
     showsEvents: true,
@@ -21,9 +21,9 @@ function describeKind(
   object: object,
   lists: Readonly<Record<string, readonly object[]>> = {},
 ): Promise<string> {
-  const found = DESCRIBERS.get(kind)
+  const found = DESCRIBERS[kind]
   assert.ok(found)
-  return (found.describe as unknown as Describer)(object as KubeObject, around(lists))
+  return found.describe(object as KubeObject, around(lists))
 }
 
 const POD = {
@@ -38,7 +38,7 @@ const POD = {
 }
 
 describe('describers', () => {
-  it('lay a pod out in columns, labels below each other', async () => {
+  it('print a pod in columns, with one label a line', async () => {
     const text = await describeKind('Pod', POD)
     assert.ok(
       text.startsWith(
@@ -60,7 +60,7 @@ describe('describers', () => {
     )
   })
 
-  it('show events by when they happened last, with how often', async () => {
+  it('sort events by their last occurrence and print the count', async () => {
     const event = (reason: string, lastTimestamp: string, count: number): object => ({
       metadata: {},
       type: 'Normal',
@@ -85,7 +85,7 @@ describe('describers', () => {
     )
   })
 
-  it('show rules of a role by resource', async () => {
+  it('print rules of a role by resource', async () => {
     const rules = [
       { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
       { apiGroups: [''], resources: ['pods'], verbs: ['list', 'get'] },
@@ -104,28 +104,28 @@ describe('describers', () => {
     )
   })
 
-  it('disarm what terminals obey', async () => {
+  it('escape control characters for terminals', async () => {
     const text = await describeKind('Secret', { kind: 'Secret', metadata: { name: '\u001b[1mx' }, data: { a: 'aGk=' } })
     assert.ok(text.includes('^[[1mx') && text.includes('a:  2 bytes\n'), text)
   })
 })
 
-describe('the description of any object', () => {
-  it('shows fields with names made readable, in order', async () => {
+describe('generic describer', () => {
+  it('prints fields in order with readable names', async () => {
     const object = {
       apiVersion: 'example.com/v1',
       kind: 'W',
       metadata: { name: 'w', managedFields: [{}] },
       spec: { podCIDRs: ['a'], n: 1 },
     }
-    const text = await describeGeneric(object, { ...around(), showsEvents: false })
+    const text = await ANY_KIND.describe(object, { ...around(), showsEvents: false })
     assert.equal(
       text,
       'Name:         w\nNamespace:    \nLabels:       <none>\nAnnotations:  <none>\nAPI Version:  example.com/v1\nKind:         W\nMetadata:\nSpec:\n  N:  1\n  Pod CIDRs:\n    a\n',
     )
   })
 
-  it('makes names readable as upstream does', () => {
+  it("makes names readable with upstream's rules", () => {
     const rows = {
       apiVersion: 'API Version',
       podCIDRs: 'Pod CIDRs',

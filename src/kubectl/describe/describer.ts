@@ -1,30 +1,39 @@
-/** What a describer is, and what it may ask of the cluster around the object. */
+/** The interface of a describer. */
 import type { KubeObject } from '#meta/object.ts'
 
-export interface Selecting {
-  readonly labels?: string
-  readonly fields?: string
-}
+import { eventsOf } from './events.ts'
+import type { RelatedObjects } from './related.ts'
+import { type Part, render } from './rows.ts'
 
-/** Resources are named with their version: `v1/pods`, `apps/v1/replicasets`. */
-export interface Surroundings {
-  readonly nowMs: number
-  readonly showsEvents: boolean
-  /** All of them, in however many pages; of all namespaces when that is empty. Throws StatusError. */
-  list<T extends KubeObject>(resource: string, namespace: string, selecting?: Selecting): Promise<T[]>
-  /** Throws StatusError. */
-  get<T extends KubeObject>(resource: string, namespace: string, name: string): Promise<T>
-}
+type Describer<T> = (object: T, around: RelatedObjects) => readonly Part[] | Promise<readonly Part[]>
 
-/** The description of an object; ends with a line break. */
-export type Describer<T extends KubeObject = KubeObject> = (object: T, around: Surroundings) => Promise<string>
-
-/** A describer and the version of the kind that it describes. */
+/** A describer and the API version of the objects it reads. */
 export interface DescribedKind {
   readonly resource: string
-  readonly describe: Describer<never>
+  /** The description of an object; ends with a line break. */
+  readonly describe: (object: KubeObject, around: RelatedObjects) => Promise<string>
 }
 
-export function describes<T extends KubeObject>(resource: string, describe: Describer<T>): DescribedKind {
-  return { resource, describe }
+/** By kind and group: `Pod`, `Deployment.apps`. */
+export type DescribedKinds = Readonly<Record<string, DescribedKind>>
+
+/** The section of events follows the rows. */
+export function describes<T extends KubeObject>(
+  resource: string,
+  rows: Describer<T>,
+  events: Describer<T> = eventsOf,
+): DescribedKind {
+  return {
+    resource,
+    async describe(object, around) {
+      const parts = await rows(object as T, around)
+      const after = around.showsEvents ? await events(object as T, around) : []
+      return render([...parts, ...after])
+    },
+  }
+}
+
+/** For kinds that upstream shows without events. */
+export function describesWithoutEvents<T extends KubeObject>(resource: string, rows: Describer<T>): DescribedKind {
+  return describes<T>(resource, rows, () => [])
 }

@@ -1,13 +1,13 @@
-/** Any object: its fields, one below the other, with names made readable. */
-import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
+/** The generic describer: prints all fields of any object with readable names. */
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
 import type { KubeObject } from '#meta/object.ts'
 
 import { goShow, sortedKeys } from '../templates/go-value.ts'
-import type { Surroundings } from './describer.ts'
-import { Page } from './page.ts'
-import { putEventsOf, putHead } from './sections.ts'
+import { type DescribedKind, describes } from './describer.ts'
+import { cells, type Part, type Value } from './rows.ts'
+import { head } from './sections.ts'
 
-/** What is shown at the beginning, and what nobody reads. */
+/** Fields that are printed first, and fields that are omitted. */
 const SKIPPED = new Set([
   '.metadata.managedFields',
   '.metadata.name',
@@ -16,48 +16,38 @@ const SKIPPED = new Set([
   '.metadata.annotations',
 ])
 
-export async function describeGeneric(object: KubeObject, around: Surroundings): Promise<string> {
-  const page = new Page()
-  putHead(page, object)
-  putFields(page, 0, object as unknown as JsonObject, '')
-  await putEventsOf(page, object, around)
-  return page.text()
+export const ANY_KIND: DescribedKind = describes<KubeObject>('', (object) => [
+  ...head(object),
+  ...fieldRows(object as unknown as JsonObject, ''),
+])
+
+function fieldRows(content: JsonObject, prefix: string): Part[] {
+  return sortedKeys(content)
+    .map((field) => ({ field, path: `${prefix}.${field}` }))
+    .filter(({ path }) => !SKIPPED.has(path))
+    .map(({ field, path }) => [readable(field), shown(content[field] ?? null, path)] as const)
 }
 
-function putFields(page: Page, level: number, content: JsonObject, prefix: string): void {
-  for (const field of sortedKeys(content)) {
-    const path = `${prefix}.${field}`
-    if (!SKIPPED.has(path)) putField(page, level, { label: readable(field), path }, content[field] ?? null)
-  }
-}
-
-function putField(page: Page, level: number, { label, path }: { label: string; path: string }, value: JsonValue): void {
-  if (isJsonObject(value)) {
-    page.put(level, `${label}:\n`)
-    return putFields(page, level + 1, value, path)
-  }
-  if (!Array.isArray(value)) return page.row(level, label, goShow(value))
-  page.put(level, `${label}:\n`)
-  for (const child of value) {
-    if (isJsonObject(child)) putFields(page, level + 1, child, path)
-    else page.line(level + 1, goShow(child))
-  }
+function shown(value: JsonValue, path: string): Value | readonly Part[] {
+  if (isJsonObject(value)) return fieldRows(value, path)
+  if (!Array.isArray(value)) return goShow(value)
+  return value.flatMap((child) => (isJsonObject(child) ? fieldRows(child, path) : [cells(goShow(child))]))
 }
 
 const ACRONYMS = new Set(['API', 'URL', 'UID', 'GUID'])
 
-/** `podCIDRs` as `Pod CIDRs`, `apiVersion` as `API Version`; what has more than letters and dashes stays as it is. */
+/** `podCIDRs` becomes `Pod CIDRs`, `apiVersion` becomes `API Version`; names with other characters stay unchanged. */
 export function readable(field: string): string {
   if (/[^\p{L}-]/u.test(field)) return field
   return merged(words(field)).map(capitalized).join(' ')
 }
 
-/** Where case changes; the last capital before small letters begins their word. */
+/** Splits at case changes; the last capital before small letters starts a new word. */
 function words(field: string): string[] {
   return field.match(/\p{Lu}+(?!\p{Ll})|\p{Lu}\p{Ll}+|\p{Ll}+|[^\p{Lu}\p{Ll}]+/gu) ?? []
 }
 
-/** `CID` and `Rs` are one word. */
+/** `CID` and `Rs` form one word. */
 function merged(parts: readonly string[]): string[] {
   const out: string[] = []
   for (let at = 0; at < parts.length; at++) {

@@ -1,4 +1,4 @@
-/** Nodes: conditions, what they have, what runs there and how much of them is spoken for. */
+/** Describes nodes: conditions, capacity, pods and allocated resources. */
 import type { Lease } from '#apis/coordination/v1.ts'
 import type { Node, NodeSystemInfo, Pod } from '#apis/core/v1.ts'
 import type { ResourceSlice } from '#apis/resource/v1.ts'
@@ -15,35 +15,37 @@ import { StatusError } from '#meta/status.ts'
 import { podLimits, podRequests } from '#model/pod-resources.ts'
 import { sortedAmounts } from '#model/resource-lists.ts'
 
-import type { Surroundings } from './describer.ts'
-import { Page } from './page.ts'
-import { eventsAbout, putAnnotations, putEvents, putLabels, putTaints } from './sections.ts'
+import { type DescribedKinds, describes } from './describer.ts'
+import { eventRows, eventsAbout } from './events.ts'
+import type { RelatedObjects } from './related.ts'
+import { nested, type Part, type Row, type Table, tableOf, unlessEmpty } from './rows.ts'
+import { labelRows, sortedBy, taintRow } from './sections.ts'
 import { dateIfAny, dateText, sinceText } from './times.ts'
 
-export async function describeNode(node: Node, around: Surroundings): Promise<string> {
-  const page = new Page()
+export const NODE_KINDS: DescribedKinds = { Node: describes('v1/nodes', nodeRows, nodeEvents) }
+
+async function nodeRows(node: Node, around: RelatedObjects): Promise<Part[]> {
   const { metadata, spec, status } = node
-  page.row(0, 'Name', metadata.name)
-  page.row(0, 'Roles', rolesText(node))
-  putLabels(page, 'Labels', metadata.labels)
-  putAnnotations(page, 'Annotations', metadata.annotations)
-  page.row(0, 'CreationTimestamp', dateText(metadata.creationTimestamp))
-  putTaints(page, spec.taints)
-  page.row(0, 'Unschedulable', spec.unschedulable === true)
-  await putLease(page, node, around)
-  putNodeConditions(page, node)
-  page.put(0, 'Addresses:\n')
-  page.rows(
-    1,
-    (status.addresses ?? []).map(({ type, address }) => [type, address]),
-  )
-  putAmounts(page, 'Capacity', status.capacity)
-  putAmounts(page, 'Allocatable', status.allocatable)
-  await putSlices(page, node, around)
-  putSystem(page, node)
-  await putPods(page, node, around)
-  if (around.showsEvents) putEvents(page, await nodeEvents(node, around), around.nowMs)
-  return page.text()
+  const addresses = (status.addresses ?? []).map(({ type, address }) => [type, address] as const)
+  return [
+    ['Name', metadata.name],
+    ['Roles', rolesText(node)],
+    ...labelRows(node),
+    ['CreationTimestamp', dateText(metadata.creationTimestamp)],
+    taintRow(spec.taints),
+    ['Unschedulable', spec.unschedulable === true],
+    await leaseRow(node, around),
+    ['Conditions', conditionTable(node)],
+    ['Addresses', addresses],
+    ['Capacity', unlessEmpty(sortedAmounts(status.capacity))],
+    ['Allocatable', unlessEmpty(sortedAmounts(status.allocatable))],
+    ['Node-Local ResourceSlices', await sliceRows(node, around)],
+    ['System Info', SYSTEM.map(([label, field]) => [label, (status.nodeInfo?.[field] as string | undefined) ?? ''])],
+    ['PodCIDR', spec.podCIDR || undefined],
+    ['PodCIDRs', spec.podCIDRs?.join(',') || undefined],
+    ['ProviderID', spec.providerID || undefined],
+    ...(await podRows(node, around)),
+  ]
 }
 
 const ROLE_PREFIX = 'node-role.kubernetes.io/'
@@ -58,70 +60,56 @@ function rolesText({ metadata }: Node): string {
   return named.size === 0 ? '<none>' : [...named].sort().join(',')
 }
 
-async function putLease(page: Page, { metadata }: Node, around: Surroundings): Promise<void> {
+async function leaseRow({ metadata }: Node, around: RelatedObjects): Promise<Row> {
   try {
     const { spec } = await around.get<Lease>('coordination.k8s.io/v1/leases', 'kube-node-lease', metadata.name ?? '')
-    page.put(0, 'Lease:\n')
-    page.rows(1, [
-      ['HolderIdentity', spec?.holderIdentity ?? '<unset>'],
-      ['AcquireTime', dateIfAny(spec?.acquireTime) ?? '<unset>'],
-      ['RenewTime', dateIfAny(spec?.renewTime) ?? '<unset>'],
-    ])
+    return [
+      'Lease',
+      [
+        ['HolderIdentity', spec?.holderIdentity ?? '<unset>'],
+        ['AcquireTime', dateIfAny(spec?.acquireTime) ?? '<unset>'],
+        ['RenewTime', dateIfAny(spec?.renewTime) ?? '<unset>'],
+      ],
+    ]
   } catch (error) {
-    page.row(0, 'Lease', `Failed to get lease: ${(error as Error).message}`)
+    return ['Lease', `Failed to get lease: ${(error as Error).message}`]
   }
 }
 
-function putNodeConditions(page: Page, { status }: Node): void {
-  const { conditions = [] } = status
-  if (conditions.length === 0) return
-  page.put(0, 'Conditions:\n')
-  page.table(
-    1,
-    ['Type', 'Status', 'LastHeartbeatTime', 'LastTransitionTime', 'Reason', 'Message'],
-    conditions.map((one) => [
-      `${one.type} `,
-      `${one.status} `,
-      `${dateText(one.lastHeartbeatTime)} `,
-      `${dateText(one.lastTransitionTime)} `,
-      `${one.reason ?? ''} `,
-      one.message,
-    ]),
-  )
+const CONDITION_COLUMNS = ['Type', 'Status', 'LastHeartbeatTime', 'LastTransitionTime', 'Reason', 'Message']
+
+function conditionTable({ status }: Node): Table | undefined {
+  const rows = (status.conditions ?? []).map((one) => [
+    `${one.type} `,
+    `${one.status} `,
+    `${dateText(one.lastHeartbeatTime)} `,
+    `${dateText(one.lastTransitionTime)} `,
+    `${one.reason ?? ''} `,
+    one.message,
+  ])
+  return tableOf(CONDITION_COLUMNS, rows)
 }
 
 type Amounts = Readonly<Record<string, string>> | undefined
 
-function putAmounts(page: Page, label: string, amounts: Amounts): void {
-  const rows = sortedAmounts(amounts)
-  if (rows.length === 0) return
-  page.put(0, `${label}:\n`)
-  page.rows(1, rows)
-}
-
 const MAX_POOLS = 10
 
-async function putSlices(page: Page, { metadata }: Node, around: Surroundings): Promise<void> {
+/** The pools of devices on the node; undefined without any. */
+async function sliceRows({ metadata }: Node, around: RelatedObjects): Promise<Part[] | undefined> {
   const fields = `spec.nodeName=${metadata.name}`
   const slices = await around
     .list<ResourceSlice>('resource.k8s.io/v1/resourceslices', '', { fields })
     .catch((): ResourceSlice[] => [])
-  const pools = new Map<string, { driver: string; pool: string; slices: number; devices: number }>()
-  for (const { spec } of slices) {
-    const key = `${spec.driver}/${spec.pool.name}`
-    const known = pools.get(key) ?? { driver: spec.driver, pool: spec.pool.name, slices: 0, devices: 0 }
-    pools.set(key, { ...known, slices: known.slices + 1, devices: known.devices + (spec.devices ?? []).length })
-  }
-  if (pools.size === 0) return
-  const keys = [...pools.keys()].sort()
-  page.put(0, 'Node-Local ResourceSlices:\n')
-  const shown = keys.slice(0, MAX_POOLS).flatMap((key) => pools.get(key) ?? [])
-  page.table(
-    1,
-    ['Driver', 'Pool', 'Slices', 'Devices'],
-    shown.map((one) => [one.driver, one.pool, one.slices, one.devices]),
-  )
-  if (keys.length > MAX_POOLS) page.line(1, `...and ${keys.length - MAX_POOLS} more pools`)
+  if (slices.length === 0) return undefined
+  const pools = Map.groupBy(slices, ({ spec }) => `${spec.driver}/${spec.pool.name}`)
+  const rows = sortedBy([...pools], ([key]) => key).map(([, ofPool]) => {
+    const devices = ofPool.reduce((sum, { spec }) => sum + (spec.devices ?? []).length, 0)
+    return [ofPool[0]?.spec.driver, ofPool[0]?.spec.pool.name, ofPool.length, devices]
+  })
+  return [
+    { columns: ['Driver', 'Pool', 'Slices', 'Devices'], rows: rows.slice(0, MAX_POOLS) },
+    rows.length > MAX_POOLS ? `...and ${rows.length - MAX_POOLS} more pools` : undefined,
+  ]
 }
 
 const SYSTEM: readonly (readonly [label: string, field: keyof NodeSystemInfo])[] = [
@@ -136,65 +124,55 @@ const SYSTEM: readonly (readonly [label: string, field: keyof NodeSystemInfo])[]
   ['Kubelet Version', 'kubeletVersion'],
 ]
 
-function putSystem(page: Page, { spec, status }: Node): void {
-  page.put(0, 'System Info:\n')
-  for (const [label, field] of SYSTEM) page.row(1, label, (status.nodeInfo?.[field] as string | undefined) ?? '')
-  const { podCIDRs = [] } = spec
-  page.rows(0, [
-    ['PodCIDR', spec.podCIDR || undefined],
-    ['PodCIDRs', podCIDRs.length === 0 ? undefined : podCIDRs.join(',')],
-    ['ProviderID', spec.providerID || undefined],
-  ])
-}
-
 const NO_AMOUNT = quantityOf(0)
 
-/** `100m (5%)`: of what can be had there, in whole percent. */
+/** `100m (5%)`: the share of the allocatable amount in whole percent. */
 function shareText(amount: Quantity = NO_AMOUNT, whole: Quantity, value: (amount: Quantity) => number): string {
   const all = value(whole)
   const percent = all === 0 ? 0 : Math.trunc((value(amount) / all) * 100)
   return `${quantityText(amount)} (${percent}%)`
 }
 
-async function putPods(page: Page, node: Node, around: Surroundings): Promise<void> {
+async function podRows(node: Node, around: RelatedObjects): Promise<Part[]> {
   const fields = `spec.nodeName=${node.metadata.name},status.phase!=Failed,status.phase!=Succeeded`
   let pods: Pod[]
   try {
     pods = await around.list<Pod>('v1/pods', '', { fields })
   } catch (error) {
     if (!(error instanceof StatusError) || error.status.reason !== 'Forbidden') throw error
-    return page.row(0, 'Pods', 'not authorized')
+    return [['Pods', 'not authorized']]
   }
   const { allocatable = {}, capacity = {} } = node.status
   const there = Object.keys(allocatable).length > 0 ? allocatable : capacity
-  putPodRows(page, pods, there, around.nowMs)
-  putTotals(page, pods, there)
+  return [
+    ['Non-terminated Pods', `(${pods.length} in total)`],
+    nested(podTable(pods, there, around.nowMs)),
+    ['Allocated resources', totalRows(pods, there)],
+  ]
 }
 
 function amount(list: Amounts, name: string): Quantity {
   return parseQuantity(list?.[name] ?? '0')
 }
 
-function putPodRows(page: Page, pods: readonly Pod[], there: Amounts, nowMs: number): void {
+const POD_COLUMNS = ['Namespace', 'Name', '', 'CPU Requests', 'CPU Limits', 'Memory Requests', 'Memory Limits', 'Age']
+
+function podTable(pods: readonly Pod[], there: Amounts, nowMs: number): Table {
   const [cpu, memory] = [amount(there, 'cpu'), amount(there, 'memory')]
-  page.row(0, 'Non-terminated Pods', `(${pods.length} in total)`)
-  page.table(
-    1,
-    ['Namespace', 'Name', '', 'CPU Requests', 'CPU Limits', 'Memory Requests', 'Memory Limits', 'Age'],
-    pods.map((pod) => {
-      const [requests, limits] = [podRequests(pod, { useStatus: true }), podLimits(pod, { useStatus: true })]
-      return [
-        pod.metadata.namespace,
-        pod.metadata.name,
-        '',
-        shareText(requests.get('cpu'), cpu, quantityMilliValue),
-        shareText(limits.get('cpu'), cpu, quantityMilliValue),
-        shareText(requests.get('memory'), memory, quantityValue),
-        shareText(limits.get('memory'), memory, quantityValue),
-        sinceText(pod.metadata.creationTimestamp, nowMs),
-      ]
-    }),
-  )
+  const rows = pods.map((pod) => {
+    const [requests, limits] = [podRequests(pod, { useStatus: true }), podLimits(pod, { useStatus: true })]
+    return [
+      pod.metadata.namespace,
+      pod.metadata.name,
+      '',
+      shareText(requests.get('cpu'), cpu, quantityMilliValue),
+      shareText(limits.get('cpu'), cpu, quantityMilliValue),
+      shareText(requests.get('memory'), memory, quantityValue),
+      shareText(limits.get('memory'), memory, quantityValue),
+      sinceText(pod.metadata.creationTimestamp, nowMs),
+    ]
+  })
+  return { columns: POD_COLUMNS, rows }
 }
 
 function totalOf(lists: readonly ReadonlyMap<string, Quantity>[]): Map<string, Quantity> {
@@ -206,34 +184,34 @@ function totalOf(lists: readonly ReadonlyMap<string, Quantity>[]): Map<string, Q
   return total
 }
 
-/** Not shown by themselves. */
+/** Resources that the table always lists. */
 const STANDARD = new Set(['cpu', 'memory', 'ephemeral-storage', 'pods'])
 
-function putTotals(page: Page, pods: readonly Pod[], there: Amounts): void {
+function totalRows(pods: readonly Pod[], there: Amounts): Part[] {
   const requests = totalOf(pods.map((pod) => podRequests(pod)))
   const limits = totalOf(pods.map((pod) => podLimits(pod)))
-  page.put(0, 'Allocated resources:\n')
-  page.put(1, '(Total limits may be over 100 percent, i.e., overcommitted.)\n')
-  page.line(1, 'Resource', 'Requests', 'Limits')
-  page.line(1, '--------', '--------', '------')
   const others = Object.keys(there ?? {}).sort()
   const huge = others.filter((name) => name.startsWith('hugepages-'))
-  for (const name of ['cpu', 'memory', 'ephemeral-storage', ...huge]) {
+  const shares = ['cpu', 'memory', 'ephemeral-storage', ...huge].map((name) => {
     const value = name === 'cpu' ? quantityMilliValue : quantityValue
     const whole = amount(there, name)
-    page.line(1, name, shareText(requests.get(name), whole, value), shareText(limits.get(name), whole, value))
-  }
-  for (const name of others.filter((other) => !STANDARD.has(other) && !huge.includes(other))) {
-    page.line(1, name, quantityText(requests.get(name) ?? NO_AMOUNT), quantityText(limits.get(name) ?? NO_AMOUNT))
-  }
+    return [name, shareText(requests.get(name), whole, value), shareText(limits.get(name), whole, value)]
+  })
+  const plain = others
+    .filter((name) => !STANDARD.has(name) && !huge.includes(name))
+    .map((name) => [name, quantityText(requests.get(name) ?? NO_AMOUNT), quantityText(limits.get(name) ?? NO_AMOUNT)])
+  return [
+    '(Total limits may be over 100 percent, i.e., overcommitted.)',
+    { columns: ['Resource', 'Requests', 'Limits'], rows: [...shares, ...plain] },
+  ]
 }
 
-/** Controllers know a node by its uid, kubelets by its name. */
-async function nodeEvents({ metadata }: Node, around: Surroundings): ReturnType<typeof eventsAbout> {
+/** Controllers record events with the uid of a node, kubelets with its name. */
+async function nodeEvents({ metadata }: Node, around: RelatedObjects): Promise<Part[]> {
   const { name = '', uid } = metadata
   const [byUid, byName] = await Promise.all([
     eventsAbout(around, { name, uid, kind: 'Node' }),
     eventsAbout(around, { name, uid: name, kind: 'Node' }),
   ])
-  return [...byUid, ...byName]
+  return eventRows([...byUid, ...byName], around.nowMs)
 }

@@ -1,151 +1,124 @@
-/** Pods, and templates of pods, which workloads have. */
+/** Describes pods, and the pod templates of workloads. */
 import type { Pod, PodSpec, PodTemplateSpec } from '#apis/core/v1.ts'
 import { qosClassOf } from '#model/pod-resources.ts'
 
-import { putContainers, putResources } from './containers.ts'
-import type { Surroundings } from './describer.ts'
-import { Page } from './page.ts'
-import {
-  controllerText,
-  eventsAbout,
-  putAnnotations,
-  putEvents,
-  putLabels,
-  putSpread,
-  putTolerations,
-} from './sections.ts'
-import { dateIfAny, sinceText } from './times.ts'
-import { putVolumes } from './volumes.ts'
+import { containerRows, resourceRows } from './containers.ts'
+import { type DescribedKinds, describes } from './describer.ts'
+import { eventRows, eventsAbout } from './events.ts'
+import type { RelatedObjects } from './related.ts'
+import { cells, ifSet, nested, orEmpty, type NestedRow, type Part, type Row, unlessEmpty } from './rows.ts'
+import { annotationRow, controllerText, labelRow, labelRows, phaseText, spreadRow, tolerationRow } from './sections.ts'
+import { dateIfAny } from './times.ts'
+import { volumeRows } from './volumes.ts'
+
+export const POD_KINDS: DescribedKinds = { Pod: describes('v1/pods', podRows, podEvents) }
+
+function podRows(pod: Pod, { nowMs }: RelatedObjects): Part[] {
+  const { metadata, spec, status } = pod
+  const { nodeName = '' } = spec
+  return [
+    ['Name', orEmpty(metadata.name)],
+    ['Namespace', orEmpty(metadata.namespace)],
+    ['Priority', spec.priority],
+    ['Priority Class Name', ifSet(spec.priorityClassName)],
+    ['Runtime Class Name', ifSet(spec.runtimeClassName)],
+    ['Service Account', ifSet(spec.serviceAccountName)],
+    ['Node', nodeName === '' ? '<none>' : `${nodeName}/${status.hostIP ?? ''}`],
+    ['Start Time', dateIfAny(status.startTime)],
+    ...labelRows(pod),
+    ...statusRows(pod, nowMs),
+    ...seccompRows(spec),
+    ['IP', orEmpty(status.podIP)],
+    ['IPs', unlessEmpty(status.podIPs ?? [])?.map(({ ip }) => ['IP', ip]) ?? '<none>'],
+    ['Controlled By', controllerText(pod)],
+    ['NominatedNodeName', ifSet(status.nominatedNodeName)],
+    ['Resources', spec.resources && resourceRows(spec.resources)],
+    ['Init Containers', containerRows(spec.initContainers, status.initContainerStatuses, pod)],
+    ['Containers', containerRows(spec.containers, status.containerStatuses, pod)],
+    ['Ephemeral Containers', containerRows(spec.ephemeralContainers, status.ephemeralContainerStatuses, pod)],
+    ['Readiness Gates', conditionLines(gatesOf(pod))],
+    ['Conditions', conditionLines(status.conditions ?? [])],
+    ['Volumes', unlessEmpty(volumeRows(spec.volumes)) ?? '<none>'],
+    ['QoS Class', qosClassOf(pod)],
+    labelRow('Node-Selectors', spec.nodeSelector),
+    tolerationRow(spec.tolerations),
+    spreadRow(spec.topologySpreadConstraints),
+    ['SchedulingGroup', spec.schedulingGroup && [['PodGroupName', orEmpty(spec.schedulingGroup.podGroupName)]]],
+  ]
+}
 
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror'
 
-export async function describePod(pod: Pod, around: Surroundings): Promise<string> {
-  const page = new Page()
-  putPodHead(page, pod, around.nowMs)
-  putPodContainers(page, pod)
-  putPodConditions(page, pod)
-  const { spec } = pod
-  putVolumes(page, spec.volumes)
-  page.row(0, 'QoS Class', qosClassOf(pod))
-  putLabels(page, 'Node-Selectors', spec.nodeSelector)
-  putTolerations(page, spec.tolerations)
-  putSpread(page, spec.topologySpreadConstraints)
-  putSchedulingGroup(page, spec)
-  if (around.showsEvents) {
-    const { name = '', namespace, uid, annotations } = pod.metadata
-    const subject = { name, namespace, uid: annotations?.[MIRROR_ANNOTATION] ?? uid }
-    putEvents(page, await eventsAbout(around, subject), around.nowMs)
-  }
-  return page.text()
+async function podEvents({ metadata }: Pod, around: RelatedObjects): Promise<Part[]> {
+  const { name = '', namespace, uid, annotations } = metadata
+  const subject = { name, namespace, uid: annotations?.[MIRROR_ANNOTATION] ?? uid }
+  return eventRows(await eventsAbout(around, subject), around.nowMs)
 }
 
-function putPodHead(page: Page, pod: Pod, nowMs: number): void {
-  const { metadata, spec, status } = pod
-  const { nodeName = '' } = spec
-  page.fields(0, [
-    ['Name', metadata.name],
-    ['Namespace', metadata.namespace],
-  ])
-  page.rows(0, [
-    ['Priority', spec.priority],
-    ['Priority Class Name', spec.priorityClassName || undefined],
-    ['Runtime Class Name', spec.runtimeClassName || undefined],
-    ['Service Account', spec.serviceAccountName || undefined],
-    ['Node', nodeName === '' ? '<none>' : `${nodeName}/${status.hostIP ?? ''}`],
-    ['Start Time', dateIfAny(status.startTime)],
-  ])
-  putLabels(page, 'Labels', metadata.labels)
-  putAnnotations(page, 'Annotations', metadata.annotations)
-  putPhase(page, pod, nowMs)
-  const seccomp = spec.securityContext?.seccompProfile
-  page.row(0, 'SeccompProfile', seccomp?.type)
-  if (seccomp?.type === 'Localhost') page.row(0, 'LocalhostProfile', seccomp.localhostProfile ?? '')
-  putAddresses(page, pod)
-  page.row(0, 'Controlled By', controllerText(pod))
-  page.row(0, 'NominatedNodeName', status.nominatedNodeName || undefined)
-}
-
-function putPhase(page: Page, { metadata, status }: Pod, nowMs: number): void {
+function statusRows({ metadata, status }: Pod, nowMs: number): Part[] {
   const isOver = status.phase === 'Failed' || status.phase === 'Succeeded'
-  if (metadata.deletionTimestamp !== undefined && !isOver) {
-    page.row(0, 'Status', `Terminating (lasts ${sinceText(metadata.deletionTimestamp, nowMs)})`)
-    page.row(0, 'Termination Grace Period', `${metadata.deletionGracePeriodSeconds ?? 0}s`)
-  } else {
-    page.row(0, 'Status', status.phase ?? '')
-  }
-  page.row(0, 'Reason', status.reason || undefined)
-  page.row(0, 'Message', status.message || undefined)
+  const isTerminating = metadata.deletionTimestamp !== undefined && !isOver
+  return [
+    ['Status', isTerminating ? phaseText(metadata, status.phase, nowMs) : (status.phase ?? '')],
+    ['Termination Grace Period', isTerminating ? `${metadata.deletionGracePeriodSeconds ?? 0}s` : undefined],
+    ['Reason', ifSet(status.reason)],
+    ['Message', ifSet(status.message)],
+  ]
 }
 
-function putAddresses(page: Page, { status }: Pod): void {
-  const { podIP = '', podIPs = [] } = status
-  page.row(0, 'IP', podIP)
-  if (podIPs.length === 0) page.row(0, 'IPs', '<none>')
-  else page.put(0, 'IPs:\n')
-  for (const { ip } of podIPs) page.row(1, 'IP', ip)
+function seccompRows({ securityContext }: PodSpec): Part[] {
+  const { type, localhostProfile } = securityContext?.seccompProfile ?? {}
+  return [
+    ['SeccompProfile', type],
+    ['LocalhostProfile', type === 'Localhost' ? orEmpty(localhostProfile) : undefined],
+  ]
 }
 
-function putPodContainers(page: Page, pod: Pod): void {
-  const { spec, status } = pod
-  if (spec.resources !== undefined) {
-    page.put(0, 'Resources:\n')
-    putResources(page, 1, spec.resources)
-  }
-  const { initContainers = [], containers, ephemeralContainers = [] } = spec
-  if (initContainers.length > 0) {
-    const statuses = status.initContainerStatuses
-    putContainers(page, { label: 'Init Containers', containers: initContainers, statuses, pod })
-  }
-  putContainers(page, { label: 'Containers', containers, statuses: status.containerStatuses, pod })
-  if (ephemeralContainers.length > 0) {
-    const statuses = status.ephemeralContainerStatuses
-    putContainers(page, { label: 'Ephemeral Containers', containers: ephemeralContainers, statuses, pod })
-  }
+interface Condition {
+  readonly type: string
+  readonly status: string
 }
 
-function putPodConditions(page: Page, { spec, status }: Pod): void {
-  const { conditions = [] } = status
-  const gates = (spec.readinessGates ?? []).map(({ conditionType }) => {
-    const found = conditions.find(({ type }) => type === conditionType)
+function gatesOf({ spec, status }: Pod): Condition[] {
+  return (spec.readinessGates ?? []).map(({ conditionType }) => {
+    const found = status.conditions?.find(({ type }) => type === conditionType)
     return { type: conditionType, status: found?.status ?? '<none>' }
   })
-  for (const [label, list] of [
-    ['Readiness Gates', gates],
-    ['Conditions', conditions],
-  ] as const) {
-    if (list.length === 0) continue
-    page.put(0, `${label}:\n`)
-    page.line(1, 'Type', 'Status')
-    for (const one of list) page.line(1, `${one.type} `, `${one.status} `)
-  }
 }
 
-function putSchedulingGroup(page: Page, { schedulingGroup }: PodSpec, margin = ''): void {
-  if (schedulingGroup === undefined) return
-  page.put(0, `${margin}SchedulingGroup:\n`)
-  page.row(1, 'PodGroupName', schedulingGroup.podGroupName ?? '')
+function conditionLines(conditions: readonly Condition[]): Part[] | undefined {
+  if (conditions.length === 0) return undefined
+  return [cells('Type', 'Status'), ...conditions.map(({ type, status }) => cells(`${type} `, `${status} `))]
 }
 
-/** Everything below `Pod Template:`. */
-export function putPodTemplate(page: Page, template: PodTemplateSpec | undefined): void {
-  page.put(0, 'Pod Template:\n')
-  if (template === undefined) return page.put(1, '<unset>')
+/** Containers and volumes of a template: names are indented by one space more than their heading. */
+function shallowRows(label: string, rows: readonly NestedRow[]): Part[] {
+  if (rows.length === 0) return []
+  return [`${label}:`, ...rows.flatMap(([name, parts]) => [` ${name}:`, nested(...parts)])]
+}
+
+export function podTemplateRow(template: PodTemplateSpec | undefined): Row {
+  if (template === undefined) return ['Pod Template', [{ verbatim: '  <unset>' }]]
   const { metadata } = template
-  putLabels(page, '  Labels', metadata?.labels)
-  if (Object.keys(metadata?.annotations ?? {}).length > 0) putAnnotations(page, '  Annotations', metadata?.annotations)
-  putTemplateSpec(page, template.spec ?? { containers: [] })
-}
-
-function putTemplateSpec(page: Page, spec: PodSpec): void {
-  const margin = '  '
-  const { initContainers = [], containers } = spec
-  page.row(1, 'Service Account', spec.serviceAccountName || undefined)
-  if (initContainers.length > 0) putContainers(page, { label: 'Init Containers', containers: initContainers, margin })
-  putContainers(page, { label: 'Containers', containers, margin })
-  putVolumes(page, spec.volumes, margin)
-  putSpread(page, spec.topologySpreadConstraints, margin)
-  page.row(1, 'Priority Class Name', spec.priorityClassName || undefined)
-  putLabels(page, '  Node-Selectors', spec.nodeSelector)
-  putTolerations(page, spec.tolerations, margin)
-  putSchedulingGroup(page, spec, margin)
+  const spec: PodSpec = template.spec ?? { containers: [] }
+  const { schedulingGroup: group } = spec
+  const hasAnnotations = Object.keys(metadata?.annotations ?? {}).length > 0
+  return [
+    'Pod Template',
+    [
+      labelRow('Labels', metadata?.labels),
+      hasAnnotations ? annotationRow(metadata?.annotations) : undefined,
+      ['Service Account', ifSet(spec.serviceAccountName)],
+      ...shallowRows('Init Containers', containerRows(spec.initContainers) ?? []),
+      ...(spec.containers.length === 0 ? ['Containers: <none>'] : []),
+      ...shallowRows('Containers', containerRows(spec.containers) ?? []),
+      ...((spec.volumes ?? []).length === 0 ? [['Volumes', '<none>'] as const] : []),
+      ...shallowRows('Volumes', volumeRows(spec.volumes)),
+      spreadRow(spec.topologySpreadConstraints),
+      ['Priority Class Name', ifSet(spec.priorityClassName)],
+      labelRow('Node-Selectors', spec.nodeSelector),
+      tolerationRow(spec.tolerations),
+      ...(group === undefined ? [] : ['SchedulingGroup:', ['PodGroupName', orEmpty(group.podGroupName)] as const]),
+    ],
+  ]
 }

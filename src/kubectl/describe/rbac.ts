@@ -1,11 +1,12 @@
-/** Roles and who has them. Rules are shown by resource, with all that may be done to it. */
+/** Describes roles and bindings. Rules are grouped by resource, with all their verbs. */
 import type { ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding } from '#apis/rbac/v1.ts'
-import { compareUtf8 } from '#lib/json-write.ts'
+import { compareUtf8 } from '#lib/json/write.ts'
 
-import { Page } from './page.ts'
-import { listText, putClusterHead } from './sections.ts'
+import { type DescribedKinds, describesWithoutEvents } from './describer.ts'
+import type { Part } from './rows.ts'
+import { clusterHead, listText } from './sections.ts'
 
-/** A rule about one thing: a resource, perhaps by name, or a path. */
+/** A rule for a single resource, resource name or path. */
 export interface Simple {
   readonly group: string | undefined
   readonly resource: string | undefined
@@ -26,14 +27,14 @@ function simpleRules({
     resources.flatMap((resource) => names.map((name) => ({ group, resource, name, path: undefined }))),
   )
   const paths = nonResourceURLs.map((path) => ({ group: undefined, resource: undefined, name: undefined, path }))
-  // Verbs of a path stay apart, each with its own line.
+  // Verbs of a path stay on separate lines.
   return [
     ...about.map((one) => ({ ...one, verbs: [...verbs] })),
     ...paths.flatMap((one) => verbs.map((verb) => ({ ...one, verbs: [verb] }))),
   ]
 }
 
-/** Those about the same resource are one. */
+/** Merges rules for the same resource. */
 export function compactRules(rules: readonly PolicyRule[]): Simple[] {
   const found = new Map<string, Simple>()
   for (const [at, rule] of rules.flatMap(simpleRules).entries()) {
@@ -50,7 +51,7 @@ function one(value: string | undefined): string {
   return listText(value === undefined ? [] : [value])
 }
 
-/** Upstream sorts by what its types print. */
+/** Upstream sorts by the Go text of the rule. */
 function orderOf({ group, resource, name, path, verbs }: Simple): string {
   const parts = [`Verbs:${listText(verbs)}`, `APIGroups:${one(group)}`, `Resources:${one(resource)}`]
   return [...parts, `ResourceNames:${one(name)}`, `NonResourceURLs:${one(path)}`].join(',')
@@ -63,36 +64,44 @@ function resourceText({ group = '', resource }: Simple): string {
   return `${first}${group === '' ? '' : `.${group}`}${sub}`
 }
 
-/** Resource, path, name and verbs, as tables show them. */
+/** The table cells: resource, path, name and verbs. */
 export function ruleCells(rule: Simple): [string, string, string, string] {
   return [resourceText(rule), one(rule.path), one(rule.name), listText(rule.verbs)]
 }
 
-export function describeRole(role: Role | ClusterRole): Promise<string> {
-  const page = new Page()
-  putClusterHead(page, role)
-  page.put(0, 'PolicyRule:\n')
-  page.table(
-    1,
-    ['Resources', 'Non-Resource URLs', 'Resource Names', 'Verbs'],
-    compactRules(role.rules ?? []).map(ruleCells),
-  )
-  return Promise.resolve(page.text())
+export const RBAC_KINDS: DescribedKinds = {
+  'Role.rbac.authorization.k8s.io': describesWithoutEvents('rbac.authorization.k8s.io/v1/roles', roleRows),
+  'ClusterRole.rbac.authorization.k8s.io': describesWithoutEvents(
+    'rbac.authorization.k8s.io/v1/clusterroles',
+    roleRows,
+  ),
+  'RoleBinding.rbac.authorization.k8s.io': describesWithoutEvents(
+    'rbac.authorization.k8s.io/v1/rolebindings',
+    bindingRows,
+  ),
+  'ClusterRoleBinding.rbac.authorization.k8s.io': describesWithoutEvents(
+    'rbac.authorization.k8s.io/v1/clusterrolebindings',
+    bindingRows,
+  ),
 }
 
-export function describeRoleBinding(binding: RoleBinding | ClusterRoleBinding): Promise<string> {
-  const page = new Page()
-  putClusterHead(page, binding)
-  page.put(0, 'Role:\n')
-  page.rows(1, [
-    ['Kind', binding.roleRef.kind],
-    ['Name', binding.roleRef.name],
-  ])
-  page.put(0, 'Subjects:\n')
-  page.table(
-    1,
-    ['Kind', 'Name', 'Namespace'],
-    (binding.subjects ?? []).map(({ kind, name, namespace }) => [kind, name, namespace]),
-  )
-  return Promise.resolve(page.text())
+function roleRows(role: Role | ClusterRole): Part[] {
+  const columns = ['Resources', 'Non-Resource URLs', 'Resource Names', 'Verbs']
+  return [...clusterHead(role), ['PolicyRule', { columns, rows: compactRules(role.rules ?? []).map(ruleCells) }]]
+}
+
+function bindingRows(binding: RoleBinding | ClusterRoleBinding): Part[] {
+  const { roleRef, subjects } = binding
+  const rows = (subjects ?? []).map(({ kind, name, namespace }) => [kind, name, namespace])
+  return [
+    ...clusterHead(binding),
+    [
+      'Role',
+      [
+        ['Kind', roleRef.kind],
+        ['Name', roleRef.name],
+      ],
+    ],
+    ['Subjects', { columns: ['Kind', 'Name', 'Namespace'], rows }],
+  ]
 }

@@ -1,11 +1,11 @@
-/** Times as descriptions show them: in the time zone of whoever reads. */
+/** Formats times for descriptions, in the local time zone. */
 import { ageText } from '#meta/duration.ts'
 import { epochMsOf } from '#meta/time.ts'
 
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-/** What Go makes of a time that is not there. */
+/** Go's text for the zero time. */
 const ZERO = 'Mon, 01 Jan 0001 00:00:00 +0000'
 
 /** `Mon, 02 Jan 2006 15:04:05 -0700`. */
@@ -16,12 +16,12 @@ export function dateText(timestamp: string | undefined | null): string {
   return `${day} ${String(date.getFullYear()).padStart(4, '0')} ${clockText(date)} ${offsetText(date)}`
 }
 
-/** Like `dateText`, but nothing for what is not there. */
+/** Like `dateText`, but empty for a missing time. */
 export function dateIfAny(timestamp: string | undefined | null): string | undefined {
   return timestamp === undefined || timestamp === null ? undefined : dateText(timestamp)
 }
 
-/** How Go writes a time without being told how: `2006-01-02 15:04:05 -0700 MST`. */
+/** Go's default format of a time: `2006-01-02 15:04:05 -0700 MST`. */
 export function plainDateText(timestamp: string | undefined): string {
   if (timestamp === undefined) return '0001-01-01 00:00:00 +0000 UTC'
   const date = new Date(epochMsOf(timestamp))
@@ -49,7 +49,7 @@ function two(value: number): string {
   return String(value).padStart(2, '0')
 }
 
-/** `2006-01-02T15:04:05Z07:00`, in the time zone of whoever runs this. */
+/** `2006-01-02T15:04:05Z07:00`, in the local time zone. */
 export function localTimestamp(nowMs: number): string {
   const date = new Date(nowMs)
   const day = `${String(date.getFullYear()).padStart(4, '0')}-${two(date.getMonth() + 1)}-${two(date.getDate())}`

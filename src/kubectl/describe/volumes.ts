@@ -1,13 +1,13 @@
-/** Volumes of pods and persistent volumes: one table of kinds, each with what it is and the rows it has. */
+/** Describes volumes: a table of volume kinds, each with its description and rows. */
 import type { PersistentVolumeSpec, Volume } from '#apis/core/v1.ts'
 import { quantitySign, parseQuantity } from '#meta/quantity.ts'
 
 import { goShow } from '../templates/go-value.ts'
-import { putClaim } from './claim.ts'
-import type { Page, Value } from './page.ts'
+import { claimRows } from './claim.ts'
+import { cells, nested, type NestedRow, type Part, type Row, type Value } from './rows.ts'
 import { byKey, listText, shortened } from './sections.ts'
 
-/** A source, loosely: which fields it has its rows say. */
+/** A volume source of any kind; the rows read its fields. */
 type Source = Readonly<Record<string, unknown>>
 
 type Cell = (source: Source) => Value
@@ -15,14 +15,17 @@ type Cell = (source: Source) => Value
 interface VolumeKind {
   readonly title: string
   readonly rows?: readonly (readonly [label: string, cell: Cell])[]
-  /** Writes what is no row. */
-  readonly more?: (page: Page, source: Source) => void
+  /** What follows the rows. */
+  readonly more?: (source: Source) => Part[]
 }
 
 const text =
   (field: string): Cell =>
   (source) =>
     typeof source[field] === 'object' ? goShow(source[field]) : ((source[field] as Value) ?? '')
+/** Rows whose labels are the names of their fields. */
+const texts = (...labels: readonly string[]): (readonly [label: string, cell: Cell])[] =>
+  labels.map((label) => [label, text(`${label.slice(0, 1).toLowerCase()}${label.slice(1)}`)])
 const number =
   (field: string): Cell =>
   (source) =>
@@ -39,7 +42,7 @@ const or =
   (field: string, otherwise: string): Cell =>
   (source) =>
     (source[field] as Value) ?? otherwise
-/** A reference to a secret, as Go prints a pointer to one. */
+/** A secret reference in Go's form of a pointer. */
 const reference =
   (field: string): Cell =>
   (source) => {
@@ -104,14 +107,7 @@ function rbd(secret: Cell): VolumeKind {
 function cephfs(secret: Cell): VolumeKind {
   return {
     title: "CephFS (a CephFS mount on the host that shares a pod's lifetime)",
-    rows: [
-      ['Monitors', list('monitors')],
-      ['Path', text('path')],
-      ['User', text('user')],
-      ['SecretFile', text('secretFile')],
-      ['SecretRef', secret],
-      READ_ONLY,
-    ],
+    rows: [['Monitors', list('monitors')], ...texts('Path', 'User', 'SecretFile'), ['SecretRef', secret], READ_ONLY],
   }
 }
 
@@ -131,8 +127,7 @@ function flex(secret: Cell): VolumeKind {
 
 const SCALE_IO = 'ScaleIO (a persistent volume backed by a block device in ScaleIO)'
 const SCALE_IO_ROWS = [
-  ['Gateway', text('gateway')],
-  ['System', text('system')],
+  ...texts('Gateway', 'System'),
   ['Protection Domain', text('protectionDomain')],
   ['Storage Pool', text('storagePool')],
   ['Storage Mode', text('storageMode')],
@@ -147,7 +142,7 @@ const secretPart =
   ({ secretRef }) =>
     (secretRef as Record<string, string> | undefined)?.[field] ?? ''
 
-/** Kinds that pods and persistent volumes have alike. */
+/** Kinds that pods and persistent volumes share. */
 const SHARED: Readonly<Record<string, VolumeKind>> = {
   hostPath: {
     title: 'HostPath (bare host directory volume)',
@@ -164,11 +159,11 @@ const SHARED: Readonly<Record<string, VolumeKind>> = {
   awsElasticBlockStore: disk('AWSElasticBlockStore (a Persistent Disk resource in AWS)', 'VolumeID', 'volumeID'),
   nfs: {
     title: 'NFS (an NFS mount that lasts the lifetime of a pod)',
-    rows: [['Server', text('server')], ['Path', text('path')], READ_ONLY],
+    rows: [...texts('Server', 'Path'), READ_ONLY],
   },
   quobyte: {
     title: "Quobyte (a Quobyte mount on the host that shares a pod's lifetime)",
-    rows: [['Registry', text('registry')], ['Volume', text('volume')], READ_ONLY],
+    rows: [...texts('Registry', 'Volume'), READ_ONLY],
   },
   vsphereVolume: {
     title: 'vSphereVolume (a Persistent Disk resource in vSphere)',
@@ -177,8 +172,7 @@ const SHARED: Readonly<Record<string, VolumeKind>> = {
   azureDisk: {
     title: 'AzureDisk (an Azure Data Disk mount on the host and bind mount to the pod)',
     rows: [
-      ['DiskName', text('diskName')],
-      ['DiskURI', text('diskURI')],
+      ...texts('DiskName', 'DiskURI'),
       ['Kind: ', text('kind')],
       FS_TYPE,
       ['CachingMode', text('cachingMode')],
@@ -195,7 +189,7 @@ const SHARED: Readonly<Record<string, VolumeKind>> = {
   },
   storageos: {
     title: 'StorageOS (a StorageOS Persistent Disk resource)',
-    rows: [['VolumeName', text('volumeName')], ['VolumeNamespace', text('volumeNamespace')], FS_TYPE, READ_ONLY],
+    rows: [...texts('VolumeName', 'VolumeNamespace'), FS_TYPE, READ_ONLY],
   },
   fc: {
     title: 'FC (a Fibre Channel disk)',
@@ -208,10 +202,7 @@ const SHARED: Readonly<Record<string, VolumeKind>> = {
   },
   flocker: {
     title: 'Flocker (a Flocker volume mounted by the Flocker agent)',
-    rows: [
-      ['DatasetName', text('datasetName')],
-      ['DatasetUUID', text('datasetUUID')],
-    ],
+    rows: texts('DatasetName', 'DatasetUUID'),
   },
 }
 
@@ -226,10 +217,7 @@ const POD_KINDS: Readonly<Record<string, VolumeKind>> = {
   },
   gitRepo: {
     title: 'GitRepo (a volume that is pulled from git when the pod is created)',
-    rows: [
-      ['Repository', text('repository')],
-      ['Revision', text('revision')],
-    ],
+    rows: texts('Repository', 'Revision'),
   },
   secret: {
     title: 'Secret (a volume populated by a Secret)',
@@ -253,31 +241,27 @@ const POD_KINDS: Readonly<Record<string, VolumeKind>> = {
   },
   ephemeral: {
     title: 'EphemeralVolume (an inline specification for a volume that gets created and deleted with the pod)',
-    more: (page, { volumeClaimTemplate }) => {
-      if (volumeClaimTemplate !== undefined) putClaim(page.nested(2), volumeClaimTemplate as never, undefined)
-    },
+    more: ({ volumeClaimTemplate }) =>
+      volumeClaimTemplate === undefined ? [] : claimRows(volumeClaimTemplate as never),
   },
   rbd: rbd(reference('secretRef')),
-  downwardAPI: { title: 'DownwardAPI (a volume populated by information about the pod)', more: putDownward },
+  downwardAPI: { title: 'DownwardAPI (a volume populated by information about the pod)', more: downwardRows },
   cinder: cinder(reference('secretRef')),
   scaleIO: { title: SCALE_IO, rows: [...SCALE_IO_ROWS, FS_TYPE, READ_ONLY] },
   cephfs: cephfs(reference('secretRef')),
   azureFile: {
     title: AZURE_FILE,
-    rows: [['SecretName', text('secretName')], ['ShareName', text('shareName')], READ_ONLY],
+    rows: [...texts('SecretName', 'ShareName'), READ_ONLY],
   },
   flexVolume: flex(reference('secretRef')),
   projected: {
     title: 'Projected (a volume that contains injected data from multiple sources)',
-    more: putProjected,
+    more: projectedRows,
   },
-  csi: { title: CSI, rows: [['Driver', text('driver')], FS_TYPE, READ_ONLY], more: putAttributes },
+  csi: { title: CSI, rows: [['Driver', text('driver')], FS_TYPE, READ_ONLY], more: attributeRows },
   image: {
     title: 'Image (a container image or OCI artifact)',
-    rows: [
-      ['Reference', text('reference')],
-      ['PullPolicy', text('pullPolicy')],
-    ],
+    rows: texts('Reference', 'PullPolicy'),
   },
 }
 
@@ -312,18 +296,13 @@ const PERSISTENT_KINDS: Readonly<Record<string, VolumeKind>> = {
   cephfs: cephfs(secretReference('secretRef')),
   azureFile: {
     title: AZURE_FILE,
-    rows: [
-      ['SecretName', text('secretName')],
-      ['SecretNamespace', text('secretNamespace')],
-      ['ShareName', text('shareName')],
-      READ_ONLY,
-    ],
+    rows: [...texts('SecretName', 'SecretNamespace', 'ShareName'), READ_ONLY],
   },
   flexVolume: flex(secretReference('secretRef')),
   csi: {
     title: CSI,
     rows: [['Driver', text('driver')], FS_TYPE, ['VolumeHandle', text('volumeHandle')], READ_ONLY],
-    more: putAttributes,
+    more: attributeRows,
   },
 }
 
@@ -333,12 +312,12 @@ interface DownwardItem {
   readonly resourceFieldRef?: { readonly resource: string }
 }
 
-function putDownward(page: Page, { items = [] }: { items?: unknown }): void {
-  page.put(2, 'Items:\n')
-  for (const { path, fieldRef, resourceFieldRef } of items as DownwardItem[]) {
-    if (fieldRef !== undefined) page.line(3, `${fieldRef.fieldPath} -> ${path}`)
-    if (resourceFieldRef !== undefined) page.line(3, `${resourceFieldRef.resource} -> ${path}`)
-  }
+function downwardRows({ items = [] }: { items?: unknown }): Part[] {
+  const lines = (items as DownwardItem[]).flatMap(({ path, fieldRef, resourceFieldRef }) => [
+    fieldRef && `${fieldRef.fieldPath} -> ${path}`,
+    resourceFieldRef && `${resourceFieldRef.resource} -> ${path}`,
+  ])
+  return [['Items', lines]]
 }
 
 interface ProjectedSource {
@@ -348,59 +327,53 @@ interface ProjectedSource {
   readonly serviceAccountToken?: { readonly expirationSeconds?: number }
 }
 
-function putProjected(page: Page, { sources = [] }: { sources?: unknown }): void {
-  for (const { secret, configMap, downwardAPI, serviceAccountToken } of sources as ProjectedSource[]) {
+function projectedRows({ sources = [] }: { sources?: unknown }): Part[] {
+  return (sources as ProjectedSource[]).flatMap(({ secret, configMap, downwardAPI, serviceAccountToken }): Part[] => {
     const named = secret ?? (downwardAPI === undefined ? configMap : undefined)
     if (named !== undefined) {
-      page.row(2, secret === undefined ? 'ConfigMapName' : 'SecretName', named.name ?? '')
-      page.row(2, 'Optional', named.optional === true)
-    } else if (downwardAPI !== undefined) {
-      page.row(2, 'DownwardAPI', true)
-    } else if (serviceAccountToken !== undefined) {
-      page.row(2, 'TokenExpirationSeconds', serviceAccountToken.expirationSeconds ?? 0)
+      const label = secret === undefined ? 'ConfigMapName' : 'SecretName'
+      return [
+        [label, named.name ?? ''],
+        ['Optional', named.optional === true],
+      ]
     }
-  }
+    if (downwardAPI !== undefined) return [['DownwardAPI', true]]
+    return [['TokenExpirationSeconds', serviceAccountToken && (serviceAccountToken.expirationSeconds ?? 0)]]
+  })
 }
 
 const MAX_ATTRIBUTE = 140
 
-function putAttributes(page: Page, { volumeAttributes }: { volumeAttributes?: unknown }): void {
+function attributeRows({ volumeAttributes }: { volumeAttributes?: unknown }): Part[] {
   const lines = byKey(volumeAttributes as Record<string, string> | undefined).map(([key, value]) =>
     shortened(`${key}=${value}`, MAX_ATTRIBUTE),
   )
-  const [first = '<none>', ...others] = lines
-  // Every part of the lines that follow is indented anew, as upstream writes them.
-  page.put(2, `VolumeAttributes:\t${lines.length === 0 ? '' : '    '}${first}\n`)
-  for (const line of others) page.put(2, `    \t    ${line}\n`)
+  const [first, ...others] = lines
+  // Upstream indents every part of the following lines again.
+  return [
+    ['VolumeAttributes', first === undefined ? '<none>' : `    ${first}`],
+    ...others.map((line) => `    \t    ${line}`),
+  ]
 }
 
-/** Of a pod, or of a template where everything stands further in. */
-export function putVolumes(page: Page, volumes: readonly Volume[] = [], margin = ''): void {
-  if (volumes.length === 0) return page.put(0, `${margin}Volumes:\t<none>\n`)
-  page.put(0, `${margin}Volumes:\n`)
-  for (const volume of volumes) {
-    page.put(1, `${margin === '' ? '' : ' '}${volume.name}:\n`)
-    putSource(page, volume as unknown as Source, POD_KINDS)
-  }
+/** A row for each volume of a pod or a template. */
+export function volumeRows(volumes: readonly Volume[] = []): NestedRow[] {
+  return volumes.map((volume) => [volume.name, sourceRows(volume as unknown as Source, POD_KINDS)])
 }
 
-export function putPersistentSource(page: Page, spec: PersistentVolumeSpec): void {
-  page.put(0, 'Source:\n')
-  putSource(page, spec as unknown as Source, PERSISTENT_KINDS)
+export function persistentSourceRow(spec: PersistentVolumeSpec): Row {
+  return ['Source', [nested(...sourceRows(spec as unknown as Source, PERSISTENT_KINDS))]]
 }
 
-function putSource(page: Page, holder: Source, kinds: Readonly<Record<string, VolumeKind>>): void {
+function sourceRows(holder: Source, kinds: Readonly<Record<string, VolumeKind>>): Part[] {
   const found = Object.entries(kinds).find(([field]) => holder[field] !== undefined && holder[field] !== null)
-  if (found === undefined) return page.put(1, '<unknown>\n')
-  const [field, { title, rows = [], more }] = found
+  if (found === undefined) return [{ verbatim: '  <unknown>\n' }]
+  const [field, { title, rows = [], more = () => [] }] = found
   const source = holder[field] as Source
-  page.row(2, 'Type', title)
-  for (const [label, cell] of rows) putCell(page, label, cell(source))
-  more?.(page, source)
+  return [['Type', title], ...rows.map(([label, cell]) => cellPart(label, cell(source))), ...more(source)]
 }
 
-/** One label upstream writes without a colon, one with a space behind it. */
-function putCell(page: Page, label: string, value: Value): void {
-  if (label === 'ISCSIInterface' || label.endsWith(': ')) page.line(2, label, value)
-  else page.row(2, label, value)
+/** Upstream writes one label without a colon and one with a trailing space. */
+function cellPart(label: string, value: Value): Part {
+  return label === 'ISCSIInterface' || label.endsWith(': ') ? cells(label, value) : [label, value]
 }

@@ -1,7 +1,7 @@
-/** What makes pods: deployments, sets, jobs. */
+/** Describes workloads: deployments, sets and jobs. */
 import type { DaemonSet, Deployment, ReplicaSet, StatefulSet } from '#apis/apps/v1.ts'
 import type { CronJob, Job } from '#apis/batch/v1.ts'
-import type { Pod, ReplicationController } from '#apis/core/v1.ts'
+import type { PersistentVolumeClaim, Pod, ReplicationController } from '#apis/core/v1.ts'
 import { humanDuration } from '#meta/duration.ts'
 import { asSelector, type LabelSelector, labelSelectorText } from '#meta/label-selector.ts'
 import { labelsText, type Selector, selectorFromLabels, selectorText } from '#meta/labels.ts'
@@ -10,23 +10,35 @@ import { epochMsOf } from '#meta/time.ts'
 
 import { storageClassOf } from './claim.ts'
 import { replicaSetsOf } from './deployment-sets.ts'
-import type { Surroundings } from './describer.ts'
-import { Page } from './page.ts'
-import { putPodTemplate } from './pods.ts'
+import { type DescribedKinds, describes } from './describer.ts'
+import { podTemplateRow } from './pods.ts'
+import type { RelatedObjects } from './related.ts'
+import { nested, type Part, type Row, unlessEmpty } from './rows.ts'
 import {
   boolText,
+  conditionRow,
   controllerText,
+  head,
+  labelRow,
+  labelRows,
   listText,
-  putAnnotations,
-  putConditions,
-  putEventsOf,
-  putHead,
-  putLabels,
+  nameRows,
+  orNone,
 } from './sections.ts'
 import { dateIfAny, dateText } from './times.ts'
 
-/** `2 Running / 0 Waiting / 0 Succeeded / 0 Failed` of the pods that a controller has. */
-async function podsText(around: Surroundings, owner: KubeObject, selector: Selector): Promise<string> {
+export const WORKLOAD_KINDS: DescribedKinds = {
+  ReplicationController: describes('v1/replicationcontrollers', controllerRows),
+  'Job.batch': describes('batch/v1/jobs', jobRows),
+  'CronJob.batch': describes('batch/v1/cronjobs', cronJobRows),
+  'StatefulSet.apps': describes('apps/v1/statefulsets', statefulSetRows),
+  'Deployment.apps': describes('apps/v1/deployments', deploymentRows),
+  'DaemonSet.apps': describes('apps/v1/daemonsets', daemonSetRows),
+  'ReplicaSet.apps': describes('apps/v1/replicasets', replicaSetRows),
+}
+
+/** `2 Running / 0 Waiting / 0 Succeeded / 0 Failed` for the pods of a controller. */
+async function podsText(around: RelatedObjects, owner: KubeObject, selector: Selector): Promise<string> {
   const labels = selectorText(selector)
   const pods = await around.list<Pod>('v1/pods', owner.metadata.namespace ?? '', { labels })
   const own = pods.filter(({ metadata }) =>
@@ -37,113 +49,88 @@ async function podsText(around: Surroundings, owner: KubeObject, selector: Selec
   return `${running} Running / ${waiting} Waiting / ${succeeded} Succeeded / ${failed} Failed`
 }
 
-function putLabelsAndAnnotations(page: Page, { metadata }: KubeObject): void {
-  putLabels(page, 'Labels', metadata.labels)
-  putAnnotations(page, 'Annotations', metadata.annotations)
+const countRow = ({ status, spec }: ReplicationController | ReplicaSet): Row => [
+  'Replicas',
+  `${status.replicas} current / ${spec.replicas ?? 0} desired`,
+]
+
+async function controllerRows(rc: ReplicationController, around: RelatedObjects): Promise<Part[]> {
+  return [
+    ...nameRows(rc),
+    ['Selector', labelsText(rc.spec.selector)],
+    ...labelRows(rc),
+    countRow(rc),
+    ['Pods Status', await podsText(around, rc, selectorFromLabels(rc.spec.selector))],
+    podTemplateRow(rc.spec.template),
+    conditionRow(rc.status.conditions),
+  ]
 }
 
-function putName(page: Page, { metadata }: KubeObject): void {
-  page.rows(0, [
-    ['Name', metadata.name],
-    ['Namespace', metadata.namespace ?? ''],
-  ])
-}
-
-export async function describeReplicationController(rc: ReplicationController, around: Surroundings): Promise<string> {
-  const page = new Page()
-  putName(page, rc)
-  page.row(0, 'Selector', labelsText(rc.spec.selector))
-  putLabelsAndAnnotations(page, rc)
-  page.row(0, 'Replicas', `${rc.status.replicas} current / ${rc.spec.replicas ?? 0} desired`)
-  page.row(0, 'Pods Status', await podsText(around, rc, selectorFromLabels(rc.spec.selector)))
-  putPodTemplate(page, rc.spec.template)
-  putConditions(page, rc.status.conditions)
-  await putEventsOf(page, rc, around)
-  return page.text()
-}
-
-export async function describeReplicaSet(rs: ReplicaSet, around: Surroundings): Promise<string> {
-  const page = new Page()
-  putName(page, rs)
-  page.row(0, 'Selector', labelSelectorText(rs.spec.selector))
-  putLabelsAndAnnotations(page, rs)
-  page.row(0, 'Controlled By', controllerText(rs))
-  page.row(0, 'Replicas', `${rs.status.replicas} current / ${rs.spec.replicas ?? 0} desired`)
-  const status = await podsText(around, rs, asSelector(rs.spec.selector)).catch(
+async function replicaSetRows(rs: ReplicaSet, around: RelatedObjects): Promise<Part[]> {
+  const pods = await podsText(around, rs, asSelector(rs.spec.selector)).catch(
     (error: unknown) => `error in fetching pods: ${(error as Error).message}`,
   )
-  page.row(0, 'Pods Status', status)
-  putPodTemplate(page, rs.spec.template)
-  putConditions(page, rs.status.conditions)
-  await putEventsOf(page, rs, around)
-  return page.text()
+  return [
+    ...nameRows(rs),
+    ['Selector', labelSelectorText(rs.spec.selector)],
+    ...labelRows(rs),
+    ['Controlled By', controllerText(rs)],
+    countRow(rs),
+    ['Pods Status', pods],
+    podTemplateRow(rs.spec.template),
+    conditionRow(rs.status.conditions),
+  ]
 }
 
-export async function describeDaemonSet(set: DaemonSet, around: Surroundings): Promise<string> {
-  const page = new Page()
-  const selector = asSelector(set.spec.selector)
-  const { status } = set
-  putName(page, set)
-  page.row(0, 'Selector', selectorText(selector))
-  page.row(0, 'Node-Selector', labelsText(set.spec.template.spec?.nodeSelector))
-  putLabelsAndAnnotations(page, set)
-  for (const [label, count] of [
-    ['Desired Number of Nodes Scheduled', status.desiredNumberScheduled],
-    ['Current Number of Nodes Scheduled', status.currentNumberScheduled],
-    ['Number of Nodes Scheduled with Up-to-date Pods', status.updatedNumberScheduled],
-    ['Number of Nodes Scheduled with Available Pods', status.numberAvailable],
-    ['Number of Nodes Misscheduled', status.numberMisscheduled],
-  ] as const) {
-    page.put(0, `${label}: ${count ?? 0}\n`)
-  }
-  page.row(0, 'Pods Status', await podsText(around, set, selector))
-  putPodTemplate(page, set.spec.template)
-  await putEventsOf(page, set, around)
-  return page.text()
-}
-
-export async function describeStatefulSet(set: StatefulSet, around: Surroundings): Promise<string> {
-  const page = new Page()
+async function daemonSetRows(set: DaemonSet, around: RelatedObjects): Promise<Part[]> {
   const { spec, status } = set
   const selector = asSelector(spec.selector)
-  putName(page, set)
-  page.row(0, 'CreationTimestamp', dateText(set.metadata.creationTimestamp))
-  page.row(0, 'Selector', selectorText(selector))
-  putLabelsAndAnnotations(page, set)
-  page.row(0, 'Replicas', `${spec.replicas ?? 0} desired | ${status.replicas} total`)
-  page.row(0, 'Update Strategy', spec.updateStrategy?.type ?? '')
-  const rolling = spec.updateStrategy?.rollingUpdate
-  if (rolling?.partition !== undefined) {
-    page.row(1, 'Partition', rolling.partition)
-    page.row(1, 'MaxUnavailable', rolling.maxUnavailable)
-  }
-  page.row(0, 'Pods Status', await podsText(around, set, selector))
-  putPodTemplate(page, spec.template)
-  putClaimTemplates(page, spec.volumeClaimTemplates)
-  await putEventsOf(page, set, around)
-  return page.text()
+  return [
+    ...nameRows(set),
+    ['Selector', selectorText(selector)],
+    ['Node-Selector', labelsText(spec.template.spec?.nodeSelector)],
+    ...labelRows(set),
+    `Desired Number of Nodes Scheduled: ${status.desiredNumberScheduled ?? 0}`,
+    `Current Number of Nodes Scheduled: ${status.currentNumberScheduled ?? 0}`,
+    `Number of Nodes Scheduled with Up-to-date Pods: ${status.updatedNumberScheduled ?? 0}`,
+    `Number of Nodes Scheduled with Available Pods: ${status.numberAvailable ?? 0}`,
+    `Number of Nodes Misscheduled: ${status.numberMisscheduled ?? 0}`,
+    ['Pods Status', await podsText(around, set, selector)],
+    podTemplateRow(spec.template),
+  ]
 }
 
-function putClaimTemplates(page: Page, templates: StatefulSet['spec']['volumeClaimTemplates'] = []): void {
-  if (templates.length === 0) return page.row(0, 'Volume Claims', '<none>')
-  page.put(0, 'Volume Claims:\n')
-  for (const claim of templates) {
-    page.row(1, 'Name', claim.metadata.name)
-    page.row(1, 'StorageClass', storageClassOf(claim))
-    putLabels(page, 'Labels', claim.metadata.labels, '  ')
-    putLabels(page, 'Annotations', claim.metadata.annotations, '  ')
-    page.row(1, 'Capacity', claim.spec.resources?.requests?.['storage'] ?? '<default>')
-    page.row(1, 'Access Modes', listText(claim.spec.accessModes))
-  }
+async function statefulSetRows(set: StatefulSet, around: RelatedObjects): Promise<Part[]> {
+  const { spec, status } = set
+  const selector = asSelector(spec.selector)
+  const { partition, maxUnavailable } = spec.updateStrategy?.rollingUpdate ?? {}
+  return [
+    ...nameRows(set),
+    ['CreationTimestamp', dateText(set.metadata.creationTimestamp)],
+    ['Selector', selectorText(selector)],
+    ...labelRows(set),
+    ['Replicas', `${spec.replicas ?? 0} desired | ${status.replicas} total`],
+    ['Update Strategy', spec.updateStrategy?.type ?? ''],
+    nested(['Partition', partition], ['MaxUnavailable', partition === undefined ? undefined : maxUnavailable]),
+    ['Pods Status', await podsText(around, set, selector)],
+    podTemplateRow(spec.template),
+    ['Volume Claims', unlessEmpty((spec.volumeClaimTemplates ?? []).flatMap(claimTemplateRows)) ?? '<none>'],
+  ]
 }
 
-export async function describeDeployment(deployment: Deployment, around: Surroundings): Promise<string> {
-  const page = new Page()
+function claimTemplateRows(claim: PersistentVolumeClaim): Part[] {
+  return [
+    ['Name', claim.metadata.name],
+    ['StorageClass', storageClassOf(claim)],
+    labelRow('Labels', claim.metadata.labels),
+    labelRow('Annotations', claim.metadata.annotations),
+    ['Capacity', claim.spec.resources?.requests?.['storage'] ?? '<default>'],
+    ['Access Modes', listText(claim.spec.accessModes)],
+  ]
+}
+
+async function deploymentRows(deployment: Deployment, around: RelatedObjects): Promise<Part[]> {
   const { metadata, spec, status } = deployment
-  putName(page, deployment)
-  page.row(0, 'CreationTimestamp', dateText(metadata.creationTimestamp))
-  putLabelsAndAnnotations(page, deployment)
-  page.row(0, 'Selector', selectorText(asSelector(spec.selector)))
   const counts = [
     `${spec.replicas ?? 0} desired`,
     `${status.updatedReplicas ?? 0} updated`,
@@ -151,38 +138,40 @@ export async function describeDeployment(deployment: Deployment, around: Surroun
     `${status.availableReplicas ?? 0} available`,
     `${status.unavailableReplicas ?? 0} unavailable`,
   ]
-  const rolling = spec.strategy?.rollingUpdate
-  page.rows(0, [
+  const { type = '', rollingUpdate: rolling } = spec.strategy ?? {}
+  const limits = rolling && `${rolling.maxUnavailable ?? 0} max unavailable, ${rolling.maxSurge ?? 0} max surge`
+  return [
+    ...nameRows(deployment),
+    ['CreationTimestamp', dateText(metadata.creationTimestamp)],
+    ...labelRows(deployment),
+    ['Selector', selectorText(asSelector(spec.selector))],
     ['Replicas', counts.join(' | ')],
-    ['StrategyType', spec.strategy?.type ?? ''],
+    ['StrategyType', type],
     ['MinReadySeconds', spec.minReadySeconds ?? 0],
-    [
-      'RollingUpdateStrategy',
-      rolling && `${rolling.maxUnavailable ?? 0} max unavailable, ${rolling.maxSurge ?? 0} max surge`,
-    ],
-  ])
-  putPodTemplate(page, spec.template)
-  putConditions(page, status.conditions)
-  await putReplicaSets(page, deployment, around)
-  await putEventsOf(page, deployment, around)
-  return page.text()
+    ['RollingUpdateStrategy', limits],
+    podTemplateRow(spec.template),
+    conditionRow(status.conditions),
+    ...(await setRows(deployment, around)),
+  ]
 }
 
-async function putReplicaSets(page: Page, deployment: Deployment, around: Surroundings): Promise<void> {
+async function setRows(deployment: Deployment, around: RelatedObjects): Promise<Part[]> {
   const { old, current } = await replicaSetsOf(deployment, around).catch(() => ({ old: [], current: undefined }))
-  if (old.length === 0 && current === undefined) return
-  page.row(0, 'OldReplicaSets', setsText(old))
-  page.row(0, 'NewReplicaSet', setsText(current === undefined ? [] : [current]))
+  if (old.length === 0 && current === undefined) return []
+  return [
+    ['OldReplicaSets', setsText(old)],
+    ['NewReplicaSet', setsText(current === undefined ? [] : [current])],
+  ]
 }
 
 function setsText(sets: readonly ReplicaSet[]): string {
   const texts = sets.map(
     ({ metadata, spec, status }) => `${metadata.name} (${status.replicas}/${spec.replicas ?? 0} replicas created)`,
   )
-  return texts.length === 0 ? '<none>' : texts.join(', ')
+  return orNone(texts, ', ')
 }
 
-/** As people write it, and nothing for everything. */
+/** The readable form of a selector; empty if it selects everything. */
 function selectorLine(selector: LabelSelector | undefined): string {
   try {
     return selectorText(asSelector(selector))
@@ -191,18 +180,17 @@ function selectorLine(selector: LabelSelector | undefined): string {
   }
 }
 
-export async function describeJob(job: Job, around: Surroundings): Promise<string> {
-  const page = new Page()
+function jobRows(job: Job): Part[] {
   const { spec, status } = job
-  putName(page, job)
-  page.row(0, 'Selector', selectorLine(spec.selector))
-  putLabelsAndAnnotations(page, job)
   const { startTime, completionTime } = status
   const took =
     startTime === undefined || completionTime === undefined
       ? undefined
       : humanDuration(epochMsOf(completionTime) - epochMsOf(startTime))
-  page.rows(0, [
+  return [
+    ...nameRows(job),
+    ['Selector', selectorLine(spec.selector)],
+    ...labelRows(job),
     ['Controlled By', controllerText(job)],
     ['Parallelism', spec.parallelism],
     ['Completions', spec.completions ?? '<unset>'],
@@ -216,10 +204,8 @@ export async function describeJob(job: Job, around: Surroundings): Promise<strin
     ['Active Deadline Seconds', spec.activeDeadlineSeconds && `${spec.activeDeadlineSeconds}s`],
     ['Pods Statuses', jobPodsText(status)],
     ['Completed Indexes', spec.completionMode === 'Indexed' ? indexesText(status.completedIndexes) : undefined],
-  ])
-  putPodTemplate(page, spec.template)
-  await putEventsOf(page, job, around)
-  return page.text()
+    podTemplateRow(spec.template),
+  ]
 }
 
 function jobPodsText({ active = 0, succeeded = 0, failed = 0, ready }: Job['status']): string {
@@ -227,7 +213,7 @@ function jobPodsText({ active = 0, succeeded = 0, failed = 0, ready }: Job['stat
   return `${active} Active${readyText} / ${succeeded} Succeeded / ${failed} Failed`
 }
 
-/** No more than is read easily, up to a comma. */
+/** Truncated at a comma to a readable length. */
 const MAX_INDEXES = 50
 
 function indexesText(indexes = ''): string {
@@ -236,12 +222,13 @@ function indexesText(indexes = ''): string {
   return end < 0 ? indexes : `${indexes.slice(0, end + 1)}...`
 }
 
-export async function describeCronJob(cronJob: CronJob, around: Surroundings): Promise<string> {
-  const page = new Page()
+function cronJobRows(cronJob: CronJob): Part[] {
   const { spec, status } = cronJob
-  putHead(page, cronJob)
-  const deadline = spec.startingDeadlineSeconds
-  page.rows(0, [
+  const { startingDeadlineSeconds: deadline } = spec
+  const job: Partial<Job['spec']> = spec.jobTemplate.spec ?? {}
+  const { selector, parallelism = '<unset>', completions = '<unset>', activeDeadlineSeconds: active } = job
+  return [
+    ...head(cronJob),
     ['Schedule', spec.schedule],
     ['Concurrency Policy', spec.concurrencyPolicy ?? ''],
     ['Suspend', boolText(spec.suspend)],
@@ -249,22 +236,18 @@ export async function describeCronJob(cronJob: CronJob, around: Surroundings): P
     ['Successful Job History Limit', spec.successfulJobsHistoryLimit ?? '<unset>'],
     ['Failed Job History Limit', spec.failedJobsHistoryLimit ?? '<unset>'],
     ['Starting Deadline Seconds', deadline === undefined ? '<unset>' : `${deadline}s`],
-  ])
-  putJobTemplate(page, spec.jobTemplate.spec)
-  page.row(0, 'Last Schedule Time', dateIfAny(status.lastScheduleTime) ?? '<unset>')
-  const jobs = (status.active ?? []).map(({ name }) => name ?? '')
-  page.row(0, 'Active Jobs', jobs.length === 0 ? '<none>' : jobs.join(', '))
-  await putEventsOf(page, cronJob, around)
-  return page.text()
-}
-
-function putJobTemplate(page: Page, job: Job['spec'] | undefined): void {
-  const { selector, parallelism = '<unset>', completions = '<unset>', activeDeadlineSeconds: active } = job ?? {}
-  page.rows(0, [
     ['Selector', selector === undefined ? '<unset>' : selectorLine(selector)],
     ['Parallelism', parallelism],
     ['Completions', completions],
     ['Active Deadline Seconds', active === undefined ? undefined : `${active}s`],
-  ])
-  putPodTemplate(page, job?.template)
+    podTemplateRow(job.template),
+    ['Last Schedule Time', dateIfAny(status.lastScheduleTime) ?? '<unset>'],
+    [
+      'Active Jobs',
+      orNone(
+        (status.active ?? []).map(({ name }) => name ?? ''),
+        ', ',
+      ),
+    ],
+  ]
 }

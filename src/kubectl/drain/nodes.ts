@@ -1,14 +1,14 @@
-/** Which nodes `cordon`, `uncordon` and `drain` mean, and taking pods on them or not. */
+/** Selects the nodes of `cordon`, `uncordon` and `drain`, and sets spec.unschedulable. */
 import type { Node } from '#apis/core/v1.ts'
 import type { Flag } from '#lib/flags/flags.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 
-import { select } from '../builder.ts'
+import { select } from '../builder/builder.ts'
+import type { Info } from '../builder/select-options.ts'
 import { type Invocation, usageError } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
 import { DRY_RUN_FLAG, type DryRun, dryRunQuery, SELECTOR_FLAG, withDryRun } from '../flag-sets.ts'
 import { namePrinter } from '../print/structured.ts'
-import type { Info } from '../selecting.ts'
 
 export const NODE_FLAGS: { readonly selector: Flag<string>; readonly 'dry-run': Flag<string> } = {
   ...SELECTOR_FLAG,
@@ -22,7 +22,7 @@ interface NodeInvocation extends Pick<
   readonly flags: { readonly selector: string }
 }
 
-/** Throws KubectlError; `use` is how the command is called. */
+/** Throws KubectlError; `use` is the usage of the command. */
 export function checkNodes(invocation: NodeInvocation, use: string): void {
   const { args, changed, flags } = invocation
   if (args.length === 0 && !changed.has('selector')) throw usageError(invocation, `USAGE: ${use} [flags]`)
@@ -31,7 +31,7 @@ export function checkNodes(invocation: NodeInvocation, use: string): void {
   }
 }
 
-export async function meantNodes(invocation: NodeInvocation, chunkSize = 500): Promise<Info[]> {
+export async function selectNodes(invocation: NodeInvocation, chunkSize = 500): Promise<Info[]> {
   const { args, flags, session } = invocation
   const selection = await select({
     session,
@@ -53,7 +53,7 @@ export async function meantNodes(invocation: NodeInvocation, chunkSize = 500): P
   return infos
 }
 
-/** What goes wrong with one node does not keep the others. */
+/** A failure of one node does not stop the others. */
 export async function cordonNodes(
   { session, stdout, stderr }: NodeInvocation,
   nodes: readonly Info[],

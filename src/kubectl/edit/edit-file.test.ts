@@ -4,20 +4,20 @@ import { describe, it } from 'node:test'
 import { hasContent, headerText, meaningOf, problemOf, withoutComments } from './edit-file.ts'
 import { editorWords } from './editor.ts'
 
-describe('the file that is edited', () => {
-  it('says above what was wrong', () => {
+describe('edit file', () => {
+  it('prints errors above the object', () => {
     const text = headerText(false, [{ head: 'pods "a" was not valid', details: ['spec: bad\nvery'] }])
     assert.ok(text.endsWith('#\n# pods "a" was not valid:\n# * spec: bad\n# very\n#\n'))
   })
 
-  it('is the same when only comments and layout differ', () => {
+  it('compares equal if only comments and layout differ', () => {
     assert.equal(meaningOf('# x\na: 1\nb: [2]\n'), meaningOf('b:\n- 2\na: 1'))
     assert.notEqual(meaningOf('a: 1'), meaningOf('a: 2'))
     assert.ok(!hasContent('# only\n\n  # comments\n'))
     assert.equal(withoutComments('# a\nb: 1\n  # c\n'), 'b: 1\n')
   })
 
-  it('must be an object', () => {
+  it('rejects a text that is no object', () => {
     assert.equal(problemOf('apiVersion: v1\nkind: Pod'), undefined)
     assert.equal(problemOf('kind: Pod'), 'apiVersion not set')
     assert.equal(problemOf('a: b'), '[apiVersion not set, kind not set]')
@@ -25,7 +25,7 @@ describe('the file that is edited', () => {
   })
 })
 
-describe('the editor', () => {
+describe('editor command', () => {
   for (const [env, words] of [
     [{}, ['vi']],
     [{ EDITOR: 'nano' }, ['nano']],

@@ -1,7 +1,7 @@
-/** The text that is edited: the object with a word above it, what was wrong before, and what counts of it. */
-import { isJsonObject, type JsonValue } from '#lib/json-value.ts'
-import { writeJson } from '#lib/json-write.ts'
-import { parseYaml } from '#lib/yaml.ts'
+/** The text in the editor: the object, instructions above it and previous errors. */
+import { isJsonObject, type JsonValue } from '#lib/json/value.ts'
+import { writeJson } from '#lib/json/write.ts'
+import { parseYaml } from '#lib/yaml/yaml.ts'
 
 export interface Reason {
   readonly head: string
@@ -31,7 +31,7 @@ function commented(text: string): string {
   return text.replaceAll(/\n(?=[^#])/g, '\n# ')
 }
 
-/** Lines that are no comments. */
+/** Removes comment lines. */
 export function withoutComments(text: string): string {
   return text
     .split('\n')
@@ -39,12 +39,12 @@ export function withoutComments(text: string): string {
     .join('\n')
 }
 
-/** What two texts are compared by: what they say, or their lines when they say nothing. */
+/** The form in which two texts are compared: the parsed value, or the lines if there is none. */
 export function meaningOf(text: string): string {
   try {
     return writeJson(parseYaml(text), { sortedKeys: true })
   } catch {
-    // It is no YAML: its words decide.
+    // The text is no YAML, so its lines decide.
     return withoutComments(text)
   }
 }
@@ -53,7 +53,7 @@ export function hasContent(text: string): boolean {
   return withoutComments(text).trim() !== ''
 }
 
-/** What is wrong before anybody is asked; undefined: nothing. */
+/** The problem that is found before the server is asked; undefined without one. */
 export function problemOf(text: string): string | undefined {
   let value: JsonValue
   try {

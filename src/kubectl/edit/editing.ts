@@ -1,34 +1,34 @@
 /**
- * Objects in an editor, until what they became is sent, nothing was changed, or the user gives up: what the server refuses
- * is written into the file, and the file is opened again.
+ * Edits objects in an editor until they are saved, unchanged or abandoned. Errors of the server go into the file, and
+ * the editor opens again.
  */
 import { unlessAborted } from '#lib/abort.ts'
-import { isJsonObject, type JsonObject } from '#lib/json-value.ts'
-import { stringifyJson } from '#lib/json.ts'
-import { createMergePatch } from '#lib/merge-patch.ts'
+import { stringifyJson } from '#lib/json/json.ts'
+import { createMergePatch } from '#lib/json/merge-patch.ts'
+import { isJsonObject, type JsonObject } from '#lib/json/value.ts'
 import type { JsonMap } from '#meta/patch/json-map.ts'
 import { threeWayStrategicPatch } from '#meta/patch/three-way.ts'
 import { isInvalid, isNotFound, statusOf } from '#meta/status.ts'
 
-import { isList } from '../builder.ts'
+import { LAST_APPLIED, withLastApplied } from '../apply/last-applied.ts'
+import { isList } from '../builder/builder.ts'
+import type { Info } from '../builder/select-options.ts'
 import type { Invocation } from '../command.ts'
 import { asError, ExitError, KubectlError } from '../errors.ts'
 import { interruptible } from '../interruption.ts'
-import { LAST_APPLIED, withLastApplied } from '../last-applied.ts'
-import { decodeObject, readDocuments } from '../manifests.ts'
-import { printerOf, type Printing } from '../printing.ts'
+import { decodeObject, readDocuments } from '../manifests/manifests.ts'
+import { printerOf, type PrintContext } from '../printing.ts'
 import { recorded } from '../recording.ts'
-import type { AnyObject, PatchType } from '../rest.ts'
-import type { Info } from '../selecting.ts'
+import type { AnyObject, PatchType } from '../session/rest.ts'
 import { goSyntax } from '../templates/go-value.ts'
 import { hasContent, headerText, meaningOf, problemOf, type Reason, withoutComments } from './edit-file.ts'
-import { type Edited, editText, removeFile } from './editor.ts'
+import { type EditorResult, editText, removeFile } from './editor.ts'
 
 export interface EditContext extends Pick<
   Invocation,
   'session' | 'stdout' | 'stderr' | 'env' | 'cwd' | 'signal' | 'changeCause'
 > {
-  readonly flags: Printing['flags'] & {
+  readonly flags: PrintContext['flags'] & {
     readonly 'field-manager': string
     readonly 'output-patch'?: boolean
     readonly 'windows-line-endings': boolean
@@ -38,41 +38,41 @@ export interface EditContext extends Pick<
   }
 }
 
-export interface EditWish {
-  /** `objects` are changed, `last-applied` only what was applied last, `create` makes what is not there yet. */
+export interface EditOptions {
+  /** `objects` edits the objects, `last-applied` their last applied configuration, `create` new objects. */
   readonly mode: 'objects' | 'last-applied' | 'create'
   readonly fieldValidation: string
 }
 
-/** What became of the changes. */
+/** The result of sending the changes. */
 interface Outcome {
   readonly reasons: Reason[]
   retryable: number
   missing: number
 }
 
-/** How far it got: what is to be opened next, and why it is opened again. */
+/** The state between editor sessions: the next text, and the reason to open it again. */
 interface Round {
   readonly edited: string
   readonly reasons: readonly Reason[]
   readonly isWrong: boolean
-  /** Where the last version is; empty at first. */
+  /** The file with the last version; empty at first. */
   readonly file: string
 }
 
-/** Throws KubectlError, or ExitError when all has been said. */
-export async function editObjects(context: EditContext, infos: readonly Info[], wish: EditWish): Promise<void> {
+/** Throws KubectlError, or ExitError after printing all messages. */
+export async function editObjects(context: EditContext, infos: readonly Info[], options: EditOptions): Promise<void> {
   const original = await textOf(context, infos)
   let round: Round = { edited: '', reasons: [], isWrong: false, file: '' }
   for (;;) {
-    const answer = await openEditor(context, { original, round }, wish)
-    const reasons = await settle(context, { infos, original, answer }, wish)
+    const answer = await openEditor(context, { original, round }, options)
+    const reasons = await settle(context, { infos, original, answer }, options)
     if (reasons === undefined) return
     round = { edited: answer.text, reasons, isWrong: true, file: answer.file }
   }
 }
 
-/** Says where the user's work is before it fails. */
+/** Prints the path of the user's file before it fails. */
 async function keeping<T>({ stderr }: EditContext, file: string, work: Promise<T>): Promise<T> {
   return work.catch((error: unknown) => {
     if (file !== '') stderr.write(`A copy of your changes has been stored to "${file}"\n`)
@@ -83,14 +83,14 @@ async function keeping<T>({ stderr }: EditContext, file: string, work: Promise<T
 async function openEditor(
   context: EditContext,
   { original, round }: { readonly original: string; readonly round: Round },
-  { mode }: EditWish,
-): Promise<Edited> {
+  { mode }: EditOptions,
+): Promise<EditorResult> {
   const { flags, env, signal } = context
   const isJson = flags.output === 'json'
   const header = isJson ? '' : headerText(mode === 'last-applied', round.reasons)
   const shown = header + (round.isWrong ? withoutComments(round.edited) : original)
   const text = flags['windows-line-endings'] ? shown.replaceAll(/\r?\n/g, '\r\n') : shown
-  const edit = (): Promise<Edited> => unlessAborted(signal, editText(text, isJson ? '.json' : '.yaml', env))
+  const edit = (): Promise<EditorResult> => unlessAborted(signal, editText(text, isJson ? '.json' : '.yaml', env))
   const answer = await keeping(context, round.file, interruptible(signal, edit))
   if (round.isWrong && meaningOf(round.edited) === meaningOf(answer.text)) {
     const cancelled = new KubectlError('Edit cancelled, no valid changes were saved.')
@@ -100,21 +100,21 @@ async function openEditor(
   return answer
 }
 
-interface Answered {
+interface EditRound {
   readonly infos: readonly Info[]
   readonly original: string
-  readonly answer: Edited
+  readonly answer: EditorResult
 }
 
-/** Why the file must be opened again; undefined when it need not. */
+/** The reason to open the file again; undefined without one. */
 async function settle(
   context: EditContext,
-  { infos, original, answer }: Answered,
-  wish: EditWish,
+  { infos, original, answer }: EditRound,
+  options: EditOptions,
 ): Promise<readonly Reason[] | undefined> {
   const { stderr } = context
   const { text, file } = answer
-  const problem = wish.fieldValidation === 'Ignore' ? undefined : problemOf(withoutComments(text))
+  const problem = options.fieldValidation === 'Ignore' ? undefined : problemOf(withoutComments(text))
   if (problem !== undefined) {
     const [first] = infos as [Info]
     const what = `${resourceText(first)} "${first.name}"`
@@ -131,11 +131,11 @@ async function settle(
   if (parsed instanceof Error) {
     return [{ head: `The edited file had a syntax error: ${parsed.message}`, details: [] }]
   }
-  const outcome = await keeping(context, file, sendAll(context, { infos, edited: parsed }, wish))
+  const outcome = await keeping(context, file, sendAll(context, { infos, edited: parsed }, options))
   return (await isSettled(context, outcome, file)) ? undefined : outcome.reasons
 }
 
-/** False when the file is to be opened again. Throws ExitError. */
+/** False opens the file again. Throws ExitError. */
 async function isSettled(
   { stderr }: EditContext,
   { reasons, retryable, missing }: Outcome,
@@ -158,7 +158,7 @@ function resourceText({ kind }: Info): string {
   return kind.group === '' ? kind.plural : `${kind.plural}.${kind.group}`
 }
 
-/** One object, or a list of several, without who set which field. */
+/** One object, or a list of several, without managed fields. */
 async function textOf({ flags, cwd }: EditContext, infos: readonly Info[]): Promise<string> {
   const objects = infos.map(({ object }) => bare(object as AnyObject))
   const output = flags.output === 'json' ? 'json' : 'yaml'
@@ -175,7 +175,7 @@ function bare(object: AnyObject): AnyObject {
   return { ...object, metadata }
 }
 
-/** Throws KubectlError for what is no object. */
+/** Throws KubectlError for a text that is no object. */
 async function infosIn({ session }: EditContext, text: string): Promise<Info[]> {
   const mapper = await session.mapper()
   const found: Info[] = []
@@ -194,7 +194,7 @@ async function infosIn({ session }: EditContext, text: string): Promise<Info[]> 
 async function sendAll(
   context: EditContext,
   { infos, edited }: { readonly infos: readonly Info[]; readonly edited: readonly Info[] },
-  wish: EditWish,
+  options: EditOptions,
 ): Promise<Outcome> {
   const outcome: Outcome = { reasons: [], retryable: 0, missing: 0 }
   const { namespace } = await context.session.namespace()
@@ -207,13 +207,13 @@ async function sendAll(
     }
     if (context.flags['save-config'] === true) info.object = remembering(infos, info)
     info.object = recorded(context, info.object as AnyObject)
-    if (wish.mode === 'create') await createOne(context, info, wish)
-    else await changeOne(context, { info, original: originalOf(infos, info) }, { ...wish, outcome })
+    if (options.mode === 'create') await createOne(context, info, options)
+    else await changeOne(context, { info, original: originalOf(infos, info) }, { ...options, outcome })
   }
   return outcome
 }
 
-/** Whose fields they are is not in the editor, but in what is remembered. */
+/** Managed fields are not in the editor; they come from the original object. */
 function remembering(infos: readonly Info[], info: Info): AnyObject {
   const object = info.object as AnyObject
   const { managedFields } =
@@ -234,7 +234,7 @@ async function print(context: EditContext, object: unknown, operation: string): 
   printer.print(object as JsonObject, context.stdout)
 }
 
-async function createOne(context: EditContext, info: Info, { fieldValidation }: EditWish): Promise<void> {
+async function createOne(context: EditContext, info: Info, { fieldValidation }: EditOptions): Promise<void> {
   const { kind, namespace, object } = info
   const query = { fieldManager: context.flags['field-manager'], fieldValidation }
   const made = await (await context.session.rest()).create({ kind, namespace }, object as AnyObject, query)
@@ -244,7 +244,7 @@ async function createOne(context: EditContext, info: Info, { fieldValidation }: 
 async function changeOne(
   context: EditContext,
   { info, original }: { readonly info: Info; readonly original: Info },
-  { mode, fieldValidation, outcome }: EditWish & { readonly outcome: Outcome },
+  { mode, fieldValidation, outcome }: EditOptions & { readonly outcome: Outcome },
 ): Promise<void> {
   const { flags, session, stdout, stderr } = context
   const object = bare(info.object as AnyObject)
@@ -271,7 +271,7 @@ async function changeOne(
   return undefined
 }
 
-/** Throws KubectlError when it became another object. */
+/** Throws KubectlError if apiVersion, kind or name has changed. */
 async function patchOf(
   { kind }: Info,
   before: AnyObject,
@@ -291,7 +291,7 @@ async function patchOf(
   return { type: schema === undefined ? 'merge' : 'strategic', patch }
 }
 
-/** What the server said goes into the file when editing again may help. */
+/** The error goes into the file if another edit may help. */
 function failureText(info: Info, error: unknown, outcome: Outcome): string {
   const what = `${resourceText(info)} "${info.name}"`
   if (isInvalid(error)) {

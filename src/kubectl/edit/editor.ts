@@ -1,10 +1,10 @@
-/** The user's editor: which one, and a file opened in it. */
+/** Chooses the user's editor and opens a file in it. */
 import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 
 import { KubectlError } from '../errors.ts'
 
@@ -13,22 +13,22 @@ type Env = Readonly<Record<string, string | undefined>>
 const DEFAULT_EDITOR = 'vi'
 const DEFAULT_SHELL = '/bin/bash'
 
-/** The words of the command. What has quotes is left to the user's own shell, as they wrote it for one. */
+/** The words of the command. A command with quotes runs in the user's shell. */
 export function editorWords(env: Env): string[] {
   const editor = env['KUBE_EDITOR'] || env['EDITOR'] || DEFAULT_EDITOR
   if (!/["'\\]/.test(editor) || !editor.includes(' ')) return editor.split(' ')
   return [env['SHELL'] || DEFAULT_SHELL, '-c', editor]
 }
 
-export interface Edited {
+export interface EditorResult {
   readonly text: string
-  /** Where it is; whoever asked removes it. */
+  /** The path of the file; the caller removes it. */
   readonly file: string
 }
 
-/** Throws KubectlError; the file stays where it is then, and its name is in `file` of nothing. */
-export async function editText(text: string, suffix: string, env: Env): Promise<Edited> {
-  // The random part comes from a folder's name: nobody else can have made that file before.
+/** Throws KubectlError and keeps the file. */
+export async function editText(text: string, suffix: string, env: Env): Promise<EditorResult> {
+  // The random part comes from a new folder, so no other user can have created the file.
   const folder = await mkdtemp(join(env['TMPDIR'] || tmpdir(), 'kubectl-edit-'))
   const file = `${folder}${suffix}`
   const inside = join(folder, basename(file))

@@ -31,7 +31,7 @@ function explain(path: string[], recursive = false): string {
 }
 
 describe('explain', () => {
-  it('shows a kind with its fields', () => {
+  it('prints a kind with its fields', () => {
     assert.equal(
       explain([]),
       'GROUP:      example.com\nKIND:       Widget\nVERSION:    v1\n\nDESCRIPTION:\n    A widget.\n    \nFIELDS:\n' +
@@ -39,7 +39,7 @@ describe('explain', () => {
     )
   })
 
-  it('goes down into what lists hold, and shows names alone when asked for all', () => {
+  it('descends into list items, and prints only names with --recursive', () => {
     assert.ok(explain(['parts', 'name']).includes('FIELD: name <string>\n\n\nDESCRIPTION:\n    <empty>\n'))
     assert.ok(
       explain([], true).endsWith(
@@ -48,11 +48,11 @@ describe('explain', () => {
     )
   })
 
-  it('says which field there is not', () => {
+  it('reports a field that does not exist', () => {
     assert.throws(() => explain(['nope']), { message: 'error: field "nope" does not exist' })
   })
 
-  it('breaks lines at spaces and leaves words whole', () => {
+  it('wraps lines at spaces and keeps words whole', () => {
     assert.equal(wrapWords('one two three', 8), 'one two\nthree')
     assert.equal(wrapWords('abcdefghij k', 4), 'abcdefghij\nk')
   })

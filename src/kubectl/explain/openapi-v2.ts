@@ -1,5 +1,5 @@
-/** What OpenAPI v2 says of a kind and its fields: the older form of explain. */
-import { goQuote } from '#lib/go-text.ts'
+/** The older form of explain, from OpenAPI v2. */
+import { goQuote } from '#lib/go/text.ts'
 
 import { KubectlError } from '../errors.ts'
 import { sortedKeys } from '../templates/go-value.ts'
@@ -20,7 +20,7 @@ const WIDTH = 80
 const FIELD_INDENT = 3
 const DESCRIPTION_INDENT = 5
 
-/** Throws KubectlError where there is no such kind or field. */
+/** Throws KubectlError if the kind or field does not exist. */
 export function explainV2({ document, kind, path, recursive }: ExplainedV2): string {
   const definitions = document.definitions ?? {}
   const isIt = (one: GroupVersionKind): boolean =>
@@ -42,7 +42,7 @@ function formOf({ $ref, type, properties }: Schema): Form {
   return type === 'object' ? 'map' : type === 'array' ? 'array' : 'primitive'
 }
 
-/** What a list, a map or a reference is of. */
+/** The element schema of a list, map or reference. */
 class Page {
   readonly #definitions: Readonly<Record<string, Schema>>
   readonly #kind: GroupVersionKind
@@ -57,11 +57,11 @@ class Page {
     if (form === 'reference') return this.#definitions[(schema.$ref ?? '').replace('#/definitions/', '')] ?? {}
     if (form === 'array') return schema.items ?? {}
     const { additionalProperties: values, description } = schema
-    // A map of anything has itself for a description of its values.
+    // A map of anything uses its own description for its values.
     return typeof values === 'object' ? values : { ...(description !== undefined && { description }) }
   }
 
-  /** The schema that names of fields lead to; what has no fields is where it ends. Throws KubectlError. */
+  /** The schema at a path of field names. Throws KubectlError. */
   at(from: Schema, path: readonly string[]): Schema {
     let schema = from
     let left = path
@@ -123,7 +123,7 @@ class Page {
       .join('')
   }
 
-  /** Names alone, each level further in. `seen` are the references that lead here: nothing is below itself. */
+  /** Prints names, indented by level. `seen` contains the references on the path, to stop recursion. */
   #fieldsBelow(schema: Schema, indent: number, seen: ReadonlySet<string>): string {
     const form = formOf(schema)
     if (form === 'primitive' || form === 'arbitrary') return ''
@@ -143,7 +143,7 @@ class Page {
   }
 }
 
-/** One after the other with an empty line before each but the first. */
+/** Paragraphs separated by empty lines. */
 function describe(descriptions: readonly string[]): string {
   const texts = descriptions.map((text, at) =>
     text === '' ? '' : `${at === 0 ? '' : '\n'}${wrapped(text, DESCRIPTION_INDENT)}`,
@@ -161,7 +161,7 @@ function wrapped(text: string, indent: number): string {
 const CODE = '    '
 const BULLET = /^(\d+\.?|-|\*)\s/
 
-/** Words fill lines; code, lists and empty lines keep their own, and so does what follows a colon. */
+/** Wraps words; code, lists, empty lines and lines after a colon stay unchanged. */
 export function linesOf(text: string, width: number): string[] {
   const lines: string[] = []
   let line: string[] = []

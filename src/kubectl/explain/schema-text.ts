@@ -1,5 +1,5 @@
-/** What OpenAPI v3 says of a kind and its fields, as text. */
-import { goQuote } from '#lib/go-text.ts'
+/** The text of explain from OpenAPI v3. */
+import { goQuote } from '#lib/go/text.ts'
 
 import { KubectlError } from '../errors.ts'
 import { goShow, sortedKeys } from '../templates/go-value.ts'
@@ -13,15 +13,18 @@ export interface OpenApiDocument {
   readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> }
 }
 
-export interface Explained {
+export interface ExplainRequest {
   readonly document: OpenApiDocument
   readonly resource: { readonly group: string; readonly version: string; readonly plural: string }
   readonly path: readonly string[]
   readonly recursive: boolean
 }
 
-/** Throws KubectlError where there is no such kind or field; of a field after the heading was written. */
-export function explainTo(write: (text: string) => void, { document, resource, path, recursive }: Explained): void {
+/** Throws KubectlError if the kind or field does not exist; for a field, after printing the heading. */
+export function explainTo(
+  write: (text: string) => void,
+  { document, resource, path, recursive }: ExplainRequest,
+): void {
   const kind = kindAt(document, resource)
   const { group, version, plural } = resource
   if (kind === undefined) {
@@ -39,13 +42,13 @@ export function explainTo(write: (text: string) => void, { document, resource, p
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 
-/** The kind that is served there. */
-function kindAt({ paths = {} }: OpenApiDocument, resource: Explained['resource']): GroupVersionKind | undefined {
+/** The kind that the path serves. */
+function kindAt({ paths = {} }: OpenApiDocument, resource: ExplainRequest['resource']): GroupVersionKind | undefined {
   const { group, version, plural } = resource
   const root = `${group === '' ? '/api' : `/apis/${group}`}/${version}`
-  const places = [`${root}/${plural}`, `${root}/namespaces/{namespace}/${plural}`]
-  for (const place of places.flatMap((path) => [path, `${path}/{name}`])) {
-    const found = METHODS.map((method) => paths[place]?.[method]?.['x-kubernetes-group-version-kind'])
+  const candidates = [`${root}/${plural}`, `${root}/namespaces/{namespace}/${plural}`]
+  for (const candidate of candidates.flatMap((path) => [path, `${path}/{name}`])) {
+    const found = METHODS.map((method) => paths[candidate]?.[method]?.['x-kubernetes-group-version-kind'])
     const kind = found.find((one) => one !== undefined)
     if (kind !== undefined) return kind
   }
@@ -70,7 +73,7 @@ class Explainer {
       .find((schema) => schema['x-kubernetes-group-version-kind']?.some(isIt))
   }
 
-  /** Empty where the path leads nowhere. */
+  /** Empty if the path does not exist. */
   output(schema: Schema, path: readonly string[], seen: ReadonlySet<string>): string {
     const resolved = this.#resolved(schema)
     const [field, ...rest] = path
@@ -114,7 +117,7 @@ class Explainer {
     )
   }
 
-  /** Of the schema and of those it is made of, each on lines of its own. */
+  /** The descriptions of the schema and of its parts, each as a paragraph. */
   #description(schema: Schema): string {
     const resolved = this.#resolved(schema)
     const own = (resolved.description ?? '') === '' ? '' : `${resolved.description}\n`

@@ -1,4 +1,4 @@
-/** What OpenAPI of either version says of a field, as far as explain looks. */
+/** The part of OpenAPI schemas, v2 and v3, that explain reads. */
 
 export interface GroupVersionKind {
   readonly group: string
@@ -14,7 +14,7 @@ export interface Schema {
   readonly required?: readonly string[]
   readonly items?: Schema
   readonly additionalProperties?: Schema | boolean
-  /** Of version 3 only, as the two that follow. */
+  /** Only in version 3, like the next two. */
   readonly allOf?: readonly Schema[]
   readonly enum?: readonly unknown[]
   readonly externalDocs?: { readonly description?: string; readonly url?: string }

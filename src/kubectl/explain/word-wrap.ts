@@ -1,4 +1,4 @@
-/** Lines of at most so many characters, broken at spaces; what is one word stays whole, and line breaks stay. */
+/** Wraps text at spaces to a maximum width; long words stay whole and line breaks stay. */
 export function wrapWords(text: string, most: number): string {
   let [out, word, space, column] = ['', '', '', 0]
   const flush = (): void => {

@@ -10,9 +10,9 @@ import { beginning, defineGenerator } from './generator.ts'
 const GROUP = 'rbac.authorization.k8s.io'
 
 const SUBJECTS = {
-  user: flag(stringArray, [], 'Users to bind to it.'),
-  group: flag(stringArray, [], 'Groups to bind to it.'),
-  serviceaccount: flag(stringArray, [], 'Service accounts to bind to it, as <namespace>:<name>.'),
+  user: flag(stringArray, [], 'Users to bind to the role.'),
+  group: flag(stringArray, [], 'Groups to bind to the role.'),
+  serviceaccount: flag(stringArray, [], 'Service accounts to bind to the role, as <namespace>:<name>.'),
 }
 
 interface Subjects {
@@ -43,8 +43,8 @@ export const rolebinding: Command = defineGenerator({
   failure: 'failed to create rolebinding: ',
   flags: {
     ...SUBJECTS,
-    clusterrole: flag(string, '', 'The cluster role it is for.'),
-    role: flag(string, '', 'The role it is for.'),
+    clusterrole: flag(string, '', 'Cluster role to bind.'),
+    role: flag(string, '', 'Role to bind.'),
   },
   make(name, { flags }) {
     const { clusterrole, role } = flags
@@ -66,7 +66,8 @@ export const clusterrolebinding: Command = defineGenerator({
   use: 'NAME --clusterrole=NAME [--user=username] [--group=groupname] [--serviceaccount=namespace:serviceaccountname] [--dry-run=server|client|none] [options]',
   long: 'Create a cluster role binding for a cluster role.',
   failure: 'failed to create clusterrolebinding: ',
-  flags: { ...SUBJECTS, clusterrole: flag(string, '', 'The cluster role it is for.', { required: true }) },
+  flags: { ...SUBJECTS, clusterrole: flag(string, '', 'Cluster role to bind.', { required: true }) },
+  completesFlags: { clusterrole: { names: 'clusterrole' } },
   make: (name, { flags }) => ({
     ...beginning(`${GROUP}/v1`, 'ClusterRoleBinding'),
     metadata: { name },

@@ -2,7 +2,7 @@
 import { flag } from '#lib/flags/flags.ts'
 import { bool } from '#lib/flags/kinds.ts'
 import { strings, stringArray } from '#lib/flags/list-kinds.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { configMapKey } from '#meta/validation/names.ts'
 
 import type { Command } from '../command.ts'
@@ -18,10 +18,10 @@ export const configmap: Command = defineGenerator({
   long: 'Create a config map from files, directories or literal values.',
   failure: 'failed to create configmap: ',
   flags: {
-    'from-file': flag(strings, [], 'File, or directory of files, with [key=] before it.'),
-    'from-literal': flag(stringArray, [], 'A key and its value: mykey=somevalue.'),
-    'from-env-file': flag(strings, [], 'File with lines of key=value.'),
-    'append-hash': flag(bool, false, 'Add a hash of the content to the name.'),
+    'from-file': flag(strings, [], 'File or directory of files, optionally with a [key=] prefix.'),
+    'from-literal': flag(stringArray, [], 'Literal key and value: mykey=somevalue.'),
+    'from-env-file': flag(strings, [], 'File with lines of the form key=value.'),
+    'append-hash': flag(bool, false, 'Append a hash of the content to the name.'),
   },
   async make(name, { flags, cwd, env }) {
     const entries = await entriesFrom({ flags, cwd, env }, 'config')

@@ -12,9 +12,9 @@ export const cronjob: Command = defineGenerator({
   long: 'Create a cron job.',
   failure: 'failed to create cronjob: ',
   flags: {
-    image: flag(string, '', 'Image to run.', { required: true }),
-    schedule: flag(string, '', 'When to run it, in the form of cron.', { required: true }),
-    restart: flag(string, '', "The job's restart policy: OnFailure or Never."),
+    image: flag(string, '', 'Image of the container.', { required: true }),
+    schedule: flag(string, '', 'Schedule in cron format.', { required: true }),
+    restart: flag(string, '', 'Restart policy of the pods: OnFailure or Never.'),
   },
   make(name, { args, flags }) {
     const command = args.slice(1)

@@ -14,9 +14,9 @@ export const deployment: Command = defineGenerator({
   long: 'Create a deployment.',
   failure: 'failed to create deployment: ',
   flags: {
-    image: flag(strings, [], 'Images to run; each gets a container.', { required: true }),
-    port: flag(int32, -1, 'The port that the container listens on.'),
-    replicas: flag(int32, 1, 'How many replicas there are.', { shorthand: 'r' }),
+    image: flag(strings, [], 'Images to run, one container for each.', { required: true }),
+    port: flag(int32, -1, 'Port that the container exposes.'),
+    replicas: flag(int32, 1, 'Number of replicas.', { shorthand: 'r' }),
   },
   make(name, { args, flags }) {
     const command = args.slice(1)
@@ -46,7 +46,7 @@ export const deployment: Command = defineGenerator({
   },
 })
 
-/** The last part of an image's name, without tag and digest, as far as it may be a name. */
+/** The last part of an image name, without tag and digest, reduced to a valid name. */
 export function containerName(image: string): string {
   const last = image.split('/').at(-1) ?? ''
   const bare = (last.includes(':') ? last.split(':')[0] : last.split('@')[0]) ?? ''

@@ -1,8 +1,9 @@
-/** The shape of what makes one object from flags: `kubectl create deployment`. */
+/** The base of commands that create one object from flags, such as `kubectl create deployment`. */
 import { flag, type Flag } from '#lib/flags/flags.ts'
 import { bool } from '#lib/flags/kinds.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 
+import { withMadeConfig } from '../apply/last-applied.ts'
 import { type Command, defineCommand, type Flags, type Invocation, usageError } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
 import {
@@ -14,11 +15,10 @@ import {
   VALIDATE_FLAG,
   withDryRun,
 } from '../flag-sets.ts'
-import { withMadeConfig } from '../last-applied.ts'
 import { type PrintFlags, printerOf, printFlags } from '../printing.ts'
-import type { AnyObject } from '../rest.ts'
+import type { AnyObject } from '../session/rest.ts'
 
-/** An interface has no index; a type made of one has. */
+/** A mapped type has an index signature; an interface has none. */
 type Plain<T> = { readonly [K in keyof T]: T[K] }
 
 type SharedFlags = Plain<
@@ -32,7 +32,7 @@ const SHARED: SharedFlags = {
   ...DRY_RUN_FLAG,
   ...VALIDATE_FLAG,
   ...fieldManagerFlag('kubectl-create'),
-  'save-config': flag(bool, false, 'Remember the configuration in an annotation, for kubectl apply.'),
+  'save-config': flag(bool, false, 'Save the configuration in an annotation for kubectl apply.'),
 }
 
 export interface Generator<F extends Flags> {
@@ -41,11 +41,12 @@ export interface Generator<F extends Flags> {
   readonly use: string
   readonly long: string
   readonly flags: F
-  /** Stands before what the server says when it refuses; without it, that stands alone. */
+  readonly completesFlags?: NonNullable<Command['completesFlags']>
+  /** The prefix of the server's error text; none by default. */
   readonly failure?: string
-  /** Upstream takes `--save-config` for services and does nothing with it. */
+  /** Upstream accepts `--save-config` for services without effect. */
   readonly remembers?: boolean
-  /** Fields in the order of upstream's types: that is how they are printed. Throws what the user should read. */
+  /** The object, with fields in the order of upstream's types, which is the print order. Throws errors for the user. */
   readonly make: (name: string, invocation: Invocation<F & SharedFlags>) => Promise<AnyObject> | AnyObject
 }
 
@@ -92,7 +93,7 @@ async function served(
 
 type Mapping = Awaited<ReturnType<Invocation['session']['mapper']>>['ofObject']
 
-/** The namespace stands behind the name. */
+/** The namespace comes after the name. */
 function placed(object: AnyObject, namespace: string): AnyObject {
   const { name, ...metadata } = object.metadata
   return { ...object, metadata: { ...(name !== undefined && { name }), namespace, ...metadata } }
@@ -106,7 +107,7 @@ export function nameIn(invocation: Pick<Invocation, 'args' | 'argsBeforeDash' | 
   return args[0] as string
 }
 
-/** The first words of an object. */
+/** The first fields of an object. */
 export function beginning(apiVersion: string, kind: string): { readonly kind: string; readonly apiVersion: string } {
   return { kind, apiVersion }
 }

@@ -1,100 +1,50 @@
-/** What `kubectl create` can make from flags alone, in the order of its help. */
-import type { CommandRow } from '../command.ts'
+/** The subcommands of `kubectl create`, in the order of its help. */
+import { type CommandRow, row } from '../command.ts'
 
 export const GENERATORS: readonly CommandRow[] = [
-  {
-    name: 'clusterrole',
-    short: 'Create a cluster role',
-    load: async () => (await import('./roles.ts')).clusterrole,
-  },
-  {
-    name: 'clusterrolebinding',
-    short: 'Create a cluster role binding for a cluster role',
-    load: async () => (await import('./bindings.ts')).clusterrolebinding,
-  },
-  {
-    name: 'configmap',
-    aliases: ['cm'],
-    short: 'Create a config map from files, directories or literal values',
-    load: async () => (await import('./configmap.ts')).configmap,
-  },
-  {
-    name: 'cronjob',
-    aliases: ['cj'],
-    short: 'Create a cron job',
-    load: async () => (await import('./cronjob.ts')).cronjob,
-  },
-  {
-    name: 'deployment',
+  row('clusterrole', 'Create a cluster role', async () => (await import('./roles.ts')).clusterrole),
+  row(
+    'clusterrolebinding',
+    'Create a cluster role binding for a cluster role',
+    async () => (await import('./bindings.ts')).clusterrolebinding,
+  ),
+  row(
+    'configmap',
+    'Create a config map from files, directories or literal values',
+    async () => (await import('./configmap.ts')).configmap,
+    { aliases: ['cm'] },
+  ),
+  row('cronjob', 'Create a cron job', async () => (await import('./cronjob.ts')).cronjob, { aliases: ['cj'] }),
+  row('deployment', 'Create a deployment', async () => (await import('./deployment.ts')).deployment, {
     aliases: ['deploy'],
-    short: 'Create a deployment',
-    load: async () => (await import('./deployment.ts')).deployment,
-  },
-  {
-    name: 'ingress',
-    aliases: ['ing'],
-    short: 'Create an ingress',
-    load: async () => (await import('./ingress.ts')).ingress,
-  },
-  {
-    name: 'job',
-    short: 'Create a job',
-    load: async () => (await import('./job.ts')).job,
-  },
-  {
-    name: 'namespace',
-    aliases: ['ns'],
-    short: 'Create a namespace',
-    load: async () => (await import('./namespace.ts')).namespace,
-  },
-  {
-    name: 'poddisruptionbudget',
-    aliases: ['pdb'],
-    short: 'Create a pod disruption budget',
-    load: async () => (await import('./poddisruptionbudget.ts')).poddisruptionbudget,
-  },
-  {
-    name: 'priorityclass',
+  }),
+  row('ingress', 'Create an ingress', async () => (await import('./ingress.ts')).ingress, { aliases: ['ing'] }),
+  row('job', 'Create a job', async () => (await import('./job.ts')).job),
+  row('namespace', 'Create a namespace', async () => (await import('./namespace.ts')).namespace, { aliases: ['ns'] }),
+  row(
+    'poddisruptionbudget',
+    'Create a pod disruption budget',
+    async () => (await import('./poddisruptionbudget.ts')).poddisruptionbudget,
+    { aliases: ['pdb'] },
+  ),
+  row('priorityclass', 'Create a priority class', async () => (await import('./priorityclass.ts')).priorityclass, {
     aliases: ['pc'],
-    short: 'Create a priority class',
-    load: async () => (await import('./priorityclass.ts')).priorityclass,
-  },
-  {
-    name: 'quota',
+  }),
+  row('quota', 'Create a resource quota', async () => (await import('./quota.ts')).quota, {
     aliases: ['resourcequota'],
-    short: 'Create a quota',
-    load: async () => (await import('./quota.ts')).quota,
-  },
-  {
-    name: 'role',
-    short: 'Create a role with one rule',
-    load: async () => (await import('./roles.ts')).role,
-  },
-  {
-    name: 'rolebinding',
-    short: 'Create a role binding for a role or a cluster role',
-    load: async () => (await import('./bindings.ts')).rolebinding,
-  },
-  {
-    name: 'secret',
-    short: 'Create a secret of a kind',
-    load: async () => (await import('./secret.ts')).secret,
-  },
-  {
-    name: 'service',
+  }),
+  row('role', 'Create a role with one rule', async () => (await import('./roles.ts')).role),
+  row(
+    'rolebinding',
+    'Create a role binding for a role or a cluster role',
+    async () => (await import('./bindings.ts')).rolebinding,
+  ),
+  row('secret', 'Create a secret of a certain type', async () => (await import('./secret.ts')).secret),
+  row('service', 'Create a service of a certain type', async () => (await import('./service.ts')).service, {
     aliases: ['svc'],
-    short: 'Create a service of a type',
-    load: async () => (await import('./service.ts')).service,
-  },
-  {
-    name: 'serviceaccount',
+  }),
+  row('serviceaccount', 'Create a service account', async () => (await import('./serviceaccount.ts')).serviceaccount, {
     aliases: ['sa'],
-    short: 'Create a service account',
-    load: async () => (await import('./serviceaccount.ts')).serviceaccount,
-  },
-  {
-    name: 'token',
-    short: 'Ask for a token of a service account',
-    load: async () => (await import('./token.ts')).token,
-  },
+  }),
+  row('token', 'Request a token for a service account', async () => (await import('./token.ts')).token),
 ]

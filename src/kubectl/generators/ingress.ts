@@ -1,8 +1,8 @@
-/** kubectl create ingress: rules are written `host/path=service:port,tls=secret`. */
+/** kubectl create ingress: parses rules of the form `host/path=service:port,tls=secret`. */
 import { flag } from '#lib/flags/flags.ts'
 import { string } from '#lib/flags/kinds.ts'
 import { stringArray } from '#lib/flags/list-kinds.ts'
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 
 import type { Command } from '../command.ts'
 import { KubectlError } from '../errors.ts'
@@ -34,13 +34,17 @@ export const ingress: Command = defineGenerator({
   name: 'ingress',
   aliases: ['ing'],
   use: 'NAME --rule=host/path=service:port[,tls[=secret]]  [options]',
-  long: 'Create an ingress. A path that ends with * means everything below it.',
+  long: 'Create an ingress. A path that ends with * matches all paths below it.',
   failure: 'failed to create ingress: ',
   flags: {
-    class: flag(string, '', 'The ingress class.'),
-    rule: flag(stringArray, [], 'host/path=service:port[,tls=secretname]. A path that ends with * is a prefix.'),
-    'default-backend': flag(string, '', 'What no rule is for goes there: svcname:port.'),
-    annotation: flag(stringArray, [], 'An annotation of it: annotation=value.'),
+    class: flag(string, '', 'Ingress class.'),
+    rule: flag(
+      stringArray,
+      [],
+      'Rule in the form host/path=service:port[,tls=secretname]. A path that ends with * is a prefix.',
+    ),
+    'default-backend': flag(string, '', 'Backend for requests that match no rule, as svcname:port.'),
+    annotation: flag(stringArray, [], 'Annotation of the ingress: annotation=value.'),
   },
   make(name, { flags }) {
     const { rule, annotation, class: className, 'default-backend': backend } = flags
@@ -87,7 +91,7 @@ function backendOf(text: string): Backend {
   return { service: { name, port: /^[+-]?\d+$/.test(port) ? { number: Number(port) } : { name: port } } }
 }
 
-/** A host stands once, with all its paths. */
+/** Each host occurs once, with all its paths. */
 export function rulesOf(written: readonly string[]): Rule[] {
   const rules: Rule[] = []
   for (const text of written) {
@@ -108,7 +112,7 @@ export function rulesOf(written: readonly string[]): Rule[] {
   return rules
 }
 
-/** Hosts of one secret stand together; a host has the first secret that it is given. */
+/** Hosts with the same secret share an entry; a host uses its first secret. */
 export function tlsOf(written: readonly string[]): Tls[] {
   const entries: { hosts?: string[]; secretName?: string }[] = []
   const seen = new Set<string>()

@@ -4,17 +4,17 @@ import { string } from '#lib/flags/kinds.ts'
 
 import type { Command, Invocation } from '../command.ts'
 import { KubectlError } from '../errors.ts'
-import type { AnyObject } from '../rest.ts'
+import type { AnyObject } from '../session/rest.ts'
 import { beginning, defineGenerator } from './generator.ts'
 
 export const job: Command = defineGenerator({
   name: 'job',
   use: 'NAME --image=image [--from=cronjob/name] -- [COMMAND] [args...] [options]',
-  long: 'Create a job, from an image or as a cron job would.',
+  long: 'Create a job from an image or from a cron job.',
   failure: 'failed to create job: ',
   flags: {
-    image: flag(string, '', 'Image to run.'),
-    from: flag(string, '', 'The cron job to create a job from.'),
+    image: flag(string, '', 'Image of the container.'),
+    from: flag(string, '', 'Cron job to create the job from.'),
   },
   async make(name, invocation) {
     const { args, flags } = invocation

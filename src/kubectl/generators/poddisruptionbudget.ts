@@ -7,7 +7,7 @@ import type { Command } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
 import { beginning, defineGenerator } from './generator.ts'
 
-interface Wishes {
+interface BudgetFlags {
   readonly selector: string
   readonly 'min-available': string
   readonly 'max-unavailable': string
@@ -17,12 +17,12 @@ export const poddisruptionbudget: Command = defineGenerator({
   name: 'poddisruptionbudget',
   aliases: ['pdb'],
   use: 'NAME --selector=SELECTOR --min-available=N [--dry-run=server|client|none] [options]',
-  long: 'Create a pod disruption budget: how many of the selected pods must stay, or may go, at a time.',
+  long: 'Create a pod disruption budget, which limits how many of the selected pods may be unavailable.',
   failure: 'failed to create poddisruptionbudgets: ',
   flags: {
-    'min-available': flag(string, '', 'How many of them, or how much in percent, must be available.'),
-    'max-unavailable': flag(string, '', 'How many of them, or how much in percent, may be unavailable.'),
-    selector: flag(string, '', 'Labels of the pods that it is for.'),
+    'min-available': flag(string, '', 'Minimum number or percentage of pods that must be available.'),
+    'max-unavailable': flag(string, '', 'Maximum number or percentage of pods that may be unavailable.'),
+    selector: flag(string, '', 'Label selector of the pods.'),
   },
   make(name, { flags }) {
     check(flags)
@@ -41,7 +41,7 @@ export const poddisruptionbudget: Command = defineGenerator({
 })
 
 /** Throws KubectlError. */
-function check({ selector, 'min-available': least, 'max-unavailable': most }: Wishes): void {
+function check({ selector, 'min-available': least, 'max-unavailable': most }: BudgetFlags): void {
   const isAmount = (text: string): boolean => text === '' || /^\d+%?$/.test(text)
   const problems: [isSo: boolean, text: string][] = [
     [selector === '', 'a selector must be specified'],
@@ -58,7 +58,7 @@ function amount(text: string): number | string {
   return text.endsWith('%') ? text : Number(text)
 }
 
-/** No values is nothing, not an empty list. */
+/** An empty list of values is omitted. */
 function written({ values = [], ...rest }: LabelSelectorRequirement): object {
   return values.length === 0 ? rest : { ...rest, values }
 }

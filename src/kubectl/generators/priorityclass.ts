@@ -12,10 +12,10 @@ export const priorityclass: Command = defineGenerator({
   long: 'Create a priority class.',
   failure: 'failed to create priorityclass: ',
   flags: {
-    value: flag(int32, 0, 'How important its pods are.'),
-    'global-default': flag(bool, false, 'Whether it is meant where no class is named.'),
-    description: flag(string, '', 'When to use it.'),
-    'preemption-policy': flag(string, 'PreemptLowerPriority', 'Whether its pods may push others away.'),
+    value: flag(int32, 0, 'Priority of its pods.'),
+    'global-default': flag(bool, false, 'Use this class for pods without a priority class.'),
+    description: flag(string, '', 'Guideline for the use of the class.'),
+    'preemption-policy': flag(string, 'PreemptLowerPriority', 'Preemption policy of its pods.'),
   },
   make(name, { flags }) {
     const { value, description } = flags

@@ -1,7 +1,7 @@
 /** kubectl create quota. */
 import { flag } from '#lib/flags/flags.ts'
 import { string } from '#lib/flags/kinds.ts'
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 import { canonicalQuantity } from '#meta/quantity.ts'
 
 import type { Command } from '../command.ts'
@@ -12,11 +12,11 @@ export const quota: Command = defineGenerator({
   name: 'quota',
   aliases: ['resourcequota'],
   use: 'NAME [--hard=key1=value1,key2=value2] [--scopes=Scope1,Scope2] [--dry-run=server|client|none] [options]',
-  long: 'Create a quota of resources: hard limits, and what they are for.',
+  long: 'Create a resource quota with hard limits and scopes.',
   failure: 'failed to create quota: ',
   flags: {
-    hard: flag(string, '', 'Limits, as resource=quantity, with commas between.'),
-    scopes: flag(string, '', 'What it is for: scopes, with commas between, that all must fit an object.'),
+    hard: flag(string, '', 'Comma-separated hard limits, as resource=quantity.'),
+    scopes: flag(string, '', 'Comma-separated scopes that an object must all match.'),
   },
   make(name, { flags }) {
     const hard = hardOf(flags.hard)

@@ -1,12 +1,12 @@
-/** kubectl create role and clusterrole: one set of verbs over resources, or over paths that are no resources. */
+/** kubectl create role and clusterrole: create rules for resources or for non-resource URLs. */
 import { flag } from '#lib/flags/flags.ts'
 import type { Kind } from '#lib/flags/kinds.ts'
 import { stringArray, strings } from '#lib/flags/list-kinds.ts'
-import { compareText, goQuote } from '#lib/go-text.ts'
+import { compareText, goQuote } from '#lib/go/text.ts'
 
 import type { Command, Invocation } from '../command.ts'
 import { ExitError, KubectlError } from '../errors.ts'
-import { findNamed } from '../resource-names.ts'
+import { findNamed } from '../session/resource-names.ts'
 import { beginning, defineGenerator } from './generator.ts'
 
 const GROUP = 'rbac.authorization.k8s.io'
@@ -17,7 +17,7 @@ const RESOURCE_VERBS: ReadonlySet<string> = new Set(
 )
 const PATH_VERBS: ReadonlySet<string> = new Set(['*', 'get', 'post', 'put', 'delete', 'patch', 'head', 'options'])
 
-/** Verbs that mean something for these resources only, as `resource.group`. */
+/** Verbs that only certain resources support, as `resource.group`. */
 const SPECIAL_VERBS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ['use', new Set(['podsecuritypolicies.policy', 'podsecuritypolicies.extensions'])],
   ['bind', new Set([`roles.${GROUP}`, `clusterroles.${GROUP}`])],
@@ -26,12 +26,12 @@ const SPECIAL_VERBS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
 ])
 
 const RULE_FLAGS = {
-  verb: flag(strings, [], 'What may be done.'),
-  resource: flag(strings, [], 'To which resources: resource.group/subresource.'),
-  'resource-name': flag(stringArray, [], 'To which objects of them; may be given again.'),
+  verb: flag(strings, [], 'Verbs that the role allows.'),
+  resource: flag(strings, [], 'Resources of the rule, as resource.group/subresource.'),
+  'resource-name': flag(stringArray, [], 'Names of objects that the rule is limited to; may be repeated.'),
 }
 
-/** A resource as it was typed and as the server has it. */
+/** A resource as typed and as served. */
 interface Resource {
   readonly group: string
   readonly resource: string
@@ -47,7 +47,7 @@ interface Rule {
   readonly nonResourceURLs?: readonly string[]
 }
 
-/** `*` alone stands for all verbs, `--resource=*` for all resources. */
+/** `*` replaces all other verbs; `--resource=*` means all resources. */
 export function verbsOf(given: readonly string[]): string[] {
   return given.includes('*') ? ['*'] : [...new Set(given)]
 }
@@ -91,7 +91,7 @@ export function checkResources(resources: readonly Resource[], verbs: readonly s
   }
 }
 
-/** One rule for each group, in the order of their names; then one for paths. */
+/** One rule for each group in alphabetical order, then one for non-resource URLs. */
 export function rulesOf(
   verbs: readonly string[],
   resources: readonly Resource[],
@@ -137,7 +137,7 @@ export const role: Command = defineGenerator({
   },
 })
 
-/** `a=b,c=d`, without what else a list of a flag may have. */
+/** Parses `a=b,c=d` without the quoting of list flags. */
 const labelMap: Kind<ReadonlyMap<string, string>> = {
   type: 'mapStringString',
   hint: 'mapStringString',
@@ -164,8 +164,8 @@ export const clusterrole: Command = defineGenerator({
   long: 'Create a cluster role.',
   flags: {
     ...RULE_FLAGS,
-    'non-resource-url': flag(strings, [], 'A path that may be asked for; * at its end stands for what follows.'),
-    'aggregation-rule': flag(labelMap, new Map(), 'Labels of cluster roles that it is put together from.'),
+    'non-resource-url': flag(strings, [], 'Non-resource URL that the role allows; a trailing * matches any suffix.'),
+    'aggregation-rule': flag(labelMap, new Map(), 'Label selector of the cluster roles to aggregate.'),
   },
   async make(name, invocation) {
     const { flags } = invocation

@@ -1,18 +1,18 @@
-/** kubectl create secret: of any content, for TLS, or for a registry of images. */
+/** kubectl create secret: creates generic, TLS and docker-registry secrets. */
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
 import { stringArray, strings } from '#lib/flags/list-kinds.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { configMapKey } from '#meta/validation/names.ts'
 
-import { type Command, defineCommand, runGroup } from '../command.ts'
+import { type Command, defineGroup, row } from '../command.ts'
 import { contentHash } from '../content-hash.ts'
 import { KubectlError } from '../errors.ts'
 import { goFileError } from '../printing.ts'
-import type { AnyObject } from '../rest.ts'
+import type { AnyObject } from '../session/rest.ts'
 import { beginning, defineGenerator } from './generator.ts'
 import { entriesFrom } from './sources.ts'
 
@@ -22,11 +22,11 @@ const generic: Command = defineGenerator({
   long: 'Create a secret from files, directories or literal values.',
   failure: 'failed to create secret ',
   flags: {
-    'from-file': flag(strings, [], 'File, or directory of files, with [key=] before it.'),
-    'from-literal': flag(stringArray, [], 'A key and its value: mykey=somevalue.'),
-    'from-env-file': flag(strings, [], 'File with lines of key=value.'),
-    type: flag(string, '', 'The type of the secret.'),
-    'append-hash': flag(bool, false, 'Add a hash of the content to the name.'),
+    'from-file': flag(strings, [], 'File or directory of files, optionally with a [key=] prefix.'),
+    'from-literal': flag(stringArray, [], 'Literal key and value: mykey=somevalue.'),
+    'from-env-file': flag(strings, [], 'File with lines of the form key=value.'),
+    type: flag(string, '', 'Type of the secret.'),
+    'append-hash': flag(bool, false, 'Append a hash of the content to the name.'),
   },
   async make(name, { flags, cwd, env }) {
     return secretOf(name, flags.type, await entriesFrom({ flags, cwd, env }, 'secret'), flags['append-hash'])
@@ -62,12 +62,12 @@ function secretOf(
 const tls: Command = defineGenerator({
   name: 'tls',
   use: 'NAME --cert=path/to/cert/file --key=path/to/key/file [--dry-run=server|client|none] [options]',
-  long: 'Create a TLS secret from a certificate and its key.',
+  long: 'Create a TLS secret from a certificate and a private key.',
   failure: 'failed to create secret ',
   flags: {
-    cert: flag(string, '', 'File with the certificate, in PEM.'),
-    key: flag(string, '', 'File with its key, in PEM.'),
-    'append-hash': flag(bool, false, 'Add a hash of the content to the name.'),
+    cert: flag(string, '', 'File with the certificate in PEM format.'),
+    key: flag(string, '', 'File with the private key in PEM format.'),
+    'append-hash': flag(bool, false, 'Append a hash of the content to the name.'),
   },
   async make(name, { flags, cwd }) {
     if (flags.key === '' || flags.cert === '') throw new KubectlError('key and cert must be specified')
@@ -86,15 +86,15 @@ const DOCKER_KEY = '.dockerconfigjson'
 const dockerRegistry: Command = defineGenerator({
   name: 'docker-registry',
   use: 'NAME --docker-username=user --docker-password=password --docker-email=email [--docker-server=string] [--from-file=[key=]source] [--dry-run=server|client|none] [options]',
-  long: 'Create a secret for a registry of images.',
+  long: 'Create a secret for an image registry.',
   failure: 'failed to create secret ',
   flags: {
     'docker-server': flag(string, 'https://index.docker.io/v1/', 'The registry.'),
-    'docker-username': flag(string, '', 'Who we are there.'),
+    'docker-username': flag(string, '', 'User name for the registry.'),
     'docker-password': flag(string, '', 'The password.'),
-    'docker-email': flag(string, '', 'The mail address.'),
-    'from-file': flag(strings, [], 'File with the configuration of a registry client, as .dockerconfigjson.'),
-    'append-hash': flag(bool, false, 'Add a hash of the content to the name.'),
+    'docker-email': flag(string, '', 'Email address for the registry.'),
+    'from-file': flag(strings, [], 'Client configuration file of a registry, stored as .dockerconfigjson.'),
+    'append-hash': flag(bool, false, 'Append a hash of the content to the name.'),
   },
   async make(name, { flags, cwd, env }) {
     const { 'docker-username': username, 'docker-password': password, 'docker-email': email } = flags
@@ -117,19 +117,13 @@ const dockerRegistry: Command = defineGenerator({
   },
 })
 
-export const secret: Command = defineCommand({
+export const secret: Command = defineGroup({
   name: 'secret',
   use: '(docker-registry | generic | tls) [options]',
-  long: 'Create a secret of a kind.',
-  flags: {},
+  long: 'Create a secret of a certain type.',
   commands: [
-    {
-      name: 'docker-registry',
-      short: 'Create a secret for a registry of images',
-      load: () => Promise.resolve(dockerRegistry),
-    },
-    { name: 'generic', short: 'Create a secret of any content', load: () => Promise.resolve(generic) },
-    { name: 'tls', short: 'Create a TLS secret', load: () => Promise.resolve(tls) },
+    row('docker-registry', 'Create a secret for an image registry', () => Promise.resolve(dockerRegistry)),
+    row('generic', 'Create a secret from files, directories or literal values', () => Promise.resolve(generic)),
+    row('tls', 'Create a TLS secret', () => Promise.resolve(tls)),
   ],
-  run: runGroup,
 })

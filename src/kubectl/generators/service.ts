@@ -1,16 +1,16 @@
-/** kubectl create service: of one of the four types. */
+/** kubectl create service: creates services of the four types. */
 import { flag } from '#lib/flags/flags.ts'
 import { parseUnsigned } from '#lib/flags/go-literals.ts'
 import { int, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
 import { dns1123Subdomain, portName, portNumber } from '#meta/validation/names.ts'
 
-import { type Command, type CommandRow, defineCommand, runGroup } from '../command.ts'
+import { type Command, type CommandRow, defineGroup, row } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
-import type { AnyObject } from '../rest.ts'
+import type { AnyObject } from '../session/rest.ts'
 import { beginning, defineGenerator } from './generator.ts'
 
-interface Wishes {
+interface ServiceOptions {
   readonly type: 'ClusterIP' | 'NodePort' | 'LoadBalancer' | 'ExternalName'
   readonly tcp: readonly string[]
   readonly clusterIP?: string
@@ -19,7 +19,10 @@ interface Wishes {
 }
 
 /** Throws KubectlError. */
-function serviceOf(name: string, { type, tcp, clusterIP = '', nodePort = 0, externalName = '' }: Wishes): AnyObject {
+function serviceOf(
+  name: string,
+  { type, tcp, clusterIP = '', nodePort = 0, externalName = '' }: ServiceOptions,
+): AnyObject {
   if (clusterIP !== 'None' && tcp.length === 0 && type !== 'ExternalName') {
     throw new KubectlError('at least one tcp port specifier must be provided')
   }
@@ -65,7 +68,7 @@ function portOf(text: string): number {
   }
 }
 
-const TCP = { tcp: flag(strings, [], 'Ports, as <port>:<targetPort>.') }
+const TCP = { tcp: flag(strings, [], 'Port pairs, as <port>:<targetPort>.') }
 
 const clusterip: Command = defineGenerator({
   name: 'clusterip',
@@ -73,7 +76,7 @@ const clusterip: Command = defineGenerator({
   long: 'Create a service of type ClusterIP.',
   failure: 'failed to create ClusterIP service: ',
   remembers: false,
-  flags: { ...TCP, clusterip: flag(string, '', "Its address; 'None' for a service without one.") },
+  flags: { ...TCP, clusterip: flag(string, '', "Cluster IP of the service; 'None' creates a headless service.") },
   make: (name, { flags }) => serviceOf(name, { type: 'ClusterIP', tcp: flags.tcp, clusterIP: flags.clusterip }),
 })
 
@@ -83,7 +86,7 @@ const nodeport: Command = defineGenerator({
   long: 'Create a service of type NodePort.',
   failure: 'failed to create NodePort service: ',
   remembers: false,
-  flags: { ...TCP, 'node-port': flag(int, 0, 'The port of each node that leads to it.') },
+  flags: { ...TCP, 'node-port': flag(int, 0, 'Node port of the service.') },
   make: (name, { flags }) => serviceOf(name, { type: 'NodePort', tcp: flags.tcp, nodePort: flags['node-port'] }),
 })
 
@@ -100,27 +103,25 @@ const loadbalancer: Command = defineGenerator({
 const externalname: Command = defineGenerator({
   name: 'externalname',
   use: 'NAME --external-name external.name [--dry-run=server|client|none] [options]',
-  long: 'Create a service of type ExternalName: another name for something outside of the cluster.',
+  long: 'Create a service of type ExternalName, an alias for a name outside of the cluster.',
   failure: 'failed to create ExternalName service: ',
   remembers: false,
-  flags: { ...TCP, 'external-name': flag(string, '', 'The name outside.', { required: true }) },
+  flags: { ...TCP, 'external-name': flag(string, '', 'External DNS name of the service.', { required: true }) },
   make: (name, { flags }) =>
     serviceOf(name, { type: 'ExternalName', tcp: flags.tcp, externalName: flags['external-name'] }),
 })
 
 const TYPES: readonly CommandRow[] = [
-  { name: 'clusterip', short: 'Create a service of type ClusterIP', load: () => Promise.resolve(clusterip) },
-  { name: 'externalname', short: 'Create a service of type ExternalName', load: () => Promise.resolve(externalname) },
-  { name: 'loadbalancer', short: 'Create a service of type LoadBalancer', load: () => Promise.resolve(loadbalancer) },
-  { name: 'nodeport', short: 'Create a service of type NodePort', load: () => Promise.resolve(nodeport) },
+  row('clusterip', 'Create a service of type ClusterIP', () => Promise.resolve(clusterip)),
+  row('externalname', 'Create a service of type ExternalName', () => Promise.resolve(externalname)),
+  row('loadbalancer', 'Create a service of type LoadBalancer', () => Promise.resolve(loadbalancer)),
+  row('nodeport', 'Create a service of type NodePort', () => Promise.resolve(nodeport)),
 ]
 
-export const service: Command = defineCommand({
+export const service: Command = defineGroup({
   name: 'service',
   aliases: ['svc'],
   use: '[flags] [options]',
-  long: 'Create a service of one of the types.',
-  flags: {},
+  long: 'Create a service of a certain type.',
   commands: TYPES,
-  run: runGroup,
 })

@@ -1,8 +1,8 @@
-/** The keys and values of config maps and secrets, from literals, files, directories and env files. */
+/** Reads keys and values of config maps and secrets from literals, files, directories and env files. */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { relaxedEnvVarName } from '#meta/validation/names.ts'
 
 import { KubectlError } from '../errors.ts'
@@ -82,7 +82,7 @@ async function envEntries(
     const key = at < 0 ? line : line.slice(0, at)
     const problems = relaxedEnvVarName(key)
     if (problems.length > 0) throw new KubectlError(`${goQuote(key)} is not a valid key name: ${problems.join(';')}`)
-    // A name alone stands for what the environment has.
+    // A name without a value takes the value from the environment.
     const value = at < 0 ? env[key] : line.slice(at + 1)
     return value === undefined ? [] : [[key, Buffer.from(value)]]
   })

@@ -1,8 +1,8 @@
-/** kubectl create token: asks for a token of a service account. */
+/** kubectl create token: requests a token for a service account. */
 import { flag } from '#lib/flags/flags.ts'
 import { duration, string } from '#lib/flags/kinds.ts'
 import { stringArray } from '#lib/flags/list-kinds.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
@@ -11,7 +11,7 @@ import { nameIn } from './generator.ts'
 
 const BOUND_KINDS = ['Node', 'Pod', 'Secret']
 
-interface Wishes {
+interface TokenFlags {
   readonly audience: readonly string[]
   /** Milliseconds. */
   readonly duration: number
@@ -23,15 +23,16 @@ interface Wishes {
 export const token: Command = defineCommand({
   name: 'token',
   use: 'SERVICE_ACCOUNT_NAME [options]',
-  long: 'Ask for a token of a service account.',
+  long: 'Request a token for a service account.',
   flags: {
     ...printFlags(),
-    audience: flag(stringArray, [], 'Whom the token is for, the API server when nothing is said; may be given again.'),
-    duration: flag(duration, 0, 'How long it should be good; the server decides when nothing is said, and may anyway.'),
-    'bound-object-kind': flag(string, '', 'Kind of an object without which the token is void: Node, Pod or Secret.'),
-    'bound-object-name': flag(string, '', 'Name of that object.'),
-    'bound-object-uid': flag(string, '', 'Uid of that object; the one that is there when nothing is said.'),
+    audience: flag(stringArray, [], 'Audience of the token, the API server by default; may be repeated.'),
+    duration: flag(duration, 0, 'Requested lifetime of the token. The server chooses a default and may shorten it.'),
+    'bound-object-kind': flag(string, '', 'Kind of the object that the token is bound to: Node, Pod or Secret.'),
+    'bound-object-name': flag(string, '', 'Name of the bound object.'),
+    'bound-object-uid': flag(string, '', 'UID of the bound object. The default is the UID of the existing object.'),
   },
+  completes: { names: 'serviceaccount' },
   async run(invocation) {
     const { flags, session, stdout } = invocation
     const name = nameIn(invocation)
@@ -39,7 +40,7 @@ export const token: Command = defineCommand({
     const printer =
       flags.output === '' ? undefined : await printerOf(invocation, { operation: 'created', keepOrder: true })
     check(flags)
-    const answer = await asked(invocation, { name, namespace, spec: specOf(flags) })
+    const answer = await requestToken(invocation, { name, namespace, spec: specOf(flags) })
     if (printer !== undefined) {
       printer.print(answer, stdout)
       return
@@ -50,13 +51,16 @@ export const token: Command = defineCommand({
   },
 })
 
-interface Asked {
+interface TokenRequest {
   readonly name: string
   readonly namespace: string
   readonly spec: object
 }
 
-async function asked({ session }: Pick<Invocation, 'session'>, { name, namespace, spec }: Asked): Promise<JsonObject> {
+async function requestToken(
+  { session }: Pick<Invocation, 'session'>,
+  { name, namespace, spec }: TokenRequest,
+): Promise<JsonObject> {
   const kind = await (await session.mapper()).ofObject('v1', 'ServiceAccount')
   const request = { kind: 'TokenRequest', apiVersion: 'authentication.k8s.io/v1', metadata: {}, spec }
   const rest = await session.rest()
@@ -66,7 +70,7 @@ async function asked({ session }: Pick<Invocation, 'session'>, { name, namespace
   return answer as unknown as JsonObject
 }
 
-function specOf({ audience, duration: lastsMs, ...bound }: Wishes): object {
+function specOf({ audience, duration: lastsMs, ...bound }: TokenFlags): object {
   const { 'bound-object-kind': kind, 'bound-object-name': name, 'bound-object-uid': uid } = bound
   return {
     audiences: audience.length === 0 ? null : audience,
@@ -76,7 +80,7 @@ function specOf({ audience, duration: lastsMs, ...bound }: Wishes): object {
 }
 
 /** Throws KubectlError. */
-function check({ audience, duration: lastsMs, ...bound }: Wishes): void {
+function check({ audience, duration: lastsMs, ...bound }: TokenFlags): void {
   const { 'bound-object-kind': kind, 'bound-object-name': name, 'bound-object-uid': uid } = bound
   const problems: [isSo: boolean, text: string][] = [
     [lastsMs < 0, '--duration must be greater than or equal to 0'],

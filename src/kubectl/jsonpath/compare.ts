@@ -1,5 +1,5 @@
-/** Comparing two values in a filter, as Go's templates do: like with like, and no two kinds of number. */
-import { compareUtf8 } from '#lib/json-write.ts'
+/** Comparison of two values in a filter, with the rules of Go's templates: only like types compare. */
+import { compareUtf8 } from '#lib/json/write.ts'
 
 import { isGoInt } from '../templates/go-value.ts'
 import { JsonPathError } from './parse.ts'
@@ -14,7 +14,7 @@ function basicKind(value: unknown): Basic {
   throw new JsonPathError('invalid type for comparison')
 }
 
-/** Undefined for an operator that there is not. Throws a JsonPathError for what cannot be compared. */
+/** Undefined for an unknown operator. Throws JsonPathError for values that cannot be compared. */
 export function compareValues(left: unknown, operator: string, right: unknown): boolean | undefined {
   switch (operator) {
     case '==':

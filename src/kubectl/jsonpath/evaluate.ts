@@ -1,35 +1,35 @@
 /**
- * What a JSONPath template leads to in an object: for each action the values found, in order. A step makes of some values
- * those that are one step further. `range` repeats what follows for each value, up to the `end` that closes it.
+ * Evaluates a JSONPath template: the values of each action in order. A step maps values to the next values. `range`
+ * repeats the following nodes for each value until its `end`.
  */
-import { isJsonObject } from '#lib/json-value.ts'
+import { isJsonObject } from '#lib/json/value.ts'
 
 import { goShow, goTypeName } from '../templates/go-value.ts'
 import { compareValues } from './compare.ts'
 import { JsonPathError, type ListNode, type Node } from './parse.ts'
 
-/** What a step came to. A step that fails may have found something all the same, which filters count. */
-interface Found {
+/** The result of a step. A failed step may still have values, which filters count. */
+interface StepResult {
   readonly values: readonly unknown[]
   readonly error?: string
 }
 
 interface Run {
   readonly allowMissingKeys: boolean
-  /** Ranges that were begun and whose loop has not started yet. */
+  /** Started ranges whose loop has not begun. */
   begun: number
   inside: number
-  /** Ends that were met and have not left their loop yet. */
+  /** Ends that have not left their loop yet. */
   ended: number
   lastEnd: number
 }
 
 export interface EvaluateOptions {
-  /** A key that is not there is no result rather than an error. */
+  /** A missing key yields no result instead of an error. */
   readonly allowMissingKeys: boolean
 }
 
-/** The values of each action and text in order. Throws a JsonPathError. */
+/** The values of each action and text in order. Throws JsonPathError. */
 export function evaluate(template: ListNode, data: unknown, options: EvaluateOptions): (readonly unknown[])[] {
   const run: Run = { ...options, begun: 0, inside: 0, ended: 0, lastEnd: -1 }
   return evaluateFrom(run, template.nodes, 0, data)
@@ -51,7 +51,7 @@ function evaluateFrom(run: Run, nodes: readonly Node[], from: number, data: unkn
     }
     run.begun--
     run.inside++
-    // Without a value the loop is passed through once, for its end to be found.
+    // Without values the loop runs once, to find its end.
     if (values.length === 0) evaluateFrom(run, nodes, at + 1, undefined)
     for (const value of values) all.push(...evaluateFrom(run, nodes, at + 1, value))
     run.inside--
@@ -60,7 +60,7 @@ function evaluateFrom(run: Run, nodes: readonly Node[], from: number, data: unkn
   return all
 }
 
-function walk(run: Run, input: readonly unknown[], node: Node): Found {
+function walk(run: Run, input: readonly unknown[], node: Node): StepResult {
   switch (node.type) {
     case 'text':
       return { values: [node.text] }
@@ -86,8 +86,8 @@ function walk(run: Run, input: readonly unknown[], node: Node): Found {
   }
 }
 
-function walkList(run: Run, input: readonly unknown[], { nodes }: ListNode): Found {
-  let found: Found = { values: input }
+function walkList(run: Run, input: readonly unknown[], { nodes }: ListNode): StepResult {
+  let found: StepResult = { values: input }
   for (const node of nodes) {
     found = walk(run, found.values, node)
     if (found.error !== undefined) return found
@@ -95,7 +95,7 @@ function walkList(run: Run, input: readonly unknown[], { nodes }: ListNode): Fou
   return found
 }
 
-function walkIdentifier(run: Run, input: readonly unknown[], name: string): Found {
+function walkIdentifier(run: Run, input: readonly unknown[], name: string): StepResult {
   if (name === 'range') {
     run.begun++
     return { values: input }
@@ -106,7 +106,7 @@ function walkIdentifier(run: Run, input: readonly unknown[], name: string): Foun
   return { values: [] }
 }
 
-function walkField(run: Run, input: readonly unknown[], name: string): Found {
+function walkField(run: Run, input: readonly unknown[], name: string): StepResult {
   const holders = input.filter((value) => isJsonObject(value) && Object.hasOwn(value, name))
   const values = holders.map((value) => (value as Record<string, unknown>)[name])
   const isMissing = values.length === 0 && input.length > 0 && !run.allowMissingKeys
@@ -115,7 +115,7 @@ function walkField(run: Run, input: readonly unknown[], name: string): Found {
 
 type Bounds = Extract<Node, { type: 'array' }>['bounds']
 
-function walkArray(input: readonly unknown[], bounds: Bounds): Found {
+function walkArray(input: readonly unknown[], bounds: Bounds): StepResult {
   const values: unknown[] = []
   for (const value of input) {
     if (value === null || value === undefined) continue
@@ -145,7 +145,7 @@ function outOfBounds(start: number, end: number, length: number): string | undef
   return start > end ? `starting index ${start} is greater than ending index ${end}` : undefined
 }
 
-function walkUnion(run: Run, input: readonly unknown[], lists: readonly ListNode[]): Found {
+function walkUnion(run: Run, input: readonly unknown[], lists: readonly ListNode[]): StepResult {
   const values: unknown[] = []
   for (const list of lists) {
     const found = walkList(run, input, list)
@@ -155,14 +155,14 @@ function walkUnion(run: Run, input: readonly unknown[], lists: readonly ListNode
   return { values }
 }
 
-/** Members, items; of text its bytes. */
+/** Members of a map, items of a list, bytes of a text. */
 function contentsOf(value: unknown): readonly unknown[] {
   if (typeof value === 'string') return [...Buffer.from(value)]
   if (Array.isArray(value)) return value
   return isJsonObject(value) ? Object.values(value) : []
 }
 
-/** All that has contents, each before what is in it. */
+/** All maps and lists, each before its contents. */
 function descend(value: unknown): unknown[] {
   const contents = contentsOf(value)
   if (contents.length === 0) return []
@@ -171,7 +171,7 @@ function descend(value: unknown): unknown[] {
 
 type FilterNode = Extract<Node, { type: 'filter' }>
 
-function walkFilter(run: Run, input: readonly unknown[], node: FilterNode): Found {
+function walkFilter(run: Run, input: readonly unknown[], node: FilterNode): StepResult {
   const values: unknown[] = []
   for (const value of input) {
     if (!Array.isArray(value)) {
@@ -186,7 +186,7 @@ function walkFilter(run: Run, input: readonly unknown[], node: FilterNode): Foun
   return { values }
 }
 
-/** An error's text where it cannot be said. */
+/** The text of an error if the value cannot be printed. */
 function passesFilter(run: Run, item: unknown, { left, operator, right }: FilterNode): boolean | string {
   const lefts = walkList(run, [item], left)
   if (operator === 'exists') return lefts.values.length > 0

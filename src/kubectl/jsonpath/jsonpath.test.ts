@@ -32,10 +32,10 @@ describe('JSONPath', () => {
     ['{1} {-2.50} {true} {"a\\tb"}', '1 -2.5 true a\tb'],
   ]
   for (const [template, text] of rows) {
-    it(`shows ${template}`, () => assert.equal(compileJsonPath(template).show(DATA), text))
+    it(`evaluates ${template}`, () => assert.equal(compileJsonPath(template).show(DATA), text))
   }
 
-  it('shows results as JSON lists', () => {
+  it('prints results as JSON lists', () => {
     const path = compileJsonPath('{.people[*].name}', { asJson: true })
     assert.equal(path.show(DATA), '[\n    "ann",\n    "bob"\n]\n')
   })
@@ -62,15 +62,15 @@ describe('JSONPath', () => {
     ['{.people[?(@.age==1.5)].name}', 'incompatible types for comparison'],
   ]
   for (const [template, message] of failing) {
-    it(`says why ${template} fails`, () => assert.throws(() => compileJsonPath(template).show(DATA), { message }))
+    it(`reports why ${template} fails`, () => assert.throws(() => compileJsonPath(template).show(DATA), { message }))
   }
 
-  it('refuses a key that is not there when asked to', () => {
+  it('rejects a missing key if configured', () => {
     const path = compileJsonPath('{.nope}', { allowMissingKeys: false })
     assert.throws(() => path.show(DATA), { message: 'nope is not found' })
   })
 
-  it('takes paths without braces and dot', () => {
+  it('accepts paths without braces and leading dot', () => {
     for (const path of ['metadata.name', '.metadata.name', '{metadata.name}', '{.metadata.name}']) {
       assert.equal(relaxedPath(path), '{.metadata.name}')
     }

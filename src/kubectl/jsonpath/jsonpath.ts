@@ -1,26 +1,26 @@
-/** JSONPath as kubectl has it: a template is made once and shown for many objects. */
-import { goQuote } from '#lib/go-text.ts'
-import { writeJson } from '#lib/json-write.ts'
+/** kubectl's JSONPath: a template is compiled once and evaluated for many objects. */
+import { goQuote } from '#lib/go/text.ts'
+import { writeJson } from '#lib/json/write.ts'
 
 import { goShow, goSyntax } from '../templates/go-value.ts'
 import { evaluate } from './evaluate.ts'
 import { JsonPathError, parseTemplate } from './parse.ts'
 
 export interface JsonPathOptions {
-  /** A key that is not there is no result rather than an error; on unless said. */
+  /** A missing key yields no result instead of an error; true by default. */
   readonly allowMissingKeys?: boolean
-  /** Results as JSON lists, one for each action. */
+  /** Prints results as JSON lists, one for each action. */
   readonly asJson?: boolean
 }
 
 export interface JsonPath {
-  /** What each action finds. Throws a JsonPathError. */
+  /** The values of each action. Throws JsonPathError. */
   find(data: unknown): (readonly unknown[])[]
-  /** The template, filled in. Throws a JsonPathError. */
+  /** The text of the template for an object. Throws JsonPathError. */
   show(data: unknown): string
 }
 
-/** Throws a JsonPathError for what is no template. */
+/** Throws JsonPathError for an invalid template. */
 export function compileJsonPath(template: string, options: JsonPathOptions = {}): JsonPath {
   const { allowMissingKeys = true, asJson = false } = options
   const root = parseTemplate(template)
@@ -29,7 +29,7 @@ export function compileJsonPath(template: string, options: JsonPathOptions = {})
   return { find, show: (data) => find(data).map(text).join('') }
 }
 
-/** Like `show`, with all that upstream says of a template that could not be filled in. */
+/** Like `show`, with upstream's full error text if the evaluation fails. */
 export function showOrExplain(path: JsonPath, template: string, data: unknown): string {
   try {
     return path.show(data)
@@ -58,7 +58,7 @@ function valueText(value: unknown): string {
 
 const RELAXED = /^\{\.?([^{}]+)\}$|^\.?([^{}]+)$/
 
-/** A path as people write it where only a path can stand: braces and the first dot may be missing. */
+/** Accepts a path without braces or without its leading dot. */
 export function relaxedPath(path: string): string {
   if (path === '') return path
   const match = RELAXED.exec(path)

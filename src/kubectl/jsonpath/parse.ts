@@ -1,14 +1,14 @@
 /**
- * The grammar of kubectl's JSONPath: text with actions in braces, and in an action a path, numbers, quoted text, `range` and
- * `end`. Not a standard's: what is accepted, how it is taken apart and every complaint is that of client-go.
+ * The grammar of kubectl's JSONPath: text and actions in braces. An action has paths, numbers, quoted text, `range` and
+ * `end`. Syntax and error texts are client-go's.
  */
 import { unquoteGo } from '../templates/literal.ts'
 
-/** Where a slice begins or ends, or its step. */
+/** The beginning, end or step of a slice. */
 export interface Bound {
   readonly value: number
   readonly known: boolean
-  /** Not written, but one more than the beginning. */
+  /** An implicit end: one more than the beginning. */
   readonly derived?: boolean
 }
 
@@ -27,7 +27,7 @@ export type Node =
 
 export type ListNode = Extract<Node, { type: 'list' }>
 
-/** Why a template is none, or why it cannot be evaluated; in upstream's words. */
+/** Upstream's error text for a template that cannot be parsed or evaluated. */
 export class JsonPathError extends Error {}
 
 /** Throws a JsonPathError. */
@@ -45,7 +45,7 @@ export function parseTemplate(text: string): ListNode {
   return root
 }
 
-/** What stands in braces, without them. A brace inside ends it, and what follows is dropped, as upstream does. */
+/** Parses the inside of braces. Like upstream, a nested brace ends the action and drops the rest. */
 function parseAction(text: string): ListNode {
   return parseTemplate(`{${text}}`).nodes[0] as ListNode
 }
@@ -62,7 +62,7 @@ class Reader {
     return this.at >= this.text.length
   }
 
-  /** The next character, which is read; empty at the end. */
+  /** Reads the next character; empty at the end. */
   next(): string {
     const point = this.text.codePointAt(this.at)
     if (point === undefined) return ''
@@ -71,7 +71,7 @@ class Reader {
     return char
   }
 
-  /** What matches here, which must be a sticky expression; it is read. */
+  /** Reads the match of a sticky expression at this position. */
   take(pattern: RegExp): string | undefined {
     pattern.lastIndex = this.at
     const found = pattern.exec(this.text)?.[0]
@@ -86,7 +86,7 @@ const FILTER_START = /\[\?\(/y
 const RECURSIVE = /\.\./y
 const WORD_START = /(?=[_\p{L}\p{Nd}])/uy
 const NUMBER = /(?=[+\-\p{Nd}])[+-]?[.\p{Nd}]*/uy
-/** Up to what ends a name, which a backslash makes part of it. */
+/** Reads up to the end of a name; a backslash escapes a character. */
 const FIELD = /(?:\\[^]?|[^ \t\r\n.,[\]$@{}\\])*/uy
 const IDENTIFIER = /[^ \t\r\n.,[\]$@{}]*/uy
 
@@ -94,7 +94,7 @@ function readAction(reader: Reader, nodes: Node[]): void {
   while (reader.take(RIGHT_BRACE) === undefined) readStep(reader, nodes)
 }
 
-/** Reads one part of an action. The order of these questions is that of upstream's. */
+/** Reads one part of an action. The order of the checks is upstream's. */
 function readStep(reader: Reader, nodes: Node[]): void {
   if (reader.take(FILTER_START) !== undefined) return readFilter(reader, nodes)
   if (reader.take(RECURSIVE) !== undefined) return readRecursive(reader, nodes)
@@ -196,7 +196,7 @@ function readFilter(reader: Reader, nodes: Node[]): void {
   nodes.push({ type: 'filter', left: parseAction(left), operator, right: parseAction(right) })
 }
 
-/** Up to `)]`. One pair of quotes may hold parentheses. */
+/** Reads up to `)]`. One pair of quotes may contain parentheses. */
 function readFilterText(reader: Reader): string {
   const start = reader.at
   let [begun, ended] = ['', false]
@@ -213,7 +213,7 @@ function readFilterText(reader: Reader): string {
   return text
 }
 
-/** `%#U`: the number of a character, and the character where it shows. */
+/** Go's `%#U`: the code point, and the character if it is printable. */
 function unicodeName(char: string): string {
   const number = `U+${(char.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')}`
   return /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(char) ? `${number} '${char}'` : number

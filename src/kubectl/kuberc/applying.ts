@@ -1,44 +1,44 @@
-/** What preferences make of a line: an alias becomes the command it stands for, and flags that were not given get their values. */
+/** Applies preferences to a line: expands aliases and adds default flag values. */
 import { defineFlags, type Flag, FlagError, parseFlags } from '#lib/flags/flags.ts'
 
-import type { Command, CommandRow, Flags } from '../command.ts'
+import { type Command, type CommandRow, type Flags, row } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
-import type { Found } from '../lookup.ts'
-import type { Alias, CommandDefaults, OptionDefault, Preference } from './preference.ts'
+import type { CommandMatch } from '../lookup.ts'
+import type { Alias, CommandDefaults, OptionDefault, Preference } from '../session/preference.ts'
 
-/** A line as preferences leave it. */
+/** A line after preferences were applied. */
 export interface PreferredLine {
   readonly args: readonly string[]
-  /** Flags as if they had been given before all others. */
+  /** Flags that are inserted in front of all others. */
   readonly defaults: readonly string[]
-  /** A command that the root has besides its own, and the words that lead to what it stands for. */
-  readonly alias?: { readonly row: CommandRow; readonly path: readonly string[] }
-  /** The line without aliases and with its defaults, for the log. */
+  /** The command of an alias. */
+  readonly alias?: CommandRow
+  /** The line with aliases expanded and defaults added, for the log. */
   readonly original?: string
 }
 
-export interface Applying {
+export interface PreferenceContext {
   readonly args: readonly string[]
   readonly preference: Preference
-  /** Where words lead; undefined when the first one names no command. */
-  readonly find: (words: readonly string[]) => Promise<Found | undefined>
+  /** The command at a path of words; undefined if the first word is no command. */
+  readonly find: (words: readonly string[]) => Promise<CommandMatch | undefined>
   readonly globals: Flags
   readonly warn: (text: string) => void
 }
 
 /** Throws KubectlError for preferences that do not fit the command. */
-export async function applyPreference(applying: Applying): Promise<PreferredLine> {
+export async function applyPreference(applying: PreferenceContext): Promise<PreferredLine> {
   const { args, find } = applying
   const found = await find(args)
   return found === undefined ? applyAlias(applying) : applyDefaults(applying, found)
 }
 
-/** What stands first in a line and is no flag; the question of a shell is about what follows it. */
+/** The index of the first word that is no flag. A completion request concerns the words after it. */
 function commandAt(args: readonly string[]): number {
   return args.findIndex((arg) => !arg.startsWith('-') && !arg.startsWith('__complete'))
 }
 
-async function applyAlias(applying: Applying): Promise<PreferredLine> {
+async function applyAlias(applying: PreferenceContext): Promise<PreferredLine> {
   const { args, preference, warn, find } = applying
   const at = commandAt(args)
   const alias = preference.aliases.find(({ name }) => name === args[at])
@@ -57,8 +57,8 @@ async function applyAlias(applying: Applying): Promise<PreferredLine> {
   return line
 }
 
-/** Defaults are for commands: an alias has its own. */
-async function refuseDefaults({ preference, find, warn }: Applying, alias: Alias): Promise<void> {
+/** Defaults apply to commands; an alias has separate options. */
+async function refuseDefaults({ preference, find, warn }: PreferenceContext, alias: Alias): Promise<void> {
   for (const { command } of preference.defaults) {
     const [first] = fields(command)
     if (first === alias.name) throw new KubectlError(`alias ${alias.name} can not be overridden`)
@@ -67,11 +67,11 @@ async function refuseDefaults({ preference, find, warn }: Applying, alias: Alias
 }
 
 function aliasLine(
-  { args, globals }: Applying,
+  { args, globals }: PreferenceContext,
   alias: Alias,
-  { target, at }: { readonly target: Found; readonly at: number },
+  { target, at }: { readonly target: CommandMatch; readonly at: number },
 ): PreferredLine {
-  const { command, path } = target
+  const { command } = target
   const named: Command = { ...command, name: alias.name, use: '[options]' }
   const known = { ...globals, ...command.flags }
   const defaults = defaultsFor(alias.options, {
@@ -86,12 +86,12 @@ function aliasLine(
   return {
     args: line,
     defaults,
-    alias: { path, row: { name: alias.name, short: '', hidden: true, load: () => Promise.resolve(named) } },
+    alias: row(alias.name, '', () => Promise.resolve(named), { hidden: true }),
     original: [alias.command, ...defaults, ...(rest === '' ? [] : [rest])].join(' '),
   }
 }
 
-async function applyDefaults(applying: Applying, { command }: Found): Promise<PreferredLine> {
+async function applyDefaults(applying: PreferenceContext, { command }: CommandMatch): Promise<PreferredLine> {
   const { args, preference, find, globals, warn } = applying
   const known = { ...globals, ...command.flags }
   const defaults: string[] = []
@@ -143,7 +143,7 @@ function defaultsFor(options: readonly OptionDefault[], { known, args, unknown, 
   return given
 }
 
-/** Looked for as upstream does: a shorthand also among others behind one dash. */
+/** Like upstream, this finds a shorthand within a group of shorthands. */
 function isGiven(name: string, { shorthand }: Flag<unknown>, args: readonly string[]): boolean {
   return args.some((arg) => {
     if (arg === `--${name}` || arg.startsWith(`--${name}=`)) return true

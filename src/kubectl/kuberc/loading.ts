@@ -1,16 +1,16 @@
-/** Reads the file with preferences before anything else happens. Most people have none, so all that is big is loaded later. */
+/** Reads the kuberc file at the start. It loads large modules only if the file exists. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 
 import type { ProgramContext } from '#lib/program.ts'
 
 import { asError, ExitError, KubectlError } from '../errors.ts'
-import { explicitKuberc, hasKuberc, type KubercPlace, kubercPlace } from './place.ts'
-import type { Preference } from './preference.ts'
+import type { Preference } from '../session/preference.ts'
+import { explicitKuberc, hasKuberc, type KubercLocation, kubercLocation } from './location.ts'
 
 type LoadingContext = Pick<ProgramContext, 'args' | 'env' | 'cwd' | 'stderr' | 'clock'>
 
-/** Undefined when there are none. Throws ExitError. */
+/** Undefined without preferences. Throws ExitError. */
 export async function loadPreference(context: LoadingContext): Promise<Preference | undefined> {
   if (context.args.length === 0 || !hasKuberc(context.env)) return undefined
   return explained(async () => {
@@ -18,12 +18,12 @@ export async function loadPreference(context: LoadingContext): Promise<Preferenc
     const decoded = await loadFile(context, explicit).catch((error: unknown) => {
       throw new KubectlError(`kuberc error ${asError(error).message}`, { cause: error })
     })
-    if (decoded !== undefined) (await import('./preference.ts')).validatePreference(decoded)
+    if (decoded !== undefined) (await import('../session/preference.ts')).validatePreference(decoded)
     return decoded
   })
 }
 
-/** Says of whatever is thrown that preferences are the reason. */
+/** Adds the kuberc file to the text of an error. */
 export async function explained<T>(work: () => Promise<T>): Promise<T> {
   return work().catch((error: unknown) => {
     if (!(error instanceof KubectlError)) throw error
@@ -32,16 +32,16 @@ export async function explained<T>(work: () => Promise<T>): Promise<T> {
 }
 
 async function loadFile(context: LoadingContext, explicit: string): Promise<Preference | undefined> {
-  const place = kubercPlace(explicit, context.env)
-  if (place === undefined) return undefined
-  const text = textAt(resolve(context.cwd, place.file))
-  if (text instanceof Error && text.code === 'ENOENT' && !place.isExplicit) return undefined
-  return decode(context, place, text)
+  const location = kubercLocation(explicit, context.env)
+  if (location === undefined) return undefined
+  const text = textAt(resolve(context.cwd, location.file))
+  if (text instanceof Error && text.code === 'ENOENT' && !location.isExplicit) return undefined
+  return decode(context, location, text)
 }
 
 const LOGGED_LEVEL = 5
 
-/** What `-v` says in a line of which nobody knows the command yet. */
+/** Finds `-v` in a line whose command is not known yet. */
 export function verbosityIn(args: readonly string[]): number {
   for (const [at, arg] of args.entries()) {
     if (arg === '--') break
@@ -51,7 +51,7 @@ export function verbosityIn(args: readonly string[]): number {
   return 0
 }
 
-/** Not by promises: those take two milliseconds to load, which every start would pay. */
+/** Synchronous, because the promise API takes two milliseconds to load at every start. */
 function textAt(file: string): string | NodeJS.ErrnoException {
   try {
     return readFileSync(file, 'utf8')
@@ -62,16 +62,16 @@ function textAt(file: string): string | NodeJS.ErrnoException {
 
 async function decode(
   { stderr, clock, args }: LoadingContext,
-  { file, isExplicit }: KubercPlace,
+  { file, isExplicit }: KubercLocation,
   text: string | NodeJS.ErrnoException,
 ): Promise<Preference | undefined> {
-  const { decodePreference } = await import('./preference.ts')
+  const { decodePreference } = await import('../session/preference.ts')
   try {
     if (text instanceof Error) throw new KubectlError((await import('../printing.ts')).goFileError(file, text))
     const { logLine } = await import('../klog.ts')
     const isLogged = verbosityIn(args) >= LOGGED_LEVEL
-    const decoded = decodePreference(file, text, (place, line) => {
-      if (isLogged) stderr.write(logLine('I', clock.now(), place, line))
+    const decoded = decodePreference(file, text, (location, line) => {
+      if (isLogged) stderr.write(logLine('I', clock.now(), location, line))
     })
     if (decoded !== undefined && decoded.strictError !== '') {
       stderr.write(`kuberc: ignoring strict decoding error in ${file}: ${decoded.strictError}`)

@@ -1,14 +1,17 @@
-/** Which credential plugins may run, as preferences say. */
+/** The policy of the kuberc file for credential plugins. */
 import { basename, isAbsolute, normalize } from 'node:path'
 
-import { type RunPlugin, runPlugin } from '#client/exec-plugin.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { type RunPlugin, runPlugin } from '#client/connection/exec-plugin.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { ConfigError } from '#model/kubeconfig/config-error.ts'
 
 import { findProgram } from '../plugins/dispatch.ts'
-import type { PluginPolicy } from './preference.ts'
+import type { PluginPolicy } from '../session/preference.ts'
 
-/** Runs what the policy lets run; rejects with ConfigError for others. Under a list only the file that was looked at is run. */
+/**
+ * Runs a plugin if the policy allows it; otherwise rejects with ConfigError. With an allowlist it runs exactly the
+ * checked file.
+ */
 export function runAllowed({ type, allowlist = [] }: PluginPolicy): RunPlugin {
   return async (command, args, context) => {
     if (type === 'DenyAll') throw new ConfigError(`plugin ${goQuote(command)} not allowed: policy set to "DenyAll"`)
@@ -29,7 +32,7 @@ export function runAllowed({ type, allowlist = [] }: PluginPolicy): RunPlugin {
   }
 }
 
-/** The file that a name stands for: in PATH, unless it says where it is. */
+/** The path of a command: from PATH, unless it contains a slash. */
 async function resolved(command: string, path: string): Promise<string | undefined> {
   if (command.includes('/')) return isAbsolute(command) ? command : undefined
   return findProgram(command, path)

@@ -1,13 +1,20 @@
-/** kubectl kuberc set: adds defaults, aliases and the policy of credential plugins to a kuberc file. */
+/** kubectl kuberc set: writes defaults, aliases and the credential plugin policy to a kuberc file. */
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
 import { stringArray } from '#lib/flags/list-kinds.ts'
-import { goQuote } from '#lib/go-text.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import { goQuote } from '#lib/go/text.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { failuresOf, KubectlError } from '../errors.ts'
-import { KUBERC_FLAG, NEW_PREFERENCE, placeOf, readWritten, saveWritten, type WrittenPreference } from './written.ts'
+import {
+  KUBERC_FLAG,
+  NEW_PREFERENCE,
+  locationOf,
+  readPreferenceFile,
+  savePreferenceFile,
+  type PreferenceFile,
+} from './preference-file.ts'
 
 const DEFAULTS = 'defaults'
 const ALIASES = 'aliases'
@@ -15,19 +22,15 @@ const PLUGINS = 'credentialplugin'
 
 const FLAGS = {
   ...KUBERC_FLAG,
-  'allowlist-entry': flag(
-    stringArray,
-    [],
-    'A credential plugin that may run, as command=NAME. Can be given several times.',
-  ),
-  appendarg: flag(stringArray, [], 'With aliases: an argument behind those of the line. Can be given several times.'),
-  command: flag(string, '', "The command that it is about (as 'get', 'create' or 'set env')."),
-  name: flag(string, '', 'With aliases: the name of the alias.'),
-  option: flag(stringArray, [], 'A flag and its value, as flag=value. Can be given several times.'),
-  overwrite: flag(bool, false, 'Replace what is there already.'),
-  policy: flag(string, '', "Which credential plugins may run: 'AllowAll', 'DenyAll' or 'Allowlist'."),
-  prependarg: flag(stringArray, [], 'With aliases: an argument before those of the line. Can be given several times.'),
-  section: flag(string, '', "What to change: 'defaults', 'aliases' or 'credentialplugin'.", { required: true }),
+  'allowlist-entry': flag(stringArray, [], 'Credential plugin to allow, as command=NAME; may be repeated.'),
+  appendarg: flag(stringArray, [], 'For aliases: argument to add after those of the line; may be repeated.'),
+  command: flag(string, '', "Command of the entry (such as 'get', 'create' or 'set env')."),
+  name: flag(string, '', 'For aliases: name of the alias.'),
+  option: flag(stringArray, [], 'Flag and its value, as flag=value; may be repeated.'),
+  overwrite: flag(bool, false, 'Replace an existing entry.'),
+  policy: flag(string, '', "Policy for credential plugins: 'AllowAll', 'DenyAll' or 'Allowlist'."),
+  prependarg: flag(stringArray, [], 'For aliases: argument to add before those of the line; may be repeated.'),
+  section: flag(string, '', "Section to change: 'defaults', 'aliases' or 'credentialplugin'.", { required: true }),
 }
 
 type SetInvocation = Invocation<typeof FLAGS>
@@ -35,33 +38,33 @@ type SetInvocation = Invocation<typeof FLAGS>
 export const kubercSet: Command = defineCommand({
   name: 'set',
   use: '--section (defaults|aliases) --command COMMAND [options]',
-  long: `Set values in the kuberc file, in the part that --section names.
+  long: `Set values in a section of the kuberc file.
 
- *  defaults: values that flags of a command have when they are not given. --command names the command alone.
- *  aliases: a name for a command with flags and arguments of its own.
- *  credentialplugin: which credential plugins may run.`,
-  examples: `# Let 'get' print wide tables
+ *  defaults: default values for flags of a command. --command gives the command without arguments.
+ *  aliases: a name for a command with its flags and arguments.
+ *  credentialplugin: the policy for credential plugins.`,
+  examples: `# Make wide output the default of 'get'
 kubectl kuberc set --section defaults --command get --option output=wide
 
-# Let 'set env' print YAML
+# Make YAML output the default of 'set env'
 kubectl kuberc set --section defaults --command "set env" --option output=yaml
 
-# Make 'getn' a name for 'get nodes'
+# Create the alias 'getn' for 'get nodes'
 kubectl kuberc set --section aliases --name getn --command get --prependarg nodes --option output=wide
 
 # Replace a default
 kubectl kuberc set --section defaults --command get --option output=json --overwrite
 
-# Let only one credential plugin run
+# Allow only one credential plugin
 kubectl kuberc set --section credentialplugin --policy Allowlist --allowlist-entry command=cloud-credential-helper`,
   flags: FLAGS,
   async run(invocation) {
-    const { file } = placeOf(invocation)
+    const { file } = locationOf(invocation)
     const { flags, cwd } = invocation
     const problem = problemIn(flags)
     if (problem !== undefined) throw new KubectlError(problem)
-    const written = (await readWritten(file, cwd)) ?? NEW_PREFERENCE
-    await saveWritten(invocation, file, changed(written, flags, optionsOf(flags.option)))
+    const written = (await readPreferenceFile(file, cwd)) ?? NEW_PREFERENCE
+    await savePreferenceFile(invocation, file, changed(written, flags, optionsOf(flags.option)))
   },
 })
 
@@ -99,7 +102,7 @@ function policyProblem({ policy, 'allowlist-entry': entries }: Flags): string | 
   return ` --policy must be  "AllowAll", "DenyAll", or "Allowlist", got: ${policy}`
 }
 
-/** `flag=value`, with or without dashes. Throws KubectlError. */
+/** Parses `flag=value`, with or without dashes. Throws KubectlError. */
 function optionsOf(given: readonly string[]): JsonObject[] {
   return given.map((text) => {
     const at = text.indexOf('=')
@@ -108,7 +111,7 @@ function optionsOf(given: readonly string[]): JsonObject[] {
   })
 }
 
-function changed(written: WrittenPreference, flags: Flags, options: readonly JsonObject[]): WrittenPreference {
+function changed(written: PreferenceFile, flags: Flags, options: readonly JsonObject[]): PreferenceFile {
   if (flags.section === PLUGINS) return withPolicy(written, flags)
   const isAlias = flags.section === ALIASES
   const key = isAlias ? 'name' : 'command'
@@ -125,7 +128,7 @@ function changed(written: WrittenPreference, flags: Flags, options: readonly Jso
   return isAlias ? { ...written, aliases: list } : { ...written, defaults: list }
 }
 
-/** Lists that are not given stay as they are. */
+/** Lists that are not given stay unchanged. */
 function kept(old: JsonObject | undefined, field: string, given: readonly (JsonObject | string)[]): JsonObject {
   const value = given.length > 0 ? [...given] : old?.[field]
   return Array.isArray(value) && value.length > 0 ? { [field]: value } : {}
@@ -145,7 +148,7 @@ function aliasEntry(old: JsonObject | undefined, flags: Flags, options: readonly
   }
 }
 
-function withPolicy(written: WrittenPreference, flags: Flags): WrittenPreference {
+function withPolicy(written: PreferenceFile, flags: Flags): PreferenceFile {
   const credentialPluginPolicy = flags.policy
   if (credentialPluginPolicy !== 'Allowlist') return { ...written, credentialPluginPolicy }
   return { ...written, credentialPluginPolicy, credentialPluginAllowlist: allowlistOf(flags['allowlist-entry']) }

@@ -1,4 +1,4 @@
-/** Plugins: programs named `kubectl-…` in PATH stand for commands that are not there. */
+/** Dispatches unknown commands to plugins: programs named `kubectl-…` in PATH. */
 import { spawn } from 'node:child_process'
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
@@ -12,17 +12,17 @@ import { ExitError } from '../errors.ts'
 
 type PluginContext = Pick<ProgramContext, 'args' | 'env' | 'cwd' | 'stdout' | 'stderr'>
 
-/** Built-in commands below which plugins may add others: `kubectl-create-foo`. */
+/** Built-in commands that plugins may extend: `kubectl-create-foo`. */
 const EXTENDED: ReadonlySet<string> = new Set(['create'])
 
-/** Whether a plugin may stand for a word behind this command that names nothing. */
+/** True if a plugin may provide an unknown subcommand of this command. */
 export function mayBeExtended(command: string): boolean {
   return EXTENDED.has(command)
 }
 
 /**
- * Runs the plugin with the longest name that the first words make (`kubectl-a-b` for `a b`), of at least `atLeast` words, and
- * throws its exit code; returns when there is none.
+ * Runs the plugin with the longest matching name (`kubectl-a-b` for `a b`) of at least `atLeast` words. Throws its exit
+ * code; returns if there is none.
  */
 export async function runPlugin(context: PluginContext, atLeast = 1): Promise<void> {
   const { args, env } = context
@@ -36,7 +36,7 @@ export async function runPlugin(context: PluginContext, atLeast = 1): Promise<vo
   }
 }
 
-/** The first in PATH that may be run. */
+/** The first executable in PATH. */
 export async function findProgram(name: string, path: string): Promise<string | undefined> {
   for (const folder of path.split(delimiter).filter(Boolean)) {
     const file = join(folder, name)
@@ -59,7 +59,7 @@ function run(file: string, args: readonly string[], { env, cwd, stdout, stderr }
   })
 }
 
-/** A terminal or file is the plugin's own; what is only a stream here is written by us. */
+/** The plugin inherits terminals and files; other streams are piped. */
 function outlet(stream: Writable): number | 'pipe' {
   return (stream as { readonly fd?: number }).fd ?? 'pipe'
 }

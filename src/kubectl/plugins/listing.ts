@@ -1,15 +1,15 @@
-/** Which plugins there are in PATH, and what is wrong with them. */
+/** Lists the plugins in PATH with their problems. */
 import { readdir, stat } from 'node:fs/promises'
 import { basename, delimiter, join } from 'node:path'
 
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 
 import type { CommandRow } from '../command.ts'
 import { goFileError } from '../printing.ts'
 
 const PREFIX = 'kubectl-'
 
-/** Paths of all files that are named as plugins are; those of a folder sorted. `skipped` is told of folders that cannot be read. */
+/** Paths of all files with plugin names, sorted within each folder. `skipped` receives unreadable folders. */
 export async function listPlugins(path: string, skipped: (text: string) => void = () => undefined): Promise<string[]> {
   const plugins: string[] = []
   for (const folder of new Set(path.split(delimiter))) {
@@ -31,7 +31,7 @@ export async function listPlugins(path: string, skipped: (text: string) => void 
   return plugins
 }
 
-/** Looks at plugins in the order of PATH. */
+/** Checks plugins in the order of PATH. */
 export class PluginVerifier {
   readonly #commands: readonly CommandRow[]
   readonly #seen = new Map<string, string>()
@@ -40,7 +40,7 @@ export class PluginVerifier {
     this.#commands = commands
   }
 
-  /** What is wrong with one; nothing when it is fine. */
+  /** The problems of one plugin; empty without any. */
   async problemsOf(path: string): Promise<string[]> {
     const name = basename(path)
     const problems = await executableProblems(path)
@@ -64,7 +64,7 @@ async function executableProblems(path: string): Promise<string[]> {
   }
 }
 
-/** The built-in command that words lead to, as far as they lead: `kubectl config view`. */
+/** The built-in command that the words name, as far as they match: `kubectl config view`. */
 async function commandAt(commands: readonly CommandRow[], words: readonly string[]): Promise<string | undefined> {
   let rows = commands
   const path = ['kubectl']
@@ -77,7 +77,7 @@ async function commandAt(commands: readonly CommandRow[], words: readonly string
   return path.length === 1 ? undefined : path.join(' ')
 }
 
-/** First words of plugins that no built-in command has: what they add to kubectl. */
+/** First words of plugins that are no built-in commands. */
 export async function pluginCommands(path: string, commands: readonly CommandRow[]): Promise<string[]> {
   const words = (await listPlugins(path)).map((file) => (basename(file).split('-')[1] ?? '').replaceAll('_', '-'))
   return words.filter((word) => !commands.some(({ name, aliases = [] }) => name === word || aliases.includes(word)))

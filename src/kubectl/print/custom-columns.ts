@@ -1,18 +1,18 @@
-/** Columns that people choose: a header and a path for each. */
-import type { JsonObject } from '#lib/json-value.ts'
+/** Custom columns: a header and a path for each. */
+import type { JsonObject } from '#lib/json/value.ts'
 
 import { compileJsonPath, type JsonPath, relaxedPath } from '../jsonpath/jsonpath.ts'
 import { goShow } from '../templates/go-value.ts'
-import { escapeTerminal } from '../terminal-text.ts'
 import { isList, itemsOf, type Printable, type Printer, PrintError, WatchEvent } from './printer.ts'
 import { withTabs } from './tabs.ts'
+import { escapeTerminal } from './terminal-text.ts'
 
 export interface CustomColumn {
   readonly header: string
   readonly path: string
 }
 
-/** `NAME:.metadata.name,IMAGE:.spec.containers[0].image`. Throws upstream's complaint. */
+/** Parses `NAME:.metadata.name,IMAGE:.spec.containers[0].image`. Throws upstream's error. */
 export function parseColumns(spec: string): CustomColumn[] {
   if (spec === '') throw new PrintError('custom-columns format specified but no custom columns given')
   return spec.split(',').map((part) => {
@@ -26,7 +26,7 @@ export function parseColumns(spec: string): CustomColumn[] {
 
 const FILE_FORMAT = 'Expected format is one line of space separated headers, one line of space separated column specs.'
 
-/** From a file of two lines: headers, and paths below them. */
+/** Parses a file of two lines: headers, and paths below them. */
 export function parseColumnsFile(text: string): CustomColumn[] {
   const lines = text.split('\n')
   if (text === '') throw new PrintError(`invalid template, missing header line. ${FILE_FORMAT}`)
@@ -45,7 +45,7 @@ export interface CustomColumnsOptions {
   readonly noHeaders?: boolean
 }
 
-/** Headers come once, and again when what is printed changes between objects and lists of them. */
+/** Prints headers once, and again when the output switches between objects and lists. */
 export function customColumnsPrinter(columns: readonly CustomColumn[], options: CustomColumnsOptions = {}): Printer {
   let last: string | undefined
   return {

@@ -1,21 +1,21 @@
 /**
- * KYAML as sigs.k8s.io/yaml writes it: YAML that looks like JSON with comments allowed, in which every text has quotes and
- * only keys that cannot be mistaken have none.
+ * KYAML in the form of sigs.k8s.io/yaml: a YAML subset like JSON, in which strings have quotes and unambiguous keys
+ * have none.
  */
-import { isPrintable } from '#lib/go-text.ts'
-import { isJsonObject, JsonNumber, type JsonValue } from '#lib/json-value.ts'
-import { writeJson } from '#lib/json-write.ts'
+import { isPrintable } from '#lib/go/text.ts'
+import { isJsonObject, JsonNumber, type JsonValue } from '#lib/json/value.ts'
+import { writeJson } from '#lib/json/write.ts'
 
 import { sortedKeys } from '../templates/go-value.ts'
 
 export interface KyamlOptions {
-  /** Keys are in order of their bytes, unless. */
+  /** Keys are sorted by bytes, with this exception. */
   readonly keepOrder?: boolean
-  /** Only those of the outermost object keep theirs. */
+  /** Only the keys of the outermost object keep their order. */
   readonly keepOuterOrder?: boolean
 }
 
-/** One document, with the line that begins it. */
+/** One document with its separator line. */
 export function writeKyaml(value: JsonValue, options: KyamlOptions = {}): string {
   const keysOf = (object: object, indent: number): string[] => {
     const keeps = options.keepOrder === true || (options.keepOuterOrder === true && indent === 0)
@@ -63,7 +63,7 @@ const HEX_FLOAT = /^[+-]?0x(?:[\da-f]+\.?[\da-f]*|\.[\da-f]+)p[+-]?\d+$/i
 const SEXAGESIMAL = /^[+-]?[1-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$/
 const DATE = /^\d{4}-\d{1,2}-\d{1,2}$/
 
-/** Whether a key might be read as something else than text, or not as one word. */
+/** True if a key could be read as another type or has special characters. */
 function needsQuotes(key: string): boolean {
   const bare = key.replaceAll('_', '')
   return (
@@ -78,7 +78,7 @@ function needsQuotes(key: string): boolean {
 }
 
 interface Manner {
-  /** Each line of the text is a line of the document. */
+  /** Each line of the string becomes a line of the document. */
   readonly folds: boolean
   readonly newline: string
   readonly tab: string
@@ -107,7 +107,7 @@ function quoted(text: string, indent: number, manner: Manner): string {
   const isMultiple = manner.folds && text.includes('\n')
   let out = isMultiple ? '"\\\n' : '"'
   for (const char of text) {
-    // White space that begins a line would be dropped when it is read.
+    // A parser would drop leading white space of a line.
     if (out.endsWith('\n')) out += margin(indent) + (/^\s$/u.test(char) && char !== '\n' ? '\\' : ' ')
     out += escaped(char, manner)
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 
 import { customColumnsPrinter, parseColumns, parseColumnsFile } from './custom-columns.ts'
 import { type Printable, type Printer, WatchEvent } from './printer.ts'
@@ -42,18 +42,18 @@ function table(columns: string[], ...rows: (string | number | null)[][]): JsonOb
 }
 
 describe('structured printers', () => {
-  it('separates documents of YAML', () => {
+  it('separate YAML documents', () => {
     const text = 'apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n'
     assert.equal(printed(yamlPrinter(), DEPLOYMENT, DEPLOYMENT), `${text}---\n${text}`)
   })
 
-  it('indents JSON by four, keys sorted', () => {
+  it('indent JSON by four, with sorted keys', () => {
     const text =
       '{\n    "apiVersion": "apps/v1",\n    "kind": "Deployment",\n    "metadata": {\n        "name": "web"\n    }\n}\n'
     assert.equal(printed(jsonPrinter(), { kind: 'Deployment', ...DEPLOYMENT }), text)
   })
 
-  it('writes KYAML', () => {
+  it('print KYAML', () => {
     const text = '---\n{\n  apiVersion: "v1",\n  args: ["a\\nb"],\n'.replace('args: ["a\\nb"],\n', '')
     assert.ok(printed(kyamlPrinter(), pod('x')).startsWith(text))
     const folded = printed(kyamlPrinter(), pod('x', { text: 'a\n b', no: [1, 'y'] }))
@@ -61,19 +61,19 @@ describe('structured printers', () => {
     assert.ok(folded.includes('  text: "\\\n     a\\n\\\n    \\ b\\\n    ",\n'), folded)
   })
 
-  it('names kinds of a group with it, and what was done', () => {
+  it('print kinds with their group, and the operation', () => {
     assert.equal(printed(namePrinter(), DEPLOYMENT, pod('x')), 'deployment.apps/web\npod/x\n')
     assert.equal(printed(namePrinter({ operation: 'created' }), DEPLOYMENT), 'deployment.apps/web created\n')
   })
 
-  it('writes events of a watch in one line of JSON', () => {
+  it('print watch events as single JSON lines', () => {
     const event = new WatchEvent('ADDED', pod('x'))
     const text =
       '{"type":"ADDED","object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","namespace":"default"}}}\n'
     assert.equal(printed(jsonPrinter(), event), text)
   })
 
-  it('leaves out managed fields of objects and of items, and leaves the object alone', () => {
+  it('omit managed fields of objects and items without changing the object', () => {
     const object = pod('x', { metadata: { name: 'x', managedFields: [] } })
     const list = { apiVersion: 'v1', kind: 'List', items: [object] }
     assert.ok(!printed(omittingManagedFields(yamlPrinter()), list).includes('managedFields'))
@@ -81,10 +81,10 @@ describe('structured printers', () => {
   })
 })
 
-describe('tables', () => {
+describe('table printer', () => {
   const nowMs = (): number => 0
 
-  it('shows headers once, and only for rows', () => {
+  it('prints headers once, and only with rows', () => {
     const printer = tablePrinter({ nowMs })
     const text = printed(
       printer,
@@ -95,7 +95,7 @@ describe('tables', () => {
     assert.equal(text, 'NAME   READY\na      1/1\nb     0/1\n')
   })
 
-  it('goes on below what is there when it is given columns to write to', () => {
+  it('keeps the column widths of earlier output of the same writer', () => {
     const printer = tablePrinter({ nowMs })
     const tabs = new TabWriter()
     printer.print(table(['Name', 'Ready'], ['a-long-name', '1/1']), tabs)
@@ -104,7 +104,7 @@ describe('tables', () => {
     assert.equal(first + tabs.flush(), 'NAME          READY\na-long-name   1/1\nb             0/1\n')
   })
 
-  it('adds namespace, labels, kind and event', () => {
+  it('adds columns for namespace, labels, kind and event', () => {
     const options = { nowMs, withNamespace: true, showLabels: true, labelColumns: ['x.io/b'], kind: 'deployment.apps' }
     const text = printed(tablePrinter(options), new WatchEvent('ADDED', table(['Name', 'Node'], ['a', 'n'])))
     assert.equal(
@@ -117,25 +117,25 @@ describe('tables', () => {
     )
   })
 
-  it('cuts cells at line breaks and disarms what terminals obey', () => {
+  it('cuts cells at line breaks and escapes control characters', () => {
     const text = printed(tablePrinter({ nowMs, noHeaders: true }), table(['Name', 'Text'], ['a\nb', '\u001b[1m']))
     assert.equal(text, 'a...   ^[[1m\n')
   })
 
-  it('makes do with name and age where there is no table', () => {
+  it('prints name and age without a server table', () => {
     const object = pod('x', { metadata: { name: 'x', creationTimestamp: '1970-01-01T00:00:00Z' } })
     assert.equal(printed(tablePrinter({ nowMs: () => 90_000 }), object, object), 'NAME   AGE\nx      90s\nx     90s\n')
   })
 })
 
 describe('custom columns', () => {
-  it('shows what paths find', () => {
+  it('print the values of paths', () => {
     const list = { apiVersion: 'v1', kind: 'List', items: [pod('a', { n: [1, 2] }), pod('b')] }
     const columns = parseColumns('NAME:.metadata.name,N:.n[*]')
     assert.equal(printed(customColumnsPrinter(columns), list), 'NAME   N\na      1,2\nb      <none>\n')
   })
 
-  it('reads them from a file', () => {
+  it('are read from a file', () => {
     assert.deepEqual(parseColumnsFile('A B\nkind {.metadata.name}\n'), [
       { header: 'A', path: '{.kind}' },
       { header: 'B', path: '{.metadata.name}' },
@@ -151,7 +151,7 @@ describe('custom columns', () => {
 })
 
 describe('sorting', () => {
-  it('orders quantities by what they amount to, and what lacks the field first', () => {
+  it('orders quantities by value, and objects without the field first', () => {
     const names = sortObjects([pod('a', { v: '2Gi' }), pod('b'), pod('c', { v: '100Mi' })], '.v')
     assert.deepEqual(
       names.map(({ metadata }) => (metadata as JsonObject).name),
@@ -159,7 +159,7 @@ describe('sorting', () => {
     )
   })
 
-  it('complains of a field that nothing has', () => {
+  it('fails if no object has the field', () => {
     assert.throws(() => sortBy([pod('a')], (object) => object, '{.nope}'), {
       message: `couldn't find any field with path "{.nope}" in the list of objects`,
     })
@@ -167,7 +167,7 @@ describe('sorting', () => {
 })
 
 describe('template printers', () => {
-  it('complain of templates as upstream does', () => {
+  it("report invalid templates with upstream's errors", () => {
     assert.throws(() => jsonPathPrinter('{.x'), { message: 'error parsing jsonpath {.x, unclosed action' })
     assert.throws(() => goTemplatePrinter('{{'), {
       message: 'error parsing template {{, template: output:1: unclosed action',

@@ -1,7 +1,7 @@
-/** What every printer of kubectl is, and what it prints. */
-import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
+/** The interface of kubectl's printers and their input. */
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
 
-/** An event of a watch, where those are shown and not only the objects in them. */
+/** A watch event, for printers that show more than its object. */
 export class WatchEvent {
   readonly type: string
   readonly object: JsonObject
@@ -11,7 +11,7 @@ export class WatchEvent {
     this.object = object
   }
 
-  /** The order that Go's struct has. */
+  /** The field order of Go's struct. */
   toJSON(): JsonObject {
     return { type: this.type, object: this.object }
   }
@@ -19,14 +19,14 @@ export class WatchEvent {
 
 export type Printable = JsonObject | WatchEvent
 
-/** Where printed text goes. */
+/** The output of a printer. */
 export interface Output {
   write(text: string): void
 }
 
 /**
- * Prints objects, one after the other. Some remember what they printed before: headers come once, documents of YAML are
- * separated. Throws a PrintError with upstream's text, perhaps after it wrote something.
+ * Prints objects one after the other. Printers keep state: headers are printed once, YAML documents are separated.
+ * Throws PrintError with upstream's text, possibly after partial output.
  */
 export interface Printer {
   print(object: Printable, out: Output): void
@@ -34,7 +34,7 @@ export interface Printer {
 
 export class PrintError extends Error {}
 
-/** As upstream recognizes unstructured lists. */
+/** Upstream's test for unstructured lists. */
 export function isList(object: JsonObject): boolean {
   return Array.isArray(object.items)
 }
@@ -43,7 +43,7 @@ export function itemsOf(object: JsonObject): JsonObject[] {
   return Array.isArray(object.items) ? (object.items as JsonObject[]) : []
 }
 
-/** Throws where neither apiVersion nor kind is there. */
+/** Throws without apiVersion and kind. */
 export function requireKind(object: JsonObject): void {
   const hasKind = textOf(object.kind) !== '' || textOf(object.apiVersion) !== ''
   if (!hasKind) {

@@ -1,22 +1,19 @@
-/** Rows and objects in order of what a path finds in them (`--sort-by`). */
-import { goQuote } from '#lib/go-text.ts'
-import type { JsonObject } from '#lib/json-value.ts'
-import { compareUtf8 } from '#lib/json-write.ts'
+/** Sorts rows and objects by a path (`--sort-by`). */
+import { goQuote } from '#lib/go/text.ts'
+import type { JsonObject } from '#lib/json/value.ts'
+import { compareUtf8 } from '#lib/json/write.ts'
 import { compareQuantities, parseQuantity } from '#meta/quantity.ts'
 
 import { compileJsonPath, relaxedPath } from '../jsonpath/jsonpath.ts'
 import { goTypeName } from '../templates/go-value.ts'
 import { PrintError } from './printer.ts'
 
-/** The objects in order. Throws where no object has the field, and where what it has cannot be put in order. */
+/** The sorted objects. Throws if no object has the field or its values cannot be compared. */
 export function sortObjects(objects: readonly JsonObject[], field: string): JsonObject[] {
   return sortBy(objects, (object) => object, relaxedPath(field))
 }
 
-/**
- * Anything with an object in it, in order of a path in braces. Equal ones keep their order; one that lacks the field comes
- * before those that have it.
- */
+/** Sorts any items with objects by a path in braces. The sort is stable; items without the field come first. */
 export function sortBy<T>(all: readonly T[], objectOf: (one: T) => JsonObject | null, path: string): T[] {
   const compiled = compileJsonPath(path)
   const keyed = all.map((one) => ({ one, key: compiled.find(objectOf(one))[0] ?? [] }))

@@ -1,7 +1,7 @@
-/** Objects as they are: JSON, YAML, KYAML and names. */
-import { isJsonObject, type JsonObject } from '#lib/json-value.ts'
-import { writeJson } from '#lib/json-write.ts'
-import { stringifyYaml } from '#lib/yaml-write.ts'
+/** Prints whole objects: JSON, YAML, KYAML and names. */
+import { isJsonObject, type JsonObject } from '#lib/json/value.ts'
+import { writeJson } from '#lib/json/write.ts'
+import { stringifyYaml } from '#lib/yaml/write.ts'
 
 import { writeKyaml } from './kyaml.ts'
 import {
@@ -18,10 +18,7 @@ import {
 } from './printer.ts'
 
 export interface JsonPrinterOptions {
-  /**
-   * Keys stay in their order, as upstream's are where it prints what it made itself and did not get from a server; else
-   * they are sorted.
-   */
+  /** Keeps the key order, as upstream does for objects that it generated; otherwise keys are sorted. */
   readonly keepOrder?: boolean
 }
 
@@ -62,11 +59,11 @@ export function kyamlPrinter(options: JsonPrinterOptions = {}): Printer {
 }
 
 export interface NamePrinterOptions {
-  /** What was done: `created`, `configured`. Nothing for `-o name`. */
+  /** The operation: `created`, `configured`. Unused for `-o name`. */
   readonly operation?: string
 }
 
-/** `deployment.apps/web`, and what was done with it. */
+/** `deployment.apps/web` and the operation. */
 export function namePrinter({ operation = '' }: NamePrinterOptions = {}): Printer {
   const print = (printable: Printable, out: Output): void => {
     const object = printable instanceof WatchEvent ? printable.object : printable
@@ -80,7 +77,7 @@ export function namePrinter({ operation = '' }: NamePrinterOptions = {}): Printe
   return { print }
 }
 
-/** `kind.group/name`, in lower case but for the name. */
+/** `kind.group/name`, in lower case except the name. */
 export function nameOf(object: JsonObject): string {
   const name = textOf(metadataOf(object).name) || '<unknown>'
   const kind = textOf(object.kind).toLowerCase()
@@ -90,9 +87,9 @@ export function nameOf(object: JsonObject): string {
   return group === '' ? `${kind}/${name}` : `${kind}.${group}/${name}`
 }
 
-/** Leaves out who set which field, of an object and of the items of a list. The object itself stays as it is. */
+/** Omits managed fields of an object or of the items of a list, without changing the argument. */
 export function withoutManagedFields<T extends Printable>(printable: T): T {
-  // Upstream's printer does not look into events.
+  // Upstream's printer does not look into watch events.
   if (printable instanceof WatchEvent) return printable
   const object: JsonObject = { ...printable }
   if (isJsonObject(object.metadata) && Object.hasOwn(object.metadata, 'managedFields')) {
@@ -104,7 +101,7 @@ export function withoutManagedFields<T extends Printable>(printable: T): T {
   return object as T
 }
 
-/** A printer that leaves them out. */
+/** A printer that omits managed fields. */
 export function omittingManagedFields(printer: Printer): Printer {
   return { print: (object, out) => printer.print(withoutManagedFields(object), out) }
 }

@@ -1,26 +1,26 @@
 /**
- * Tables for people: rows as the server made them, with columns for the namespace, for labels and for what happened. A printer
- * remembers columns and widths, so that what a watch brings goes on below what is there.
+ * Table output: rows from the server, with added columns for namespace, labels and events. A printer remembers columns
+ * and widths, so that rows of a watch align with earlier ones.
  */
-import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
 import { ageText } from '#meta/duration.ts'
 import type { Table, TableCell, TableColumn, TableRow } from '#meta/table.ts'
 
 import { goShow } from '../templates/go-value.ts'
-import { escapeTerminal } from '../terminal-text.ts'
 import { isList, itemsOf, metadataOf, type Printable, type Printer, textOf, WatchEvent } from './printer.ts'
 import { withTabs } from './tabs.ts'
+import { escapeTerminal } from './terminal-text.ts'
 
 export interface TableOptions {
   readonly noHeaders?: boolean
   readonly wide?: boolean
   readonly withNamespace?: boolean
-  /** `deployment.apps`: stands before every name. */
+  /** `deployment.apps`: the prefix of every name. */
   readonly kind?: string
   readonly showLabels?: boolean
-  /** Labels that have a column of their own. */
+  /** Labels that get a column. */
   readonly labelColumns?: readonly string[]
-  /** For ages of what the server made no table of. */
+  /** The current time, for ages of objects without a server table. */
   readonly nowMs: () => number
 }
 
@@ -52,11 +52,11 @@ export function tablePrinter(options: TableOptions): Printer {
 }
 
 interface State {
-  /** The last columns, as JSON. */
+  /** The last columns as JSON, to detect changes. */
   columns: string
   lastColumns: readonly Column[]
   printedHeaders: boolean
-  /** Of what came without a table: which columns it had. */
+  /** The columns of objects without a server table. */
   lastKind: string
 }
 
@@ -93,7 +93,7 @@ function added(name: string): Column {
   return { name, priority: 0, isName: false }
 }
 
-/** Namespace first, labels last, the kind before the name. */
+/** Namespace first, labels last, the kind in front of the name. */
 function decorated({ columns, rows }: Sheet, options: TableOptions): Sheet {
   const { labelColumns = [], kind = '' } = options
   const withNamespace = options.withNamespace === true
@@ -167,7 +167,7 @@ function lineOf(cells: readonly string[]): string {
   return `${cells.join('\t')}\n`
 }
 
-/** Of one line: what follows a line break is left out. */
+/** The first line of a text. */
 function cellText(cell: TableCell | undefined): string {
   if (cell === null || cell === undefined) return ''
   if (typeof cell !== 'string') return escapeTerminal(goShow(cell))
@@ -175,7 +175,7 @@ function cellText(cell: TableCell | undefined): string {
   return end < 0 ? escapeTerminal(cell) : `${escapeTerminal(cell.slice(0, end))}...`
 }
 
-/** What came without a table, and what a server says instead of an answer. */
+/** Objects without a server table, and Status objects. */
 function plainText(state: State, object: JsonObject, eventType: string, options: TableOptions): string {
   const isStatus = object.kind === 'Status' && object.apiVersion === 'v1'
   const handler = isStatus ? 'status' : 'object'

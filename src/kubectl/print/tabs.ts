@@ -1,21 +1,21 @@
 /**
- * Columns from text with tabs, as Go's tabwriter lays them out: a cell that ends with a tab belongs to a column, and a column
- * is as wide as its widest cell among neighbouring lines. What follows the last tab of a line is in no column.
+ * Aligns text with tabs like Go's tabwriter: cells that end with a tab form columns, as wide as their widest cell in
+ * consecutive lines. Text after the last tab belongs to no column.
  */
 import type { Output } from './printer.ts'
 
 export interface TabSettings {
-  /** Of a column, padding included. */
+  /** The minimum width of a column, with padding. */
   readonly minWidth: number
   readonly padding: number
-  /** A column never gets narrower than it was before: rows of a watch stay below their headers. */
+  /** Columns never shrink, so that rows of a watch align with the headers. */
   readonly rememberWidths?: boolean
 }
 
-/** What tables of kubectl have. */
+/** The settings of kubectl's tables. */
 export const TABLE_TABS: TabSettings = { minWidth: 6, padding: 3, rememberWidths: true }
 
-/** Keeps what is written until it is flushed. */
+/** Buffers text until it is flushed. */
 export class TabWriter {
   readonly #settings: TabSettings
   readonly #remembered: number[] = []
@@ -29,14 +29,14 @@ export class TabWriter {
     this.#pending += text
   }
 
-  /** What was written since, as it is. */
+  /** The buffered text without alignment. */
   take(): string {
     const text = this.#pending
     this.#pending = ''
     return text
   }
 
-  /** What was written since, in columns. */
+  /** The buffered text in columns. */
   flush(): string {
     const lines = this.take()
       .split(/[\n\f]/)
@@ -46,7 +46,7 @@ export class TabWriter {
     return out.join('\n')
   }
 
-  /** Lays out lines that have as many columns to the left as there are widths. */
+  /** Aligns lines that have the given widths to their left. */
   #layOut(lines: readonly (readonly string[])[], widths: readonly number[], out: string[]): void {
     const column = widths.length
     const hasColumn = (line: readonly string[] | undefined): boolean => line !== undefined && line.length - 1 > column
@@ -75,7 +75,7 @@ export class TabWriter {
   }
 }
 
-/** Hands a writer of columns to whoever writes rows, and lays them out afterwards, also when that fails; unless it is one already. */
+/** Calls back with a column writer and flushes it afterwards, even on failure; uses the given writer if it is one. */
 export function withTabs(out: Output, write: (tabs: TabWriter) => void): void {
   if (out instanceof TabWriter) return write(out)
   const tabs = new TabWriter()

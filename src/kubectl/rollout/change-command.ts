@@ -1,17 +1,18 @@
-/** kubectl rollout pause, resume and restart: small changes of a workload, for all that are named. */
+/** kubectl rollout pause, resume and restart: patch the selected workloads. */
 import type { Deployment } from '#apis/apps/v1.ts'
-import { goQuote } from '#lib/go-text.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import { goQuote } from '#lib/go/text.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 
+import type { Info } from '../builder/select-options.ts'
+import { type Choices, ROLLED_TYPES } from '../choices.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { localTimestamp } from '../describe/times.ts'
 import { asError, failuresOf, KubectlError } from '../errors.ts'
 import { fieldManagerFlag } from '../flag-sets.ts'
 import { printerOf, printFlags } from '../printing.ts'
-import type { AnyObject } from '../rest.ts'
-import type { Info } from '../selecting.ts'
-import type { Rolled } from './history.ts'
-import { checkMeaning, groupKind, meant, ROLLED, ROLLOUT_FLAGS, sayNoneFound } from './rolled.ts'
+import type { AnyObject } from '../session/rest.ts'
+import type { RevisionedWorkload } from './history.ts'
+import { checkSelection, groupKind, selectWorkloads, ROLLED, ROLLOUT_FLAGS, reportNoneFound } from './selection.ts'
 
 const FLAGS = { ...printFlags(), ...ROLLOUT_FLAGS, ...fieldManagerFlag('kubectl-rollout') }
 
@@ -20,15 +21,17 @@ interface Change {
   readonly done: string
   readonly long: string
   readonly examples: string
-  /** What is sent; throws what is wrong with the object. */
-  patch(object: Rolled, kind: string, nowMs: number): object
+  readonly completes: Choices
+  /** The changed object; throws an error if the change is not possible. */
+  patch(object: RevisionedWorkload, kind: string, nowMs: number): object
 }
 
 const PAUSE: Change = {
   name: 'pause',
   done: 'paused',
-  long: 'Hold a deployment: what changes in it is not rolled out until it is resumed.',
-  examples: '# Hold a deployment\nkubectl rollout pause deployment/nginx',
+  long: 'Pause a deployment. Changes are not rolled out until it is resumed.',
+  examples: '# Pause a deployment\nkubectl rollout pause deployment/nginx',
+  completes: { resources: ['deployment'] },
   patch(object, kind) {
     if (kind !== 'Deployment.apps') throw new KubectlError('pausing is not supported')
     if ((object as Deployment).spec.paused === true) throw new KubectlError('is already paused')
@@ -39,8 +42,9 @@ const PAUSE: Change = {
 const RESUME: Change = {
   name: 'resume',
   done: 'resumed',
-  long: 'Go on with a deployment that was held.',
-  examples: '# Go on with a deployment\nkubectl rollout resume deployment/nginx',
+  long: 'Resume a paused deployment.',
+  examples: '# Resume a deployment\nkubectl rollout resume deployment/nginx',
+  completes: { resources: ['deployment'] },
   patch(object, kind) {
     if (kind !== 'Deployment.apps') throw new KubectlError('resuming is not supported')
     if ((object as Deployment).spec.paused !== true) throw new KubectlError('is not paused')
@@ -53,8 +57,9 @@ const RESTARTED_AT = 'kubectl.kubernetes.io/restartedAt'
 const RESTART: Change = {
   name: 'restart',
   done: 'restarted',
-  long: 'Replace all pods, as a rollout would.',
+  long: 'Restart all pods of a workload with a rollout.',
   examples: '# Restart a deployment\nkubectl rollout restart deployment/nginx',
+  completes: { resources: ROLLED_TYPES },
   patch(object, kind, nowMs) {
     if (!ROLLED.has(kind)) throw new KubectlError('restarting is not supported')
     if (kind === 'Deployment.apps' && (object as Deployment).spec.paused === true) {
@@ -73,10 +78,11 @@ function changeCommand(change: Change): Command {
     long: change.long,
     examples: change.examples,
     flags: FLAGS,
+    completes: change.completes,
     async run(invocation) {
-      checkMeaning(invocation)
-      const { infos, error } = await (await meant(invocation)).infos()
-      if (infos.length === 0 && error === undefined) return sayNoneFound(invocation)
+      checkSelection(invocation)
+      const { infos, error } = await (await selectWorkloads(invocation)).infos()
+      if (infos.length === 0 && error === undefined) return reportNoneFound(invocation)
       const errors = error === undefined ? [] : [error]
       for (const info of infos) {
         await applyChange(invocation, info, change).catch((failed: unknown) => errors.push(asError(failed)))
@@ -111,7 +117,7 @@ async function applyChange(invocation: Invocation<typeof FLAGS>, info: Info, cha
 
 function patchFor(info: Info, change: Change, nowMs: number): object {
   try {
-    return change.patch(info.object as unknown as Rolled, groupKind(info), nowMs)
+    return change.patch(info.object as unknown as RevisionedWorkload, groupKind(info), nowMs)
   } catch (cause) {
     const { kind, name } = info
     const resource = kind.group === '' ? kind.plural : `${kind.plural}.${kind.group}`

@@ -1,35 +1,35 @@
-/** Revisions of deployments and sets: what pods were made of, and why it changed. */
+/** Revisions of deployments and sets, with pod templates and change causes. */
 import type { ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet } from '#apis/apps/v1.ts'
 import type { PodTemplateSpec } from '#apis/core/v1.ts'
 import { asSelector } from '#meta/label-selector.ts'
 import { selectorText } from '#meta/labels.ts'
 
 import { replicaSetsOf } from '../describe/deployment-sets.ts'
-import type { Surroundings } from '../describe/describer.ts'
-import { Page } from '../describe/page.ts'
-import { putPodTemplate } from '../describe/pods.ts'
+import { podTemplateRow } from '../describe/pods.ts'
+import type { RelatedObjects } from '../describe/related.ts'
+import { renderUnaligned } from '../describe/rows.ts'
 import { KubectlError } from '../errors.ts'
 import { TabWriter } from '../print/tabs.ts'
 
 const REVISION = 'deployment.kubernetes.io/revision'
 export const CHANGE_CAUSE = 'kubernetes.io/change-cause'
 
-export type Rolled = Deployment | DaemonSet | StatefulSet
+export type RevisionedWorkload = Deployment | DaemonSet | StatefulSet
 
 export interface Revision {
   readonly revision: number
   readonly template: PodTemplateSpec
   readonly cause: string
-  /** The replica set or controller revision that it is kept in. */
+  /** The replica set or controller revision that stores the revision. */
   readonly kept: ReplicaSet | ControllerRevision
-  /** The replica set, or the set as it was. */
+  /** The replica set, or the restored daemon set or stateful set. */
   readonly object: ReplicaSet | DaemonSet | StatefulSet
 }
 
-type Lister = Pick<Surroundings, 'list'>
+type Lister = Pick<RelatedObjects, 'list'>
 
-/** In order of revision. */
-export async function revisionsOf(object: Rolled, around: Lister): Promise<Revision[]> {
+/** Sorted by revision. */
+export async function revisionsOf(object: RevisionedWorkload, around: Lister): Promise<Revision[]> {
   const found =
     object.kind === 'Deployment'
       ? await setRevisions(object as Deployment, around)
@@ -58,7 +58,7 @@ async function controllerRevisions(set: DaemonSet | StatefulSet, around: Lister)
   )
   return own.map((kept) => {
     const data = kept.data as { spec?: { template?: PodTemplateSpec } } | undefined
-    // What is kept is a patch that replaces the template.
+    // A controller revision contains a patch that replaces the template.
     const { $patch: _, ...found } = (data?.spec?.template ?? {}) as PodTemplateSpec & { $patch?: string }
     const template = found
     const cause = kept.metadata.annotations?.[CHANGE_CAUSE] ?? ''
@@ -74,7 +74,7 @@ export function revisionOf(revisions: readonly Revision[], revision: number): Re
   return found
 }
 
-/** All of them in a table, or what one of them was; 0 for all. Throws KubectlError. */
+/** A table of all revisions, or details of one; 0 means all. Throws KubectlError. */
 export function historyText(revisions: readonly Revision[], revision: number): string {
   if (revisions.length === 0) return 'No rollout history found.'
   if (revision > 0) return templateText(withCause(revisionOf(revisions, revision)))
@@ -84,16 +84,14 @@ export function historyText(revisions: readonly Revision[], revision: number): s
   return tabs.flush()
 }
 
-/** Of a replica set the cause is shown with the annotations of its pods. */
+/** The details of a replica set show the cause among the pod annotations. */
 function withCause({ template, cause, kept }: Revision): PodTemplateSpec {
   if (cause === '' || kept.kind !== 'ReplicaSet') return template
   const { metadata } = template
   return { ...template, metadata: { ...metadata, annotations: { ...metadata?.annotations, [CHANGE_CAUSE]: cause } } }
 }
 
-/** Not laid out in columns: upstream leaves the tabs to the terminal. */
+/** Upstream does not align these columns; the tabs stay. */
 export function templateText(template: PodTemplateSpec): string {
-  const page = new Page()
-  putPodTemplate(page, template)
-  return page.tabbedText()
+  return renderUnaligned([podTemplateRow(template)])
 }

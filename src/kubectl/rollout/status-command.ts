@@ -1,38 +1,40 @@
-/** kubectl rollout status: how far a rollout is, watched until it is done. */
+/** kubectl rollout status: prints the progress of a rollout and watches it until it is complete. */
 import type { DaemonSet, Deployment, StatefulSet } from '#apis/apps/v1.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, duration, int } from '#lib/flags/kinds.ts'
 
+import type { Info } from '../builder/select-options.ts'
+import { ROLLED_TYPES } from '../choices.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { KubectlError } from '../errors.ts'
-import type { AnyObject } from '../rest.ts'
-import type { Info } from '../selecting.ts'
+import type { AnyObject } from '../session/rest.ts'
 import { awaited, LATE } from '../wait/awaited.ts'
-import { checkMeaning, groupKind, meant, ROLLED, ROLLOUT_FLAGS, sayNoneFound } from './rolled.ts'
+import { checkSelection, groupKind, selectWorkloads, ROLLED, ROLLOUT_FLAGS, reportNoneFound } from './selection.ts'
 import { daemonSetStatus, deploymentStatus, type RolloutStatus, statefulSetStatus } from './status.ts'
 
 const FLAGS = {
   ...ROLLOUT_FLAGS,
-  revision: flag(int, 0, 'Follow this revision only: fail when another one is rolled out. 0: the latest.'),
-  timeout: flag(duration, 0, 'How long to wait before giving up. Zero: as long as it takes.'),
-  watch: flag(bool, true, 'Watch until the rollout is done.', { shorthand: 'w' }),
+  revision: flag(int, 0, 'Watch only this revision and fail if another one is rolled out. 0 means the latest.'),
+  timeout: flag(duration, 0, 'Time to wait before giving up. Zero means no limit.'),
+  watch: flag(bool, true, 'Watch until the rollout is complete.', { shorthand: 'w' }),
 }
 
 export const rolloutStatus: Command = defineCommand({
   name: 'status',
   use: '(TYPE NAME | TYPE/NAME) [flags] [options]',
-  long: 'Show how far the rollout is, and watch it until it is done unless --watch=false.',
+  long: 'Show the progress of a rollout. By default the command watches until the rollout is complete.',
   examples: '# Watch the rollout of a deployment\nkubectl rollout status deployment/nginx',
   flags: FLAGS,
+  completes: { resources: ROLLED_TYPES, isSingle: true },
   async run(invocation) {
-    checkMeaning(invocation, invocation.flags.revision)
-    const selection = await meant(invocation)
+    checkSelection(invocation, invocation.flags.revision)
+    const selection = await selectWorkloads(invocation)
     let found = 0
     await selection.visit(async (info) => {
       found++
       await follow(invocation, info)
     })
-    if (found === 0) await sayNoneFound(invocation)
+    if (found === 0) await reportNoneFound(invocation)
   },
 })
 
@@ -43,7 +45,7 @@ function statusOf(kind: string, object: AnyObject, revision: number): RolloutSta
     : statefulSetStatus(object as unknown as StatefulSet)
 }
 
-/** Every state that is seen is told, the last one too. */
+/** Prints every observed state, including the last. */
 async function follow({ session, stdout, flags }: Invocation<typeof FLAGS>, info: Info): Promise<void> {
   const rolled = groupKind(info)
   if (!ROLLED.has(rolled)) throw new KubectlError(`no status viewer has been implemented for ${rolled}`)

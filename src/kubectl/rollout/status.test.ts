@@ -8,41 +8,46 @@ import { daemonSetStatus, deploymentStatus, statefulSetStatus } from './status.t
 const deployment = (status: object, metadata: object = {}): Deployment =>
   ({ metadata: { name: 'web', generation: 2, ...metadata }, spec: { replicas: 3 }, status }) as unknown as Deployment
 
-describe('status of a rollout', () => {
+describe('rolloutStatus', () => {
   const rows: readonly [what: string, status: object, text: string, isDone: boolean][] = [
-    ['not seen yet', { observedGeneration: 1 }, 'Waiting for deployment spec update to be observed...\n', false],
     [
-      'being updated',
+      'that the controller has not yet observed',
+      { observedGeneration: 1 },
+      'Waiting for deployment spec update to be observed...\n',
+      false,
+    ],
+    [
+      'that is being updated',
       { observedGeneration: 2, updatedReplicas: 1 },
       'Waiting for deployment "web" rollout to finish: 1 out of 3 new replicas have been updated...\n',
       false,
     ],
     [
-      'with old pods left',
+      'that still has old pods',
       { observedGeneration: 2, updatedReplicas: 3, replicas: 5 },
       'Waiting for deployment "web" rollout to finish: 2 old replicas are pending termination...\n',
       false,
     ],
     [
-      'not available yet',
+      'whose pods are not yet available',
       { observedGeneration: 2, updatedReplicas: 3, replicas: 3, availableReplicas: 1 },
       'Waiting for deployment "web" rollout to finish: 1 of 3 updated replicas are available...\n',
       false,
     ],
     [
-      'done',
+      'that is complete',
       { observedGeneration: 2, updatedReplicas: 3, replicas: 3, availableReplicas: 3 },
       'deployment "web" successfully rolled out\n',
       true,
     ],
   ]
   for (const [what, status, text, isDone] of rows) {
-    it(`is told of a deployment ${what}`, () => {
+    it(`prints the status of a deployment ${what}`, () => {
       assert.deepEqual(deploymentStatus(deployment(status), 0), { text, isDone })
     })
   }
 
-  it('fails when the deadline is over, or another revision is running', () => {
+  it('fails after the progress deadline, or if another revision is active', () => {
     const late = { observedGeneration: 2, conditions: [{ type: 'Progressing', reason: 'ProgressDeadlineExceeded' }] }
     assert.throws(() => deploymentStatus(deployment(late), 0), /deployment "web" exceeded its progress deadline/)
     const annotations = { 'deployment.kubernetes.io/revision': '4' }
@@ -52,14 +57,14 @@ describe('status of a rollout', () => {
     )
   })
 
-  it('knows only sets that roll', () => {
+  it('supports only sets with a RollingUpdate strategy', () => {
     const onDelete = { metadata: {}, spec: { updateStrategy: { type: 'OnDelete' } }, status: {} }
     for (const status of [daemonSetStatus, statefulSetStatus] as const) {
       assert.throws(() => status(onDelete as unknown as DaemonSet & StatefulSet), /only available for RollingUpdate/)
     }
   })
 
-  it('counts the part of a stateful set that is to be updated', () => {
+  it('counts only the updated partition of a stateful set', () => {
     const set = (updatedReplicas: number): StatefulSet =>
       ({
         metadata: { generation: 1 },

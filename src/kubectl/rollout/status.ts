@@ -1,6 +1,6 @@
-/** How far a rollout is, in the words that people wait for. */
+/** The progress of a rollout, in upstream's words. */
 import type { DaemonSet, Deployment, StatefulSet } from '#apis/apps/v1.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 
 import { KubectlError } from '../errors.ts'
 
@@ -19,7 +19,9 @@ function done(text: string): RolloutStatus {
   return { text: `${text}\n`, isDone: true }
 }
 
-/** `revision`: the one that must be running; 0 for any. Throws KubectlError when it cannot succeed any more. */
+/**
+ * `revision`: the expected active revision; 0 accepts any. Throws KubectlError if the rollout can no longer succeed.
+ */
 export function deploymentStatus({ metadata, spec, status }: Deployment, revision: number): RolloutStatus {
   const name = goQuote(metadata.name ?? '')
   const running = Number(metadata.annotations?.[REVISION] ?? 0)

@@ -1,17 +1,18 @@
-/** kubectl rollout undo: back to an earlier revision. */
+/** kubectl rollout undo: rolls back to an earlier revision. */
 import { flag } from '#lib/flags/flags.ts'
 import { int } from '#lib/flags/kinds.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 
+import { LAST_APPLIED } from '../apply/last-applied.ts'
+import type { Info } from '../builder/select-options.ts'
+import { ROLLED_TYPES } from '../choices.ts'
 import { type Command, defineCommand } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
 import { DRY_RUN_FLAG, dryRunOf, dryRunQuery, withDryRun } from '../flag-sets.ts'
-import { LAST_APPLIED } from '../last-applied.ts'
 import { printerOf, printFlags } from '../printing.ts'
-import type { Info } from '../selecting.ts'
-import { surroundings } from '../surroundings.ts'
-import { type Rolled, revisionsOf } from './history.ts'
-import { checkMeaning, meant, requireRevisions, ROLLOUT_FLAGS } from './rolled.ts'
+import { createRelatedObjects } from '../related-objects.ts'
+import { type RevisionedWorkload, revisionsOf } from './history.ts'
+import { checkSelection, selectWorkloads, requireRevisions, ROLLOUT_FLAGS } from './selection.ts'
 import { planUndo } from './undo.ts'
 
 const CHUNK = 500
@@ -19,30 +20,31 @@ const CHUNK = 500
 export const rolloutUndo: Command = defineCommand({
   name: 'undo',
   use: '(TYPE NAME | TYPE/NAME) [flags] [options]',
-  long: 'Go back to an earlier rollout.',
-  examples: `# Go back to the one before
+  long: 'Roll back to an earlier revision.',
+  examples: `# Roll back to the previous revision
 kubectl rollout undo deployment/abc
 
-# Go back to the third revision
+# Roll back to revision 3
 kubectl rollout undo daemonset/abc --to-revision=3`,
   flags: {
     ...printFlags(),
     ...ROLLOUT_FLAGS,
     ...DRY_RUN_FLAG,
-    'to-revision': flag(int, 0, 'The revision to go back to. 0: the one before.'),
+    'to-revision': flag(int, 0, 'Revision to roll back to. 0 means the previous one.'),
   },
+  completes: { resources: ROLLED_TYPES },
   async run(invocation) {
     const { flags, stdout, stderr, session, clock } = invocation
     const dryRun = dryRunOf(flags['dry-run'], invocation)
-    checkMeaning(invocation)
-    const selection = await meant(invocation)
+    checkSelection(invocation)
+    const selection = await selectWorkloads(invocation)
     const rest = await session.rest()
-    const around = surroundings({ rest, chunkSize: CHUNK, nowMs: clock.now(), showsEvents: false })
+    const around = createRelatedObjects({ rest, chunkSize: CHUNK, nowMs: clock.now(), showsEvents: false })
     const toRevision = flags['to-revision']
     await selection.visit(async (info) => {
       if (Object.hasOwn(info.object?.metadata.annotations ?? {}, LAST_APPLIED)) stderr.write(appliedWarning(info))
       requireRevisions(info, 'rollbacker')
-      const object = info.object as unknown as Rolled
+      const object = info.object as unknown as RevisionedWorkload
       const revisions = toRevision < 0 ? [] : await revisionsOf(object, around)
       const { text, patch } = planUndo(object, revisions, { toRevision, dryRun })
       if (patch !== undefined) {

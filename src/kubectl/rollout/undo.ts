@@ -1,14 +1,14 @@
-/** Going back to an earlier revision: which one, and what is sent for it. */
+/** Plans a rollback: selects the revision and creates the patch. */
 import { isDeepStrictEqual } from 'node:util'
 
 import type { ControllerRevision, Deployment } from '#apis/apps/v1.ts'
 import type { PodTemplateSpec } from '#apis/core/v1.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 
 import { KubectlError } from '../errors.ts'
 import type { DryRun } from '../flag-sets.ts'
-import type { PatchType } from '../rest.ts'
-import { type Revision, type Rolled, templateText } from './history.ts'
+import type { PatchType } from '../session/rest.ts'
+import { type Revision, type RevisionedWorkload, templateText } from './history.ts'
 
 interface Patch {
   readonly type: PatchType
@@ -16,22 +16,26 @@ interface Patch {
 }
 
 export interface UndoPlan {
-  /** What is said of it. */
+  /** The message for the user. */
   readonly text: string
-  /** Nothing where nothing is to be done. */
+  /** Undefined if nothing changes. */
   readonly patch?: Patch
 }
 
-export interface UndoWish {
-  /** 0: the one before. */
+export interface UndoOptions {
+  /** 0 means the previous revision. */
   readonly toRevision: number
   readonly dryRun: DryRun
 }
 
 const ROLLED_BACK = 'rolled back'
 
-/** Throws KubectlError. `revisions` are in order. */
-export function planUndo(object: Rolled, revisions: readonly Revision[], { toRevision, dryRun }: UndoWish): UndoPlan {
+/** Throws KubectlError. `revisions` are sorted. */
+export function planUndo(
+  object: RevisionedWorkload,
+  revisions: readonly Revision[],
+  { toRevision, dryRun }: UndoOptions,
+): UndoPlan {
   const target = targetOf(object, revisions, toRevision)
   const isDeployment = object.kind === 'Deployment'
   if (dryRun === 'client') {
@@ -48,7 +52,11 @@ export function planUndo(object: Rolled, revisions: readonly Revision[], { toRev
   return { text: ROLLED_BACK, patch: isDeployment ? deploymentPatch(object as Deployment, target) : setPatch(target) }
 }
 
-function targetOf({ kind, metadata }: Rolled, revisions: readonly Revision[], toRevision: number): Revision {
+function targetOf(
+  { kind, metadata }: RevisionedWorkload,
+  revisions: readonly Revision[],
+  toRevision: number,
+): Revision {
   if (toRevision !== 0) {
     const found = revisions.find(({ revision }) => revision === toRevision)
     if (found === undefined) throw new KubectlError(`unable to find specified revision ${toRevision} in history`)
@@ -66,7 +74,7 @@ function targetOf({ kind, metadata }: Rolled, revisions: readonly Revision[], to
 const HASH_LABEL = 'pod-template-hash'
 const CHANGE_CAUSE = 'kubernetes.io/change-cause'
 
-/** Without what the controller or the history added. */
+/** Without labels and annotations that the controller or the history added. */
 function bare(template: PodTemplateSpec | undefined): PodTemplateSpec {
   const { [HASH_LABEL]: _hash, ...labels } = template?.metadata?.labels ?? {}
   const { [CHANGE_CAUSE]: _cause, ...annotations } = template?.metadata?.annotations ?? {}
@@ -86,7 +94,7 @@ function bare(template: PodTemplateSpec | undefined): PodTemplateSpec {
   } as PodTemplateSpec
 }
 
-/** Belong to the deployment, whichever revision it has. */
+/** Annotations that belong to the deployment, not to a revision. */
 const KEPT_ANNOTATIONS = new Set([
   'kubectl.kubernetes.io/last-applied-configuration',
   'deployment.kubernetes.io/revision',

@@ -1,11 +1,13 @@
-/** What the commands of `set` share: which objects they mean, and sending what changed in them. */
+/** The shared part of the `set` commands: selects objects and sends changes. */
 import type { Container, PodSpec } from '#apis/core/v1.ts'
 import { type Flag, flag } from '#lib/flags/flags.ts'
 import { bool } from '#lib/flags/kinds.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import type { JsonMap } from '#meta/patch/json-map.ts'
 import { threeWayMergePatch, threeWayStrategicPatch } from '#meta/patch/three-way.ts'
 
+import type { Info } from '../builder/select-options.ts'
+import { selectFor } from '../builder/selection.ts'
 import type { Invocation } from '../command.ts'
 import { asError, failuresOf, KubectlError } from '../errors.ts'
 import {
@@ -19,11 +21,9 @@ import {
 } from '../flag-sets.ts'
 import { type PrintFlags, printerOf, printFlags } from '../printing.ts'
 import { recorded } from '../recording.ts'
-import type { AnyObject } from '../rest.ts'
-import { selectFor } from '../selected.ts'
-import type { Info } from '../selecting.ts'
+import type { AnyObject } from '../session/rest.ts'
 
-/** An interface has no index; a type made of one has. */
+/** A mapped type has an index signature; an interface has none. */
 type Plain<T> = { readonly [K in keyof T]: T[K] }
 
 export type SetFlags = Plain<
@@ -44,16 +44,16 @@ export function setFlags(what = 'identifying the resource to get from a server.'
     ...DRY_RUN_FLAG,
     ...fieldManagerFlag('kubectl-set'),
     all: flag(bool, false, 'Select all objects of the given types in the namespace.'),
-    local: flag(bool, false, 'Ask no server; change what files hold.'),
+    local: flag(bool, false, 'Change the objects in files without contacting a server.'),
   }
 }
 
-/** The part of an invocation that setting looks at. */
+/** The members of an invocation that the `set` commands use. */
 export interface SetInvocation extends Pick<
   Invocation,
   'session' | 'cwd' | 'stdin' | 'stdout' | 'stderr' | 'clock' | 'changeCause'
 > {
-  /** Not all commands of `set` have `--record`. */
+  /** Some `set` commands lack `--record`. */
   readonly flags: Pick<Invocation<SetFlags>['flags'], keyof SetFlags> & { readonly record?: boolean }
 }
 
@@ -68,8 +68,8 @@ interface Meant {
   readonly stdinInUse?: boolean
 }
 
-/** Throws what goes wrong with any of them. */
-export async function meantToSet(
+/** Throws all errors at the end. */
+export async function selectObjects(
   invocation: SetInvocation,
   resources: readonly string[],
   { selector = '', refusesLocalNames = true, stdinInUse = false }: Meant = {},
@@ -89,19 +89,19 @@ export async function meantToSet(
 
 export interface Setting {
   readonly dryRun: DryRun
-  /** `image updated`. */
+  /** The operation: `image updated`. */
   readonly operation: string
-  /** Stands before what the server says when it refuses. */
+  /** The prefix of the server's error text. */
   readonly failure: string
-  /** Changes the object, which is a copy; false: nothing was to be done. Throws what is wrong with it. */
+  /** Changes a copy of the object in place; false skips the object. Throws an error for an invalid object. */
   change(object: AnyObject, info: Info): void | boolean | Promise<void | boolean>
-  /** Found on the way, and no reason to stop. */
+  /** Collects errors that do not stop the command. */
   readonly errors?: Error[]
-  /** Sent also when nothing changed. */
+  /** Sends the object even if it is unchanged. */
   readonly sendsAlways?: boolean
 }
 
-/** One after the other; throws all that went wrong at the end. */
+/** Handles one object after the other and throws all errors at the end. */
 export async function changeAll(invocation: SetInvocation, infos: readonly Info[], setting: Setting): Promise<void> {
   const { errors = [] } = setting
   for (const info of infos) {
@@ -154,7 +154,7 @@ const TEMPLATED: ReadonlySet<string> = new Set([
   'Job',
 ])
 
-/** The pod inside a workload. Throws KubectlError when there is none. */
+/** The pod spec of a workload. Throws KubectlError without one. */
 export function podSpecOf(object: AnyObject): PodSpec {
   const spec = (object['spec'] ?? {}) as {
     template?: { spec?: PodSpec }
@@ -174,7 +174,7 @@ export function podSpecOf(object: AnyObject): PodSpec {
   throw new KubectlError(`the object is not a pod or does not have a pod template: *${version}.${kind}`)
 }
 
-/** Containers whose name fits, ordinary ones first; `*` stands for any text. */
+/** Containers whose names match, regular ones first; `*` matches any text. */
 export function containersOf({ containers = [], initContainers = [] }: Partial<PodSpec>, pattern: string): Container[] {
   const parts = pattern.split('*').map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`))
   const fits = new RegExp(`^${parts.join('.*')}$`)

@@ -1,18 +1,18 @@
-/** kubectl set env: environment variables of containers, set, removed, taken from config maps and secrets, or listed. */
+/** kubectl set env: sets, removes, imports and lists environment variables of containers. */
 import type { Container, EnvVar } from '#apis/core/v1.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
 import { stringArray, strings } from '#lib/flags/list-kinds.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 
+import type { Info } from '../builder/select-options.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { asError, KubectlError } from '../errors.ts'
 import { type DryRun, dryRunOf, SELECTOR_FLAG, withDryRun } from '../flag-sets.ts'
-import { readAll } from '../manifests.ts'
+import { readAll } from '../manifests/manifests.ts'
 import { printerOf } from '../printing.ts'
-import type { AnyObject } from '../rest.ts'
-import type { Info } from '../selecting.ts'
-import { changeAll, containersOf, LOCAL_SERVER_RUN, meantToSet, podSpecOf, setFlags } from './changing.ts'
+import type { AnyObject } from '../session/rest.ts'
+import { changeAll, containersOf, LOCAL_SERVER_RUN, selectObjects, podSpecOf, setFlags } from './changing.ts'
 import {
   changedEnvironment,
   type EnvironmentChanges,
@@ -25,14 +25,14 @@ import {
 const FLAGS = {
   ...setFlags('the resource to update the env'),
   ...SELECTOR_FLAG,
-  containers: flag(string, '*', 'Names of the containers to change; * stands for any text.', { shorthand: 'c' }),
-  env: flag(stringArray, [], 'A variable to set in each container, as KEY=VALUE.', { shorthand: 'e' }),
-  from: flag(string, '', 'The config map or secret to take variables from.'),
-  keys: flag(strings, [], 'The keys to take from it. None: all.'),
-  list: flag(bool, false, 'Show the environment, with the changes.'),
-  overwrite: flag(bool, true, 'A variable that is there already may get another value.'),
-  prefix: flag(string, '', 'Text before the names of variables.'),
-  resolve: flag(bool, false, 'With --list: show what references to secrets and config maps stand for.'),
+  containers: flag(string, '*', 'Names of the containers to change; * matches any text.', { shorthand: 'c' }),
+  env: flag(stringArray, [], 'Environment variable to set in each container, as KEY=VALUE.', { shorthand: 'e' }),
+  from: flag(string, '', 'Config map or secret to import variables from.'),
+  keys: flag(strings, [], 'Keys to import. By default all keys.'),
+  list: flag(bool, false, 'Show the environment with the changes.'),
+  overwrite: flag(bool, true, 'Allow existing variables to be overwritten.'),
+  prefix: flag(string, '', 'Prefix for the names of variables.'),
+  resolve: flag(bool, false, 'With --list, show the values of references to secrets and config maps.'),
 }
 
 type EnvInvocation = Invocation<typeof FLAGS>
@@ -40,14 +40,14 @@ type EnvInvocation = Invocation<typeof FLAGS>
 export const setEnv: Command = defineCommand({
   name: 'env',
   use: 'RESOURCE/NAME KEY_1=VAL_1 ... KEY_N=VAL_N [options]',
-  long: 'Set environment variables of containers: KEY=VALUE sets one, KEY- removes it, - reads them from standard input.',
+  long: 'Set environment variables of containers: KEY=VALUE sets a variable, KEY- removes it, - reads variables from standard input.',
   examples: `# Set a variable of a deployment
 kubectl set env deployment/registry STORAGE_DIR=/local
 
 # List the variables of all deployments
 kubectl set env deployment --list --all
 
-# Take variables from a secret
+# Import variables from a secret
 kubectl set env --from=secret/mysecret deployment/myapp`,
   flags: FLAGS,
   async run(invocation) {
@@ -67,7 +67,7 @@ kubectl set env --from=secret/mysecret deployment/myapp`,
     const meant = { selector: flags.selector, refusesLocalNames: false, stdinInUse }
     const taken = flags.from === '' ? [] : await variablesFrom(invocation, meant)
     const set = [...given.set, ...taken].map((one) => ({ ...one, name: `${flags.prefix}${one.name}` }))
-    const infos = await meantToSet(invocation, resources, meant)
+    const infos = await selectObjects(invocation, resources, meant)
     const changes = { set, removed: given.removed }
     if (flags.list) return listAll(invocation, infos, changes)
     return changeAll(invocation, infos, {
@@ -98,10 +98,10 @@ function checkFlags(flags: EnvInvocation['flags'], resources: readonly string[],
   if (problem !== undefined) throw new KubectlError(problem[1])
 }
 
-/** One for each key, named as the shell likes it. */
-async function variablesFrom(invocation: EnvInvocation, meant: Parameters<typeof meantToSet>[2]): Promise<EnvVar[]> {
+/** One variable for each key, with a valid shell name. */
+async function variablesFrom(invocation: EnvInvocation, meant: Parameters<typeof selectObjects>[2]): Promise<EnvVar[]> {
   const { flags, stderr } = invocation
-  const infos = await meantToSet(invocation, [flags.from], meant)
+  const infos = await selectObjects(invocation, [flags.from], meant)
   return infos.flatMap(({ kind, name, object }) => {
     if (kind.kind !== 'Secret' && kind.kind !== 'ConfigMap') {
       throw new KubectlError('unsupported resource specified in --from')
@@ -118,7 +118,7 @@ async function variablesFrom(invocation: EnvInvocation, meant: Parameters<typeof
   })
 }
 
-/** The containers, changed; says when there are none. */
+/** The changed containers; prints a message if none match. */
 function changed(
   { flags, stderr }: EnvInvocation,
   object: AnyObject,
@@ -139,7 +139,7 @@ function changed(
   return containers
 }
 
-/** Nothing is sent, and what cannot be found is only said. */
+/** `--list` sends nothing, and only prints failed lookups. */
 async function listAll(invocation: EnvInvocation, infos: readonly Info[], changes: EnvironmentChanges): Promise<void> {
   for (const { object } of infos) {
     const copy = structuredClone(object as AnyObject)
@@ -147,7 +147,7 @@ async function listAll(invocation: EnvInvocation, infos: readonly Info[], change
     try {
       containers = changed(invocation, copy, changes)
     } catch {
-      // What has no containers has no environment.
+      // Objects without containers have no environment.
       continue
     }
     for (const container of containers) await listOne(invocation, copy, container)

@@ -1,15 +1,15 @@
-/** `set env --list --resolve`: what variables stand for that name secrets, config maps and fields. */
+/** `set env --list --resolve`: looks up references to secrets, config maps and fields. */
 import type { ConfigMap, Container, EnvVarSource, PodSpec, Secret } from '#apis/core/v1.ts'
-import { goQuote } from '#lib/go-text.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import { goQuote } from '#lib/go/text.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { parseQuantity, quantityMilliValue } from '#meta/quantity.ts'
 import { qualifiedName } from '#meta/validation/names.ts'
 
 import { KubectlError } from '../errors.ts'
-import type { AnyObject, Rest } from '../rest.ts'
-import { resourcePath } from '../surroundings.ts'
+import { resourcePath } from '../related-objects.ts'
+import type { AnyObject, Rest } from '../session/rest.ts'
 
-interface Around {
+interface ResolveContext {
   readonly rest: Rest
   readonly namespace: string
   readonly object: AnyObject
@@ -17,8 +17,8 @@ interface Around {
   readonly spec: PodSpec
 }
 
-/** Throws KubectlError, or what the server says. */
-export async function valueOf(source: EnvVarSource, around: Around): Promise<string> {
+/** Throws KubectlError or StatusError. */
+export async function valueOf(source: EnvVarSource, around: ResolveContext): Promise<string> {
   const { secretKeyRef, configMapKeyRef, fieldRef, resourceFieldRef } = source
   const { rest, namespace } = around
   if (secretKeyRef !== undefined) {
@@ -40,7 +40,7 @@ export async function valueOf(source: EnvVarSource, around: Around): Promise<str
   throw new KubectlError('invalid valueFrom')
 }
 
-/** Of the object's metadata; nothing else is known before a pod runs. */
+/** Reads a metadata field; other fields have no value before a pod runs. */
 function fieldValue({ metadata }: AnyObject, path: string): string {
   const [, map = '', key = ''] = /^(.*)\['(.*)'\]$/s.exec(path) ?? []
   if (map !== '') return entryOf(metadata, { path, map, key })
@@ -76,7 +76,7 @@ function entryOf(
 }
 
 function resourceValue(
-  { container, spec }: Around,
+  { container, spec }: ResolveContext,
   { containerName = '', resource, divisor }: NonNullable<EnvVarSource['resourceFieldRef']>,
 ): string {
   const of = containerName === '' ? container : spec.containers.find(({ name }) => name === containerName)

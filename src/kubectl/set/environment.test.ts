@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { changedEnvironment, parseEnvironment, refuseOverwriting, sourceText, splitEnvironment } from './environment.ts'
 
 describe('environment variables', () => {
-  it('stand behind the resources', () => {
+  it('follow the resources on the command line', () => {
     assert.deepEqual(splitEnvironment(['deploy/a', 'A=1', 'B-']), { resources: ['deploy/a'], specs: ['A=1', 'B-'] })
     assert.throws(
       () => splitEnvironment(['A=1', 'deploy/a']),
@@ -12,7 +12,7 @@ describe('environment variables', () => {
     )
   })
 
-  it('are read from arguments and from what is typed', () => {
+  it('are read from arguments and standard input', () => {
     assert.deepEqual(parseEnvironment(['A=1=2', '-', 'B-'], '# no\nC=3 # why\n'), {
       set: [
         { name: 'A', value: '1=2' },
@@ -24,7 +24,7 @@ describe('environment variables', () => {
     assert.throws(() => parseEnvironment(['1 x=1'], ''), /"1 x" is not a valid key name/)
   })
 
-  it('keep their places', () => {
+  it('keep their order', () => {
     const had = [
       { name: 'A', value: '1' },
       { name: 'B', value: '2' },
@@ -44,7 +44,7 @@ describe('environment variables', () => {
     assert.throws(() => refuseOverwriting(had, [{ name: 'A', value: '9' }]), /'A' already has a value \(1\)/)
   })
 
-  it('say where their values come from', () => {
+  it('show the source of their values', () => {
     assert.equal(sourceText({ secretKeyRef: { name: 's', key: 'k' } }), 'secret s, key k')
     assert.equal(sourceText({ fieldRef: { fieldPath: 'metadata.name' } }), 'field path metadata.name')
   })

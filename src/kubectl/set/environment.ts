@@ -1,6 +1,6 @@
-/** Environment variables of containers: read from arguments, put among those that are there, and shown. */
+/** Environment variables of containers: parsing, merging and printing. */
 import type { EnvVar, EnvVarSource } from '#apis/core/v1.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { envVarName } from '#meta/validation/names.ts'
 
 import { KubectlError } from '../errors.ts'
@@ -22,7 +22,7 @@ export function splitEnvironment(args: readonly string[]): { resources: string[]
   return { resources: args.slice(0, first), specs }
 }
 
-/** `-` stands for what is typed. Throws KubectlError. */
+/** `-` reads standard input. Throws KubectlError. */
 export function parseEnvironment(specs: readonly string[], typed: string): EnvironmentChanges {
   const set: EnvVar[] = []
   const removed: string[] = []
@@ -53,7 +53,7 @@ function typedVariables(text: string): EnvVar[] {
   })
 }
 
-/** What is changed keeps its place; what is removed and set is removed. */
+/** Changed variables keep their position; a variable that is both set and removed is removed. */
 export function changedEnvironment(had: readonly EnvVar[], { set, removed }: EnvironmentChanges): EnvVar[] {
   const done = new Set(removed)
   const kept = had.flatMap((one) => {
@@ -76,7 +76,7 @@ export function refuseOverwriting(had: readonly EnvVar[], set: readonly EnvVar[]
   }
 }
 
-/** Where a value comes from, in words. */
+/** Describes the source of a value. */
 export function sourceText({ configMapKeyRef, secretKeyRef, fieldRef, resourceFieldRef }: EnvVarSource): string {
   if (configMapKeyRef !== undefined) return `configmap ${configMapKeyRef.name ?? ''}, key ${configMapKeyRef.key}`
   if (secretKeyRef !== undefined) return `secret ${secretKeyRef.name ?? ''}, key ${secretKeyRef.key}`

@@ -1,22 +1,34 @@
-/** kubectl set image: the images of containers. */
+/** kubectl set image: sets images of containers. */
 import { type Command, defineCommand } from '../command.ts'
 import { failuresOf, KubectlError } from '../errors.ts'
 import { dryRunOf, SELECTOR_FLAG, withDryRun } from '../flag-sets.ts'
-import { parsePairs, splitPairs } from '../pairs.ts'
+import { parsePairs, splitPairs } from '../label/pairs.ts'
 import { printerOf } from '../printing.ts'
 import { RECORD_FLAG } from '../recording.ts'
-import { changeAll, containersOf, LOCAL_SERVER_RUN, meantToSet, podSpecOf, setFlags } from './changing.ts'
+import { changeAll, containersOf, LOCAL_SERVER_RUN, selectObjects, podSpecOf, setFlags } from './changing.ts'
 
 export const setImage: Command = defineCommand({
   name: 'image',
   use: '(-f FILENAME | TYPE NAME) CONTAINER_NAME_1=CONTAINER_IMAGE_1 ... CONTAINER_NAME_N=CONTAINER_IMAGE_N [options]',
-  long: 'Set the images of containers, those that start a pod included. The name * means all of them.',
-  examples: `# Another image for a container of a deployment
+  long: 'Set images of containers, including init containers. The name * selects all containers.',
+  examples: `# Set images of two containers of a deployment
 kubectl set image deployment/nginx busybox=busybox nginx=nginx:1.9.1
 
-# The same image everywhere
+# Set the same image in all containers
 kubectl set image daemonset abc *=nginx:1.9.1`,
   flags: { ...setFlags(), ...SELECTOR_FLAG, ...RECORD_FLAG },
+  completes: {
+    resources: [
+      'daemonsets',
+      'deployments',
+      'pods',
+      'cronjobs',
+      'replicasets',
+      'replicationcontrollers',
+      'statefulsets',
+    ],
+    isSingle: true,
+  },
   async run(invocation) {
     const { args, flags } = invocation
     const dryRun = dryRunOf(flags['dry-run'], invocation)
@@ -24,7 +36,7 @@ kubectl set image daemonset abc *=nginx:1.9.1`,
     await printerOf(invocation, { operation: withDryRun(operation, dryRun) })
     const { resources, pairs } = splitPairs(args, 'image')
     const { set: images } = parsePairs(pairs, 'image')
-    const infos = await meantToSet(invocation, resources, { selector: flags.selector })
+    const infos = await selectObjects(invocation, resources, { selector: flags.selector })
     const hasFiles = flags.filename.length > 0 || flags.kustomize !== ''
     const problems: [isSo: boolean, text: string][] = [
       [flags.all && flags.selector !== '', 'cannot set --all and --selector at the same time'],

@@ -1,4 +1,4 @@
-/** kubectl set resources: what containers ask for, and what they are limited to. */
+/** kubectl set resources: sets requests and limits of containers. */
 import type { Container } from '#apis/core/v1.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { string } from '#lib/flags/kinds.ts'
@@ -9,31 +9,31 @@ import { KubectlError } from '../errors.ts'
 import { dryRunOf, SELECTOR_FLAG, withDryRun } from '../flag-sets.ts'
 import { printerOf } from '../printing.ts'
 import { RECORD_FLAG } from '../recording.ts'
-import { changeAll, containersOf, LOCAL_SERVER_RUN, meantToSet, podSpecOf, setFlags } from './changing.ts'
+import { changeAll, containersOf, LOCAL_SERVER_RUN, selectObjects, podSpecOf, setFlags } from './changing.ts'
 
 export const setResources: Command = defineCommand({
   name: 'resources',
   use: '(-f FILENAME | TYPE NAME)  ([--limits=LIMITS & --requests=REQUESTS] [options]',
-  long: 'Set what containers ask for and what they are limited to. Limits without requests are requests too.',
-  examples: `# Limits of one container
+  long: 'Set requests and limits of containers. Limits without requests also set the requests.',
+  examples: `# Set limits of one container
 kubectl set resources deployment nginx -c=nginx --limits=cpu=200m,memory=512Mi
 
-# Nothing asked for, and no limits
+# Remove requests and limits
 kubectl set resources deployment nginx --limits=cpu=0,memory=0 --requests=cpu=0,memory=0`,
   flags: {
     ...setFlags(),
     ...RECORD_FLAG,
     ...SELECTOR_FLAG,
-    containers: flag(string, '*', 'Names of the containers to change; * stands for any text.', { shorthand: 'c' }),
-    limits: flag(string, '', "What containers are limited to: 'cpu=100m,memory=256Mi'."),
-    requests: flag(string, '', "What containers ask for: 'cpu=100m,memory=256Mi'."),
+    containers: flag(string, '*', 'Names of the containers to change; * matches any text.', { shorthand: 'c' }),
+    limits: flag(string, '', "Limits of the containers: 'cpu=100m,memory=256Mi'."),
+    requests: flag(string, '', "Requests of the containers: 'cpu=100m,memory=256Mi'."),
   },
   async run(invocation) {
     const { args, flags } = invocation
     const dryRun = dryRunOf(flags['dry-run'], invocation)
     const operation = 'resource requirements updated'
     await printerOf(invocation, { operation: withDryRun(operation, dryRun) })
-    const infos = await meantToSet(invocation, args, { selector: flags.selector })
+    const infos = await selectObjects(invocation, args, { selector: flags.selector })
     if (flags.local && dryRun === 'server') throw new KubectlError(LOCAL_SERVER_RUN)
     if (flags.all && flags.selector !== '') {
       throw new KubectlError('cannot set --all and --selector at the same time')

@@ -1,31 +1,35 @@
-/** kubectl set selector: which pods a service leads to. */
+/** kubectl set selector: sets the pod selector of a service. */
 import { flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'
 import { type LabelSelector, parseLabelSelector } from '#meta/label-selector.ts'
 
+import type { Info } from '../builder/select-options.ts'
 import { type Command, defineCommand } from '../command.ts'
 import { KubectlError } from '../errors.ts'
 import { dryRunOf, withDryRun } from '../flag-sets.ts'
 import { printerOf } from '../printing.ts'
 import { RECORD_FLAG } from '../recording.ts'
-import type { Info } from '../selecting.ts'
-import { changeAll, meantToSet, setFlags } from './changing.ts'
+import { changeAll, selectObjects, setFlags } from './changing.ts'
 
 const { kustomize: _, ...OWN } = setFlags()
 
 export const setSelector: Command = defineCommand({
   name: 'selector',
   use: '(-f FILENAME | TYPE NAME) EXPRESSIONS [--resource-version=version] [options]',
-  long: 'Set the selector of a service, whatever it was before.',
-  examples: `# Pods with the label environment=qa
+  long: 'Set the selector of a service. An existing selector is replaced.',
+  examples: `# Select pods with the label environment=qa
 kubectl set selector svc/my-svc 'environment=qa'`,
   flags: {
     ...OWN,
     ...RECORD_FLAG,
     filename: flag(strings, [], 'Filename, directory, or URL to files identifying the resource.', { shorthand: 'f' }),
-    recursive: flag(bool, true, 'Process directories given with -f and all below them.', { shorthand: 'R' }),
-    'resource-version': flag(string, '', 'Change the object only if it has this version. For a single object.'),
+    recursive: flag(bool, true, 'Process directories given with -f recursively.', { shorthand: 'R' }),
+    'resource-version': flag(
+      string,
+      '',
+      'Update only if the object has this resource version. Requires a single object.',
+    ),
   },
   async run(invocation) {
     const { args, flags } = invocation
@@ -36,7 +40,7 @@ kubectl set selector svc/my-svc 'environment=qa'`,
     await printerOf(invocation, { operation: withDryRun(operation, dryRun) })
     if (selector === undefined) throw new KubectlError('one selector is required')
     const wide = { ...invocation, flags: { ...flags, kustomize: '' } }
-    const infos = await meantToSet(wide, args.slice(0, -1))
+    const infos = await selectObjects(wide, args.slice(0, -1))
     const version = flags['resource-version']
     checkSelectable(infos, selector)
     await changeAll(wide, infos, {
@@ -52,7 +56,7 @@ kubectl set selector svc/my-svc 'environment=qa'`,
   },
 })
 
-/** Throws KubectlError: services know nothing but equality, and others have no selector to set. */
+/** Throws KubectlError: service selectors support only equality, and other kinds have none to set. */
 function checkSelectable(infos: readonly Info[], { matchExpressions = [] }: LabelSelector): void {
   if (infos.some(({ kind }) => kind.kind !== 'Service')) {
     throw new KubectlError('setting a selector is only supported for Services')

@@ -1,4 +1,4 @@
-/** kubectl set subject: who else a role is bound to. */
+/** kubectl set subject: adds subjects to role bindings. */
 import type { Subject } from '#apis/rbac/v1.ts'
 import { flag } from '#lib/flags/flags.ts'
 import { stringArray } from '#lib/flags/list-kinds.ts'
@@ -8,7 +8,7 @@ import { type Command, defineCommand } from '../command.ts'
 import { KubectlError } from '../errors.ts'
 import { dryRunOf, SELECTOR_FLAG, withDryRun } from '../flag-sets.ts'
 import { printerOf } from '../printing.ts'
-import { changeAll, LOCAL_SERVER_RUN, meantToSet, setFlags } from './changing.ts'
+import { changeAll, LOCAL_SERVER_RUN, selectObjects, setFlags } from './changing.ts'
 
 const GROUP = 'rbac.authorization.k8s.io'
 
@@ -16,7 +16,7 @@ export const setSubject: Command = defineCommand({
   name: 'subject',
   use: '(-f FILENAME | TYPE NAME) [--user=username] [--group=groupname] [--serviceaccount=namespace:serviceaccountname] [--dry-run=server|client|none] [options]',
   long: 'Add users, groups and service accounts to a role binding or cluster role binding.',
-  examples: `# Bind a service account to a cluster role too
+  examples: `# Add a service account to a cluster role binding
 kubectl set subject clusterrolebinding admin --serviceaccount=namespace:serviceaccount1`,
   flags: {
     ...setFlags('the resource to update the subjects'),
@@ -30,7 +30,7 @@ kubectl set subject clusterrolebinding admin --serviceaccount=namespace:servicea
     const dryRun = dryRunOf(flags['dry-run'], invocation)
     const operation = 'subjects updated'
     await printerOf(invocation, { operation: withDryRun(operation, dryRun) })
-    const infos = await meantToSet(invocation, args, { selector: flags.selector })
+    const infos = await selectObjects(invocation, args, { selector: flags.selector })
     if (flags.local && dryRun === 'server') throw new KubectlError(LOCAL_SERVER_RUN)
     if (flags.all && flags.selector !== '') {
       throw new KubectlError('cannot set --all and --selector at the same time')
@@ -55,7 +55,7 @@ kubectl set subject clusterrolebinding admin --serviceaccount=namespace:servicea
   },
 })
 
-interface Named {
+interface SubjectFlags {
   readonly user: readonly string[]
   readonly group: readonly string[]
   readonly serviceaccount: readonly string[]
@@ -63,7 +63,7 @@ interface Named {
 
 /** Throws KubectlError. */
 function subjectsOf(
-  { user, group, serviceaccount }: Named,
+  { user, group, serviceaccount }: SubjectFlags,
   { hasClusterBinding, namespace }: { readonly hasClusterBinding: boolean; readonly namespace: string },
 ): Subject[] {
   if (user.length + group.length + serviceaccount.length === 0) {

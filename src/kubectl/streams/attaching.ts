@@ -1,4 +1,4 @@
-/** Attaching to what runs in a container: for `attach`, and for `run` and `debug` when they have started something. */
+/** Attaches to a container, for `attach`, `run` and `debug`. */
 import type { Pod } from '#apis/core/v1.ts'
 
 import { asError, KubectlError } from '../errors.ts'
@@ -6,18 +6,18 @@ import { chosenContainer, type FoundContainer } from './containers.ts'
 import { planStreams, type StreamContext, streamTo } from './remote-session.ts'
 import { detachKeys, untilKeys } from './terminal.ts'
 
-export interface Attaching {
+export interface AttachOptions {
   readonly container: string
   readonly stdin: boolean
   readonly tty: boolean
   readonly quiet: boolean
   /** `ctrl-p,ctrl-q`. */
   readonly keys: string
-  /** `kubectl attach`: how to come back. */
+  /** The command to resume the session: `kubectl attach`. */
   readonly commandPath: string
 }
 
-export async function attachTo(context: StreamContext, pod: Pod, attaching: Attaching): Promise<void> {
+export async function attachTo(context: StreamContext, pod: Pod, attaching: AttachOptions): Promise<void> {
   const { stdout, stderr } = context
   const { quiet } = attaching
   const say = (line: string): void => void (quiet || stderr.write(line))
@@ -31,7 +31,7 @@ export async function attachTo(context: StreamContext, pod: Pod, attaching: Atta
   if (attaching.tty && container.tty !== true) {
     say(`error: Unable to use a TTY - container ${container.name} did not allocate one\n`)
   }
-  // A program that has a terminal cannot be talked to without.
+  // Without a TTY in the container, kubectl cannot use one.
   const plan = planStreams(context, { ...attaching, tty: container.tty === true })
   say(RECORDED)
   const { namespace = '', name = '' } = pod.metadata

@@ -1,12 +1,12 @@
-/** The containers of a pod, as people name them on a command line. Pure. */
+/** Selects containers of a pod by name. Pure. */
 import type { Container, EphemeralContainer, Pod } from '#apis/core/v1.ts'
 
 import { KubectlError } from '../errors.ts'
 
-/** Which container is meant when nobody says. */
+/** The annotation with the default container. */
 export const DEFAULT_CONTAINER = 'kubectl.kubernetes.io/default-container'
 
-/** Where in the spec a container stands. */
+/** The lists of containers in a pod spec. */
 export type ContainerField = 'containers' | 'initContainers' | 'ephemeralContainers'
 
 export interface FoundContainer {
@@ -43,7 +43,7 @@ export function noSuchContainer(pod: Pod, name: string): KubectlError {
   )
 }
 
-/** The one that is named, the one that the pod says, or the first, of which `warn` is told. Throws KubectlError. */
+/** The named container, the pod's default or the first, which is reported to `warn`. Throws KubectlError. */
 export function chosenContainer(pod: Pod, name: string, warn: (line: string) => void): FoundContainer {
   const { namespace = '', name: podName = '', annotations = {} } = pod.metadata
   const [first] = pod.spec.containers

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { readTar } from '#lib/tar-read.ts'
-import { TAR_END, tarHeaders } from '#lib/tar-write.ts'
+import { readTar } from '#lib/files/tar-read.ts'
+import { TAR_END, tarHeaders } from '#lib/files/tar-write.ts'
 
 import { archivePrefix, fileSpecOf, isWithin, joined } from './copied-paths.ts'
 
-describe('file specs', () => {
-  it('say which side a file is on', () => {
+describe('parseFileSpec', () => {
+  it('recognizes local and remote files', () => {
     assert.deepEqual(fileSpecOf('/tmp/x/'), { namespace: '', pod: '', file: '/tmp/x' })
     assert.deepEqual(fileSpecOf('pod:x'), { namespace: '', pod: 'pod', file: 'x' })
     assert.deepEqual(fileSpecOf('ns/pod:/x:y'), { namespace: 'ns', pod: 'pod', file: '/x:y' })
@@ -16,14 +16,14 @@ describe('file specs', () => {
   })
 })
 
-describe('what is in an archive', () => {
-  it('begins with the path without what tar leaves out', () => {
+describe('archive paths', () => {
+  it('begin with the source path, without the prefix that tar removes', () => {
     assert.equal(archivePrefix('/tmp/x'), 'tmp/x')
     assert.equal(archivePrefix('../../x'), 'x')
     assert.equal(archivePrefix('.'), '')
   })
 
-  it('may not climb out of the target (CVE-2018-1002100, CVE-2019-1002101, CVE-2019-11246)', () => {
+  it('stay within the target (CVE-2018-1002100, CVE-2019-1002101, CVE-2019-11246)', () => {
     const targets = ['out', '/tmp/out', '../out', '.']
     for (const target of targets) {
       assert.ok(isWithin(target, joined(target, 'a/b')))
@@ -36,7 +36,7 @@ describe('what is in an archive', () => {
 })
 
 describe('long names', () => {
-  it('come back as they were', async () => {
+  it('survive an archive unchanged', async () => {
     const name = `${'n'.repeat(300)}/f`
     const link = 'l'.repeat(200)
     const archive = Buffer.concat([

@@ -1,11 +1,11 @@
-/** Paths of `cp`: which side a file is on, and what of an archive may be written where. Pure. */
+/** Paths of `cp`: parses file specs, and decides where entries of an archive may be written. Pure. */
 import { posix } from 'node:path'
 
 import { KubectlError } from '../errors.ts'
 
 export interface FileSpec {
   readonly namespace: string
-  /** Empty: the file is on this machine. */
+  /** Empty for a local file. */
   readonly pod: string
   readonly file: string
 }
@@ -23,7 +23,7 @@ export function fileSpecOf(text: string): FileSpec {
   return { namespace: pieces.length === 2 ? (pieces[0] ?? '') : '', pod, file: remotePath(text.slice(at + 1)) }
 }
 
-/** Paths of a container are those of Linux, whoever writes them. */
+/** Paths in a container use slashes on every platform. */
 export function remotePath(text: string): string {
   return withoutTrailingSlash(text).replaceAll('\\', '/')
 }
@@ -32,7 +32,7 @@ function withoutTrailingSlash(text: string): string {
   return text !== '/' && text.endsWith('/') ? text.slice(0, -1) : text
 }
 
-/** What the names in an archive of this file begin with: tar leaves out the slash, and what climbs. */
+/** The prefix of names in an archive of this file. tar removes the leading slash and parent segments. */
 export function archivePrefix(file: string): string {
   return withoutClimbing(withoutTrailingSlash(posix.normalize(file.replace(/^[/\\]+/, ''))))
 }
@@ -48,11 +48,11 @@ export function joined(base: string, rest: string): string {
   return withoutTrailingSlash(posix.join(base, rest))
 }
 
-/** Whether the file is the target or below it, whatever is in its name. */
+/** True if the file is the target or below it. */
 export function isWithin(target: string, file: string): boolean {
   if (posix.isAbsolute(target) !== posix.isAbsolute(file)) return false
   const relative = posix.relative(posix.resolve('/', target), posix.resolve('/', file))
-  // Both stay as they are when they climb above where we are.
+  // Both stay unchanged if they climb above the working directory.
   if (posix.normalize(target).startsWith('..') !== posix.normalize(file).startsWith('..')) return false
   return relative === '' || !(relative === '..' || relative.startsWith('../'))
 }

@@ -1,13 +1,13 @@
-/** What `port-forward` is asked for: local and remote ports, names of ports, addresses to listen on. Pure. */
+/** Parses `port-forward` arguments: local and remote ports, port names and listen addresses. Pure. */
 import { isIP } from 'node:net'
 
 import type { Pod, Service } from '#apis/core/v1.ts'
-import { compareText, goQuote } from '#lib/go-text.ts'
+import { compareText, goQuote } from '#lib/go/text.ts'
 
 import { KubectlError } from '../errors.ts'
 
 export interface ForwardedPort {
-  /** 0: any that is free. */
+  /** 0 selects a free port. */
   readonly local: number
   readonly remote: number
 }
@@ -36,7 +36,7 @@ function portIn(which: 'local' | 'remote', text: string): number {
 
 export interface ListenAddress {
   readonly address: string
-  /** One of its kind is enough: `localhost` is two addresses. */
+  /** One address of the group suffices: `localhost` is two addresses. */
   readonly isOneEnough: boolean
 }
 
@@ -49,7 +49,7 @@ export function parseAddresses(texts: readonly string[]): ListenAddress[] {
     if (isIP(address) === 0) throw new KubectlError(`${address} is not a valid IP`)
     return [{ address, isOneEnough: false }]
   })
-  // Those that are asked for by their number must be free, whatever else is.
+  // Explicit addresses must be available.
   wanted.sort((one, other) => Number(other.isOneEnough) - Number(one.isOneEnough))
   const found = new Map(wanted.map((one) => [one.address, one]))
   return [...found.values()].sort((one, other) => compareText(one.address, other.address))
@@ -90,7 +90,7 @@ function podPort(pod: Pod, name: string): number {
   throw new KubectlError(`Pod '${pod.metadata.name ?? ''}' does not have a named port '${name}'`)
 }
 
-/** Ports of a pod by number. Throws KubectlError. */
+/** Resolves port names of a pod. Throws KubectlError. */
 export function portsInPod(texts: readonly string[], pod: Pod): string[] {
   const lookUp = (name: string): number => podPort(pod, name)
   checkProtocols(texts, portsOfPod(pod), lookUp)
@@ -101,7 +101,7 @@ export function portsInPod(texts: readonly string[], pod: Pod): string[] {
   })
 }
 
-/** Ports of a service as those of the pod behind it. Throws KubectlError. */
+/** Translates ports of a service to ports of its pod. Throws KubectlError. */
 export function portsBehind(texts: readonly string[], service: Service, pod: Pod): string[] {
   const { name: serviceName = '' } = service.metadata
   const { ports = [], clusterIP = '' } = service.spec ?? {}
@@ -121,7 +121,7 @@ export function portsBehind(texts: readonly string[], service: Service, pod: Pod
     const local = given === remote ? String(number) : given
     const found = ports.find(({ port }) => port === number)
     if (found === undefined) throw new KubectlError(`Service ${serviceName} does not have a service port ${number}`)
-    // The server fills it in; one that does not means the same number.
+    // The server defaults targetPort; without it the port number applies.
     const targetPort = found.targetPort || number
     const target =
       clusterIP === 'None' ? number : typeof targetPort === 'string' ? podPort(pod, targetPort) : targetPort
@@ -129,7 +129,7 @@ export function portsBehind(texts: readonly string[], service: Service, pod: Pod
   })
 }
 
-/** Only TCP can be forwarded. */
+/** Only TCP ports can be forwarded. */
 function checkProtocols(texts: readonly string[], ports: readonly NamedPort[], lookUp: (name: string) => number): void {
   const of = (protocol: string): Set<number> =>
     new Set(ports.filter((port) => (port.protocol ?? 'TCP') === protocol).map(({ number }) => number))

@@ -1,15 +1,15 @@
-/** Logs of containers: which requests are meant by an object, and their lines as they come. */
+/** Container logs: the requests for an object, and their lines. */
 import type { Pod } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { drained } from '#lib/drained.ts'
 import type { ProgramContext } from '#lib/program.ts'
 
-import { type Query, queryText } from '../rest.ts'
-import { resourcePath } from '../surroundings.ts'
+import { resourcePath } from '../related-objects.ts'
+import { type Query, queryText } from '../session/rest.ts'
 import { DEFAULT_CONTAINER, defaultedText, findContainer, isChoice, noSuchContainer } from './containers.ts'
 
 export interface LogOptions {
-  /** Empty: the one that the pod says, or the first. */
+  /** Empty selects the pod's default container or the first. */
   readonly container: string
   readonly follow?: boolean
   readonly previous?: boolean
@@ -21,7 +21,7 @@ export interface LogOptions {
   readonly insecureSkipTLSVerifyBackend?: boolean
 }
 
-/** One container's log. */
+/** The log of one container. */
 export interface LogSource {
   readonly namespace: string
   readonly pod: string
@@ -29,17 +29,17 @@ export interface LogSource {
   readonly options: LogOptions
 }
 
-export interface Wanted {
+export interface LogSelection {
   readonly options: LogOptions
   readonly allContainers?: boolean
-  /** Nobody is told which container was taken. */
+  /** Suppresses the message about the default container. */
   readonly isQuiet?: boolean
 }
 
-/** Throws KubectlError for a container that the pod does not have. */
+/** Throws KubectlError for an unknown container. */
 export function logSources(
   pod: Pod,
-  { options, allContainers = false, isQuiet = false }: Wanted,
+  { options, allContainers = false, isQuiet = false }: LogSelection,
   warn: (line: string) => void,
 ): LogSource[] {
   const { name = '', namespace = '' } = pod.metadata
@@ -66,7 +66,7 @@ function defaultOf(pod: Pod, isQuiet: boolean, warn: (line: string) => void): st
 
 export type Write = (data: Buffer) => Promise<void>
 
-/** Whole lines as they come; the last one may lack its end. Throws StatusError. */
+/** Complete lines as they arrive; the last one may lack its line break. Throws StatusError. */
 export async function copyLog(
   client: ApiClient,
   { namespace, pod, options }: LogSource,
@@ -96,7 +96,7 @@ export function writerTo(stream: ProgramContext['stdout']): Write {
   }
 }
 
-/** Every line gets the prefix. */
+/** Adds the prefix to every line. */
 export function prefixed(prefix: string, write: Write): Write {
   const head = Buffer.from(prefix)
   return (data) => {

@@ -1,4 +1,4 @@
-/** Which pod of many is meant: the orders of upstream's helpers. Pure. */
+/** Orders of pods for selecting one, like upstream's helpers. Pure. */
 import type { Pod } from '#apis/core/v1.ts'
 import { epochMsOf } from '#meta/time.ts'
 
@@ -6,7 +6,7 @@ export type PodOrder = (one: Pod, other: Pod) => number
 
 type Rule = PodOrder
 
-/** Those that have something to say first: assigned, running, ready, ready for long, restarted often, old. */
+/** Best log source first: assigned, running, ready, ready for longer, more restarts, older. */
 export function loggingFirst(one: Pod, other: Pod): number {
   return byRules(one, other, [
     assignedFirst,
@@ -18,7 +18,7 @@ export function loggingFirst(one: Pod, other: Pod): number {
   ])
 }
 
-/** Those that work least first: what is deleted first when there are too many. */
+/** Least active first: the deletion order of a scale-down. */
 export function activeLast(one: Pod, other: Pod): number {
   return byRules(one, other, [
     (a, b) => assignedFirst(b, a),
@@ -43,7 +43,7 @@ function byRules(one: Pod, other: Pod, rules: readonly Rule[]): number {
 const LOGGING_RANK: Readonly<Record<string, number>> = { Running: 0, Unknown: 1, Pending: 2 }
 const ACTIVE_RANK: Readonly<Record<string, number>> = { Pending: 0, Unknown: 1, Running: 2 }
 
-/** Pods that have ended rank with the first, as Go's map has it. */
+/** Terminated pods rank first, because Go's map lacks their phase. */
 function phaseRank({ status }: Pod, ranks: Readonly<Record<string, number>>): number {
   return ranks[status?.phase ?? ''] ?? 0
 }
@@ -81,7 +81,7 @@ function timeOf(text: string | null | undefined): number | undefined {
   return text === undefined || text === null ? undefined : epochMsOf(text)
 }
 
-/** What has no time comes last. */
+/** Pods without the time come last. */
 function earlierFirst(one: number | undefined, other: number | undefined): number {
   if (one === other) return 0
   if (one === undefined || other === undefined) return one === undefined ? 1 : -1

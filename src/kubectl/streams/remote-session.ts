@@ -1,4 +1,4 @@
-/** What exec and attach have in common: which streams there are, the terminal, and the request. */
+/** The shared part of exec and attach: streams, terminal and request. */
 import type { Readable } from 'node:stream'
 
 import { RemoteExitError } from '#client/streams/outcome.ts'
@@ -9,30 +9,30 @@ import { userAgent } from '#model/version.ts'
 import type { Invocation } from '../command.ts'
 import { ExitError } from '../errors.ts'
 import { interruptible } from '../interruption.ts'
-import { resourcePath } from '../surroundings.ts'
+import { resourcePath } from '../related-objects.ts'
 import { writerTo } from './pod-logs.ts'
 import { inRawMode, isTerminal, sizeOf, terminalSizes } from './terminal.ts'
 
 export type StreamContext = Pick<Invocation, 'session' | 'stdin' | 'stdout' | 'stderr' | 'clock' | 'signal' | 'env'>
 
-export interface StreamWishes {
+export interface StreamOptions {
   readonly stdin: boolean
   readonly tty: boolean
   readonly quiet: boolean
 }
 
-/** How the streams are to be, now that we know what the input is. */
+/** The streams of a session, after inspecting standard input. */
 export interface StreamPlan {
   readonly stdin: boolean
-  /** The input is a terminal, and the program at the other end is to have it. */
+  /** Standard input is a terminal, and the remote program gets it in raw mode. */
   readonly isRaw: boolean
 }
 
-/** Says so when there is no terminal to give away. */
-export function planStreams({ stdin, stderr }: StreamContext, wishes: StreamWishes): StreamPlan {
-  if (!wishes.stdin || !wishes.tty) return { stdin: wishes.stdin, isRaw: false }
+/** Warns if there is no terminal. */
+export function planStreams({ stdin, stderr }: StreamContext, options: StreamOptions): StreamPlan {
+  if (!options.stdin || !options.tty) return { stdin: options.stdin, isRaw: false }
   if (isTerminal(stdin())) return { stdin: true, isRaw: true }
-  if (!wishes.quiet) stderr.write('Unable to use a TTY - input is not a terminal or the right kind of file\n')
+  if (!options.quiet) stderr.write('Unable to use a TTY - input is not a terminal or the right kind of file\n')
   return { stdin: true, isRaw: false }
 }
 
@@ -44,21 +44,21 @@ export interface RemoteTarget {
   readonly command?: readonly string[]
 }
 
-export interface Streaming {
+export interface SessionOptions {
   readonly plan: StreamPlan
-  /** In place of what is typed. */
+  /** Replaces standard input. */
   readonly input?: AsyncIterable<Buffer>
-  /** Make the program draw itself anew, by saying for a moment that the terminal is larger. */
+  /** Makes the program redraw by briefly reporting a larger terminal. */
   readonly redraw?: boolean
-  /** Ends the session, which is no failure. */
+  /** Ends the session without a failure. */
   readonly detached?: AbortSignal
 }
 
-/** Throws ExitError with the code of a command that failed. */
+/** Throws ExitError with the exit code of a failed command. */
 export async function streamTo(
   context: StreamContext,
   target: RemoteTarget,
-  { plan, input, redraw = false, detached }: Streaming,
+  { plan, input, redraw = false, detached }: SessionOptions,
 ): Promise<void> {
   const { stdout, stderr, signal } = context
   const over = new AbortController()
@@ -83,7 +83,7 @@ export async function streamTo(
   }
 }
 
-/** Whoever has the terminal gives it back when he is interrupted. */
+/** Restores the terminal when interrupted. */
 function withTerminal({ stdin, signal }: StreamContext, plan: StreamPlan, run: () => Promise<void>): Promise<void> {
   if (!plan.stdin || !isTerminal(stdin())) return run()
   return interruptible(signal, () => (plan.isRaw ? inRawMode(stdin(), run) : run()))
@@ -99,7 +99,7 @@ export interface RemoteRun {
   readonly isRaw?: boolean
 }
 
-/** Throws ExitError with the code of a command that failed. */
+/** Throws ExitError with the exit code of a failed command. */
 export async function runRemote(
   { session, clock, env }: Pick<StreamContext, 'session' | 'clock' | 'env'>,
   target: RemoteTarget,

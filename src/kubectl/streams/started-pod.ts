@@ -1,27 +1,27 @@
-/** A pod that was just made: waiting for it, its logs when it was faster than we are, attaching to it. */
+/** A pod that kubectl just created: waits for it, attaches to it, or prints its logs if it has already ended. */
 import type { Pod } from '#apis/core/v1.ts'
 import { notFoundError } from '#meta/status-errors.ts'
 
 import { asError } from '../errors.ts'
 import { awaited, LATE } from '../wait/awaited.ts'
-import { type Attaching, attachTo } from './attaching.ts'
+import { type AttachOptions, attachTo } from './attaching.ts'
 import { chosenContainer } from './containers.ts'
 import { copyLog, logSources, writerTo } from './pod-logs.ts'
 import { isReady } from './pod-order.ts'
 import type { StreamContext } from './remote-session.ts'
 import { PODS } from './target-pod.ts'
 
-export interface Waiting {
+export interface PodWait {
   readonly namespace: string
   readonly name: string
-  /** None: as long as it takes. */
+  /** Undefined means no limit. */
   readonly timeoutMs?: number
 }
 
-/** Throws StatusError when it is deleted, and KubectlError when it takes too long. */
+/** Throws StatusError if the pod is deleted, and KubectlError after the timeout. */
 export async function podThat(
   { session }: Pick<StreamContext, 'session'>,
-  { namespace, name, timeoutMs }: Waiting,
+  { namespace, name, timeoutMs }: PodWait,
   isSo: (pod: Pod) => boolean,
 ): Promise<Pod> {
   const found = await awaited(session, { kind: PODS, namespace, name }, { timeoutMs, late: LATE }, (object) => {
@@ -35,16 +35,16 @@ export function isOver({ status }: Pod): boolean {
   return status?.phase === 'Succeeded' || status?.phase === 'Failed'
 }
 
-/** To be attached to, or too late for that. */
+/** The pod has a container to attach to, or has already ended. */
 export function hasBegun(pod: Pod): boolean {
   return isOver(pod) || (pod.status?.phase === 'Running' && isReady(pod))
 }
 
-/** Everything that the container has written up to now. */
+/** Prints everything that the container has written so far. */
 export async function printLogs(
   { session, stdout, stderr, signal }: StreamContext,
   pod: Pod,
-  { container, quiet }: Pick<Attaching, 'container' | 'quiet'>,
+  { container, quiet }: Pick<AttachOptions, 'container' | 'quiet'>,
 ): Promise<void> {
   const warn = (line: string): void => void (quiet || stderr.write(line))
   const name = chosenContainer(pod, container, warn).container.name
@@ -54,8 +54,8 @@ export async function printLogs(
   }
 }
 
-/** A session that cannot be begun is read at least. */
-export async function attachOrRead(context: StreamContext, pod: Pod, attaching: Attaching): Promise<void> {
+/** Falls back to logs if attaching fails. */
+export async function attachOrRead(context: StreamContext, pod: Pod, attaching: AttachOptions): Promise<void> {
   try {
     await attachTo(context, pod, attaching)
   } catch (error) {

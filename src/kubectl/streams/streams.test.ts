@@ -18,19 +18,19 @@ const TWO = podOf({
   ephemeralContainers: [{ name: 'e' }],
 })
 
-describe('the container that is meant', () => {
-  it('is the first one, of which people are told', () => {
-    const said: string[] = []
-    assert.equal(chosenContainer(TWO, '', (line) => said.push(line)).container.name, 'a')
-    assert.deepEqual(said, ['Defaulted container "a" out of: a, b, e (ephem), i (init)\n'])
+describe('chosenContainer', () => {
+  it('selects the first container and reports it', () => {
+    const lines: string[] = []
+    assert.equal(chosenContainer(TWO, '', (line) => lines.push(line)).container.name, 'a')
+    assert.deepEqual(lines, ['Defaulted container "a" out of: a, b, e (ephem), i (init)\n'])
   })
 
-  it('is the one that the pod says', () => {
+  it("selects the pod's default container", () => {
     const pod = { ...TWO, metadata: { ...TWO.metadata, annotations: { [DEFAULT_CONTAINER]: 'b' } } }
     assert.equal(chosenContainer(pod, '', assert.fail).container.name, 'b')
   })
 
-  it('may be of any sort', () => {
+  it('accepts a container of any list', () => {
     assert.equal(chosenContainer(TWO, 'e', assert.fail).field, 'ephemeralContainers')
     assert.throws(() => chosenContainer(TWO, 'x', assert.fail), {
       message: `container x is not valid for pod p out of: ${allContainerNames(TWO)}`,
@@ -39,7 +39,7 @@ describe('the container that is meant', () => {
 })
 
 describe('logs', () => {
-  it('of all containers begin with those that run first', () => {
+  it('list init containers first for all containers', () => {
     const sources = logSources(TWO, { options: { container: '' }, allContainers: true }, assert.fail)
     assert.deepEqual(
       sources.map(({ container }) => container),
@@ -47,7 +47,7 @@ describe('logs', () => {
     )
   })
 
-  it('have the prefix on each line, the last without an end included', async () => {
+  it('prefix each line, including an incomplete last one', async () => {
     const parts: string[] = []
     const write = prefixed('> ', (data) => Promise.resolve(void parts.push(data.toString())))
     await write(Buffer.from('one\ntwo\nthr'))
@@ -55,16 +55,16 @@ describe('logs', () => {
   })
 })
 
-describe('of many pods', () => {
+describe('pod order', () => {
   const running = podOf({ nodeName: 'n' }, { status: { phase: 'Running' } })
   const pending = podOf({}, { status: { phase: 'Pending' } })
   const restarted = podOf({ nodeName: 'n' }, { status: { phase: 'Running', containerStatuses: [{ restartCount: 2 }] } })
 
-  it('those that have something to say are asked first', () => {
+  it('prefers pods with logs for logs', () => {
     assert.deepEqual([pending, running, restarted].sort(loggingFirst), [restarted, running, pending])
   })
 
-  it('those that work are attached to first', () => {
+  it('prefers active pods for attaching', () => {
     assert.deepEqual(
       [pending, restarted, running].sort((one, other) => activeLast(other, one)),
       [running, restarted, pending],
@@ -84,15 +84,15 @@ describe('detach keys', () => {
     return { passed, isDetached }
   }
 
-  it('end it, also when they come one by one', async () => {
+  it('end the session, also one by one', async () => {
     assert.deepEqual(await typed('ab\u0010', '\u0011cd'), { passed: 'ab', isDetached: true })
   })
 
-  it('are passed on when they go on otherwise', async () => {
+  it('are forwarded if the sequence is not completed', async () => {
     assert.deepEqual(await typed('\u0010x', '\u0010', '\u0010y'), { passed: '\u0010x\u0010\u0010y', isDetached: false })
   })
 
-  it('are refused when nobody has them', () => {
+  it('are rejected if they are no valid keys', () => {
     assert.deepEqual([...detachKeys('a,ctrl-c')], [97, 3])
     assert.throws(() => detachKeys('ctrl-1'), /unknown character/)
   })

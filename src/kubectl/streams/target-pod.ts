@@ -1,37 +1,37 @@
-/** The pod that is meant by a pod, or by what makes pods: `deploy/web`, `job/x`, `svc/y`. */
+/** Resolves the pod of a command from a pod or a workload: `deploy/web`, `job/x`, `svc/y`. */
 import type { Pod } from '#apis/core/v1.ts'
 import type { ServedKind } from '#client/discovery.ts'
 import type { Clock } from '#lib/clock.ts'
 import { asSelector, type LabelSelector } from '#meta/label-selector.ts'
 import { selectorFromLabels, selectorText } from '#meta/labels.ts'
 
-import { select } from '../builder.ts'
+import { select } from '../builder/builder.ts'
+import type { Files } from '../builder/select-options.ts'
 import { type Invocation, usageError } from '../command.ts'
 import { KubectlError } from '../errors.ts'
-import type { AnyObject, Rest } from '../rest.ts'
-import { queryText } from '../rest.ts'
-import type { Files } from '../selecting.ts'
-import { resourcePath } from '../surroundings.ts'
+import { resourcePath } from '../related-objects.ts'
+import type { AnyObject, Rest } from '../session/rest.ts'
+import { queryText } from '../session/rest.ts'
 import type { PodOrder } from './pod-order.ts'
 
-/** What the server has, and which kind it is of. */
-export interface Named {
+/** The object from the server, with its kind. */
+export interface TargetObject {
   readonly kind: ServedKind
   readonly object: AnyObject
 }
 
-export interface Naming {
-  /** `NAME` is a pod unless it says otherwise. */
+export interface TargetArguments {
+  /** A plain `NAME` is a pod. */
   readonly names: readonly string[]
   readonly type?: string
   readonly files?: Files
 }
 
-/** The one object that is named. Throws when there are several. */
+/** The single named object. Throws for several. */
 export async function readNamed(
   invocation: Pick<Invocation, 'session' | 'cwd' | 'stdin'>,
-  { names, type = 'pods', files }: Naming,
-): Promise<Named[]> {
+  { names, type = 'pods', files }: TargetArguments,
+): Promise<TargetObject[]> {
   const { session } = invocation
   const { namespace, isExplicit } = await session.namespace()
   const selection = await select({
@@ -47,17 +47,17 @@ export async function readNamed(
   return infos.flatMap(({ kind, object }) => (object === undefined ? [] : [{ kind, object }]))
 }
 
-export interface Finding {
+export interface TargetOptions {
   readonly rest: Rest
   readonly clock: Clock
   readonly timeoutMs: number
   readonly order: PodOrder
-  /** `cannot attach to`: stands before why an object has no pods. */
+  /** The prefix of the error for an object without pods: `cannot attach to`. */
   readonly failure: string
 }
 
-/** Its pods, the one that is meant first. Waits for one to come. */
-export async function podsOf({ kind, object }: Named, finding: Finding): Promise<Pod[]> {
+/** The pods of the object in order of preference. Waits for the first pod. */
+export async function podsOf({ kind, object }: TargetObject, finding: TargetOptions): Promise<Pod[]> {
   if (kind.group === '' && kind.kind === 'Pod') return [object as unknown as Pod]
   const selector = selectorOf({ kind, object }, finding.failure)
   const { namespace = '' } = object.metadata
@@ -73,13 +73,13 @@ interface PodList {
   readonly items?: Pod[]
 }
 
-interface Awaited {
+interface PodQuery {
   readonly namespace: string
   readonly selector: string
   readonly resourceVersion: string
 }
 
-async function firstToCome({ namespace, selector, resourceVersion }: Awaited, finding: Finding): Promise<Pod> {
+async function firstToCome({ namespace, selector, resourceVersion }: PodQuery, finding: TargetOptions): Promise<Pod> {
   const limit = new AbortController()
   const timer = finding.clock.after(finding.timeoutMs, () => limit.abort())
   const query = { labelSelector: selector, resourceVersion }
@@ -96,7 +96,7 @@ async function firstToCome({ namespace, selector, resourceVersion }: Awaited, fi
   throw new KubectlError('timed out waiting for the condition')
 }
 
-/** Pods are asked for so often that nobody looks up where they are. */
+/** Pods are so common that their kind is constant, without discovery. */
 export const PODS: ServedKind = {
   group: '',
   version: 'v1',
@@ -121,8 +121,8 @@ const BY_LABEL_SELECTOR = new Set([
 ])
 const BY_LABELS = new Set(['/ReplicationController', '/Service'])
 
-/** Throws KubectlError for what makes no pods. */
-export function selectorOf({ kind, object }: Named, failure: string): string {
+/** Throws KubectlError for a kind that creates no pods. */
+export function selectorOf({ kind, object }: TargetObject, failure: string): string {
   const id = `${kind.group}/${kind.kind}`
   const { selector } = (object['spec'] ?? {}) as { selector?: LabelSelector | Record<string, string> }
   if (BY_LABEL_SELECTOR.has(id)) return selectorText(asSelector(selector))
@@ -135,27 +135,30 @@ export function selectorOf({ kind, object }: Named, failure: string): string {
   return selectorText(selectorFromLabels(selector as Record<string, string>))
 }
 
-/** The pod to run a command in, or to forward ports to. */
-export async function attachablePod(named: Named, finding: Omit<Finding, 'order' | 'failure'>): Promise<Pod> {
+/** The pod for exec and port-forward. */
+export async function attachablePod(
+  named: TargetObject,
+  finding: Omit<TargetOptions, 'order' | 'failure'>,
+): Promise<Pod> {
   const { activeLast } = await import('./pod-order.ts')
   const order: PodOrder = (one, other) => activeLast(other, one)
   const [pod] = await podsOf(named, { ...finding, order, failure: 'cannot attach to' })
   return pod as Pod
 }
 
-/** What upstream says of a `--pod-running-timeout` that is none. */
+/** Upstream's error for an invalid `--pod-running-timeout`. */
 export function timeoutProblem(timeoutMs: number): string | undefined {
   return timeoutMs <= 0 ? '--pod-running-timeout must be higher than zero' : undefined
 }
 
-/** Throws it, with where to read on. */
+/** Throws the error with a reference to help. */
 export function checkTimeout(invocation: Pick<Invocation, 'path'>, timeoutMs: number): void {
   const problem = timeoutProblem(timeoutMs)
   if (problem !== undefined) throw usageError(invocation, problem)
 }
 
-/** The one object of a command that works on one. */
-export function theOnly(named: readonly Named[], message: string): Named {
+/** The single object of a command. */
+export function theOnly(named: readonly TargetObject[], message: string): TargetObject {
   const [first] = named
   if (first === undefined || named.length > 1) throw new KubectlError(message)
   return first

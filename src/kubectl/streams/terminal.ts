@@ -1,4 +1,4 @@
-/** The terminal that we were started in: raw while a remote program has it, and its size as it changes. */
+/** The local terminal: raw mode during a session, and size changes. */
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 
@@ -14,7 +14,7 @@ export function isTerminal(stdin: Readable): boolean {
   return (stdin as TerminalInput).isTTY === true
 }
 
-/** Keys go to whoever reads them, Ctrl-C included, until `task` is over. */
+/** Passes all keys to the reader, including Ctrl-C, until `task` ends. */
 export async function inRawMode<T>(stdin: Readable, task: () => Promise<T>): Promise<T> {
   const input = stdin as TerminalInput
   input.setRawMode?.(true)
@@ -28,13 +28,13 @@ export async function inRawMode<T>(stdin: Readable, task: () => Promise<T>): Pro
 
 type TerminalOutput = ProgramContext['stdout'] & { readonly rows?: number }
 
-/** Undefined when the output is no terminal. */
+/** Undefined if standard output is no terminal. */
 export function sizeOf(stdout: ProgramContext['stdout']): TerminalSize | undefined {
   const { columns, rows } = stdout as TerminalOutput
   return columns === undefined || rows === undefined ? undefined : { width: columns, height: rows }
 }
 
-/** Those given first, then each one the terminal changes to. */
+/** Yields the given sizes first, then each new size of the terminal. */
 export async function* terminalSizes(
   stdout: ProgramContext['stdout'],
   first: readonly TerminalSize[],
@@ -48,7 +48,7 @@ export async function* terminalSizes(
   }
 }
 
-/** Bytes of `ctrl-p,ctrl-q`. Throws for keys that nobody has. */
+/** Parses `ctrl-p,ctrl-q` into bytes. Throws for invalid keys. */
 export function detachKeys(text: string): Buffer {
   const bytes = text.split(',').flatMap((key) => {
     if (key.length === 1) return [...Buffer.from(key)]
@@ -59,10 +59,10 @@ export function detachKeys(text: string): Buffer {
   return Buffer.from(bytes)
 }
 
-/** By their code: ctrl-@ is 0, ctrl-a is 1. */
+/** By code: ctrl-@ is 0, ctrl-a is 1. */
 const CONTROLS = '@abcdefghijklmnopqrstuvwxyz[\\]^_'
 
-/** What is typed up to the keys, of which nothing is passed on; a beginning of them that goes on otherwise is. */
+/** Passes input through until the detach sequence. An incomplete sequence is passed on later. */
 export async function* untilKeys(
   typed: AsyncIterable<Buffer>,
   keys: Buffer,
@@ -79,11 +79,11 @@ export async function* untilKeys(
 
 interface ReadKeys {
   readonly passed: readonly number[]
-  /** So many of the keys were typed in a row. */
+  /** The number of matched keys in a row. */
   readonly matched: number
 }
 
-/** What is left over after all of the keys is of no interest. */
+/** Input after the complete sequence is dropped. */
 function readKeys(data: Buffer, keys: Buffer, before: number): ReadKeys {
   const passed: number[] = []
   let matched = before

@@ -1,5 +1,5 @@
-/** Filling in a Go template. What it means and every complaint is that of text/template. */
-import { goQuote } from '#lib/go-text.ts'
+/** Executes a Go template. Semantics and error texts are those of text/template. */
+import { goQuote } from '#lib/go/text.ts'
 
 import { CALLEE, FUNCTIONS, type GoFunction, type Parameter } from './functions.ts'
 import { sortedKeys } from './go-value.ts'
@@ -33,17 +33,17 @@ export interface Execution {
   readonly name: string
   readonly source: string
   readonly trees: ReadonlyMap<string, List>
-  /** A key that a map lacks is an error rather than no value. */
+  /** A missing key of a map is an error. */
   readonly missingKeyFails: boolean
-  /** Gets what is written, also before an error. */
+  /** Receives the output, including output before an error. */
   write(text: string): void
 }
 
 const MAX_DEPTH = 100_000
-/** Far deeper than anybody nests templates, and well before the stack ends. */
+/** The depth limit for nested templates, well below the stack limit. */
 const MAX_CALLS = 1_000
 
-/** Throws a TemplateError. */
+/** Throws TemplateError. */
 export function execute(execution: Execution, data: unknown): void {
   const dot = referTo(data)
   const tree = execution.trees.get(execution.name)
@@ -59,7 +59,7 @@ interface Variable {
   value: Reference
 }
 
-/** What came before in a pipeline, if anything did. */
+/** The result of the previous command in a pipeline, if there is one. */
 type Final = Reference | undefined
 
 type Leave = 'break' | 'continue' | undefined
@@ -69,7 +69,7 @@ class State {
   readonly #name: string
   readonly #depth: number
   #variables: Variable[] = []
-  /** What messages are about. */
+  /** The node that messages refer to. */
   #node: { at: number; text(): string } | undefined
 
   constructor(execution: Execution, name: string, depth: number) {
@@ -93,8 +93,8 @@ class State {
     const before = this.#execution.source.slice(0, node.at)
     const line = before.split('\n').length
     const column = Buffer.byteLength(before.slice(before.lastIndexOf('\n') + 1))
-    const place = `${this.#execution.name}:${line}:${column}`
-    throw new TemplateError(`template: ${place}: executing ${goQuote(this.#name)} at <${node.text()}>: ${message}`)
+    const position = `${this.#execution.name}:${line}:${column}`
+    throw new TemplateError(`template: ${position}: executing ${goQuote(this.#name)} at <${node.text()}>: ${message}`)
   }
 
   #walk(dot: Reference, node: Node): Leave {
@@ -236,7 +236,7 @@ class State {
     }
   }
 
-  #path(dot: Reference, node: Extract<Expression, { names: readonly string[] }>, given: Given): Reference {
+  #path(dot: Reference, node: Extract<Expression, { names: readonly string[] }>, given: CallArguments): Reference {
     this.#at(node)
     const { args = [], final } = given
     if (node.type === 'variable') {
@@ -282,7 +282,11 @@ class State {
     return NOTHING
   }
 
-  #call(dot: Reference, { name }: { readonly name: string }, given: Given & { node: Expression | Command }): Reference {
+  #call(
+    dot: Reference,
+    { name }: { readonly name: string },
+    given: CallArguments & { node: Expression | Command },
+  ): Reference {
     const fun = FUNCTIONS.get(name)
     if (fun === undefined) return this.#fail(`${goQuote(name)} is not a defined function`)
     const { args = [], final, node } = given
@@ -310,7 +314,7 @@ class State {
     }
   }
 
-  #shortCircuit(dot: Reference, name: 'and' | 'or', { args = [], final }: Given): Reference {
+  #shortCircuit(dot: Reference, name: 'and' | 'or', { args = [], final }: CallArguments): Reference {
     let value = NOTHING
     for (const arg of args) {
       value = this.#argument(dot, 'value', arg)
@@ -354,7 +358,7 @@ class State {
   }
 }
 
-interface Given {
+interface CallArguments {
   readonly args?: readonly Expression[]
   readonly final?: Final
 }

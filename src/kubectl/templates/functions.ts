@@ -1,6 +1,6 @@
-/** What Go templates can call: text/template's own functions, and the two that kubectl adds. Each throws upstream's words. */
-import { isPrintable } from '#lib/go-text.ts'
-import { compareUtf8 } from '#lib/json-write.ts'
+/** Functions of Go templates: those of text/template, and the two of kubectl. Error texts are upstream's. */
+import { isPrintable } from '#lib/go/text.ts'
+import { compareUtf8 } from '#lib/json/write.ts'
 
 import { goPrint, goPrintf, goPrintln } from './printf.ts'
 import {
@@ -19,12 +19,12 @@ import {
   typeOf,
 } from './reference.ts'
 
-/** What an argument may be: text, whatever there is (nothing is nil), or a value that may not be there. */
+/** Argument types: text, any value (nothing is nil), or an optional value. */
 export type Parameter = 'string' | 'any' | 'value' | 'anything'
 
 export interface GoFunction {
   readonly fixed: readonly Parameter[]
-  /** Of all that follow; undefined where none may. */
+  /** The type of variadic arguments; undefined without any. */
   readonly rest?: Parameter
   call(args: readonly Reference[]): Reference
 }
@@ -33,7 +33,7 @@ function define(fixed: readonly Parameter[], rest: Parameter | undefined, call: 
   return rest === undefined ? { fixed, call } : { fixed, rest, call }
 }
 
-/** A function of plain values that makes a plain one. */
+/** A function from plain values to a plain value. */
 function plain(
   fixed: readonly Parameter[],
   rest: Parameter | undefined,
@@ -51,7 +51,7 @@ function comparison(decide: (left: Reference, right: Reference) => boolean): GoF
 }
 
 export const FUNCTIONS: ReadonlyMap<string, GoFunction> = new Map<string, GoFunction>([
-  // These two do not evaluate all of their arguments: whoever calls does it.
+  // `and` and `or` evaluate lazily, so the caller implements them.
   ['and', define(['value'], 'value', () => NOTHING)],
   ['or', define(['value'], 'value', () => NOTHING)],
   ['not', define(['value'], undefined, ([arg = NOTHING]) => referTo(!isTrue(arg.value)))],
@@ -75,12 +75,12 @@ export const FUNCTIONS: ReadonlyMap<string, GoFunction> = new Map<string, GoFunc
   ['base64decode', plain(['string'], undefined, ([text]) => decodeBase64(text as string))],
 ])
 
-/** Stands for the text of what was to be called, which only the caller knows. */
+/** A placeholder for the call's text, which only the caller has. */
 export const CALLEE = '\0'
 
 const ZERO_VALUE = 'reflect: call of reflect.Value.Type on zero Value'
 
-/** No value is a function. */
+/** No value is callable. */
 function refuseCall(fun: Reference): never {
   throw new Error(fun.value === undefined ? 'call of nil' : `non-function ${CALLEE} of type ${typeOf(fun)}`)
 }
@@ -179,14 +179,14 @@ function incompatible(left: Reference, right: Reference): Error {
   return new Error(`incompatible types for comparison: ${typeOf(left)} and ${typeOf(right)}`)
 }
 
-/** Whether `index` would find something with these. */
+/** True if `index` would succeed with these arguments. */
 function exists(item: Reference, indexes: readonly Reference[]): boolean {
   let { value } = item
   for (const { value: at } of indexes) value = elementAt(value, at)
   return indexes.length === 0 || (value !== null && value !== undefined)
 }
 
-/** Undefined for what cannot be there. */
+/** Undefined for invalid input. */
 function elementAt(value: unknown, at: unknown): unknown {
   if (isMap(value)) {
     const key = at ?? ''
@@ -247,7 +247,7 @@ function decodeBase64(text: string): string {
   return Buffer.from(clean, 'base64').toString()
 }
 
-/** Where Go says it stopped: at the first character that cannot be there, or at the end of a group that is not whole. */
+/** Go's offset of a decoding error: the first invalid character, or the end of an incomplete group. */
 function illegalByte(text: string, group: number, bad: number): number {
   if (bad >= 0) return group + bad
   const rest = text.slice(group)

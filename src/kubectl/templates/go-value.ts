@@ -1,12 +1,12 @@
 /**
- * How Go's fmt shows JSON-shaped values: `map[a:1 b:[x y]]` for `%v`, `map[string]interface {}{"a":1}` for `%#v`. What a
- * number is depends on who read it: kubectl reads objects with whole numbers as int64, templates read all as float64.
+ * Go's fmt output of JSON values: `map[a:1 b:[x y]]` for `%v`, `map[string]interface {}{"a":1}` for `%#v`. kubectl
+ * decodes integers as int64; templates decode all numbers as float64.
  */
-import { goNumber, goQuote } from '#lib/go-text.ts'
-import { isJsonObject, JsonNumber } from '#lib/json-value.ts'
-import { compareUtf8 } from '#lib/json-write.ts'
+import { goNumber, goQuote } from '#lib/go/text.ts'
+import { isJsonObject, JsonNumber } from '#lib/json/value.ts'
+import { compareUtf8 } from '#lib/json/write.ts'
 
-/** The text of a number that is no bigint. */
+/** Formats a number that is no bigint. */
 export type NumberText = (value: number) => string
 
 /** `%v`. */
@@ -30,7 +30,7 @@ export function goSyntax(value: unknown, number: NumberText = goNumber): string 
   return `map[string]interface {}{${entries.join(', ')}}`
 }
 
-/** The name of the type that a JSON value has in an unstructured object. */
+/** The Go type name of a JSON value in an unstructured object. */
 export function goTypeName(value: unknown): string {
   if (value === null || value === undefined) return '<nil>'
   if (Array.isArray(value)) return '[]interface {}'
@@ -40,7 +40,7 @@ export function goTypeName(value: unknown): string {
   return isGoInt(value) ? 'int64' : 'float64'
 }
 
-/** Whether a number of an unstructured object is an int64. */
+/** True if a number of an unstructured object is an int64. */
 export function isGoInt(value: unknown): boolean {
   return typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value))
 }

@@ -1,5 +1,5 @@
-/** Literals of Go as templates have them: text in quotes, characters and numbers. Each throws Go's words. */
-import { goQuote } from '#lib/go-text.ts'
+/** Go literals in templates: strings, characters and numbers. Throws Go's error texts. */
+import { goQuote } from '#lib/go/text.ts'
 
 const ESCAPE = /\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|([0-7]{3})|([abfnrtv\\'"]))|([^\\])/uy
 const NAMED: Readonly<Record<string, string>> = {
@@ -12,7 +12,7 @@ const NAMED: Readonly<Record<string, string>> = {
   v: '\v',
 }
 
-/** strconv.Unquote, and single quotes for text where `quote` is one. */
+/** strconv.Unquote, which also accepts single quotes if `quote` is one. */
 export function unquoteGo(written: string): string {
   const quote = written[0] ?? ''
   const body = written.slice(1, -1)
@@ -27,7 +27,7 @@ export function unquoteGo(written: string): string {
   return Buffer.concat(parts).toString()
 }
 
-/** Undefined for what may not stand between these quotes. */
+/** Undefined for an invalid character between these quotes. */
 function unescaped(match: RegExpExecArray, quote: string): Buffer | undefined {
   const [, byte, short, long, octal, named, plain] = match
   if (plain !== undefined) return plain === quote ? undefined : Buffer.from(plain)
@@ -56,7 +56,7 @@ export function parseGoNumber(text: string): bigint | number {
     return value
   }
   if (!/^(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(digits)) throw new Error(`illegal number syntax: ${goQuote(text)}`)
-  // What looks like a whole number and was not read as one does not fit.
+  // An integer that could not be parsed is out of range.
   if (!/[.eE]/.test(digits)) throw new Error(`integer overflow: ${goQuote(text)}`)
   return Number(bare)
 }

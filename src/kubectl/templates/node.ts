@@ -1,7 +1,7 @@
-/** The tree of a Go template, and how its parts are written in messages. */
+/** The syntax tree of a Go template, and the text of its nodes in messages. */
 
 interface At {
-  /** Where in the source it is said to be: what messages count lines and columns from. */
+  /** The offset in the source for lines and columns in messages. */
   readonly at: number
 }
 

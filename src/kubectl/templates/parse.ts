@@ -1,26 +1,26 @@
-/** From the tokens of a Go template to its tree. Complaints are those of text/template. */
-import { goQuote } from '#lib/go-text.ts'
+/** Parses tokens of a Go template into its syntax tree. Error texts are those of text/template. */
+import { goQuote } from '#lib/go/text.ts'
 
 import { parseGoNumber, parseGoRune, unquoteGo } from './literal.ts'
 import { type Command, type Expression, expressionText, type List, type Node, type Pipeline } from './node.ts'
 import { type Token, tokenize, tokenName } from './token.ts'
 
-/** What is wrong with a template; with the name and line that upstream gives. */
+/** A template error with upstream's name and line. */
 export class TemplateError extends Error {}
 
-/** The tree of each template: the one itself, and those that are defined in it. Throws a TemplateError. */
+/** The trees of the template and of all templates defined in it. Throws TemplateError. */
 export function parseTemplates(name: string, source: string, functions: ReadonlySet<string>): Map<string, List> {
   const trees = new Map<string, List>()
   new Parser(name, tokenize(source), { functions, trees }).parseAll()
   return trees
 }
 
-interface Surroundings {
+interface ParseScope {
   readonly functions: ReadonlySet<string>
   readonly trees: Map<string, List>
 }
 
-/** What ends a list. */
+/** The tokens that end a list. */
 type End = { readonly type: 'end' | 'else'; readonly at: number }
 
 const EXPRESSION = new Set(
@@ -31,13 +31,13 @@ const NOT_EXECUTABLE = new Set<Expression['type']>(['bool', 'dot', 'nil', 'numbe
 class Parser {
   readonly #name: string
   readonly #tokens: readonly Token[]
-  readonly #around: Surroundings
+  readonly #around: ParseScope
   #at = 0
   #variables: string[] = ['$']
   #ranges = 0
   #actionLine = 0
 
-  constructor(name: string, tokens: readonly Token[], around: Surroundings) {
+  constructor(name: string, tokens: readonly Token[], around: ParseScope) {
     this.#name = name
     this.#tokens = tokens
     this.#around = around
@@ -103,7 +103,7 @@ class Parser {
     return isDefinition
   }
 
-  /** Variables of what is around are not seen inside. */
+  /** Variables of the surrounding template are not visible inside. */
   #apart<T>(parse: () => T): T {
     const [variables, ranges] = [this.#variables, this.#ranges]
     ;[this.#variables, this.#ranges] = [['$'], 0]
@@ -366,7 +366,7 @@ function isKeyword(token: Token, word: string): boolean {
   return token.type === 'keyword' && token.text === word
 }
 
-/** Nothing but white space. */
+/** True for white space only. */
 function isEmpty({ nodes }: List): boolean {
   return nodes.every((node) => node.type === 'text' && node.text.trim() === '')
 }

@@ -1,10 +1,10 @@
-/** Go's fmt.Sprint, Sprintln and Sprintf of values of templates, with what fmt says of verbs that do not fit. */
-import { goDouble, goNumber, goQuote } from '#lib/go-text.ts'
+/** Go's fmt.Sprint, Sprintln and Sprintf for template values, including fmt's errors for mismatched verbs. */
+import { goDouble, goNumber, goQuote } from '#lib/go/text.ts'
 
 import { goSyntax, sortedKeys } from './go-value.ts'
 import { GoByte, GoFloat, intOf, show, typeName } from './reference.ts'
 
-/** Spaces stand between two of which neither is text. */
+/** Inserts spaces between operands if neither is a string. */
 export function goPrint(args: readonly unknown[]): string {
   return args
     .map((arg, at) => {
@@ -77,7 +77,7 @@ function formatted(value: unknown, verb: Verb): string {
     .join(' ')}]`
 }
 
-/** In a list or map nothing is said of a verb that does not fit nil. */
+/** fmt reports no mismatched verb for nil inside lists and maps. */
 function inner(value: unknown, verb: Verb): string {
   return value === null ? '<nil>' : formatted(value, verb)
 }
@@ -183,10 +183,10 @@ function unsignedFloat(value: number, { verb, precision }: Verb): string | undef
   }
 }
 
-/** As many as JavaScript writes; no tie has more. */
+/** The number of digits that JavaScript can print; no tie has more. */
 const MOST_DIGITS = 99
 
-/** Of two equally near ones the even one, where JavaScript takes the larger. */
+/** Rounds ties to even, where JavaScript rounds up. */
 function fixed(value: number, digits: number): string {
   const exact = value.toFixed(MOST_DIGITS)
   const end = exact.length - MOST_DIGITS + digits
@@ -195,12 +195,12 @@ function fixed(value: number, digits: number): string {
   return isTie && /[02468]$/.test(down) ? down : value.toFixed(digits)
 }
 
-/** At least two digits. */
+/** The exponent has at least two digits. */
 function exponent(text: string): string {
   return text.replace(/e([+-])(\d)$/, 'e$10$2')
 }
 
-/** `%.3g`: so many digits, without zeros at the end. */
+/** `%.3g`: the given number of digits, without trailing zeros. */
 function shortest(value: number, precision: number): string {
   const digits = Math.max(1, precision)
   const [mantissa = '', power = '0'] = value.toExponential(digits - 1).split('e')

@@ -1,10 +1,9 @@
 /**
- * Values as a Go template sees them. A whole number of JSON is an int64, any other a float64; a bigint is an int, which numbers
- * in templates and lengths are. A reference also knows whether its type is `interface {}`, because what stands in a map or a list has that type, and messages
- * and a few functions tell the difference.
+ * Values as a Go template sees them. JSON integers are int64, other numbers float64; a bigint is an int. A reference
+ * also records whether its static type is `interface {}`, because messages and some functions distinguish it.
  */
-import { goDouble, goNumber } from '#lib/go-text.ts'
-import { isJsonObject } from '#lib/json-value.ts'
+import { goDouble, goNumber } from '#lib/go/text.ts'
+import { isJsonObject } from '#lib/json/value.ts'
 
 import { goShow, isGoInt } from './go-value.ts'
 
@@ -21,7 +20,7 @@ export class GoByte {
   }
 }
 
-/** A number that is written as a fraction, also when it is whole. */
+/** A number with a fraction in the source, even if it is integral. */
 export class GoFloat {
   readonly value: number
 
@@ -35,7 +34,7 @@ export class GoFloat {
 }
 
 export interface Reference {
-  /** Undefined for what is not there at all. */
+  /** Undefined for a missing value. */
   readonly value: unknown
   readonly isInterface: boolean
 }
@@ -46,12 +45,12 @@ export function referTo(value: unknown): Reference {
   return { value, isInterface: false }
 }
 
-/** Something in a map or a list. */
+/** An element of a map or list. */
 export function element(value: unknown): Reference {
   return { value, isInterface: true }
 }
 
-/** What is inside, where its type is `interface {}`. Null is then nothing. */
+/** The dynamic value of an `interface {}`. Null becomes a missing value. */
 export function inside({ value, isInterface }: Reference): Reference {
   return isInterface && value === null ? NOTHING : { value, isInterface: false }
 }
@@ -86,19 +85,19 @@ function isInt64(value: unknown): boolean {
   return isGoInt(value) && Math.abs(Number(value)) < INT64_LIMIT
 }
 
-/** Not what stands for a number in a class of its own. */
+/** Excludes the classes that wrap numbers. */
 export function isMap(value: unknown): value is Record<string, unknown> {
   return isJsonObject(value) && !(value instanceof GoByte) && !(value instanceof GoFloat)
 }
 
-/** The int that it is; undefined for what is none. */
+/** The integer value; undefined if it is none. */
 export function intOf(value: unknown): bigint | undefined {
   if (value instanceof GoByte) return BigInt(value.value)
   if (typeof value === 'number' && isInt64(value)) return BigInt(value)
   return typeof value === 'bigint' ? value : undefined
 }
 
-/** Whether `if` takes it for true. */
+/** Go's truth for `if`. */
 export function isTrue(value: unknown): boolean {
   if (value instanceof GoByte || value instanceof GoFloat) return value.value !== 0
   if (Array.isArray(value)) return value.length > 0

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import type { JsonValue } from '#lib/json-value.ts'
+import type { JsonValue } from '#lib/json/value.ts'
 
 import { compileGoTemplate } from './template.ts'
 
@@ -46,7 +46,7 @@ describe('Go templates', () => {
     ['{{base64decode "aGVsbG8="}}', 'hello'],
     ['{{eq .kind "Job" "Pod"}} {{lt 1 2}} {{ge "a" "b"}}', 'true true false'],
   ]
-  for (const [template, text] of rows) it(`fills in ${template}`, () => assert.equal(fill(template), text))
+  for (const [template, text] of rows) it(`executes ${template}`, () => assert.equal(fill(template), text))
 
   const refused: [template: string, message: string][] = [
     ['{{.kind', 'template: output:1: unclosed action'],
@@ -82,13 +82,13 @@ describe('Go templates', () => {
     ['{{range .kind}}{{end}}', 'template: output:1:8: executing "output" at <.kind>: range can\'t iterate over Pod'],
   ]
   for (const [template, reason] of failing) {
-    it(`says where ${template} fails`, () => {
+    it(`reports the position where ${template} fails`, () => {
       const message = `error executing template ${JSON.stringify(template)}: ${reason}`
       assert.throws(() => fill(template), { message })
     })
   }
 
-  it('refuses a key that is not there when asked to', () => {
+  it('reject a missing key if configured', () => {
     assert.throws(() => fill('{{.nope}}', { allowMissingKeys: false }), /map has no entry for key "nope"/)
   })
 })

@@ -1,30 +1,30 @@
-/** Go templates as kubectl has them (`-o go-template`): made once, filled in for many objects. */
-import { goQuote } from '#lib/go-text.ts'
-import type { JsonValue } from '#lib/json-value.ts'
-import { writeJson } from '#lib/json-write.ts'
+/** kubectl's Go templates (`-o go-template`): compiled once, executed for many objects. */
+import { goQuote } from '#lib/go/text.ts'
+import type { JsonValue } from '#lib/json/value.ts'
+import { writeJson } from '#lib/json/write.ts'
 
 import { execute } from './execute.ts'
 import { FUNCTIONS } from './functions.ts'
 import { parseTemplates, TemplateError } from './parse.ts'
 import { show } from './reference.ts'
 
-/** kubectl's name for the template, which messages begin with. */
+/** kubectl's name of the template, the prefix of messages. */
 const NAME = 'output'
 
 export interface GoTemplateOptions {
-  /** A key that is not there shows as `<no value>` rather than being an error; on unless said. */
+  /** A missing key prints `<no value>` instead of failing; true by default. */
   readonly allowMissingKeys?: boolean
 }
 
 export interface GoTemplate {
   /**
-   * Fills it in. `write` gets the text, and, where it fails, what was filled in until then and upstream's account of it,
-   * before a TemplateError is thrown.
+   * Executes the template. `write` receives the text and, before a TemplateError is thrown, the partial output and
+   * upstream's report.
    */
   fillIn(data: JsonValue, write: (text: string) => void): void
 }
 
-/** Throws a TemplateError for what is no template. */
+/** Throws TemplateError for an invalid template. */
 export function compileGoTemplate(source: string, options: GoTemplateOptions = {}): GoTemplate {
   const trees = parseTemplates(NAME, source, new Set(FUNCTIONS.keys()))
   const missingKeyFails = options.allowMissingKeys === false

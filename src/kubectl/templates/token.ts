@@ -1,5 +1,5 @@
-/** Go's text/template, taken apart into tokens: text outside of `{{` and `}}`, and words, literals and marks inside. */
-import { goQuote, isPrintable } from '#lib/go-text.ts'
+/** Splits a Go template into tokens: text outside of `{{` and `}}`, and words, literals and operators inside. */
+import { goQuote, isPrintable } from '#lib/go/text.ts'
 
 export type TokenType =
   | 'error'
@@ -27,7 +27,7 @@ export type TokenType =
 
 export interface Token {
   readonly type: TokenType
-  /** As it is written; of an error its text. */
+  /** The source text; for an error, its message. */
   readonly text: string
   readonly at: number
   readonly line: number
@@ -50,7 +50,7 @@ const NUMBER_START = /(?=[+\-\d]|\.\d)/y
 const NUMBER =
   /[+-]?(?:0[xX][\da-fA-F_]*(?:\.[\da-fA-F_]*)?(?:[pP][+-]?[\d_]*)?|0[oO][0-7_]*|0[bB][01_]*|[\d_]*(?:\.[\d_]*)?(?:[eE][+-]?[\d_]*)?)i?/y
 
-/** All tokens up to the end, or up to the first error, which is then the last. */
+/** All tokens up to the end or the first error, which comes last. */
 export function tokenize(source: string): Token[] {
   return new Lexer(source).run()
 }
@@ -93,7 +93,7 @@ class Lexer {
     return false
   }
 
-  /** False at the end. */
+  /** False at the end of the input. */
   #readText(): boolean {
     const start = this.#at
     const found = this.#source.indexOf('{{', start)
@@ -163,7 +163,7 @@ class Lexer {
   #readSpace(): boolean {
     const start = this.#at
     this.#take(SPACES)
-    // The last space may belong to the mark that trims.
+    // The last space may belong to a trim marker.
     this.#at--
     if (!this.#looksAt(RIGHT_TRIMMED)) this.#at++
     if (this.#at > start) this.#emit('space', this.#source.slice(start, this.#at), start)
@@ -238,7 +238,7 @@ function newlines(text: string): number {
   return text.split('\n').length - 1
 }
 
-/** As messages show it. */
+/** The form in messages. */
 export function tokenName({ type, text }: Token): string {
   if (type === 'eof') return 'EOF'
   if (type === 'error') return text
@@ -247,7 +247,7 @@ export function tokenName({ type, text }: Token): string {
   return runes.length > 10 ? `${goQuote(runes.slice(0, 10).join(''))}...` : goQuote(text)
 }
 
-/** `%#U`: the number of a character, and the character where it shows. */
+/** Go's `%#U`: the code point, and the character if it is printable. */
 function unicodeName(char: string): string {
   const number = `U+${(char.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')}`
   return isPrintable(char) ? `${number} '${char}'` : number

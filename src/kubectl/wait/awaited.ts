@@ -1,23 +1,23 @@
-/** Waiting for one object, as every command does that waits: over lost connections, for so long, and until it is interrupted. */
+/** Waits for one object across lost connections, with a timeout and until interrupted. */
 import { until, UntilTimeout } from '#client/until.ts'
 
+import type { Info } from '../builder/select-options.ts'
 import { KubectlError } from '../errors.ts'
 import { interruptible } from '../interruption.ts'
-import type { AnyObject } from '../rest.ts'
-import type { Info } from '../selecting.ts'
-import type { Session } from '../session.ts'
+import type { AnyObject } from '../session/rest.ts'
+import type { Session } from '../session/session.ts'
 
 export interface Patience {
-  /** None: as long as it takes. */
+  /** Undefined means no limit. */
   readonly timeoutMs?: number | undefined
-  /** What is said when it took longer. */
+  /** The error text after the timeout. */
   readonly late: string
 }
 
-/** Upstream's words for what did not come to be in time. */
+/** Upstream's text for a timeout. */
 export const LATE = 'timed out waiting for the condition'
 
-/** The first state that is as it should be, undefined when that is to be gone. Throws KubectlError, or what `isSo` throws. */
+/** The first matching state; undefined for a deleted object. Throws KubectlError, or errors of `isSo`. */
 export async function awaited(
   session: Session,
   { kind, namespace, name }: Pick<Info, 'kind' | 'namespace' | 'name'>,
@@ -41,7 +41,7 @@ export async function awaited(
   }
 }
 
-/** The same words about one object. */
+/** The timeout text for one object. */
 export function lateFor({ kind, name }: Pick<Info, 'kind' | 'name'>): string {
   return `${LATE} on ${kind.plural}/${name}`
 }

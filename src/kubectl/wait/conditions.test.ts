@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import type { AnyObject } from '../rest.ts'
+import type { AnyObject } from '../session/rest.ts'
 import { waitConditions } from './conditions.ts'
 
 const ready: AnyObject = {
@@ -15,19 +15,19 @@ function isMet(text: string, object: AnyObject): boolean {
   return condition.isMet(object)
 }
 
-describe('what is waited for', () => {
-  it('is a condition, whatever its case', () => {
+describe('conditionOf', () => {
+  it('matches a condition regardless of case', () => {
     assert.ok(isMet('condition=ready', ready))
     assert.ok(isMet('condition=Ready=TRUE', ready))
     assert.ok(!isMet('condition=Ready=False', ready))
     assert.ok(!isMet('condition=Other', ready))
   })
 
-  it('does not count when it was seen before the last change', () => {
+  it('ignores a condition of an older generation', () => {
     assert.ok(!isMet('condition=Ready', { ...ready, metadata: { generation: 3 } }))
   })
 
-  it('is a path that leads somewhere', () => {
+  it('matches a JSONPath', () => {
     assert.ok(isMet('jsonpath={.status.readyReplicas}', ready))
     assert.ok(isMet("jsonpath='{.status.readyReplicas}'=3".replaceAll("'", ''), ready))
     assert.ok(!isMet('jsonpath=.status.nothing', ready))
@@ -41,8 +41,8 @@ describe('what is waited for', () => {
     ['jsonpath={.a}=1=2', /jsonpath wait format must be/],
     ['jsonpath=', /jsonpath expression cannot be empty/],
   ] as const) {
-    it(`is not ${text}`, () => assert.throws(() => waitConditions([text]), problem))
+    it(`rejects ${text}`, () => assert.throws(() => waitConditions([text]), problem))
   }
 
-  it('must be said', () => assert.throws(() => waitConditions([]), /unrecognized condition: \[\]/))
+  it('rejects an empty condition', () => assert.throws(() => waitConditions([]), /unrecognized condition: \[\]/))
 })

@@ -1,15 +1,15 @@
-/** What `kubectl wait --for` waits for: read from the flag, and asked of an object. */
-import { goQuote } from '#lib/go-text.ts'
+/** Parses the conditions of `kubectl wait --for` and evaluates them for an object. */
+import { goQuote } from '#lib/go/text.ts'
 
 import { KubectlError } from '../errors.ts'
 import { compileJsonPath, type JsonPath, relaxedPath } from '../jsonpath/jsonpath.ts'
-import type { AnyObject } from '../rest.ts'
+import type { AnyObject } from '../session/rest.ts'
 import { goShow } from '../templates/go-value.ts'
 
 export type WaitCondition =
   | { readonly kind: 'create' }
   | { readonly kind: 'delete' }
-  /** Throws KubectlError for what never can be. */
+  /** Throws KubectlError for a condition that can never be met. */
   | { readonly kind: 'state'; readonly isMet: (object: AnyObject) => boolean }
 
 /** Throws KubectlError. */
@@ -53,7 +53,7 @@ function statusCondition(text: string): (object: AnyObject) => boolean {
   }
 }
 
-/** `{.status.phase}` for anything at all there, `{.status.phase}=Running` for that. */
+/** `{.status.phase}` matches any value, `{.status.phase}=Running` that value. */
 function pathCondition(text: string): (object: AnyObject) => boolean {
   const [path = '', given, ...rest] = splitOnSingle(text)
   if (rest.length > 0) {
@@ -73,7 +73,7 @@ function pathCondition(text: string): (object: AnyObject) => boolean {
   return (object) => isPathMet(compiled, object, wanted)
 }
 
-/** At `=`, but not at `==`, which belongs to the expression. */
+/** Splits at `=`, but not at `==`, which belongs to the expression. */
 function splitOnSingle(text: string): string[] {
   const parts: string[] = []
   let part = ''

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 
 import { createVirtualClock } from '#lib/clock.ts'
 
-import type { PodOfNode } from '../pods/pod-of-node.ts'
+import type { PodOfNode } from '../pod/pod-of-node.ts'
 import { Cadvisor, type CadvisorOptions } from './cadvisor.ts'
 import { deviceIoOf, figuresOf } from './cgroup-figures.ts'
 import { deviceNames, diskCounts, disksIn } from './disk-figures.ts'
@@ -46,7 +46,7 @@ const TWO = {
   'pids.max': 'max\n',
 }
 
-test('both versions of cgroups say the same in their own words', () => {
+test('both cgroup versions yield the same values', () => {
   const same = {
     cpuUsage: 2.5,
     cpuUser: 1.5,
@@ -75,7 +75,7 @@ test('both versions of cgroups say the same in their own words', () => {
   assert.deepEqual(figuresOf(1, from({})), {}, 'what is not there is not known')
 })
 
-test('what was read and written of disks is told by operation', () => {
+test('disk I/O is reported by operation', () => {
   const one = deviceIoOf(
     1,
     from({
@@ -90,7 +90,7 @@ test('what was read and written of disks is told by operation', () => {
   assert.deepEqual([two?.bytes.get('Write'), two?.count.get('Read'), two?.major], [2, 3, '8'])
 })
 
-test('disks are those that file systems are mounted from, each once', () => {
+test('disks are the devices of mounted file systems, each once', () => {
   const mounts = 'proc /proc proc rw 0 0\n/dev/vda / ext4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n/dev/vda /var ext4 rw 0 0\n'
   assert.deepEqual(disksIn(mounts), [{ device: '/dev/vda', path: '/' }])
   const diskstats = '   8       0 vda 1 2 3 4 5 6 7 8 9 10 11 0 0\n'
@@ -105,7 +105,7 @@ test('disks are those that file systems are mounted from, each once', () => {
 
 const COUNTS = { rxPackets: 1, rxErrors: 0, rxDropped: 0, txBytes: 0, txPackets: 0, txErrors: 0, txDropped: 0 }
 
-test('figures stand under the names and labels of cadvisor', () => {
+test('values have cadvisor’s names and labels', () => {
   const subject: Subject = {
     labels: labelsOf({
       id: '/kubepods/podu1/c1',
@@ -154,7 +154,7 @@ test('figures stand under the names and labels of cadvisor', () => {
   assert.ok(!/cfs_|cpu_quota/.test(free), 'who is not limited is not throttled')
 })
 
-test('where there are no cgroups the runtime’s figures stand in', async () => {
+test('without cgroups the runtime’s stats are used', async () => {
   const pod = { metadata: { namespace: 'ns', name: 'p', uid: 'u1' }, spec: { containers: [{ name: 'c' }] }, status: {} }
   const view = {
     pod,

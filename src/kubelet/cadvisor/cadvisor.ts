@@ -1,27 +1,33 @@
 /**
- * What the machine and its cgroups use, read when somebody asks for `/metrics/cadvisor` and never else. Files of the kernel are read at
- * once, without going through a pool of threads: there are a few dozen for each container, and each takes microseconds. Between two
- * cgroups others have their turn. Where there is no cgroup, the runtime's figures stand in for it.
+ * `/metrics/cadvisor`: usage of the machine and its cgroups, read from the kernel on request. Without a cgroup, the
+ * kubelet uses the runtime's stats.
  */
 import { readFileSync, statSync } from 'node:fs'
 import { readFile, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
+import type { ContainerStats, NetworkInterfaceUsage, UInt64Value } from '#apis/wire/cri.ts'
+import type { Runtime } from '#cri/runtime.ts'
 import type { Clock } from '#lib/clock.ts'
 
-import { isRunning } from '../container-runs.ts'
-import type { Runtime } from '../cri/runtime.ts'
-import type { ContainerStats, NetworkInterfaceUsage, UInt64Value } from '../cri/stats-messages.ts'
 import type { Machine } from '../machine/machine.ts'
 import { type DeviceCounts, deviceCountsIn } from '../machine/network-use.ts'
-import { cgroupParent, containerCgroup } from '../pods/linux-resources.ts'
-import type { PodFacts, PodOfNode } from '../pods/pod-of-node.ts'
+import { isRunning } from '../pod/container-runs.ts'
+import { cgroupParent, containerCgroup } from '../pod/linux-resources.ts'
+import type { PodFacts, PodOfNode } from '../pod/pod-of-node.ts'
 import { readCpus } from '../topology/cpu-topology.ts'
 import { deviceIoOf, type Figures, figuresOf, PROCS_FILE, type ReadText } from './cgroup-figures.ts'
 import { deviceNames, diskCounts, disksIn } from './disk-figures.ts'
 import { cadvisorText } from './exposition.ts'
 import { openFilesLimit, processFigures } from './process-figures.ts'
-import { type FsFigures, type Identity, type Labels, labelsOf, type MachineFigures, type Subject } from './subject.ts'
+import {
+  type FsFigures,
+  type Labels,
+  labelsOf,
+  type MachineFigures,
+  type Subject,
+  type SubjectIdentity,
+} from './subject.ts'
 
 export interface CadvisorOptions {
   readonly runtime: Pick<Runtime, 'listContainerStats' | 'listPodSandboxStats'>
@@ -29,20 +35,20 @@ export interface CadvisorOptions {
   readonly facts: Pick<PodFacts, 'cgroupDriver' | 'cgroupRoot'>
   readonly machine: Pick<Machine, 'cgroupVersion' | 'memoryBytes' | 'machineId' | 'systemUuid' | 'bootId'>
   readonly pods: () => Iterable<PodOfNode>
-  /** Where cgroups are mounted. */
+  /** Mount point of the cgroups. */
   readonly root?: string
 }
 
-/** What the runtime says, by id. */
+/** Stats of the runtime, by ID. */
 interface RuntimeStats {
   readonly containers: ReadonlyMap<string, ContainerStats>
   readonly interfaces: ReadonlyMap<string, readonly DeviceCounts[]>
 }
 
-/** Who is to be looked at. */
-interface Candidate {
-  readonly identity: Identity
-  /** Where what it has open is looked for. */
+/** A cgroup to read. */
+interface CgroupCandidate {
+  readonly identity: SubjectIdentity
+  /** True if open files of its processes are counted. */
   readonly isContainer: boolean
   readonly more: (pids: readonly number[]) => Partial<Omit<Subject, 'labels' | 'io'>>
 }
@@ -67,7 +73,7 @@ export class Cadvisor {
     const names = deviceNames(diskstats ?? '')
     const subjects: Subject[] = []
     for (const candidate of [...this.#above(filesystems), ...this.#ofPods(stats)]) {
-      const subject = this.#look(candidate, names)
+      const subject = this.#read(candidate, names)
       if (subject !== undefined) subjects.push(subject)
       await clock.during(new Promise((resolve) => setImmediate(resolve)))
     }
@@ -89,7 +95,7 @@ export class Cadvisor {
     return this.#cpus
   }
 
-  /** A runtime that does not count sandboxes says nothing of their network. */
+  /** A runtime without sandbox stats reports no network counters. */
   async #stats(): Promise<RuntimeStats> {
     const { runtime } = this.#options
     const [{ stats: containers }, { stats: sandboxes }] = await Promise.all([
@@ -108,8 +114,8 @@ export class Cadvisor {
     }
   }
 
-  /** The machine, all pods, and those of each class that has a cgroup. */
-  *#above(filesystems: readonly FsFigures[]): Iterable<Candidate> {
+  /** The machine, all pods, and the QoS classes with cgroups. */
+  *#above(filesystems: readonly FsFigures[]): Iterable<CgroupCandidate> {
     const { facts } = this.#options
     const ofMachine = (): Partial<Subject> => ({ filesystems, interfaces: interfacesAt('/proc/net/dev') })
     yield { identity: { id: '/' }, isContainer: false, more: ofMachine }
@@ -118,7 +124,7 @@ export class Cadvisor {
     }
   }
 
-  *#ofPods({ containers: stats, interfaces }: RuntimeStats): Iterable<Candidate> {
+  *#ofPods({ containers: stats, interfaces }: RuntimeStats): Iterable<CgroupCandidate> {
     const { facts, pods } = this.#options
     for (const { pod, sandboxId, containers } of pods()) {
       const { name: podName = '', namespace = '' } = pod.metadata
@@ -143,25 +149,25 @@ export class Cadvisor {
     }
   }
 
-  /** Undefined when there is no such cgroup, and nobody else knows of it either. */
-  #look({ identity, isContainer, more }: Candidate, names: ReadonlyMap<string, string>): Subject | undefined {
+  /** Undefined when neither the cgroup nor other stats exist. */
+  #read({ identity, isContainer, more }: CgroupCandidate, names: ReadonlyMap<string, string>): Subject | undefined {
     const { cgroupVersion: version, memoryBytes } = this.#options.machine
     const read: ReadText = (file) => textOf(this.#fileOf(identity.id, file))
     const procs = read(PROCS_FILE[version])
     const pids = (procs ?? '').split('\n').filter(Boolean).map(Number)
-    const { figures: said = {}, interfaces = [], filesystems = [] } = more(pids)
-    const hasOther = Object.keys(said).length > 0 || interfaces.length > 0
+    const { figures: runtimeStats = {}, interfaces = [], filesystems = [] } = more(pids)
+    const hasOther = Object.keys(runtimeStats).length > 0 || interfaces.length > 0
     if (procs === undefined && !hasOther) return undefined
     const opened = isContainer ? processFigures(pids) : { processes: pids.length }
     const startedSeconds = procs === undefined ? {} : madeAt(this.#fileOf(identity.id, PROCS_FILE[version]))
     const [pid] = pids
-    // The kernel limits nobody there, but the machine does.
+    // The root cgroup has no limit, but the machine's memory is one.
     const whole = identity.id === '/' ? { specMemory: memoryBytes } : {}
     return {
       labels: labelsOf(identity),
       figures: {
         ...startedSeconds,
-        ...said,
+        ...runtimeStats,
         ...figuresOf(version, read),
         ...whole,
         ...(procs !== undefined && opened),
@@ -173,14 +179,14 @@ export class Cadvisor {
     }
   }
 
-  /** In version 1 a file is named with the hierarchy it is in. */
+  /** In version 1 a file name includes its hierarchy. */
   #fileOf(id: string, file: string): string {
     const slash = file.indexOf('/')
     return slash < 0 ? join(this.#root, id, file) : join(this.#root, file.slice(0, slash), id, file.slice(slash + 1))
   }
 }
 
-/** The cgroup in which pods of a class are; that of guaranteed ones is that of all. */
+/** The cgroup of a QoS class; Guaranteed is that of all pods. */
 function classCgroup(qosClass: string, facts: CadvisorOptions['facts']): string {
   return dirname(cgroupParent({ metadata: {}, spec: { containers: [] }, status: { qosClass } }, facts))
 }
@@ -209,7 +215,7 @@ function madeAt(path: string): Figures {
 
 const interfacesAt = (path: string): DeviceCounts[] => deviceCountsIn(textOf(path) ?? '')
 
-/** Those that cannot be asked are left out. */
+/** File systems that cannot be read are omitted. */
 async function readFilesystems(diskstats: string): Promise<FsFigures[]> {
   const counts = diskCounts(diskstats)
   const mounted = disksIn(await readFile('/proc/self/mounts', 'utf8').catch(() => ''))
@@ -227,7 +233,7 @@ async function readFilesystems(diskstats: string): Promise<FsFigures[]> {
 const numberOf = (value: UInt64Value | undefined): number | undefined =>
   value === undefined ? undefined : Number(value.value)
 
-/** What the runtime counts of a container; the kernel's own figures count more. */
+/** The runtime's stats of a container; values of the kernel take precedence. */
 function runtimeFigures(stats: ContainerStats | undefined, startedMs: number | undefined): Figures {
   const { cpu, memory, writableLayer } = stats ?? {}
   const nanoseconds = numberOf(cpu?.usageCoreNanoSeconds)
@@ -244,7 +250,7 @@ function runtimeFigures(stats: ContainerStats | undefined, startedMs: number | u
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
 }
 
-/** Runtimes do not count packets. */
+/** Runtimes do not report packets. */
 const countsOf = ({ name, rxBytes, rxErrors, txBytes, txErrors }: NetworkInterfaceUsage): DeviceCounts => ({
   name,
   rxBytes: numberOf(rxBytes) ?? 0,

@@ -1,15 +1,15 @@
 /**
- * What the kernel says of a cgroup, by one table for each version: which file has a figure, where in it, and in which unit. Figures are
- * in seconds, bytes and plain numbers; 0 stands for no limit. Pure.
+ * Reads usage and limits of a cgroup. A table for each cgroup version lists the file, position and unit of every value.
+ * Pure.
  */
 
-/** A word of the file by its place, or what stands after a name at the beginning of a line. */
+/** The index of a word in the file, or the name at the beginning of a line. */
 type Spot = number | string
-/** So many make one, or from one scale to another. */
+/** A divisor, or a conversion function. */
 type Unit = number | ((value: number) => number)
-type Source = readonly [file: string, spot: Spot, unit?: Unit]
+type ValueSource = readonly [file: string, spot: Spot, unit?: Unit]
 
-/** What files say; pressure only with version 2. */
+/** Values in cgroup files; pressure exists only in version 2. */
 type CgroupFigure =
   | 'cpuUsage'
   | 'cpuUser'
@@ -49,11 +49,11 @@ type CgroupFigure =
 
 const NANOSECONDS = 1e9
 const MICROSECONDS = 1e6
-/** Linux counts time of processes in hundredths of a second. */
+/** Linux counts CPU time in hundredths of a second. */
 const TICKS = 100
 
-/** Of each controller in a hierarchy of its own. */
-const V1: Readonly<Partial<Record<CgroupFigure, Source>>> = {
+/** Version 1, with a hierarchy per controller. */
+const V1: Readonly<Partial<Record<CgroupFigure, ValueSource>>> = {
   cpuUsage: ['cpuacct/cpuacct.usage', 0, NANOSECONDS],
   cpuUser: ['cpuacct/cpuacct.stat', 'user', TICKS],
   cpuSystem: ['cpuacct/cpuacct.stat', 'system', TICKS],
@@ -85,10 +85,10 @@ const V1: Readonly<Partial<Record<CgroupFigure, Source>>> = {
   specMemoryKept: ['memory/memory.soft_limit_in_bytes', 0],
 }
 
-/** From weights to shares: 1 to 10000 becomes 2 to 262144. */
+/** Converts weights to shares: 1 to 10000 becomes 2 to 262144. */
 const sharesOf = (weight: number): number => (weight === 0 ? 0 : 2 + Math.trunc(((weight - 1) * 262_142) / 9999))
 
-const V2: Readonly<Record<CgroupFigure, Source>> = {
+const V2: Readonly<Record<CgroupFigure, ValueSource>> = {
   cpuUsage: ['cpu.stat', 'usage_usec', MICROSECONDS],
   cpuUser: ['cpu.stat', 'user_usec', MICROSECONDS],
   cpuSystem: ['cpu.stat', 'system_usec', MICROSECONDS],
@@ -126,7 +126,7 @@ const V2: Readonly<Record<CgroupFigure, Source>> = {
   ioStalled: ['io.pressure', 'full', MICROSECONDS],
 }
 
-/** What is worked out beside what files say. */
+/** Values from cgroup files and derived ones. */
 export type Figure =
   | CgroupFigure
   | 'workingSet'
@@ -137,29 +137,29 @@ export type Figure =
   | 'layerBytes'
 export type Figures = Readonly<Partial<Record<Figure, number>>>
 
-/** What was read and written of one disk. */
+/** I/O of one disk. */
 export interface DeviceIo {
   readonly major: string
   readonly minor: string
-  /** By operation: `Read`, `Write` and others that the kernel tells apart. */
+  /** By operation: `Read`, `Write` and others of the kernel. */
   readonly bytes: ReadonlyMap<string, number>
   readonly count: ReadonlyMap<string, number>
 }
 
-/** The text of a file of the cgroup, by its name in the tables; undefined: there is none. */
+/** The content of a cgroup file, by its name in the tables; undefined if it does not exist. */
 export type ReadText = (file: string) => string | undefined
 
-/** Where its processes are listed. */
+/** The file that lists the processes. */
 export const PROCS_FILE = { 1: 'cpu/cgroup.procs', 2: 'cgroup.procs' } as const
 
-/** What files do not say is left out. */
+/** Missing values are omitted. */
 export function figuresOf(version: 1 | 2, read: ReadText): Figures {
   const texts = new Map<string, string | undefined>()
   const once = (file: string): string | undefined => {
     if (!texts.has(file)) texts.set(file, read(file))
     return texts.get(file)
   }
-  const found = Object.entries<Source>(version === 1 ? V1 : V2).flatMap(([figure, [file, spot, unit = 1]]) => {
+  const found = Object.entries<ValueSource>(version === 1 ? V1 : V2).flatMap(([figure, [file, spot, unit = 1]]) => {
     const word = wordAt(once(file) ?? '', spot)
     if (word === undefined) return []
     const value = limited(word)
@@ -170,14 +170,14 @@ export function figuresOf(version: 1 | 2, read: ReadText): Figures {
   return { ...figures, ...(memoryUsage !== undefined && { workingSet: Math.max(0, memoryUsage - inactiveFile) }) }
 }
 
-/** `some avg10=0.00 avg60=0.00 avg300=0.00 total=123`: of a line its last word counts. */
+/** The last word of a line, as in `some avg10=0.00 avg60=0.00 avg300=0.00 total=123`. */
 function wordAt(text: string, spot: Spot): string | undefined {
   if (typeof spot === 'number') return text.trim().split(/\s+/)[spot] || undefined
   const line = text.split('\n').find((each) => each.startsWith(`${spot} `))
   return line?.slice(Math.max(line.lastIndexOf(' '), line.lastIndexOf('=')) + 1)
 }
 
-/** Above it the kernel means that there is no limit. */
+/** Higher values mean no limit. */
 const UNLIMITED = 2 ** 62
 
 function limited(word: string): number {

@@ -1,15 +1,15 @@
-/** File systems of the machine and what was read and written of their disks, as the kernel counts it. Pure. */
+/** Parses the file systems of the machine and the I/O counters of its disks. Pure. */
 
-/** A file system that is mounted from a disk. */
+/** A file system mounted from a disk. */
 export interface Mounted {
   readonly device: string
   readonly path: string
 }
 
-/** Kinds of file systems that take room on a disk of the machine. */
+/** Types of file systems on disks. */
 const ON_DISK = /^(?:ext[234]|xfs|btrfs|zfs|f2fs)$/
 
-/** Of `/proc/self/mounts`: each device once, where it is mounted first. */
+/** Parses `/proc/self/mounts`: each device once, at its first mount point. */
 export function disksIn(mounts: string): Mounted[] {
   const found = new Map<string, string>()
   for (const line of mounts.split('\n')) {
@@ -35,7 +35,7 @@ const COUNTS = [
 
 export type DiskCounts = Readonly<Record<(typeof COUNTS)[number], number>>
 
-/** Of `/proc/diskstats`, by device: `/dev/vda`. */
+/** Parses `/proc/diskstats`, by device: `/dev/vda`. */
 export function diskCounts(diskstats: string): Map<string, DiskCounts> {
   return new Map(
     diskstats.split('\n').flatMap((line) => {
@@ -47,7 +47,7 @@ export function diskCounts(diskstats: string): Map<string, DiskCounts> {
   )
 }
 
-/** Of `/proc/diskstats`: `/dev/vda` of `253:0`. */
+/** Device names in `/proc/diskstats`: `/dev/vda` for `253:0`. */
 export function deviceNames(diskstats: string): Map<string, string> {
   return new Map(
     diskstats.split('\n').flatMap((line) => {

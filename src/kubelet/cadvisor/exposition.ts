@@ -1,5 +1,5 @@
 /** `/metrics/cadvisor` in Prometheus' text format. Pure. */
-import { formatFloat, renderHelp, renderLabels } from '#lib/metrics-text.ts'
+import { formatFloat, renderHelp, renderLabels } from '#lib/metrics/text.ts'
 
 import { FAMILIES, MACHINE_FAMILIES } from './families.ts'
 import type { Labels, MachineFigures, Subject } from './subject.ts'
@@ -7,12 +7,12 @@ import type { Labels, MachineFigures, Subject } from './subject.ts'
 export interface CadvisorView {
   readonly subjects: readonly Subject[]
   readonly machine: MachineFigures
-  /** Which machine it is; sorted by name. */
+  /** Labels of the machine, sorted by name. */
   readonly machineLabels: Labels
   readonly nowMs: number
 }
 
-/** Families of which nobody is known are not there. */
+/** Families without values are omitted. */
 export function cadvisorText({ subjects, machine, machineLabels, nowMs }: CadvisorView): string {
   const pages: string[] = []
   for (const [name, type, help, rows] of FAMILIES) {
@@ -29,10 +29,10 @@ export function cadvisorText({ subjects, machine, machineLabels, nowMs }: Cadvis
   return pages.join('')
 }
 
-/** Who cannot be read is left out: there is always a page. */
+/** Always 0: unreadable cgroups are omitted instead. */
 function fault(of: string, what: string): string[] {
   const name = `${of}_scrape_error`
-  return [renderHelp({ name, help: `1 if there was an error while getting ${what}` }, 'gauge'), line(name, [], 0)]
+  return [renderHelp({ name, help: `1 if ${what} could not be read, 0 otherwise` }, 'gauge'), line(name, [], 0)]
 }
 
 const line = (name: string, labels: Labels, value: number): string =>

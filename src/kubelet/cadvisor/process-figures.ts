@@ -1,9 +1,9 @@
-/** What processes of a container have open, and what they may. */
+/** Counts the open files and reads the limits of a container's processes. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 import type { Figures } from './cgroup-figures.ts'
 
-/** Those that have ended meanwhile count for nothing. */
+/** Processes that have ended meanwhile are ignored. */
 export function processFigures(pids: readonly number[]): Figures {
   const links = pids.flatMap((pid) => openIn(`/proc/${pid}/fd`))
   return {
@@ -29,7 +29,7 @@ function linkOf(path: string): string {
   }
 }
 
-/** How many files it may open; -1: any number. Undefined when it has ended. */
+/** Its limit of open files; -1: unlimited. Undefined when it has ended. */
 export function openFilesLimit(pid: number): number | undefined {
   try {
     return softLimit(readFileSync(`/proc/${pid}/limits`, 'utf8'))
@@ -38,7 +38,6 @@ export function openFilesLimit(pid: number): number | undefined {
   }
 }
 
-/** Pure. */
 export function softLimit(limits: string): number | undefined {
   const word = /^Max open files\s+(\S+)/m.exec(limits)?.[1]
   if (word === undefined) return undefined

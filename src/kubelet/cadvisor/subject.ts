@@ -1,18 +1,18 @@
-/** Whom `/metrics/cadvisor` tells of: the machine, the cgroups above pods, pods, their sandboxes and containers. */
+/** The subjects that `/metrics/cadvisor` measures: the machine, cgroups above pods, pods, sandboxes and containers. */
 import type { DeviceCounts } from '../machine/network-use.ts'
 import type { DeviceIo, Figures } from './cgroup-figures.ts'
 import type { DiskCounts } from './disk-figures.ts'
 
 export type Labels = readonly (readonly [name: string, value: string])[]
 
-/** A file system, by the device it is on. */
+/** A file system, by device. */
 export interface FsFigures {
   readonly device: string
   readonly limitBytes: number
   readonly usedBytes: number
   readonly inodes: number
   readonly inodesFree: number
-  /** Undefined where the kernel does not count for the device. */
+  /** Undefined when the kernel has no counters for the device. */
   readonly counts: DiskCounts | undefined
 }
 
@@ -23,7 +23,7 @@ export interface Subject {
   readonly io: readonly (DeviceIo & { readonly device: string })[]
   readonly filesystems: readonly FsFigures[]
   readonly interfaces: readonly DeviceCounts[]
-  /** How many files its first process may open; -1: any number. */
+  /** The open files limit of its first process; -1: unlimited. */
   readonly openFilesLimit?: number | undefined
 }
 
@@ -35,10 +35,10 @@ export interface MachineFigures {
   readonly swapBytes: number
 }
 
-export interface Identity {
-  /** The path of its cgroup. */
+export interface SubjectIdentity {
+  /** The cgroup path. */
   readonly id: string
-  /** As the runtime names it. */
+  /** The name in the runtime. */
   readonly name?: string
   readonly container?: string
   readonly image?: string
@@ -46,7 +46,7 @@ export interface Identity {
   readonly namespace?: string
 }
 
-export const labelsOf = ({ id, name, container, image, pod, namespace }: Identity): Labels => [
+export const labelsOf = ({ id, name, container, image, pod, namespace }: SubjectIdentity): Labels => [
   ['container', container ?? ''],
   ['id', id],
   ['image', image ?? ''],

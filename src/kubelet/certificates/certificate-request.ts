@@ -1,4 +1,4 @@
-/** Asks the cluster for a certificate, and waits until somebody has approved and somebody has signed. */
+/** Requests a certificate with a CertificateSigningRequest and waits for its approval and signature. */
 import { createHash, type KeyObject } from 'node:crypto'
 
 import { type CertificateSigningRequest, CertificateSigningRequests } from '#apis/certificates/v1.ts'
@@ -11,7 +11,7 @@ import { createRequest } from '#lib/x509/request.ts'
 import { isAlreadyExists } from '#meta/status.ts'
 import { readCertificateRequest } from '#model/certificate-requests.ts'
 
-export interface CertificateWish {
+export interface CertificateSpec {
   readonly node: string
   readonly signer: string
   /** `client auth` or `server auth`. */
@@ -19,22 +19,26 @@ export interface CertificateWish {
   readonly names?: Partial<AlternativeNames>
 }
 
-export interface Asking {
+export interface CertificateRequestOptions {
   readonly client: ApiClient
   readonly random: Random
   readonly signal: AbortSignal
   readonly timeoutMs: number
-  /** Asked again after a restart with the same key, it is the same request. Default: a new one each time. */
+  /** Derive the name from the key, so that a restarted kubelet finds its request. Default: a generated name. */
   readonly isNamed?: boolean
   readonly onError?: (error: unknown) => void
 }
 
 const NODES = 'system:nodes'
 
-/** Resolves with the PEM of the certificate. Rejects when it is denied, or nobody answers in time. */
-export async function askForCertificate(wish: CertificateWish, key: KeyObject, asking: Asking): Promise<string> {
-  const { client, random, signal, timeoutMs, onError } = asking
-  const { name, uid } = (await submit(wish, key, asking)).metadata
+/** Resolves with the certificate in PEM. Rejects when it is denied or times out. */
+export async function requestCertificate(
+  certificateSpec: CertificateSpec,
+  key: KeyObject,
+  options: CertificateRequestOptions,
+): Promise<string> {
+  const { client, random, signal, timeoutMs, onError } = options
+  const { name, uid } = (await submit(certificateSpec, key, options)).metadata
   const found = await until(
     {
       client,
@@ -50,14 +54,18 @@ export async function askForCertificate(wish: CertificateWish, key: KeyObject, a
   return Buffer.from(found?.status?.certificate ?? '', 'base64').toString()
 }
 
-async function submit(wish: CertificateWish, key: KeyObject, asking: Asking): Promise<CertificateSigningRequest> {
-  const { node, signer: signerName, purpose, names } = wish
+async function submit(
+  certificateSpec: CertificateSpec,
+  key: KeyObject,
+  options: CertificateRequestOptions,
+): Promise<CertificateSigningRequest> {
+  const { node, signer: signerName, purpose, names } = certificateSpec
   const subject = { commonName: `system:node:${node}`, organizations: [NODES] }
   const { pem } = createRequest({ ...subject, ...(names !== undefined && { names }) }, key)
   const isRsa = key.asymmetricKeyType === 'rsa'
   const usages = ['digital signature', ...(isRsa ? ['key encipherment'] : []), purpose]
   const name = digestedName(key, subject, usages)
-  const { client, isNamed = false } = asking
+  const { client, isNamed = false } = options
   const metadata = isNamed ? { name } : { generateName: 'csr-' }
   const spec = { request: Buffer.from(pem).toString('base64'), signerName, usages }
   try {
@@ -66,11 +74,11 @@ async function submit(wish: CertificateWish, key: KeyObject, asking: Asking): Pr
     if (!isNamed || !isAlreadyExists(error)) throw error
     const there = await client.get(CertificateSigningRequests, { name })
     if (isSameKey(readCertificateRequest(there).publicKey, key) && there.spec.signerName === signerName) return there
-    throw new Error(`retrieved csr is not compatible: csr "${name}" is of somebody else`, { cause: error })
+    throw new Error(`retrieved csr is not compatible: csr "${name}" has another key or signer`, { cause: error })
   }
 }
 
-/** Throws upstream's texts for what will never be. */
+/** Throws upstream's errors for final failures. */
 function isIssued(request: CertificateSigningRequest | undefined, name: string, uid: string): boolean {
   if (request === undefined) throw new Error(`csr "${name}" was deleted`)
   if (request.metadata.uid !== uid) throw new Error(`csr "${name}" changed UIDs`)
@@ -84,7 +92,7 @@ function isIssued(request: CertificateSigningRequest | undefined, name: string, 
   return isApproved && (request.status?.certificate ?? '') !== ''
 }
 
-/** The same for the same wish of the same key: upstream's, so that either finds the request of the other. */
+/** The name for a key and subject; upstream's algorithm, so that either kubelet finds the other's request. */
 export function digestedName(
   key: KeyObject,
   { commonName, organizations }: { readonly commonName: string; readonly organizations: readonly string[] },

@@ -1,17 +1,17 @@
 /**
- * Certificates of a kubelet on disk, as upstream keeps them: each with its key in a file of its own, named by when it came, and
- * `<name>-current.pem` leading to the one that counts. There is always a whole one behind that name, whenever we are killed.
+ * Stores certificates of a kubelet on disk in upstream's layout. The link `<name>-current.pem` always leads to a
+ * complete file with certificate and key.
  */
 import { mkdir, readFile, rename, rm, symlink } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 
-import { writeFileAtomically } from '#lib/atomic-file.ts'
 import type { Clock } from '#lib/clock.ts'
+import { writeFileAtomically } from '#lib/files/atomic-file.ts'
 import { type Certificate, parseBundle } from '#lib/x509/certificate.ts'
 import { isSameKey, keyToPem, parsePrivateKey } from '#lib/x509/key.ts'
 
 export interface StoredPair {
-  /** PEM: the certificate and what lies between it and a root. */
+  /** PEM of the certificate and its intermediates. */
   readonly certificate: string
   readonly key: string
   readonly leaf: Certificate
@@ -33,13 +33,13 @@ export class CertificateStore {
     return this.#path('current')
   }
 
-  /** Undefined when there is none that can be used. */
+  /** Undefined without a usable certificate. */
   async current(): Promise<StoredPair | undefined> {
     const text = await readFile(this.currentPath, 'utf8').catch(() => undefined)
     return text === undefined ? undefined : pairOf(text, text)
   }
 
-  /** Throws when they do not belong together or cannot be written; what was current then still is. */
+  /** Throws when certificate and key do not match or cannot be written; the current one then stays. */
   async update(certificate: string, key: string): Promise<StoredPair> {
     const pair = pairOf(certificate, key)
     if (pair === undefined) throw new Error('the certificate that was issued does not belong to the key')
@@ -66,7 +66,7 @@ function pairOf(certificate: string, key: string): StoredPair | undefined {
     if (leaf === undefined || !isSameKey(leaf.publicKey, parsed)) return undefined
     return { certificate: chain.map(({ pem }) => pem).join(''), key: keyToPem(parsed), leaf }
   } catch {
-    // What cannot be read is as good as not there.
+    // An unreadable file counts as missing.
     return undefined
   }
 }

@@ -1,17 +1,17 @@
-/** What a pod, a class of pods or a part of the node is granted as a whole, as the files of its cgroup say it. Pure. */
+/** Computes the cgroup settings of a pod, a QoS class or a reserved part of the node. Pure. */
 import type { Pod } from '#apis/core/v1.ts'
 import { parseQuantity, quantityMilliValue, quantityValue } from '#meta/quantity.ts'
 import { podLimits, podRequests, qosClassOf } from '#model/pod-resources.ts'
 
-import { cpuQuota, cpuShares, type Enforcement, HUGE_PAGES, pageSizeText, PERIOD_US } from '../pods/linux-resources.ts'
-import type { PodFacts } from '../pods/pod-of-node.ts'
+import { cpuQuota, cpuShares, type Enforcement, HUGE_PAGES, pageSizeText, PERIOD_US } from '../pod/linux-resources.ts'
+import type { PodFacts } from '../pod/pod-of-node.ts'
 
 export interface CgroupFile {
-  /** Of version 1, where each has a hierarchy of its own. */
+  /** The controller, which has its own hierarchy in version 1. */
   readonly controller: 'cpu' | 'memory' | 'pids' | 'hugetlb'
   readonly name: string
   readonly value: string
-  /** What systemd calls it, where it does. */
+  /** The corresponding systemd properties. */
   readonly properties: readonly SliceProperty[]
 }
 
@@ -20,7 +20,9 @@ export type SliceProperty = readonly [name: string, value: bigint]
 const MIN_SHARES = 2
 const MAX_SHARES = 262_144
 
-/** From shares to weights, such that least, usual and most are the same of both: 2, 1024 and 262144 become 1, 100 and 10000. */
+/**
+ * Converts shares to weights so that minimum, default and maximum match: 2, 1024 and 262144 become 1, 100 and 10000.
+ */
 export function cpuWeight(shares: number): number {
   if (shares <= MIN_SHARES) return 1
   if (shares >= MAX_SHARES) return 10_000
@@ -28,9 +30,9 @@ export function cpuWeight(shares: number): number {
   return Math.ceil(10 ** ((bits * bits + 125 * bits) / 612 - 7 / 34))
 }
 
-/** As systemd says that there is no limit. */
+/** systemd's value for no limit. */
 const NO_LIMIT = 2n ** 64n - 1n
-/** systemd gives processors in parts of this. */
+/** systemd rounds CPU quotas up to this step. */
 const QUOTA_STEP_US = 10_000
 
 function quotaProperties(quota: number | undefined, periodUs: number): SliceProperty[] {
@@ -42,7 +44,7 @@ function quotaProperties(quota: number | undefined, periodUs: number): SliceProp
   ]
 }
 
-/** Of processors, which nobody has to give back when another wants them. */
+/** CPU shares, which are relative weights. */
 function fileOfShares(shares: number, version: 1 | 2): CgroupFile {
   const [name, value, property] =
     version === 1
@@ -51,7 +53,7 @@ function fileOfShares(shares: number, version: 1 | 2): CgroupFile {
   return { controller: 'cpu', name, value: String(value), properties: [[property, BigInt(value)]] }
 }
 
-/** Undefined: as much as there is. */
+/** Undefined means no limit. */
 function fileOfMemory(bytes: number | undefined, version: 1 | 2): CgroupFile {
   const [name, none, property] =
     version === 1
@@ -78,19 +80,22 @@ export function filesOf(pod: Pick<Pod, 'spec' | 'status'>, version: 1 | 2, facts
   return pidsLimit === undefined ? files : [...files, fileOfProcesses(pidsLimit)]
 }
 
-/** A pod is limited only if all its containers are, or it is as a whole. */
-function grantedTo({ spec }: Pick<Pod, 'spec'>, { cfsPeriodUs = PERIOD_US, hasOwnCpus = false }: Enforcement): Granted {
+/** A pod has a limit only if all its containers have one, or the pod itself. */
+function grantedTo(
+  { spec }: Pick<Pod, 'spec'>,
+  { cfsPeriodUs = PERIOD_US, hasExclusiveCpus = false }: Enforcement,
+): Granted {
   const of = { spec, status: {} }
   const [requests, limits] = [podRequests(of), podLimits(of)]
   const all = [...(spec.initContainers ?? []), ...spec.containers]
   const isBound = (name: string): boolean =>
     spec.resources?.limits?.[name] !== undefined || all.every(({ resources }) => resources.limits?.[name] !== undefined)
   const [cpu, memory] = [limits.get('cpu'), limits.get('memory')]
-  const asked = requests.get('cpu') ?? cpu
+  const requested = requests.get('cpu') ?? cpu
   const isBestEffort = qosClassOf(of) === 'BestEffort'
-  const isEnforced = cpu !== undefined && isBound('cpu') && cfsPeriodUs > 0 && !hasOwnCpus
+  const isEnforced = cpu !== undefined && isBound('cpu') && cfsPeriodUs > 0 && !hasExclusiveCpus
   return {
-    shares: isBestEffort || asked === undefined ? 2 : cpuShares(quantityMilliValue(asked)),
+    shares: isBestEffort || requested === undefined ? 2 : cpuShares(quantityMilliValue(requested)),
     quota: isEnforced ? cpuQuota(quantityMilliValue(cpu), cfsPeriodUs) : undefined,
     periodUs: cfsPeriodUs || PERIOD_US,
     bytes: memory !== undefined && isBound('memory') ? quantityValue(memory) : undefined,
@@ -113,8 +118,8 @@ function quotaFiles({ quota, periodUs }: Granted, version: 1 | 2): CgroupFile[] 
   ]
 }
 
-/** By the names of resources: of what is not there, nothing is said. `sizes`: of huge pages that the machine has. */
-export function filesOfAmounts(amounts: Words, version: 1 | 2, sizes: readonly string[]): CgroupFile[] {
+/** `amounts` is by resource name; missing ones get no setting. `sizes` are the huge page sizes of the machine. */
+export function filesOfAmounts(amounts: ResourceTexts, version: 1 | 2, sizes: readonly string[]): CgroupFile[] {
   const { memory, pid } = amounts
   const value = (text: string): number => quantityValue(parseQuantity(text))
   const most = version === 1 ? 'limit_in_bytes' : 'max'
@@ -130,13 +135,13 @@ export function filesOfAmounts(amounts: Words, version: 1 | 2, sizes: readonly s
   ]
 }
 
-export function filesOfShares({ cpu }: Words, version: 1 | 2): CgroupFile[] {
+export function filesOfShares({ cpu }: ResourceTexts, version: 1 | 2): CgroupFile[] {
   return cpu === undefined ? [] : [fileOfShares(cpuShares(quantityMilliValue(parseQuantity(cpu))), version)]
 }
 
-type Words = Readonly<Record<string, string>>
+type ResourceTexts = Readonly<Record<string, string>>
 
-/** How much a file allows; whatever has no end is Infinity. */
+/** The limit in a file; Infinity for no limit. */
 export function allowance(value: string): number {
   const [first = ''] = value.trim().split(' ')
   return first === 'max' || first === '-1' ? Infinity : Number(first)

@@ -1,40 +1,40 @@
-/** Cgroups as folders: with version 1 in a hierarchy for each controller, with version 2 in one for all. */
+/** Cgroups as directories: version 1 has a hierarchy per controller, version 2 a single one. */
 import { access, mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 
 import { allowance, type CgroupFile } from './cgroup-files.ts'
 
-/** Paths begin with a slash and are of cgroups, not of folders. */
+/** Paths begin with a slash and are cgroup paths, not file paths. */
 export interface CgroupTree {
   readonly version: 1 | 2
-  /** It is there, for all that pods are given. */
+  /** Creates the cgroup with all controllers that pods need. */
   make(path: string): Promise<void>
-  /** Something else is said there, and with `isOnlyMore` less. False for controllers that the machine lacks. */
+  /** True if the file has another value; with `isOnlyMore`, a lower limit. False for missing controllers. */
   differs(path: string, file: CgroupFile, isOnlyMore?: boolean): Promise<boolean>
-  /** Leaves what does not differ. */
+  /** Writes the file if it differs. */
   write(path: string, file: CgroupFile, isOnlyMore?: boolean): Promise<void>
-  /** With all below it. What is still in use stays. */
+  /** Removes it with its descendants. Cgroups in use stay. */
   remove(path: string): Promise<void>
-  /** What is right below it, in any hierarchy. */
+  /** Names of its children in any hierarchy. */
   namesBelow(path: string): Promise<string[]>
-  /** Rejects in upstream's words when somebody else had to make it and did not. */
+  /** Rejects with upstream's text when a cgroup that others create is missing. */
   expect(path: string): Promise<void>
 }
 
-/** Whose files are written here; and what counts the time of processors, which those who read want to be there. */
+/** Controllers with limits, and cpuacct, whose usage is read. */
 const OWN = ['cpu', 'cpuacct', 'memory', 'pids', 'hugetlb']
 
 export function cgroupTree(root: string, version: 1 | 2): CgroupTree {
   const controllers = async (): Promise<string[]> =>
     version === 1 ? readdir(root) : wordsIn(join(root, 'cgroup.controllers'))
   const dirOf = (path: string, controller: string): string => join(root, version === 1 ? controller : '', path)
-  /** Every hierarchy: runtimes make their cgroups in all of them. */
+  /** All hierarchies, because runtimes create cgroups in each. */
   const hierarchies = async (): Promise<string[]> =>
     version === 2 ? [root] : (await readdir(root)).map((name) => join(root, name))
   let known: Promise<string[]> | undefined
-  /** The machine does not get others. */
+  /** Controllers of the machine do not change. */
   const own = async (): Promise<string[]> => {
     const there = await (known ??= controllers())
     return OWN.filter((name) => there.includes(name))
@@ -79,7 +79,7 @@ async function wordsIn(file: string): Promise<string[]> {
 
 const partsOf = (path: string): string[] => path.split('/').filter((part) => part !== '')
 
-/** `["kubepods" "burstable"]`: a cgroup in messages. */
+/** A cgroup in messages: `["kubepods" "burstable"]`. */
 export const cgroupText = (path: string): string => `[${partsOf(path).map(goQuote).join(' ')}]`
 
 const EXPECTED = ['cpu', 'cpuacct', 'cpuset', 'memory', 'systemd', 'pids', 'hugetlb']
@@ -102,11 +102,11 @@ async function missingControllers(root: string, path: string, there: readonly st
     : `cgroup ${cgroupText(path)} has some missing controllers: ${missing.join(', ')}`
 }
 
-/** In version 2 a cgroup has only what all above it pass on. */
+/** In version 2 a cgroup has only the controllers that all its ancestors delegate. */
 async function makeDelegated(root: string, path: string, controllers: readonly string[]): Promise<void> {
   let dir = root
   for (const part of partsOf(path)) {
-    // The containers' cgroups are made by the runtime, which passes on to them what it needs.
+    // The runtime creates the cgroups of containers and delegates what it needs.
     await writeFile(join(dir, 'cgroup.subtree_control'), controllers.map((name) => `+${name}`).join(' ')).catch(
       () => undefined,
     )
@@ -122,7 +122,7 @@ async function foldersIn(dir: string): Promise<string[]> {
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
 }
 
-/** From the bottom up. What has processes is left, and so is what is above it. */
+/** Bottom-up. Cgroups with processes, and their ancestors, stay. */
 async function removeFolders(dir: string): Promise<void> {
   for (const name of await foldersIn(dir)) await removeFolders(join(dir, name))
   await rmdir(dir).catch(() => undefined)

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 
 import type { Pod } from '#apis/core/v1.ts'
 import { createVirtualClock, realClock } from '#lib/clock.ts'
-import { createLog } from '#lib/log.ts'
+import { createLog } from '#lib/log/log.ts'
 
 import { containerOf, podOf } from '../pods/worker.fixture.ts'
 import { cgroupTree } from './cgroup-tree.ts'
@@ -25,7 +25,7 @@ const asking = (uid: string, cpu: string): Pod => {
   return { ...pod, metadata: { ...pod.metadata, uid } }
 }
 
-/** Folders and files as the kernel would have made them. */
+/** Directories and files as the kernel creates them. */
 class Tree implements AsyncDisposable {
   readonly root: string
   readonly version: 1 | 2
@@ -83,7 +83,7 @@ const FILES = {
 } as const
 
 interface Started {
-  readonly said: string[]
+  readonly events: string[]
   readonly error: unknown
 }
 
@@ -92,27 +92,27 @@ async function start(
   more: Partial<NodeCgroupsOptions>,
   pods: readonly Pod[] = [],
 ): Promise<Started> {
-  const said: string[] = []
+  const events: string[] = []
   const stop = new AbortController()
   const usual = { capacity: CAPACITY, reserved: RESERVED, enforced: {}, clock: realClock, log }
   const facts = { cgroupDriver: 'cgroupfs' } as const
   const cgroups = createNodeCgroups({ tree: cgroupTree(root, version), facts, ...usual, ...more })
-  const note = ({ type, reason, message }: { type: string; reason: string; message: string }): void =>
-    void said.push(`${type} ${reason}: ${message}`)
+  const recordEvent = ({ type, reason, message }: { type: string; reason: string; message: string }): void =>
+    void events.push(`${type} ${reason}: ${message}`)
   const error: unknown = await cgroups
-    .start({ pods: () => pods, note, signal: stop.signal })
+    .start({ pods: () => pods, recordEvent, signal: stop.signal })
     .catch((why: unknown) => why)
-  // Limits of pods are set beside the rest.
-  while (!said.some((line) => line.includes('Node Allocatable'))) await new Promise(setImmediate)
+  // Limits of pods are applied in the background.
+  while (!events.some((line) => line.includes('Node Allocatable'))) await new Promise(setImmediate)
   stop.abort()
-  return { said, error }
+  return { events, error }
 }
 
-test('all pods together have what is allocatable, with what evictions keep free; a class has the shares of its pods', async () => {
+test('all pods together get node allocatable, and each QoS class the shares of its pods', async () => {
   const pods = [asking('a', '250m'), asking('b', '1'), podOf()]
   const enforced = 'Normal NodeAllocatableEnforced: Updated Node Allocatable limit across pods'
   await using one = await Tree.of(1)
-  assert.deepEqual(await start(one, {}, pods), { said: [enforced], error: undefined })
+  assert.deepEqual(await start(one, {}, pods), { events: [enforced], error: undefined })
   assert.deepEqual(await one.of('kubepods'), {
     'cpu.shares': '1536',
     'memory.limit_in_bytes': String(2.5 * 2 ** 30),
@@ -122,7 +122,7 @@ test('all pods together have what is allocatable, with what evictions keep free;
   assert.equal((await one.of('kubepods/burstable'))['cpu.shares'], '1280')
   assert.equal((await one.of('kubepods/besteffort'))['cpu.shares'], '2')
   await using two = await Tree.of(2)
-  assert.deepEqual(await start(two, {}, pods), { said: [enforced], error: undefined })
+  assert.deepEqual(await start(two, {}, pods), { events: [enforced], error: undefined })
   assert.deepEqual(await two.of('kubepods'), {
     'cpu.weight': '138',
     'memory.max': String(2.5 * 2 ** 30),
@@ -132,19 +132,19 @@ test('all pods together have what is allocatable, with what evictions keep free;
   assert.equal((await two.of('kubepods/burstable'))['cpu.weight'], '120')
 })
 
-test('where it is not to be enforced, pods have the whole machine', async () => {
+test('without enforcement the limit of pods is the machine’s capacity', async () => {
   await using tree = await Tree.of(1)
   await start(tree, { enforced: { enforceNodeAllocatable: ['none'] } })
   assert.equal((await tree.of('kubepods'))['memory.limit_in_bytes'], String(4 * 2 ** 30))
   assert.equal((await tree.of('kubepods'))['cpu.shares'], '2048')
 })
 
-test('what is kept for the machine and for Kubernetes holds in cgroups that others have made', async () => {
+test('system-reserved and kube-reserved limits apply to existing cgroups', async () => {
   for (const version of [1, 2] as const) {
     await using tree = await Tree.of(version)
     const enforceNodeAllocatable = ['pods', 'system-reserved', 'kube-reserved-compressible']
     const enforced = { enforceNodeAllocatable, systemReservedCgroup: '/system', kubeReservedCgroup: '/kube/all' }
-    const { said, error } = await start(tree, { enforced })
+    const { events, error } = await start(tree, { enforced })
     const [shares, memory] = version === 1 ? ['cpu.shares', 'memory.limit_in_bytes'] : ['cpu.weight', 'memory.max']
     const kept = await tree.of('system')
     assert.deepEqual(
@@ -156,8 +156,8 @@ test('what is kept for the machine and for Kubernetes holds in cgroups that othe
         ? `has some missing paths: ${['cpu', 'hugetlb', 'memory', 'pids'].map((name) => join(tree.root, name, 'kube/all')).join(', ')}`
         : ''
     const failed = `Failed to enforce Kube Reserved Compressible Cgroup Limits on "/kube/all": `
-    assert.ok(said.includes('Normal NodeAllocatableEnforced: Updated limits on system reserved cgroup /system'))
-    assert.ok(said.some((line) => line.startsWith(`Warning FailedNodeAllocatableEnforcement: ${failed}`)))
+    assert.ok(events.includes('Normal NodeAllocatableEnforced: Updated limits on system reserved cgroup /system'))
+    assert.ok(events.some((line) => line.startsWith(`Warning FailedNodeAllocatableEnforcement: ${failed}`)))
     assert.match(
       (error as Error).message,
       /^Failed to enforce Kube Reserved Compressible Cgroup Limits on "\/kube\/all": /,
@@ -167,9 +167,9 @@ test('what is kept for the machine and for Kubernetes holds in cgroups that othe
   }
 })
 
-test('a limit that cannot be set is tried again in a minute', async () => {
+test('a failed limit is retried after a minute', async () => {
   const clock = createVirtualClock()
-  const said: string[] = []
+  const events: string[] = []
   let isBusy = true
   const tree = {
     ...cgroupTree('/nowhere', 1),
@@ -181,21 +181,21 @@ test('a limit that cannot be set is tried again in a minute', async () => {
   const facts = { cgroupDriver: 'cgroupfs', cgroupRoot: '/mine' } as const
   const stop = new AbortController()
   const about = { capacity: CAPACITY, reserved: {}, enforced: {}, clock, log }
-  const note = ({ reason, message }: { reason: string; message: string }): void =>
-    void said.push(`${reason}: ${message}`)
-  await createNodeCgroups({ tree, facts, ...about }).start({ pods: () => [], note, signal: stop.signal })
+  const recordEvent = ({ reason, message }: { reason: string; message: string }): void =>
+    void events.push(`${reason}: ${message}`)
+  await createNodeCgroups({ tree, facts, ...about }).start({ pods: () => [], recordEvent, signal: stop.signal })
   await clock.advance(59_000)
   isBusy = false
-  assert.deepEqual(said, [
+  assert.deepEqual(events, [
     'FailedNodeAllocatableEnforcement: Failed to update Node Allocatable Limits ["mine" "kubepods"]: failed to write "1": EBUSY',
   ])
   await clock.advance(2000)
-  assert.equal(said.at(-1), 'NodeAllocatableEnforced: Updated Node Allocatable limit across pods')
-  assert.equal(said.length, 2)
+  assert.equal(events.at(-1), 'NodeAllocatableEnforced: Updated Node Allocatable limit across pods')
+  assert.equal(events.length, 2)
   stop.abort()
 })
 
-test('a pod counts before it is given its own, and starts though its class could not be told', async () => {
+test('a new pod counts in the shares of its class, and starts even if that fails', async () => {
   const calls: string[] = []
   const node = {
     start: async (): Promise<void> => undefined,
@@ -215,25 +215,21 @@ const isOne = await access(join(CGROUPS, 'memory', 'memory.limit_in_bytes'), con
   () => false,
 )
 
-test(
-  'a kernel with cgroups of version 1 takes all of it',
-  { skip: isOne ? false : 'the cgroup version is 2' },
-  async () => {
-    const cgroupRoot = `/node-cgroups-${process.pid}`
-    const tree = cgroupTree(CGROUPS, 1)
-    const facts = { cgroupDriver: 'cgroupfs', cgroupRoot } as const
-    try {
-      await start(new Tree(CGROUPS, 1), { facts, enforced: {} }, [asking('a', '250m')])
-      const read = async (controller: string, path: string): Promise<string> =>
-        (await readFile(join(CGROUPS, controller, cgroupRoot, path), 'utf8')).trim()
-      assert.equal(await read('memory', 'kubepods/memory.limit_in_bytes'), String(2.5 * 2 ** 30))
-      assert.equal(await read('cpu', 'kubepods/cpu.shares'), '1536')
-      assert.equal(await read('pids', 'kubepods/pids.max'), '32000')
-      assert.equal(await read('cpu', 'kubepods/burstable/cpu.shares'), '256')
-      assert.equal(await read('cpu', 'kubepods/besteffort/cpu.shares'), '2')
-    } finally {
-      await tree.remove(cgroupRoot)
-    }
-    await assert.rejects(access(join(CGROUPS, 'memory', cgroupRoot)))
-  },
-)
+test('all settings work with cgroup v1', { skip: isOne ? false : 'the cgroup version is 2' }, async () => {
+  const cgroupRoot = `/node-cgroups-${process.pid}`
+  const tree = cgroupTree(CGROUPS, 1)
+  const facts = { cgroupDriver: 'cgroupfs', cgroupRoot } as const
+  try {
+    await start(new Tree(CGROUPS, 1), { facts, enforced: {} }, [asking('a', '250m')])
+    const read = async (controller: string, path: string): Promise<string> =>
+      (await readFile(join(CGROUPS, controller, cgroupRoot, path), 'utf8')).trim()
+    assert.equal(await read('memory', 'kubepods/memory.limit_in_bytes'), String(2.5 * 2 ** 30))
+    assert.equal(await read('cpu', 'kubepods/cpu.shares'), '1536')
+    assert.equal(await read('pids', 'kubepods/pids.max'), '32000')
+    assert.equal(await read('cpu', 'kubepods/burstable/cpu.shares'), '256')
+    assert.equal(await read('cpu', 'kubepods/besteffort/cpu.shares'), '2')
+  } finally {
+    await tree.remove(cgroupRoot)
+  }
+  await assert.rejects(access(join(CGROUPS, 'memory', cgroupRoot)))
+})

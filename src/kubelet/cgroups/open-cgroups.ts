@@ -1,26 +1,26 @@
-/** The cgroups of a node, where those of its machine are mounted. */
+/** Opens the cgroups of a node below the mounted hierarchies. */
 import type { Clock } from '#lib/clock.ts'
-import type { Logger } from '#lib/log.ts'
+import type { Logger } from '#lib/log/log.ts'
 
-import type { Reserved } from '../allocatable.ts'
-import type { KubeletOptions } from '../kubelet-options.ts'
 import type { Machine } from '../machine/machine.ts'
+import type { Reserved } from '../node/allocatable.ts'
+import type { PodFacts } from '../pod/pod-of-node.ts'
 import { cgroupTree } from './cgroup-tree.ts'
 import { type Cgroups, createNodeCgroups, type Enforced } from './node-cgroups.ts'
 import { createPodCgroups } from './pod-cgroups.ts'
-import { type SliceKeeper, slices } from './systemd-slices.ts'
+import { type SliceManager, slices } from './systemd-slices.ts'
 
 export interface CgroupsOptions {
   readonly machine: Pick<Machine, 'cgroupVersion' | 'capacity' | 'maxPids'>
-  readonly facts: KubeletOptions['pods']
+  readonly facts: Pick<PodFacts, 'cgroupDriver' | 'cgroupRoot' | 'pidsLimit' | 'cfsPeriodUs'>
   readonly clock: Clock
   readonly log: Logger
-  /** Default: pods are kept to what is allocatable. */
+  /** Default: limit pods to node allocatable. */
   readonly enforced?: Enforced
-  /** Default: nothing. */
+  /** Default: none. */
   readonly reserved?: Reserved
-  /** For the driver of that name. */
-  readonly systemd?: SliceKeeper
+  /** Set for the cgroup driver systemd. */
+  readonly systemd?: SliceManager
 }
 
 export function openCgroups(options: CgroupsOptions): Cgroups {

@@ -20,7 +20,7 @@ const sized = (...all: Container['resources'][]): Pod => ({
 const values = (pod: Pod, version: 1 | 2): string[] =>
   filesOf(pod, version).map(({ name, value }) => `${name}=${value}`)
 
-test('a pod is limited as a whole when all its containers are', () => {
+test('a pod has a limit if all its containers have one', () => {
   const limits = { cpu: '50m', memory: '16Mi' }
   assert.deepEqual(values(sized({ limits, requests: limits }), 1), [
     'cpu.shares=51',
@@ -44,7 +44,7 @@ test('a pod is limited as a whole when all its containers are', () => {
   assert.deepEqual(['max 100000', '-1', '5000 100000'].map(allowance), [Infinity, Infinity, 5000])
 })
 
-/** Directories stand for cgroups: their files are there before they are written to. */
+/** Directories in place of cgroups, with their files already present. */
 async function withTree(work: (root: string, seed: (path: string) => Promise<void>) => Promise<void>): Promise<void> {
   const root = await mkdtemp(join(tmpdir(), 'cgroups-'))
   const seed = async (path: string): Promise<void> => {
@@ -58,7 +58,7 @@ async function withTree(work: (root: string, seed: (path: string) => Promise<voi
   }
 }
 
-test('of version 1, a cgroup grows before containers do, and is made in each hierarchy', async () => {
+test('with cgroup v1 the limit of a pod grows before those of its containers, in each hierarchy', async () => {
   await withTree(async (root, seed) => {
     const facts = { cgroupDriver: 'cgroupfs', cgroupRoot: '/mine' } as const
     const cgroups = createPodCgroups({ tree: cgroupTree(root, 1), facts, clock: realClock })
@@ -82,7 +82,7 @@ test('of version 1, a cgroup grows before containers do, and is made in each hie
   })
 })
 
-test('nothing is left of pods that have gone, and nothing taken of those that are there', async () => {
+test('cgroups of removed pods disappear, and those of others stay', async () => {
   await withTree(async (root) => {
     const facts = { cgroupDriver: 'cgroupfs' } as const
     const cgroups = createPodCgroups({ tree: cgroupTree(root, 1), facts, clock: realClock })
@@ -97,7 +97,7 @@ test('nothing is left of pods that have gone, and nothing taken of those that ar
   })
 })
 
-test('a pod has its cgroup before its sandbox and loses it with it; without one it is not started', async () => {
+test('a pod’s cgroup exists before its sandbox and is removed with it; without it the pod does not start', async () => {
   const calls: string[] = []
   let isBroken = true
   const cgroups = {
@@ -109,20 +109,20 @@ test('a pod has its cgroup before its sandbox and loses it with it; without one 
     remove: async () => void calls.push('remove'),
   }
   const { clock, workers, events, runtime } = bedOf({}, { cgroups })
-  workers.learn({ type: 'ADDED', object: podOf() })
+  workers.updatePod({ type: 'ADDED', object: podOf() })
   await clock.advance(1000)
   assert.deepEqual(events, ['FailedCreatePodContainer: unable to ensure pod container exists: read-only file system'])
   assert.deepEqual((await runtime.listPodSandbox({})).items, [])
   isBroken = false
   await clock.advance(20_000)
-  assert.equal(workers.find('default', 'web')?.pod.status.phase, 'Running')
-  workers.learn({ type: 'DELETED', object: podOf() })
+  assert.equal(workers.registry.find('default', 'web')?.pod.status.phase, 'Running')
+  workers.updatePod({ type: 'DELETED', object: podOf() })
   await clock.advance(5000)
   assert.deepEqual(calls, ['ensure', 'ensure', 'remove'])
   await workers.stop()
 })
 
-test('limits of processors hold in the period that is configured, or not at all', () => {
+test('CPU quotas of pods use the configured CFS period, or are off', () => {
   const limits = { cpu: '500m' }
   const pod = sized({ limits, requests: limits })
   const cpu = (version: 1 | 2, cfsPeriodUs: number): string[] =>

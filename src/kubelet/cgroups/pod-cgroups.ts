@@ -1,24 +1,24 @@
 /**
- * The cgroups of pods, made before their sandboxes and taken away after them: a pod's limits hold for all its containers
- * together, and nothing is left of who has gone.
+ * Creates the cgroup of a pod before its sandbox and removes it afterwards. Limits of a pod apply to all its containers
+ * together.
  */
 import type { Pod } from '#apis/core/v1.ts'
 import type { Clock } from '#lib/clock.ts'
 
 import type { KubeletMeters } from '../metrics/kubelet-families.ts'
-import { cgroupOfPods, cgroupParent } from '../pods/linux-resources.ts'
-import type { PodFacts } from '../pods/pod-of-node.ts'
+import { cgroupOfPods, cgroupParent } from '../pod/linux-resources.ts'
+import type { PodFacts } from '../pod/pod-of-node.ts'
 import { filesOf } from './cgroup-files.ts'
 import type { CgroupTree } from './cgroup-tree.ts'
 
 export interface PodCgroups {
-  /** It is there, with what the pod is granted. `hasOwnCpus`: no limit of processors binds it. Rejects when that cannot be. */
-  ensure(pod: Pod, hasOwnCpus: boolean): Promise<void>
-  /** Whatever is to grow does, before containers grow into it; `ensure` does the rest. */
-  grow(pod: Pod, hasOwnCpus: boolean): Promise<void>
-  /** With all below it. What is still in use stays, for the next sweep. */
+  /** Creates the cgroup with the pod's limits. `hasExclusiveCpus`: no CPU quota. Rejects on failure. */
+  ensure(pod: Pod, hasExclusiveCpus: boolean): Promise<void>
+  /** Raises limits before containers grow; `ensure` lowers the others. */
+  grow(pod: Pod, hasExclusiveCpus: boolean): Promise<void>
+  /** Removes it with its descendants. A cgroup in use stays until the next sweep. */
   remove(pod: Pod): Promise<void>
-  /** Takes away those of pods that have gone. */
+  /** Removes cgroups of pods that are gone. */
   sweep(isGone: (uid: string) => boolean): Promise<void>
 }
 
@@ -29,7 +29,7 @@ export const NO_CGROUPS: PodCgroups = {
   sweep: async () => undefined,
 }
 
-/** Counts how long its work takes. */
+/** Measures the duration of operations. */
 export function countCgroups(cgroups: PodCgroups, meters: KubeletMeters, clock: Clock): PodCgroups {
   const durations = meters.family('kubelet_cgroup_manager_duration_seconds')
   const counted = async (operation: string, work: Promise<void>): Promise<void> => {
@@ -37,8 +37,8 @@ export function countCgroups(cgroups: PodCgroups, meters: KubeletMeters, clock: 
     await work.finally(() => durations.labels(operation).observe((clock.elapsed() - startMs) / 1000))
   }
   return {
-    ensure: (pod, hasOwnCpus) => counted('create', cgroups.ensure(pod, hasOwnCpus)),
-    grow: (pod, hasOwnCpus) => counted('update', cgroups.grow(pod, hasOwnCpus)),
+    ensure: (pod, hasExclusiveCpus) => counted('create', cgroups.ensure(pod, hasExclusiveCpus)),
+    grow: (pod, hasExclusiveCpus) => counted('update', cgroups.grow(pod, hasExclusiveCpus)),
     remove: (pod) => counted('destroy', cgroups.remove(pod)),
     sweep: (isGone) => cgroups.sweep(isGone),
   }
@@ -52,15 +52,16 @@ export interface PodCgroupsOptions {
 
 export function createPodCgroups({ tree, facts, clock }: PodCgroupsOptions): PodCgroups {
   const during = <T>(work: () => Promise<T>): Promise<T> => clock.during(work())
-  const set = async (pod: Pod, hasOwnCpus: boolean, isOnlyMore: boolean): Promise<void> => {
+  const set = async (pod: Pod, hasExclusiveCpus: boolean, isOnlyMore: boolean): Promise<void> => {
     const path = cgroupParent(pod, facts)
     await tree.make(path)
-    for (const file of filesOf(pod, tree.version, { ...facts, hasOwnCpus })) await tree.write(path, file, isOnlyMore)
+    for (const file of filesOf(pod, tree.version, { ...facts, hasExclusiveCpus }))
+      await tree.write(path, file, isOnlyMore)
   }
   const above = [cgroupOfPods([], facts), ...SHARED_CLASSES.map((name) => cgroupOfPods([name], facts))]
   return {
-    ensure: (pod, hasOwnCpus) => during(() => set(pod, hasOwnCpus, false)),
-    grow: (pod, hasOwnCpus) => during(() => set(pod, hasOwnCpus, true)),
+    ensure: (pod, hasExclusiveCpus) => during(() => set(pod, hasExclusiveCpus, false)),
+    grow: (pod, hasExclusiveCpus) => during(() => set(pod, hasExclusiveCpus, true)),
     remove: (pod) => during(() => tree.remove(cgroupParent(pod, facts))),
     sweep: (isGone) =>
       during(async () => {
@@ -74,10 +75,10 @@ export function createPodCgroups({ tree, facts, clock }: PodCgroupsOptions): Pod
   }
 }
 
-/** Those whose pods have a cgroup between them and all pods. */
+/** QoS classes with their own cgroup. */
 export const SHARED_CLASSES = ['burstable', 'besteffort'] as const
 
-/** `pod<uid>`, or a slice that ends so, where dashes come between parts. */
+/** The UID in `pod<uid>`, or in the name of a slice. */
 function uidIn(name: string): string | undefined {
   return /^pod(.*)$/.exec(name)?.[1] ?? /-pod([^-]+)\.slice$/.exec(name)?.[1]?.replaceAll('_', '-')
 }

@@ -11,7 +11,7 @@ import { containerOf, podOf } from '../pods/worker.fixture.ts'
 import { filesOf } from './cgroup-files.ts'
 import { cgroupTree } from './cgroup-tree.ts'
 import { createPodCgroups } from './pod-cgroups.ts'
-import { type SliceKeeper, slices } from './systemd-slices.ts'
+import { type SliceManager, slices } from './systemd-slices.ts'
 
 const UID = '0a1b-2c3d'
 const PARENT = 'kubepods.slice/kubepods-burstable.slice'
@@ -24,34 +24,34 @@ const limited = (cpu: string, memory: string): Pod => {
   return { ...pod, metadata: { ...pod.metadata, uid: UID }, status: {} }
 }
 
-/** Folders in place of cgroups, made with their files as systemd and the kernel would, and what systemd is told. */
-async function standIn(t: TestContext): Promise<{ readonly root: string; told: string[]; keeper: SliceKeeper }> {
+/** Directories in place of cgroups, created as systemd and the kernel do, and the recorded systemd calls. */
+async function standIn(t: TestContext): Promise<{ readonly root: string; calls: string[]; manager: SliceManager }> {
   const root = await mkdtemp(join(tmpdir(), 'slices-'))
   t.after(() => rm(root, { recursive: true }))
   await writeFile(join(root, 'cgroup.controllers'), 'cpu memory pids')
-  const told: string[] = []
-  const keeper: SliceKeeper = {
+  const calls: string[] = []
+  const manager: SliceManager = {
     async start(unit, parent) {
-      told.push(`start ${unit} in ${parent}`)
+      calls.push(`start ${unit} in ${parent}`)
       if (unit !== UNIT) return
       await mkdir(join(root, PARENT, UNIT), { recursive: true })
       for (const name of ['cpu.weight', 'cpu.max', 'memory.max']) await writeFile(join(root, PARENT, UNIT, name), 'max')
     },
     async set(unit, properties) {
-      told.push(`set ${unit} ${properties.map(([name, value]) => `${name}=${value}`).join(' ')}`)
+      calls.push(`set ${unit} ${properties.map(([name, value]) => `${name}=${value}`).join(' ')}`)
     },
     async stop(unit) {
-      told.push(`stop ${unit}`)
+      calls.push(`stop ${unit}`)
     },
   }
-  return { root, told, keeper }
+  return { root, calls, manager }
 }
 
-test('slices are started from the top, and what a pod is granted is told systemd and the files', async (t) => {
-  const { root, told, keeper } = await standIn(t)
-  const cgroups = createPodCgroups({ tree: slices(cgroupTree(root, 2), keeper), facts: FACTS, clock: realClock })
+test('slices are started from the top, and limits are set in systemd and in files', async (t) => {
+  const { root, calls, manager } = await standIn(t)
+  const cgroups = createPodCgroups({ tree: slices(cgroupTree(root, 2), manager), facts: FACTS, clock: realClock })
   await cgroups.ensure(limited('250m', '16Mi'), false)
-  assert.deepEqual(told.splice(0), [
+  assert.deepEqual(calls.splice(0), [
     'start kubepods.slice in -.slice',
     'start kubepods-burstable.slice in kubepods.slice',
     `start ${UNIT} in kubepods-burstable.slice`,
@@ -61,26 +61,26 @@ test('slices are started from the top, and what a pod is granted is told systemd
   ])
   assert.equal(await readFile(join(root, PARENT, UNIT, 'cpu.max'), 'utf8'), '25000 100000')
   await cgroups.grow(limited('500m', '8Mi'), false)
-  assert.deepEqual(told.splice(0), [`set ${UNIT} CPUQuotaPerSecUSec=500000 CPUQuotaPeriodUSec=100000`])
+  assert.deepEqual(calls.splice(0), [`set ${UNIT} CPUQuotaPerSecUSec=500000 CPUQuotaPeriodUSec=100000`])
 })
 
-test('a slice is stopped when nothing is left in it, and never before', async (t) => {
-  const { root, told, keeper } = await standIn(t)
-  const cgroups = createPodCgroups({ tree: slices(cgroupTree(root, 2), keeper), facts: FACTS, clock: realClock })
+test('a slice is stopped only when it is empty', async (t) => {
+  const { root, calls, manager } = await standIn(t)
+  const cgroups = createPodCgroups({ tree: slices(cgroupTree(root, 2), manager), facts: FACTS, clock: realClock })
   await mkdir(join(root, PARENT, UNIT, 'cri-containerd-a.scope'), { recursive: true })
-  // A file stands for a process: the folder cannot go.
+  // A file stands for a process, so that the directory cannot be removed.
   const inUse = join(root, PARENT, UNIT, 'cri-containerd-a.scope', 'process')
   await writeFile(inUse, '')
   await cgroups.sweep((uid) => uid === UID)
-  assert.deepEqual(told, [])
+  assert.deepEqual(calls, [])
   await rm(inUse)
   await cgroups.sweep((uid) => uid !== UID)
-  assert.deepEqual(told, [])
+  assert.deepEqual(calls, [])
   await cgroups.sweep((uid) => uid === UID)
-  assert.deepEqual(told, [`stop ${UNIT}`])
+  assert.deepEqual(calls, [`stop ${UNIT}`])
 })
 
-test('systemd has its own names for limits, also in version 1', () => {
+test('systemd’s property names depend on the cgroup version', () => {
   const properties = (pod: Pod, version: 1 | 2): string[] =>
     filesOf(pod, version, { pidsLimit: 100 }).flatMap(({ properties: all }) =>
       all.map(([name, value]) => `${name}=${value}`),

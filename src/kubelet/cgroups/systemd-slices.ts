@@ -1,6 +1,6 @@
 /**
- * Cgroups of the driver systemd: slices, which systemd makes. Their limits are told it as properties, for it writes over whatever
- * files say when it looks at its units again; files are written too, as properties hold a little later and are not of everything.
+ * Cgroups of the systemd driver: systemd creates slices, and limits are their properties. Cgroup files are written as
+ * well, because properties do not cover every limit.
  */
 import { basename, dirname } from 'node:path'
 
@@ -10,41 +10,41 @@ import type { DbusValue } from '#lib/dbus/message.ts'
 import type { SliceProperty } from './cgroup-files.ts'
 import type { CgroupTree } from './cgroup-tree.ts'
 
-export interface SliceKeeper {
-  /** One that is there stays as it is. `parent`: the slice it is in. */
+export interface SliceManager {
+  /** Does nothing if the slice exists. `parent` is its parent slice. */
   start(unit: string, parent: string): Promise<void>
   set(unit: string, properties: readonly SliceProperty[]): Promise<void>
-  /** One that is not there is not missed. */
+  /** Ignores a missing slice. */
   stop(unit: string): Promise<void>
 }
 
 const SUFFIX = '.slice'
 
-/** `files`: where systemd makes them. */
-export function slices(files: CgroupTree, keeper: SliceKeeper): CgroupTree {
+/** `files` is the tree in which systemd creates the slices. */
+export function slices(files: CgroupTree, manager: SliceManager): CgroupTree {
   const isThere = async (path: string): Promise<boolean> =>
     (await files.namesBelow(dirname(path))).includes(basename(path))
   return {
     ...files,
     async make(path) {
       const units = path.split('/').filter((part) => part !== '')
-      // Those above would come with the last; they are asked for all the same, that they count what is below them.
+      // Parents are created explicitly, because implicit ones have no accounting.
       for (const [at, unit] of units.entries()) {
         const isMade = await isThere(`/${units.slice(0, at + 1).join('/')}`)
-        if (!isMade) await keeper.start(unit, units[at - 1] ?? '-.slice')
+        if (!isMade) await manager.start(unit, units[at - 1] ?? '-.slice')
       }
       await files.make(path)
     },
     async write(path, file, isOnlyMore) {
       if (!(await files.differs(path, file, isOnlyMore))) return
       const unit = basename(path)
-      if (unit.endsWith(SUFFIX) && file.properties.length > 0) await keeper.set(unit, file.properties)
+      if (unit.endsWith(SUFFIX) && file.properties.length > 0) await manager.set(unit, file.properties)
       await files.write(path, file, isOnlyMore)
     },
     async remove(path) {
-      // Stopping a slice would end what is in it: it is stopped when there is nothing.
+      // Stopping a slice kills its processes, so it is stopped only when empty.
       await files.remove(path)
-      if (!(await isThere(path))) await keeper.stop(basename(path))
+      if (!(await isThere(path))) await manager.stop(basename(path))
     },
   }
 }
@@ -57,14 +57,14 @@ const MANAGER = {
 } as const
 const EXISTS = 'org.freedesktop.systemd1.UnitExists'
 const NOT_THERE = 'org.freedesktop.systemd1.NoSuchUnit'
-/** What it is asked to count, by the version of cgroups. */
+/** Accounting properties, by cgroup version. */
 const ACCOUNTING = {
   1: ['CPUAccounting', 'MemoryAccounting', 'BlockIOAccounting', 'TasksAccounting'],
   2: ['CPUAccounting', 'MemoryAccounting', 'IOAccounting', 'TasksAccounting'],
 } as const
 
-/** The one of this machine, reached when it is first asked for something, and again after it was lost. */
-export class Systemd implements SliceKeeper, Disposable {
+/** The machine's systemd, connected on first use and again after a disconnect. */
+export class Systemd implements SliceManager, Disposable {
   readonly #version: 1 | 2
   readonly #busPath: string
   #bus: Promise<DbusConnection> | undefined

@@ -3,20 +3,18 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 
-import { readConfiguration } from './configuration.ts'
+import { CONFIGURATION, readConfiguration } from './configuration.ts'
 import { parseCpuSet } from './cpu-set.ts'
 import { withDefaults } from './defaults.ts'
-import { CONFIGURATION } from './fields.ts'
 import { loadFile, mergeDropIns } from './loading.ts'
-import { shownConfiguration } from './showing.ts'
-import { IDLE, UNSUPPORTED } from './support.ts'
+import { shownConfiguration } from './printing.ts'
 
 const HEAD = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n'
 const nobody = (message: string): void => assert.fail(message)
 const load = (more: string) => loadFile({ path: '/etc/k/c.yaml', source: `${HEAD}${more}` }, nobody)
 
-describe('a KubeletConfiguration', () => {
-  it('takes zero for unsaid, but not where zero is a wish', () => {
+describe('KubeletConfiguration', () => {
+  it('treats zero as unset, except where zero is a value', () => {
     const config = withDefaults(readConfiguration(`${HEAD}port: 0\nhealthzPort: 0\nsyncFrequency: 0s\nkubeAPIQPS: 0\n`))
     assert.equal(config.port, 10_250)
     assert.equal(config.healthzPort, 0)
@@ -24,7 +22,7 @@ describe('a KubeletConfiguration', () => {
     assert.equal(config.kubeAPIQPS, 0)
   })
 
-  it('says by how often it looks how often it reports, and by how many it pulls that it pulls many', () => {
+  it('derives the report interval from the update interval, and parallel pulls from their number', () => {
     assert.equal(withDefaults({}).nodeStatusReportFrequency, '5m0s')
     assert.equal(withDefaults({ nodeStatusUpdateFrequency: '20s' }).nodeStatusReportFrequency, '20s')
     assert.equal(withDefaults({ maxParallelImagePulls: 3 }).serializeImagePulls, false)
@@ -38,7 +36,7 @@ describe('a KubeletConfiguration', () => {
     )
   })
 
-  it('evicts as upstream does unless it says otherwise, and names files beside its own', () => {
+  it("has upstream's eviction defaults, and resolves paths relative to its file", () => {
     assert.equal(load('').evictionHard?.['memory.available'], '100Mi')
     assert.deepEqual(load('evictionHard: {memory.available: 1Gi}').evictionHard, { 'memory.available': '1Gi' })
     const merged = load('evictionHard: {memory.available: 1Gi}\nmergeDefaultEvictionSettings: true')
@@ -51,14 +49,14 @@ describe('a KubeletConfiguration', () => {
     assert.deepEqual([authentication.webhook.enabled, authentication.webhook.cacheTTL], [true, '2m0s'])
   })
 
-  it('is changed by drop-ins field by field, lists as a whole, and null takes away', () => {
+  it('merges drop-ins by field, replaces lists, and removes fields with null', () => {
     const base = load('clusterDNS: [10.0.0.1, 10.0.0.2]\nsystemReserved: {cpu: 100m}\nmaxPods: 50')
     const source = `${HEAD}clusterDNS: [10.0.0.3]\nsystemReserved: {memory: 1Gi}\nmaxPods: null\n`
     const { clusterDNS, systemReserved, maxPods } = mergeDropIns(base, [{ path: '/d/1.conf', source }])
     assert.deepEqual([clusterDNS, systemReserved, maxPods], [['10.0.0.3'], { cpu: '100m', memory: '1Gi' }, 110])
   })
 
-  it('is shown in the order of its fields, without what is empty', () => {
+  it('prints fields in order and omits empty ones', () => {
     const shown = JSON.stringify(shownConfiguration(load('clusterDomain: cluster.local')))
     assert.ok(
       shown.startsWith(
@@ -71,7 +69,7 @@ describe('a KubeletConfiguration', () => {
   })
 })
 
-describe('every field of a KubeletConfiguration', () => {
+describe('each field of KubeletConfiguration', () => {
   const folder = new URL('..', import.meta.url).pathname
   const elsewhere = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
     (file) => file.endsWith('.ts') && !file.includes('.test.') && !file.startsWith('configuration/'),
@@ -81,9 +79,13 @@ describe('every field of a KubeletConfiguration', () => {
   const text = [...elsewhere.map((file) => join(folder, file)), ...program.map((file) => join(programFolder, file))]
     .map((file) => readFileSync(file, 'utf8'))
     .join('\n')
-  const reasons = { ...UNSUPPORTED, ...IDLE }
+  const reasons = new Set(
+    CONFIGURATION.options
+      .filter(({ unsupported, idle }) => (unsupported ?? idle) !== undefined)
+      .map(({ path }) => path),
+  )
 
-  /** Read where a configuration is made whole. */
+  /** Fields used while the configuration is loaded. */
   const HERE = new Set([
     'kind',
     'apiVersion',
@@ -93,24 +95,16 @@ describe('every field of a KubeletConfiguration', () => {
     'failCgroupV1',
   ])
 
-  it('is read by somebody, or says that nobody does', () => {
+  it('is used, or its table row marks it as unsupported or without effect', () => {
     const ignored = [...CONFIGURATION.schema.fields.keys()].filter(
-      (field) => !HERE.has(field) && !(field in reasons) && !new RegExp(`\\b${field}\\b`).test(text),
+      (field) => !HERE.has(field) && !reasons.has(field) && !new RegExp(`\\b${field}\\b`).test(text),
     )
     assert.deepEqual(ignored, [])
   })
-
-  it('is there, of those that say so', () => {
-    const names = [...CONFIGURATION.schema.fields.keys()]
-    assert.deepEqual(
-      Object.keys(reasons).filter((field) => !names.includes(field)),
-      [],
-    )
-  })
 })
 
-describe('a set of processors', () => {
-  it("is what Linux writes, and refused in Go's words", () => {
+describe('parseCpuSet', () => {
+  it("parses Linux' format, and returns Go's errors", () => {
     assert.deepEqual([...(parseCpuSet('0-2,8') as Set<number>)], [0, 1, 2, 8])
     assert.equal(parseCpuSet('a'), 'strconv.Atoi: parsing "a": invalid syntax')
     assert.equal(parseCpuSet('3-1'), 'invalid range "3-1" (3 > 1)')

@@ -1,7 +1,7 @@
-/** Sets of processors as Linux writes them: `0-3,8`. Pure. */
-import { goQuote } from '#lib/go-text.ts'
+/** Parses CPU sets in Linux' format: `0-3,8`. Pure. */
+import { goQuote } from '#lib/go/text.ts'
 
-/** The text is what is wrong, in Go's words. */
+/** A string result is the error, in Go's words. */
 export function parseCpuSet(text: string): ReadonlySet<number> | string {
   const all = new Set<number>()
   for (const range of text === '' ? [] : text.split(',')) {

@@ -1,26 +1,31 @@
 /**
- * From files to a configuration: the one of `--config`, those of `--config-dir` merged into it one after the other, and the
- * defaults. Pure.
+ * Loads the configuration: the file of `--config`, then the drop-ins of `--config-dir` in order, then the defaults.
+ * Pure.
  */
 import { resolve } from 'node:path'
 
-import type { JsonValue } from '#lib/json-value.ts'
-import { applyMergePatch } from '#lib/merge-patch.ts'
-import { parseYaml } from '#lib/yaml.ts'
+import { applyMergePatch } from '#lib/json/merge-patch.ts'
+import type { JsonValue } from '#lib/json/value.ts'
+import { parseYaml } from '#lib/yaml/yaml.ts'
 import { readConfig } from '#meta/config-kind.ts'
 
-import { type GivenConfiguration, type KubeletConfiguration, readConfiguration } from './configuration.ts'
+import {
+  CONFIGURATION,
+  type GivenConfiguration,
+  GROUP_VERSION,
+  type KubeletConfiguration,
+  readConfiguration,
+} from './configuration.ts'
 import { EVICTION_HARD, withDefaults } from './defaults.ts'
-import { CONFIGURATION, GROUP_VERSION } from './fields.ts'
-import { plainConfiguration } from './showing.ts'
+import { plainConfiguration } from './printing.ts'
 
 export interface ConfigurationFile {
-  /** Absolute. */
+  /** An absolute path. */
   readonly path: string
   readonly source: string
 }
 
-/** Throws upstream's texts. `warn` is told what only a lenient reader takes. */
+/** Throws upstream's errors. `warn` receives errors that only the lenient parser accepts. */
 export function loadFile({ path, source }: ConfigurationFile, warn: (error: string) => void): KubeletConfiguration {
   if (source === '') throw new Error(`kubelet config file "${path}" was empty`)
   const given = readConfiguration(source, warn)
@@ -28,13 +33,13 @@ export function loadFile({ path, source }: ConfigurationFile, warn: (error: stri
   return { ...config, evictionHard: evictionsOf(config) }
 }
 
-function evictionsOf({ evictionHard, mergeDefaultEvictionSettings: merges }: KubeletConfiguration): Words {
+function evictionsOf({ evictionHard, mergeDefaultEvictionSettings: merges }: KubeletConfiguration): EvictionThresholds {
   return evictionHard === undefined ? EVICTION_HARD : merges ? { ...EVICTION_HARD, ...evictionHard } : evictionHard
 }
 
-type Words = Readonly<Record<string, string>>
+type EvictionThresholds = Readonly<Record<string, string>>
 
-/** Relative to the file that names them. */
+/** Paths relative to the file that contains them. */
 const PATHS = ['staticPodPath', 'tlsCertFile', 'tlsPrivateKeyFile', 'resolvConf', 'volumePluginDir', 'podLogsDir']
 
 function absolute(given: GivenConfiguration, folder: string): GivenConfiguration {
@@ -47,7 +52,7 @@ function absolute(given: GivenConfiguration, folder: string): GivenConfiguration
   return { ...given, ...own, authentication: { ...authentication, x509 } }
 }
 
-/** Drop-ins say only what they change. Throws upstream's texts. */
+/** A drop-in contains only the fields it changes. Throws upstream's errors. */
 export function mergeDropIns(base: KubeletConfiguration, files: readonly ConfigurationFile[]): KubeletConfiguration {
   const merged = files.reduce<JsonValue>(
     (before, file) => applyMergePatch(before, dropIn(file)),

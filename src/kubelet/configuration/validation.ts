@@ -1,12 +1,13 @@
-/** What is wrong with a KubeletConfiguration, in upstream's words and order. Pure. */
+/** Validates a KubeletConfiguration with upstream's errors and order. Pure. */
 import type { Taint } from '#apis/core/v1.ts'
-import { goQuote } from '#lib/go-text.ts'
-import { durationMs } from '#meta/duration.ts'
+import { durationMs } from '#lib/go/duration.ts'
+import { goQuote } from '#lib/go/text.ts'
+import { type ConfigOption, rangeError } from '#meta/config-rows.ts'
 import { isZeroQuantity, parseQuantity } from '#meta/quantity.ts'
 import { labelValue, qualifiedName } from '#meta/validation/names.ts'
 
 import { patternFault } from '../credentials/pull-policy.ts'
-import type { KubeletConfiguration } from './configuration.ts'
+import { CONFIGURATION, type KubeletConfiguration } from './configuration.ts'
 import { parseCpuSet } from './cpu-set.ts'
 
 export interface ValidationContext {
@@ -14,17 +15,29 @@ export interface ValidationContext {
   readonly isCgroupV1: boolean
 }
 
-type Rule = (config: KubeletConfiguration, context: ValidationContext) => readonly (string | false | undefined)[]
+type ValidationRule = (
+  config: KubeletConfiguration,
+  context: ValidationContext,
+) => readonly (string | false | undefined)[]
 
 const quoted = (words: readonly string[]): string => words.map(goQuote).join(' ')
 
-const NUMBERS: Rule = (kc, { isEnabled }) => [
+/** The options whose rows have a range, in the order of upstream's checks. Those of other rows follow at the end. */
+const RANGES = {
+  events: ['eventBurst', 'eventRecordQPS'],
+  images: ['imageGCHighThresholdPercent', 'imageGCLowThresholdPercent'],
+  limits: [
+    ...(['kubeAPIBurst', 'kubeAPIQPS', 'nodeStatusMaxImages', 'maxOpenFiles', 'maxPods', 'oomScoreAdj'] as const),
+    ...(['podsPerCore', 'port', 'readOnlyPort', 'registryBurst', 'registryPullQPS'] as const),
+  ],
+} as const
+
+const NUMBERS: ValidationRule = (kc, { isEnabled }) => [
   kc.nodeLeaseDurationSeconds <= 0 && 'nodeLeaseDurationSeconds must be greater than 0',
   (kc.systemCgroups ?? '') !== '' &&
     (kc.cgroupRoot ?? '') === '' &&
     'systemCgroups (--system-cgroups) was specified and cgroupRoot (--cgroup-root) was not specified',
-  negative('eventBurst (--event-burst)', kc.eventBurst),
-  negative('eventRecordQPS (--event-qps)', kc.eventRecordQPS),
+  ...rangeErrors(kc, RANGES.events),
   kc.healthzPort !== 0 && outside('healthzPort (--healthz-port)', kc.healthzPort, 1, 65_535),
   !isEnabled('CustomCPUCFSQuotaPeriod') &&
     kc.cpuCFSQuotaPeriod !== '100ms' &&
@@ -34,9 +47,8 @@ const NUMBERS: Rule = (kc, { isEnabled }) => [
     `cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {${kc.cpuCFSQuotaPeriod}} must be between 1ms and 1sec, inclusive`,
 ]
 
-const IMAGES: Rule = (kc) => [
-  outside('imageGCHighThresholdPercent (--image-gc-high-threshold)', kc.imageGCHighThresholdPercent, 0, 100),
-  outside('imageGCLowThresholdPercent (--image-gc-low-threshold)', kc.imageGCLowThresholdPercent, 0, 100),
+const IMAGES: ValidationRule = (kc) => [
+  ...rangeErrors(kc, RANGES.images),
   kc.imageGCLowThresholdPercent >= kc.imageGCHighThresholdPercent &&
     `imageGCLowThresholdPercent (--image-gc-low-threshold) ${kc.imageGCLowThresholdPercent} must be less than imageGCHighThresholdPercent (--image-gc-high-threshold) ${kc.imageGCHighThresholdPercent}`,
   durationMs(kc.imageMinimumGCAge) < 0 && `imageMinimumGCAge ${kc.imageMinimumGCAge} must not be negative`,
@@ -46,25 +58,13 @@ const IMAGES: Rule = (kc) => [
     `imageMaximumGCAge ${kc.imageMaximumGCAge} must be greater than imageMinimumGCAge ${kc.imageMinimumGCAge}`,
 ]
 
-const LIMITS: Rule = (kc) => [
+const LIMITS: ValidationRule = (kc) => [
   outside('iptablesDropBit (--iptables-drop-bit)', kc.iptablesDropBit, 0, 31),
   outside('iptablesMasqueradeBit (--iptables-masquerade-bit)', kc.iptablesMasqueradeBit, 0, 31),
-  negative('kubeAPIBurst (--kube-api-burst)', kc.kubeAPIBurst),
-  negative('kubeAPIQPS (--kube-api-qps)', kc.kubeAPIQPS),
-  kc.nodeStatusMaxImages < -1 &&
-    `nodeStatusMaxImages (--node-status-max-images) ${kc.nodeStatusMaxImages} must be -1 or greater`,
-  negative('maxOpenFiles (--max-open-files)', kc.maxOpenFiles),
-  negative('maxPods (--max-pods)', kc.maxPods),
-  outside('oomScoreAdj (--oom-score-adj)', kc.oomScoreAdj, -1000, 1000),
-  negative('podsPerCore (--pods-per-core)', kc.podsPerCore),
-  outside('port (--port)', kc.port, 1, 65_535),
-  isOutside(kc.readOnlyPort ?? 0, 0, 65_535) &&
-    `readOnlyPort (--read-only-port) ${kc.readOnlyPort} must be between 0 and 65535, inclusive`,
-  negative('registryBurst (--registry-burst)', kc.registryBurst),
-  negative('registryPullQPS (--registry-qps)', kc.registryPullQPS),
+  ...rangeErrors(kc, RANGES.limits),
 ]
 
-const PULLS: Rule = (kc, { isEnabled }) => [
+const PULLS: ValidationRule = (kc, { isEnabled }) => [
   (kc.maxParallelImagePulls ?? 1) < 1 && `maxParallelImagePulls ${kc.maxParallelImagePulls} must be a positive number`,
   kc.serializeImagePulls &&
     (kc.maxParallelImagePulls ?? 1) > 1 &&
@@ -77,9 +77,9 @@ const PULLS: Rule = (kc, { isEnabled }) => [
 
 const TOPOLOGY_POLICIES = ['none', 'best-effort', 'restricted', 'single-numa-node']
 
-const CHOICES: Rule = (kc, { isEnabled }) => {
+const CHOICES: ValidationRule = (kc, { isEnabled }) => {
   const swap = kc.memorySwap.swapBehavior ?? ''
-  const crashMs = durationMs(kc.crashLoopBackOff.maxContainerRestartPeriod ?? '5m0s')
+  const crashMs = durationMs(kc.crashLoopBackOff.maxContainerRestartPeriod)
   return [
     !TOPOLOGY_POLICIES.includes(kc.topologyManagerPolicy) &&
       `topologyManagerPolicy (--topology-manager-policy) ${goQuote(kc.topologyManagerPolicy)} must be one of: [${quoted(TOPOLOGY_POLICIES)}]`,
@@ -110,7 +110,7 @@ function shutdown(kc: KubeletConfiguration): (string | false)[] {
   ]
 }
 
-/** What each kind of enforcement needs to be told. */
+/** The reserved cgroup that each enforcement needs. */
 const ENFORCED: ReadonlyMap<string, 'system' | 'kube' | undefined> = new Map([
   ['pods', undefined],
   ['system-reserved', 'system'],
@@ -121,15 +121,15 @@ const ENFORCED: ReadonlyMap<string, 'system' | 'kube' | undefined> = new Map([
 
 const ENFORCE = 'enforceNodeAllocatable (--enforce-node-allocatable)'
 
-const ENFORCEMENT: Rule = (kc) => {
-  const asked = kc.enforceNodeAllocatable ?? []
+const ENFORCEMENT: ValidationRule = (kc) => {
+  const enforcements = kc.enforceNodeAllocatable ?? []
   const both = (['system', 'kube'] as const).map(
     (what) =>
-      asked.includes(`${what}-reserved`) &&
-      asked.includes(`${what}-reserved-compressible`) &&
+      enforcements.includes(`${what}-reserved`) &&
+      enforcements.includes(`${what}-reserved-compressible`) &&
       `both "${what}-reserved" and "${what}-reserved-compressible" cannot be specified together in ${ENFORCE}`,
   )
-  return [...both, ...asked.flatMap((one, at) => enforcementErrors(kc, one, asked.indexOf(one) < at))]
+  return [...both, ...enforcements.flatMap((one, at) => enforcementErrors(kc, one, enforcements.indexOf(one) < at))]
 }
 
 function enforcementErrors(kc: KubeletConfiguration, one: string, isRepeated: boolean): (string | false)[] {
@@ -157,7 +157,7 @@ function enforcementErrors(kc: KubeletConfiguration, one: string, isRepeated: bo
 
 const PULL_POLICIES = ['NeverVerify', 'NeverVerifyPreloadedImages', 'NeverVerifyAllowlistedImages', 'AlwaysVerify']
 
-const NAMES: Rule = (kc) => [
+const NAMES: ValidationRule = (kc) => [
   !['none', 'hairpin-veth', 'promiscuous-bridge'].includes(kc.hairpinMode) &&
     `option ${goQuote(kc.hairpinMode)} specified for hairpinMode (--hairpin-mode). Valid options are "none", "hairpin-veth" or "promiscuous-bridge"`,
   !PULL_POLICIES.includes(kc.imagePullCredentialsVerificationPolicy) &&
@@ -205,7 +205,7 @@ function reservedMemory({ reservedMemory: all = [] }: KubeletConfiguration): (st
   )
 }
 
-const LAST: Rule = (kc, { isEnabled }) => [
+const LAST: ValidationRule = (kc, { isEnabled }) => [
   (kc.memoryThrottlingFactor <= 0 || kc.memoryThrottlingFactor > 1) &&
     `memoryThrottlingFactor ${kc.memoryThrottlingFactor} must be greater than 0 and less than or equal to 1.0`,
   kc.memoryReservationPolicy === 'TieredReservation' &&
@@ -228,9 +228,9 @@ const LAST: Rule = (kc, { isEnabled }) => [
     `pod logs path ${goQuote(kc.podLogsDir)} mut contains ASCII characters only`,
 ]
 
-/** All of them; none: it can be used. */
+/** All errors; empty when the configuration is valid. */
 export function configurationErrors(config: KubeletConfiguration, context: ValidationContext): string[] {
-  const of = (...rules: readonly Rule[]): string[] =>
+  const of = (...rules: readonly ValidationRule[]): string[] =>
     rules
       .flatMap((rule) => rule(config, context))
       .filter((text) => typeof text === 'string')
@@ -240,7 +240,7 @@ export function configurationErrors(config: KubeletConfiguration, context: Valid
     ...taintErrors(config),
     ...of(CHOICES, ENFORCEMENT, NAMES),
     ...machineErrors(config, context),
-    ...of(LAST),
+    ...of(LAST, otherRangeErrors),
   ]
 }
 
@@ -261,7 +261,7 @@ function isTaint({ key, value = '', effect }: Taint): boolean {
 
 const USER_NAMESPACE_UNIT = 65_536
 
-/** The first of them only. */
+/** Only the first of these errors is returned. */
 function machineErrors(kc: KubeletConfiguration, { isCgroupV1 }: ValidationContext): string[] {
   if (kc.failCgroupV1 && isCgroupV1) {
     return [
@@ -287,8 +287,18 @@ function outside(name: string, value: number, low: number, high: number): string
   return isOutside(value, low, high) && `${name} ${value} must be between ${low} and ${high}, inclusive`
 }
 
-function negative(name: string, value = 0): string | false {
-  return value < 0 && `${name} ${value} must not be a negative number`
+/** In the order of `names`: upstream's is not that of the table. */
+function rangeErrors(kc: KubeletConfiguration, names: readonly (keyof KubeletConfiguration)[]): (string | false)[] {
+  return names.flatMap((name) => CONFIGURATION.options.filter(({ path }) => path === name).map(errorIn(kc)))
+}
+
+function otherRangeErrors(kc: KubeletConfiguration): (string | false)[] {
+  const checked: ReadonlySet<string> = new Set(Object.values(RANGES).flat())
+  return CONFIGURATION.options.filter(({ path }) => !checked.has(path)).map(errorIn(kc))
+}
+
+function errorIn(kc: KubeletConfiguration): (option: ConfigOption) => string | false {
+  return (option) => rangeError(option, kc)
 }
 
 function isClean(path: string): boolean {

@@ -1,13 +1,13 @@
 /**
- * A program that is asked whom to be before a registry (KEP-2133, and KEP-4412 for tokens of service accounts). What it says holds
- * for as long as it says, for the image, the registry or all that it is asked for.
+ * Credential provider plugins: programs that return registry credentials (KEP-2133 and KEP-4412). The kubelet caches
+ * each response for the duration that the response or the configuration specifies.
  */
 import { createHash } from 'node:crypto'
 
 import type { Pod, ServiceAccount } from '#apis/core/v1.ts'
 import type { Clock } from '#lib/clock.ts'
-import type { Logger } from '#lib/log.ts'
-import { durationMs } from '#meta/duration.ts'
+import { durationMs } from '#lib/go/duration.ts'
+import type { Logger } from '#lib/log/log.ts'
 
 import type { KubeletMeters } from '../metrics/kubelet-families.ts'
 import { type Coordinates, coordinatesOf, type Credential } from './credential.ts'
@@ -33,7 +33,7 @@ export interface CredentialProviderOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly meters: KubeletMeters
-  /** Runs the program. */
+  /** Runs the plugin. */
   readonly run: (request: CredentialRequest) => Promise<CredentialResponse>
   readonly serviceAccount: (namespace: string, name: string) => Promise<ServiceAccount>
   readonly token: (pod: Pod, audience: string) => Promise<string>
@@ -44,16 +44,16 @@ interface Remembered {
   readonly untilMs: number
 }
 
-/** Whose token is shown to the program. */
+/** The service account whose token is passed to the plugin. */
 interface Account {
   readonly token: string
   readonly annotations: Readonly<Record<string, string>>
   readonly coordinates: Coordinates
-  /** Tells apart what is remembered for it. */
+  /** Distinguishes cache entries of accounts. */
   readonly key: string
 }
 
-/** Who is asked whom to be before registries. */
+/** A source of registry credentials. */
 export type CredentialSource = Pick<CredentialProvider, 'credentialsFor'>
 
 const GLOBAL = '<global>'
@@ -61,14 +61,17 @@ const GLOBAL = '<global>'
 export class CredentialProvider {
   readonly #options: CredentialProviderOptions
   readonly #remembered = new Map<string, Remembered>()
-  /** Those that are asked just now, by what is asked. */
+  /** Running plugin calls, by request. */
   readonly #running = new Map<string, Promise<CredentialResponse>>()
 
   constructor(options: CredentialProviderOptions) {
     this.#options = options
   }
 
-  /** Those that fit the image, the longest first. Nobody's when it is not asked for such images, or fails. */
+  /**
+   * Credentials that match the image, longest pattern first. Empty when the plugin does not handle the image, or
+   * fails.
+   */
   async credentialsFor(pod: Pod, image: string): Promise<Credential[]> {
     const { config, log } = this.#options
     if (!config.matchImages.some((pattern) => matchesImage(pattern, image))) return []
@@ -105,7 +108,7 @@ export class CredentialProvider {
     return auth
   }
 
-  /** `none`: for this pod the program is not asked. */
+  /** `none`: the plugin is not called for this pod. */
   async #account(pod: Pod, attributes: TokenAttributes): Promise<Account | 'none' | undefined> {
     const { namespace = '' } = pod.metadata
     const { serviceAccountName: name = '' } = pod.spec
@@ -130,7 +133,7 @@ export class CredentialProvider {
     if (running !== undefined) return running
     const startMs = clock.elapsed()
     const { token = '', annotations = {} } = account ?? {}
-    const asked = run({
+    const response = run({
       image,
       ...(token !== '' && { serviceAccountToken: token }),
       ...(Object.keys(annotations).length > 0 && { serviceAccountAnnotations: annotations }),
@@ -144,11 +147,11 @@ export class CredentialProvider {
         const durations = meters.family('kubelet_credential_provider_plugin_duration').labels(config.name)
         durations.observe((clock.elapsed() - startMs) / 1000)
       })
-    this.#running.set(key, asked)
-    return asked
+    this.#running.set(key, response)
+    return response
   }
 
-  /** A token that is used as a password lives shorter than what is remembered of it. */
+  /** Rejects a token used as password, because it may expire before the cache entry. */
   #refuseToken({ auth = {} }: CredentialResponse, account: Account | undefined): void {
     if (account === undefined || this.#options.config.tokenAttributes?.cacheType === 'Token') return
     if (Object.values(auth).every(({ password }) => password !== account.token)) return
@@ -158,7 +161,7 @@ export class CredentialProvider {
   }
 }
 
-/** Undefined when one that is required is not there. */
+/** Undefined when a required annotation is missing. */
 function annotationsOf(
   all: Readonly<Record<string, string>>,
   attributes: TokenAttributes,

@@ -1,12 +1,11 @@
-/** Whom to be before a registry, and whose right that is. Pure. */
+/** The types of registry credentials, with the source of each. Pure. */
 import { createHash } from 'node:crypto'
 
-import { goJson } from '#lib/go-text.ts'
+import type { AuthConfig } from '#apis/wire/cri.ts'
+import { goJson } from '#lib/go/text.ts'
 import type { Input } from '#lib/protobuf/message.ts'
 
-import type { AuthConfig } from '../cri/runtime-messages.ts'
-
-/** Of an object that pods of its namespace may use. */
+/** Identifies an object that pods of its namespace may use. */
 export interface Coordinates {
   readonly uid: string
   readonly namespace: string
@@ -15,7 +14,7 @@ export interface Coordinates {
 
 export interface Credential {
   readonly auth: Input<AuthConfig>
-  /** Of a secret, or of an account; neither: every pod of the node may be it. */
+  /** The Secret or ServiceAccount it came from; neither: every pod of the node may use it. */
   readonly secret?: Coordinates & { readonly credentialHash: string }
   readonly serviceAccount?: Coordinates
 }
@@ -32,12 +31,12 @@ export function coordinatesOf({
   return { uid, namespace, name }
 }
 
-/** As upstream's: of what is there, in its order. */
+/** Upstream's hash of the non-empty fields, in its order. */
 export function credentialHash(
   { username, password, identityToken, registryToken }: Input<AuthConfig>,
   email = '',
 ): string {
   const fields = { username, password, email, identitytoken: identityToken, registrytoken: registryToken }
-  const said = Object.fromEntries(Object.entries(fields).filter(([, text]) => text !== undefined && text !== ''))
-  return createHash('sha256').update(goJson(said)).digest('hex')
+  const present = Object.fromEntries(Object.entries(fields).filter(([, text]) => text !== undefined && text !== ''))
+  return createHash('sha256').update(goJson(present)).digest('hex')
 }

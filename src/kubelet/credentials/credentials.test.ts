@@ -6,7 +6,7 @@ import { test } from 'node:test'
 
 import type { Pod } from '#apis/core/v1.ts'
 import { createVirtualClock, realClock } from '#lib/clock.ts'
-import { createLog } from '#lib/log.ts'
+import { createLog } from '#lib/log/log.ts'
 
 import { createKubeletMeters } from '../metrics/kubelet-families.ts'
 import {
@@ -28,7 +28,7 @@ const POD = {
   status: {},
 } as unknown as Pod
 
-test('images lie in registries by host, port and path', () => {
+test('matchesImage compares host parts, port and path', () => {
   const table: readonly (readonly [pattern: string, image: string, fits: boolean])[] = [
     ['registry.io', 'registry.io/a/b:1', true],
     ['*.registry.io', 'eu.registry.io/a', true],
@@ -50,7 +50,7 @@ const fileOf = (providers: unknown): { path: string; source: string } => ({
 })
 const CONFIG = { name: 'asker', matchImages: ['*.io'], defaultCacheDuration: '10m', apiVersion: V1 }
 
-test('a configuration says which programs are asked; what is wrong with it is told in the words of upstream', () => {
+test('readProviders reads the configuration, and rejects errors with upstream’s texts', () => {
   const [read] = readProviders([fileOf([CONFIG])], true)
   assert.equal(read?.name, 'asker')
   const complaints: readonly (readonly [unknown, RegExp])[] = [
@@ -74,20 +74,20 @@ test('a configuration says which programs are asked; what is wrong with it is to
   assert.throws(() => readProviders([fileOf([{ ...CONFIG, tokenAttributes }])], false), /feature gate is disabled/)
 })
 
-interface Asking {
+interface ProviderBed {
   readonly provider: CredentialProvider
-  readonly asked: CredentialRequest[]
+  readonly requests: CredentialRequest[]
   readonly errors: () => boolean
   readonly clock: ReturnType<typeof createVirtualClock>
 }
 
-function asking(
+function providerBed(
   response: Partial<CredentialResponse> | Error,
   config: Partial<ProviderConfig> = {},
   more: Partial<CredentialProviderOptions> = {},
-): Asking {
+): ProviderBed {
   const clock = createVirtualClock()
-  const asked: CredentialRequest[] = []
+  const requests: CredentialRequest[] = []
   const meters = createKubeletMeters()
   const { logger: log } = createLog({ stream: { write: (_, done) => done() }, clock })
   const provider = new CredentialProvider({
@@ -96,7 +96,7 @@ function asking(
     log,
     meters,
     run: async (request) => {
-      asked.push(request)
+      requests.push(request)
       if (response instanceof Error) throw response
       return { cacheKeyType: 'Image', auth: { 'a.io': { username: 'u', password: 'p' } }, ...response }
     },
@@ -105,45 +105,45 @@ function asking(
     ...more,
   })
   const errors = (): boolean => meters.registry.render().includes('kubelet_credential_provider_plugin_errors_total{')
-  return { provider, asked, clock, errors }
+  return { provider, requests, clock, errors }
 }
 
-test('what a program says holds for the image, the registry or all, and for as long as it says', async () => {
+test('responses are cached per image, registry or globally, for the returned duration', async () => {
   const table: readonly (readonly [cacheKeyType: string, calls: number])[] = [
     ['Image', 3],
     ['Registry', 2],
     ['Global', 1],
   ]
   for (const [cacheKeyType, calls] of table) {
-    const { provider, asked, clock } = asking({ cacheKeyType, cacheDuration: '1m' })
+    const { provider, requests, clock } = providerBed({ cacheKeyType, cacheDuration: '1m' })
     for (const image of ['a.io/x', 'a.io/x', 'a.io/y', 'b.io/x']) await provider.credentialsFor(POD, image)
-    assert.equal(asked.length, calls, cacheKeyType)
+    assert.equal(requests.length, calls, cacheKeyType)
     await clock.advance(61_000)
     await provider.credentialsFor(POD, 'a.io/x')
-    assert.equal(asked.length, calls + 1, 'it is asked again when that is over')
+    assert.equal(requests.length, calls + 1, 'it is asked again when that is over')
   }
-  const { provider, asked } = asking({ cacheDuration: '0s' })
+  const { provider, requests } = providerBed({ cacheDuration: '0s' })
   assert.deepEqual(await provider.credentialsFor(POD, 'a.io/x'), [{ auth: { username: 'u', password: 'p' } }])
   await provider.credentialsFor(POD, 'a.io/x')
-  assert.equal(asked.length, 2)
+  assert.equal(requests.length, 2)
   assert.deepEqual(await provider.credentialsFor(POD, 'a.com/x'), [], 'it is not asked for other registries')
-  assert.equal(asked.length, 2)
+  assert.equal(requests.length, 2)
 })
 
-test('a program that fails, or answers nonsense, gives nobody anything', async () => {
-  const failing = asking(new Error('no'))
+test('a plugin that fails or returns an invalid response yields no credentials', async () => {
+  const failing = providerBed(new Error('no'))
   assert.deepEqual(await failing.provider.credentialsFor(POD, 'a.io/x'), [])
   assert.ok(failing.errors())
-  assert.deepEqual(await asking({ cacheKeyType: 'Moon' }).provider.credentialsFor(POD, 'a.io/x'), [])
+  assert.deepEqual(await providerBed({ cacheKeyType: 'Moon' }).provider.credentialsFor(POD, 'a.io/x'), [])
 })
 
-test('many who want the same are told by one call', async () => {
-  const { provider, asked } = asking({ cacheDuration: '0s' })
+test('concurrent requests for the same image share one call', async () => {
+  const { provider, requests } = providerBed({ cacheDuration: '0s' })
   await Promise.all([1, 2, 3].map(() => provider.credentialsFor(POD, 'a.io/x')))
-  assert.equal(asked.length, 1)
+  assert.equal(requests.length, 1)
 })
 
-test('a program that wants it is shown a token of the service account, and what annotations it names', async () => {
+test('a plugin with tokenAttributes gets a service account token and annotations', async () => {
   const tokenAttributes = {
     serviceAccountTokenAudience: 'aud',
     cacheType: 'ServiceAccount',
@@ -151,26 +151,26 @@ test('a program that wants it is shown a token of the service account, and what 
     requiredServiceAccountAnnotationKeys: ['role'],
     optionalServiceAccountAnnotationKeys: ['missing'],
   }
-  const { provider, asked } = asking({}, { tokenAttributes })
+  const { provider, requests } = providerBed({}, { tokenAttributes })
   await provider.credentialsFor(POD, 'a.io/x')
-  assert.deepEqual(asked, [
+  assert.deepEqual(requests, [
     { image: 'a.io/x', serviceAccountToken: 'token for aud', serviceAccountAnnotations: { role: 'r' } },
   ])
   await provider.credentialsFor({ ...POD, spec: { containers: [] } }, 'a.io/y')
-  assert.equal(asked.length, 1, 'a pod without an account is not for it')
-  const lacking = asking(
+  assert.equal(requests.length, 1, 'a pod without an account is not for it')
+  const lacking = providerBed(
     {},
     { tokenAttributes: { ...tokenAttributes, requiredServiceAccountAnnotationKeys: ['missing'] } },
   )
   assert.deepEqual(await lacking.provider.credentialsFor(POD, 'a.io/x'), [])
-  assert.equal(lacking.asked.length, 0)
+  assert.equal(lacking.requests.length, 0)
   const auth = { 'a.io': { username: 'u', password: 'token for aud' } }
-  assert.deepEqual(await asking({ auth }, { tokenAttributes }).provider.credentialsFor(POD, 'a.io/x'), [])
-  const byToken = asking({ auth }, { tokenAttributes: { ...tokenAttributes, cacheType: 'Token' } })
+  assert.deepEqual(await providerBed({ auth }, { tokenAttributes }).provider.credentialsFor(POD, 'a.io/x'), [])
+  const byToken = providerBed({ auth }, { tokenAttributes: { ...tokenAttributes, cacheType: 'Token' } })
   assert.equal((await byToken.provider.credentialsFor(POD, 'a.io/x')).length, 1)
 })
 
-test('a program is run with its arguments and variables, gets its request on its input, and is believed its own protocol', async (t) => {
+test('a plugin runs with its arguments and environment, and reads its request from stdin', async (t) => {
   const binDir = await mkdtemp(join(tmpdir(), 'credentials-'))
   t.after(() => rm(binDir, { recursive: true }))
   const answer = `{"kind":"CredentialProviderResponse","apiVersion":"${V1}","cacheKeyType":"Image","auth":{"a.io":{"username":"'$1'","password":"'$WORD'"}}}`
@@ -193,7 +193,7 @@ test('a program is run with its arguments and variables, gets its request on its
   assert.throws(() => readResponse('secret', V1), /error reading GVK from response/)
 })
 
-test('registryFile() tells what fits of a file in docker’s form, the longest first, as it is at the moment', async () => {
+test('registryFile() returns the matching entries of the current file, longest first', async () => {
   await using closing = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-registries-'))
   closing.defer(() => rm(folder, { recursive: true }))

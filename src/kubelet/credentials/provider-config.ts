@@ -1,38 +1,38 @@
-/** CredentialProviderConfig: which programs are asked whom to be before which registries. Pure. */
-import { goQuote } from '#lib/go-text.ts'
-import { defineConfig, listOf, optional, flag, readConfig, scalar, struct, text, texts } from '#meta/config-kind.ts'
-import { durationMs } from '#meta/duration.ts'
-import {
-  aggregateText,
-  child,
-  duplicate,
-  type FieldError,
-  forbidden,
-  invalid,
-  notSupported,
-  required,
-} from '#meta/validation/field-error.ts'
+/** CredentialProviderConfig: which credential provider plugins handle which images. Pure. */
+
+import { durationMs } from '#lib/go/duration.ts'
+import { goQuote } from '#lib/go/text.ts'
+import { defineConfig, readConfig } from '#meta/config-kind.ts'
+import type { Complete } from '#meta/config-rows.ts'
+import { aggregateText } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { qualifiedName } from '#meta/validation/names.ts'
 
-export interface TokenAttributes {
-  readonly serviceAccountTokenAudience: string
-  readonly cacheType: string
-  readonly requireServiceAccount?: boolean
-  readonly requiredServiceAccountAnnotationKeys?: readonly string[]
-  readonly optionalServiceAccountAnnotationKeys?: readonly string[]
-}
+const STRUCTS = {
+  'v1.CredentialProviderConfig': { providers: '[]v1.CredentialProvider =' },
+  'v1.CredentialProvider': {
+    name: 'string =',
+    matchImages: '[]string =',
+    defaultCacheDuration: '*v1.Duration',
+    apiVersion: 'string =',
+    args: '[]string',
+    env: '[]v1.ExecEnvVar',
+    tokenAttributes: '*v1.ServiceAccountTokenAttributes',
+  },
+  'v1.ExecEnvVar': { name: 'string =', value: 'string =' },
+  'v1.ServiceAccountTokenAttributes': {
+    serviceAccountTokenAudience: 'string =',
+    cacheType: 'string =',
+    requireServiceAccount: '*bool',
+    requiredServiceAccountAnnotationKeys: '[]string',
+    optionalServiceAccountAnnotationKeys: '[]string',
+  },
+} as const
 
-export interface ProviderConfig {
-  /** Of the program, in the directory of programs. */
-  readonly name: string
-  readonly matchImages: readonly string[]
-  readonly defaultCacheDuration?: string
-  /** Of the protocol it speaks. */
-  readonly apiVersion: string
-  readonly args?: readonly string[]
-  readonly env?: readonly { readonly name: string; readonly value: string }[]
-  readonly tokenAttributes?: TokenAttributes
-}
+/** `name` is the file name of the plugin in the plugin directory, `apiVersion` the version of its protocol. */
+export interface ProviderConfig extends Complete<typeof STRUCTS, 'v1.CredentialProvider'> {}
+
+export interface TokenAttributes extends Complete<typeof STRUCTS, 'v1.ServiceAccountTokenAttributes'> {}
 
 const GROUP = 'kubelet.config.k8s.io'
 export const PROVIDER_API = 'credentialprovider.kubelet.k8s.io'
@@ -41,30 +41,9 @@ const [NEWEST = ''] = PROTOCOLS
 const CACHE_TYPES = ['ServiceAccount', 'Token']
 
 const KIND = defineConfig(
-  'CredentialProviderConfig',
+  ['CredentialProviderConfig', 'v1.CredentialProviderConfig'],
   ['v1', 'v1beta1', 'v1alpha1'].map((version) => `${GROUP}/${version}`),
-  'v1.CredentialProviderConfig',
-  {
-    providers: listOf(
-      struct('v1.CredentialProvider', {
-        name: text,
-        matchImages: texts,
-        defaultCacheDuration: optional(scalar('duration', 'v1.Duration')),
-        apiVersion: text,
-        args: texts,
-        env: listOf(struct('v1.ExecEnvVar', { name: text, value: text })),
-        tokenAttributes: optional(
-          struct('v1.ServiceAccountTokenAttributes', {
-            serviceAccountTokenAudience: text,
-            cacheType: text,
-            requireServiceAccount: optional(flag),
-            requiredServiceAccountAnnotationKeys: texts,
-            optionalServiceAccountAnnotationKeys: texts,
-          }),
-        ),
-      }),
-    ),
-  },
+  STRUCTS,
 )
 
 export interface ConfigFile {
@@ -72,7 +51,7 @@ export interface ConfigFile {
   readonly source: string
 }
 
-/** All files as one. Throws upstream's texts. */
+/** Merges all files. Throws upstream's errors. */
 export function readProviders(files: readonly ConfigFile[], hasTokens: boolean): ProviderConfig[] {
   const providers: ProviderConfig[] = []
   for (const { path, source } of files) {
@@ -90,17 +69,16 @@ export function readProviders(files: readonly ConfigFile[], hasTokens: boolean):
 
 function decode(path: string, source: string): readonly ProviderConfig[] {
   try {
-    const { value } = readConfig(source, [KIND])
-    return (value['providers'] ?? []) as readonly ProviderConfig[]
+    return KIND.withDefaults(readConfig(source, [KIND]).value).providers
   } catch (cause) {
     throw new Error(`error decoding config ${goQuote(path)}: ${(cause as Error).message}`, { cause })
   }
 }
 
-const FIELD = 'providers'
+const FIELD = fieldPath('providers')
 
 function providersErrors(providers: readonly ProviderConfig[], hasTokens: boolean): FieldError[] {
-  if (providers.length === 0) return [required(FIELD, 'at least 1 item in plugins is required')]
+  if (providers.length === 0) return [FIELD.required('at least 1 item in plugins is required')]
   return providers.flatMap((provider) => [
     ...nameErrors(provider),
     ...protocolErrors(provider),
@@ -111,73 +89,72 @@ function providersErrors(providers: readonly ProviderConfig[], hasTokens: boolea
 }
 
 function nameErrors({ name }: ProviderConfig): FieldError[] {
-  const wrong = (detail: string): FieldError => invalid(child(FIELD, 'name'), name, `provider name cannot ${detail}`)
-  return [
-    ...(name.includes('/') ? [wrong("contain '/'")] : []),
-    ...(name.includes(' ') ? [wrong('contain spaces')] : []),
-    ...(name === '.' || name === '..' ? [wrong(`be '${name}'`)] : []),
-  ]
+  const wrong = (detail: string): FieldError => FIELD.child('name').invalid(name, `provider name cannot ${detail}`)
+  return collectErrors(
+    name.includes('/') && wrong("contain '/'"),
+    name.includes(' ') && wrong('contain spaces'),
+    (name === '.' || name === '..') && wrong(`be '${name}'`),
+  )
 }
 
 function protocolErrors({ apiVersion }: ProviderConfig): FieldError[] {
-  const field = child(FIELD, 'apiVersion')
-  if ((apiVersion ?? '') === '') return [required(field)]
-  return PROTOCOLS.includes(apiVersion) ? [] : [notSupported(field, apiVersion, PROTOCOLS)]
+  const field = FIELD.child('apiVersion')
+  if (apiVersion === '') return [field.required()]
+  return PROTOCOLS.includes(apiVersion) ? [] : [field.notSupported(apiVersion, PROTOCOLS)]
 }
 
-function imageErrors({ matchImages }: Partial<ProviderConfig>): FieldError[] {
-  const field = child(FIELD, 'matchImages')
-  if (matchImages === undefined || matchImages.length === 0)
-    return [required(field, 'at least 1 item in matchImages is required')]
+function imageErrors({ matchImages }: ProviderConfig): FieldError[] {
+  const field = FIELD.child('matchImages')
+  if (matchImages.length === 0) return [field.required('at least 1 item in matchImages is required')]
   return matchImages.flatMap((pattern) =>
-    /\s/.test(pattern) ? [invalid(field, pattern, 'match image is invalid: it has blanks')] : [],
+    /\s/.test(pattern) ? [field.invalid(pattern, 'match image is invalid: it contains whitespace')] : [],
   )
 }
 
 function durationErrors({ defaultCacheDuration: duration }: ProviderConfig): FieldError[] {
-  const field = child(FIELD, 'defaultCacheDuration')
-  if (duration === undefined) return [required(field)]
-  return durationMs(duration) < 0 ? [invalid(field, duration, 'must be greater than or equal to 0')] : []
+  const field = FIELD.child('defaultCacheDuration')
+  if (duration === undefined) return [field.required()]
+  return durationMs(duration) < 0 ? [field.invalid(duration, 'must be greater than or equal to 0')] : []
 }
 
 function tokenErrors({ tokenAttributes: given, apiVersion }: ProviderConfig, hasTokens: boolean): FieldError[] {
   if (given === undefined) return []
-  const field = child(FIELD, 'tokenAttributes')
+  const field = FIELD.child('tokenAttributes')
   const requiredKeys = given.requiredServiceAccountAnnotationKeys ?? []
   const optionalKeys = given.optionalServiceAccountAnnotationKeys ?? []
   const both = requiredKeys.filter((key) => optionalKeys.includes(key)).sort()
   const gate = 'KubeletServiceAccountTokenForCredentialProviders'
-  const keysField = child(field, 'requiredServiceAccountAnnotationKeys')
+  const keysField = field.child('requiredServiceAccountAnnotationKeys')
   const isLoose = given.requireServiceAccount === false && requiredKeys.length > 0
   return [
-    ...(hasTokens ? [] : [forbidden(field, `tokenAttributes is not supported when ${gate} feature gate is disabled`)]),
-    ...((given.serviceAccountTokenAudience ?? '') === ''
-      ? [required(child(field, 'serviceAccountTokenAudience'))]
-      : []),
-    ...(given.requireServiceAccount === undefined ? [required(child(field, 'requireServiceAccount'))] : []),
-    ...(apiVersion === NEWEST ? [] : [forbidden(field, `tokenAttributes is only supported for ${NEWEST} API version`)]),
+    ...(hasTokens ? [] : [field.forbidden(`tokenAttributes is not supported when ${gate} feature gate is disabled`)]),
+    ...(given.serviceAccountTokenAudience === '' ? [field.child('serviceAccountTokenAudience').required()] : []),
+    ...(given.requireServiceAccount === undefined ? [field.child('requireServiceAccount').required()] : []),
+    ...(apiVersion === NEWEST ? [] : [field.forbidden(`tokenAttributes is only supported for ${NEWEST} API version`)]),
     ...(isLoose
-      ? [forbidden(keysField, 'requireServiceAccount cannot be false when requiredServiceAccountAnnotationKeys is set')]
+      ? [keysField.forbidden('requireServiceAccount cannot be false when requiredServiceAccountAnnotationKeys is set')]
       : []),
     ...keyErrors(keysField, requiredKeys),
-    ...keyErrors(child(field, 'optionalServiceAccountAnnotationKeys'), optionalKeys),
-    ...(both.length > 0 ? [invalid(field, both, 'annotation keys cannot be both required and optional')] : []),
-    ...cacheTypeErrors(child(field, 'cacheType'), given.cacheType ?? ''),
+    ...keyErrors(field.child('optionalServiceAccountAnnotationKeys'), optionalKeys),
+    ...(both.length > 0 ? [field.invalid(both, 'annotation keys cannot be both required and optional')] : []),
+    ...cacheTypeErrors(field.child('cacheType'), given.cacheType),
   ]
 }
 
-function keyErrors(field: string, keys: readonly string[]): FieldError[] {
-  return keys.flatMap((key, at) => [
-    ...qualifiedName(key.toLowerCase()).map((detail) => invalid(field, key, detail)),
-    ...(keys.indexOf(key) < at ? [duplicate(field, key)] : []),
-  ])
+function keyErrors(path: FieldPath, keys: readonly string[]): FieldError[] {
+  return keys.flatMap((key, at) =>
+    collectErrors(
+      qualifiedName(key.toLowerCase()).map((detail) => path.invalid(key, detail)),
+      keys.indexOf(key) < at && path.duplicate(key),
+    ),
+  )
 }
 
-function cacheTypeErrors(field: string, cacheType: string): FieldError[] {
+function cacheTypeErrors(path: FieldPath, cacheType: string): FieldError[] {
   if (CACHE_TYPES.includes(cacheType)) return []
-  if (cacheType !== '') return [notSupported(field, cacheType, CACHE_TYPES)]
+  if (cacheType !== '') return [path.notSupported(cacheType, CACHE_TYPES)]
   const list = CACHE_TYPES.join(', ')
   return [
-    required(field, `cacheType is required to be set when tokenAttributes is specified. Supported values are: ${list}`),
+    path.required(`cacheType is required to be set when tokenAttributes is specified. Supported values are: ${list}`),
   ]
 }

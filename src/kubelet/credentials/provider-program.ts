@@ -1,4 +1,4 @@
-/** Runs a program that knows credentials: one request on its input, one answer on its output. */
+/** Runs a credential provider plugin: one request on stdin, one response on stdout. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -12,7 +12,7 @@ export interface ProgramOptions {
   readonly config: ProviderConfig
   readonly binDir: string
   readonly clock: Clock
-  /** What the program finds in its environment, beside what its configuration says. */
+  /** The environment of the plugin, in addition to its configuration. */
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
@@ -33,7 +33,7 @@ export function providerProgram({ config, binDir, clock, env }: ProgramOptions):
       child.on('error', (cause) => reject(new Error(`${failed}: ${cause.message}: `, { cause })))
       child.on('close', (code, signal) => resolve(faultOf(code, signal)))
     })
-    // Who does not read what it is told closes its end; how it ends says more.
+    // A plugin that ignores its input closes stdin; its exit status is reported instead.
     child.stdin.on('error', () => undefined)
     child.stdin.end(JSON.stringify({ kind: 'CredentialProviderRequest', apiVersion, ...request }))
     try {
@@ -54,7 +54,7 @@ function faultOf(code: number | null, signal: string | null): string | undefined
   return code === null ? `signal: ${signal}` : `exit status ${code}`
 }
 
-/** Pure. Throws upstream's texts. */
+/** Throws upstream's errors. Pure. */
 export function readResponse(output: string, apiVersion: string): CredentialResponse {
   const parsed = parse(output)
   const actual = parsed.apiVersion ?? ''
@@ -69,17 +69,17 @@ export function readResponse(output: string, apiVersion: string): CredentialResp
   return { ...parsed, cacheKeyType: parsed.cacheKeyType ?? '' }
 }
 
-interface Answer extends Partial<CredentialResponse> {
+interface ProviderResponse extends Partial<CredentialResponse> {
   readonly kind?: string
   readonly apiVersion?: string
 }
 
-function parse(output: string): Answer {
+function parse(output: string): ProviderResponse {
   try {
     const value = JSON.parse(output) as unknown
     if (typeof value === 'object' && value !== null) return value
   } catch {
-    // Told below: what it printed may be a secret.
+    // The error below omits the output, which may contain a secret.
   }
   throw new Error("error reading GVK from response: couldn't get version/kind; json parse error")
 }

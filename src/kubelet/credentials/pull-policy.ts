@@ -1,5 +1,9 @@
-/** Who may use an image that is there already: whoever could have pulled it (KEP-2535). Pure. */
-import { nameFault, repositoryOf } from '../image-name.ts'
+/**
+ * Decides whether a pod may use an image that is already on the node, by the credentials with which it was pulled
+ * (KEP-2535). Pure.
+ */
+import { nameFault, repositoryOf } from '#cri/image-name.ts'
+
 import type { Coordinates, Credential } from './credential.ts'
 
 export type VerificationPolicy =
@@ -10,13 +14,13 @@ export type VerificationPolicy =
 
 export interface Verification {
   readonly policy: VerificationPolicy
-  /** Images, or all below a path: `registry.example/team/*`. */
+  /** Images, or a path prefix: `registry.example/team/*`. */
   readonly allowed: readonly string[]
 }
 
 export const VERIFICATION: Verification = { policy: 'NeverVerifyPreloadedImages', allowed: [] }
 
-/** Whether a pod has to show that it could pull the image. `isPulled`: by this kubelet, not brought by others. */
+/** True if a pod needs credentials for a present image. `isPulled`: this kubelet has pulled it. */
 export function isVerified({ policy, allowed }: Verification, image: string, isPulled: boolean): boolean {
   if (policy === 'NeverVerify') return false
   if (policy === 'NeverVerifyPreloadedImages') return isPulled
@@ -25,7 +29,7 @@ export function isVerified({ policy, allowed }: Verification, image: string, isP
   return !allowed.some((one) => (one.endsWith('/*') ? name.startsWith(one.slice(0, -1)) : name === one))
 }
 
-/** What is wrong with an entry of the list; in upstream's words. */
+/** Upstream's error for an invalid allowlist entry. */
 export function patternFault(pattern: string): string | undefined {
   if (pattern !== pattern.trim()) return `leading/trailing spaces are not allowed: ${pattern}`
   const isWildcard = pattern.endsWith('/*')
@@ -42,16 +46,16 @@ export function patternFault(pattern: string): string | undefined {
     : `neither tag nor digest is accepted in an image reference: ${pattern}`
 }
 
-/** In the form of upstream's files. */
+/** In the format of upstream's records. */
 export interface PullCredentials {
   readonly kubernetesSecrets?: readonly (Coordinates & { readonly credentialHash: string })[]
   readonly kubernetesServiceAccounts?: readonly Coordinates[]
-  /** Every pod of the node may. */
+  /** Every pod of the node may use the image. */
   readonly nodePodsAccessible?: boolean
 }
 
-/** What a pull shows of who may. `used`: what the registry took; none when it asked for none. */
-export function shownBy(used: Credential | undefined): PullCredentials {
+/** The record of a pull. `used` is the accepted credential; undefined for an anonymous pull. */
+export function pullCredentials(used: Credential | undefined): PullCredentials {
   if (used?.secret !== undefined) return { kubernetesSecrets: [used.secret] }
   if (used?.serviceAccount !== undefined) return { kubernetesServiceAccounts: [used.serviceAccount] }
   return { nodePodsAccessible: true }
@@ -65,7 +69,7 @@ const byName = (a: Coordinates, b: Coordinates): number => {
   return (one ?? '') < (other ?? '') ? -1 : 1
 }
 
-/** Both; the newer word on the same secret holds. The same object when there is nothing new. */
+/** Merges both records; a newer entry replaces the one of the same Secret. Returns `known` when nothing changes. */
 export function mergeCredentials(known: PullCredentials | undefined, more: PullCredentials): PullCredentials {
   if (known === undefined) return more
   if (known.nodePodsAccessible === true) return known
@@ -85,7 +89,7 @@ export function mergeCredentials(known: PullCredentials | undefined, more: PullC
   }
 }
 
-/** Which of a pod's are among those that have pulled the image: the same words, or the same secret. */
+/** The pod's credential that matches a recorded one: by content or by Secret. */
 export function matchOf(known: PullCredentials, shown: readonly Credential[]): Credential | undefined {
   const { kubernetesSecrets: secrets = [], kubernetesServiceAccounts: accounts = [] } = known
   const bySecret = shown.find(({ secret }) =>

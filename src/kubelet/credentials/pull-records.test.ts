@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 
+import type { Image } from '#apis/wire/cri.ts'
 import { realClock } from '#lib/clock.ts'
-import { createLog } from '#lib/log.ts'
+import { createLog } from '#lib/log/log.ts'
 
-import type { Image } from '../cri/runtime-messages.ts'
 import { createKubeletMeters } from '../metrics/kubelet-families.ts'
 import { type Credential, credentialHash } from './credential.ts'
 import { isVerified, mergeCredentials, patternFault, VERIFICATION, type Verification } from './pull-policy.ts'
@@ -46,7 +46,7 @@ async function withFolder(work: (bed: Bed) => Promise<void>): Promise<void> {
   }
 }
 
-test('an image that was pulled with a secret is for those who have it; one that others brought is for all', async () => {
+test('an image pulled with a Secret needs it, and a preloaded image does not', async () => {
   await withFolder(async ({ open, folder }) => {
     const records = await open()
     assert.equal(await records.mustPull(IMAGE, REF, never), false, 'brought by others')
@@ -65,7 +65,7 @@ test('an image that was pulled with a secret is for those who have it; one that 
   })
 })
 
-test('another secret of the same words is as good, and so is the same secret of other words; both are remembered', async () => {
+test('an equal credential and a changed Secret both match, and are recorded', async () => {
   await withFolder(async ({ open, folder }) => {
     const records = await open()
     await records.intend(IMAGE)
@@ -93,7 +93,7 @@ test('another secret of the same words is as good, and so is the same secret of 
   })
 })
 
-test('what nobody had to show anything for is for all, and stays so', () => {
+test('an anonymously pulled image stays accessible to all pods', () => {
   const all = { nodePodsAccessible: true }
   const { secret: one } = secret('a', 'right')
   assert.ok(one)
@@ -106,7 +106,7 @@ test('what nobody had to show anything for is for all, and stays so', () => {
   })
 })
 
-test('a kubelet that ended during a pull has pulled what is there, with nobody knows whose right', async () => {
+test('after a restart during a pull the image counts as pulled, with unknown credentials', async () => {
   await withFolder(async ({ open, folder }) => {
     await (await open()).intend('nginx')
     await (await open()).intend('gone')
@@ -122,7 +122,7 @@ test('a kubelet that ended during a pull has pulled what is there, with nobody k
   })
 })
 
-test('two pulls of an image are over when both are, whatever came of them', async () => {
+test('an intent is removed when the last of two pulls ends, whatever the result', async () => {
   await withFolder(async ({ open, folder }) => {
     const records = await open()
     await Promise.all([records.intend(IMAGE), records.intend(IMAGE)])
@@ -134,7 +134,7 @@ test('two pulls of an image are over when both are, whatever came of them', asyn
   })
 })
 
-test('a policy says of which images it must be shown', () => {
+test('the verification policy selects the images to verify', () => {
   const allowed = ['registry.example/free/*', 'registry.example/app']
   const by = (policy: Verification['policy'], image: string, isPulled: boolean): boolean =>
     isVerified({ policy, allowed }, image, isPulled)

@@ -1,18 +1,17 @@
 /**
- * Which images this kubelet has pulled, and with whose credentials, so that a pod does not use what others had the right to pull
- * (KEP-2535). Kept where the next kubelet, of either make, finds it: `image_manager/pulling` and `image_manager/pulled`. What is
- * written before a pull says that the image, should it be there, was brought by no one else.
+ * Records with which credentials this kubelet pulled each image, so that no pod uses an image that it could not pull
+ * (KEP-2535). The records have upstream's format.
  */
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import { writeFileAtomically } from '#lib/atomic-file.ts'
+import type { Image } from '#apis/wire/cri.ts'
+import { normalImageName, repositoryOf } from '#cri/image-name.ts'
 import type { Clock } from '#lib/clock.ts'
-import type { Logger } from '#lib/log.ts'
+import type { Logger } from '#lib/log/log.ts'
 
-import type { Image } from '../cri/runtime-messages.ts'
-import { normalImageName, repositoryOf } from '../image-name.ts'
+import { plainForm, readCheckpoint, writeCheckpoint } from '../checkpoint/checkpoint.ts'
 import type { KubeletMeters } from '../metrics/kubelet-families.ts'
 import type { Credential } from './credential.ts'
 import {
@@ -20,7 +19,7 @@ import {
   matchOf,
   mergeCredentials,
   type PullCredentials,
-  shownBy,
+  pullCredentials,
   type Verification,
 } from './pull-policy.ts'
 
@@ -41,14 +40,14 @@ interface PulledRecord {
 
 const API_VERSION = 'kubelet.config.k8s.io/v1beta1'
 const FILE = /^sha256-[0-9a-f]{64}$/
-/** Of a secret that changes again and again, and of many that say the same, not all are noted. */
-const MOST_NOTED = 100
+/** Maximum number of recorded Secrets per image. */
+const MAX_RECORDED_SECRETS = 100
 
 export class PullRecords {
   readonly #options: PullRecordsOptions
-  /** How many pulls go on, by the name of the image; 0: of a kubelet before. */
+  /** Running pulls by image name; 0: left by a previous kubelet. */
   readonly #intents = new Map<string, number>()
-  /** By the id of the image. */
+  /** By image ID. */
   readonly #pulled = new Map<string, PulledRecord>()
   #writing: Promise<void> = Promise.resolve()
 
@@ -56,14 +55,14 @@ export class PullRecords {
     this.#options = options
   }
 
-  /** `images`: those of the runtime, asked for when a kubelet before ended during a pull. */
+  /** `images` lists the runtime's images; called when a previous kubelet ended during a pull. */
   static async open(options: PullRecordsOptions, images: () => Promise<readonly Image[]>): Promise<PullRecords> {
     const records = new PullRecords(options)
     const { clock, log } = options
     await clock.during(records.#read())
     if (records.#intents.size > 0) {
       await images().then(
-        (found) => clock.during(records.#conclude(found)),
+        (found) => clock.during(records.#finishIntents(found)),
         (error: unknown) => log.error(error, 'failed to list images'),
       )
     }
@@ -71,65 +70,67 @@ export class PullRecords {
     return records
   }
 
-  /** Before a pull. Rejects when it cannot be kept: then nothing may be pulled. */
+  /** Call before a pull. Rejects when the record cannot be written; then the image must not be pulled. */
   async intend(image: string): Promise<void> {
     const count = this.#intents.get(image)
     this.#intents.set(image, (count ?? 0) + 1)
     if (count !== undefined) return
-    await this.#inTurn(() => this.#write('pulling', image, { kind: 'ImagePullIntent', apiVersion: API_VERSION, image }))
+    await this.#serialized(() =>
+      this.#write('pulling', image, { kind: 'ImagePullIntent', apiVersion: API_VERSION, image }),
+    )
   }
 
   async pulled(image: string, imageRef: string, used: Credential | undefined): Promise<void> {
-    await this.#note(image, imageRef, shownBy(used)).then(
+    await this.#record(image, imageRef, pullCredentials(used)).then(
       () => this.failed(image),
-      // The intent stays, and makes the image ours.
+      // The intent stays and marks the image as pulled.
       (error: unknown) => this.#options.log.error(error, 'failed to write image pulled record', { imageRef }),
     )
   }
 
-  /** Nothing came of it. */
+  /** The pull failed. */
   async failed(image: string): Promise<void> {
     const count = this.#intents.get(image) ?? 0
     if (count > 1) return void this.#intents.set(image, count - 1)
     this.#intents.delete(image)
-    await this.#inTurn(() => this.#remove('pulling', image)).catch((error: unknown) =>
+    await this.#serialized(() => this.#remove('pulling', image)).catch((error: unknown) =>
       this.#options.log.error(error, 'failed to remove image pull intent', { image }),
     )
   }
 
-  /** Whether a pod that shows these must pull the image though it is there. They are asked for only if it hangs on them. */
+  /** True if a pod must pull a present image to prove its access. `credentials` is called only if needed. */
   async mustPull(image: string, imageRef: string, credentials: () => Promise<readonly Credential[]>): Promise<boolean> {
-    const told = (result: string): boolean => {
+    const counted = (result: string): boolean => {
       this.#options.meters.family('kubelet_imagemanager_image_mustpull_checks_total').labels(result).inc()
       return result === 'mustAuthenticate'
     }
     const record = this.#pulled.get(imageRef)
     const isPulled = record !== undefined || this.#intents.has(image)
-    if (!isVerified(this.#options.verification, image, isPulled)) return told('credentialPolicyAllowed')
+    if (!isVerified(this.#options.verification, image, isPulled)) return counted('credentialPolicyAllowed')
     const known = record?.credentialMapping?.[repositoryOf(image)]
-    if (known === undefined) return told('mustAuthenticate')
-    if (known.nodePodsAccessible === true) return told('credentialRecordFound')
+    if (known === undefined) return counted('mustAuthenticate')
+    if (known.nodePodsAccessible === true) return counted('credentialRecordFound')
     const match = matchOf(known, await credentials())
-    if (match === undefined) return told('mustAuthenticate')
-    if ((known.kubernetesSecrets ?? []).length < MOST_NOTED) {
-      await this.#note(image, imageRef, shownBy(match)).catch((error: unknown) =>
+    if (match === undefined) return counted('mustAuthenticate')
+    if ((known.kubernetesSecrets ?? []).length < MAX_RECORDED_SECRETS) {
+      await this.#record(image, imageRef, pullCredentials(match)).catch((error: unknown) =>
         this.#options.log.error(error, 'failed to write an image pulled record', { image, imageRef }),
       )
     }
-    return told('credentialRecordFound')
+    return counted('credentialRecordFound')
   }
 
-  /** Forgets images that are not there any more. `untilMs`: when they were listed. */
+  /** Removes records of missing images. `untilMs` is the time at which images were listed. */
   async prune(imageRefs: readonly string[], untilMs: number): Promise<void> {
     const there = new Set(imageRefs)
     for (const [imageRef, { lastUpdatedTime }] of this.#pulled) {
       if (there.has(imageRef) || Date.parse(lastUpdatedTime) >= untilMs) continue
       this.#pulled.delete(imageRef)
-      await this.#inTurn(() => this.#remove('pulled', imageRef))
+      await this.#serialized(() => this.#remove('pulled', imageRef))
     }
   }
 
-  async #note(image: string, imageRef: string, shown: PullCredentials | undefined): Promise<void> {
+  async #record(image: string, imageRef: string, shown: PullCredentials | undefined): Promise<void> {
     const before = this.#pulled.get(imageRef)
     const name = repositoryOf(image)
     const known = before?.credentialMapping?.[name]
@@ -141,18 +142,18 @@ export class PullRecords {
       credentialMapping: { ...before?.credentialMapping, ...(merged !== undefined && { [name]: merged }) },
     }
     this.#pulled.set(imageRef, record)
-    await this.#inTurn(() =>
+    await this.#serialized(() =>
       this.#write('pulled', imageRef, { kind: 'ImagePulledRecord', apiVersion: API_VERSION, ...record }),
     )
   }
 
-  /** A kubelet before may have ended between the pull and its record. Who had the right to it is not known then. */
-  async #conclude(images: readonly Image[]): Promise<void> {
+  /** A previous kubelet may have ended between a pull and its record. The credentials are then unknown. */
+  async #finishIntents(images: readonly Image[]): Promise<void> {
     const intents = [...this.#intents.keys()]
     for (const { id, repoTags, repoDigests } of images) {
       const names = new Set([...repoDigests, ...repoTags].map(normalImageName))
       for (const image of intents.filter((name) => names.has(normalImageName(name)))) {
-        await this.#note(image, id, undefined)
+        await this.#record(image, id, undefined)
         await this.failed(image)
       }
     }
@@ -169,7 +170,8 @@ export class PullRecords {
     const files = (await readdir(folder)).filter((file) => FILE.test(file))
     const read = async (file: string): Promise<T[]> => {
       try {
-        return [JSON.parse(await readFile(join(folder, file), 'utf8')) as T]
+        const record = await readCheckpoint(join(folder, file), plainForm<T>())
+        return record === undefined ? [] : [record]
       } catch (error) {
         this.#options.log.error(error, 'failed to read an image pull record', { file })
         return []
@@ -178,8 +180,8 @@ export class PullRecords {
     return (await Promise.all(files.map(read))).flat()
   }
 
-  /** One after the other: the file says what was meant last. */
-  #inTurn(work: () => Promise<void>): Promise<void> {
+  /** Writes run one at a time, so that the last state is on disk. */
+  #serialized(work: () => Promise<void>): Promise<void> {
     const done = this.#writing.then(() => this.#options.clock.during(work()))
     this.#writing = done.catch(() => undefined)
     return done.finally(() => this.#count())
@@ -190,7 +192,7 @@ export class PullRecords {
   }
 
   #write(folder: 'pulling' | 'pulled', key: string, content: object): Promise<void> {
-    return writeFileAtomically(this.#pathOf(folder, key), JSON.stringify(content), { mode: 0o600 })
+    return writeCheckpoint(this.#pathOf(folder, key), plainForm(), content)
   }
 
   #remove(folder: 'pulling' | 'pulled', key: string): Promise<void> {

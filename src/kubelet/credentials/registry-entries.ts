@@ -1,10 +1,10 @@
-/** Whom to be before which registry, in docker's form. Pure. */
+/** Selects the registry credentials that match an image, from docker's config format. Pure. */
+import type { AuthConfig } from '#apis/wire/cri.ts'
 import type { Input } from '#lib/protobuf/message.ts'
 
-import type { AuthConfig } from '../cri/runtime-messages.ts'
 import { matchesImage } from './image-match.ts'
 
-interface Entry {
+interface RegistryEntry {
   readonly username?: string
   readonly password?: string
   readonly email?: string
@@ -13,8 +13,8 @@ interface Entry {
   readonly registrytoken?: string
 }
 
-/** By registry, with a path or without. */
-export type RegistryEntries = Readonly<Record<string, Entry>>
+/** By registry, with or without a path. */
+export type RegistryEntries = Readonly<Record<string, RegistryEntry>>
 
 export interface FittingEntry {
   readonly registry: string
@@ -22,7 +22,7 @@ export interface FittingEntry {
   readonly email: string | undefined
 }
 
-/** Those that fit the image, the longest path first. */
+/** Entries that match the image, longest path first. */
 export function fittingEntries(image: string, entries: RegistryEntries): FittingEntry[] {
   const name = withHost(image)
   return Object.entries(entries)
@@ -43,8 +43,8 @@ const bare = (registry: string): string =>
     .replace(/\/(v[12]\/?)?$/, '')
     .replace(/^index\.docker\.io/, 'docker.io')
 
-/** Without the registry, as upstream's: runtimes take a host with a port for no address. */
-function authOf(entry: Entry): Input<AuthConfig> {
+/** Without the server address, as in upstream: runtimes reject a host with a port. */
+function authOf(entry: RegistryEntry): Input<AuthConfig> {
   const { username, password, auth = '', identitytoken = '', registrytoken = '' } = entry
   const [, user = '', secret = ''] = /^([^:]*):([\s\S]*)$/.exec(Buffer.from(auth, 'base64').toString()) ?? []
   return {

@@ -1,11 +1,11 @@
-/** Passwords of registries that whoever runs the machine has put into a file of docker's form: every pod of the node may be it. */
+/** Reads registry credentials for all pods from a docker config file of the node. */
 import { readFile } from 'node:fs/promises'
 
 import type { CredentialSource } from './credential-provider.ts'
 import type { Credential } from './credential.ts'
 import { fittingEntries, type RegistryEntries } from './registry-entries.ts'
 
-/** Read for each pull, as they are rare. A file that is missing, or cannot be read, is passed over, as by kubelets. */
+/** Read for each pull, since pulls are rare. A missing or invalid file is ignored, as in upstream. */
 export function registryFile(path: string): CredentialSource {
   return {
     async credentialsFor(_pod, image): Promise<Credential[]> {

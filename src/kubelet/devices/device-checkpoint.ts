@@ -1,20 +1,19 @@
-/** `kubelet_internal_checkpoint`: who has which devices, in upstream's form. */
-import { readFile } from 'node:fs/promises'
-
-import { writeFileAtomically } from '#lib/atomic-file.ts'
-import { compareText } from '#lib/go-text.ts'
+/** The checkpoint `kubelet_internal_checkpoint` of allocated devices, in upstream's format. Pure. */
+import { compareText } from '#lib/go/text.ts'
 import { fnv1a } from '#model/template-hash.ts'
 
-/** Devices without a place of their own. */
-export const NOWHERE = -1
+import type { CheckpointForm } from '../checkpoint/checkpoint.ts'
+
+/** The node of devices without NUMA affinity. */
+export const NO_NODE = -1
 
 export interface DeviceEntry {
   readonly PodUID: string
   readonly ContainerName: string
   readonly ResourceName: string
-  /** By node of memory. */
+  /** By NUMA node. */
   readonly DeviceIDs: Readonly<Record<string, readonly string[]>>
-  /** Base64 of the plugin's answer. */
+  /** The plugin's response in base64. */
   readonly AllocResp: string
 }
 
@@ -23,7 +22,7 @@ export interface DeviceState {
   readonly RegisteredDevices: Readonly<Record<string, readonly string[]>>
 }
 
-/** Pure. As upstream prints what it hashes. */
+/** Hashes the text that upstream hashes. */
 export function checksumOf({ PodDeviceEntries, RegisteredDevices }: DeviceState): number {
   const list = (texts: readonly string[]): string => `[${texts.join(' ')}]`
   const entries = (PodDeviceEntries ?? []).map((entry) => {
@@ -47,15 +46,10 @@ export function checksumOf({ PodDeviceEntries, RegisteredDevices }: DeviceState)
   return fnv1a(Buffer.from(text))
 }
 
-/** Undefined when there is none that can be read. */
-export async function readDeviceState(path: string): Promise<DeviceState | undefined> {
-  try {
-    return (JSON.parse(await readFile(path, 'utf8')) as { Data: DeviceState }).Data
-  } catch {
-    return undefined
-  }
-}
-
-export async function writeDeviceState(path: string, state: DeviceState): Promise<void> {
-  await writeFileAtomically(path, JSON.stringify({ Data: state, Checksum: checksumOf(state) }), { mode: 0o600 })
+export const DEVICE_STATE: CheckpointForm<DeviceState> = {
+  print: (state) => JSON.stringify({ Data: state, Checksum: checksumOf(state) }),
+  parse: (text) => {
+    const { Data, Checksum } = JSON.parse(text) as { Data: DeviceState; Checksum: number }
+    return Checksum === checksumOf(Data) ? Data : undefined
+  },
 }

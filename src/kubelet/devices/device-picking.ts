@@ -1,30 +1,30 @@
-/** Which devices a container gets. Pure. */
+/** Chooses which devices a container gets. Pure. */
 
-export interface Pick {
+export interface DeviceRequest {
   readonly resource: string
-  /** How many it asks for. */
+  /** The requested number. */
   readonly required: number
-  /** What it has from before a restart. */
+  /** Devices from before a restart. */
   readonly has: ReadonlySet<string> | undefined
-  /** Undefined: nobody has registered it. */
+  /** Undefined: the resource is not registered. */
   readonly healthy: ReadonlySet<string> | undefined
-  /** Those of init containers that have ended by then: taken first. */
+  /** Devices of init containers that will have ended; they are used first. */
   readonly reusable: ReadonlySet<string>
-  /** By any container. */
+  /** Devices of any container. */
   readonly taken: ReadonlySet<string>
 }
 
 export interface Candidates {
-  /** Taken already. */
+  /** Already chosen. */
   readonly chosen: readonly string[]
   readonly needed: number
-  /** From which the rest is to be. */
+  /** Choose the remaining devices from these. */
   readonly available: readonly string[]
 }
 
-/** Undefined: nothing is to be done. Throws what the pod is refused for. */
-export function candidatesOf(ask: Pick & { readonly who: string }): Candidates | undefined {
-  const { resource, required, has, healthy, reusable, taken, who } = ask
+/** Undefined: nothing to allocate. Throws the reason of the rejection. */
+export function candidatesOf(request: DeviceRequest & { readonly who: string }): Candidates | undefined {
+  const { resource, required, has, healthy, reusable, taken, who } = request
   if (has !== undefined && has.size !== required) {
     throw new Error(`${who} changed request for resource "${resource}" from ${has.size} to ${required}`)
   }
@@ -48,7 +48,7 @@ export function candidatesOf(ask: Pick & { readonly who: string }): Candidates |
   return { chosen, needed, available }
 }
 
-/** Those at the nodes that are wanted before those elsewhere, and those that are nowhere in particular last. */
+/** Devices on the wanted NUMA nodes first, then others, then those without affinity. */
 export function byNearness(
   available: readonly string[],
   nodesOf: (id: string) => readonly number[],

@@ -1,32 +1,30 @@
 /**
- * Device plugins as a node knows them: they register on a socket of the kubelet's, tell their devices as long as they are there, and are
- * asked which of them go well together and what a container needs to use them.
+ * Device plugins, which register on the kubelet's socket and stream their devices. The kubelet calls them for preferred
+ * allocations and container settings.
  */
 import { join } from 'node:path'
 
+import {
+  ContainerAllocateResponse,
+  type ContainerPreferredAllocationRequest,
+  type Device,
+  DevicePlugin,
+  type DevicePluginOptions,
+  type RegisterRequest,
+  Registration,
+} from '#apis/wire/device-plugin.ts'
+import type { PluginInfo } from '#apis/wire/plugin-registration.ts'
+import { callText } from '#cri/call-text.ts'
 import type { Clock } from '#lib/clock.ts'
 import { createGrpcClient, type GrpcClient } from '#lib/grpc/client.ts'
 import { createGrpcServer, handleUnary } from '#lib/grpc/server.ts'
 import { GrpcError } from '#lib/grpc/status.ts'
-import type { Logger } from '#lib/log.ts'
+import type { Logger } from '#lib/log/log.ts'
+import type { Input } from '#lib/protobuf/message.ts'
 import type { Random } from '#lib/random.ts'
 
-import { callText } from '../cri/call-text.ts'
 import type { KubeletMeters } from '../metrics/kubelet-families.ts'
 import type { PluginHandler } from '../plugins/plugin-watcher.ts'
-import type { PluginInfo } from '../plugins/registration.ts'
-import {
-  allocate,
-  allocatedContainer,
-  getOptions,
-  getPreferredAllocation,
-  listAndWatch,
-  type PluginDevice,
-  type PluginOptions,
-  preStartContainer,
-  register,
-  type RegisterRequest,
-} from './device-plugin-service.ts'
 
 export interface DevicePluginsOptions {
   /** `device-plugins`. */
@@ -36,54 +34,48 @@ export interface DevicePluginsOptions {
   readonly log: Logger
   readonly signal: AbortSignal
   readonly meters: KubeletMeters
-  /** What the node has of them has changed. */
+  /** Called when the amounts of the node have changed. */
   readonly onChange: () => void
-  /** A plugin has told its devices: what is known of them is to be written down. */
+  /** Called when a plugin has reported its devices, to write the checkpoint. */
   readonly onDevices: () => Promise<void>
 }
 
 interface Endpoint {
   readonly client: GrpcClient
-  readonly options: PluginOptions
-  /** Since when it does not answer. */
+  readonly options: DevicePluginOptions
+  /** When the plugin stopped answering. */
   stoppedMs: number | undefined
 }
 
-export interface Amounts {
+export interface DeviceAmounts {
   readonly capacity: Readonly<Record<string, string>>
   readonly allocatable: Readonly<Record<string, string>>
-}
-
-export interface Preference {
-  readonly available: string[]
-  readonly mustInclude: readonly string[]
-  readonly size: number
 }
 
 const SOCKET = 'kubelet.sock'
 const VERSION = 'v1beta1'
 const CALL_MS = 10_000
 const PRE_START_MS = 30_000
-/** A plugin that has gone may come back as long. */
+/** Time in which a stopped plugin may return. */
 const GRACE_MS = 300_000
 
 export class DevicePlugins implements PluginHandler {
   readonly #options: DevicePluginsOptions
   readonly #endpoints = new Map<string, Endpoint>()
-  /** By resource, then by id. */
-  readonly #devices = new Map<string, Map<string, PluginDevice>>()
-  /** Told once more, as 0: nobody else takes them from the node. */
+  /** By resource, then by ID. */
+  readonly #devices = new Map<string, Map<string, Device>>()
+  /** Resources reported with 0 once more, because only the kubelet removes them from the Node. */
   readonly #gone = new Set<string>()
 
   constructor(options: DevicePluginsOptions) {
     this.#options = options
   }
 
-  /** Takes registrations from then on. `before`: resources of the last run. */
+  /** Accepts registrations from now on. `before` are the resources of the last run. */
   async start(before: readonly string[]): Promise<void> {
     const { dir, clock, log, signal } = this.#options
     for (const resource of before) this.#gone.add(resource)
-    const handlers = [handleUnary(register, (request) => this.#registered(request))]
+    const handlers = [handleUnary(Registration.register, (request) => this.#registered(request))]
     const onError = (error: unknown): void => log.error(error, 'Bad registration request from device plugin')
     const server = createGrpcServer({ handlers, clock, onError })
     await server.listen({ path: join(dir, SOCKET) })
@@ -127,7 +119,7 @@ export class DevicePlugins implements PluginHandler {
     meters.family('kubelet_device_plugin_registration_total').labels(resource).inc()
     const client = createGrpcClient({ targets: [{ path }], clock, random, connectTimeoutMs: CALL_MS })
     const options = await client
-      .unary(getOptions, {}, { timeoutMs: CALL_MS, waitForReady: true })
+      .unary(DevicePlugin.getDevicePluginOptions, {}, { timeoutMs: CALL_MS, waitForReady: true })
       .catch((error: Error) => {
         client.close()
         throw new GrpcError('unknown', `failed to get device plugin options: ${callText(error)}`)
@@ -139,11 +131,11 @@ export class DevicePlugins implements PluginHandler {
     void this.#watch(resource, endpoint)
   }
 
-  /** Until the plugin ends; its devices are unhealthy then. */
+  /** Runs until the plugin ends, whose devices are then unhealthy. */
   async #watch(resource: string, endpoint: Endpoint): Promise<void> {
     const { clock, log, signal, onChange, onDevices } = this.#options
     try {
-      for await (const { devices } of endpoint.client.serverStream(listAndWatch, {}, { signal })) {
+      for await (const { devices } of endpoint.client.serverStream(DevicePlugin.listAndWatch, {}, { signal })) {
         this.#devices.set(resource, new Map(devices.map((device) => [device.id, device])))
         onChange()
         await onDevices()
@@ -166,7 +158,7 @@ export class DevicePlugins implements PluginHandler {
     this.#options.onChange()
   }
 
-  /** Undefined when nobody has registered it. */
+  /** Undefined when the resource is not registered. */
   healthy(resource: string): ReadonlySet<string> | undefined {
     const endpoint = this.#endpoints.get(resource)
     const devices = this.#devices.get(resource)
@@ -175,8 +167,8 @@ export class DevicePlugins implements PluginHandler {
     return new Set([...devices.values()].filter(({ health }) => health === 'Healthy').map(({ id }) => id))
   }
 
-  /** Of the node. */
-  get amounts(): Amounts {
+  /** Capacity and allocatable of the node. */
+  get amounts(): DeviceAmounts {
     const capacity = Object.fromEntries([...this.#gone].map((resource) => [resource, '0']))
     const allocatable = { ...capacity }
     for (const [resource, devices] of this.#devices) {
@@ -186,17 +178,17 @@ export class DevicePlugins implements PluginHandler {
     return { capacity, allocatable }
   }
 
-  /** By resource: all there are, and at which nodes of memory. */
-  get all(): ReadonlyMap<string, ReadonlyMap<string, PluginDevice>> {
+  /** All devices by resource. */
+  get all(): ReadonlyMap<string, ReadonlyMap<string, Device>> {
     return this.#devices
   }
 
-  /** Those that go well together, as the plugin says; none where it says nothing. */
-  async prefer(resource: string, request: Preference): Promise<readonly string[]> {
+  /** The devices that the plugin prefers; empty if it has no preference. */
+  async prefer(resource: string, request: Input<ContainerPreferredAllocationRequest>): Promise<readonly string[]> {
     const endpoint = this.#endpoints.get(resource)
     if (endpoint?.options.getPreferredAllocationAvailable !== true) return []
     const { containerResponses } = await endpoint.client
-      .unary(getPreferredAllocation, { containerRequests: [request] }, { timeoutMs: CALL_MS })
+      .unary(DevicePlugin.getPreferredAllocation, { containerRequests: [request] }, { timeoutMs: CALL_MS })
       .catch((error: unknown) => {
         throw new Error(`device plugin GetPreferredAllocation rpc failed with err: ${callText(error)}`, {
           cause: error,
@@ -205,14 +197,14 @@ export class DevicePlugins implements PluginHandler {
     return containerResponses[0]?.deviceIds ?? []
   }
 
-  /** What a container needs to use those: the plugin's answer. */
+  /** Calls Allocate and returns the encoded response. */
   async allocate(resource: string, deviceIds: readonly string[]): Promise<Buffer> {
     const endpoint = this.#endpoints.get(resource)
     if (endpoint === undefined) throw new Error(`unknown Device Plugin ${resource}`)
     const { clock, meters } = this.#options
     const startMs = clock.elapsed()
     const { containerResponses } = await endpoint.client
-      .unary(allocate, { containerRequests: [{ deviceIds: [...deviceIds] }] }, { timeoutMs: CALL_MS })
+      .unary(DevicePlugin.allocate, { containerRequests: [{ devicesIds: [...deviceIds] }] }, { timeoutMs: CALL_MS })
       .catch((error: unknown) => {
         throw new Error(callText(error), { cause: error })
       })
@@ -220,22 +212,24 @@ export class DevicePlugins implements PluginHandler {
     durations.labels(resource).observe((clock.elapsed() - startMs) / 1000)
     const [response] = containerResponses
     if (response === undefined) throw new Error(`no containers return in allocation response ${resource}`)
-    return allocatedContainer.encode(response)
+    return ContainerAllocateResponse.encode(response)
   }
 
-  /** Before a container starts that has them. */
+  /** Call before a container with these devices starts. */
   async preStart(resource: string, deviceIds: readonly string[]): Promise<void> {
     const endpoint = this.#endpoints.get(resource)
     if (endpoint === undefined) throw new Error(`endpoint not found in cache for a registered resource: ${resource}`)
     if (!endpoint.options.preStartRequired) return
     const options = { timeoutMs: PRE_START_MS }
-    await endpoint.client.unary(preStartContainer, { deviceIds: [...deviceIds] }, options).catch((error: unknown) => {
-      throw new Error(`device plugin PreStartContainer rpc failed with err: ${callText(error)}`, { cause: error })
-    })
+    await endpoint.client
+      .unary(DevicePlugin.preStartContainer, { devicesIds: [...deviceIds] }, options)
+      .catch((error: unknown) => {
+        throw new Error(`device plugin PreStartContainer rpc failed with err: ${callText(error)}`, { cause: error })
+      })
   }
 }
 
-/** `example.com/gpu`: of a domain that is not Kubernetes' own. */
+/** True for names such as `example.com/gpu`, outside of Kubernetes' domains. */
 function isExtendedName(name: string): boolean {
   const [domain = '', rest = ''] = name.split('/')
   return rest !== '' && domain.includes('.') && domain !== 'kubernetes.io' && !domain.endsWith('.kubernetes.io')

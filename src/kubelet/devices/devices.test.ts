@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { checksumOf } from './device-checkpoint.ts'
-import { byNearness, candidatesOf, type Pick } from './device-picking.ts'
+import { checksumOf, DEVICE_STATE } from './device-checkpoint.ts'
+import { byNearness, candidatesOf, type DeviceRequest } from './device-picking.ts'
 
-test('the checksum of who has what is upstream’s', () => {
+test('the checksum of the device checkpoint equals upstream’s', () => {
   const entry = {
     PodUID: 'u1',
     ContainerName: 'c',
@@ -16,7 +16,15 @@ test('the checksum of who has what is upstream’s', () => {
   assert.equal(checksumOf({ PodDeviceEntries: null, RegisteredDevices: {} }), 3467439661)
 })
 
-const ASK: Pick & { who: string } = {
+test('a device checkpoint with a wrong checksum is read as damaged, without devices', () => {
+  const state = { PodDeviceEntries: null, RegisteredDevices: { 'example.com/x': ['d1'] } }
+  const textWith = (checksum: number): string => JSON.stringify({ Data: state, Checksum: checksum })
+  assert.deepEqual(DEVICE_STATE.parse(textWith(checksumOf(state))), state)
+  assert.equal(DEVICE_STATE.parse(textWith(checksumOf(state) + 1)), undefined)
+  assert.throws(() => DEVICE_STATE.parse('{"Data":{'))
+})
+
+const ASK: DeviceRequest & { who: string } = {
   who: 'pod "u" container "c"',
   resource: 'r',
   required: 2,
@@ -26,14 +34,14 @@ const ASK: Pick & { who: string } = {
   taken: new Set(),
 }
 
-test('devices that can be used again come first, and none that somebody has', () => {
+test('the allocation prefers reusable devices, and excludes allocated ones', () => {
   assert.deepEqual(candidatesOf(ASK), { chosen: [], needed: 2, available: ['a', 'b', 'c'] })
   const again = candidatesOf({ ...ASK, reusable: new Set(['c']), taken: new Set(['a', 'c']) })
   assert.deepEqual(again, { chosen: ['c'], needed: 1, available: ['b'] })
   assert.equal(candidatesOf({ ...ASK, has: new Set(['a', 'b']) }), undefined)
 })
 
-test('what a pod is refused for is said in upstream’s words', () => {
+test('rejected device requests have upstream’s messages', () => {
   const cases: [Partial<typeof ASK>, string][] = [
     [{ healthy: undefined }, 'cannot allocate unregistered device r'],
     [{ healthy: new Set() }, 'no healthy devices present; cannot allocate unhealthy devices r'],
@@ -47,7 +55,7 @@ test('what a pod is refused for is said in upstream’s words', () => {
   for (const [change, message] of cases) assert.throws(() => candidatesOf({ ...ASK, ...change }), { message })
 })
 
-test('devices near the memory that is wanted come before others', () => {
+test('the allocation prefers devices on the requested NUMA nodes', () => {
   const nodes: Record<string, number[]> = { a: [1], b: [0], c: [], d: [0, 1] }
   const at = (id: string): number[] => nodes[id] ?? []
   assert.deepEqual(byNearness(['a', 'b', 'c', 'd'], at, [0]), { near: ['b', 'd'], others: ['a', 'c'] })

@@ -1,15 +1,15 @@
 /**
- * Keeps a node from running out of memory, disk or processes: looks every ten seconds, frees what nobody needs, and ends one
- * pod at a time. What it decides by is in `pressure.ts` and `ranking.ts`.
+ * Node-pressure eviction: checks every ten seconds, reclaims unused disk space and evicts one pod at a time.
+ * `pressure.ts` and `ranking.ts` have the rules.
  */
 import type { Pod } from '#apis/core/v1.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
-import type { Logger } from '#lib/log.ts'
+import type { Logger } from '#lib/log/log.ts'
 
-import { isCritical } from '../admission-rules.ts'
-import type { Note } from '../kubelet-notes.ts'
+import type { NodeUse, PodUse } from '../machine/node-use.ts'
 import type { KubeletMeters } from '../metrics/kubelet-families.ts'
-import type { NodeUse, PodUse } from './node-use.ts'
+import { isCritical } from '../pod/admission-rules.ts'
+import type { EventSpec } from '../pod/events.ts'
 import { Pressure } from './pressure.ts'
 import { evictionText, excessOf, rankPods } from './ranking.ts'
 import { type Observations, observationsOf, type Signal, SIGNALS, type Threshold } from './thresholds.ts'
@@ -17,9 +17,9 @@ import { type Observations, observationsOf, type Signal, SIGNALS, type Threshold
 export interface Eviction {
   readonly message: string
   readonly graceSeconds: number
-  /** It was the node's fault, not the pod's: told as a condition of the pod. */
+  /** True if the node caused the eviction; the pod then gets the DisruptionTarget condition. */
   readonly isDisruption: boolean
-  /** Of the event. */
+  /** Annotations of the event. */
   readonly annotations?: Readonly<Record<string, string>>
 }
 
@@ -28,22 +28,24 @@ export interface EvictionOptions {
   readonly log: Logger
   readonly signal: AbortSignal
   readonly thresholds: readonly Threshold[]
-  /** Default 5 minutes. */
+  /** Default: five minutes. */
   readonly transitionMs?: number
-  /** What pods get at most when a soft threshold is met. Default 0. */
+  /** Maximum grace period for soft thresholds. Default: 0. */
   readonly maxGraceSeconds?: number
-  readonly look: () => Promise<NodeUse>
+  readonly measure: () => Promise<NodeUse>
   /** Resolves when the pod's containers have ended. */
   readonly evict: (pod: Pod, eviction: Eviction) => Promise<void>
+  /** Called after each check with the node conditions, such as `MemoryPressure`. */
+  readonly onPressures: (pressures: readonly string[]) => void
   readonly removeDeadContainers: () => Promise<void>
   readonly removeUnusedImages: () => Promise<unknown>
-  /** Told about the node. */
-  readonly note: (said: Note) => void
+  /** Records an event about the node. */
+  readonly recordEvent: (event: EventSpec) => void
   readonly meters: KubeletMeters
 }
 
-/** A threshold that is met, and by what that was seen. */
-interface Met {
+/** A met threshold, with the observations that met it. */
+interface MetThreshold {
   readonly threshold: Threshold
   readonly seen: Observations
   readonly seenMs: number
@@ -63,11 +65,6 @@ export class EvictionManager {
     this.#pressure = new Pressure(options.thresholds, options.transitionMs ?? TRANSITION_MS)
   }
 
-  /** `MemoryPressure` and so on. */
-  get pressures(): readonly string[] {
-    return this.#pressure.conditions
-  }
-
   async run(): Promise<void> {
     const { clock, log, signal } = this.#options
     while (!signal.aborted) {
@@ -75,29 +72,30 @@ export class EvictionManager {
         if (!signal.aborted) log.error(error, 'Eviction manager: failed to synchronize')
         return false
       })
-      // After one has gone it is soon looked whether that was enough.
+      // After an eviction the next check comes soon.
       const delayMs = hasEvicted ? SETTLING_MS : PERIOD_MS
       await sleep(clock, delayMs, signal, { background: true }).catch(() => undefined)
     }
   }
 
-  /** Whether a pod was ended. */
+  /** Returns true if a pod was evicted. */
   async synchronize(): Promise<boolean> {
-    const use = await this.#options.look()
+    const use = await this.#options.measure()
     const seenMs = this.#options.clock.elapsed()
     const seen = observationsOf(use)
     const thresholds = this.#pressure.observe(seen, this.#options.clock.now())
+    this.#options.onPressures(this.#pressure.conditions)
     if (await this.#evictGreedy(use)) return true
     const [threshold] = thresholds
     if (threshold === undefined) return false
     const { resource } = SIGNALS[threshold.signal]
     const message = `Attempting to reclaim ${resource}`
-    this.#options.note({ type: 'Warning', reason: 'EvictionThresholdMet', message })
+    this.#options.recordEvent({ type: 'Warning', reason: 'EvictionThresholdMet', message })
     if (await this.#reclaim(threshold.signal, use.hasImageDisk)) return false
     return this.#evictOne(use, { threshold, seen, seenMs })
   }
 
-  /** Who has more on the disk than it may goes, however much is left. */
+  /** Evicts pods that exceed their local storage limits, regardless of the node's free space. */
   async #evictGreedy({ pods, hasImageDisk }: NodeUse): Promise<boolean> {
     let hasEvicted = false
     for (const use of pods) {
@@ -111,20 +109,20 @@ export class EvictionManager {
     return hasEvicted
   }
 
-  /** Whether no pod has to go. */
+  /** Returns true if no pod has to be evicted. */
   async #reclaim(signal: Signal, hasImageDisk: boolean): Promise<boolean> {
     const isDisk = signal.startsWith('imagefs') || (signal.startsWith('nodefs') && !hasImageDisk)
     if (!isDisk) return false
-    const { log, removeDeadContainers, removeUnusedImages, look } = this.#options
+    const { log, removeDeadContainers, removeUnusedImages, measure } = this.#options
     for (const remove of [removeDeadContainers, removeUnusedImages]) {
       await remove().catch((error: unknown) =>
         log.error(error, 'Eviction manager: unexpected error when attempting to reduce resource pressure'),
       )
     }
-    return this.#pressure.isRelieved(observationsOf(await look()))
+    return this.#pressure.isRelieved(observationsOf(await measure()))
   }
 
-  async #evictOne({ pods, hasImageDisk }: NodeUse, { threshold, seen, seenMs }: Met): Promise<boolean> {
+  async #evictOne({ pods, hasImageDisk }: NodeUse, { threshold, seen, seenMs }: MetThreshold): Promise<boolean> {
     const ranked = rankPods(pods, threshold.signal, hasImageDisk)
     const use = ranked.find(({ pod }) => !isCritical(pod))
     if (use === undefined) {

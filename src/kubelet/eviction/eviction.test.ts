@@ -5,14 +5,14 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 
 import type { Container, Pod } from '#apis/core/v1.ts'
-import { createLog } from '#lib/log.ts'
+import { createLog } from '#lib/log/log.ts'
 
 import { sizeOf } from '../machine/file-sizes.ts'
-import { fileUse, memoryOf, tasksOf } from '../machine/use-of-node.ts'
+import { fileUse, memoryOf, tasksOf } from '../machine/node-usage.ts'
+import type { NodeUse, PodUse } from '../machine/node-use.ts'
 import { createKubeletMeters } from '../metrics/kubelet-families.ts'
 import { type Bed, bedOf, containerOf, podOf } from '../pods/worker.fixture.ts'
 import { EvictionManager, type EvictionOptions } from './eviction-manager.ts'
-import type { NodeUse, PodUse } from './node-use.ts'
 import { Pressure } from './pressure.ts'
 import { evictionText, excessOf, rankPods } from './ranking.ts'
 import { observationsOf, parseThresholds } from './thresholds.ts'
@@ -36,14 +36,14 @@ const nodeOf = (availableBytes: number, more: Partial<NodeUse> = {}): NodeUse =>
   ...more,
 })
 
-interface Wish {
+interface PodUsage {
   readonly priority?: number
   readonly asks?: string
   readonly uses?: number
   readonly disk?: number
 }
 
-function useOf(name: string, { priority = 0, asks, uses = 0, disk = 0 }: Wish): PodUse {
+function useOf(name: string, { priority = 0, asks, uses = 0, disk = 0 }: PodUsage): PodUse {
   const resources: Container['resources'] =
     asks === undefined ? {} : { requests: { memory: asks, 'ephemeral-storage': asks } }
   const pod = podOf({ priority, containers: [containerOf('c', { resources })] }, { name, uid: name })
@@ -53,7 +53,7 @@ function useOf(name: string, { priority = 0, asks, uses = 0, disk = 0 }: Wish): 
 
 const namesOf = (uses: readonly PodUse[]): (string | undefined)[] => uses.map(({ pod }) => pod.metadata.name)
 
-test('thresholds are read in upstream’s words, and refused in them', () => {
+test('parseThresholds accepts and rejects values as upstream does', () => {
   const [first] = parseThresholds({})
   assert.equal(first?.signal, 'memory.available')
   assert.equal(parseThresholds({}).length, 5)
@@ -69,7 +69,7 @@ test('thresholds are read in upstream’s words, and refused in them', () => {
   assert.throws(() => parseThresholds(soft), /grace period must be specified for the soft eviction threshold/)
 })
 
-test('a soft threshold waits for its grace, a condition outlives it, and more is reclaimed than was missing', () => {
+test('a soft threshold waits for its grace period, conditions persist, and minimum reclaim applies', () => {
   const thresholds = parseThresholds({
     evictionHard: {},
     evictionSoft: { 'memory.available': '1Gi' },
@@ -91,7 +91,7 @@ test('a soft threshold waits for its grace, a condition outlives it, and more is
   assert.deepEqual(at(350, 2 * GI), [0, []])
 })
 
-test('who uses more than it asked for goes first, then the least important, then the greediest', () => {
+test('pods above their requests rank first, then low priorities, then large excess', () => {
   const uses = [
     useOf('modest', { asks: '2Gi', uses: GI }),
     useOf('greedy', { asks: '1Gi', uses: 3 * GI }),
@@ -114,7 +114,7 @@ test('who uses more than it asked for goes first, then the least important, then
   assert.deepEqual(namesOf(rankPods(disks, 'nodefs.available', true)), ['volume', 'layer'])
 })
 
-test('what is said of who goes is what upstream says', () => {
+test('the message of an evicted pod equals upstream’s', () => {
   const [threshold] = parseThresholds({ evictionHard: { 'memory.available': '22Gi' } })
   assert.ok(threshold !== undefined)
   const { message, annotations } = evictionText(
@@ -133,7 +133,7 @@ test('what is said of who goes is what upstream says', () => {
   })
 })
 
-test('what a pod may have on the disk is its volume’s limit, its own and its containers’', () => {
+test('local storage limits apply to volumes, pods and containers', () => {
   const limits = { 'ephemeral-storage': '1Mi' }
   const volumes = [{ name: 'e', emptyDir: { sizeLimit: '1Mi' } }]
   const of = (
@@ -161,120 +161,122 @@ test('what a pod may have on the disk is its volume’s limit, its own and its c
 })
 
 interface Watched {
-  readonly manager: EvictionManager
-  readonly notes: string[]
+  readonly state: { readonly pressures: readonly string[] }
+  readonly nodeEvents: string[]
   readonly calls: string[]
   readonly stop: AbortController
 }
 
 function watch({ clock, workers }: Bed, options: Partial<EvictionOptions>): Watched {
-  const [notes, calls]: [string[], string[]] = [[], []]
+  const [nodeEvents, calls]: [string[], string[]] = [[], []]
   const stop = new AbortController()
   const { logger: log } = createLog({ stream: { write: (_, done) => done() }, clock })
+  const state = { pressures: [] as readonly string[] }
   const manager = new EvictionManager({
     clock,
     log,
     signal: stop.signal,
     thresholds: parseThresholds({}),
-    look: async () => nodeOf(2 * GI),
+    measure: async () => nodeOf(2 * GI),
     evict: (pod, eviction) => workers.evict(pod, eviction),
     removeDeadContainers: async () => void calls.push('containers'),
     removeUnusedImages: async () => calls.push('images'),
-    note: ({ reason, message }) => void notes.push(`${reason}: ${message}`),
+    recordEvent: ({ reason, message }) => void nodeEvents.push(`${reason}: ${message}`),
     meters: createKubeletMeters(),
+    onPressures: (pressures) => void (state.pressures = pressures),
     ...options,
   })
   void manager.run()
-  return { manager, notes, calls, stop }
+  return { state, nodeEvents, calls, stop }
 }
 
-test('a node that is short of memory ends one pod, says why, and is well again five minutes later', async () => {
+test('under memory pressure one pod is evicted with a message, and the condition ends after five minutes', async () => {
   const bed = bedOf()
   const { clock, workers, patches, events } = bed
   const pods = ['a', 'b'].map((name) => podOf({ containers: [containerOf('c')] }, { name, uid: name }))
-  for (const object of pods) workers.learn({ type: 'ADDED', object })
-  const look = async (): Promise<NodeUse> => {
-    const active = Array.from(workers.activePods(), ({ pod }) => pod)
+  for (const object of pods) workers.updatePod({ type: 'ADDED', object })
+  const measure = async (): Promise<NodeUse> => {
+    const active = Array.from(workers.registry.activePods(), ({ pod }) => pod)
     const uses = active.map((pod) => ({ ...useOf('', { uses: pod.metadata.name === 'b' ? GI : MI }), pod }))
     return nodeOf(active.length < 2 || clock.elapsed() < 5000 ? 2 * GI : 50 * MI, { pods: uses })
   }
-  const { manager, notes, stop } = watch(bed, { look })
+  const { state, nodeEvents, stop } = watch(bed, { measure })
   await clock.advance(15_000)
-  assert.deepEqual(notes, ['EvictionThresholdMet: Attempting to reclaim memory'])
-  assert.deepEqual(manager.pressures, ['MemoryPressure'])
+  assert.deepEqual(nodeEvents, ['EvictionThresholdMet: Attempting to reclaim memory'])
+  assert.deepEqual(state.pressures, ['MemoryPressure'])
   const message =
     'The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. Container c was using 1Gi, request is 0, has larger consumption of memory. '
   assert.ok(events.includes(`Evicted: ${message}`))
-  const { status } = workers.find('default', 'b')?.pod ?? {}
+  const { status } = workers.registry.find('default', 'b')?.pod ?? {}
   assert.deepEqual([status?.phase, status?.reason, status?.message], ['Failed', 'Evicted', message])
   const [condition] = status?.conditions ?? []
   assert.deepEqual(
     [condition?.type, condition?.reason, condition?.message],
     ['DisruptionTarget', 'TerminationByKubelet', message],
   )
-  assert.equal(workers.find('default', 'a')?.pod.status.phase, 'Running')
+  assert.equal(workers.registry.find('default', 'a')?.pod.status.phase, 'Running')
   assert.ok(patches.some(({ status: sent }) => sent['reason'] === 'Evicted'))
   await clock.advance(310_000)
-  assert.deepEqual(manager.pressures, [])
+  assert.deepEqual(state.pressures, [])
   stop.abort()
   await workers.stop()
 })
 
-test('a full disk loses what nobody needs before a pod has to go', async () => {
+test('the kubelet removes unused containers and images from a full disk before it evicts a pod', async () => {
   const bed = bedOf()
   let available = 5 * GI
   const free = async (): Promise<void> => void (available = 50 * GI)
-  const { calls, manager, stop } = watch(bed, {
-    look: async () => nodeOf(2 * GI, { nodeDisk: diskOf(available), imageDisk: diskOf(available) }),
+  const { calls, state, stop } = watch(bed, {
+    measure: async () => nodeOf(2 * GI, { nodeDisk: diskOf(available), imageDisk: diskOf(available) }),
     removeUnusedImages: free,
     evict: async () => assert.fail('nobody has to go'),
   })
   await bed.clock.advance(11_000)
-  assert.deepEqual([calls, manager.pressures], [['containers'], ['DiskPressure']])
+  assert.deepEqual([calls, state.pressures], [['containers'], ['DiskPressure']])
   stop.abort()
   await bed.workers.stop()
 })
 
-test('who fills its volume goes without a word of the node', async () => {
+test('a pod that exceeds its volume limit is evicted without a node event', async () => {
   const bed = bedOf()
   const { clock, workers, events } = bed
   const volumes = [{ name: 'e', emptyDir: { sizeLimit: '1Mi' } }]
-  workers.learn({ type: 'ADDED', object: podOf({ volumes }) })
+  workers.updatePod({ type: 'ADDED', object: podOf({ volumes }) })
   await clock.advance(2000)
-  const look = async (): Promise<NodeUse> => ({
+  const measure = async (): Promise<NodeUse> => ({
     ...nodeOf(2 * GI),
-    pods: Array.from(workers.activePods(), ({ pod }) => ({
+    pods: Array.from(workers.registry.activePods(), ({ pod }) => ({
       ...useOf('', {}),
       pod,
       volumes: [{ name: 'e', bytes: 2 * MI, inodes: 1 }],
     })),
   })
-  const { stop } = watch(bed, { look })
+  const { stop } = watch(bed, { measure })
   await clock.advance(12_000)
   const message = 'Usage of EmptyDir volume "e" exceeds the limit "1Mi". '
   assert.ok(events.includes(`Evicted: ${message}`))
-  const { status } = workers.find('default', 'web')?.pod ?? {}
+  const { status } = workers.registry.find('default', 'web')?.pod ?? {}
   assert.deepEqual([status?.phase, status?.message], ['Failed', message])
   assert.ok(!status?.conditions?.some(({ type }) => type === 'DisruptionTarget'))
   stop.abort()
   await workers.stop()
 })
 
-test('pods that are critical stay', async () => {
+test('critical pods are not evicted', async () => {
   const bed = bedOf()
   const { clock, workers } = bed
-  workers.learn({ type: 'ADDED', object: podOf({ priority: 2_000_000_000 }) })
+  workers.updatePod({ type: 'ADDED', object: podOf({ priority: 2_000_000_000 }) })
   await clock.advance(2000)
-  const look = async (): Promise<NodeUse> =>
-    nodeOf(MI, { pods: Array.from(workers.activePods(), ({ pod }) => ({ ...useOf('', {}), pod })) })
-  const { stop } = watch(bed, { look })
+  const measure = async (): Promise<NodeUse> =>
+    nodeOf(MI, { pods: Array.from(workers.registry.activePods(), ({ pod }) => ({ ...useOf('', {}), pod })) })
+  const { stop } = watch(bed, { measure })
   await clock.advance(30_000)
-  assert.equal(workers.find('default', 'web')?.pod.status.phase, 'Running')
+  assert.equal(workers.registry.find('default', 'web')?.pod.status.phase, 'Running')
   stop.abort()
   await workers.stop()
 })
 
-test('the kernel’s figures are read as upstream reads them', async () => {
+test('memory, task and disk usage are read from the kernel as in upstream', async () => {
   const text = 'MemTotal:       1000 kB\nMemFree:         100 kB\nInactive(file):   50 kB\n'
   assert.deepEqual(memoryOf(text), { capacityBytes: 1_024_000, availableBytes: 153_600 })
   assert.equal(tasksOf('0.00 0.01 0.05 1/230 4242\n'), 230)

@@ -1,21 +1,33 @@
-/** The eviction of one node: its manager, told by the machine what is left and acting on the node's pods. */
+/** Creates the eviction manager of a node with its dependencies. */
+import type { Pod } from '#apis/core/v1.ts'
+import type { Runtime } from '#cri/runtime.ts'
 import type { Clock } from '#lib/clock.ts'
-import type { Logger } from '#lib/log.ts'
-import { durationMs } from '#meta/duration.ts'
+import { durationMs } from '#lib/go/duration.ts'
+import type { Logger } from '#lib/log/log.ts'
 
-import type { Runtime } from '../cri/runtime.ts'
-import type { Note } from '../kubelet-notes.ts'
-import { useOfNode } from '../machine/use-of-node.ts'
+import { readNodeUse } from '../machine/node-usage.ts'
+import type { NodeUse } from '../machine/node-use.ts'
 import type { KubeletMeters } from '../metrics/kubelet-families.ts'
-import type { PodWorkers } from '../pods/pod-workers.ts'
-import { EvictionManager } from './eviction-manager.ts'
-import type { NodeUse } from './node-use.ts'
+import type { EventSpec } from '../pod/events.ts'
+import type { PodOfNode } from '../pod/pod-of-node.ts'
+import { type Eviction, EvictionManager, type EvictionOptions } from './eviction-manager.ts'
 import { type EvictionConfiguration, parseThresholds } from './thresholds.ts'
 
-/** By the names of KubeletConfiguration. */
+/** Fields of KubeletConfiguration. */
 export interface EvictionSettings extends EvictionConfiguration {
   readonly evictionPressureTransitionPeriod?: string
   readonly evictionMaxPodGracePeriod?: number
+}
+
+/** The part of the pod workers that eviction uses. */
+export interface EvictablePods {
+  readonly registry: { activePods(): Iterable<PodOfNode> }
+  /** Resolves when the pod's containers have ended. */
+  evict(pod: Pod, eviction: Eviction): Promise<void>
+  readonly garbage: {
+    collect(isAll?: boolean): Promise<void>
+    removeUnusedImages(): Promise<number>
+  }
 }
 
 export interface NodeEvictionOptions {
@@ -24,33 +36,34 @@ export interface NodeEvictionOptions {
   readonly log: Logger
   readonly signal: AbortSignal
   readonly runtime: Runtime
-  readonly workers: PodWorkers
+  readonly workers: EvictablePods
   readonly facts: { readonly rootDir: string; readonly podLogsDir: string }
-  readonly note: (said: Note) => void
+  readonly recordEvent: (event: EventSpec) => void
   readonly meters: KubeletMeters
-  /** Default: as the machine tells. */
-  readonly look?: () => Promise<NodeUse>
+  readonly onPressures: EvictionOptions['onPressures']
+  /** Default: measured on the machine. */
+  readonly measure?: () => Promise<NodeUse>
 }
 
-/** Runs until the signal is aborted. Throws for settings that are wrong. */
-export function startEviction(options: NodeEvictionOptions): EvictionManager {
-  const { settings, clock, log, signal, runtime, workers, facts, note, meters } = options
+/** Runs until the signal is aborted. Throws for invalid settings. */
+export function startEviction(options: NodeEvictionOptions): void {
+  const { settings, clock, log, signal, runtime, workers, facts, recordEvent, meters, onPressures } = options
   const { evictionPressureTransitionPeriod: transition, evictionMaxPodGracePeriod: maxGraceSeconds } = settings
-  const pods = (): ReturnType<PodWorkers['activePods']> => workers.activePods()
+  const pods = (): Iterable<PodOfNode> => workers.registry.activePods()
   const manager = new EvictionManager({
     clock,
     log,
     signal,
-    note,
+    recordEvent,
     meters,
+    onPressures,
     thresholds: parseThresholds(settings),
     ...(transition !== undefined && { transitionMs: durationMs(transition) }),
     ...(maxGraceSeconds !== undefined && { maxGraceSeconds }),
-    look: options.look ?? (() => useOfNode({ runtime, clock, pods, ...facts })),
+    measure: options.measure ?? (() => readNodeUse({ runtime, clock, pods, ...facts })),
     evict: (pod, eviction) => workers.evict(pod, eviction),
     removeDeadContainers: () => workers.garbage.collect(true),
     removeUnusedImages: () => workers.garbage.removeUnusedImages(),
   })
   void manager.run()
-  return manager
 }

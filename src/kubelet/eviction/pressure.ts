@@ -1,14 +1,14 @@
-/** What a node is short of, over time: how long something has been too little, and what is still told of it. Pure but for its memory. */
+/** Tracks how long eviction thresholds are met and which node conditions follow. Pure except for its memory. */
 import { isMet, type Observations, SIGNALS, type Threshold } from './thresholds.ts'
 
 export class Pressure {
   readonly #thresholds: readonly Threshold[]
-  /** A condition is told for so long after it was last seen. */
+  /** Time for which a condition stays after it was last observed. */
   readonly #transitionMs: number
   readonly #since = new Map<Threshold, number>()
   #acted: readonly Threshold[] = []
   readonly #seenMs = new Map<string, number>()
-  /** `MemoryPressure` and so on. */
+  /** Node conditions such as `MemoryPressure`. */
   conditions: readonly string[] = []
 
   constructor(thresholds: readonly Threshold[], transitionMs: number) {
@@ -16,9 +16,9 @@ export class Pressure {
     this.#transitionMs = transitionMs
   }
 
-  /** What is to be acted on: memory first. */
+  /** The thresholds to act on, memory first. */
   observe(seen: Observations, nowMs: number): readonly Threshold[] {
-    // What was acted on is so until what is to be reclaimed has been.
+    // An active threshold stays active until its minimum reclaim is reached.
     const met = this.#thresholds.filter(
       (threshold) => isMet(threshold, seen, false) || (this.#acted.includes(threshold) && isMet(threshold, seen, true)),
     )
@@ -35,7 +35,7 @@ export class Pressure {
     return this.#acted.toSorted((a, b) => Number(isMemory(b)) - Number(isMemory(a)))
   }
 
-  /** Whether all is well, with what is to be there in addition. */
+  /** True if no threshold is met, including the minimum reclaim. */
   isRelieved(seen: Observations): boolean {
     return !this.#thresholds.some((threshold) => isMet(threshold, seen, true))
   }

@@ -1,9 +1,9 @@
-/** Which pod goes first when a node is short of something, and what is said of it. Pure. */
+/** Ranks pods for eviction, and formats the eviction message. Pure. */
 import type { Pod } from '#apis/core/v1.ts'
 import { parseQuantity, quantityOf, quantityText, quantityValue } from '#meta/quantity.ts'
 import { podLimits, podRequests } from '#model/pod-resources.ts'
 
-import type { ContainerUse, PodUse } from './node-use.ts'
+import type { ContainerUse, PodUse } from '../machine/node-use.ts'
 import { type Observations, type Signal, SIGNALS, type Threshold, thresholdText } from './thresholds.ts'
 
 const bytesText = (bytes: number): string => quantityText(quantityOf(bytes, 'BinarySI'))
@@ -17,7 +17,10 @@ const sum = (values: readonly number[]): number => values.reduce((total, value) 
 
 const NO_FILES = { bytes: 0, inodes: 0 }
 
-/** What it uses of what the signal is about. With a disk of its own, images' is that of layers, the node's of all else. */
+/**
+ * The usage that the signal is about. With a separate image file system, imagefs counts layers and nodefs everything
+ * else.
+ */
 function usageOf(
   { memoryBytes, processes, containers, volumes, files = NO_FILES }: PodUse,
   signal: Signal,
@@ -35,14 +38,19 @@ function usageOf(
   return signal.startsWith('imagefs') ? layers : rest
 }
 
-/** The first goes first: who uses more than it asked for, then the least important, then who uses most beyond. */
+/** Eviction order: pods above their requests first, then lower priority, then larger excess. */
 export function rankPods(pods: readonly PodUse[], signal: Signal, hasImageDisk: boolean): PodUse[] {
   const { resource } = SIGNALS[signal]
   const isByRequest = resource !== 'pids'
   const ranked = pods.map((use) => {
     const used = usageOf(use, signal, hasImageDisk)
-    const asked = isByRequest ? requestOf(use.pod, resource) : 0
-    return { use, over: used - asked, isOver: isByRequest && used > asked, priority: use.pod.spec.priority ?? 0 }
+    const requested = isByRequest ? requestOf(use.pod, resource) : 0
+    return {
+      use,
+      over: used - requested,
+      isOver: isByRequest && used > requested,
+      priority: use.pod.spec.priority ?? 0,
+    }
   })
   ranked.sort(
     (a, b) =>
@@ -99,12 +107,12 @@ export function evictionText(
 const diskOf = ({ rootfsBytes, logBytes }: ContainerUse): number => rootfsBytes + logBytes
 
 export interface Excess {
-  /** How it is counted. */
+  /** The metric label. */
   readonly signal: string
   readonly message: string
 }
 
-/** What a pod uses of the node's own disk beyond what it may; undefined when it does not. */
+/** The local storage limit that a pod exceeds; undefined without one. */
 export function excessOf(use: PodUse, hasImageDisk: boolean): Excess | undefined {
   if (!use.isKnown) return undefined
   const [ofVolume, ofPod] = [volumeExcess(use), podExcess(use)]
@@ -143,7 +151,7 @@ function containerExcess({ pod, containers }: PodUse, hasImageDisk: boolean): st
   return undefined
 }
 
-/** A limit of nothing is none. */
+/** A limit of zero means no limit. */
 function isBeyond(used: number, limit: string): boolean {
   const bytes = quantityValue(parseQuantity(limit))
   return bytes > 0 && used > bytes

@@ -1,5 +1,5 @@
-/** When a node is short of something: what is watched, and from where on it is too little. Pure. */
-import { durationMs } from '#meta/duration.ts'
+/** Parses eviction thresholds and compares them with the observed signals. Pure. */
+import { durationMs } from '#lib/go/duration.ts'
 import {
   isZeroQuantity,
   parseQuantity,
@@ -10,7 +10,7 @@ import {
   quantityValue,
 } from '#meta/quantity.ts'
 
-import type { NodeUse } from './node-use.ts'
+import type { NodeUse } from '../machine/node-use.ts'
 
 export const SIGNALS = {
   'memory.available': { condition: 'MemoryPressure', resource: 'memory' },
@@ -23,30 +23,30 @@ export const SIGNALS = {
 
 export type Signal = keyof typeof SIGNALS
 
-/** `10%` of what there is, or an amount. */
+/** A fraction of the capacity such as `10%`, or an amount. */
 type Amount = { readonly share: number } | { readonly quantity: Quantity }
 
 export interface Threshold {
   readonly signal: Signal
   readonly amount: Amount
-  /** So long it may be too little; 0 for hard ones. */
+  /** Time that a soft threshold must be met; 0 for hard ones. */
   readonly graceMs: number
   readonly isHard: boolean
-  /** So much more than the threshold is to be there before all is well. */
+  /** Additional amount that must be free before the pressure ends. */
   readonly reclaim?: Amount | undefined
 }
 
-type Words = Readonly<Record<string, string>>
+type ThresholdTexts = Readonly<Record<string, string>>
 
 export interface EvictionConfiguration {
-  readonly evictionHard?: Words
-  readonly evictionSoft?: Words
-  readonly evictionSoftGracePeriod?: Words
-  readonly evictionMinimumReclaim?: Words
+  readonly evictionHard?: ThresholdTexts
+  readonly evictionSoft?: ThresholdTexts
+  readonly evictionSoftGracePeriod?: ThresholdTexts
+  readonly evictionMinimumReclaim?: ThresholdTexts
 }
 
-/** As upstream's on Linux. */
-export const DEFAULT_HARD: Words = {
+/** Upstream's defaults on Linux. */
+export const DEFAULT_HARD: ThresholdTexts = {
   'memory.available': '100Mi',
   'nodefs.available': '10%',
   'nodefs.inodesFree': '5%',
@@ -54,7 +54,7 @@ export const DEFAULT_HARD: Words = {
   'imagefs.inodesFree': '5%',
 }
 
-/** Throws in upstream's words. */
+/** Throws upstream's errors. */
 export function parseThresholds(configuration: EvictionConfiguration): Threshold[] {
   const { evictionHard = DEFAULT_HARD, evictionSoft = {} } = configuration
   const { evictionSoftGracePeriod = {}, evictionMinimumReclaim = {} } = configuration
@@ -80,7 +80,7 @@ function signalOf(name: string): Signal {
   return name as Signal
 }
 
-/** Undefined: it is not watched. */
+/** Undefined: the threshold is disabled. */
 function amountOf(name: string, text: string): Amount | undefined {
   if (text.endsWith('%')) {
     if (text === '0%' || text === '100%') return undefined
@@ -114,7 +114,7 @@ export function observationsOf({ memory, nodeDisk, imageDisk, processes }: NodeU
   ] as const) {
     if (disk === undefined) continue
     seen.set(`${name}.available`, { available: disk.availableBytes, capacity: disk.capacityBytes })
-    // File systems that make inodes as they need them say that there are none.
+    // File systems with dynamic inodes report none.
     if (disk.inodes > 0) seen.set(`${name}.inodesFree`, { available: disk.inodesFree, capacity: disk.inodes })
   }
   if (processes !== undefined) seen.set('pid.available', processes)
@@ -124,7 +124,7 @@ export function observationsOf({ memory, nodeDisk, imageDisk, processes }: NodeU
 const valueOf = (amount: Amount, capacity: number): number =>
   'share' in amount ? Math.trunc(capacity * amount.share) : quantityValue(amount.quantity)
 
-/** Whether there is too little; `isReclaiming`: with what is to be there in addition. */
+/** True if the available amount is below the threshold; `isReclaiming`: plus the minimum reclaim. */
 export function isMet({ signal, amount, reclaim }: Threshold, seen: Observations, isReclaiming: boolean): boolean {
   const observed = seen.get(signal)
   if (observed === undefined) return false

@@ -1,17 +1,17 @@
-/** Takes away what nobody needs any more: dead containers and sandboxes, directories and logs of pods that have gone, images. */
+/** Removes dead containers and sandboxes, directories and logs of removed pods, and unused images. */
+import { messageText } from '#cri/call-text.ts'
+import type { Runtime } from '#cri/runtime.ts'
 import { type Clock, every, type Timer } from '#lib/clock.ts'
-import type { Logger } from '#lib/log.ts'
+import type { Logger } from '#lib/log/log.ts'
 
 import type { PullRecords } from '../credentials/pull-records.ts'
-import { messageText } from '../cri/call-text.ts'
-import type { Runtime } from '../cri/runtime.ts'
-import type { Note } from '../kubelet-notes.ts'
+import type { Disk } from '../machine/disks.ts'
 import type { KubeletMeters } from '../metrics/kubelet-families.ts'
-import type { LogFiles } from '../pods/log-links.ts'
-import type { RuntimePods } from '../pods/runtime-pods.ts'
-import { LABELS } from '../pods/sandbox-config.ts'
+import type { EventSpec } from '../pod/events.ts'
+import { LABELS } from '../pod/sandbox-config.ts'
+import type { LogFiles } from '../runtime/log-links.ts'
+import type { Pleg } from '../runtime/pleg.ts'
 import {
-  type Disk,
   excessOf,
   IMAGE_POLICY,
   type ImagePolicy,
@@ -21,35 +21,41 @@ import {
   toFree,
   type UnusedImage,
 } from './image-garbage.ts'
-import { deadContainers, deadSandboxes, GARBAGE_POLICY, type GarbagePolicy, type Holdings } from './runtime-garbage.ts'
+import {
+  deadContainers,
+  deadSandboxes,
+  GARBAGE_POLICY,
+  type GarbagePolicy,
+  type RuntimeState,
+} from './runtime-garbage.ts'
 
 export interface GarbageOptions {
   readonly runtime: Runtime
-  readonly held: RuntimePods
+  readonly pleg: Pleg
   readonly clock: Clock
   readonly log: Logger
   readonly logs: LogFiles
-  /** Of the file system that images are on. */
+  /** The file system of images. */
   readonly imageDisk: () => Promise<Disk>
-  /** Nothing of the pod is to be kept. False for all until all pods are known. */
+  /** True if nothing of the pod may remain. False until all pods are known. */
   readonly isGone: (uid: string) => boolean
-  /** Its containers have ended for good. */
+  /** True if its containers have ended for good. */
   readonly isOver: (uid: string) => boolean
-  /** Takes away directories of pods that have gone. */
+  /** Removes directories of removed pods. */
   readonly sweep: () => Promise<void>
   readonly meters: KubeletMeters
-  /** Told about the node. */
-  readonly note: (said: Note) => void
+  /** Records an event about the node. */
+  readonly recordEvent: (event: EventSpec) => void
   readonly policy?: GarbagePolicy | undefined
   readonly images?: ImagePolicy | undefined
-  /** Forgets who pulled images that have gone. */
+  /** Forgets the pull records of removed images. */
   readonly records?: Pick<PullRecords, 'prune'> | undefined
 }
 
 const CONTAINERS_MS = 60_000
 const IMAGES_MS = 300_000
 
-const warning = (reason: string, message: string): Note => ({ type: 'Warning', reason, message })
+const warning = (reason: string, message: string): EventSpec => ({ type: 'Warning', reason, message })
 
 export class GarbageCollector {
   readonly #options: GarbageOptions
@@ -77,39 +83,39 @@ export class GarbageCollector {
     for (const timer of this.#timers) timer.cancel()
   }
 
-  /** What is dead; `isAll`: of pods that are over as well. */
+  /** Removes dead containers; `isAll`: of finished pods as well. */
   async collect(isAll = false): Promise<void> {
-    const { held, runtime, clock, policy = GARBAGE_POLICY, isGone, isOver, log, note } = this.#options
+    const { pleg, runtime, clock, policy = GARBAGE_POLICY, isGone, isOver, log, recordEvent } = this.#options
     const faults: unknown[] = []
     const attempt = (work: Promise<unknown>): Promise<unknown> => work.catch((error: unknown) => faults.push(error))
-    await held.relist()
+    await pleg.relist()
     const isDone = (uid: string): boolean => isGone(uid) || (isAll && isOver(uid))
-    const holdings = (): Holdings => ({ ...held.all, uidOf, isGone: isDone })
-    const containers = deadContainers(holdings(), policy, clock.now())
+    const runtimeState = (): RuntimeState => ({ ...pleg.all, uidOf, isGone: isDone })
+    const containers = deadContainers(runtimeState(), policy, clock.now())
     for (const containerId of containers) await attempt(runtime.removeContainer({ containerId }))
-    if (containers.length > 0) await held.relist()
-    for (const podSandboxId of deadSandboxes(holdings())) {
+    if (containers.length > 0) await pleg.relist()
+    for (const podSandboxId of deadSandboxes(runtimeState())) {
       await attempt(runtime.stopPodSandbox({ podSandboxId }).then(() => runtime.removePodSandbox({ podSandboxId })))
     }
     await attempt(this.#options.sweep())
     await attempt(this.#sweepLogs())
     if (faults.length === 0) return
     log.error(faults[0], 'Container garbage collection failed')
-    note(warning('ContainerGCFailed', faults.map(messageText).join(', ')))
+    recordEvent(warning('ContainerGCFailed', faults.map(messageText).join(', ')))
   }
 
-  /** Whatever nobody uses, however full the disk is. Returns how much that was. */
+  /** Removes all unused images, regardless of the disk usage. Returns the freed bytes. */
   async removeUnusedImages(): Promise<number> {
     const nowMs = this.#options.clock.now()
     return this.#remove(toFree(await this.#unused(), Infinity, this.#images.minAgeMs, nowMs), 'space')
   }
 
   async #sweepLogs(): Promise<void> {
-    const { logs, isGone, held } = this.#options
-    const known = new Set(held.all.containers.map(({ id }) => id))
+    const { logs, isGone, pleg } = this.#options
+    const known = new Set(pleg.all.containers.map(({ id }) => id))
     for (const uid of await logs.uids()) if (isGone(uid)) await logs.remove(uid)
     for (const { containerId, path } of await logs.deadLinks()) {
-      // Between the two steps of a rotation there is no file either.
+      // During a rotation the log file is missing for a moment.
       if (!known.has(containerId)) await logs.unlink(path)
     }
   }
@@ -117,13 +123,13 @@ export class GarbageCollector {
   async #unused(): Promise<UnusedImage[]> {
     const { runtime, clock } = this.#options
     const [{ images }, { containers }] = await Promise.all([runtime.listImages({}), runtime.listContainers({})])
-    this.#use.see(images, containers, clock.now())
+    this.#use.observe(images, containers, clock.now())
     return this.#use.unused()
   }
 
-  /** Once in a row it may be that nobody knows the disk yet. */
+  /** A single failure is not reported, because the disk may be unknown at start. */
   async #collectImages(): Promise<void> {
-    const { log, note, runtime, records } = this.#options
+    const { log, recordEvent, runtime, records } = this.#options
     try {
       const startedMs = this.#options.clock.now()
       await this.#freeImages()
@@ -135,20 +141,20 @@ export class GarbageCollector {
       this.#hasFailed = false
     } catch (error) {
       log.error(error, 'Image garbage collection failed')
-      if (this.#hasFailed) note(warning('ImageGCFailed', messageText(error)))
+      if (this.#hasFailed) recordEvent(warning('ImageGCFailed', messageText(error)))
       this.#hasFailed = true
     }
   }
 
   async #freeImages(): Promise<void> {
-    const { clock, imageDisk, note } = this.#options
+    const { clock, imageDisk, recordEvent } = this.#options
     const nowMs = clock.now()
     const images = await this.#unused()
     const old = outdated(images, this.#images, { nowMs, beganMs: this.#beganMs })
     await this.#remove(old, 'age')
     const disk = await imageDisk()
     if (disk.capacityBytes === 0) {
-      note(warning('InvalidDiskCapacity', 'invalid capacity 0 on image filesystem'))
+      recordEvent(warning('InvalidDiskCapacity', 'invalid capacity 0 on image filesystem'))
       throw new Error('invalid capacity 0 on image filesystem')
     }
     const excess = excessOf(disk, this.#images)
@@ -157,7 +163,7 @@ export class GarbageCollector {
     const freed = await this.#remove(toFree(left, excess.bytes, this.#images.minAgeMs, nowMs), 'space')
     if (freed >= excess.bytes) return
     const message = `Insufficient free disk space on the node's image filesystem (${excess.usedPercent}% of ${sizeText(disk.capacityBytes)} used). Failed to free sufficient space by deleting unused images (freed ${freed} bytes). Investigate disk usage, as it could be used by active images, logs, volumes, or other data.`
-    note(warning('FreeDiskSpaceFailed', message))
+    recordEvent(warning('FreeDiskSpaceFailed', message))
     throw new Error(message)
   }
 

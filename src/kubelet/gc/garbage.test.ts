@@ -4,19 +4,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 
+import type { Container, Image, PodSandbox } from '#apis/wire/cri.ts'
 import { realClock } from '#lib/clock.ts'
 
-import type { Container } from '../cri/container-messages.ts'
-import type { Image } from '../cri/runtime-messages.ts'
-import type { PodSandbox } from '../cri/sandbox-messages.ts'
-import { createLogFiles, linkName, NO_LOG_FILES } from '../pods/log-links.ts'
 import { bedOf, containerOf, FILES, podOf } from '../pods/worker.fixture.ts'
+import { createLogFiles, linkName, NO_LOG_FILES } from '../runtime/log-links.ts'
 import { excessOf, IMAGE_POLICY, ImageUse, outdated, sizeText, toFree } from './image-garbage.ts'
-import { deadContainers, deadSandboxes, GARBAGE_POLICY, type Holdings } from './runtime-garbage.ts'
+import { deadContainers, deadSandboxes, GARBAGE_POLICY, type RuntimeState } from './runtime-garbage.ts'
 
 const STATES = { created: 0, running: 1, exited: 2 }
 
-/** `a1` is of container `a`; those of `x` are of another pod's `a`. */
+/** `a1` belongs to container `a`; the containers of `x` belong to `a` of another pod. */
 const one = (id: string, state: keyof typeof STATES, createdS: number): Container =>
   ({
     id,
@@ -27,14 +25,14 @@ const one = (id: string, state: keyof typeof STATES, createdS: number): Containe
     labels: new Map([['uid', id.startsWith('x') ? 'u2' : 'u1']]),
   }) as unknown as Container
 
-const holdings = (containers: Container[], sandboxes: PodSandbox[] = [], gone: string[] = []): Holdings => ({
+const runtimeState = (containers: Container[], sandboxes: PodSandbox[] = [], gone: string[] = []): RuntimeState => ({
   containers,
   sandboxes,
   uidOf: ({ labels }) => labels.get('uid') ?? '',
   isGone: (uid) => gone.includes(uid),
 })
 
-test('of dead containers the newest of each is kept, of pods that have gone none', () => {
+test('garbage collection keeps the newest dead instance of each container, and none of removed pods', () => {
   const all = [
     one('a1', 'exited', 1),
     one('a2', 'exited', 2),
@@ -43,18 +41,18 @@ test('of dead containers the newest of each is kept, of pods that have gone none
     one('b1', 'exited', 1),
     one('x1', 'exited', 5),
   ]
-  assert.deepEqual(deadContainers(holdings(all, [], ['u2']), GARBAGE_POLICY, 600_000), ['a1', 'a2', 'x1'])
-  assert.deepEqual(deadContainers(holdings(all), { ...GARBAGE_POLICY, minAgeMs: 599_000 }, 600_000), [])
+  assert.deepEqual(deadContainers(runtimeState(all, [], ['u2']), GARBAGE_POLICY, 600_000), ['a1', 'a2', 'x1'])
+  assert.deepEqual(deadContainers(runtimeState(all), { ...GARBAGE_POLICY, minAgeMs: 599_000 }, 600_000), [])
   const few = { ...GARBAGE_POLICY, maxPerContainer: 2, maxContainers: 2 }
-  assert.deepEqual(deadContainers(holdings(all), few, 600_000), ['a1', 'b1', 'a2'])
+  assert.deepEqual(deadContainers(runtimeState(all), few, 600_000), ['a1', 'b1', 'a2'])
 })
 
-test('one that is about to be started is no garbage, and does not make garbage of the one before', () => {
+test('a container about to start is neither removed nor counted', () => {
   const all = [one('a1', 'exited', 1), one('a2', 'created', 599)]
-  assert.deepEqual(deadContainers(holdings(all), GARBAGE_POLICY, 600_000), [])
+  assert.deepEqual(deadContainers(runtimeState(all), GARBAGE_POLICY, 600_000), [])
 })
 
-test('of sandboxes the newest is kept, ready ones and those with containers as well', () => {
+test('garbage collection keeps the newest sandbox of a pod, ready ones, and those with containers', () => {
   const sandbox = (id: string, state: number, createdS: number, uid = 'u1'): PodSandbox =>
     ({ id, state, createdAt: BigInt(createdS), labels: new Map([['uid', uid]]) }) as unknown as PodSandbox
   const all = [
@@ -64,14 +62,14 @@ test('of sandboxes the newest is kept, ready ones and those with containers as w
     sandbox('s3', 1, 3),
     sandbox('x', 1, 1, 'u2'),
   ]
-  assert.deepEqual(deadSandboxes(holdings([one('a', 'exited', 1)], all, ['u2'])), ['s2', 's0', 'x'])
-  assert.deepEqual(deadSandboxes(holdings([], [sandbox('s1', 0, 1), sandbox('s2', 1, 2)])), [])
+  assert.deepEqual(deadSandboxes(runtimeState([one('a', 'exited', 1)], all, ['u2'])), ['s2', 's0', 'x'])
+  assert.deepEqual(deadSandboxes(runtimeState([], [sandbox('s1', 0, 1), sandbox('s2', 1, 2)])), [])
 })
 
 const imageOf = (id: string, size: number, more: Partial<Image> = {}): Image =>
   ({ id, size, repoTags: [`${id}:1`], repoDigests: [], pinned: false, ...more }) as unknown as Image
 
-test('images go that nobody uses, the one longest unused first; pinned ones and that of sandboxes stay', () => {
+test('unused images are removed, longest unused first; pinned images and the pause image stay', () => {
   const use = new ImageUse()
   const images = [
     imageOf('a', 10),
@@ -80,12 +78,12 @@ test('images go that nobody uses, the one longest unused first; pinned ones and 
     imageOf('d', 1, { repoTags: ['registry.k8s.io/pause:3.10'] }),
   ]
   const user = { image: { image: 'b:1' }, imageId: '', imageRef: '' } as unknown as Container
-  use.see(images, [user], 1000)
+  use.observe(images, [user], 1000)
   assert.deepEqual(
     use.unused().map(({ id }) => id),
     ['a'],
   )
-  use.see([...images, imageOf('e', 5)], [], 300_000)
+  use.observe([...images, imageOf('e', 5)], [], 300_000)
   assert.deepEqual(
     use.unused().map(({ id }) => id),
     ['a', 'e', 'b'],
@@ -99,7 +97,7 @@ test('images go that nobody uses, the one longest unused first; pinned ones and 
   )
 })
 
-test('from 85 percent on so much is to be freed that 80 are in use', () => {
+test('image garbage collection starts above 85 percent disk usage, and frees space down to 80 percent', () => {
   const disk = (availableBytes: number): Parameters<typeof excessOf>[0] => ({
     capacityBytes: 1000,
     availableBytes,
@@ -111,8 +109,8 @@ test('from 85 percent on so much is to be freed that 80 are in use', () => {
   assert.deepEqual([100, 2048, 264_212_084 * 1024].map(sizeText), ['100 B', '2.0 KiB', '252.0 GiB'])
 })
 
-test('a disk that fills up loses images that nobody uses, and it is said when they are not enough', async () => {
-  const notes: string[] = []
+test('image garbage collection frees a full disk, and records an event if that is not enough', async () => {
+  const events: string[] = []
   const free = { bytes: 100e6 }
   const imageDisk = async (): Promise<Parameters<typeof excessOf>[0]> => ({
     capacityBytes: 1e9,
@@ -120,24 +118,24 @@ test('a disk that fills up loses images that nobody uses, and it is said when th
     inodes: 1,
     inodesFree: 1,
   })
-  const noteNode = ({ reason, message }: { reason: string; message: string }): void =>
-    void notes.push(`${reason}: ${message}`)
-  const { clock, workers, runtime } = bedOf({}, { imageDisk, noteNode })
-  workers.learn({ type: 'ADDED', object: podOf() })
+  const recordNodeEvent = ({ reason, message }: { reason: string; message: string }): void =>
+    void events.push(`${reason}: ${message}`)
+  const { clock, workers, runtime } = bedOf({}, { imageDisk, recordNodeEvent })
+  workers.updatePod({ type: 'ADDED', object: podOf() })
   await runtime.pullImage({ image: { image: 'unused:1' } })
   await clock.advance(310_000)
   const names = (await runtime.listImages({})).images.flatMap(({ repoTags }) => repoTags)
   assert.deepEqual(names, ['docker.io/library/nginx:1'])
   assert.match(
-    notes[0] ?? '',
+    events[0] ?? '',
     /^FreeDiskSpaceFailed: Insufficient free disk space on the node's image filesystem \(90% of 953.7 MiB used\)\. Failed to free sufficient space by deleting unused images \(freed \d+ bytes\)\./,
   )
   await clock.advance(300_000)
-  assert.ok(notes.some((note) => note.startsWith('ImageGCFailed: Insufficient free disk space')))
+  assert.ok(events.some((recordEvent) => recordEvent.startsWith('ImageGCFailed: Insufficient free disk space')))
   await workers.stop()
 })
 
-test('what a pod leaves in the runtime is taken away within a minute, and nothing of those that are there', async () => {
+test('directories of a removed pod are deleted within a minute, and those of existing pods stay', async () => {
   const removed: string[] = []
   const links: string[] = []
   const logs = {
@@ -151,7 +149,7 @@ test('what a pod leaves in the runtime is taken away within a minute, and nothin
   const files = { ...FILES, uids: async () => ['u1', 'u8'], remove: async (uid: string) => void removed.push(uid) }
   const { clock, workers, runtime } = bedOf({}, { logs, files })
   const containers = [containerOf('c', { command: ['sh', '-c', 'sleep 5'] })]
-  workers.learn({ type: 'ADDED', object: podOf({ restartPolicy: 'Never', containers }) })
+  workers.updatePod({ type: 'ADDED', object: podOf({ restartPolicy: 'Never', containers }) })
   workers.sourcesReady()
   await clock.advance(30_000)
   await clock.advance(61_000)
@@ -162,7 +160,7 @@ test('what a pod leaves in the runtime is taken away within a minute, and nothin
   await workers.stop()
 })
 
-test('links lead to logs, are cut to what file systems take, and dead ones are found', async () => {
+test('log links have limited names, and dangling links are found', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'logs-'))
   try {
     const [pods, links] = [join(dir, 'pods'), join(dir, 'containers')]

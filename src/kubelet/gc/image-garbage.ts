@@ -1,20 +1,21 @@
-/** Which images nobody needs, and which of them go when the disk fills up, by upstream's rules. Pure but for its memory. */
-import type { Container } from '../cri/container-messages.ts'
-import type { Image } from '../cri/runtime-messages.ts'
+/** Chooses the unused images to remove when the disk fills up, by upstream's rules. Pure except for its memory. */
+import type { Container, Image } from '#apis/wire/cri.ts'
+
+import type { Disk } from '../machine/disks.ts'
 
 export interface ImagePolicy {
-  /** From so much of the file system in use on, images go, until it is the low one. */
+  /** Above the high percentage, images are removed until the low one is reached. */
   readonly highPercent: number
   readonly lowPercent: number
-  /** One that has just come may be about to be used. */
+  /** A newer image may be about to be used. */
   readonly minAgeMs: number
-  /** Unused for longer goes anyway; 0: not for that. */
+  /** Images unused for longer are always removed; 0 disables this. */
   readonly maxAgeMs: number
 }
 
 export const IMAGE_POLICY: ImagePolicy = { highPercent: 85, lowPercent: 80, minAgeMs: 120_000, maxAgeMs: 0 }
 
-interface Known {
+interface KnownImage {
   readonly image: Image
   readonly sinceMs: number
   readonly usedMs: number
@@ -25,18 +26,18 @@ export interface UnusedImage {
   readonly id: string
   readonly sizeBytes: number
   readonly sinceMs: number
-  /** When it was last seen in use; 0 for never. */
+  /** Last time in use; 0 for never. */
   readonly usedMs: number
 }
 
-/** Sandboxes are made of it. Runtimes of old do not say that it is pinned. */
+/** The sandbox image; older runtimes do not report it as pinned. */
 const PAUSE = /(?:^|\/)pause[:@]/
 
 export class ImageUse {
-  #known = new Map<string, Known>()
+  #known = new Map<string, KnownImage>()
 
-  /** Told what there is, and what uses it: dead containers too, which may be started again. */
-  see(images: readonly Image[], containers: readonly Container[], nowMs: number): void {
+  /** Records the images and their users, including dead containers, which may restart. */
+  observe(images: readonly Image[], containers: readonly Container[], nowMs: number): void {
     const used = new Set(
       containers.flatMap(({ image, imageId, imageRef }) => [image?.image ?? '', imageId, imageRef]).filter(Boolean),
     )
@@ -51,7 +52,7 @@ export class ImageUse {
     )
   }
 
-  /** Those that may go, the one longest unused first. */
+  /** Removable images, longest unused first. */
   unused(): UnusedImage[] {
     return [...this.#known.values()]
       .filter(
@@ -64,7 +65,7 @@ export class ImageUse {
 
 const isPause = (name: string): boolean => PAUSE.test(name)
 
-/** Those that nobody has used for too long. `beganMs`: since when it is known what is used. */
+/** Images unused for longer than maxAge. `beganMs` is the start of the observation. */
 export function outdated(
   images: readonly UnusedImage[],
   { maxAgeMs }: ImagePolicy,
@@ -74,7 +75,7 @@ export function outdated(
   return images.filter(({ usedMs }) => nowMs - usedMs > maxAgeMs)
 }
 
-/** As many as it takes to free so much; fewer when there are no more. */
+/** Images to remove to free `bytes`; fewer if there are not enough. */
 export function toFree(images: readonly UnusedImage[], bytes: number, minAgeMs: number, nowMs: number): UnusedImage[] {
   const chosen: UnusedImage[] = []
   let freed = 0
@@ -87,14 +88,7 @@ export function toFree(images: readonly UnusedImage[], bytes: number, minAgeMs: 
   return chosen
 }
 
-export interface Disk {
-  readonly capacityBytes: number
-  readonly availableBytes: number
-  readonly inodes: number
-  readonly inodesFree: number
-}
-
-/** What is to be freed of a file system; undefined when it is not too full. */
+/** The bytes to free; undefined when usage is below the limit. */
 export function excessOf(
   { capacityBytes, availableBytes }: Disk,
   { highPercent, lowPercent }: ImagePolicy,

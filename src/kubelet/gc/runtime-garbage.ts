@@ -1,34 +1,33 @@
-/** Which dead containers and sandboxes a runtime need not keep, by upstream's rules. Pure. */
-import { CONTAINER_STATE, SANDBOX_STATE } from '../cri/codes.ts'
-import type { Container } from '../cri/container-messages.ts'
-import type { PodSandbox } from '../cri/sandbox-messages.ts'
+/** Chooses the dead containers and sandboxes to remove, by upstream's rules. Pure. */
+import type { Container, PodSandbox } from '#apis/wire/cri.ts'
+import { CONTAINER_STATE, SANDBOX_STATE } from '#cri/codes.ts'
 
 export interface GarbagePolicy {
-  /** Dead ones that are kept of each container of a pod. */
+  /** Dead containers kept per container of a pod. */
   readonly maxPerContainer: number
-  /** Dead ones in all; less than 0 for any number. */
+  /** Dead containers kept in total; negative: unlimited. */
   readonly maxContainers: number
   readonly minAgeMs: number
 }
 
-/** As upstream's: the log of the run before is for `logs --previous`. */
+/** Upstream's default; the previous container keeps its log for `logs --previous`. */
 export const GARBAGE_POLICY: GarbagePolicy = { maxPerContainer: 1, maxContainers: -1, minAgeMs: 0 }
 
-/** One that was made and not started may be about to be. */
+/** A container that was created but not started may be about to start. */
 const STARTING_MS = 120_000
 
-export interface Holdings {
+export interface RuntimeState {
   readonly containers: readonly Container[]
   readonly sandboxes: readonly PodSandbox[]
-  /** Of the container's or the sandbox's pod. */
+  /** The pod UID of a container or sandbox. */
   readonly uidOf: (of: { readonly labels: ReadonlyMap<string, string> }) => string
-  /** Nothing of the pod is to be kept. */
+  /** True if nothing of the pod may remain. */
   readonly isGone: (uid: string) => boolean
 }
 
-/** Ids of containers, the oldest first. */
-export function deadContainers(holdings: Holdings, policy: GarbagePolicy, nowMs: number): string[] {
-  const { containers, uidOf, isGone } = holdings
+/** Container IDs, oldest first. */
+export function deadContainers(runtimeState: RuntimeState, policy: GarbagePolicy, nowMs: number): string[] {
+  const { containers, uidOf, isGone } = runtimeState
   const dead = containers.filter((one) => isDead(one, nowMs) && nowMs - createdMs(one) >= policy.minAgeMs)
   const units = Map.groupBy(dead, (one) => JSON.stringify([uidOf(one), one.metadata?.name ?? '']))
   const remove: Container[] = []
@@ -44,7 +43,7 @@ export function deadContainers(holdings: Holdings, policy: GarbagePolicy, nowMs:
   return remove.toSorted((a, b) => newestFirst(b, a)).map(({ id }) => id)
 }
 
-/** Each keeps as many as all others, at least one; then the oldest go. */
+/** Limits each container to an equal share, at least one; then removes the oldest. */
 function surplusOf(units: readonly Container[][], max: number): Container[] {
   const count = units.reduce((sum, { length }) => sum + length, 0)
   if (max < 0 || count <= max) return []
@@ -58,8 +57,8 @@ function isDead({ state, createdAt }: Container, nowMs: number): boolean {
   return state !== CONTAINER_STATE.created || nowMs - createdMs({ createdAt }) >= STARTING_MS
 }
 
-/** Ids of sandboxes without containers that are not ready; the newest of a pod that is there stays. */
-export function deadSandboxes({ containers, sandboxes, uidOf, isGone }: Holdings): string[] {
+/** IDs of sandboxes that are not ready and have no containers, except the newest of an existing pod. */
+export function deadSandboxes({ containers, sandboxes, uidOf, isGone }: RuntimeState): string[] {
   const inhabited = new Set(containers.map(({ podSandboxId }) => podSandboxId))
   return [...Map.groupBy(sandboxes, uidOf)].flatMap(([uid, own]) =>
     own

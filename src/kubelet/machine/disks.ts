@@ -1,14 +1,21 @@
-/** File systems of the node, as the kernel counts them. */
+/** Reads the usage of the node's file systems from the kernel. */
 import { statfs } from 'node:fs/promises'
 
+import type { Runtime } from '#cri/runtime.ts'
 import type { Clock } from '#lib/clock.ts'
 
-import type { Runtime } from '../cri/runtime.ts'
-import type { Disk } from '../gc/image-garbage.ts'
-import type { FsUse } from '../node-stats.ts'
 import type { Size } from './file-sizes.ts'
+import type { FsUse } from './node-stats.ts'
 
-/** Of the file system that `path` is on. */
+/** Size and free space of a file system. */
+export interface Disk {
+  readonly capacityBytes: number
+  readonly availableBytes: number
+  readonly inodes: number
+  readonly inodesFree: number
+}
+
+/** The file system of `path`. */
 export async function readDisk(path: string, clock: Clock): Promise<Disk> {
   const { blocks, bavail, bsize, files, ffree } = await clock.during(statfs(path))
   return { capacityBytes: blocks * bsize, availableBytes: bavail * bsize, inodes: files, inodesFree: ffree }
@@ -16,16 +23,16 @@ export async function readDisk(path: string, clock: Clock): Promise<Disk> {
 
 const NO_DISK: Disk = { capacityBytes: 0, availableBytes: 0, inodes: 0, inodesFree: 0 }
 
-/** Of the one that the runtime says its images are on. */
+/** The file system of the runtime's images. */
 export async function readImageDisk(runtime: Runtime, clock: Clock): Promise<Disk> {
   const { imageFilesystems } = await runtime.imageFsInfo({})
   const { mountpoint } = imageFilesystems[0]?.fsId ?? {}
   if (mountpoint === undefined || mountpoint === '') return NO_DISK
-  // A runtime that is asked over the network has them where this node does not see them.
+  // The path of a remote runtime may not exist on this node.
   return readDisk(mountpoint, clock).catch(() => NO_DISK)
 }
 
-/** What somebody has on it. Pure. */
+/** One user's share of the file system. Pure. */
 export const shareOf = ({ availableBytes, capacityBytes, inodes, inodesFree }: Disk, used: Size): FsUse => ({
   availableBytes,
   capacityBytes,
@@ -35,6 +42,6 @@ export const shareOf = ({ availableBytes, capacityBytes, inodes, inodesFree }: D
   inodesUsed: used.inodes,
 })
 
-/** What all have on it. Pure. */
+/** The usage of the whole file system. Pure. */
 export const wholeDisk = (disk: Disk): FsUse =>
   shareOf(disk, { bytes: disk.capacityBytes - disk.availableBytes, inodes: disk.inodes - disk.inodesFree })

@@ -1,4 +1,4 @@
-/** How much files take on a disk. */
+/** Measures the disk usage of directories. */
 import type { Dirent } from 'node:fs'
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,12 +8,12 @@ export interface Size {
   readonly inodes: number
 }
 
-/** More entries than this are not counted in one go: a directory with millions of files must not keep a kubelet. */
+/** Maximum number of counted entries, so that huge directories do not block the kubelet. */
 const MAX_ENTRIES = 200_000
-/** Of what the kernel counts. */
+/** Block size of the kernel's counts. */
 export const BLOCK = 512
 
-/** Of everything below, without leaving it through links. What goes away meanwhile does not count. */
+/** Counts everything below without following links. Files removed meanwhile are ignored. */
 export async function sizeOf(path: string): Promise<Size> {
   let [bytes, inodes] = [0, 0]
   const waiting = [path]

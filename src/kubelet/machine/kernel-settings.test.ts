@@ -5,9 +5,9 @@ import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 
 import { realClock } from '#lib/clock.ts'
-import { createLog, type Logger } from '#lib/log.ts'
+import { createLog, type Logger } from '#lib/log/log.ts'
 
-import { settleKernel } from './kernel-settings.ts'
+import { applyKernelSettings } from './kernel-settings.ts'
 
 const { logger: log }: { logger: Logger } = createLog({ stream: { write: (_, done) => done() }, clock: realClock })
 
@@ -21,9 +21,9 @@ async function kernelWith(t: TestContext, settings: Readonly<Record<string, stri
   return folder
 }
 
-test('what is otherwise is set, and what the kernel does not know is left out', async (t) => {
+test('wrong kernel parameters are corrected, and parameters that the kernel lacks are ignored', async (t) => {
   const folder = await kernelWith(t, { 'vm/overcommit_memory': '0', 'vm/panic_on_oom': '0', 'kernel/panic': '0' })
-  await settleKernel({ folder, log, protects: false })
+  await applyKernelSettings({ folder, log, protects: false })
   const read = (name: string): Promise<string> => readFile(join(folder, name), 'utf8')
   assert.deepEqual(await Promise.all(['vm/overcommit_memory', 'vm/panic_on_oom', 'kernel/panic'].map(read)), [
     '1',
@@ -32,23 +32,23 @@ test('what is otherwise is set, and what the kernel does not know is left out', 
   ])
 })
 
-test('a kernel that is protected is not touched, and everything that is otherwise is said', async (t) => {
+test('with protectKernelDefaults all wrong kernel parameters are reported, and none is changed', async (t) => {
   const folder = await kernelWith(t, { 'vm/overcommit_memory': '0', 'vm/panic_on_oom': '0', 'kernel/panic': '0' })
   const first = 'invalid kernel flag: vm/overcommit_memory, expected value: 1, actual value: 0'
   const second = 'invalid kernel flag: kernel/panic, expected value: 10, actual value: 0'
-  await assert.rejects(settleKernel({ folder, log, protects: true }), { message: `[${first}, ${second}]` })
+  await assert.rejects(applyKernelSettings({ folder, log, protects: true }), { message: `[${first}, ${second}]` })
   assert.equal(await readFile(join(folder, 'kernel/panic'), 'utf8'), '0\n')
   await writeFile(join(folder, 'kernel/panic'), '10\n')
-  await assert.rejects(settleKernel({ folder, log, protects: true }), { message: first })
+  await assert.rejects(applyKernelSettings({ folder, log, protects: true }), { message: first })
   await writeFile(join(folder, 'vm/overcommit_memory'), '1\n')
-  await settleKernel({ folder, log, protects: true })
+  await applyKernelSettings({ folder, log, protects: true })
 })
 
-test('what cannot be set is said, unless it is known that it cannot', async (t) => {
+test('a failed write of a kernel parameter throws, unless the caller tolerates failures', async (t) => {
   const folder = await kernelWith(t, { 'kernel/panic': '0' })
-  // Nobody, not even root, writes there.
+  // A path that even root cannot write.
   await rm(join(folder, 'kernel/panic'))
   await symlink('/proc/uptime', join(folder, 'kernel/panic'))
-  await assert.rejects(settleKernel({ folder, log, protects: false }), { message: /^E[A-Z]+: / })
-  await settleKernel({ folder, log, protects: false, isTolerant: true })
+  await assert.rejects(applyKernelSettings({ folder, log, protects: false }), { message: /^E[A-Z]+: / })
+  await applyKernelSettings({ folder, log, protects: false, isTolerant: true })
 })

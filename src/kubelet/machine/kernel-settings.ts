@@ -1,10 +1,10 @@
-/** Settings of the kernel that pods are promised: memory is handed out freely, and a machine that panics comes back by itself. */
+/** Kernel settings that the kubelet requires: memory overcommit, and a reboot after a panic. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import type { Logger } from '#lib/log.ts'
+import type { Logger } from '#lib/log/log.ts'
 
-/** As upstream's: files below `/proc/sys`. */
+/** Upstream's values, as files below `/proc/sys`. */
 const WANTED: ReadonlyMap<string, number> = new Map([
   ['vm/overcommit_memory', 1],
   ['vm/panic_on_oom', 0],
@@ -15,17 +15,17 @@ const WANTED: ReadonlyMap<string, number> = new Map([
 ])
 
 export interface KernelOptions {
-  /** Nothing is changed: what is otherwise is an error. */
+  /** Change nothing; report other values as errors. */
   readonly protects: boolean
   readonly log: Logger
-  /** What cannot be changed is left, as for a kubelet that is root of a user namespace only. */
+  /** Ignore failed writes, as in a user namespace. */
   readonly isTolerant?: boolean
   /** Default: `/proc/sys`. */
   readonly folder?: string
 }
 
-/** Rejects with everything that is not as it has to be. What this kernel does not know is no fault of anybody's. */
-export async function settleKernel(options: KernelOptions): Promise<void> {
+/** Rejects with all wrong settings. Settings unknown to the kernel are ignored. */
+export async function applyKernelSettings(options: KernelOptions): Promise<void> {
   const { protects, log, isTolerant = false, folder = '/proc/sys' } = options
   const errors: string[] = []
   for (const [flag, expectedValue] of WANTED) {

@@ -1,15 +1,15 @@
-/** What a kubelet finds out about the machine it is on, as it goes into the Node. */
+/** Reads the facts about the machine for the Node object. */
 import { readFile, statfs } from 'node:fs/promises'
 import { arch, cpus, hostname, networkInterfaces, release } from 'node:os'
 import { join } from 'node:path'
 
 export interface Machine {
   readonly hostname: string
-  /** The first is where others reach the node. */
+  /** The first is the primary address of the node. */
   readonly addresses: readonly string[]
   readonly capacity: Readonly<Record<string, string>>
   readonly memoryBytes: number
-  /** Processes, threads included, that there can be. */
+  /** Maximum number of processes, including threads. */
   readonly maxPids?: number
   readonly machineId: string
   readonly systemUuid: string
@@ -18,15 +18,15 @@ export interface Machine {
   readonly osImage: string
   readonly architecture: string
   readonly cgroupVersion: 1 | 2
-  /** Cgroups can be told how much they may swap, whatever their limit of memory is. */
+  /** Cgroups have a swap limit that is independent of the memory limit. */
   readonly limitsSwap: boolean
 }
 
 export interface MachineOptions {
-  /** Where pods have their files: of its file system is the node's storage. */
+  /** The directory of pod files, whose file system is the node's storage. */
   readonly rootDir: string
   readonly maxPods: number
-  /** Default: that of the way to the rest of the world. */
+  /** Default: the address of the interface with the default route. */
   readonly address?: string
 }
 
@@ -35,7 +35,7 @@ export async function readMachine({ rootDir, maxPods, address }: MachineOptions)
     ['/proc/meminfo', '/etc/os-release', '/etc/machine-id', PRODUCT_UUID, '/proc/sys/kernel/random/boot_id'].map(text),
   )
   const id = (machineId ?? '').trim()
-  const maxPids = await mostProcesses()
+  const maxPids = await maxProcesses()
   const storage = await statfs(rootDir)
   const memoryKi = memoryKiOf(memory ?? '')
   return {
@@ -62,8 +62,8 @@ export async function readMachine({ rootDir, maxPods, address }: MachineOptions)
 }
 
 /**
- * Asked of our own cgroup: the topmost has no limits, and of version 1 none has this file. In `/proc/self/cgroup` are number,
- * controllers and path; the one hierarchy of version 2 has the number 0 and names none.
+ * Read from our own cgroup, because the root cgroup has no limits and version 1 has no such file. Lines of
+ * `/proc/self/cgroup` have number, controllers and path; version 2 has number 0 and no controllers.
  */
 export async function limitsSwap(read: typeof text): Promise<boolean> {
   const own = /^0::(.*)$/m.exec((await read('/proc/self/cgroup')) ?? '')?.[1]
@@ -72,17 +72,17 @@ export async function limitsSwap(read: typeof text): Promise<boolean> {
 
 const PRODUCT_UUID = '/sys/class/dmi/id/product_uuid'
 
-/** Go's names. */
+/** Go's architecture names. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386', arm64: 'arm64' }
 
-/** Undefined where the kernel does not say. */
-export async function mostProcesses(): Promise<number | undefined> {
+/** Undefined when the kernel does not report it. */
+export async function maxProcesses(): Promise<number | undefined> {
   const texts = await Promise.all(['/proc/sys/kernel/pid_max', '/proc/sys/kernel/threads-max'].map(text))
-  const most = Math.min(...texts.map((said) => Number(said) || Infinity))
+  const most = Math.min(...texts.map((value) => Number(value) || Infinity))
   return most === Infinity ? undefined : most
 }
 
-/** Undefined when there is no such file, or it is not for us. */
+/** Undefined when the file is missing or not readable. */
 async function text(path: string): Promise<string | undefined> {
   return readFile(path, 'utf8').catch(() => undefined)
 }
@@ -111,7 +111,7 @@ async function hugePages(): Promise<Record<string, string>> {
   return found
 }
 
-/** The address of the interface with the default route; of any other, or the loopback's, where there is none. */
+/** The address of the interface with the default route; otherwise of any other interface, or the loopback. */
 async function ownAddress(): Promise<string> {
   const outward = defaultInterface((await text('/proc/net/route')) ?? '')
   const all = Object.entries(networkInterfaces()).flatMap(([name, addresses]) =>
@@ -121,7 +121,7 @@ async function ownAddress(): Promise<string> {
   return best?.address ?? '127.0.0.1'
 }
 
-/** In `/proc/net/route`: interface, destination, gateway and so on, in hexadecimal. */
+/** Columns of `/proc/net/route`: interface, destination, gateway and so on, in hexadecimal. */
 export function defaultInterface(routes: string): string | undefined {
   return routes
     .split('\n')

@@ -1,10 +1,10 @@
-/** What goes over the interfaces of a machine, as the kernel counts it. */
+/** Reads the traffic counters of network interfaces from the kernel. */
 import { readFile } from 'node:fs/promises'
 
-import type { InterfaceUse, NetworkUse } from '../node-stats.ts'
 import { defaultInterface } from './machine.ts'
+import type { InterfaceUse, NetworkUse } from './node-stats.ts'
 
-/** Of this machine; undefined where there is no /proc. */
+/** Counters of this machine; undefined without /proc. */
 export async function readNetwork(): Promise<NetworkUse | undefined> {
   const read = (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '')
   const [devices, routes] = await Promise.all([read('/proc/net/dev'), read('/proc/net/route')])
@@ -14,7 +14,7 @@ export async function readNetwork(): Promise<NetworkUse | undefined> {
   return { outward: interfaces.find(({ name }) => name === outward), interfaces }
 }
 
-/** In `/proc/net/dev`, without the loopback and the ends of what leads into pods. Pure. */
+/** Parses `/proc/net/dev`, without the loopback and veth interfaces. Pure. */
 export function interfacesIn(devices: string): InterfaceUse[] {
   return deviceCountsIn(devices).map(({ name, rxBytes, rxErrors, txBytes, txErrors }) => ({
     name,
@@ -25,7 +25,7 @@ export function interfacesIn(devices: string): InterfaceUse[] {
   }))
 }
 
-/** All that the kernel counts of an interface which users ask for. */
+/** All counters of an interface that metrics report. */
 export interface DeviceCounts extends InterfaceUse {
   readonly rxPackets: number
   readonly rxDropped: number
@@ -33,7 +33,7 @@ export interface DeviceCounts extends InterfaceUse {
   readonly txDropped: number
 }
 
-/** Likewise. Pure. */
+/** Parses `/proc/net/dev` with all counters. Pure. */
 export function deviceCountsIn(devices: string): DeviceCounts[] {
   return devices.split('\n').flatMap((line): DeviceCounts[] => {
     const [, name = '', figures = ''] = /^\s*([^\s:]+):(.*)$/.exec(line) ?? []
@@ -45,5 +45,5 @@ export function deviceCountsIn(devices: string): DeviceCounts[] {
   })
 }
 
-/** After the eight counts of what was received. */
+/** The transmit counters follow eight receive counters. */
 const TRANSMITTED = 8

@@ -1,4 +1,4 @@
-/** The addresses of a node: those it is told, or those it has. */
+/** Determines the addresses of a node: those of `--node-ip`, or those of the machine. */
 import { lookup } from 'node:dns/promises'
 import { networkInterfaces } from 'node:os'
 
@@ -6,14 +6,14 @@ import { canonicalIp } from '#meta/validation/addresses.ts'
 
 export interface GivenAddresses {
   readonly addresses: readonly string[]
-  /** What is none of them. */
+  /** Parts that are not addresses. */
   readonly ignored: readonly string[]
 }
 
 const isV6 = (address: string): boolean => address.includes(':')
 const isUnspecified = (address: string): boolean => address === '0.0.0.0' || address === '::'
 
-/** `--node-ip`: one address, or one of each family. Pure. Throws upstream's texts. */
+/** `--node-ip`: one address, or one per family. Throws upstream's errors. Pure. */
 export function parseNodeIp(text: string): GivenAddresses {
   const parts = text === '' ? [] : text.split(',').map((part) => part.trim())
   const parsed = parts.map((part) => [part, canonicalIp(part)] as const)
@@ -29,8 +29,8 @@ export function parseNodeIp(text: string): GivenAddresses {
 }
 
 /**
- * Those it was told; else its name, where that is an address or leads to one of its own. Undefined: that of the way to the
- * rest of the world.
+ * The given addresses; otherwise the node name, if it is an address or resolves to a local one. Undefined: use the
+ * interface with the default route.
  */
 export async function nodeAddresses(name: string, given: readonly string[]): Promise<readonly string[] | undefined> {
   const [first] = given

@@ -1,49 +1,28 @@
-/** What is counted of the certificates that a kubelet renews by itself. */
+/** Metrics of the certificates that a kubelet rotates. */
 import type { Clock } from '#lib/clock.ts'
-import { createMeters } from '#lib/metrics-table.ts'
-import type { Registry } from '#lib/metrics.ts'
+import type { Registry } from '#lib/metrics/metrics.ts'
+import { createMeters } from '#lib/metrics/table.ts'
 import type { Certificate } from '#lib/x509/certificate.ts'
 
 export const CERTIFICATE_BUCKETS: Readonly<Record<'rotation', readonly number[]>> = {
-  /** From a minute to four years. */
+  /** From one minute to four years. */
   rotation: [60, 3600, 14_400, 86_400, 604_800, 2_592_000, 7_776_000, 15_552_000, 31_104_000, 124_416_000],
 }
 
 export const CERTIFICATE_FAMILIES = {
-  kubelet_certificate_manager_client_expiration_renew_errors: [
-    'counter',
-    'ALPHA',
-    '',
-    'Counter of certificate renewal errors.',
-  ],
-  kubelet_certificate_manager_client_ttl_seconds: [
-    'gauge',
-    'ALPHA',
-    '',
-    "Gauge of the TTL (time-to-live) of the Kubelet's client certificate. The value is in seconds until certificate expiry (negative if already expired). If client certificate is invalid or unused, the value will be +INF.",
-  ],
-  kubelet_certificate_manager_server_rotation_seconds: [
-    'histogram',
-    'ALPHA',
-    '',
-    'Histogram of the number of seconds the previous certificate lived before being rotated.',
-    { buckets: 'rotation' },
-  ],
-  kubelet_certificate_manager_server_ttl_seconds: [
-    'gauge',
-    'ALPHA',
-    '',
-    "Gauge of the shortest TTL (time-to-live) of the Kubelet's serving certificate. The value is in seconds until certificate expiry (negative if already expired). If serving certificate is invalid or unused, the value will be +INF.",
-  ],
-  kubelet_server_expiration_renew_errors: ['counter', 'ALPHA', '', 'Counter of certificate renewal errors.'],
+  kubelet_certificate_manager_client_expiration_renew_errors: `counter ALPHA [] Failed renewals of the client certificate.`,
+  kubelet_certificate_manager_client_ttl_seconds: `gauge ALPHA [] Seconds until the client certificate expires, negative afterwards; +Inf without a valid certificate.`,
+  kubelet_certificate_manager_server_rotation_seconds: `histogram:rotation ALPHA [] Age of serving certificates at their rotation.`,
+  kubelet_certificate_manager_server_ttl_seconds: `gauge ALPHA [] Seconds until the first serving certificate expires, negative afterwards; +Inf without a valid certificate.`,
+  kubelet_server_expiration_renew_errors: `counter ALPHA [] Failed renewals of the serving certificate.`,
 } as const
 
-/** Told by whoever renews a certificate. */
+/** Callbacks of certificate rotation. */
 export interface CertificateCounts {
   failed(): void
-  /** There is another. `before`: the one that it was until now. */
+  /** A new certificate is in use. `before` is the previous one. */
   rotated(before: Certificate | undefined): void
-  /** The one in use is asked for at each scrape. */
+  /** Registers a getter of the current certificate, called at each scrape. */
   follow(current: () => Certificate | undefined): void
 }
 

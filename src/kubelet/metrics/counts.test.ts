@@ -4,26 +4,26 @@ import { test } from 'node:test'
 import type { Pod } from '#apis/core/v1.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
-import { createRegistry } from '#lib/metrics.ts'
+import { createRegistry } from '#lib/metrics/metrics.ts'
 import type { Certificate } from '#lib/x509/certificate.ts'
 
 import { bedOf, podOf } from '../pods/worker.fixture.ts'
+import { registerVolumeMetrics } from '../volumes/volume-metrics.ts'
 import { countClientCertificate, countServerCertificate } from './certificate-metrics.ts'
 import { createKubeletMeters } from './kubelet-families.ts'
 import { NodeStartup } from './node-startup.ts'
 import { ProbeCounts } from './probe-counts.ts'
 import { countRequests, pathClass } from './request-counts.ts'
-import { registerVolumeMetrics } from './volume-metrics.ts'
 
 function shows(page: string, lines: readonly string[]): void {
   const all = page.split('\n')
   for (const line of lines) assert.ok(all.includes(line), `${line}\n${page}`)
 }
 
-test('a pod that starts is counted from being seen to running', async () => {
+test('pod start durations count from the first sight of the pod until it runs', async () => {
   const meters = createKubeletMeters()
   const { clock, workers } = bedOf({}, { meters })
-  workers.learn({ type: 'ADDED', object: podOf() })
+  workers.updatePod({ type: 'ADDED', object: podOf() })
   await clock.advance(5000)
   shows(meters.registry.render(), [
     'kubelet_containers_per_pod_count_count 1',
@@ -40,18 +40,18 @@ test('a pod that starts is counted from being seen to running', async () => {
   await workers.stop()
 })
 
-test('a pod that is refused is counted by why', async () => {
+test('rejected pods are counted by reason', async () => {
   const meters = createKubeletMeters()
   const { clock, workers } = bedOf({}, { meters })
   const resources = { requests: { cpu: '500' } }
   const containers = [{ name: 'c', image: 'nginx:1', resources }] as Pod['spec']['containers']
-  workers.learn({ type: 'ADDED', object: podOf({ containers }) })
+  workers.updatePod({ type: 'ADDED', object: podOf({ containers }) })
   await clock.advance(2000)
   shows(meters.registry.render(), ['kubelet_admission_rejections_total{reason="OutOfcpu"} 1'])
   await workers.stop()
 })
 
-test('probes are counted as long as there is somebody to probe', () => {
+test('probes are counted while the container exists', () => {
   const counts = new ProbeCounts()
   const pod = podOf()
   counts.count(pod, 'c', 'Liveness', { result: 'successful', seconds: 0.5 })
@@ -66,7 +66,7 @@ test('probes are counted as long as there is somebody to probe', () => {
   assert.equal(counts.registry.render(), '')
 })
 
-test('requests are counted by kinds of paths, however many paths there are', async () => {
+test('requests are counted by a bounded set of path classes', async () => {
   assert.equal(pathClass('/metrics/cadvisor?x=1'), 'metrics/cadvisor')
   assert.equal(pathClass('/containerLogs/ns/pod/c'), 'containerLogs')
   assert.equal(pathClass('/anything/else'), 'other')
@@ -88,7 +88,7 @@ test('requests are counted by kinds of paths, however many paths there are', asy
   ])
 })
 
-test('a node that was registered anew tells how long it took, one that was there says nothing', async () => {
+test('startup durations are recorded only for a newly registered node', async () => {
   const clock = createVirtualClock()
   const meters = createKubeletMeters()
   for (const isNew of [false, true]) {
@@ -111,7 +111,7 @@ test('a node that was registered anew tells how long it took, one that was there
   ])
 })
 
-test('certificates tell how long they are good for, and how that goes on', () => {
+test('certificates report their remaining lifetime and their rotations', () => {
   const clock = createVirtualClock()
   const registry = createRegistry()
   const leaf = { notBeforeMs: clock.now() - 7000, notAfterMs: clock.now() + 60_500 } as Certificate
@@ -130,7 +130,7 @@ test('certificates tell how long they are good for, and how that goes on', () =>
   ])
 })
 
-test('volumes behind claims tell how full they are, once for a claim', () => {
+test('volumes of claims report their usage once per claim', () => {
   const meters = createKubeletMeters()
   const use = { availableBytes: 1, capacityBytes: 3, usedBytes: 2, inodesFree: 4, inodes: 9, inodesUsed: 5, name: 'v' }
   const claimed = { ...use, claim: { name: 'c', namespace: 'n' }, isAbnormal: false }

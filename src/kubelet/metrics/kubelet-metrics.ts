@@ -1,10 +1,10 @@
-/** `/metrics` of a kubelet: what it looks after, and itself. What it does is counted where it is done. */
+/** Metrics about the current pods and the kubelet, computed when they are read. */
 import type { PodCondition } from '#apis/core/v1.ts'
 import { isTerminalPhase } from '#model/pods.ts'
 
-import { isStatic } from '../admission-rules.ts'
-import { isRunning } from '../container-runs.ts'
-import type { PodOfNode } from '../pods/pod-of-node.ts'
+import { isStatic } from '../pod/admission-rules.ts'
+import { isRunning } from '../pod/container-runs.ts'
+import type { PodOfNode } from '../pod/pod-of-node.ts'
 import { declareAll, type KubeletMeters } from './kubelet-families.ts'
 
 export interface KubeletMetricsOptions {
@@ -40,19 +40,19 @@ function countPods(meters: KubeletMeters, pods: KubeletMetricsOptions['pods']): 
     ['kubelet_active_pods', isActive],
   ] as const) {
     meters.collect(name, (emit) => {
-      const [statics, others] = halves(Array.from(pods()).filter(counts))
+      const [statics, others] = splitStatic(Array.from(pods()).filter(counts))
       emit(others.length, '')
       emit(statics.length, 'true')
     })
   }
-  meters.collect('kubelet_mirror_pods', (emit) => emit(halves(pods())[0].length))
+  meters.collect('kubelet_mirror_pods', (emit) => emit(splitStatic(pods())[0].length))
   meters.collect('kubelet_managed_ephemeral_containers', (emit) =>
     emit(Array.from(pods()).reduce((sum, { pod }) => sum + (pod.spec.ephemeralContainers?.length ?? 0), 0)),
   )
   meters.collect('kubelet_working_pods', (emit) => {
-    const by = Map.groupBy(pods(), ({ pod }) => lifeOf(pod))
+    const by = Map.groupBy(pods(), ({ pod }) => workerState(pod))
     for (const life of ['sync', 'terminating', 'terminated'] as const) {
-      const [statics, others] = halves(by.get(life) ?? [])
+      const [statics, others] = splitStatic(by.get(life) ?? [])
       emit(others.length, life, 'desired', '')
       emit(statics.length, life, 'desired', 'true')
     }
@@ -60,21 +60,23 @@ function countPods(meters: KubeletMeters, pods: KubeletMetricsOptions['pods']): 
 }
 
 function countResizes(meters: KubeletMeters, pods: KubeletMetricsOptions['pods']): void {
-  const told = (type: string): readonly PodCondition[] =>
+  const conditionsOf = (type: string): readonly PodCondition[] =>
     Array.from(pods()).flatMap(({ pod }) => pod.status.conditions?.filter((one) => one.type === type) ?? [])
-  meters.collect('kubelet_pod_in_progress_resizes', (emit) => emit(told('PodResizeInProgress').length))
+  meters.collect('kubelet_pod_in_progress_resizes', (emit) => emit(conditionsOf('PodResizeInProgress').length))
   meters.collect('kubelet_pod_pending_resizes', (emit) => {
-    const by = Map.groupBy(told('PodResizePending'), ({ reason = '' }) => reason.toLowerCase())
+    const by = Map.groupBy(conditionsOf('PodResizePending'), ({ reason = '' }) => reason.toLowerCase())
     for (const [reason, those] of by) emit(those.length, reason)
   })
 }
 
-function halves(pods: Iterable<PodOfNode>): readonly [statics: readonly PodOfNode[], others: readonly PodOfNode[]] {
+function splitStatic(
+  pods: Iterable<PodOfNode>,
+): readonly [statics: readonly PodOfNode[], others: readonly PodOfNode[]] {
   const by = Map.groupBy(pods, ({ pod }) => isStatic(pod))
   return [by.get(true) ?? [], by.get(false) ?? []]
 }
 
-function lifeOf({ metadata, status }: PodOfNode['pod']): 'sync' | 'terminating' | 'terminated' {
+function workerState({ metadata, status }: PodOfNode['pod']): 'sync' | 'terminating' | 'terminated' {
   if (isTerminalPhase(status.phase)) return 'terminated'
   return metadata.deletionTimestamp === undefined ? 'sync' : 'terminating'
 }

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 import type { Pod } from '#apis/core/v1.ts'
+import type { Runtime } from '#cri/runtime.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { GrpcError } from '#lib/grpc/status.ts'
 
-import type { Runtime } from '../cri/runtime.ts'
-import type { PodOfNode } from '../pods/pod-of-node.ts'
+import type { PodOfNode } from '../pod/pod-of-node.ts'
 import { createKubeletMeters } from './kubelet-families.ts'
 import { registerKubeletMetrics } from './kubelet-metrics.ts'
 import { countOperations } from './runtime-operations.ts'
@@ -32,7 +32,7 @@ const VIEW: PodOfNode = {
   ]) as unknown as PodOfNode['containers'],
 }
 
-test('operations of the runtime are counted by their names, failures too', async () => {
+test('runtime operations are counted by name, with their failures', async () => {
   const clock = createVirtualClock()
   const meters = createKubeletMeters()
   const runtime = {

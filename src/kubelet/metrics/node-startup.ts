@@ -1,4 +1,4 @@
-/** How long a node took from the start of its machine until it was ready. Told of nodes that were registered anew. */
+/** Measures the time from the boot of the machine until the node is ready, for newly registered nodes only. */
 import type { Clock } from '#lib/clock.ts'
 
 import type { KubeletMeters } from './kubelet-families.ts'
@@ -8,7 +8,7 @@ export class NodeStartup {
   readonly #clock: Clock
   readonly #bootMs: number
   readonly #startedMs: number
-  #askedMs: number | undefined
+  #registeringMs: number | undefined
   #registeredMs: number | undefined
   #isNew = false
 
@@ -20,23 +20,23 @@ export class NodeStartup {
   }
 
   registering(): void {
-    this.#askedMs ??= this.#clock.now()
+    this.#registeringMs ??= this.#clock.now()
   }
 
-  /** `isNew`: it was not there before. */
+  /** `isNew`: the Node did not exist before. */
   registered(isNew: boolean): void {
     this.#registeredMs ??= this.#clock.now()
     this.#isNew ||= isNew
   }
 
   ready(): void {
-    const [askedMs, registeredMs, nowMs] = [this.#askedMs, this.#registeredMs, this.#clock.now()]
-    if (!this.#isNew || askedMs === undefined || registeredMs === undefined) return
+    const [registeringMs, registeredMs, nowMs] = [this.#registeringMs, this.#registeredMs, this.#clock.now()]
+    if (!this.#isNew || registeringMs === undefined || registeredMs === undefined) return
     this.#isNew = false
     const parts = {
       kubelet_node_startup_pre_kubelet_duration_seconds: this.#startedMs - this.#bootMs,
-      kubelet_node_startup_pre_registration_duration_seconds: askedMs - this.#startedMs,
-      kubelet_node_startup_registration_duration_seconds: registeredMs - askedMs,
+      kubelet_node_startup_pre_registration_duration_seconds: registeringMs - this.#startedMs,
+      kubelet_node_startup_registration_duration_seconds: registeredMs - registeringMs,
       kubelet_node_startup_post_registration_duration_seconds: nowMs - registeredMs,
       kubelet_node_startup_duration_seconds: nowMs - this.#bootMs,
     } as const

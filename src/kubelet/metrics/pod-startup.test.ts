@@ -24,7 +24,7 @@ const RUNNING: Pod['status'] = {
 const sumOf = ({ registry }: KubeletMeters, name: string): string | undefined =>
   new RegExp(`^${name}_sum (.*)$`, 'm').exec(registry.render())?.[1]
 
-test('times in which several images are pulled count once', () => {
+test('the pod start duration excludes overlapping image pulls only once', () => {
   assert.equal(spannedMs([]), 0)
   assert.equal(
     spannedMs([
@@ -36,33 +36,33 @@ test('times in which several images are pulled count once', () => {
   )
 })
 
-test('a pod has started when the API server says so; images and init containers are no fault of its node', () => {
+test('a pod has started when the API server reports it; pulls and init containers are excluded', () => {
   const meters = createKubeletMeters()
   const startup = new PodStartup(meters, podOf({ phase: 'Pending' }))
   startup.pulled({ startMs: 0, endMs: 2000 })
   startup.initialised(1000)
-  startup.heard(podOf(RUNNING), CREATED_MS + 4000)
+  startup.observePod(podOf(RUNNING), CREATED_MS + 4000)
   assert.equal(sumOf(meters, 'kubelet_pod_start_total_duration_seconds'), undefined, 'nobody has seen it run')
   startup.runs(CREATED_MS + 500, CREATED_MS + 4500)
   startup.runs(CREATED_MS + 500, CREATED_MS + 9000)
-  startup.heard(podOf(RUNNING), CREATED_MS + 5000)
-  startup.heard(podOf(RUNNING), CREATED_MS + 8000)
+  startup.observePod(podOf(RUNNING), CREATED_MS + 5000)
+  startup.observePod(podOf(RUNNING), CREATED_MS + 8000)
   assert.equal(sumOf(meters, 'kubelet_pod_start_duration_seconds'), '4')
   assert.equal(sumOf(meters, 'kubelet_pod_start_total_duration_seconds'), '5')
   assert.equal(sumOf(meters, 'kubelet_pod_start_sli_duration_seconds'), '2')
   assert.match(meters.registry.render(), /^kubelet_first_network_pod_start_sli_duration_seconds 2$/m)
 })
 
-test('pods of before a restart, and those whose volumes come from elsewhere, say nothing of how fast a node is', () => {
+test('pods from before a restart, and pods with external volumes, are not counted', () => {
   const meters = createKubeletMeters()
   const old = new PodStartup(meters, podOf({ ...RUNNING, startTime: timeOf(CREATED_MS) }))
   old.runs(0, 1000)
-  old.heard(podOf(RUNNING), CREATED_MS + 1000)
+  old.observePod(podOf(RUNNING), CREATED_MS + 1000)
   assert.equal(sumOf(meters, 'kubelet_pod_start_total_duration_seconds'), undefined)
   const volumes = [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }]
   const stateful = new PodStartup(meters, podOf({ phase: 'Pending' }))
   stateful.runs(0, 1000)
-  stateful.heard(podOf(RUNNING, { volumes }), CREATED_MS + 1000)
+  stateful.observePod(podOf(RUNNING, { volumes }), CREATED_MS + 1000)
   assert.equal(sumOf(meters, 'kubelet_pod_start_total_duration_seconds'), '1')
   assert.equal(sumOf(meters, 'kubelet_pod_start_sli_duration_seconds'), undefined)
 })

@@ -1,7 +1,4 @@
-/**
- * How long one pod takes to start, as service level indicators count it: from its creation to the moment in which the API server
- * tells that all of it has started, with and without what images and init containers took.
- */
+/** Pod startup SLI: measures the time from a pod's creation until the API server reports all containers as started. */
 import type { Pod } from '#apis/core/v1.ts'
 import { epochMsOf } from '#meta/time.ts'
 import { isTerminalPhase } from '#model/pods.ts'
@@ -20,7 +17,7 @@ export class PodStartup {
   #isCounted: boolean
   #isRunning = false
 
-  /** One that somebody has begun to start already is not counted: nobody knows what that took. */
+  /** A pod that began to start before this kubelet is not counted. */
   constructor(meters: KubeletMeters, { status }: Pod) {
     this.#meters = meters
     this.#isCounted = status.startTime !== undefined || isTerminalPhase(status.phase)
@@ -34,7 +31,7 @@ export class PodStartup {
     this.#initMs += tookMs
   }
 
-  /** It runs, as its kubelet knows. `sinceMs`: when it was first heard of. */
+  /** The kubelet sees the pod running. `sinceMs` is the first sight of the pod. */
   runs(sinceMs: number, nowMs: number): void {
     if (this.#isRunning || this.#isCounted) return
     this.#isRunning = true
@@ -44,8 +41,8 @@ export class PodStartup {
       .observe((nowMs - sinceMs) / 1000)
   }
 
-  /** What the API server tells of it. */
-  heard({ metadata, spec, status }: Pod, nowMs: number): void {
+  /** Handles an update from the API server. */
+  observePod({ metadata, spec, status }: Pod, nowMs: number): void {
     if (this.#isCounted || !this.#isRunning || !hasStarted(status)) return
     this.#isCounted = true
     const totalMs = nowMs - epochMsOf(metadata.creationTimestamp ?? '')
@@ -64,13 +61,13 @@ export class PodStartup {
 const hasStarted = ({ containerStatuses = [] }: Pod['status']): boolean =>
   containerStatuses.length > 0 && containerStatuses.every(({ state }) => state?.running !== undefined)
 
-/** Volumes that are not made with the pod take what they take. */
+/** True for volumes other than those created with the pod, whose duration is unpredictable. */
 const isStateful = ({ volumes = [] }: Pod['spec']): boolean =>
   volumes.some(({ secret, configMap, downwardAPI, emptyDir, projected }) =>
     [secret, configMap, downwardAPI, emptyDir, projected].every((source) => source === undefined),
   )
 
-/** In which there was at least one of them. Pure. */
+/** The total time covered by at least one span. Pure. */
 export function spannedMs(spans: readonly Span[]): number {
   let [total, untilMs] = [0, -Infinity]
   for (const { startMs, endMs } of spans.toSorted((a, b) => a.startMs - b.startMs)) {

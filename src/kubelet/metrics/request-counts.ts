@@ -1,4 +1,4 @@
-/** Counts the requests to a kubelet by upstream's paths: never more of them than there are kinds of requests. */
+/** Counts requests to the kubelet by upstream's path classes, so that labels stay bounded. */
 import type { Clock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 
@@ -27,7 +27,7 @@ const PATHS = new Set([
 const LONG_RUNNING = new Set(['exec', 'attach', 'portForward', 'debug'])
 const STREAMS = new Set(['exec', 'attach', 'portForward'])
 
-/** `metrics/cadvisor`, `exec`, …; `other` for what is nothing. Pure. */
+/** `metrics/cadvisor`, `exec`, …; `other` for unknown paths. Pure. */
 export function pathClass(path: string): string {
   const [first = '', second = ''] = (path.split('?')[0] ?? '').split('/').slice(1)
   const whole = `${first}/${second}`

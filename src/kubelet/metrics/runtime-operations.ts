@@ -1,8 +1,8 @@
-/** Counts what a runtime is asked: how often, how long it takes, and how often it fails, by upstream's names of operations. */
+/** Counts runtime calls, their durations and errors, with upstream's operation names. */
+import { METHODS, type Runtime } from '#cri/runtime.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { CallOptions } from '#lib/grpc/client.ts'
 
-import { METHODS, type Runtime } from '../cri/runtime.ts'
 import type { KubeletMeters } from './kubelet-families.ts'
 
 const OPERATIONS: Readonly<Partial<Record<keyof Runtime, string>>> = {
@@ -36,17 +36,17 @@ const OPERATIONS: Readonly<Partial<Record<keyof Runtime, string>>> = {
   version: 'version',
 }
 
-type AnyCall = (request: object, options?: CallOptions) => Promise<unknown>
+type CountedCall = (request: object, options?: CallOptions) => Promise<unknown>
 
 export function countOperations(runtime: Runtime, meters: KubeletMeters, clock: Clock): Runtime {
   const total = meters.family('kubelet_runtime_operations_total')
   const errors = meters.family('kubelet_runtime_operations_errors_total')
   const durations = meters.family('kubelet_runtime_operations_duration_seconds')
   const calls = Object.keys(METHODS).map((name) => {
-    const call = runtime[name as keyof Runtime] as unknown as AnyCall
+    const call = runtime[name as keyof Runtime] as unknown as CountedCall
     const operation = OPERATIONS[name as keyof Runtime]
     if (operation === undefined) return [name, call]
-    const counted: AnyCall = async (request, options) => {
+    const counted: CountedCall = async (request, options) => {
       const startedMs = clock.elapsed()
       total.labels(operation).inc()
       try {

@@ -1,33 +1,32 @@
 /**
- * Plugins come and go with their sockets in `plugins_registry`: one that appears is asked who it is and handed to whoever looks
- * after its kind, one that disappears is taken from them. What fails is tried again as long as the socket is there.
+ * Watches `plugins_registry` for sockets of plugins. A new socket is passed to the handler of its plugin type; a
+ * removed socket is deregistered.
  */
 import { type FSWatcher, watch } from 'node:fs'
 import { lstat, mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
+import { type PluginInfo, Registration } from '#apis/wire/plugin-registration.ts'
+import { callText, messageText } from '#cri/call-text.ts'
 import { type Backoff, createBackoff } from '#lib/backoff.ts'
 import type { Clock } from '#lib/clock.ts'
 import { createGrpcClient, type GrpcClient } from '#lib/grpc/client.ts'
-import type { Logger } from '#lib/log.ts'
+import type { Logger } from '#lib/log/log.ts'
+import { runPeriodically } from '#lib/periodic.ts'
 import type { Random } from '#lib/random.ts'
-import { startRounds } from '#lib/rounds.ts'
-
-import { callText, messageText } from '../cri/call-text.ts'
-import { getInfo, notifyRegistrationStatus, type PluginInfo } from './registration.ts'
 
 export interface PluginHandler {
-  /** Throws what the plugin is told when it cannot be taken. */
+  /** Throws the error that is returned to the plugin. */
   validate(plugin: PluginInfo): void
-  /** From its end on the plugin is used. */
+  /** The plugin is used once this resolves. */
   register(plugin: PluginInfo): Promise<void>
   deregister(plugin: PluginInfo): Promise<void>
 }
 
 export interface PluginWatcherOptions {
-  /** `plugins_registry`. Made when it is not there. */
+  /** `plugins_registry`; created if missing. */
   readonly dir: string
-  /** By the type that plugins give. */
+  /** By plugin type. */
   readonly handlers: Readonly<Record<string, PluginHandler>>
   readonly clock: Clock
   readonly random: Random
@@ -38,75 +37,76 @@ export interface PluginWatcherOptions {
 const GET_INFO_MS = 1000
 const CONNECT_MS = 10_000
 const NOTIFY_MS = 5000
-/** What the kernel did not tell is found by looking. */
-const LOOK_MS = 5000
+/** Interval of scans that find sockets missed by the file watch. */
+const SCAN_MS = 5000
 const RETRY = { baseMs: 500, factor: 2, capMs: 120_000, jitter: 0.1 }
 
-/** A socket in the folder. Another one under the same path is another plugin. */
-interface Known {
+/** A socket in the directory. A replaced socket is a new plugin. */
+interface KnownSocket {
   readonly identity: string
   readonly backoff: Backoff
   dueMs: number
-  /** Once it is registered. */
+  /** Set once it is registered. */
   plugin: PluginInfo | undefined
 }
 
 export class PluginWatcher {
   readonly #options: PluginWatcherOptions
-  readonly #known = new Map<string, Known>()
+  readonly #known = new Map<string, KnownSocket>()
   #watcher: FSWatcher | undefined
-  #looking: Promise<void> | undefined
+  #scanning: Promise<void> | undefined
   #isStale = false
 
   constructor(options: PluginWatcherOptions) {
     this.#options = options
   }
 
-  /** Resolves when plugins that are there have been asked once. */
+  /** Resolves when existing plugins were queried once. */
   async start(): Promise<void> {
     const { dir, clock, log, signal } = this.#options
     await mkdir(dir, { recursive: true, mode: 0o750 })
-    const onError = (error: unknown): void => log.error(error, 'Plugins could not be looked for', { dir })
-    this.#watcher = watch(dir, { persistent: false }, () => void this.look().catch(onError)).on('error', onError)
-    const rounds = startRounds({ clock, periodMs: LOOK_MS, onError }, () => this.look())
+    const onError = (error: unknown): void => log.error(error, 'Failed to scan for plugins', { dir })
+    this.#watcher = watch(dir, { persistent: false }, () => void this.scan().catch(onError)).on('error', onError)
+    const rounds = runPeriodically({ clock, periodMs: SCAN_MS, onError }, () => this.scan())
     signal.addEventListener('abort', () => {
       this.#watcher?.close()
       void rounds.stop()
     })
-    await this.look()
+    await this.scan()
   }
 
-  /** One look at a time; whoever asks meanwhile gets another one after it. */
-  look(): Promise<void> {
-    if (this.#looking !== undefined) this.#isStale = true
-    this.#looking ??= this.#lookUntilFresh().finally(() => {
-      this.#looking = undefined
+  /** One scan at a time; a call meanwhile causes another scan. */
+  scan(): Promise<void> {
+    if (this.#scanning !== undefined) this.#isStale = true
+    this.#scanning ??= this.#scanUntilCurrent().finally(() => {
+      this.#scanning = undefined
     })
-    return this.#looking
+    return this.#scanning
   }
 
-  async #lookUntilFresh(): Promise<void> {
+  async #scanUntilCurrent(): Promise<void> {
     do {
       this.#isStale = false
-      await this.#lookOnce()
+      await this.#scanOnce()
     } while (this.#isStale && !this.#options.signal.aborted)
   }
 
-  async #lookOnce(): Promise<void> {
+  async #scanOnce(): Promise<void> {
     const { dir, clock, random, signal } = this.#options
     if (signal.aborted) return
     const found = await clock.during(socketsIn(dir))
-    for (const [path, known] of this.#known) if (found.get(path) !== known.identity) await this.#lose(path, known)
+    for (const [path, known] of this.#known)
+      if (found.get(path) !== known.identity) await this.#deregisterSocket(path, known)
     for (const [path, identity] of found) {
       if (!this.#known.has(path)) {
         this.#known.set(path, { identity, backoff: createBackoff(random, RETRY), dueMs: 0, plugin: undefined })
       }
     }
     const due = [...this.#known].filter(([, { plugin, dueMs }]) => plugin === undefined && dueMs <= clock.now())
-    await Promise.all(due.map(([path, known]) => this.#take(path, known)))
+    await Promise.all(due.map(([path, known]) => this.#registerSocket(path, known)))
   }
 
-  async #lose(path: string, { plugin }: Known): Promise<void> {
+  async #deregisterSocket(path: string, { plugin }: KnownSocket): Promise<void> {
     this.#known.delete(path)
     if (plugin === undefined) return
     const { handlers, log } = this.#options
@@ -115,7 +115,7 @@ export class PluginWatcher {
     })
   }
 
-  async #take(path: string, known: Known): Promise<void> {
+  async #registerSocket(path: string, known: KnownSocket): Promise<void> {
     const { clock, random, log, signal } = this.#options
     const client = createGrpcClient({ targets: [{ path }], clock, random, connectTimeoutMs: CONNECT_MS })
     try {
@@ -124,7 +124,7 @@ export class PluginWatcher {
       const waitMs = known.backoff.next()
       known.dueMs = clock.now() + waitMs
       if (signal.aborted) return
-      clock.after(waitMs, () => void this.look().catch(() => undefined), { background: true })
+      clock.after(waitMs, () => void this.scan().catch(() => undefined), { background: true })
       log.error(error, 'RegisterPlugin failed', { path })
     } finally {
       client.close()
@@ -132,17 +132,17 @@ export class PluginWatcher {
   }
 
   async #register(client: GrpcClient, path: string): Promise<PluginInfo> {
-    const tell = (pluginRegistered: boolean, error: string): Promise<object> =>
-      client.unary(notifyRegistrationStatus, { pluginRegistered, error }, { timeoutMs: NOTIFY_MS })
+    const notify = (pluginRegistered: boolean, error: string): Promise<object> =>
+      client.unary(Registration.notifyRegistrationStatus, { pluginRegistered, error }, { timeoutMs: NOTIFY_MS })
     const refuse = async (text: string): Promise<never> => {
-      await tell(false, text)
+      await notify(false, text)
       throw new Error(text)
     }
-    const said = await client.unary(getInfo, {}, { timeoutMs: GET_INFO_MS }).catch((error: unknown) => {
+    const info = await client.unary(Registration.getInfo, {}, { timeoutMs: GET_INFO_MS }).catch((error: unknown) => {
       const text = `failed to get plugin info using RPC GetInfo at socket ${path}, err: ${callText(error)}`
       throw new Error(`RegisterPlugin error -- ${text}`, { cause: error })
     })
-    const plugin = { ...said, endpoint: said.endpoint === '' ? path : said.endpoint }
+    const plugin = { ...info, endpoint: info.endpoint === '' ? path : info.endpoint }
     const handler = this.#options.handlers[plugin.type]
     if (handler === undefined) {
       const text = `no handler registered for plugin type: ${plugin.type} at socket ${path}`
@@ -158,7 +158,7 @@ export class PluginWatcher {
     } catch (error) {
       return refuse(`RegisterPlugin error -- plugin registration failed with err: ${callText(error)}`)
     }
-    await tell(true, '').catch(async (error: unknown) => {
+    await notify(true, '').catch(async (error: unknown) => {
       await handler.deregister(plugin)
       throw error
     })
@@ -166,7 +166,7 @@ export class PluginWatcher {
   }
 }
 
-/** Sockets by path, each with what tells it from another of that name. Those whose names begin with a dot are not looked at. */
+/** Sockets by path with an identity. Names that begin with a dot are ignored. */
 async function socketsIn(dir: string): Promise<Map<string, string>> {
   const found = new Map<string, string>()
   const entries = await readdir(dir, { withFileTypes: true }).catch(() => [])

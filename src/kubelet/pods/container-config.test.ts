@@ -3,9 +3,9 @@ import { describe, it, test } from 'node:test'
 
 import type { Container, Pod, PodSpec, Service } from '#apis/core/v1.ts'
 
-import { type ContainerGrant, NO_GRANT } from '../grants/container-grant.ts'
-import { containerConfig, containerHash, type ContainerQuestion, imageUserOf } from './container-config.ts'
-import { environmentOf, type EnvironmentQuestion, type EnvironmentSources, expand } from './environment.ts'
+import { NO_RUN_OPTIONS, type RunContainerOptions } from '../pod/run-options.ts'
+import { containerConfig, containerHash, type ContainerInput, imageUserOf } from './container-config.ts'
+import { type EnvironmentInput, environmentOf, type EnvironmentSources, expand } from './environment.ts'
 import { hostsFile } from './hosts-file.ts'
 
 const PLAIN: Container = { name: 'c', image: 'nginx:1', resources: {} }
@@ -21,7 +21,7 @@ function podOf(spec: Partial<PodSpec> = {}): Pod {
 function configOf(
   container: Partial<Container>,
   spec: Partial<PodSpec> = {},
-  more: Partial<ContainerQuestion> = {},
+  more: Partial<ContainerInput> = {},
 ): ReturnType<typeof containerConfig> {
   return containerConfig({
     pod: podOf(spec),
@@ -36,11 +36,11 @@ function configOf(
   })
 }
 
-test('the hash of a container is upstream’s', () => {
+test('containerHash equals upstream’s hash', () => {
   assert.equal(containerHash({ name: 'test_container', image: 'foo/image:v1', resources: {} }), '8e45cbd0')
 })
 
-test('a container is told who it is, what it runs and where its log goes', () => {
+test('the container config contains the metadata, command and log path of the container', () => {
   const config = configOf({ command: ['echo', '$(WHO) $$(WHO) $(NOBODY)'], ports: [{ containerPort: 80 }] })
   assert.deepEqual(config.metadata, { name: 'c', attempt: 2 })
   assert.deepEqual(config.image, { image: 'sha256:abc', userSpecifiedImage: 'nginx:1' })
@@ -53,31 +53,32 @@ test('a container is told who it is, what it runs and where its log goes', () =>
   assert.equal(config.labels?.get('io.kubernetes.container.name'), 'c')
 })
 
-test('a container has processors and memory where they were set aside; its own processors it may use up', () => {
+test('exclusive CPUs and memory nodes become cpusets without a CPU quota', () => {
   const limits = { cpu: '2', memory: '64Mi' }
-  const of = (grant: Partial<ContainerGrant>): LinuxResources => {
-    const { resources } = configOf({ resources: { limits } }, {}, { grant: { ...NO_GRANT, ...grant } }).linux ?? {}
+  const of = (runOptions: Partial<RunContainerOptions>): LinuxResources => {
+    const { resources } =
+      configOf({ resources: { limits } }, {}, { runOptions: { ...NO_RUN_OPTIONS, ...runOptions } }).linux ?? {}
     return resources
   }
   const shared = of({ cpus: '0,3' })
   assert.deepEqual([shared?.cpuQuota, shared?.cpusetCpus, shared?.cpusetMems], [200_000, '0,3', undefined])
-  const own = of({ cpus: '1-2', hasOwnCpus: true, memoryNodes: '0' })
+  const own = of({ cpus: '1-2', hasExclusiveCpus: true, memoryNodes: '0' })
   assert.deepEqual([own?.cpuQuota, own?.cpuPeriod, own?.cpusetCpus, own?.cpusetMems], [-1, 100_000, '1-2', '0'])
 })
 
 type LinuxResources = NonNullable<ReturnType<typeof containerConfig>['linux']>['resources']
 
-test('without a word a container is unconfined by seccomp, masked, and runs as its image says', () => {
-  const said = configOf({}).linux?.securityContext
-  assert.deepEqual(said?.seccomp, { profileType: 1 })
-  assert.equal(said?.maskedPaths?.length, 12)
-  assert.equal(said?.readonlyPaths?.length, 5)
-  assert.deepEqual(said?.runAsUser, { value: 0 })
-  assert.equal(said?.noNewPrivs, false)
+test('a container without securityContext has unconfined seccomp, masked paths and the user of the image', () => {
+  const security = configOf({}).linux?.securityContext
+  assert.deepEqual(security?.seccomp, { profileType: 1 })
+  assert.equal(security?.maskedPaths?.length, 12)
+  assert.equal(security?.readonlyPaths?.length, 5)
+  assert.deepEqual(security?.runAsUser, { value: 0 })
+  assert.equal(security?.noNewPrivs, false)
 })
 
-test('security of a container wins over that of its pod', () => {
-  const said = configOf(
+test('the security context of the container overrides that of the pod', () => {
+  const security = configOf(
     {
       securityContext: {
         runAsUser: 7,
@@ -90,11 +91,14 @@ test('security of a container wins over that of its pod', () => {
     },
     { securityContext: { runAsUser: 1, runAsGroup: 9, fsGroup: 5, seccompProfile: { type: 'RuntimeDefault' } } },
   ).linux?.securityContext
-  assert.deepEqual([said?.runAsUser, said?.runAsGroup, said?.supplementalGroups], [{ value: 7 }, { value: 9 }, [5]])
-  assert.deepEqual(said?.capabilities, { addCapabilities: ['NET_ADMIN'], dropCapabilities: ['ALL'] })
-  assert.deepEqual(said?.seccomp, { profileType: 2, localhostRef: '/var/lib/kubelet/seccomp/a.json' })
-  assert.deepEqual([said?.apparmor, said?.apparmorProfile], [{ profileType: 0 }, 'runtime/default'])
-  assert.deepEqual([said?.noNewPrivs, said?.maskedPaths, said?.readonlyPaths], [true, [], []])
+  assert.deepEqual(
+    [security?.runAsUser, security?.runAsGroup, security?.supplementalGroups],
+    [{ value: 7 }, { value: 9 }, [5]],
+  )
+  assert.deepEqual(security?.capabilities, { addCapabilities: ['NET_ADMIN'], dropCapabilities: ['ALL'] })
+  assert.deepEqual(security?.seccomp, { profileType: 2, localhostRef: '/var/lib/kubelet/seccomp/a.json' })
+  assert.deepEqual([security?.apparmor, security?.apparmorProfile], [{ profileType: 0 }, 'runtime/default'])
+  assert.deepEqual([security?.noNewPrivs, security?.maskedPaths, security?.readonlyPaths], [true, [], []])
 })
 
 describe('imageUserOf', () => {
@@ -134,9 +138,9 @@ describe('containerConfig with runAsNonRoot', () => {
       })
   })
 
-  it('starts users that are not root, and everybody where the container overrides the pod', () => {
-    const userOf = (...question: Parameters<typeof configOf>): unknown => {
-      const { runAsUser, runAsUsername } = configOf(...question).linux?.securityContext ?? {}
+  it('accepts users that are not root, and any user if the container overrides the pod', () => {
+    const userOf = (...input: Parameters<typeof configOf>): unknown => {
+      const { runAsUser, runAsUsername } = configOf(...input).linux?.securityContext ?? {}
       return runAsUser?.value ?? runAsUsername
     }
     assert.equal(userOf({}, POD_POLICY, { imageUser: { uid: 1000 } }), 1000)
@@ -147,9 +151,9 @@ describe('containerConfig with runAsNonRoot', () => {
   })
 })
 
-test('an ephemeral container looks into the processes of its target', () => {
-  const said = configOf({}, {}, { targetId: 'id1' }).linux?.securityContext?.namespaceOptions
-  assert.deepEqual([said?.pid, said?.targetId], [3, 'id1'])
+test('an ephemeral container shares the process namespace of its target', () => {
+  const security = configOf({}, {}, { targetId: 'id1' }).linux?.securityContext?.namespaceOptions
+  assert.deepEqual([security?.pid, security?.targetId], [3, 'id1'])
 })
 
 const NOTHING: EnvironmentSources = {
@@ -164,7 +168,10 @@ const KUBERNETES: Service = {
   status: { loadBalancer: {} },
 }
 
-function ask(container: Partial<Container>, more: Partial<EnvironmentQuestion> = {}): Promise<Map<string, string>> {
+function environment(
+  container: Partial<Container>,
+  more: Partial<EnvironmentInput> = {},
+): Promise<Map<string, string>> {
   return environmentOf({
     pod: podOf(),
     container: { ...PLAIN, ...container },
@@ -176,7 +183,7 @@ function ask(container: Partial<Container>, more: Partial<EnvironmentQuestion> =
   })
 }
 
-test('variables come from the pod, its container, config maps, secrets and files', async () => {
+test('environment variables come from the pod, its container, ConfigMaps, Secrets and files', async () => {
   const sources: EnvironmentSources = {
     configMap: async () => ({ metadata: {}, data: { a: '1', b: '2' } }),
     secret: async () => ({ metadata: {}, data: { s: Buffer.from('hush').toString('base64') } }),
@@ -184,7 +191,7 @@ test('variables come from the pod, its container, config maps, secrets and files
   }
   const field = (fieldPath: string): object => ({ fieldRef: { fieldPath } })
   const from = (name: string, valueFrom: object): { name: string; valueFrom: object } => ({ name, valueFrom })
-  const env = await ask(
+  const env = await environment(
     {
       envFrom: [{ prefix: 'P_', configMapRef: { name: 'cm' } }, { secretRef: { name: 's' } }],
       env: [
@@ -216,28 +223,30 @@ test('variables come from the pod, its container, config maps, secrets and files
   })
 })
 
-test('what is missing is said as kubelets say it', async () => {
+test('errors for missing ConfigMaps, Secrets and keys have upstream’s messages', async () => {
   const refer = (valueFrom: object): Partial<Container> => ({
     env: [{ name: 'X', valueFrom }] as NonNullable<Container['env']>,
   })
   const configMap = async (): Promise<{ metadata: object }> => ({ metadata: {} })
-  await assert.rejects(ask({ envFrom: [{ configMapRef: { name: 'absent' } }] }), {
+  await assert.rejects(environment({ envFrom: [{ configMapRef: { name: 'absent' } }] }), {
     message: 'configmap "absent" not found',
   })
-  await assert.rejects(ask(refer({ secretKeyRef: { name: 'ca-x', key: 'k' } })), { message: 'secret "ca-x" not found' })
+  await assert.rejects(environment(refer({ secretKeyRef: { name: 'ca-x', key: 'k' } })), {
+    message: 'secret "ca-x" not found',
+  })
   await assert.rejects(
-    ask(refer({ configMapKeyRef: { name: 'cm1', key: 'zz' } }), { sources: { ...NOTHING, configMap } }),
+    environment(refer({ configMapKeyRef: { name: 'cm1', key: 'zz' } }), { sources: { ...NOTHING, configMap } }),
     {
       message: "couldn't find key zz in ConfigMap default/cm1",
     },
   )
 })
 
-test('services are linked unless the pod does not want them; the API always is', async () => {
+test('environment variables describe all Services, or only the API server with enableServiceLinks false', async () => {
   const near = { ...KUBERNETES, metadata: { name: 'my-db', namespace: 'default' } }
   const pod = podOf({ enableServiceLinks: false })
   assert.deepEqual(
-    [...(await ask({}, { pod, services: [near, KUBERNETES] }))],
+    [...(await environment({}, { pod, services: [near, KUBERNETES] }))],
     [
       ['KUBERNETES_SERVICE_HOST', '10.96.0.1'],
       ['KUBERNETES_SERVICE_PORT', '443'],
@@ -249,15 +258,15 @@ test('services are linked unless the pod does not want them; the API always is',
       ['KUBERNETES_PORT_443_TCP_ADDR', '10.96.0.1'],
     ],
   )
-  assert.equal((await ask({}, { services: [near] })).get('MY_DB_SERVICE_HOST'), '10.96.0.1')
+  assert.equal((await environment({}, { services: [near] })).get('MY_DB_SERVICE_HOST'), '10.96.0.1')
 })
 
-test('a dollar is doubled to be one, and names nobody knows stay', () => {
+test('the expansion of variables turns $$ into a dollar sign, and keeps unknown names', () => {
   const known = (name: string): string | undefined => (name === 'A' ? 'x' : undefined)
   assert.equal(expand('$(A)$$(A)$(B)$A', known), 'x$(A)$(B)$A')
 })
 
-test('the hosts file names the pod and its aliases', () => {
+test('the hosts file contains the pod and its aliases', () => {
   const pod = podOf({ hostname: 'hh', subdomain: 'sub', hostAliases: [{ ip: '1.2.3.4', hostnames: ['foo', 'bar'] }] })
   const text = hostsFile(pod, ['10.1.0.2'], 'cluster.local', '')
   assert.match(text, /^# Kubernetes-managed hosts file\.\n127\.0\.0\.1\tlocalhost\n/)

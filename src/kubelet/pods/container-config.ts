@@ -1,20 +1,27 @@
-/** What a runtime is told to make a container. Pure. */
+/** Builds the CRI ContainerConfig of a container. Pure. */
 import type { Container, EphemeralContainer, Pod, SeccompProfile, SecurityContext } from '#apis/core/v1.ts'
-import { goJson, goQuote } from '#lib/go-text.ts'
+import type {
+  ContainerConfig,
+  Device,
+  Image,
+  LinuxContainerResources,
+  LinuxContainerSecurityContext,
+  Mount,
+  SecurityProfile,
+  UserNamespace,
+} from '#apis/wire/cri.ts'
+import { PROFILE } from '#cri/codes.ts'
+import { signalNumber } from '#cri/signals.ts'
+import { goJson, goQuote } from '#lib/go/text.ts'
 import type { Input } from '#lib/protobuf/message.ts'
 import { fnv1a } from '#model/template-hash.ts'
 
-import { PROFILE } from '../cri/codes.ts'
-import type { ContainerConfig, Device, LinuxContainerSecurityContext, Mount } from '../cri/container-messages.ts'
-import type { Image } from '../cri/runtime-messages.ts'
-import type { LinuxContainerResources, SecurityProfile, UserNamespace } from '../cri/sandbox-messages.ts'
-import { signalNumber } from '../cri/signals.ts'
-import { type ContainerGrant, NO_GRANT } from '../grants/container-grant.ts'
-import { podText } from '../kubelet-notes.ts'
+import { podText } from '../pod/events.ts'
+import { containerResources } from '../pod/linux-resources.ts'
+import type { PodFacts } from '../pod/pod-of-node.ts'
+import { NO_RUN_OPTIONS, type RunContainerOptions } from '../pod/run-options.ts'
+import { groupsOf, groupsPolicyOf, LABELS, namespacesOf, podLabels } from '../pod/sandbox-config.ts'
 import { expand } from './environment.ts'
-import { containerResources } from './linux-resources.ts'
-import type { PodFacts } from './pod-of-node.ts'
-import { groupsOf, groupsPolicyOf, LABELS, namespacesOf, podLabels } from './sandbox-config.ts'
 
 export const ANNOTATIONS = {
   hash: 'io.kubernetes.container.hash',
@@ -36,32 +43,32 @@ export function imageUserOf({ uid, username }: Pick<Image, 'uid' | 'username'>):
   return username === '' ? { uid: 0 } : { name: username }
 }
 
-export interface ContainerQuestion {
+export interface ContainerInput {
   readonly pod: Pod
   readonly container: Container | EphemeralContainer
   readonly restartCount: number
   readonly facts: Pick<PodFacts, 'memoryBytes' | 'rootDir' | 'seccompDefault'>
   readonly environment: ReadonlyMap<string, string>
-  /** Of volumes, then `/etc/hosts`, then the file for its last words. */
+  /** Volumes first, then `/etc/hosts`, then the termination message file. */
   readonly mounts: readonly Input<Mount>[]
   readonly devices?: readonly Input<Device>[]
-  /** Default: nothing is set aside for it. */
-  readonly grant?: ContainerGrant
-  /** The image as the runtime knows it. */
+  /** Default: nothing is allocated exclusively. */
+  readonly runOptions?: RunContainerOptions
+  /** The image reference in the runtime. */
   readonly imageRef: string
   readonly imageUser: ImageUser
-  /** The container whose processes an ephemeral one looks into. */
+  /** The target container of an ephemeral container. */
   readonly targetId?: string | undefined
-  /** As its sandbox was told. Default: those of the node. */
+  /** The user namespace of the sandbox. Default: the node's. */
   readonly users?: Input<UserNamespace> | undefined
 }
 
-/** Throws when the container must not run as root, and would, or might. */
-export function containerConfig(question: ContainerQuestion): Input<ContainerConfig> {
-  const { pod, container, restartCount, environment, mounts, imageRef } = question
+/** Throws when runAsNonRoot is set and the container would, or might, run as root. */
+export function containerConfig(input: ContainerInput): Input<ContainerConfig> {
+  const { pod, container, restartCount, environment, mounts, imageRef } = input
   const known = (name: string): string | undefined => environment.get(name)
   const { name, image = '', command = [], args = [], workingDir = '', stdin, stdinOnce, tty } = container
-  verifyRunAsNonRoot(question)
+  verifyRunAsNonRoot(input)
   return {
     metadata: { name, attempt: restartCount },
     image: { image: imageRef, userSpecifiedImage: image },
@@ -69,47 +76,47 @@ export function containerConfig(question: ContainerQuestion): Input<ContainerCon
     args: args.map((text) => expand(text, known)),
     workingDir,
     envs: Array.from(environment, ([key, value]) => ({ key, value: Buffer.from(value) })),
-    mounts: mounts.map((mount) => ({ ...mount, ...mappingsOf(question) })),
-    devices: question.devices ?? [],
-    cdiDevices: (question.grant?.cdiDevices ?? []).map((device) => ({ name: device })),
+    mounts: mounts.map((mount) => ({ ...mount, ...mappingsOf(input) })),
+    devices: input.devices ?? [],
+    cdiDevices: (input.runOptions?.cdiDevices ?? []).map((device) => ({ name: device })),
     labels: new Map([...podLabels(pod), [LABELS.containerName, name]]),
-    annotations: new Map([...(question.grant?.annotations ?? []), ...annotationsOf(question)]),
+    annotations: new Map([...(input.runOptions?.annotations ?? []), ...annotationsOf(input)]),
     logPath: `${name}/${restartCount}.log`,
     stdin: stdin ?? false,
     stdinOnce: stdinOnce ?? false,
     tty: tty ?? false,
     stopSignal: signalNumber(container.lifecycle?.stopSignal),
-    linux: { resources: resourcesOf(question), securityContext: securityOf(question) },
+    linux: { resources: resourcesOf(input), securityContext: securityOf(input) },
   }
 }
 
-/** Files of volumes belong to whom they would belong without users of its own. */
+/** The ID mappings of volumes, so that files keep their owners in a user namespace. */
 function mappingsOf({
   users: { uids = [], gids = [] } = {},
-}: ContainerQuestion): Pick<Input<Mount>, 'uidMappings' | 'gidMappings'> {
+}: ContainerInput): Pick<Input<Mount>, 'uidMappings' | 'gidMappings'> {
   return uids.length === 0 ? {} : { uidMappings: uids, gidMappings: gids }
 }
 
-function resourcesOf({ pod, container, facts, grant }: ContainerQuestion): Input<LinuxContainerResources> {
-  const { cpus: cpusetCpus, memoryNodes: cpusetMems, hasOwnCpus } = grant ?? NO_GRANT
+function resourcesOf({ pod, container, facts, runOptions }: ContainerInput): Input<LinuxContainerResources> {
+  const { cpus: cpusetCpus, memoryNodes: cpusetMems, hasExclusiveCpus } = runOptions ?? NO_RUN_OPTIONS
   return {
-    ...containerResources(pod, container, { ...facts, hasOwnCpus }),
+    ...containerResources(pod, container, { ...facts, hasExclusiveCpus }),
     ...(cpusetCpus !== '' && { cpusetCpus }),
     ...(cpusetMems !== '' && { cpusetMems }),
   }
 }
 
-/** Of name and image alone, as upstream's: a kubelet finds by it whether what runs is still what is wanted. */
+/** Hash of name and image, as in upstream. A different hash means that the running container is outdated. */
 export function containerHash({ name, image = '' }: Container | EphemeralContainer): string {
   const json = Buffer.from(goJson({ image, name }))
   return fnv1a(Buffer.from(`([]uint8)[${[...json].join(' ')}]`)).toString(16)
 }
 
-function annotationsOf({ pod, container, restartCount }: ContainerQuestion): Map<string, string> {
+function annotationsOf({ pod, container, restartCount }: ContainerInput): Map<string, string> {
   const { terminationMessagePath = '', terminationMessagePolicy = '', lifecycle, ports = [] } = container
   const { deletionGracePeriodSeconds } = pod.metadata
   const { terminationGracePeriodSeconds } = pod.spec
-  const said: [string, string | undefined][] = [
+  const annotations: [string, string | undefined][] = [
     [ANNOTATIONS.hash, containerHash(container)],
     [ANNOTATIONS.restartCount, String(restartCount)],
     [ANNOTATIONS.messagePath, terminationMessagePath],
@@ -119,11 +126,11 @@ function annotationsOf({ pod, container, restartCount }: ContainerQuestion): Map
     [ANNOTATIONS.preStop, lifecycle?.preStop === undefined ? undefined : goJson(lifecycle.preStop)],
     [ANNOTATIONS.ports, ports.length === 0 ? undefined : goJson(ports)],
   ]
-  return new Map(said.filter((pair): pair is [string, string] => pair[1] !== undefined))
+  return new Map(annotations.filter((pair): pair is [string, string] => pair[1] !== undefined))
 }
 
 /** Throws with upstream's texts. */
-function verifyRunAsNonRoot({ pod, container, imageUser }: ContainerQuestion): void {
+function verifyRunAsNonRoot({ pod, container, imageUser }: ContainerInput): void {
   const own = container.securityContext
   const ofPod = pod.spec.securityContext
   if ((own?.runAsNonRoot ?? ofPod?.runAsNonRoot) !== true) return
@@ -161,8 +168,8 @@ const MASKED = [
 ]
 const READ_ONLY = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger']
 
-function securityOf(question: ContainerQuestion): Input<LinuxContainerSecurityContext> {
-  const { pod, container, imageUser, targetId } = question
+function securityOf(input: ContainerInput): Input<LinuxContainerSecurityContext> {
+  const { pod, container, imageUser, targetId } = input
   const own = container.securityContext ?? {}
   const ofPod = pod.spec.securityContext ?? {}
   const isUnmasked = own.procMount === 'Unmasked'
@@ -170,7 +177,7 @@ function securityOf(question: ContainerQuestion): Input<LinuxContainerSecurityCo
   return {
     ...capabilitiesOf(own),
     privileged: own.privileged ?? false,
-    namespaceOptions: namespacesOf(pod.spec, { targetId, users: question.users }),
+    namespaceOptions: namespacesOf(pod.spec, { targetId, users: input.users }),
     selinuxOptions: own.seLinuxOptions ?? ofPod.seLinuxOptions,
     ...userOf(own.runAsUser ?? ofPod.runAsUser, imageUser),
     ...(runAsGroup !== undefined && { runAsGroup: { value: runAsGroup } }),
@@ -180,7 +187,7 @@ function securityOf(question: ContainerQuestion): Input<LinuxContainerSecurityCo
     noNewPrivs: own.allowPrivilegeEscalation === false,
     maskedPaths: isUnmasked ? [] : MASKED,
     readonlyPaths: isUnmasked ? [] : READ_ONLY,
-    seccomp: seccompOf(own.seccompProfile ?? ofPod.seccompProfile, question.facts),
+    seccomp: seccompOf(own.seccompProfile ?? ofPod.seccompProfile, input.facts),
     ...appArmorOf(own.appArmorProfile ?? ofPod.appArmorProfile),
   }
 }
@@ -198,7 +205,7 @@ function userOf(runAsUser: number | undefined, image: ImageUser): Input<LinuxCon
 
 function seccompOf(
   profile: SeccompProfile | undefined,
-  { rootDir, seccompDefault = false }: ContainerQuestion['facts'],
+  { rootDir, seccompDefault = false }: ContainerInput['facts'],
 ): Input<SecurityProfile> {
   const { type } = profile ?? { type: seccompDefault ? 'RuntimeDefault' : 'Unconfined' }
   if (type === 'RuntimeDefault') return { profileType: PROFILE.runtimeDefault }
@@ -211,7 +218,7 @@ interface AppArmor {
   readonly localhostProfile?: string
 }
 
-/** Said twice: runtimes of old read the text. */
+/** Sets both fields: older runtimes read only the string. */
 function appArmorOf(profile: AppArmor | undefined): Input<LinuxContainerSecurityContext> {
   switch (profile?.type) {
     case 'RuntimeDefault':

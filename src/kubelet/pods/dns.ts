@@ -1,11 +1,13 @@
-/** How containers of a pod find names. Pure. */
+/** Computes the DNS configuration of a pod. Pure. */
 import type { Pod } from '#apis/core/v1.ts'
+import type { DNSConfig } from '#apis/wire/cri.ts'
 
-import type { DNSConfig } from '../cri/sandbox-messages.ts'
-import type { Note } from '../kubelet-notes.ts'
-import type { PodFacts } from './pod-of-node.ts'
+import type { EventSpec } from '../pod/events.ts'
+import type { PodFacts } from '../pod/pod-of-node.ts'
 
-/** What `resolv.conf` says: name servers add up, the last line of search domains wins, so does each option. */
+/**
+ * Parses `resolv.conf`: name servers accumulate, the last search line wins, and so does the last value of an option.
+ */
 export function parseResolvConf(text: string): DNSConfig {
   const servers: string[] = []
   let searches: string[] = []
@@ -28,8 +30,8 @@ const MAX_DOMAIN_CHARS = 253
 
 export interface PodDns {
   readonly config: DNSConfig
-  /** What had to be left out. */
-  readonly notes: readonly Note[]
+  /** Warnings about omitted entries. */
+  readonly events: readonly EventSpec[]
 }
 
 export function dnsOf(
@@ -41,21 +43,21 @@ export function dnsOf(
   const { nameservers = [], searches = [], options = [] } = pod.spec.dnsConfig ?? {}
   const merged = new Map(base.options.map((option) => [nameOf(option), option]))
   for (const { name = '', value = '' } of options) merged.set(name, value === '' ? name : `${name}:${value}`)
-  const { config, notes } = withinLimits({
+  const { config, events } = withinLimits({
     servers: unique([...base.servers, ...nameservers]),
     searches: unique([...base.searches, ...searches]),
     options: [...merged.values()],
   })
   const lacksServer = isOfCluster(pod) && facts.clusterDns.length === 0
-  return { config, notes: lacksServer ? [missingServer(pod), ...notes] : notes }
+  return { config, events: lacksServer ? [missingServer(pod), ...events] : events }
 }
 
-/** Whether the cluster's server is what it asks. */
+/** True if the pod uses the cluster DNS. */
 function isOfCluster({ spec: { dnsPolicy = 'ClusterFirst', hostNetwork = false } }: Pod): boolean {
   return dnsPolicy === 'ClusterFirstWithHostNet' || (dnsPolicy === 'ClusterFirst' && !hostNetwork)
 }
 
-function missingServer({ metadata: { name = '', namespace = '', uid = '' } }: Pod): Note {
+function missingServer({ metadata: { name = '', namespace = '', uid = '' } }: Pod): EventSpec {
   const what = 'kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy'
   const message = `pod: "${name}_${namespace}(${uid})". ${what}. Falling back to "Default" policy.`
   return { type: 'Warning', reason: 'MissingClusterDNS', message }
@@ -80,8 +82,8 @@ function baseOf(
 }
 
 function withinLimits({ servers, searches, options }: DNSConfig): PodDns {
-  const notes: Note[] = []
-  const say = (message: string): number => notes.push({ type: 'Warning', reason: 'DNSConfigForming', message })
+  const events: EventSpec[] = []
+  const say = (message: string): number => events.push({ type: 'Warning', reason: 'DNSConfigForming', message })
   const fewServers = servers.slice(0, MAX_SERVERS)
   if (fewServers.length < servers.length) {
     const line = `the applied nameserver line is: ${fewServers.join(' ')}`
@@ -93,5 +95,5 @@ function withinLimits({ servers, searches, options }: DNSConfig): PodDns {
     const line = `the applied search line is: ${fewSearches.join(' ')}`
     say(`Search Line limits were exceeded, some search paths have been omitted, ${line}`)
   }
-  return { config: { servers: fewServers, searches: fewSearches, options }, notes }
+  return { config: { servers: fewServers, searches: fewSearches, options }, events }
 }

@@ -1,40 +1,40 @@
-/** The environment of a container: from config maps, secrets, files, its pod, and the services of its namespace. */
+/** Resolves the environment variables of a container from ConfigMaps, Secrets, files, pod fields and Services. */
 import type { ConfigMap, Container, EnvVar, EphemeralContainer, Pod, Secret, Service } from '#apis/core/v1.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import type { ResourceList } from '#model/resource-lists.ts'
 import { HEADLESS } from '#model/services.ts'
 
-import { type Addresses, containerNamed, defaultLimits, fieldText, resourceText } from './downward.ts'
+import { containerNamed, defaultLimits, fieldText, type PodAddresses, resourceText } from '../pod/downward.ts'
 
-/** Undefined for what is not there. */
+/** Undefined when the object does not exist. */
 export interface EnvironmentSources {
   configMap(name: string): Promise<ConfigMap | undefined>
   secret(name: string): Promise<Secret | undefined>
-  /** The text of a file of a volume. */
+  /** The content of a file in a volume. */
   file(volume: string, path: string): Promise<string>
 }
 
-export interface EnvironmentQuestion {
+export interface EnvironmentInput {
   readonly pod: Pod
   readonly container: Container | EphemeralContainer
-  readonly addresses: Addresses
+  readonly addresses: PodAddresses
   readonly services: readonly Service[]
   readonly allocatable: ResourceList
   readonly sources: EnvironmentSources
 }
 
-/** In the order in which variables are declared, services last. Throws with what a container says that waits for it. */
-export async function environmentOf(question: EnvironmentQuestion): Promise<Map<string, string>> {
-  const { pod, container, services } = question
+/** In order of declaration, Services last. Throws the message of CreateContainerConfigError. */
+export async function environmentOf(input: EnvironmentInput): Promise<Map<string, string>> {
+  const { pod, container, services } = input
   const links = serviceLinks(pod, services)
   const values = new Map<string, string>()
   for (const from of container.envFrom ?? []) {
-    for (const [key, value] of await bulkOf(question, from)) values.set(`${from.prefix ?? ''}${key}`, value)
+    for (const [key, value] of await bulkOf(input, from)) values.set(`${from.prefix ?? ''}${key}`, value)
   }
   for (const variable of container.env ?? []) {
     const { value = '' } = variable
     const known = (name: string): string | undefined => values.get(name) ?? links.get(name)
-    const found = value === '' ? await valueOf(question, variable) : expand(value, known)
+    const found = value === '' ? await valueOf(input, variable) : expand(value, known)
     if (found !== undefined) values.set(variable.name, found)
   }
   for (const [name, value] of links) if (!values.has(name)) values.set(name, value)
@@ -43,38 +43,41 @@ export async function environmentOf(question: EnvironmentQuestion): Promise<Map<
 
 type EnvFrom = NonNullable<Container['envFrom']>[number]
 
-async function bulkOf(question: EnvironmentQuestion, from: EnvFrom): Promise<[string, string][]> {
+async function bulkOf(input: EnvironmentInput, from: EnvFrom): Promise<[string, string][]> {
   const { configMapRef, secretRef } = from
-  if (configMapRef !== undefined) return Object.entries((await configMapOf(question, configMapRef))?.data ?? {})
+  if (configMapRef !== undefined) return Object.entries((await configMapOf(input, configMapRef))?.data ?? {})
   if (secretRef === undefined) return []
-  const { data = {} } = (await secretOf(question, secretRef)) ?? {}
+  const { data = {} } = (await secretOf(input, secretRef)) ?? {}
   return Object.entries(data).map(([key, value]) => [key, decoded(value)])
 }
 
 const decoded = (base64: string): string => Buffer.from(base64, 'base64').toString()
 
-interface Reference {
+interface OptionalReference {
   readonly name?: string
   readonly optional?: boolean
 }
 
-async function configMapOf({ sources }: EnvironmentQuestion, reference: Reference): Promise<ConfigMap | undefined> {
+async function configMapOf(
+  { sources }: EnvironmentInput,
+  reference: OptionalReference,
+): Promise<ConfigMap | undefined> {
   const { name = '', optional = false } = reference
   const found = await sources.configMap(name)
   if (found === undefined && !optional) throw new Error(`configmap ${goQuote(name)} not found`)
   return found
 }
 
-async function secretOf({ sources }: EnvironmentQuestion, reference: Reference): Promise<Secret | undefined> {
+async function secretOf({ sources }: EnvironmentInput, reference: OptionalReference): Promise<Secret | undefined> {
   const { name = '', optional = false } = reference
   const found = await sources.secret(name)
   if (found === undefined && !optional) throw new Error(`secret ${goQuote(name)} not found`)
   return found
 }
 
-/** Undefined when there is none, and need not be. */
-async function valueOf(question: EnvironmentQuestion, { valueFrom }: EnvVar): Promise<string | undefined> {
-  const { pod, container, addresses, allocatable } = question
+/** Undefined when an optional reference is missing. */
+async function valueOf(input: EnvironmentInput, { valueFrom }: EnvVar): Promise<string | undefined> {
+  const { pod, container, addresses, allocatable } = input
   const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef } = valueFrom ?? {}
   if (fieldRef !== undefined) return fieldText(pod, fieldRef.fieldPath, addresses)
   if (resourceFieldRef !== undefined) {
@@ -82,22 +85,22 @@ async function valueOf(question: EnvironmentQuestion, { valueFrom }: EnvVar): Pr
     return resourceText(named, resourceFieldRef, defaultLimits(pod, allocatable))
   }
   if (configMapKeyRef !== undefined) {
-    const found = await configMapOf(question, configMapKeyRef)
+    const found = await configMapOf(input, configMapKeyRef)
     return pickKey(found, found?.data?.[configMapKeyRef.key], { ...configMapKeyRef, kind: 'ConfigMap' }, pod)
   }
   if (secretKeyRef !== undefined) {
-    const found = await secretOf(question, secretKeyRef)
+    const found = await secretOf(input, secretKeyRef)
     const value = found?.data?.[secretKeyRef.key]
     const text = value === undefined ? undefined : decoded(value)
     return pickKey(found, text, { ...secretKeyRef, kind: 'Secret' }, pod)
   }
-  return fileKeyRef === undefined ? '' : fromFile(question, fileKeyRef)
+  return fileKeyRef === undefined ? '' : fromFile(input, fileKeyRef)
 }
 
 function pickKey(
   found: object | undefined,
   value: string | undefined,
-  { key, name = '', optional = false, kind }: Reference & { readonly key: string; readonly kind: string },
+  { key, name = '', optional = false, kind }: OptionalReference & { readonly key: string; readonly kind: string },
   { metadata: { namespace = '' } }: Pod,
 ): string | undefined {
   if (found === undefined || value !== undefined || optional) return value
@@ -111,7 +114,7 @@ interface FileKey {
   readonly optional?: boolean
 }
 
-async function fromFile({ sources }: EnvironmentQuestion, file: FileKey): Promise<string | undefined> {
+async function fromFile({ sources }: EnvironmentInput, file: FileKey): Promise<string | undefined> {
   const { volumeName, path, key, optional = false } = file
   const text = await sources.file(volumeName, path).catch((cause: unknown) => {
     throw new Error("couldn't parse env file", { cause })
@@ -122,7 +125,7 @@ async function fromFile({ sources }: EnvironmentQuestion, file: FileKey): Promis
   throw new Error(`environment variable key ${goQuote(key)} not found in file ${goQuote(path)}`)
 }
 
-/** `KEY='value'` on each line, as shells read it without anything to expand. */
+/** One `KEY='value'` per line, without expansion. */
 function parseEnvFile(text: string): Map<string, string> {
   const pairs = text.split('\n').flatMap((line): [string, string][] => {
     const [, key = '', value = ''] = /^\s*([A-Za-z_][\w.-]*)=(.*)$/.exec(line) ?? []
@@ -131,14 +134,14 @@ function parseEnvFile(text: string): Map<string, string> {
   return new Map(pairs)
 }
 
-/** `$(NAME)` is what that variable is, `$$` a dollar; names nobody knows stay as they are. */
+/** `$(NAME)` expands to the variable, `$$` to a dollar sign; unknown names are unchanged. */
 export function expand(text: string, known: (name: string) => string | undefined): string {
   return text.replaceAll(/\$(\$|\(([^)]*)\))/g, (whole, rest: string, name: string) =>
     rest === '$' ? '$' : (known(name) ?? whole),
   )
 }
 
-/** Where the API and, unless the pod does not want to know, the services of its namespace are. */
+/** Variables of the API Service and, unless enableServiceLinks is false, of Services in the pod's namespace. */
 export function serviceLinks(pod: Pod, services: readonly Service[]): Map<string, string> {
   const { namespace = '' } = pod.metadata
   const links = new Map<string, string>()

@@ -1,7 +1,7 @@
-/** `/etc/hosts` of the containers of a pod. Pure. */
+/** Writes the content of `/etc/hosts` for the containers of a pod. Pure. */
 import type { Pod } from '#apis/core/v1.ts'
 
-import { hostnameOf } from './sandbox-config.ts'
+import { hostnameOf } from '../pod/sandbox-config.ts'
 
 const OWN = `# Kubernetes-managed hosts file.
 127.0.0.1\tlocalhost
@@ -13,7 +13,7 @@ fe00::2\tip6-allrouters
 `
 const OF_NODE = '# Kubernetes-managed hosts file (host network).\n'
 
-/** `ofNode` is the node's own file: who has the node's network sees that. */
+/** `ofNode` is the node's file, which pods with host network get. */
 export function hostsFile(pod: Pod, podIps: readonly string[], clusterDomain: string, ofNode: string): string {
   const { hostname, domain } = hostnameOf(pod, clusterDomain)
   const names = domain === '' ? hostname : `${hostname}.${domain}\t${hostname}`

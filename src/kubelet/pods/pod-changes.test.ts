@@ -6,17 +6,17 @@ import type { ContainerStatus, Pod } from '#apis/core/v1.ts'
 import type { PodWorkers } from './pod-workers.ts'
 import { bedOf, containerOf, podOf } from './worker.fixture.ts'
 
-const statusOf = (workers: PodWorkers): Pod['status'] => workers.find('default', 'web')?.pod.status ?? {}
+const statusOf = (workers: PodWorkers): Pod['status'] => workers.registry.find('default', 'web')?.pod.status ?? {}
 const mainOf = (workers: PodWorkers): ContainerStatus | undefined => statusOf(workers).containerStatuses?.[0]
 
 const never = (): Promise<never> => new Promise(() => undefined)
 
-test('a container with another image is started again with it, whatever its policy', async () => {
+test('a container with a changed image is restarted with it, whatever its policy', async () => {
   const { clock, workers, events, runtime } = bedOf()
-  workers.learn({ type: 'ADDED', object: podOf({ restartPolicy: 'Never' }) })
+  workers.updatePod({ type: 'ADDED', object: podOf({ restartPolicy: 'Never' }) })
   await clock.advance(3000)
   const containers = [containerOf('c', { image: 'nginx:2' })]
-  workers.learn({ type: 'MODIFIED', object: podOf({ restartPolicy: 'Never', containers }, { generation: 2 }) })
+  workers.updatePod({ type: 'MODIFIED', object: podOf({ restartPolicy: 'Never', containers }, { generation: 2 }) })
   await clock.advance(3000)
   assert.ok(events.includes('Killing: Container c definition changed, will be restarted'))
   assert.deepEqual([mainOf(workers)?.restartCount, mainOf(workers)?.image], [1, 'docker.io/library/nginx:2'])
@@ -26,14 +26,14 @@ test('a container with another image is started again with it, whatever its poli
   await workers.stop()
 })
 
-test('a sidecar with another image is started again, and the pod goes on', async () => {
+test('a sidecar with a changed image is restarted, and the pod continues', async () => {
   const { clock, workers, events } = bedOf()
   const side = (image: string): Partial<Pod['spec']> => ({
     initContainers: [containerOf('side', { restartPolicy: 'Always', image })],
   })
-  workers.learn({ type: 'ADDED', object: podOf(side('proxy:1')) })
+  workers.updatePod({ type: 'ADDED', object: podOf(side('proxy:1')) })
   await clock.advance(3000)
-  workers.learn({ type: 'MODIFIED', object: podOf(side('proxy:2'), { generation: 2 }) })
+  workers.updatePod({ type: 'MODIFIED', object: podOf(side('proxy:2'), { generation: 2 }) })
   await clock.advance(3000)
   assert.ok(events.includes('Killing: Init container side definition changed'))
   const [init] = statusOf(workers).initContainerStatuses ?? []
@@ -42,10 +42,10 @@ test('a sidecar with another image is started again, and the pod goes on', async
   await workers.stop()
 })
 
-test('a pod whose sandbox has gone begins anew with its init containers, and counts its restarts', async () => {
+test('a pod whose sandbox is gone restarts with its init containers, and counts the restarts', async () => {
   const { clock, workers, events, runtime } = bedOf()
   const initContainers = [containerOf('i', { command: ['sh', '-c', 'sleep 2'] })]
-  workers.learn({ type: 'ADDED', object: podOf({ initContainers }) })
+  workers.updatePod({ type: 'ADDED', object: podOf({ initContainers }) })
   await clock.advance(8000)
   const [sandbox] = (await runtime.listPodSandbox({})).items
   const before = statusOf(workers).podIP
@@ -62,17 +62,17 @@ test('a pod whose sandbox has gone begins anew with its init containers, and cou
   await workers.stop()
 })
 
-test('a kubelet that starts again after the sandbox had gone begins anew as well', async () => {
+test('a restarted kubelet also restarts a pod whose sandbox is gone', async () => {
   const bed = bedOf()
   const initContainers = [containerOf('i', { command: ['sh', '-c', 'sleep 2'] })]
-  bed.workers.learn({ type: 'ADDED', object: podOf({ initContainers }) })
+  bed.workers.updatePod({ type: 'ADDED', object: podOf({ initContainers }) })
   await bed.clock.advance(8000)
   const status = statusOf(bed.workers)
   await bed.workers.stop()
   const [sandbox] = (await bed.runtime.listPodSandbox({})).items
   await bed.runtime.stopPodSandbox({ podSandboxId: sandbox?.id ?? '' })
   const again = bed.restart()
-  again.learn({ type: 'ADDED', object: { ...podOf({ initContainers }), status } })
+  again.updatePod({ type: 'ADDED', object: { ...podOf({ initContainers }), status } })
   again.sourcesReady()
   await bed.clock.advance(1000)
   const { initContainerStatuses: [init] = [] } = statusOf(again)
@@ -82,9 +82,9 @@ test('a kubelet that starts again after the sandbox had gone begins anew as well
   await again.stop()
 })
 
-test('a pod that is never started again fails with its sandbox', async () => {
+test('a pod with policy Never fails when its sandbox is gone', async () => {
   const { clock, workers, runtime } = bedOf()
-  workers.learn({ type: 'ADDED', object: podOf({ restartPolicy: 'Never' }) })
+  workers.updatePod({ type: 'ADDED', object: podOf({ restartPolicy: 'Never' }) })
   await clock.advance(3000)
   const [sandbox] = (await runtime.listPodSandbox({})).items
   await runtime.stopPodSandbox({ podSandboxId: sandbox?.id ?? '' })
@@ -94,19 +94,19 @@ test('a pod that is never started again fails with its sandbox', async () => {
   await workers.stop()
 })
 
-test('a pod that is deleted does not wait for its image', async () => {
+test('a deleted pod does not wait for its image', async () => {
   const { clock, workers, deleted, runtime } = bedOf({}, {}, () => ({ pullImage: never }))
-  workers.learn({ type: 'ADDED', object: podOf() })
+  workers.updatePod({ type: 'ADDED', object: podOf() })
   await clock.advance(5000)
   const object = podOf({}, { deletionTimestamp: '2026-01-01T00:00:35Z', deletionGracePeriodSeconds: 30, generation: 2 })
-  workers.learn({ type: 'MODIFIED', object })
+  workers.updatePod({ type: 'MODIFIED', object })
   await clock.advance(2000)
   assert.deepEqual(deleted, ['/api/v1/namespaces/default/pods/web'])
   assert.deepEqual((await runtime.listPodSandbox({})).items, [])
   await workers.stop()
 })
 
-test('whoever waits for the pull of another is not kept by one that was given up', async () => {
+test('an aborted pull does not block the next pull in the queue', async () => {
   const pulls: string[] = []
   const { clock, workers } = bedOf({}, {}, (runtime) => ({
     pullImage: (request, options) => {
@@ -115,27 +115,27 @@ test('whoever waits for the pull of another is not kept by one that was given up
     },
   }))
   const slow = podOf({ containers: [containerOf('c', { image: 'slow:1' })] }, { name: 'slow', uid: 'u2' })
-  workers.learn({ type: 'ADDED', object: slow })
+  workers.updatePod({ type: 'ADDED', object: slow })
   await clock.advance(1000)
-  workers.learn({ type: 'ADDED', object: podOf() })
+  workers.updatePod({ type: 'ADDED', object: podOf() })
   await clock.advance(5000)
   assert.deepEqual(pulls, ['slow:1'])
-  workers.learn({ type: 'DELETED', object: slow })
+  workers.updatePod({ type: 'DELETED', object: slow })
   await clock.advance(2000)
   assert.deepEqual(pulls, ['slow:1', 'nginx:1'])
   assert.equal(statusOf(workers).phase, 'Running')
   await workers.stop()
 })
 
-test('a deadline that comes during a pull is kept', async () => {
+test('a deadline that passes during a pull ends the pod', async () => {
   const { clock, workers } = bedOf({}, {}, () => ({ pullImage: never }))
-  workers.learn({ type: 'ADDED', object: podOf({ activeDeadlineSeconds: 10 }) })
+  workers.updatePod({ type: 'ADDED', object: podOf({ activeDeadlineSeconds: 10 }) })
   await clock.advance(12_000)
   assert.deepEqual([statusOf(workers).phase, statusOf(workers).reason], ['Failed', 'DeadlineExceeded'])
   await workers.stop()
 })
 
-test('a call of the runtime that hangs keeps no other pod, and is given up after two minutes', async () => {
+test('a hung runtime call blocks no other pod, and times out after two minutes', async () => {
   let hangs = 2
   const { clock, workers, events } = bedOf({}, {}, (runtime) => ({
     createContainer: (request, options) =>
@@ -144,12 +144,13 @@ test('a call of the runtime that hangs keeps no other pod, and is given up after
         : runtime.createContainer(request, options),
   }))
   const containers = [containerOf('c', { image: 'bad:1' })]
-  workers.learn({ type: 'ADDED', object: podOf({ containers }, { name: 'bad', uid: 'u2' }) })
-  workers.learn({ type: 'ADDED', object: podOf() })
+  workers.updatePod({ type: 'ADDED', object: podOf({ containers }, { name: 'bad', uid: 'u2' }) })
+  workers.updatePod({ type: 'ADDED', object: podOf() })
   await clock.advance(5000)
   assert.equal(statusOf(workers).phase, 'Running')
   await clock.advance(118_000)
-  const bad = (): ContainerStatus | undefined => workers.find('default', 'bad')?.pod.status.containerStatuses?.[0]
+  const bad = (): ContainerStatus | undefined =>
+    workers.registry.find('default', 'bad')?.pod.status.containerStatuses?.[0]
   assert.deepEqual(bad()?.state.waiting, { reason: 'CreateContainerError', message: 'context deadline exceeded' })
   assert.ok(events.includes('Failed: Error: context deadline exceeded'))
   await clock.advance(150_000)
@@ -157,12 +158,12 @@ test('a call of the runtime that hangs keeps no other pod, and is given up after
   await workers.stop()
 })
 
-test('a runtime that does not say what it holds is asked again', async () => {
+test('a failed relist is retried', async () => {
   let hangs = true
   const { clock, workers } = bedOf({}, {}, (runtime) => ({
     listContainers: (request, options) => (hangs ? never() : runtime.listContainers(request, options)),
   }))
-  workers.learn({ type: 'ADDED', object: podOf() })
+  workers.updatePod({ type: 'ADDED', object: podOf() })
   await clock.advance(60_000)
   assert.equal(workers.listedMs, undefined)
   hangs = false
@@ -171,17 +172,17 @@ test('a runtime that does not say what it holds is asked again', async () => {
   await workers.stop()
 })
 
-test('a pod runs with the handler of its class, and says when there is none', async () => {
+test('a pod runs with the handler of its RuntimeClass, and reports a missing one', async () => {
   const { clock, workers, events, objects, runtime } = bedOf()
-  workers.learn({ type: 'ADDED', object: podOf({ runtimeClassName: 'fast' }) })
+  workers.updatePod({ type: 'ADDED', object: podOf({ runtimeClassName: 'fast' }) })
   await clock.advance(2000)
-  const said = 'FailedCreatePodSandBox: Failed to create pod sandbox: '
-  assert.deepEqual(events, [`${said}runtimeclass.node.k8s.io "fast" not found`])
+  const prefix = 'FailedCreatePodSandBox: Failed to create pod sandbox: '
+  assert.deepEqual(events, [`${prefix}runtimeclass.node.k8s.io "fast" not found`])
   const path = '/apis/node.k8s.io/v1/runtimeclasses/fast'
   objects.set(path, { metadata: { name: 'fast' }, handler: 'kata' })
   await clock.advance(20_000)
   const unknown = 'rpc error: code = Unknown desc = failed to get sandbox runtime: no runtime for "kata" is configured'
-  assert.equal(events.at(-1), `${said}${unknown}`)
+  assert.equal(events.at(-1), `${prefix}${unknown}`)
   objects.set(path, { metadata: { name: 'fast' }, handler: 'runc' })
   await clock.advance(20_000)
   assert.equal((await runtime.listPodSandbox({})).items[0]?.runtimeHandler, 'runc')

@@ -1,31 +1,32 @@
-/** What a kubelet keeps of pods on the disk, beside their volumes. */
+/** Creates and removes the files of pods on disk, except for volumes. */
 import { mkdir, open, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
 
 import type { Clock } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 
-import type { PodFacts } from './pod-of-node.ts'
-import { createUserRanges, type UserRange, USERS_FILE } from './user-ranges.ts'
+import type { PodFacts } from '../pod/pod-of-node.ts'
+import type { UserRange } from '../pod/sandbox-config.ts'
+import { createUserRanges, USERS_FILE } from './user-ranges.ts'
 
 export interface PodFiles {
-  /** '' for what cannot be read. */
+  /** '' for an unreadable file. */
   read(path: string): Promise<string>
-  /** At most so many bytes of the end. */
+  /** At most `maxBytes` from the end. */
   tail(path: string, maxBytes: number): Promise<string>
-  /** Returns the path of `/etc/hosts` of the pod. */
+  /** Returns the path of the pod's `/etc/hosts`. */
   writeHosts(uid: string, text: string): Promise<string>
-  /** A new file for the last words of one run of a container. */
+  /** Creates the termination message file of one container run. */
   makeMessageFile(uid: string, container: string): Promise<string>
   makeDirectory(path: string): Promise<void>
-  /** Users of the machine that are the pod's alone, the same as long as it has files. Rejects when all are given away. */
+  /** The range of user IDs of the pod, which stays the same while it has files. Rejects when no range is free. */
   userRange(uid: string): Promise<UserRange>
-  /** All of a pod but what is mounted there. */
+  /** Removes everything except mounts. */
   remove(uid: string): Promise<void>
-  /** Whose files there are. */
+  /** UIDs of pods that have files. */
   uids(): Promise<readonly string[]>
 }
 
-/** The clock stands still meanwhile, should it be a virtual one. */
+/** A virtual clock does not advance during file operations. */
 export function createPodFiles(
   { rootDir, idsPerPod }: Pick<PodFacts, 'rootDir' | 'idsPerPod'>,
   clock: Clock,
@@ -50,7 +51,7 @@ export function createPodFiles(
         const path = `${dir}/${random.bytes(4).toString('hex')}`
         await mkdir(dir, { recursive: true, mode: 0o750 })
         const file = await open(path, 'wx')
-        // Whoever the container runs as writes to it; the mode of `open` is cut by the mask of the process.
+        // The container may run as any user; the umask reduces the mode of `open`.
         await file.chmod(0o666)
         await file.close()
         return path
@@ -62,7 +63,7 @@ export function createPodFiles(
         await rm(`${dirOf(uid)}/${USERS_FILE}`, { force: true })
         await rm(`${dirOf(uid)}/etc-hosts`, { force: true })
         await rm(`${dirOf(uid)}/containers`, { recursive: true, force: true })
-        // What is left in it is mounted, or somebody else's.
+        // Remaining entries are mounts, or belong to others.
         await rmdir(dirOf(uid)).catch(() => undefined)
       }),
     uids: () => during(() => readdir(`${rootDir}/pods`).catch(() => [])),

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 
 import type { Container, Pod } from '#apis/core/v1.ts'
 import { createVirtualClock } from '#lib/clock.ts'
-import { createLog } from '#lib/log.ts'
+import { createLog } from '#lib/log/log.ts'
 
-import { NO_GRANTS } from '../grants/container-grant.ts'
+import { STUB_CONTAINER_MANAGER } from '../container-manager/container-manager.ts'
 import { createKubeletMeters } from '../metrics/kubelet-families.ts'
-import { compareResizes, isGranted, type PendingResize } from '../pod-allocation.ts'
+import { compareResizes, isGranted, type PendingResize } from '../pod/pod-allocation.ts'
 import { createMemoryAllocations, openAllocations } from './allocations.ts'
 import type { PodWorkers } from './pod-workers.ts'
 import { type Bed, bedOf, containerOf, podOf } from './worker.fixture.ts'
@@ -26,7 +26,8 @@ const sized = (
   more: Partial<Container> = {},
 ): Pod => podOf({ containers: [containerOf('c', { resources, ...more })] }, metadata)
 
-const statusOf = (workers: PodWorkers, name = 'web'): Pod['status'] => workers.find('default', name)?.pod.status ?? {}
+const statusOf = (workers: PodWorkers, name = 'web'): Pod['status'] =>
+  workers.registry.find('default', name)?.pod.status ?? {}
 const typesOf = ({ conditions = [] }: Pod['status']): string[] =>
   conditions.map(({ type }) => type).filter((type) => type.startsWith('PodResize'))
 
@@ -37,22 +38,22 @@ async function cgroupOf({ runtime }: Bed): Promise<Record<string, unknown>> {
   return { cpuQuota: Number(cpuQuota), cpuShares: Number(cpuShares), memory: Number(memoryLimitInBytes) }
 }
 
-test('a resize is granted, told to be in progress, brought to the cgroup, and told to be done', async () => {
+test('a resize is allocated, reported as in progress, applied to the cgroup, and reported as completed', async () => {
   const bed = bedOf()
   const { clock, workers, patches, events } = bed
-  workers.learn({ type: 'ADDED', object: sized(amounts('100m')) })
+  workers.updatePod({ type: 'ADDED', object: sized(amounts('100m')) })
   await clock.advance(3000)
   patches.length = 0
-  workers.learn({ type: 'MODIFIED', object: sized(amounts('200m', '128Mi'), { generation: 2 }) })
+  workers.updatePod({ type: 'MODIFIED', object: sized(amounts('200m', '128Mi'), { generation: 2 }) })
   await clock.advance(1000)
   assert.deepEqual(await cgroupOf(bed), { cpuQuota: 20_000, cpuShares: 204, memory: 128 * 2 ** 20 })
   const [first, last] = patches
-  const asked = { cpu: '200m', memory: '128Mi' }
-  assert.deepEqual(first?.status['allocatedResources'], asked)
+  const requested = { cpu: '200m', memory: '128Mi' }
+  assert.deepEqual(first?.status['allocatedResources'], requested)
   assert.equal(first?.status['resources'], undefined)
   const [condition] = first?.status.conditions ?? []
   assert.deepEqual([condition?.type, condition?.status], ['PodResizeInProgress', 'True'])
-  assert.deepEqual(last?.status['resources'], { limits: asked, requests: asked })
+  assert.deepEqual(last?.status['resources'], { limits: requested, requests: requested })
   assert.deepEqual(last?.status.conditions, [{ $patch: 'delete', type: 'PodResizeInProgress' }])
   assert.equal(patches.length, 2)
   const text =
@@ -65,33 +66,38 @@ test('a resize is granted, told to be in progress, brought to the cgroup, and to
   await workers.stop()
 })
 
-test('a resize of what a pod holds for its own is infeasible, and told once', async () => {
+test('a resize of exclusive resources is infeasible, and reported once', async () => {
   const text = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"'
   const label = 'guaranteed_pod_cpu_manager_static_policy'
   const meters = createKubeletMeters()
-  const bed = bedOf({}, { meters, grants: { ...NO_GRANTS, refuseResize: () => ({ text, label }) } })
+  const bed = bedOf(
+    {},
+    { meters, containerManager: { ...STUB_CONTAINER_MANAGER, refuseResize: () => ({ text, label }) } },
+  )
   const { clock, workers, events } = bed
-  workers.learn({ type: 'ADDED', object: sized(amounts('1')) })
+  workers.updatePod({ type: 'ADDED', object: sized(amounts('1')) })
   await clock.advance(3000)
-  workers.learn({ type: 'MODIFIED', object: sized(amounts('2'), { generation: 2 }) })
+  workers.updatePod({ type: 'MODIFIED', object: sized(amounts('2'), { generation: 2 }) })
   await clock.advance(200_000)
   const pending = statusOf(workers).conditions?.find(({ type }) => type === 'PodResizePending')
   assert.deepEqual([pending?.reason, pending?.message], ['Infeasible', text])
-  const said = events.filter((event) => event.startsWith('ResizeInfeasible: Pod resize Infeasible: {"containers":'))
-  assert.equal(said.length, 1)
+  const infeasible = events.filter((event) =>
+    event.startsWith('ResizeInfeasible: Pod resize Infeasible: {"containers":'),
+  )
+  assert.equal(infeasible.length, 1)
   const counted = `kubelet_pod_infeasible_resizes_total{reason_detail="${label}"} 1`
   assert.ok(meters.registry.render().split('\n').includes(counted))
   await workers.stop()
 })
 
-test('a resize for which there is no room waits, and is granted when another pod goes', async () => {
+test('a resize that does not fit is deferred, and allocated when another pod ends', async () => {
   const bed = bedOf()
   const { clock, workers, events } = bed
   const other = sized(amounts('1500m'), { name: 'other', uid: 'u2' })
-  workers.learn({ type: 'ADDED', object: other })
-  workers.learn({ type: 'ADDED', object: sized(amounts('100m')) })
+  workers.updatePod({ type: 'ADDED', object: other })
+  workers.updatePod({ type: 'ADDED', object: sized(amounts('100m')) })
   await clock.advance(3000)
-  workers.learn({ type: 'MODIFIED', object: sized(amounts('1'), { generation: 2 }) })
+  workers.updatePod({ type: 'MODIFIED', object: sized(amounts('1'), { generation: 2 }) })
   await clock.advance(1000)
   const why = "Node didn't have enough resource: cpu, requested: 1000, used: 1500, capacity: 2000"
   const pending = statusOf(workers).conditions?.find(({ type }) => type === 'PodResizePending')
@@ -100,7 +106,7 @@ test('a resize for which there is no room waits, and is granted when another pod
   assert.equal(statusOf(workers).containerStatuses?.[0]?.allocatedResources?.['cpu'], '100m')
   await clock.advance(200_000)
   assert.equal(events.filter((event) => event.startsWith('ResizeDeferred')).length, 1)
-  workers.learn({ type: 'DELETED', object: other })
+  workers.updatePod({ type: 'DELETED', object: other })
   await clock.advance(3000)
   assert.deepEqual(typesOf(statusOf(workers)), [])
   assert.equal(statusOf(workers).containerStatuses?.[0]?.resources?.limits?.['cpu'], '1')
@@ -108,16 +114,16 @@ test('a resize for which there is no room waits, and is granted when another pod
   await workers.stop()
 })
 
-test('a container whose policy says so is started again to be resized', async () => {
+test('a container with RestartContainer is restarted to be resized', async () => {
   const bed = bedOf()
   const { clock, workers, events } = bed
   const more = { resizePolicy: [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }] }
-  workers.learn({ type: 'ADDED', object: sized(amounts('100m'), {}, more) })
+  workers.updatePod({ type: 'ADDED', object: sized(amounts('100m'), {}, more) })
   await clock.advance(3000)
-  workers.learn({ type: 'MODIFIED', object: sized(amounts('200m'), { generation: 2 }, more) })
+  workers.updatePod({ type: 'MODIFIED', object: sized(amounts('200m'), { generation: 2 }, more) })
   await clock.advance(3000)
   assert.equal(statusOf(workers).containerStatuses?.[0]?.restartCount, 0)
-  workers.learn({ type: 'MODIFIED', object: sized(amounts('200m', '128Mi'), { generation: 3 }, more) })
+  workers.updatePod({ type: 'MODIFIED', object: sized(amounts('200m', '128Mi'), { generation: 3 }, more) })
   await clock.advance(3000)
   assert.ok(events.includes('Killing: Container c resize requires restart'))
   assert.equal(statusOf(workers).containerStatuses?.[0]?.restartCount, 1)
@@ -126,12 +132,12 @@ test('a container whose policy says so is started again to be resized', async ()
   await workers.stop()
 })
 
-test('nobody is given less memory than it uses, and it is said', async () => {
+test('a memory limit below the usage is refused, and reported', async () => {
   const bed = bedOf()
   const { clock, workers, events } = bed
-  workers.learn({ type: 'ADDED', object: sized(amounts('100m')) })
+  workers.updatePod({ type: 'ADDED', object: sized(amounts('100m')) })
   await clock.advance(3000)
-  workers.learn({ type: 'MODIFIED', object: sized(amounts('100m', '1Mi'), { generation: 2 }) })
+  workers.updatePod({ type: 'MODIFIED', object: sized(amounts('100m', '1Mi'), { generation: 2 }) })
   await clock.advance(3000)
   const condition = statusOf(workers).conditions?.find(({ type }) => type === 'PodResizeInProgress')
   const why =
@@ -143,7 +149,7 @@ test('nobody is given less memory than it uses, and it is said', async () => {
   await workers.stop()
 })
 
-test('a runtime that fails to resize is asked again, and nothing is claimed meanwhile', async () => {
+test('a resize that the runtime rejects is retried, and not reported as done meanwhile', async () => {
   let faults = 1
   const bed = bedOf({}, {}, (runtime) => ({
     updateContainerResources: (request, options) => {
@@ -152,9 +158,9 @@ test('a runtime that fails to resize is asked again, and nothing is claimed mean
     },
   }))
   const { clock, workers } = bed
-  workers.learn({ type: 'ADDED', object: sized(amounts('100m')) })
+  workers.updatePod({ type: 'ADDED', object: sized(amounts('100m')) })
   await clock.advance(3000)
-  workers.learn({ type: 'MODIFIED', object: sized(amounts('200m'), { generation: 2 }) })
+  workers.updatePod({ type: 'MODIFIED', object: sized(amounts('200m'), { generation: 2 }) })
   await clock.advance(1000)
   const condition = statusOf(workers).conditions?.find(({ type }) => type === 'PodResizeInProgress')
   assert.deepEqual([condition?.reason, condition?.message], ['Error', 'the cgroup is busy'])
@@ -165,25 +171,25 @@ test('a runtime that fails to resize is asked again, and nothing is claimed mean
   await workers.stop()
 })
 
-test('what was granted before a restart of the kubelet is brought to the cgroup after it; what was not still waits', async () => {
+test('after a restart of the kubelet an allocated resize is applied, and a deferred one still waits', async () => {
   const allocations = createMemoryAllocations()
   const bed = bedOf({}, { allocations })
-  bed.workers.learn({ type: 'ADDED', object: sized(amounts('100m')) })
+  bed.workers.updatePod({ type: 'ADDED', object: sized(amounts('100m')) })
   await bed.clock.advance(3000)
   const status = statusOf(bed.workers)
   await bed.workers.stop()
-  const wish = sized(amounts('1900m'), { generation: 2 })
+  const resized = sized(amounts('1900m'), { generation: 2 })
   const again = bed.restart()
-  again.learn({ type: 'ADDED', object: sized(amounts('1500m'), { name: 'other', uid: 'u2' }) })
+  again.updatePod({ type: 'ADDED', object: sized(amounts('1500m'), { name: 'other', uid: 'u2' }) })
   await bed.clock.advance(2000)
-  again.learn({ type: 'ADDED', object: { ...wish, status } })
+  again.updatePod({ type: 'ADDED', object: { ...resized, status } })
   again.sourcesReady()
   await bed.clock.advance(2000)
   assert.deepEqual(typesOf(statusOf(again)), ['PodResizePending'])
   await again.stop()
   allocations.set('u1', { containers: { c: amounts('200m') ?? {} } })
   const last = bed.restart()
-  last.learn({ type: 'ADDED', object: { ...sized(amounts('200m'), { generation: 3 }), status } })
+  last.updatePod({ type: 'ADDED', object: { ...sized(amounts('200m'), { generation: 3 }), status } })
   last.sourcesReady()
   await bed.clock.advance(2000)
   assert.equal(statusOf(last).containerStatuses?.[0]?.resources?.limits?.['cpu'], '200m')
@@ -191,7 +197,7 @@ test('what was granted before a restart of the kubelet is brought to the cgroup 
   await last.stop()
 })
 
-test('waiting resizes are tried in order: who wants no more, then priority, class and patience', () => {
+test('deferred resizes are retried in order: decreases first, then priority, class and waiting time', () => {
   const of = (more: Partial<PendingResize>): PendingResize => ({
     isMore: true,
     priority: 0,
@@ -203,13 +209,16 @@ test('waiting resizes are tried in order: who wants no more, then priority, clas
   assert.deepEqual(all.toSorted(compareResizes), all.toReversed())
 })
 
-test('the same amount in other words is no resize', () => {
+test('an equal quantity in another notation causes no resize', () => {
   const { spec } = sized(amounts('1000m', '1Gi'))
   assert.ok(isGranted(spec, { containers: { c: amounts('1', '1024Mi') ?? {} } }))
 })
 
-test('what is granted is found again on the disk, unless somebody has touched it', async () => {
+test('the checkpoint of allocations survives a restart and a power cut', async (context) => {
   const dir = await mkdtemp(join(tmpdir(), 'allocations-'))
+  const handle = await open(join(dir, 'any'), 'w')
+  const syncs = context.mock.method(Object.getPrototypeOf(handle) as typeof handle, 'sync')
+  await handle.close()
   const clock = createVirtualClock()
   const { logger: log } = createLog({ stream: { write: (_, done) => done() }, clock })
   const path = join(dir, 'allocated_pods_state')
@@ -219,6 +228,7 @@ test('what is granted is found again on the disk, unless somebody has touched it
     first.set('u2', { containers: {} })
     first.retain(new Set(['u1']))
     await first.settled()
+    assert.ok(syncs.mock.callCount() > 0, 'the file is flushed, so that a power cut cannot empty it')
     const again = await openAllocations({ path, clock, log })
     assert.deepEqual(again.get('u1')?.containers, { c: amounts('1') })
     assert.equal(again.get('u2'), undefined)

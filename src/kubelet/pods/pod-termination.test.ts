@@ -3,22 +3,22 @@ import { describe, it } from 'node:test'
 
 import type { PodStatus, Probe } from '#apis/core/v1.ts'
 
-import type { Answer } from '../probes/probe-action.ts'
+import type { ProbeAnswer } from '../probes/probe-action.ts'
 import { type Bed, bedOf, containerOf, podOf } from './worker.fixture.ts'
 
 const PROBE: Probe = { httpGet: { path: '/', port: 80 }, periodSeconds: 1, failureThreshold: 1 }
 const DELETED = { deletionTimestamp: '2026-01-01T00:00:35Z', deletionGracePeriodSeconds: 30, generation: 2 }
 
 interface SlowBed extends Bed {
-  /** Whether probes pass. */
+  /** Result of all probes. */
   isFine: boolean
 }
 
 /** Containers that take 20 seconds to end after SIGTERM. */
 function slowBed(): SlowBed {
-  const askProbe = async (): Promise<Answer> =>
+  const runProbe = async (): Promise<ProbeAnswer> =>
     bed.isFine ? { isFine: true } : { isFine: false, output: 'HTTP probe failed with statuscode: 500' }
-  const bed = { ...bedOf({ conduct: () => ({ stopMs: 20_000 }) }, { askProbe }), isFine: true }
+  const bed = { ...bedOf({ behavior: () => ({ stopMs: 20_000 }) }, { runProbe }), isFine: true }
   return bed
 }
 
@@ -26,7 +26,7 @@ const conditionOf = ({ conditions = [] }: PodStatus, name: string): string | und
   conditions.find(({ type }) => type === name)?.status
 
 const readiness = (bed: Bed): unknown[] => {
-  const status = bed.workers.find('default', 'web')?.pod.status ?? {}
+  const status = bed.workers.registry.find('default', 'web')?.pod.status ?? {}
   const { ready } = status.containerStatuses?.[0] ?? {}
   return [status.phase, ready, conditionOf(status, 'ContainersReady'), conditionOf(status, 'Ready')]
 }
@@ -34,11 +34,11 @@ const readiness = (bed: Bed): unknown[] => {
 describe('readiness probes of a terminating pod', () => {
   const spec = { containers: [containerOf('c', { readinessProbe: PROBE })] }
 
-  it('make the pod unready while its containers end', async () => {
+  it('make the pod unready while its containers stop', async () => {
     const bed = slowBed()
-    bed.workers.learn({ type: 'ADDED', object: podOf(spec) })
+    bed.workers.updatePod({ type: 'ADDED', object: podOf(spec) })
     await bed.clock.advance(5000)
-    bed.workers.learn({ type: 'MODIFIED', object: podOf(spec, DELETED) })
+    bed.workers.updatePod({ type: 'MODIFIED', object: podOf(spec, DELETED) })
     await bed.clock.advance(3000)
     assert.deepEqual(readiness(bed), ['Running', true, 'True', 'True'])
     bed.isFine = false
@@ -53,28 +53,28 @@ describe('readiness probes of a terminating pod', () => {
     await bed.workers.stop()
   })
 
-  it('leave the phase alone until the containers of a pod past its deadline have ended', async () => {
+  it('do not change the phase until the containers of a pod past its deadline have ended', async () => {
     const bed = slowBed()
-    bed.workers.learn({ type: 'ADDED', object: podOf({ ...spec, activeDeadlineSeconds: 5 }) })
+    bed.workers.updatePod({ type: 'ADDED', object: podOf({ ...spec, activeDeadlineSeconds: 5 }) })
     await bed.clock.advance(6000)
     bed.isFine = false
     await bed.clock.advance(3000)
     assert.deepEqual(readiness(bed), ['Running', false, 'False', 'False'])
     await bed.clock.advance(20_000)
-    const { phase, reason } = bed.workers.find('default', 'web')?.pod.status ?? {}
+    const { phase, reason } = bed.workers.registry.find('default', 'web')?.pod.status ?? {}
     assert.deepEqual([phase, reason], ['Failed', 'DeadlineExceeded'])
     await bed.workers.stop()
   })
 })
 
 describe('liveness probes of a terminating pod', () => {
-  it('stop for all containers at once, sidecars included', async () => {
+  it('end for all containers at once, including sidecars', async () => {
     const bed = slowBed()
     const side = containerOf('side', { restartPolicy: 'Always', livenessProbe: PROBE })
     const spec = { initContainers: [side], containers: [containerOf('c', { livenessProbe: PROBE })] }
-    bed.workers.learn({ type: 'ADDED', object: podOf(spec) })
+    bed.workers.updatePod({ type: 'ADDED', object: podOf(spec) })
     await bed.clock.advance(5000)
-    bed.workers.learn({ type: 'MODIFIED', object: podOf(spec, DELETED) })
+    bed.workers.updatePod({ type: 'MODIFIED', object: podOf(spec, DELETED) })
     bed.isFine = false
     await bed.clock.advance(15_000)
     assert.deepEqual(
@@ -84,13 +84,13 @@ describe('liveness probes of a terminating pod', () => {
     await bed.workers.stop()
   })
 
-  it('have no effect when they were under way', async () => {
-    const answer = Promise.withResolvers<Answer>()
-    const bed = bedOf({ conduct: () => ({ stopMs: 20_000 }) }, { askProbe: () => answer.promise })
+  it('have no effect if they were running when the pod began to end', async () => {
+    const answer = Promise.withResolvers<ProbeAnswer>()
+    const bed = bedOf({ behavior: () => ({ stopMs: 20_000 }) }, { runProbe: () => answer.promise })
     const spec = { containers: [containerOf('c', { livenessProbe: PROBE })] }
-    bed.workers.learn({ type: 'ADDED', object: podOf(spec) })
+    bed.workers.updatePod({ type: 'ADDED', object: podOf(spec) })
     await bed.clock.advance(5000)
-    bed.workers.learn({ type: 'MODIFIED', object: podOf(spec, DELETED) })
+    bed.workers.updatePod({ type: 'MODIFIED', object: podOf(spec, DELETED) })
     await bed.clock.advance(1000)
     answer.resolve({ isFine: false, output: 'HTTP probe failed with statuscode: 500' })
     await bed.clock.advance(5000)
@@ -102,8 +102,8 @@ describe('liveness probes of a terminating pod', () => {
   })
 })
 
-describe('a pod that the node rejects', () => {
-  it('has observedGeneration, and no condition that only a kubelet writes', async () => {
+describe('a pod that admission rejects', () => {
+  it("has observedGeneration, and none of the kubelet's conditions", async () => {
     const { clock, workers, patches } = bedOf()
     const resources = { requests: { cpu: '500' } }
     const pod = podOf({ containers: [containerOf('c', { resources })] }, { generation: 3 })
@@ -114,12 +114,33 @@ describe('a pod that the node rejects', () => {
       lastProbeTime: null,
       lastTransitionTime: at,
     }))
-    workers.learn({ type: 'ADDED', object: { ...pod, status: { ...pod.status, conditions } } })
+    workers.updatePod({ type: 'ADDED', object: { ...pod, status: { ...pod.status, conditions } } })
     await clock.advance(2000)
     assert.equal(patches.length, 1)
     const { status } = patches[0] ?? {}
     assert.deepEqual([status?.['observedGeneration'], status?.['reason']], [3, 'OutOfcpu'])
     assert.deepEqual(status?.conditions, [{ $patch: 'delete', type: 'PodScheduled' }])
+    await workers.stop()
+  })
+})
+
+describe('a container that disappears while it is stopped', () => {
+  it('does not keep its pod', async () => {
+    const { clock, workers, deleted, patches } = bedOf({}, {}, (runtime) => ({
+      stopContainer: async ({ containerId }) => {
+        await runtime.removeContainer({ containerId })
+        return {}
+      },
+    }))
+    workers.updatePod({ type: 'ADDED', object: podOf() })
+    await clock.advance(3000)
+    workers.updatePod({ type: 'MODIFIED', object: podOf({}, DELETED) })
+    await clock.advance(3000)
+    assert.deepEqual(deleted, ['/api/v1/namespaces/default/pods/web'])
+    const [ended] = (patches.at(-1)?.status['containerStatuses'] ?? []) as {
+      state: { terminated?: { reason: string } }
+    }[]
+    assert.equal(ended?.state.terminated?.reason, 'ContainerStatusUnknown')
     await workers.stop()
   })
 })

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 import type { Pod } from '#apis/core/v1.ts'
+import type { Runtime } from '#cri/runtime.ts'
 
-import type { Runtime } from '../cri/runtime.ts'
-import type { VolumeKeeper } from '../volumes/volume-keeper.ts'
+import type { VolumeManager } from '../volumes/volume-manager.ts'
 import { bedOf, containerOf, podOf } from './worker.fixture.ts'
 
-interface Keeper extends VolumeKeeper {
-  readonly asked: string[]
+interface Keeper extends VolumeManager {
+  readonly mounted: string[]
   readonly left: string[]
-  /** What is on the disk. */
+  /** UIDs of pods with volumes on disk. */
   readonly there: Set<string>
   failure: string | undefined
   fault: Error | undefined
@@ -18,19 +18,19 @@ interface Keeper extends VolumeKeeper {
 
 function keeperWith(...there: string[]): Keeper {
   const keeper: Keeper = {
-    asked: [],
+    mounted: [],
     left: [],
     there: new Set(there),
     failure: undefined,
     fault: undefined,
-    async bring({ metadata: { uid = '' } }) {
-      keeper.asked.push(uid)
+    async mount({ metadata: { uid = '' } }) {
+      keeper.mounted.push(uid)
       keeper.there.add(uid)
       return keeper.failure === undefined ? { mounts: new Map() } : { failures: [keeper.failure] }
     },
     subPath: async () => '',
     read: async () => '',
-    async leave(uid) {
+    async unmount(uid) {
       if (keeper.fault !== undefined) throw keeper.fault
       keeper.left.push(uid)
       keeper.there.delete(uid)
@@ -42,42 +42,42 @@ function keeperWith(...there: string[]): Keeper {
 
 const POD: Pod = podOf({ containers: [containerOf('c')] })
 
-test('volumes of a pod that runs are brought up to date again and again', async () => {
+test('volumes of a running pod are refreshed periodically', async () => {
   const volumes = keeperWith()
   const { clock, workers, events } = bedOf({}, { volumes })
-  workers.learn({ type: 'ADDED', object: POD })
+  workers.updatePod({ type: 'ADDED', object: POD })
   await clock.advance(5000)
-  const before = volumes.asked.length
+  const before = volumes.mounted.length
   await clock.advance(200_000)
-  assert.ok(volumes.asked.length >= before + 2, `${volumes.asked.length} times`)
+  assert.ok(volumes.mounted.length >= before + 2, `${volumes.mounted.length} times`)
   volumes.failure = 'MountVolume.SetUp failed for volume "v" : configmap "cm" not found'
   await clock.advance(100_000)
   assert.ok(events.includes(`FailedMount: ${volumes.failure}`))
-  assert.equal(workers.find('default', 'web')?.pod.status.phase, 'Running')
+  assert.equal(workers.registry.find('default', 'web')?.pod.status.phase, 'Running')
   await workers.stop()
 })
 
-test('volumes that cannot be brought yet are tried again soon, and not without end so soon', async () => {
+test('failed volumes are retried soon, with a growing delay', async () => {
   const volumes = keeperWith()
   volumes.failure = 'MountVolume.SetUp failed for volume "v" : configmap "cm" not found'
   const { clock, workers } = bedOf({}, { volumes })
-  workers.learn({ type: 'ADDED', object: POD })
+  workers.updatePod({ type: 'ADDED', object: POD })
   const triesWithin = async (ms: number): Promise<number> => {
-    const before = volumes.asked.length
+    const before = volumes.mounted.length
     await clock.advance(ms)
-    return volumes.asked.length - before
+    return volumes.mounted.length - before
   }
-  // At once, and half a second, one and a half, three and a half, seven and a half after.
+  // At once, then after 0.5, 1.5, 3.5 and 7.5 seconds.
   assert.equal(await triesWithin(10_000), 5)
   const later = await triesWithin(60_000)
   assert.ok(later >= 4 && later <= 7, String(later))
   volumes.failure = undefined
   await clock.advance(16_000)
-  assert.equal(workers.find('default', 'web')?.pod.status.phase, 'Running')
+  assert.equal(workers.registry.find('default', 'web')?.pod.status.phase, 'Running')
   await workers.stop()
 })
 
-test('once volumes are there, what fails after them is not tried as soon as they were', async () => {
+test('failures after the volumes are mounted use the normal retry interval', async () => {
   const volumes = keeperWith()
   volumes.failure = 'MountVolume.SetUp failed for volume "v" : configmap "cm" not found'
   let tries = 0
@@ -87,7 +87,7 @@ test('once volumes are there, what fails after them is not tried as soon as they
       return Promise.reject(new Error('no network'))
     },
   }))
-  workers.learn({ type: 'ADDED', object: POD })
+  workers.updatePod({ type: 'ADDED', object: POD })
   await clock.advance(100)
   volumes.failure = undefined
   await clock.advance(60_000)
@@ -95,12 +95,12 @@ test('once volumes are there, what fails after them is not tried as soon as they
   await workers.stop()
 })
 
-test('what pods left on the disk before a restart is given back, once all pods are known', async () => {
+test('volumes of pods deleted during a restart are unmounted once all pods are known', async () => {
   const volumes = keeperWith('gone', 'u1')
   const { clock, workers } = bedOf({}, { volumes })
   await clock.advance(5000)
   assert.deepEqual(volumes.left, [])
-  workers.learn({ type: 'ADDED', object: POD })
+  workers.updatePod({ type: 'ADDED', object: POD })
   workers.sourcesReady()
   await clock.advance(5000)
   assert.deepEqual(volumes.left, ['gone'])
@@ -108,7 +108,7 @@ test('what pods left on the disk before a restart is given back, once all pods a
   await workers.stop()
 })
 
-test('what is still in use is tried again', async () => {
+test('a volume that is still in use is retried', async () => {
   const volumes = keeperWith('gone')
   volumes.fault = new Error('target is busy')
   const { clock, workers } = bedOf({}, { volumes })
@@ -116,28 +116,28 @@ test('what is still in use is tried again', async () => {
   await clock.advance(5000)
   assert.deepEqual(volumes.left, [])
   volumes.fault = undefined
-  workers.learn({ type: 'ADDED', object: POD })
+  workers.updatePod({ type: 'ADDED', object: POD })
   await clock.advance(5000)
   assert.deepEqual(volumes.left, ['gone'])
   await workers.stop()
 })
 
-test('a volume that is an image is pulled, and left to the runtime to mount', async () => {
+test('an image volume is pulled, and mounted by the runtime', async () => {
   const volumes = keeperWith()
-  volumes.bring = async () => ({
+  volumes.mount = async () => ({
     mounts: new Map([
       ['v', { hostPath: '', readOnly: true, image: { reference: 'data:1', pullPolicy: 'IfNotPresent' } }],
     ]),
   })
   const created: Parameters<Runtime['createContainer']>[0][] = []
   const { clock, workers, events } = bedOf({}, { volumes }, (runtime) => ({
-    createContainer: (ask, options) => {
-      created.push(ask)
-      return runtime.createContainer(ask, options)
+    createContainer: (request, options) => {
+      created.push(request)
+      return runtime.createContainer(request, options)
     },
   }))
   const volumeMounts = [{ name: 'v', mountPath: '/data', subPath: 'part' }]
-  workers.learn({ type: 'ADDED', object: podOf({ containers: [containerOf('c', { volumeMounts })] }) })
+  workers.updatePod({ type: 'ADDED', object: podOf({ containers: [containerOf('c', { volumeMounts })] }) })
   await clock.advance(5000)
   assert.ok(
     events.some((event) => event.startsWith('Pulled: Successfully pulled image "data:1"')),
@@ -152,14 +152,14 @@ test('a volume that is an image is pulled, and left to the runtime to mount', as
   await workers.stop()
 })
 
-test('a part of a volume that is named by what is not there is waited for', async () => {
+test('a subPathExpr with a missing variable fails with CreateContainerConfigError', async () => {
   const volumes = keeperWith()
-  volumes.bring = async () => ({ mounts: new Map([['v', { hostPath: '/v', readOnly: false }]]) })
+  volumes.mount = async () => ({ mounts: new Map([['v', { hostPath: '/v', readOnly: false }]]) })
   const { clock, workers } = bedOf({}, { volumes })
   const volumeMounts = [{ name: 'v', mountPath: '/data', subPathExpr: '$(WHERE)/x' }]
-  workers.learn({ type: 'ADDED', object: podOf({ containers: [containerOf('c', { volumeMounts })] }) })
+  workers.updatePod({ type: 'ADDED', object: podOf({ containers: [containerOf('c', { volumeMounts })] }) })
   await clock.advance(5000)
-  const [status] = workers.find('default', 'web')?.pod.status.containerStatuses ?? []
+  const [status] = workers.registry.find('default', 'web')?.pod.status.containerStatuses ?? []
   assert.deepEqual(status?.state.waiting, { reason: 'CreateContainerConfigError', message: 'missing value for WHERE' })
   await workers.stop()
 })

@@ -3,12 +3,12 @@ import { test } from 'node:test'
 
 import type { Pod } from '#apis/core/v1.ts'
 
-import type { Answer } from '../probes/probe-action.ts'
+import type { ProbeAnswer } from '../probes/probe-action.ts'
 import { bedOf, conditionIn, containerOf, podOf } from './worker.fixture.ts'
 
-test('a simple pod is told in three patches: admitted, with a sandbox, running', async () => {
+test('a simple pod is reported in three patches: admitted, with a sandbox, running', async () => {
   const { clock, workers, patches, events } = bedOf()
-  workers.learn({ type: 'ADDED', object: podOf() })
+  workers.updatePod({ type: 'ADDED', object: podOf() })
   await clock.advance(5000)
   const [admitted, sandboxed, running, ...rest] = patches
   assert.ok(admitted !== undefined && sandboxed !== undefined && running !== undefined)
@@ -39,13 +39,13 @@ test('a simple pod is told in three patches: admitted, with a sandbox, running',
   await workers.stop()
 })
 
-test('a pod that is deleted ends within its grace, is told of once more, and goes', async () => {
+test('a deleted pod stops within its grace period, is reported once more, and is removed', async () => {
   const { clock, workers, patches, events, deleted, runtime } = bedOf()
-  workers.learn({ type: 'ADDED', object: podOf() })
+  workers.updatePod({ type: 'ADDED', object: podOf() })
   await clock.advance(5000)
   const object = podOf({}, { deletionTimestamp: '2026-01-01T00:00:35Z', deletionGracePeriodSeconds: 30, generation: 2 })
   patches.length = 0
-  workers.learn({ type: 'MODIFIED', object })
+  workers.updatePod({ type: 'MODIFIED', object })
   await clock.advance(5000)
   assert.ok(events.includes('Killing: Stopping container c'))
   assert.equal(patches[0]?.status['observedGeneration'], 2)
@@ -55,14 +55,14 @@ test('a pod that is deleted ends within its grace, is told of once more, and goe
   assert.deepEqual(deleted, ['/api/v1/namespaces/default/pods/web'])
   assert.deepEqual((await runtime.listPodSandbox({})).items, [])
   assert.deepEqual((await runtime.listContainers({})).containers, [])
-  assert.equal(workers.find('default', 'web'), undefined)
+  assert.equal(workers.registry.find('default', 'web'), undefined)
   await workers.stop()
 })
 
-test('a container that fails is started at once, then after ten seconds and twenty, and says so', async () => {
+test('a failing container restarts at once, then after 10 and 20 seconds, and reports the back-off', async () => {
   const { clock, workers, events, patches, runtime } = bedOf()
   const failing = containerOf('c', { command: ['sh', '-c', 'exit 3'] })
-  workers.learn({ type: 'ADDED', object: podOf({ containers: [failing] }) })
+  workers.updatePod({ type: 'ADDED', object: podOf({ containers: [failing] }) })
   await clock.advance(25_000)
   const counts = patches.flatMap(
     ({ status }) => (status['containerStatuses'] as { restartCount: number }[] | undefined) ?? [],
@@ -75,15 +75,15 @@ test('a container that fails is started at once, then after ten seconds and twen
   await workers.stop()
 })
 
-test('init containers run one after the other, a sidecar stays, and all is told', async () => {
+test('init containers run in order, a sidecar keeps running, and each step is reported', async () => {
   const { clock, workers, patches } = bedOf()
   const initContainers = [
     containerOf('i1', { command: ['sh', '-c', 'sleep 3'] }),
     containerOf('side', { restartPolicy: 'Always' }),
   ]
-  workers.learn({ type: 'ADDED', object: podOf({ initContainers }) })
+  workers.updatePod({ type: 'ADDED', object: podOf({ initContainers }) })
   await clock.advance(10_000)
-  const status = workers.find('default', 'web')?.pod.status
+  const status = workers.registry.find('default', 'web')?.pod.status
   assert.equal(status?.phase, 'Running')
   assert.deepEqual(
     status?.initContainerStatuses?.map(({ name, ready, started, state }) => [name, ready, started, Object.keys(state)]),
@@ -97,15 +97,15 @@ test('init containers run one after the other, a sidecar stays, and all is told'
   await workers.stop()
 })
 
-test('an image that cannot be pulled is tried again later, in the words of kubelets', async () => {
+test('a failed image pull is retried later, with upstream’s messages', async () => {
   const { clock, workers, events } = bedOf({
     pull: (image) => {
       throw new Error(`${image}: not found`)
     },
   })
-  workers.learn({ type: 'ADDED', object: podOf() })
+  workers.updatePod({ type: 'ADDED', object: podOf() })
   await clock.advance(3000)
-  const [status] = workers.find('default', 'web')?.pod.status.containerStatuses ?? []
+  const [status] = workers.registry.find('default', 'web')?.pod.status.containerStatuses ?? []
   assert.equal(status?.state.waiting?.reason, 'ImagePullBackOff')
   assert.match(status?.state.waiting?.message ?? '', /^Back-off pulling image "nginx:1": ErrImagePull: /)
   const reasons = events.map((event) => event.split(':').slice(0, 2).join(':').slice(0, 40))
@@ -120,11 +120,11 @@ test('an image that cannot be pulled is tried again later, in the words of kubel
   await workers.stop()
 })
 
-test('a name that is none is not asked for', async () => {
+test('an invalid image name is not pulled', async () => {
   const { clock, workers } = bedOf()
-  workers.learn({ type: 'ADDED', object: podOf({ containers: [containerOf('c', { image: 'Bad_Image:::x' })] }) })
+  workers.updatePod({ type: 'ADDED', object: podOf({ containers: [containerOf('c', { image: 'Bad_Image:::x' })] }) })
   await clock.advance(2000)
-  const [status] = workers.find('default', 'web')?.pod.status.containerStatuses ?? []
+  const [status] = workers.registry.find('default', 'web')?.pod.status.containerStatuses ?? []
   assert.deepEqual(status?.state.waiting, {
     reason: 'InvalidImageName',
     message:
@@ -133,17 +133,17 @@ test('a name that is none is not asked for', async () => {
   await workers.stop()
 })
 
-test('a kubelet that starts again finds what runs, and starts nothing twice', async () => {
+test('a restarted kubelet adopts running containers and starts nothing twice', async () => {
   const bed = bedOf()
-  bed.workers.learn({ type: 'ADDED', object: podOf() })
+  bed.workers.updatePod({ type: 'ADDED', object: podOf() })
   await bed.clock.advance(5000)
-  const status = bed.workers.find('default', 'web')?.pod.status ?? {}
+  const status = bed.workers.registry.find('default', 'web')?.pod.status ?? {}
   await bed.workers.stop()
   const before = (await bed.runtime.listContainers({})).containers.map(({ id }) => id)
   const again = bed.restart()
   bed.events.length = 0
   bed.patches.length = 0
-  again.learn({ type: 'ADDED', object: { ...podOf(), status } })
+  again.updatePod({ type: 'ADDED', object: { ...podOf(), status } })
   again.sourcesReady()
   await bed.clock.advance(20_000)
   assert.deepEqual(
@@ -151,13 +151,13 @@ test('a kubelet that starts again finds what runs, and starts nothing twice', as
     before,
   )
   assert.deepEqual([bed.events, bed.patches], [[], []])
-  assert.equal(again.find('default', 'web')?.containers.get('c')?.current?.containerId, before[0])
+  assert.equal(again.registry.find('default', 'web')?.containers.get('c')?.current?.containerId, before[0])
   await again.stop()
 })
 
-test('what belongs to nobody is removed, once all pods are known', async () => {
+test('orphaned pods are removed once all pods are known', async () => {
   const bed = bedOf()
-  bed.workers.learn({ type: 'ADDED', object: podOf() })
+  bed.workers.updatePod({ type: 'ADDED', object: podOf() })
   await bed.clock.advance(5000)
   await bed.workers.stop()
   const again = bed.restart()
@@ -169,10 +169,10 @@ test('what belongs to nobody is removed, once all pods are known', async () => {
   await again.stop()
 })
 
-test('what could not be written is written when the API server is back', async () => {
+test('a failed status write is retried when the API server is back', async () => {
   const { clock, workers, patches, fault } = bedOf()
   fault.isDown = true
-  workers.learn({ type: 'ADDED', object: podOf() })
+  workers.updatePod({ type: 'ADDED', object: podOf() })
   await clock.advance(60_000)
   fault.isDown = false
   await clock.advance(60_000)
@@ -180,9 +180,9 @@ test('what could not be written is written when the API server is back', async (
   await workers.stop()
 })
 
-test('a pod is active no longer than it may be', async () => {
+test('a pod is active no longer than activeDeadlineSeconds', async () => {
   const { clock, workers, patches } = bedOf()
-  workers.learn({ type: 'ADDED', object: podOf({ activeDeadlineSeconds: 10 }) })
+  workers.updatePod({ type: 'ADDED', object: podOf({ activeDeadlineSeconds: 10 }) })
   await clock.advance(15_000)
   const last = patches.at(-1)?.status
   assert.deepEqual(
@@ -192,10 +192,10 @@ test('a pod is active no longer than it may be', async () => {
   await workers.stop()
 })
 
-test('a pod for which there is no room is refused', async () => {
+test('a pod that does not fit is rejected', async () => {
   const { clock, workers, patches, events } = bedOf()
   const resources = { requests: { cpu: '500' } }
-  workers.learn({ type: 'ADDED', object: podOf({ containers: [containerOf('c', { resources })] }) })
+  workers.updatePod({ type: 'ADDED', object: podOf({ containers: [containerOf('c', { resources })] }) })
   await clock.advance(2000)
   assert.equal(patches.at(-1)?.status['reason'], 'OutOfcpu')
   assert.deepEqual(events, [
@@ -204,22 +204,25 @@ test('a pod for which there is no room is refused', async () => {
   await workers.stop()
 })
 
-test('a container that fails its liveness probe is ended and started again', async () => {
-  const askProbe = async (): Promise<Answer> => ({ isFine: false, output: 'HTTP probe failed with statuscode: 500' })
-  const { clock, workers, events } = bedOf({}, { askProbe })
+test('a container that fails its liveness probe is killed and restarted', async () => {
+  const runProbe = async (): Promise<ProbeAnswer> => ({
+    isFine: false,
+    output: 'HTTP probe failed with statuscode: 500',
+  })
+  const { clock, workers, events } = bedOf({}, { runProbe })
   const livenessProbe = { httpGet: { path: '/', port: 80 }, periodSeconds: 1, failureThreshold: 3 }
-  workers.learn({ type: 'ADDED', object: podOf({ containers: [containerOf('c', { livenessProbe })] }) })
+  workers.updatePod({ type: 'ADDED', object: podOf({ containers: [containerOf('c', { livenessProbe })] }) })
   await clock.advance(8000)
   assert.ok(events.includes('Unhealthy: Liveness probe failed: HTTP probe failed with statuscode: 500'))
   assert.ok(events.includes('Killing: Container c failed liveness probe, will be restarted'))
-  assert.equal(workers.find('default', 'web')?.pod.status.containerStatuses?.[0]?.restartCount, 1)
+  assert.equal(workers.registry.find('default', 'web')?.pod.status.containerStatuses?.[0]?.restartCount, 1)
   await workers.stop()
 })
 
-test('a pod whose container ends for good has succeeded, and its sandbox is stopped', async () => {
+test('a pod whose container exits with 0 and is not restarted succeeds, and its sandbox is stopped', async () => {
   const { clock, workers, patches, runtime } = bedOf()
   const object = podOf({ restartPolicy: 'Never', containers: [containerOf('c', { command: ['sh', '-c', 'sleep 1'] })] })
-  workers.learn({ type: 'ADDED', object })
+  workers.updatePod({ type: 'ADDED', object })
   await clock.advance(8000)
   const last = patches.at(-1)
   assert.equal(last?.status['phase'], 'Succeeded')
@@ -228,17 +231,17 @@ test('a pod whose container ends for good has succeeded, and its sandbox is stop
   await workers.stop()
 })
 
-test('a critical pod without room puts another to flight, and is taken', async () => {
+test('a critical pod that does not fit preempts another and is admitted', async () => {
   const { clock, workers, events } = bedOf()
   const asking = (cpu: string): Partial<Pod['spec']> => ({
     containers: [containerOf('c', { resources: { requests: { cpu } } })],
   })
-  workers.learn({ type: 'ADDED', object: podOf(asking('1500m'), { name: 'small', uid: 'u1' }) })
+  workers.updatePod({ type: 'ADDED', object: podOf(asking('1500m'), { name: 'small', uid: 'u1' }) })
   await clock.advance(5000)
   const critical = podOf({ ...asking('1'), priority: 2_000_000_000 }, { name: 'critical', uid: 'u2' })
-  workers.learn({ type: 'ADDED', object: critical })
+  workers.updatePod({ type: 'ADDED', object: critical })
   await clock.advance(60_000)
-  const phases = Array.from(workers.pods(), ({ pod: { metadata, status } }) => [
+  const phases = Array.from(workers.registry.pods(), ({ pod: { metadata, status } }) => [
     metadata.name,
     status.phase,
     status.reason,
@@ -249,37 +252,37 @@ test('a critical pod without room puts another to flight, and is taken', async (
   ])
   assert.ok(events.includes('Preempting: Preempted in order to admit critical pod'))
   const plain = podOf(asking('1500m'), { name: 'plain', uid: 'u3' })
-  workers.learn({ type: 'ADDED', object: plain })
+  workers.updatePod({ type: 'ADDED', object: plain })
   await clock.advance(5000)
-  assert.equal(workers.find('default', 'plain')?.pod.status.reason, 'OutOfcpu')
+  assert.equal(workers.registry.find('default', 'plain')?.pod.status.reason, 'OutOfcpu')
   await workers.stop()
 })
 
-test('a pod that wants users of its own has them, in its sandbox, its containers and its files', async () => {
-  const told: { readonly users: unknown; readonly mounts: readonly { readonly uidMappings?: unknown }[] }[] = []
+test('a pod with a user namespace has it in its sandbox, its containers and its files', async () => {
+  const created: { readonly users: unknown; readonly mounts: readonly { readonly uidMappings?: unknown }[] }[] = []
   const { clock, workers } = bedOf({}, {}, (runtime) => ({
     createContainer: (request, options) => {
       const { mounts = [], linux } = request.config ?? {}
-      told.push({ users: linux?.securityContext?.namespaceOptions?.usernsOptions, mounts })
+      created.push({ users: linux?.securityContext?.namespaceOptions?.usernsOptions, mounts })
       return runtime.createContainer(request, options)
     },
   }))
-  workers.learn({ type: 'ADDED', object: podOf({ hostUsers: false }) })
+  workers.updatePod({ type: 'ADDED', object: podOf({ hostUsers: false }) })
   await clock.advance(5000)
-  assert.equal(workers.find('default', 'web')?.pod.status.phase, 'Running')
+  assert.equal(workers.registry.find('default', 'web')?.pod.status.phase, 'Running')
   const uids = [{ hostId: 65_536, containerId: 0, length: 65_536 }]
-  const [container] = told
+  const [container] = created
   assert.deepEqual(container?.users, { mode: 0, uids, gids: uids })
   assert.ok((container?.mounts ?? []).length > 0)
   for (const mount of container?.mounts ?? []) assert.deepEqual(mount.uidMappings, uids)
   await workers.stop()
 })
 
-test('where the runtime cannot, it does not run with those of the node', async () => {
+test('a pod with hostUsers=false does not start on a runtime without user namespaces', async () => {
   const { clock, workers, events, runtime } = bedOf({}, {}, (all) => ({
-    status: async (...asked) => ({ ...(await all.status(...asked)), runtimeHandlers: [] }),
+    status: async (...args) => ({ ...(await all.status(...args)), runtimeHandlers: [] }),
   }))
-  workers.learn({ type: 'ADDED', object: podOf({ hostUsers: false }) })
+  workers.updatePod({ type: 'ADDED', object: podOf({ hostUsers: false }) })
   await clock.advance(1000)
   const why = "can't set `spec.hostUsers: false`, runtime does not support user namespaces"
   assert.deepEqual(events, [`FailedCreatePodSandBox: Failed to create pod sandbox: ${why}`])

@@ -10,9 +10,9 @@ const RULE: Partial<Container> = {
   restartPolicyRules: [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [88] } }],
 }
 
-const statusOf = (bed: Bed): PodStatus => Array.from(bed.workers.pods(), ({ pod }) => pod.status)[0] ?? {}
+const statusOf = (bed: Bed): PodStatus => Array.from(bed.workers.registry.pods(), ({ pod }) => pod.status)[0] ?? {}
 
-/** By name of the container. */
+/** By container name. */
 const countsOf = (status: PodStatus): Record<string, number> =>
   Object.fromEntries(
     [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])].map(({ name, restartCount }) => [
@@ -32,9 +32,9 @@ function podWithRule(): ReturnType<typeof podOf> {
   })
 }
 
-test('a container that ends as its rule says has all of its pod started again, in the same sandbox', async () => {
+test('an exit code with a RestartAllContainers rule restarts all containers of the pod in the same sandbox', async () => {
   const bed = bedOf()
-  bed.workers.learn({ type: 'ADDED', object: podWithRule() })
+  bed.workers.updatePod({ type: 'ADDED', object: podWithRule() })
   await bed.clock.advance(10_000)
   const before = statusOf(bed)
   assert.equal(before.phase, 'Running')
@@ -49,8 +49,8 @@ test('a container that ends as its rule says has all of its pod started again, i
   assert.equal(terminated?.reason, 'RestartingAllContainers')
   assert.equal(terminated?.exitCode, 137)
   const conditions = bed.patches.flatMap(({ status }) => status.conditions ?? [])
-  const said = conditions.filter(({ type }) => type === 'AllContainersRestarting').map(({ status }) => status)
-  assert.deepEqual(said, ['False', 'True', 'False'])
+  const statuses = conditions.filter(({ type }) => type === 'AllContainersRestarting').map(({ status }) => status)
+  assert.deepEqual(statuses, ['False', 'True', 'False'])
   assert.ok(!bed.patches.some(({ status }) => status['phase'] === 'Failed'))
   assert.ok(bed.events.includes('Killing: killing'))
   const { containers } = await bed.runtime.listContainers({})
@@ -58,9 +58,9 @@ test('a container that ends as its rule says has all of its pod started again, i
   await bed.workers.stop()
 })
 
-test('one that ends otherwise starts nobody', async () => {
+test('an exit code without a RestartAllContainers rule restarts no other container', async () => {
   const bed = bedOf()
-  bed.workers.learn({ type: 'ADDED', object: podWithRule() })
+  bed.workers.updatePod({ type: 'ADDED', object: podWithRule() })
   await bed.clock.advance(10_000)
   bed.runtime.end(idOf(statusOf(bed), 'worker'), { exitCode: 3 })
   await bed.clock.advance(30_000)
@@ -70,19 +70,19 @@ test('one that ends otherwise starts nobody', async () => {
   await bed.workers.stop()
 })
 
-test('it goes on when the kubelet began anew in the middle of it', async () => {
+test('the restart of all containers continues after the kubelet restarts in the middle of it', async () => {
   const bed = bedOf()
-  bed.workers.learn({ type: 'ADDED', object: podWithRule() })
+  bed.workers.updatePod({ type: 'ADDED', object: podWithRule() })
   await bed.clock.advance(10_000)
   const status = statusOf(bed)
   await bed.workers.stop()
   bed.runtime.end(idOf(status, 'worker'), { exitCode: 88 })
   bed.runtime.end(idOf(status, 'other'), { exitCode: 137 })
   const next = bed.restart()
-  next.learn({ type: 'ADDED', object: { ...podWithRule(), status } })
+  next.updatePod({ type: 'ADDED', object: { ...podWithRule(), status } })
   next.sourcesReady()
   await bed.clock.advance(30_000)
-  const [view] = next.pods()
+  const [view] = next.registry.pods()
   assert.equal(view?.pod.status.phase, 'Running')
   assert.deepEqual(countsOf(view?.pod.status ?? {}), { init: 1, side: 1, worker: 1, other: 1 })
   await next.stop()

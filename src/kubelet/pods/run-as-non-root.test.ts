@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { Container } from '#apis/core/v1.ts'
+import type { MemoryImage } from '#kits/cri/memory-images.ts'
 
-import type { MemoryImage } from '../memory-runtime/memory-images.ts'
 import { bedOf, containerOf, podOf } from './worker.fixture.ts'
 
 describe('runAsNonRoot', () => {
@@ -11,9 +11,9 @@ describe('runAsNonRoot', () => {
     const { clock, workers, events } = bedOf({ pull: () => image })
     const securityContext = { runAsNonRoot: true }
     const pod = podOf({ securityContext, containers: [containerOf('c', container)] })
-    workers.learn({ type: 'ADDED', object: pod })
+    workers.updatePod({ type: 'ADDED', object: pod })
     await clock.advance(5000)
-    const [status] = workers.find('default', 'web')?.pod.status.containerStatuses ?? []
+    const [status] = workers.registry.find('default', 'web')?.pod.status.containerStatuses ?? []
     await workers.stop()
     return { state: status?.state, events }
   }
@@ -34,7 +34,7 @@ describe('runAsNonRoot', () => {
       assert.ok(events.includes(`Failed: Error: ${message}`), events.join('\n'))
     })
 
-  it('runs a container of an image with a number, or with runAsUser', async () => {
+  it('starts a container whose image has a numeric user, or with runAsUser', async () => {
     assert.ok((await start({ uid: 1000 })).state?.running)
     assert.ok((await start({}, { securityContext: { runAsUser: 1000 } })).state?.running)
   })

@@ -1,14 +1,14 @@
-/** Why a container was not started: what it waits for, in the words of its status. */
+/** Error of a container that was not started, with the reason and message of its waiting state. */
 export class StartError extends Error {
   override readonly name = 'StartError'
   /** `ErrImagePull`, `CreateContainerConfigError`, … */
   readonly reason: string
-  /** What the event says, after `Error: `; undefined when it was told already. */
-  readonly said: string | undefined
+  /** Text of the event after `Error: `; undefined when the event is already recorded. */
+  readonly eventText: string | undefined
 
-  constructor(reason: string, message: string, said?: string) {
+  constructor(reason: string, message: string, eventText?: string) {
     super(message)
     this.reason = reason
-    this.said = said
+    this.eventText = eventText
   }
 }

@@ -13,12 +13,12 @@ interface Written {
   readonly status: { readonly conditions?: readonly Partial<PodCondition>[]; readonly phase?: string }
 }
 
-/** A server whose answers are given by hand. */
-function serverOf(): { client: ApiClient; asked: { value: Written; answer: () => void }[] } {
-  const asked: { value: Written; answer: () => void }[] = []
+/** A server whose answers the test controls. */
+function serverOf(): { client: ApiClient; requests: { value: Written; answer: () => void }[] } {
+  const requests: { value: Written; answer: () => void }[] = []
   const patch = (_: unknown, __: unknown, { value }: { value: Written }): Promise<void> =>
-    new Promise((resolve) => asked.push({ value, answer: resolve }))
-  return { client: { patch, clock: createVirtualClock() } as unknown as ApiClient, asked }
+    new Promise((resolve) => requests.push({ value, answer: resolve }))
+  return { client: { patch, clock: createVirtualClock() } as unknown as ApiClient, requests }
 }
 
 const condition = (type: string, status: string, time = ''): PodCondition =>
@@ -39,35 +39,35 @@ function writerOf(client: ApiClient, status: PodStatus = {}): StatusWriter {
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-test('what is said next goes on from what was said last, though it is not written yet', async () => {
-  const { client, asked } = serverOf()
+test('the next pod status is computed from the previous one, even if that is not written yet', async () => {
+  const { client, requests } = serverOf()
   const writer = writerOf(client)
   const first = { conditions: [condition('Ready', 'True', '2026-01-01T00:00:01Z')] }
   writer.put(first)
-  assert.deepEqual(writer.said, first)
-  writer.put({ ...writer.said, phase: 'Running' })
-  asked[0]?.answer()
+  assert.deepEqual(writer.latest, first)
+  writer.put({ ...writer.latest, phase: 'Running' })
+  requests[0]?.answer()
   await settle()
-  assert.deepEqual(asked[1]?.value.status, { phase: 'Running' })
-  asked[1]?.answer()
+  assert.deepEqual(requests[1]?.value.status, { phase: 'Running' })
+  requests[1]?.answer()
   await writer.settled()
-  assert.equal(asked.length, 2)
+  assert.equal(requests.length, 2)
 })
 
-test('a condition of others that came while something waited to be written stays', async () => {
-  const { client, asked } = serverOf()
+test('a condition of another client that arrives during a pending write is kept', async () => {
+  const { client, requests } = serverOf()
   const writer = writerOf(client)
   writer.put({ phase: 'Pending', conditions: [condition('Ready', 'False')] })
   writer.put({ phase: 'Running', conditions: [condition('Ready', 'True')] })
-  writer.hear([condition('example.com/gate', 'True')])
-  asked[0]?.answer()
+  writer.updateConditions([condition('example.com/gate', 'True')])
+  requests[0]?.answer()
   await settle()
-  const [, second] = asked
+  const [, second] = requests
   assert.deepEqual(second?.value.status.conditions, [{ type: 'Ready', status: 'True' }])
   second?.answer()
   await writer.settled()
   assert.deepEqual(
-    writer.said.conditions?.map(({ type }) => type),
+    writer.latest.conditions?.map(({ type }) => type),
     ['example.com/gate', 'Ready'],
   )
 })

@@ -1,37 +1,37 @@
 /**
- * Brings the status of one pod to the API server: always the newest, one write at a time. What could not be written is
- * tried again until it is, or until the pod is not there any more.
+ * Writes the status of one pod to the API server, one write at a time, always the newest status. Failed writes are
+ * retried.
  */
 import { type Pod, type PodCondition, Pods, type PodStatus } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { type Backoff, createBackoff } from '#lib/backoff.ts'
 import { sleep } from '#lib/clock.ts'
-import type { Logger } from '#lib/log.ts'
-import type { Histogram } from '#lib/metrics.ts'
+import type { Logger } from '#lib/log/log.ts'
+import type { Histogram } from '#lib/metrics/metrics.ts'
 import type { Random } from '#lib/random.ts'
 import { isConflict, isNotFound } from '#meta/status.ts'
 
-import { podText } from '../kubelet-notes.ts'
 import type { KubeletMeters } from '../metrics/kubelet-families.ts'
-import { conditionsKnown } from '../pod-conditions.ts'
-import { statusPatch } from '../status-patch.ts'
+import { podText } from '../pod/events.ts'
+import { mergeConditions } from '../pod/pod-conditions.ts'
+import { statusPatch } from '../pod/status-patch.ts'
 
-/** However long the server was away: upstream's tries all again every ten seconds. */
+/** Upstream retries all pending writes every ten seconds. */
 const RETRY = { baseMs: 200, capMs: 10_000, jitter: 0.5 }
 
-/** Where the status of one pod goes. */
-export interface StatusDoor {
-  /** The newest, whether the API server knows it or not: what is said next goes on from it. */
-  readonly said: PodStatus
+/** Destination of the status of one pod. */
+export interface StatusSink {
+  /** The newest status, written or not. The next status is computed from it. */
+  readonly latest: PodStatus
   isGone: boolean
   put(status: PodStatus): void
-  /** What the API server has now: those of others are taken over. */
-  hear(conditions: readonly PodCondition[] | undefined): void
+  /** Takes over conditions that other clients have written. */
+  updateConditions(conditions: readonly PodCondition[] | undefined): void
   settled(): Promise<void>
   remove(): Promise<void>
 }
 
-export class StatusWriter implements StatusDoor {
+export class StatusWriter implements StatusSink {
   readonly #client: ApiClient
   readonly #backoff: Backoff
   readonly #pod: Pod
@@ -39,13 +39,13 @@ export class StatusWriter implements StatusDoor {
   readonly #onError: (error: unknown) => void
   readonly #synced: Histogram
   #wanted: PodStatus | undefined
-  /** Since when there is something to be written. */
+  /** Start of the pending write. */
   #sinceMs: number | undefined
   #writing: Promise<void> | undefined
-  /** What the server has, as far as is known. */
+  /** The status on the server, as far as known. */
   #written: PodStatus
-  said: PodStatus
-  /** The pod has gone, or another has come under its name. */
+  latest: PodStatus
+  /** The pod is gone, or another pod has its name. */
   isGone = false
 
   constructor(options: {
@@ -54,7 +54,7 @@ export class StatusWriter implements StatusDoor {
     readonly pod: Pod
     readonly signal: AbortSignal
     readonly onError: (error: unknown) => void
-    /** How long it took until the server knew, in seconds. */
+    /** Time until the server has the status, in seconds. */
     readonly synced: Histogram
   }) {
     this.#client = options.client
@@ -64,33 +64,33 @@ export class StatusWriter implements StatusDoor {
     this.#onError = options.onError
     this.#synced = options.synced
     this.#written = options.pod.status
-    this.said = options.pod.status
+    this.latest = options.pod.status
   }
 
-  /** Nobody waits for it. */
+  /** Does not wait for the write. */
   put(status: PodStatus): void {
-    this.said = status
+    this.latest = status
     this.#wanted = status
     this.#writing ??= this.#write().finally(() => (this.#writing = undefined))
   }
 
-  hear(conditions: readonly PodCondition[] | undefined): void {
-    const heard = (status: PodStatus): PodStatus => ({
+  updateConditions(conditions: readonly PodCondition[] | undefined): void {
+    const merged = (status: PodStatus): PodStatus => ({
       ...status,
-      conditions: conditionsKnown(conditions, status.conditions),
+      conditions: mergeConditions(conditions, status.conditions),
     })
-    this.#written = heard(this.#written)
-    this.said = heard(this.said)
-    // What waits to be written must not take away what others have written meanwhile.
-    if (this.#wanted !== undefined) this.#wanted = heard(this.#wanted)
+    this.#written = merged(this.#written)
+    this.latest = merged(this.latest)
+    // A pending write must not remove conditions that others have added meanwhile.
+    if (this.#wanted !== undefined) this.#wanted = merged(this.#wanted)
   }
 
-  /** Resolves when everything put so far is written, or is never going to be. */
+  /** Resolves when all updates so far are written or obsolete. */
   async settled(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing
   }
 
-  /** Takes the pod out of the server, which has waited for its containers to end. */
+  /** Deletes the pod from the server after its containers have ended. */
   async remove(): Promise<void> {
     const { namespace, name = '', uid = '' } = this.#pod.metadata
     let isDone = false
@@ -121,13 +121,13 @@ export class StatusWriter implements StatusDoor {
         this.#wanted ??= status
         continue
       }
-      this.#written = { ...status, conditions: conditionsKnown(this.#written.conditions, status.conditions) }
+      this.#written = { ...status, conditions: mergeConditions(this.#written.conditions, status.conditions) }
       this.#synced.observe((clock.elapsed() - this.#sinceMs) / 1000)
       this.#sinceMs = undefined
     }
   }
 
-  /** Whether it succeeded; after a failure there was a pause. */
+  /** Returns true on success; waits for the back-off after a failure. */
   async #try(write: () => Promise<unknown>): Promise<boolean> {
     try {
       await write()

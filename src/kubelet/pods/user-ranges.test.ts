@@ -6,7 +6,7 @@ import { test } from 'node:test'
 
 import { createUserRanges } from './user-ranges.ts'
 
-test('every pod has a range of its own, after a restart too, and one that has gone leaves its to others', async () => {
+test('each pod with a user namespace has a separate range of user IDs, even after a restart, until it is removed', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'user-ranges-'))
   try {
     const rangeOf = createUserRanges(folder)

@@ -1,21 +1,17 @@
 /**
- * Users of the machine for pods that have users of their own: a range for each, which no other pod and nobody else has. It is in the
- * folder of the pod, in the form of upstream's, so that the next kubelet finds it, and is free again when that is removed.
+ * Allocates user ID ranges to pods with a user namespace. Ranges never overlap; each is stored in the pod's directory
+ * in upstream's format.
  */
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import { writeFileAtomically } from '#lib/atomic-file.ts'
+import { writeFileAtomically } from '#lib/files/atomic-file.ts'
 
-export interface UserRange {
-  /** Who is root in the pod. */
-  readonly first: number
-  readonly length: number
-}
+import type { UserRange } from '../pod/sandbox-config.ts'
 
 export const USERS_FILE = 'userns'
 
-/** What a pod has by default; smaller ones would not hold the users of usual images. */
+/** Default size; a smaller range would not contain the users of common images. */
 const IDS_PER_POD = 65_536
 const MOST = 2 ** 32
 
@@ -25,7 +21,7 @@ interface Mapping {
   readonly length: number
 }
 
-/** Returns who says which range a pod has, by its uid; one after the other, so that no two get the same. */
+/** Returns a function that allocates ranges one at a time, so that no two pods get the same. */
 export function createUserRanges(folder: string, length: number = IDS_PER_POD): (uid: string) => Promise<UserRange> {
   let last: Promise<unknown> = Promise.resolve()
   const fileOf = (uid: string): string => join(folder, uid, USERS_FILE)
@@ -41,7 +37,7 @@ export function createUserRanges(folder: string, length: number = IDS_PER_POD): 
     if (own !== undefined) return own
     const others = await Promise.all((await readdir(folder).catch(() => [])).map(read))
     const taken = others.filter((range) => range !== undefined)
-    // The first is the machine's own.
+    // The first range belongs to the host.
     let first = length
     while (taken.some((range) => first < range.first + range.length && range.first < first + length)) first += length
     if (first + length > MOST) throw new Error('could not find an empty slot to allocate a user namespace')

@@ -1,19 +1,22 @@
-/** For tests of pod workers: an API server that takes everything, a runtime in memory, and a kubelet's pods between them. */
+/**
+ * Test fixture for pod workers: a fake API server that accepts all writes, an in-memory runtime and PodWorkers
+ * between them.
+ */
 import type { Container, Node, Pod, PodSpec } from '#apis/core/v1.ts'
 import { ApiClient, type Transport } from '#client/api-client.ts'
-import { EventRecorder } from '#client/event-recorder.ts'
+import { EventRecorder } from '#client/events/event-recorder.ts'
+import type { Runtime } from '#cri/runtime.ts'
+import { MemoryRuntime, type MemoryRuntimeOptions } from '#kits/cri/memory-runtime.ts'
+import { createMemoryVolumeManager } from '#kits/kubelet/memory-volume-manager.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
-import { createLog } from '#lib/log.ts'
+import { createLog } from '#lib/log/log.ts'
 import { createSeededRandom } from '#lib/random.ts'
 
-import type { Runtime } from '../cri/runtime.ts'
-import { MemoryRuntime, type MemoryRuntimeOptions } from '../memory-runtime/memory-runtime.ts'
-import type { Answer } from '../probes/probe-action.ts'
-import { createMemoryVolumes } from '../volumes/memory-volumes.ts'
-import { NO_LOG_FILES } from './log-links.ts'
+import type { PodFacts } from '../pod/pod-of-node.ts'
+import type { ProbeAnswer } from '../probes/probe-action.ts'
+import { NO_LOG_FILES } from '../runtime/log-links.ts'
 import type { PodFiles } from './pod-files.ts'
 import type { PodWorkersOptions } from './pod-host.ts'
-import type { PodFacts } from './pod-of-node.ts'
 import { PodWorkers } from './pod-workers.ts'
 
 const NODE = {
@@ -57,18 +60,18 @@ export interface Bed {
   readonly runtime: MemoryRuntime
   readonly workers: PodWorkers
   readonly patches: Patch[]
-  /** `reason: message`, in order, as they were written. */
+  /** Recorded events as `reason: message`, in order. */
   readonly events: string[]
-  /** What was deleted, by path. */
+  /** Paths of deleted objects. */
   readonly deleted: string[]
-  /** The API server does not answer while this is set. */
+  /** While set, the API server does not answer. */
   readonly fault: { isDown: boolean }
-  /** What the API server has, by path. */
+  /** Objects on the API server, by path. */
   readonly objects: Map<string, object>
   restart(): PodWorkers
 }
 
-/** Takes what is written, gives what is in `objects`. */
+/** Records writes and serves `objects`. */
 function transportOf(bed: Pick<Bed, 'clock' | 'patches' | 'events' | 'deleted' | 'fault' | 'objects'>): Transport {
   const startMs = bed.clock.now()
   return {
@@ -102,7 +105,7 @@ function answerOf(found: object | undefined): Awaited<ReturnType<Transport['requ
   }
 }
 
-/** `calls`: what the runtime does otherwise. */
+/** `calls` overrides calls of the runtime. */
 export function bedOf(
   options: Partial<MemoryRuntimeOptions> = {},
   more: Partial<PodWorkersOptions> = {},
@@ -110,8 +113,8 @@ export function bedOf(
 ): Bed {
   const clock = createVirtualClock()
   const random = createSeededRandom(1)
-  const told = { patches: [], events: [], deleted: [], fault: { isDown: false }, objects: new Map<string, object>() }
-  const client = new ApiClient({ transport: transportOf({ clock, ...told }), clock, userAgent: 'kubelet' })
+  const state = { patches: [], events: [], deleted: [], fault: { isDown: false }, objects: new Map<string, object>() }
+  const client = new ApiClient({ transport: transportOf({ clock, ...state }), clock, userAgent: 'kubelet' })
   const { logger: log } = createLog({ stream: { write: (_, done) => done() }, clock })
   const runtime = new MemoryRuntime({ clock, random, ...options })
   const recorder = new EventRecorder({ client, source: { component: 'kubelet', host: 'node1' } })
@@ -126,14 +129,14 @@ export function bedOf(
       node: () => NODE,
       facts: FACTS,
       services: () => [],
-      volumes: createMemoryVolumes(),
+      volumes: createMemoryVolumeManager(),
       files: FILES,
       logs: NO_LOG_FILES,
       imageDisk: async () => ({ capacityBytes: 1e12, availableBytes: 9e11, inodes: 1e6, inodesFree: 9e5 }),
-      askProbe: async (): Promise<Answer> => ({ isFine: true }),
+      runProbe: async (): Promise<ProbeAnswer> => ({ isFine: true }),
       ...more,
     })
-  return { clock, runtime, workers: create(), ...told, restart: create }
+  return { clock, runtime, workers: create(), ...state, restart: create }
 }
 
 export function podOf(spec: Partial<PodSpec> = {}, metadata: Partial<Pod['metadata']> = {}): Pod {

@@ -1,7 +1,13 @@
-/** Asking a container how it is: a command in it, a request to it, a connection, a health check. No process is made. */
+/**
+ * Runs a probe: a command in the container, an HTTP request, a TCP connection or a gRPC health check. It starts no
+ * process on the node.
+ */
 import type { HTTPGetAction, Probe } from '#apis/core/v1.ts'
+import { callText } from '#cri/call-text.ts'
+import type { Runtime } from '#cri/runtime.ts'
 import type { Clock } from '#lib/clock.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { durationOfMs } from '#lib/go/duration.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { createGrpcClient, type GrpcClient } from '#lib/grpc/client.ts'
 import { defineMethod } from '#lib/grpc/method.ts'
 import { hasStatus } from '#lib/grpc/status.ts'
@@ -11,57 +17,53 @@ import { HttpError } from '#lib/http/http-error.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
 import { defineMessage } from '#lib/protobuf/message.ts'
 import type { Random } from '#lib/random.ts'
-import { durationOfMs } from '#meta/duration.ts'
 import { versionInfo } from '#model/version.ts'
 
-import { callText } from '../cri/call-text.ts'
-import type { Runtime } from '../cri/runtime.ts'
-
-export type Answer =
-  /** `warning`: an event reports it, though the probe has passed. */
+export type ProbeAnswer =
+  /** `warning` is recorded as an event, although the probe has passed. */
   | { readonly isFine: true; readonly warning?: string }
   | { readonly isFine: false; readonly output: string }
-  /** It could not be asked. */
+  /** The probe could not run. */
   | { readonly isFine: undefined; readonly error: string }
 
 export interface ProbeTarget {
   readonly containerId: string
-  /** Of its pod. */
+  /** The pod's address. */
   readonly address: string
   /** Ports by name. */
   readonly ports: ReadonlyMap<string, number>
 }
 
-const FINE: Answer = { isFine: true }
-const failure = (output: string): Answer => ({ isFine: false, output: output.slice(0, MAX_OUTPUT) })
-/** What is kept of an answer. */
+const FINE: ProbeAnswer = { isFine: true }
+const failure = (output: string): ProbeAnswer => ({ isFine: false, output: output.slice(0, MAX_OUTPUT) })
+/** Maximum length of the recorded output. */
 const MAX_OUTPUT = 10 * 1024
-/** Go's client gives up when the tenth answer is a redirect as well. */
+/** Go's client fails when the tenth response is a redirect as well. */
 const MAX_REQUESTS = 10
 /** The statuses that Go's client follows to the address in `Location`. */
 const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-interface ProbeMeans {
+interface ProbeDependencies {
   readonly runtime: Runtime
   readonly clock: Clock
   readonly random: Random
 }
 
-export type AskProbe = (probe: Probe, target: ProbeTarget) => Promise<Answer>
+export type RunProbe = (probe: Probe, target: ProbeTarget) => Promise<ProbeAnswer>
 
-export function createProbeAction({ runtime, clock, random }: ProbeMeans): AskProbe {
+export function createProbeAction({ runtime, clock, random }: ProbeDependencies): RunProbe {
   return async (probe, target) => {
     const timeoutMs = Math.max(1, probe.timeoutSeconds ?? 1) * 1000
     const { exec, httpGet, tcpSocket, grpc } = probe
-    if (exec !== undefined) return askCommand(runtime, target, exec.command ?? [], timeoutMs)
+    if (exec !== undefined) return probeCommand(runtime, target, exec.command ?? [], timeoutMs)
     const port = portOf((httpGet ?? tcpSocket ?? grpc)?.port ?? 0, target)
     if (port === undefined) return { isFine: undefined, error: 'could not find the port of the probe' }
-    if (httpGet !== undefined) return askHttp(clock, urlOf(httpGet, target, port), headersOf(httpGet), timeoutMs)
-    if (tcpSocket !== undefined) return askTcp(clock, tcpSocket.host ?? target.address, port, timeoutMs)
+    if (httpGet !== undefined) return probeHttp(clock, urlOf(httpGet, target, port), headersOf(httpGet), timeoutMs)
+    if (tcpSocket !== undefined) return probeTcp(clock, tcpSocket.host ?? target.address, port, timeoutMs)
     const { address: host } = target
     const client = createGrpcClient({ clock, random, targets: [{ host, port }] })
     const service = grpc?.service ?? ''
-    return askGrpc(client, `${bracketed(host)}:${port}`, service, timeoutMs).finally(() => client.close())
+    return probeGrpc(client, `${bracketed(host)}:${port}`, service, timeoutMs).finally(() => client.close())
   }
 }
 
@@ -83,12 +85,12 @@ function portOf(port: number | string, { ports }: ProbeTarget): number | undefin
   return typeof port === 'number' ? port : (ports.get(port) ?? (/^\d+$/.test(port) ? Number(port) : undefined))
 }
 
-async function askCommand(
+async function probeCommand(
   runtime: Runtime,
   { containerId }: ProbeTarget,
   cmd: readonly string[],
   timeoutMs: number,
-): Promise<Answer> {
+): Promise<ProbeAnswer> {
   try {
     const { stdout, stderr, exitCode } = await runtime.execSync({ containerId, cmd, timeout: timeoutMs / 1000 })
     return exitCode === 0 ? FINE : failure(stdout.toString() + stderr.toString())
@@ -101,12 +103,12 @@ async function askCommand(
 }
 
 /** Requests a URL and follows redirects within its host. A redirect to another host passes the probe with a warning. */
-async function askHttp(
+async function probeHttp(
   clock: Clock,
   first: URL,
   given: Readonly<Record<string, string>>,
   timeoutMs: number,
-): Promise<Answer> {
+): Promise<ProbeAnswer> {
   const client = createHttpClient({ clock, tls: { insecure: true }, http1Only: true, connectTimeoutMs: timeoutMs })
   const { major, minor } = versionInfo()
   const headers = { 'user-agent': `kube-probe/${major}.${minor}`, accept: '*/*', connection: 'close', ...given }
@@ -133,7 +135,7 @@ function redirectOf(url: URL, { status, headers }: HttpResponse): URL | undefine
   return REDIRECT_STATUSES.has(status) && location !== undefined ? new URL(location, url) : undefined
 }
 
-async function resultOf(response: HttpResponse): Promise<Answer> {
+async function resultOf(response: HttpResponse): Promise<ProbeAnswer> {
   const { status } = response
   if (status >= 300 && status < 400) {
     return { isFine: true, warning: `Probe terminated redirects, Response body: ${await startOfBody(response)}` }
@@ -169,7 +171,7 @@ function connectText({ cause, message }: HttpError): string {
   return code === undefined ? message : `connect: ${code}`
 }
 
-async function askTcp(clock: Clock, host: string, port: number, timeoutMs: number): Promise<Answer> {
+async function probeTcp(clock: Clock, host: string, port: number, timeoutMs: number): Promise<ProbeAnswer> {
   try {
     const socket = await dial({ isSecure: false, host, port }, { clock, tls: {}, timeoutMs, alpn: [] })
     socket.destroy()
@@ -187,7 +189,12 @@ const CHECK = defineMethod(
   defineMessage({ status: [1, 'enum'] }),
 )
 
-async function askGrpc(client: GrpcClient, address: string, service: string, timeoutMs: number): Promise<Answer> {
+async function probeGrpc(
+  client: GrpcClient,
+  address: string,
+  service: string,
+  timeoutMs: number,
+): Promise<ProbeAnswer> {
   const within = durationOfMs(timeoutMs)
   try {
     await client.connect({ timeoutMs })

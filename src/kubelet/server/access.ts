@@ -1,22 +1,20 @@
 /**
- * Who may ask a kubelet for what: callers show a client certificate of the cluster's authority or a token, and the API
- * server is asked who they are and what they may do. What it said holds for a while.
+ * Authenticates and authorizes requests to the kubelet's port, by client certificate or by reviews of the API server.
+ * Answers of the API server are cached.
  */
-import { TokenReviews } from '#apis/authentication/v1.ts'
-import { SubjectAccessReviews } from '#apis/authorization/v1.ts'
+import { anonymous } from '#auth/access.ts'
+import { createClientCertAuthenticator } from '#auth/authenticators/client-cert.ts'
+import { createAuthenticator } from '#auth/authenticators/index.ts'
+import { createWebhookTokenAuthenticator } from '#auth/authenticators/webhook.ts'
+import { type Authorizer, resourceAccess } from '#auth/authorizer.ts'
+import { createWebhookAuthorizer } from '#auth/authorizers/webhook.ts'
+import type { User } from '#auth/user.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import type { Clock } from '#lib/clock.ts'
-import type { Exchange, Peer } from '#lib/http/exchange.ts'
-import { type Certificate, parseCertificate } from '#lib/x509/certificate.ts'
-import { verifyChain } from '#lib/x509/chain.ts'
+import { reviewing } from '#component/reviews.ts'
+import type { Exchange } from '#lib/http/exchange.ts'
+import type { Certificate } from '#lib/x509/certificate.ts'
+import { StatusError } from '#meta/status.ts'
 import { needsCreate } from '#model/kubelet-paths.ts'
-
-export interface Caller {
-  readonly name: string
-  readonly uid: string
-  readonly groups: readonly string[]
-  readonly extra: Readonly<Record<string, readonly string[]>>
-}
 
 export interface Refusal {
   readonly status: 401 | 403
@@ -26,20 +24,20 @@ export interface Refusal {
 export interface AccessOptions {
   readonly client: ApiClient
   readonly node: string
-  /** Whose certificates are taken for what they say; they may change. */
+  /** Authorities of trusted client certificates; they may change. */
   readonly authorities: () => readonly Certificate[]
-  /** Whether those who show nothing are somebody too: `system:anonymous`. */
+  /** True if requests without credentials count as `system:anonymous`. */
   readonly allowsAnonymous: boolean
-  /** Default: all of it is asked of the API server. */
+  /** Default: the API server reviews all tokens and access. */
   readonly rules?: AccessRules
 }
 
 /** `authentication` and `authorization` of a KubeletConfiguration. */
 export interface AccessRules {
-  /** Whether tokens are looked at. */
+  /** Review bearer tokens with the API server. */
   readonly reviewsTokens: boolean
   readonly tokenMs: number
-  /** Whether whoever is somebody may do everything. */
+  /** Allow everything to authenticated callers. */
   readonly allowsAll: boolean
   readonly allowedMs: number
   readonly deniedMs: number
@@ -52,10 +50,6 @@ const RULES: AccessRules = {
   allowedMs: 300_000,
   deniedMs: 30_000,
 }
-/** More callers than a node has; whoever makes up tokens fills nothing else. */
-const MAX_REMEMBERED = 1000
-
-const ANONYMOUS: Caller = { name: 'system:anonymous', uid: '', groups: ['system:unauthenticated'], extra: {} }
 
 const VERBS: Readonly<Record<string, string>> = {
   GET: 'get',
@@ -66,7 +60,10 @@ const VERBS: Readonly<Record<string, string>> = {
   DELETE: 'delete',
 }
 
-/** By the first part of the path; any of them suffices. All others need `proxy`, which is the right to everything. */
+/**
+ * Subresources by the first path segment; one permission suffices. Other paths need `proxy`, which permits
+ * everything.
+ */
 const SUBRESOURCES: Readonly<Record<string, readonly string[]>> = {
   pods: ['pods', 'proxy'],
   runningpods: ['pods', 'proxy'],
@@ -82,97 +79,63 @@ const SUBRESOURCES: Readonly<Record<string, readonly string[]>> = {
 
 export class Access {
   readonly #options: AccessOptions
-  readonly #rules: AccessRules
-  readonly #callers: Memory<Caller | undefined>
-  readonly #verdicts: Memory<boolean>
+  readonly #authenticate: (exchange: Exchange) => Promise<User | undefined> | User | undefined
+  readonly #authorizer: Authorizer | undefined
 
   constructor(options: AccessOptions) {
+    const { client, authorities, rules = RULES } = options
+    const { clock } = client
     this.#options = options
-    this.#rules = options.rules ?? RULES
-    this.#callers = new Memory(options.client.clock)
-    this.#verdicts = new Memory(options.client.clock)
+    const ttlMs = rules.tokenMs
+    const send = reviewing(client, 'authentication', 'tokenreviews')
+    this.#authenticate = createAuthenticator({
+      requests: [createClientCertAuthenticator({ clock, authorities })],
+      tokens: rules.reviewsTokens ? [createWebhookTokenAuthenticator({ clock, send, apiAudiences: [], ttlMs })] : [],
+      apiAudiences: [],
+    }).authenticate
+    const { allowedMs: authorizedTtlMs, deniedMs: unauthorizedTtlMs } = rules
+    this.#authorizer = rules.allowsAll
+      ? undefined
+      : createWebhookAuthorizer({
+          clock,
+          send: reviewing(client, 'authorization', 'subjectaccessreviews'),
+          authorizedTtlMs,
+          unauthorizedTtlMs,
+        })
   }
 
   /** Undefined: the request is allowed. `first` is the first segment of its path, decoded. */
   async authorize(exchange: Exchange, first: string): Promise<Refusal | undefined> {
     const caller = await this.#callerOf(exchange)
     if (caller === undefined) return { status: 401, text: 'Unauthorized' }
-    if (this.#rules.allowsAll) return undefined
+    if (this.#authorizer === undefined) return undefined
     const verb = needsCreate(first) ? 'create' : (VERBS[exchange.method] ?? '')
     const subresources = (Object.hasOwn(SUBRESOURCES, first) ? SUBRESOURCES[first] : undefined) ?? ['proxy']
-    for (const subresource of subresources) if (await this.#may(caller, verb, subresource)) return undefined
+    for (const subresource of subresources) {
+      const access = resourceAccess({
+        verb,
+        group: '',
+        version: 'v1',
+        resource: 'nodes',
+        subresource,
+        name: this.#options.node,
+      })
+      const { allowed, error } = await this.#authorizer.authorize(caller, access)
+      if (allowed) return undefined
+      if (error !== undefined) throw new Error(error)
+    }
     const what = `verb=${verb}, resource=nodes, subresource(s)=[${subresources.join(' ')}]`
     return { status: 403, text: `Forbidden (user=${caller.name}, ${what})` }
   }
 
-  async #callerOf({ peer, headers }: Exchange): Promise<Caller | undefined> {
-    const shown = this.#certified(peer)
-    if (shown !== undefined) return shown
-    const token = /^Bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1]
-    const { reviewsTokens, tokenMs } = this.#rules
-    if (token !== undefined && reviewsTokens) return this.#callers.get(token, tokenMs, () => this.#review(token))
-    const showsNothing = headers.authorization === undefined || !reviewsTokens
-    return this.#options.allowsAnonymous && showsNothing ? ANONYMOUS : undefined
-  }
-
-  #certified(peer: Peer): Caller | undefined {
-    if (peer.certificate === undefined || !peer.isTrusted) return undefined
+  /** Undefined: the credentials are wrong, or there are none and anonymous requests are refused. */
+  async #callerOf(exchange: Exchange): Promise<User | undefined> {
     try {
-      const [leaf, ...others] = peer.chain().map((der) => parseCertificate(der))
-      if (leaf === undefined) return undefined
-      const { authorities: roots, client } = this.#options
-      verifyChain(leaf, { roots: roots(), intermediates: others, nowMs: client.clock.now(), usage: 'client auth' })
-      const { commonName, organizations } = leaf.subject
-      if (commonName === '') return undefined
-      return { name: commonName, uid: '', groups: [...organizations, 'system:authenticated'], extra: {} }
-    } catch {
-      // What cannot be read or trusted proves nothing.
-      return undefined
+      const user = await this.#authenticate(exchange)
+      return user ?? (this.#options.allowsAnonymous ? anonymous : undefined)
+    } catch (error) {
+      if (error instanceof StatusError) return undefined
+      throw error
     }
-  }
-
-  async #review(token: string): Promise<Caller | undefined> {
-    const { status } = await this.#options.client.create(TokenReviews, { metadata: {}, spec: { token } })
-    if (status?.authenticated !== true) return undefined
-    const { username = '', uid = '', groups = [], extra = {} } = status.user ?? {}
-    return { name: username, uid, groups, extra }
-  }
-
-  #may(caller: Caller, verb: string, subresource: string): Promise<boolean> {
-    const { client, node } = this.#options
-    const key = JSON.stringify([caller, verb, subresource])
-    const { allowedMs, deniedMs } = this.#rules
-    const holdsMs = (isAllowed: boolean): number => (isAllowed ? allowedMs : deniedMs)
-    return this.#verdicts.get(key, holdsMs, async () => {
-      const resourceAttributes = { verb, version: 'v1', resource: 'nodes', subresource, name: node }
-      const groups = [...caller.groups]
-      const extra = Object.fromEntries(Object.entries(caller.extra).map(([name, values]) => [name, [...values]]))
-      const spec = { user: caller.name, uid: caller.uid, groups, extra, resourceAttributes }
-      const { status } = await client.create(SubjectAccessReviews, { metadata: {}, spec })
-      return status?.allowed ?? false
-    })
-  }
-}
-
-/** Answers that hold for a while; the oldest go first. */
-class Memory<T> {
-  readonly #clock: Clock
-  readonly #known = new Map<string, { readonly value: T; readonly untilMs: number }>()
-
-  constructor(clock: Clock) {
-    this.#clock = clock
-  }
-
-  /** What cannot be found out is not remembered. */
-  async get(key: string, holdsMs: number | ((value: T) => number), find: () => Promise<T>): Promise<T> {
-    const known = this.#known.get(key)
-    if (known !== undefined && this.#clock.elapsed() < known.untilMs) return known.value
-    const value = await find()
-    const ms = typeof holdsMs === 'number' ? holdsMs : holdsMs(value)
-    this.#known.delete(key)
-    this.#known.set(key, { value, untilMs: this.#clock.elapsed() + ms })
-    const [oldest] = this.#known.keys()
-    if (this.#known.size > MAX_REMEMBERED && oldest !== undefined) this.#known.delete(oldest)
-    return value
   }
 }

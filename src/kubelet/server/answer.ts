@@ -1,4 +1,4 @@
-/** What a kubelet answers, where it is not a stream. */
+/** Responses of the kubelet API that are not streams. */
 import type { HeaderList } from '#lib/http/exchange.ts'
 
 export interface Answer {

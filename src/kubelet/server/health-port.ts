@@ -1,4 +1,4 @@
-/** The port on which those on the machine itself, without TLS and without a name, ask whether the kubelet is there. */
+/** The local health port (10248), without TLS and authentication. */
 import type { Clock } from '#lib/clock.ts'
 import { createHttpServer } from '#lib/http/server.ts'
 
@@ -16,7 +16,7 @@ const ANSWERS: Readonly<Record<string, string>> = {
   '/healthz?verbose': '[+]ping ok\nhealthz check passed\n',
 }
 
-/** Fails when the port is taken. */
+/** Rejects when the port is in use. */
 export async function openHealthPort(
   { clock, host, port }: HealthPortOptions,
   closing: AsyncDisposableStack,

@@ -6,16 +6,17 @@ import { after, describe, it, test } from 'node:test'
 
 import type { Pod } from '#apis/core/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
+import type { Runtime } from '#cri/runtime.ts'
 import { createVirtualClock } from '#lib/clock.ts'
+import { ExpiringCache } from '#lib/collections/expiring-cache.ts'
 import { GrpcError } from '#lib/grpc/status.ts'
 import { createHttpClient, type HttpRequest } from '#lib/http/client.ts'
 import { createLoopbackClient } from '#lib/http/loopback.ts'
 import type { HttpResponse } from '#lib/http/response.ts'
 import { createSeededRandom } from '#lib/random.ts'
 
-import type { ContainerRecord } from '../container-runs.ts'
-import type { Runtime } from '../cri/runtime.ts'
-import type { ContainerOfPod, PodOfNode } from '../pods/pod-of-node.ts'
+import type { ContainerRecord } from '../pod/container-runs.ts'
+import type { ContainerOfPod, PodOfNode } from '../pod/pod-of-node.ts'
 import { Access } from './access.ts'
 import { checkpoint } from './checkpoint.ts'
 import { createKubeletApi } from './kubelet-api.ts'
@@ -26,7 +27,9 @@ after(() => rm(dir, { recursive: true }))
 const clock = createVirtualClock()
 let isInSync = true
 
-/** An API server with four users: one may do everything, one may read metrics, one may only get, one may only create. */
+/**
+ * An API server with four users: one may do everything, one may read metrics, one may only get, one may only create.
+ */
 function apiServer(): { client: ApiClient; reviews: () => number } {
   let reviews = 0
   const transport = createLoopbackClient({
@@ -77,13 +80,13 @@ const record: ContainerRecord = {
   imageId: 'i',
 }
 
-interface Asked {
+interface KubeletBed {
   readonly reviews: () => number
   readonly respond: (path: string, more?: Partial<HttpRequest>) => Promise<HttpResponse>
   readonly ask: (path: string, more?: Partial<HttpRequest>) => Promise<[status: number, text: string]>
 }
 
-function kubelet(container: Partial<ContainerOfPod>, runtime: Partial<Runtime> = {}): Asked {
+function kubelet(container: Partial<ContainerOfPod>, runtime: Partial<Runtime> = {}): KubeletBed {
   const { client, reviews } = apiServer()
   const view: PodOfNode = {
     pod,
@@ -114,7 +117,7 @@ function kubelet(container: Partial<ContainerOfPod>, runtime: Partial<Runtime> =
   })
   const http = createLoopbackClient({ serve, clock, identity: undefined })
   const headers = { authorization: 'Bearer admin-token' }
-  const respond: Asked['respond'] = (path, more = {}) =>
+  const respond: KubeletBed['respond'] = (path, more = {}) =>
     http.request({ url: 'https://kubelet', path, headers, ...more })
   return {
     reviews,
@@ -128,13 +131,13 @@ function kubelet(container: Partial<ContainerOfPod>, runtime: Partial<Runtime> =
   }
 }
 
-test('whoever shows nothing, or a token that nobody knows, is refused', async () => {
+test('requests without credentials or with an unknown token get 401', async () => {
   const { ask } = kubelet({})
   assert.deepEqual(await ask('/pods', { headers: {} }), [401, 'Unauthorized'])
   assert.deepEqual(await ask('/pods', { headers: { authorization: 'Bearer made-up' } }), [401, 'Unauthorized'])
 })
 
-/** All that upstream's kubelet has, and what nobody has. */
+/** All paths of upstream's kubelet, and unknown ones. */
 const PATHS = [
   ['/healthz', '/pods', '/runningpods/', '/configz', '/flagz', '/statusz', '/stats/summary', '/metrics', '/'],
   ['/metrics/cadvisor', '/metrics/resource', '/metrics/probes', '/containerLogs/default/web/c', '/logs/', '/nope'],
@@ -142,7 +145,7 @@ const PATHS = [
   ['/checkpoint/default/web/c', '/debug/pprof/', '/debug/pprof/profile', '/debug/flags/v', '/cri/exec/token'],
 ].flat()
 
-test('CVE-2019-11248, CVE-2025-0426: nobody without a right gets anything but a refusal, on any path', async () => {
+test('CVE-2019-11248, CVE-2025-0426: every path is refused without a permission', async () => {
   const { ask } = kubelet({ current: { containerId: 'k1', logPath: '' } })
   for (const path of PATHS)
     for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'BREW']) {
@@ -153,7 +156,7 @@ test('CVE-2019-11248, CVE-2025-0426: nobody without a right gets anything but a 
     }
 })
 
-/** The user, the method, the path, and the status. `onlooker` may only get, `writer` may only create. */
+/** User, method, path and expected status. `onlooker` may only get, `writer` may only create. */
 const DIRECT_REQUESTS: readonly (readonly [user: string, method: string, path: string, status: number])[] = [
   ['looking', 'GET', '/containerLogs/default/nope/c', 404],
   ...['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'BREW'].flatMap((method) =>
@@ -161,7 +164,7 @@ const DIRECT_REQUESTS: readonly (readonly [user: string, method: string, path: s
       (path) => ['looking', method, `${path}/default/web/c?output=1&command=id&cmd=id`, 403] as const,
     ),
   ),
-  // Spellings that no handler has: authorization takes them for other paths, and so does routing.
+  // Spellings without a handler: both authorization and routing treat them as other paths.
   ...['//exec', '/./exec', '/pods/../exec', '/EXEC', '/exec%2Fdefault', '/x\\..\\exec', '//host/run', '/%2565xec'].map(
     (path) => ['looking', 'GET', `${path}/default/web/c?output=1&command=id&cmd=id`, 404] as const,
   ),
@@ -182,7 +185,7 @@ const DIRECT_REQUESTS: readonly (readonly [user: string, method: string, path: s
 ]
 
 describe('createKubeletApi', () => {
-  it('runs commands for nobody who may only get nodes/proxy, whatever the method and the spelling', async () => {
+  it('refuses commands to a user who may only get nodes/proxy, for all methods and spellings', async () => {
     const commands: unknown[] = []
     const { ask } = kubelet(
       { current: { containerId: 'k1', logPath: '' } },
@@ -200,7 +203,7 @@ describe('createKubeletApi', () => {
     assert.deepEqual(commands, [['id'], ['id']])
   })
 
-  it('asks for create when a WebSocket opens a stream', async () => {
+  it('requires create when a WebSocket opens a stream', async () => {
     const { ask } = kubelet({ current: { containerId: 'k1', logPath: '' } })
     const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'a' }
     const headers = { authorization: 'Bearer looking-token', ...upgrade }
@@ -211,7 +214,7 @@ describe('createKubeletApi', () => {
       ])
   })
 
-  it('shows its version and its flags as text and as objects', async () => {
+  it('serves its version and flags as text and as objects', async () => {
     const { ask } = kubelet({})
     const [, status] = await ask('/statusz')
     assert.match(status, /^\nkubelet statusz\nWarning: This endpoint is not meant to be machine parseable/)
@@ -228,7 +231,7 @@ describe('createKubeletApi', () => {
     assert.equal((await ask('/statusz/x'))[0], 404)
   })
 
-  it('names the allowed methods in a 405', async () => {
+  it('lists the allowed methods in a 405', async () => {
     const { respond } = kubelet({})
     for (const [path, allow] of [
       ['/run/default/web/c', 'POST'],
@@ -242,7 +245,7 @@ describe('createKubeletApi', () => {
   })
 })
 
-test('each path needs its own right, and the refusal says which', async () => {
+test('each path needs its own permission, which the refusal names', async () => {
   const { ask } = kubelet({})
   const headers = { authorization: 'Bearer metrics-token' }
   assert.deepEqual(await ask('/metrics', { headers }), [200, 'kubelet_running_pods 1\n'])
@@ -257,9 +260,9 @@ test('each path needs its own right, and the refusal says which', async () => {
   ])
 })
 
-test('what the API server said of a caller is not asked again for a while', async () => {
+test('the kubelet caches token and access reviews, and concurrent requests share one review', async () => {
   const { ask, reviews } = kubelet({})
-  await ask('/healthz')
+  await Promise.all([ask('/healthz'), ask('/healthz')])
   await ask('/healthz')
   assert.equal(reviews(), 2)
   await clock.advance(600_000)
@@ -267,7 +270,16 @@ test('what the API server said of a caller is not asked again for a while', asyn
   assert.equal(reviews(), 4)
 })
 
-test('pods, configuration and health are told; what is unknown is not found', async () => {
+test('no cache of the kubelet has a bearer token as a key', async (context) => {
+  const lookups = context.mock.method(ExpiringCache.prototype, 'get')
+  const { ask } = kubelet({})
+  assert.equal((await ask('/healthz'))[0], 200)
+  const keys = lookups.mock.calls.map((call) => call.arguments[0])
+  assert.ok(keys.length >= 2, `only ${keys.length} lookups`)
+  assert.ok(!keys.some((key) => key?.includes('admin-token')))
+})
+
+test('serves pods, configuration and health; unknown paths get 404', async () => {
   const { ask } = kubelet({})
   assert.deepEqual(await ask('/healthz'), [200, 'ok'])
   const [, pods] = await ask('/pods')
@@ -277,7 +289,7 @@ test('pods, configuration and health are told; what is unknown is not found', as
   assert.deepEqual(await ask('/constructor'), [404, '404 page not found\n'])
 })
 
-test('health is told check by check, and nobody is well whose pods are not looked after', async () => {
+test('/healthz reports each check, and fails when the sync loop is unhealthy', async () => {
   const { ask } = kubelet({})
   assert.deepEqual(await ask('/healthz?verbose'), [
     200,
@@ -292,7 +304,7 @@ test('health is told check by check, and nobody is well whose pods are not looke
   isInSync = true
 })
 
-test('a log is sent, and where there is none it is said why', async () => {
+test('/containerLogs sends the log of a container, or the reason why there is none', async () => {
   const logPath = join(dir, '0.log')
   await writeFile(logPath, '2026-11-15T10:13:59.271175292Z stdout F hello\n')
   const { ask } = kubelet({ current: { containerId: 'k1', logPath } })
@@ -312,7 +324,7 @@ test('a log is sent, and where there is none it is said why', async () => {
   assert.deepEqual([status, text], [400, `container "c" in pod "web" is waiting to start: image can't be pulled`])
 })
 
-test('streams need an upgrade, a stream, a pod and a container; commands can be run without', async () => {
+test('streams need an upgrade, a stream, a pod and a container; /run needs no upgrade', async () => {
   const { ask } = kubelet(
     { current: { containerId: 'k1', logPath: '' } },
     {
@@ -336,7 +348,7 @@ test('streams need an upgrade, a stream, a pod and a container; commands can be 
 
 const running = { current: { containerId: 'c1', logPath: '' }, record: { ...record, run: { id: 'x', startedMs: 0 } } }
 
-test('checkpoints are made by the runtime, below the folder of the kubelet', async (t) => {
+test('the runtime writes checkpoints below the kubelet’s directory', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'checkpoints-'))
   t.after(() => rm(folder, { recursive: true }))
   const calls: object[] = []
@@ -353,7 +365,7 @@ test('checkpoints are made by the runtime, below the folder of the kubelet', asy
   assert.deepEqual(calls, [{ containerId: 'c1', location, timeout: 300 }])
 })
 
-test('checkpoints fail in the words of upstream', async () => {
+test('failed checkpoints have upstream’s texts', async () => {
   const checkpointContainer = (): Promise<never> =>
     Promise.reject(new GrpcError('unimplemented', 'method CheckpointContainer not implemented'))
   const { ask } = kubelet(running, { checkpointContainer })

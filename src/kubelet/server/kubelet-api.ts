@@ -1,13 +1,13 @@
-/** The HTTP API of a kubelet, for the API server and for collectors of metrics. Every request is authorized first. */
+/** The kubelet API for the API server and metrics collectors. Every request is authorized first. */
+import type { Runtime } from '#cri/runtime.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { HttpClient } from '#lib/http/client.ts'
 import type { Exchange, HeaderList } from '#lib/http/exchange.ts'
-import { METRICS_CONTENT_TYPE } from '#lib/metrics.ts'
+import { METRICS_CONTENT_TYPE } from '#lib/metrics/metrics.ts'
 import { statusOf } from '#meta/status.ts'
 import type { ZPages } from '#model/zpages.ts'
 
-import type { Runtime } from '../cri/runtime.ts'
-import type { ContainerOfPod, PodOfNode } from '../pods/pod-of-node.ts'
+import type { ContainerOfPod, PodOfNode } from '../pod/pod-of-node.ts'
 import type { Access } from './access.ts'
 import { type Answer, jsonAnswer, textAnswer } from './answer.ts'
 import { checkpoint } from './checkpoint.ts'
@@ -18,45 +18,45 @@ import { joinRuntime, NO_UPGRADE, openAttach, openExec, openPorts, streamFault }
 
 export interface KubeletApiOptions {
   readonly clock: Clock
-  /** None: whoever asks may read, and nobody may do anything else. */
+  /** Undefined: every caller may read, and nothing else is served. */
   readonly access: Access | undefined
-  /** Without them nobody gets into containers. Default: true. */
+  /** Enables the endpoints that access containers. Default: true. */
   readonly hasDebugging?: boolean
   readonly runtime: Runtime
-  /** For the runtime's streams. */
+  /** Client for the runtime's streams. */
   readonly http: HttpClient
   readonly pods: () => Iterable<PodOfNode>
   readonly find: (namespace: string, name: string, uid?: string) => PodOfNode | undefined
-  /** Whether the pods are looked after. */
+  /** True if the sync loop is healthy. */
   readonly isInSync: () => boolean
-  /** `/configz`: what it was configured with. */
+  /** Served on `/configz`. */
   readonly configuration: object
   readonly summary: () => Promise<object>
   readonly resourceMetrics: () => Promise<string>
   readonly cadvisorMetrics: () => Promise<string>
   readonly metrics: () => Promise<string>
   readonly probeMetrics: () => string
-  /** `/statusz` and `/flagz`. Default: there are none. */
+  /** Serves `/statusz` and `/flagz`. Default: disabled. */
   readonly zpages?: ZPages
-  /** The directory behind `/logs/`. Default: the path is disabled. */
+  /** The directory served on `/logs/`. Default: the path is disabled. */
   readonly logDirectory?: string
-  /** Where checkpoints of containers are put. */
+  /** Directory of container checkpoints. */
   readonly checkpointsDir: string
-  /** How long the runtime has for an answer. Default: two minutes. */
-  readonly callLimitMs?: number
+  /** Timeout of runtime calls. Default: two minutes. */
+  readonly runtimeTimeoutMs?: number
 }
 
-interface Request extends KubeletApiOptions {
+interface KubeletRequest extends KubeletApiOptions {
   readonly exchange: Exchange
   readonly parts: readonly string[]
   readonly isFolder: boolean
   readonly query: URLSearchParams
 }
 
-/** Undefined: it was answered, or its connection was handed over. */
-type Handler = (request: Request) => Answer | undefined | Promise<Answer | undefined>
+/** Undefined: the handler has answered or taken over the connection. */
+type RouteHandler = (request: KubeletRequest) => Answer | undefined | Promise<Answer | undefined>
 
-/** What is left of the API where nobody says who they are. */
+/** Paths served without authentication on the read-only port. */
 const READ_ONLY = new Set(['healthz', 'pods', 'stats', 'metrics'])
 const DEBUGGING = new Set(['run', 'exec', 'attach', 'portForward', 'containerLogs', 'runningpods', 'logs', 'debug'])
 const DISABLED: Answer = textAnswer(405, 'Debug endpoints are disabled.\n')
@@ -65,13 +65,13 @@ const METRICS: HeaderList = ['Content-Type', METRICS_CONTENT_TYPE]
 const NOT_FOUND: Answer = textAnswer(404, '404 page not found\n')
 const BAD_REQUEST: Answer = textAnswer(400, '400 Bad Request')
 
-/** What is served at the first segment of a path. */
+/** The handler of a first path segment. */
 interface Route {
-  /** All others are answered with 405. Default: every method. */
+  /** Other methods are answered with 405. Default: every method. */
   readonly methods?: readonly string[]
-  /** How many segments follow the first, at least and at most; all others are answered with 404. Default: none. */
+  /** Allowed number of further segments; others are answered with 404. Default: none. */
   readonly below?: readonly [min: number, max: number]
-  readonly handle: Handler
+  readonly handle: RouteHandler
 }
 
 const GET = ['GET']
@@ -128,7 +128,7 @@ export function createKubeletApi(options: KubeletApiOptions): (exchange: Exchang
   }
 }
 
-function answerOf(route: Route | undefined, request: Request): ReturnType<Handler> {
+function answerOf(route: Route | undefined, request: KubeletRequest): ReturnType<RouteHandler> {
   if (route === undefined) return NOT_FOUND
   const { methods, below: [min, max] = [0, 0], handle } = route
   const below = request.parts.length - 1
@@ -145,7 +145,7 @@ function podList(items: readonly object[]): Answer {
   return jsonAnswer({ kind: 'PodList', apiVersion: 'v1', metadata: {}, items })
 }
 
-function zpage({ exchange, parts, zpages, hasDebugging = true }: Request): Answer {
+function zpage({ exchange, parts, zpages, hasDebugging = true }: KubeletRequest): Answer {
   try {
     const page = hasDebugging ? zpages?.(`/${parts[0]}`, exchange.headers.accept ?? '') : undefined
     if (page === undefined) return NOT_FOUND
@@ -164,12 +164,17 @@ function zpage({ exchange, parts, zpages, hasDebugging = true }: Request): Answe
 
 const LOGS_DISABLED: Answer = textAnswer(405, 'logs endpoint is disabled.\n')
 
-function logDirectory({ exchange, parts, isFolder, logDirectory: directory }: Request): ReturnType<Handler> {
+function logDirectory({
+  exchange,
+  parts,
+  isFolder,
+  logDirectory: directory,
+}: KubeletRequest): ReturnType<RouteHandler> {
   if (directory === undefined) return LOGS_DISABLED
   return answerLogDirectory({ exchange, directory, segments: parts.slice(1), isFolder })
 }
 
-async function metricsPage(request: Request): Promise<Answer> {
+async function metricsPage(request: KubeletRequest): Promise<Answer> {
   const { parts, metrics, resourceMetrics, cadvisorMetrics, probeMetrics } = request
   const pages = new Map([
     ['', metrics],
@@ -185,14 +190,14 @@ function send(exchange: Exchange, { status, headers, body }: Answer): void {
   exchange.respond(status, headers, body)
 }
 
-/** `/healthz/<check>` for one of them. */
-function healthz({ parts, query, isInSync }: Request): Answer {
+/** `/healthz/<check>` runs one check. */
+function healthz({ parts, query, isInSync }: KubeletRequest): Answer {
   const all = { ping: true, log: true, syncloop: isInSync() }
-  const asked = Object.entries(all).filter(([name]) => parts[1] === undefined || parts[1] === name)
-  if (asked.length === 0) return NOT_FOUND
-  const isWell = asked.every(([, isGood]) => isGood)
+  const checks = Object.entries(all).filter(([name]) => parts[1] === undefined || parts[1] === name)
+  if (checks.length === 0) return NOT_FOUND
+  const isWell = checks.every(([, isGood]) => isGood)
   if (isWell && !query.has('verbose')) return textAnswer(200, 'ok')
-  const lines = asked.map(([name, isGood]) => (isGood ? `[+]${name} ok` : `[-]${name} failed: reason withheld`))
+  const lines = checks.map(([name, isGood]) => (isGood ? `[+]${name} ok` : `[-]${name} failed: reason withheld`))
   return textAnswer(isWell ? 200 : 500, `${lines.join('\n')}\nhealthz check ${isWell ? 'passed' : 'failed'}\n`)
 }
 
@@ -205,7 +210,7 @@ function runningOf({ pod: { metadata }, containers }: PodOfNode): object[] {
 }
 
 /** `/exec/<namespace>/<pod>[/<uid>]/<container>`. */
-function containerOf({ parts, find }: Request): ContainerOfPod | Answer {
+function containerOf({ parts, find }: KubeletRequest): ContainerOfPod | Answer {
   const [, namespace = '', name = ''] = parts
   const pod = find(namespace, name, parts.length > 4 ? parts[3] : undefined)
   if (pod === undefined) return textAnswer(404, 'pod does not exist')
@@ -213,18 +218,18 @@ function containerOf({ parts, find }: Request): ContainerOfPod | Answer {
   return pod.containers.get(container) ?? textAnswer(500, `container not found ("${container}")`)
 }
 
-async function stream(request: Request, open: typeof openExec): Promise<Answer | undefined> {
+async function stream(request: KubeletRequest, open: typeof openExec): Promise<Answer | undefined> {
   const { exchange, query } = request
   const fault = streamFault(exchange, query)
   if (fault !== undefined) return fault
-  const meant = containerOf(request)
-  if ('status' in meant) return meant
-  const id = meant.current?.containerId
-  if (id === undefined) return textAnswer(500, `container not found ("${meant.record.spec.name}")`)
+  const found = containerOf(request)
+  if ('status' in found) return found
+  const id = found.current?.containerId
+  if (id === undefined) return textAnswer(500, `container not found ("${found.record.spec.name}")`)
   return joined(request, () => open(request, id, query))
 }
 
-function forward(request: Request): Answer | Promise<Answer | undefined> {
+function forward(request: KubeletRequest): Answer | Promise<Answer | undefined> {
   const [, namespace = '', name = '', uid] = request.parts
   if (request.exchange.upgradeProtocol === undefined) return NO_UPGRADE
   const pod = request.find(namespace, name, uid)
@@ -234,7 +239,10 @@ function forward(request: Request): Answer | Promise<Answer | undefined> {
   return joined(request, () => openPorts(request, sandboxId, request.query))
 }
 
-async function joined(request: Request, open: () => Promise<{ readonly url: string }>): Promise<Answer | undefined> {
+async function joined(
+  request: KubeletRequest,
+  open: () => Promise<{ readonly url: string }>,
+): Promise<Answer | undefined> {
   try {
     const { url } = await open()
     return await joinRuntime(request.exchange, request, url)
@@ -243,14 +251,14 @@ async function joined(request: Request, open: () => Promise<{ readonly url: stri
   }
 }
 
-/** How long a command that is not streamed may take. */
+/** Timeout of commands without streams. */
 const RUN_SECONDS = 120
 
-async function run(request: Request): Promise<Answer> {
-  const meant = containerOf(request)
-  if ('status' in meant) return meant
-  const id = meant.current?.containerId
-  if (id === undefined) return textAnswer(500, `container not found ("${meant.record.spec.name}")`)
+async function run(request: KubeletRequest): Promise<Answer> {
+  const found = containerOf(request)
+  if ('status' in found) return found
+  const id = found.current?.containerId
+  if (id === undefined) return textAnswer(500, `container not found ("${found.record.spec.name}")`)
   const cmd = (request.query.get('cmd') ?? '').split(' ')
   try {
     const { stdout, stderr } = await request.runtime.execSync({ containerId: id, cmd, timeout: RUN_SECONDS })

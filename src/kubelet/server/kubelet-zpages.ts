@@ -1,6 +1,6 @@
-/** The kubelet's /statusz, and its /flagz where it was started with flags. */
+/** The kubelet's /statusz, and /flagz if it was started with flags. */
 import type { Clock } from '#lib/clock.ts'
-import { readProcess } from '#lib/metrics-process.ts'
+import { readProcess } from '#lib/metrics/process.ts'
 import type { Random } from '#lib/random.ts'
 import { versionInfo } from '#model/version.ts'
 import { createZPages, type ZPages } from '#model/zpages.ts'
@@ -10,11 +10,11 @@ export interface KubeletZPagesOptions {
   readonly random: Random
   readonly isEnabled: (gate: string) => boolean
   readonly version?: Parameters<typeof versionInfo>[0]
-  /** By name, as text. Default: there is no /flagz. */
+  /** Flag values by name. Default: no /flagz. */
   readonly flags?: ReadonlyMap<string, string>
 }
 
-/** Upstream lists those that are no web services of its router. */
+/** Paths that upstream lists: those that are not web services of its router. */
 const PATHS = ['/configz', '/healthz', '/metrics']
 
 export function kubeletZPages({ clock, random, isEnabled, version, flags }: KubeletZPagesOptions): ZPages {

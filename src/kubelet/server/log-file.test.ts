@@ -6,13 +6,13 @@ import { after, test } from 'node:test'
 
 import { realClock } from '#lib/clock.ts'
 
-import type { LogWish } from '../log-wish.ts'
+import type { LogOptions } from '../pod/log-options.ts'
 import { sendLog } from './log-file.ts'
 
 const dir = await mkdtemp(join(tmpdir(), 'hyperkube-log-'))
 after(() => rm(dir, { recursive: true }))
 
-const WISH: LogWish = {
+const OPTIONS: LogOptions = {
   previous: false,
   follow: false,
   timestamps: false,
@@ -30,26 +30,26 @@ const LINES = [
   '',
 ].join('\n')
 
-async function read(wish: Partial<LogWish>, text = LINES): Promise<string> {
+async function read(options: Partial<LogOptions>, text = LINES): Promise<string> {
   const path = join(dir, 'read.log')
   await writeFile(path, text)
   const pieces: Buffer[] = []
   const source = { path, clock: realClock, isGrowing: () => false, signal: new AbortController().signal }
-  await sendLog(source, { ...WISH, ...wish }, { write: async (piece) => pieces.push(piece) > 0 })
+  await sendLog(source, { ...OPTIONS, ...options }, { write: async (piece) => pieces.push(piece) > 0 })
   return Buffer.concat(pieces).toString()
 }
 
-test('a log is what was written, parts joined to lines', async () => {
+test('partial lines of a container log are joined', async () => {
   assert.equal(await read({}), 'one\ntwo\n\nfive words in a line\n')
 })
 
-test('times stand in front of lines, once for each', async () => {
+test('each line of a log with timestamps begins with one timestamp', async () => {
   const text = await read({ timestamps: true })
   assert.equal(text.split('\n')[1], `${at(2)} two`)
   assert.equal(text.split('\n').length, 5)
 })
 
-test('the last lines, those since a time, and the first bytes can be asked for', async () => {
+test('tailLines, sinceTime and limitBytes limit the output', async () => {
   assert.equal(await read({ tailLines: 1 }), 'five words in a line\n')
   assert.equal(await read({ tailLines: 0 }), '')
   assert.equal(await read({ tailLines: 100 }), await read({}))
@@ -57,7 +57,7 @@ test('the last lines, those since a time, and the first bytes can be asked for',
   assert.equal(await read({ limitBytes: 5 }), 'one\nt')
 })
 
-test('who asks for the last lines gets no more than those, whatever is written meanwhile', async () => {
+test('tailLines does not include lines written meanwhile', async () => {
   const path = join(dir, 'meanwhile.log')
   await writeFile(path, LINES)
   const pieces: string[] = []
@@ -66,21 +66,21 @@ test('who asks for the last lines gets no more than those, whatever is written m
     if (pieces.push(piece.toString()) === 1) await appendFile(path, `${at(6)} stdout F more\n`)
     return true
   }
-  await sendLog(source, { ...WISH, tailLines: 1 }, { write })
+  await sendLog(source, { ...OPTIONS, tailLines: 1 }, { write })
   assert.equal(pieces.join(''), 'five words in a line\n')
 })
 
-test('the end of a log of many blocks is found, and a line that is not complete is left for later', async () => {
+test('tailLines spans blocks, and an incomplete line is left for later', async () => {
   const many = Array.from({ length: 20_000 }, (_, n) => `${at(1)} stdout F line ${n}\n`).join('')
   assert.equal(await read({ tailLines: 2 }, `${many}${at(2)} stdout F not yet`), 'line 19998\nline 19999\n')
   assert.equal((await read({}, many)).split('\n').length, 20_001)
 })
 
-test('who follows a log hears what is added, also after the file was put aside', async () => {
+test('a followed log continues after a rotation', async () => {
   const path = join(dir, 'follow.log')
   await writeFile(path, `${at(1)} stdout F first\n`)
   let isGrowing = true
-  let heard = ''
+  let received = ''
   const steps: Readonly<Record<string, () => Promise<void>>> = {
     'first\n': () => appendFile(path, `${at(2)} stdout F second\n`),
     'first\nsecond\n': async () => {
@@ -92,12 +92,12 @@ test('who follows a log hears what is added, also after the file was put aside',
   }
   const sink = {
     async write(piece: Buffer): Promise<boolean> {
-      heard += piece.toString()
-      await steps[heard]?.()
+      received += piece.toString()
+      await steps[received]?.()
       return true
     },
   }
   const source = { path, clock: realClock, isGrowing: () => isGrowing, signal: new AbortController().signal }
-  await sendLog(source, { ...WISH, follow: true }, sink)
-  assert.equal(heard, 'first\nsecond\nlast of the old\nthird\n')
+  await sendLog(source, { ...OPTIONS, follow: true }, sink)
+  assert.equal(received, 'first\nsecond\nlast of the old\nthird\n')
 })

@@ -1,61 +1,60 @@
 /**
- * Logs as container runtimes write them, a line `2026-11-15T10:13:59.271175292Z stderr F text` at a time, read from disk as
- * people ask for them: from a time on, so many lines from the end, as it grows. A line that was too long for the runtime
- * comes in parts (`P`), the last of which is `F`.
+ * Reads container logs from disk: since a time, the last lines, or following. It parses lines in CRI's format,
+ * `2026-11-15T10:13:59.271175292Z stderr F text`.
  */
 import { type FileHandle, open, stat } from 'node:fs/promises'
 
 import { type Clock, sleep } from '#lib/clock.ts'
 
-import type { LogWish } from '../log-wish.ts'
+import type { LogOptions } from '../pod/log-options.ts'
 
 export interface LogSink {
-  /** Resolves when more can be taken; false: nobody listens any more. */
+  /** Resolves when it accepts more; false: the reader is gone. */
   write(piece: Buffer): Promise<boolean>
 }
 
 export interface LogSource {
   readonly path: string
   readonly clock: Clock
-  /** Whether more can come. */
+  /** True if more output can follow. */
   readonly isGrowing: () => boolean
   readonly signal: AbortSignal
 }
 
 const BLOCK_BYTES = 64 << 10
-/** No runtime writes longer ones; what has none is not a log. */
+/** Longer than any line of a runtime; a file without line ends is not a log. */
 const MAX_LINE_BYTES = 1 << 20
-/** How soon those who follow hear what is new. */
+/** Interval at which followers get new output. */
 const FOLLOW_MS = 200
 const NEWLINE = 0x0a
 
-export async function sendLog(source: LogSource, wish: LogWish, sink: LogSink): Promise<void> {
+export async function sendLog(source: LogSource, options: LogOptions, sink: LogSink): Promise<void> {
   let file = await open(source.path, 'r')
   try {
-    const printer = new Printer(wish)
+    const printer = new Printer(options)
     const { size } = await file.stat()
-    const start = wish.tailLines === undefined ? 0 : await tailStart(file, size, wish.tailLines)
-    // What is written meanwhile would be one line too many.
-    const end = wish.tailLines === undefined || wish.follow ? Number.POSITIVE_INFINITY : size
-    let place = await copy(file, { start, end }, printer, sink)
-    while (wish.follow && place !== undefined && !source.signal.aborted) {
+    const start = options.tailLines === undefined ? 0 : await tailStart(file, size, options.tailLines)
+    // Lines written meanwhile would exceed the requested number.
+    const end = options.tailLines === undefined || options.follow ? Number.POSITIVE_INFINITY : size
+    let offset = await copy(file, { start, end }, printer, sink)
+    while (options.follow && offset !== undefined && !source.signal.aborted) {
       const isLast = !source.isGrowing()
       if (!isLast) await sleep(source.clock, FOLLOW_MS, source.signal).catch(() => undefined)
-      // Looked for before the rest is read: what is written until then is in the old file.
+      // Checked before reading the rest, because output until then is in the old file.
       const next = await successor(file, source.path)
-      place = await copy(file, { start: place, end: Number.POSITIVE_INFINITY }, printer, sink)
+      offset = await copy(file, { start: offset, end: Number.POSITIVE_INFINITY }, printer, sink)
       if (isLast) break
       if (next === undefined) continue
       await file.close()
       file = next
-      place &&= 0
+      offset &&= 0
     }
   } finally {
     await file.close()
   }
 }
 
-/** The file that has taken the name of the one that is read, when it was put aside. */
+/** The new file after a rotation. */
 async function successor(file: FileHandle, path: string): Promise<FileHandle | undefined> {
   const [mine, named] = await Promise.all([file.stat(), stat(path).catch(() => undefined)])
   return named === undefined || named.ino === mine.ino ? undefined : open(path, 'r').catch(() => undefined)
@@ -66,7 +65,7 @@ interface Part {
   readonly end: number
 }
 
-/** Writes out the whole lines of a part; where the next one begins, or undefined when no more is wanted. */
+/** Sends the whole lines of a range. Returns the offset of the next line, or undefined when the reader has enough. */
 async function copy(
   file: FileHandle,
   { start, end: last }: Part,
@@ -75,27 +74,27 @@ async function copy(
 ): Promise<number | undefined> {
   const block = Buffer.allocUnsafe(BLOCK_BYTES)
   let rest = Buffer.alloc(0)
-  let place = start
+  let offset = start
   for (;;) {
-    const from = place + rest.length
-    if (from >= last) return place
+    const from = offset + rest.length
+    if (from >= last) return offset
     const { bytesRead } = await file.read(block, 0, Math.min(block.length, last - from), from)
-    if (bytesRead === 0) return place
+    if (bytesRead === 0) return offset
     const bytes = Buffer.concat([rest, block.subarray(0, bytesRead)])
     const end = bytes.lastIndexOf(NEWLINE) + 1
     if (end === 0 && bytes.length > MAX_LINE_BYTES) return undefined
     rest = bytes.subarray(end)
-    place += end
+    offset += end
     const printed = printer.print(bytes.subarray(0, end))
     if (printed.length > 0 && !(await sink.write(printed))) return undefined
     if (printer.isDone) return undefined
   }
 }
 
-/** Where the last `count` lines begin. */
+/** The offset of the last `count` lines. */
 async function tailStart(file: FileHandle, size: number, count: number): Promise<number> {
   let end = size
-  // The newline at the end of the last line ends it, and begins nothing.
+  // The last newline ends a line and begins none.
   let left = count + 1
   while (end > 0) {
     const start = Math.max(0, end - BLOCK_BYTES)
@@ -106,15 +105,15 @@ async function tailStart(file: FileHandle, size: number, count: number): Promise
   return 0
 }
 
-/** Lines of the runtime as lines for people. Remembers whether the last one was complete, and how much may still come. */
+/** Formats the runtime's lines for users. It tracks whether the last line was complete and how many bytes are left. */
 class Printer {
-  readonly #wish: LogWish
+  readonly #options: LogOptions
   #isNewLine = true
   #leftBytes: number
 
-  constructor(wish: LogWish) {
-    this.#wish = wish
-    this.#leftBytes = wish.limitBytes
+  constructor(options: LogOptions) {
+    this.#options = options
+    this.#leftBytes = options.limitBytes
   }
 
   get isDone(): boolean {
@@ -135,13 +134,13 @@ class Printer {
     return Buffer.concat(pieces)
   }
 
-  /** `line` with its newline; nothing of those that are no such line, or too old. */
+  /** `line` includes its newline; empty for an invalid or too old line. */
   #parts(line: Buffer): Buffer[] {
     const time = line.indexOf(' ')
     const stream = line.indexOf(' ', time + 1)
     const tag = line.indexOf(' ', stream + 1)
     if (time < 0 || stream < 0 || tag < 0) return []
-    const { sinceMs, timestamps } = this.#wish
+    const { sinceMs, timestamps } = this.#options
     if (sinceMs !== undefined && Date.parse(line.toString('latin1', 0, time)) < sinceMs) return []
     const isPartial = line[stream + 1] === 0x50
     const text = line.subarray(tag + 1, isPartial ? line.length - 1 : line.length)

@@ -42,7 +42,7 @@ interface Page {
   readonly text: string
 }
 
-/** Nobody is asked who they are: other tests have that. */
+/** Without authentication, which other tests cover. */
 async function get(
   path: string,
   more: { method?: string; headers?: Record<string, string> } = {},
@@ -97,7 +97,7 @@ describe('/logs/', () => {
       ['/logs/inside', 'text/plain; charset=utf-8', 'of a pod\n'],
       ['/logs/folder/default_web_u1/0.log', 'text/plain; charset=utf-8', 'of a pod\n'],
       ['/logs/a%20b%3F%23:%3C&%3E%22%27', 'text/plain; charset=utf-8', 'odd'],
-      // As upstream while enableSystemLogQuery is off.
+      // As in upstream while enableSystemLogQuery is off.
       ['/logs/syslog?query=kubelet', 'text/plain; charset=utf-8', 'line one\nline two\n'],
     ] as const) {
       const page = await get(path)
@@ -107,7 +107,7 @@ describe('/logs/', () => {
     assert.equal((await get('/logs/old.gz')).headers['content-type'], 'application/x-gzip')
   })
 
-  it('sends a part of a file', async () => {
+  it('sends a range of a file', async () => {
     const part = async (range: string): Promise<unknown[]> => {
       const { status, headers, text } = await get('/logs/syslog', { headers: { range } })
       return [status, headers['content-range'], text]
@@ -119,7 +119,7 @@ describe('/logs/', () => {
     assert.deepEqual(await part('lines=1-2'), [200, undefined, 'line one\nline two\n'])
   })
 
-  it('sends nothing from outside the directory', async () => {
+  it('sends no file from outside the directory', async () => {
     for (const path of [
       '/logs/secret',
       '/logs/out/etc/passwd',

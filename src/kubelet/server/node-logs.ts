@@ -1,23 +1,20 @@
-/**
- * `/logs/`: the log directory of the machine, as Go's file server shows it. No link leads out of the directory: pods with
- * that directory as a volume could otherwise have the kubelet read any file of the machine.
- */
+/** `/logs/`: serves the log directory of the machine like Go's file server. It follows no link out of the directory. */
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, open, readdir, readlink, realpath } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 
 import type { Exchange, HeaderList } from '#lib/http/exchange.ts'
 
-import { pathOf } from '../volumes/beneath.ts'
+import { pathOf } from '../volumes/safe-files.ts'
 import { type Answer, textAnswer } from './answer.ts'
 
 export interface LogDirectoryRequest {
   readonly exchange: Exchange
-  /** The directory, `/var/log` for all machines. */
+  /** The directory; `/var/log` on all machines. */
   readonly directory: string
-  /** Segments of the path below `/logs/`, decoded. */
+  /** Decoded path segments below `/logs/`. */
   readonly segments: readonly string[]
-  /** Whether the path ends in a slash. */
+  /** True if the path ends with a slash. */
   readonly isFolder: boolean
 }
 
@@ -51,10 +48,13 @@ function faultOf({ code = '' }: NodeJS.ErrnoException): Answer {
   return code === 'EACCES' || code === 'EPERM' ? FORBIDDEN : INTERNAL
 }
 
-/** Opens without reading: a pipe does not wait, and a device does not stir. */
+/** Opens without reading, so that pipes do not block and devices are not triggered. */
 const O_PATH = 0o10000000
 
-/** Undefined: it is outside the directory. The name of what was opened decides, so a link that changes meanwhile is of no use. */
+/**
+ * Undefined: the path is outside the directory. The name of the opened file decides, so that a changed link has no
+ * effect.
+ */
 async function openWithin(directory: string, path: string): Promise<FileHandle | undefined> {
   const handle = await open(path, O_PATH)
   try {
@@ -68,7 +68,7 @@ async function openWithin(directory: string, path: string): Promise<FileHandle |
   return undefined
 }
 
-/** Relative, so that it holds behind the API server's proxy as well. */
+/** Relative, so that it works behind the API server's proxy. */
 function redirect(location: string): Answer {
   return { status: 301, headers: ['Location', location], body: Buffer.alloc(0) }
 }
@@ -87,16 +87,16 @@ async function listing(handle: FileHandle): Promise<Answer> {
 const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
 const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (char) => ESCAPES[char] ?? char)
 
-/** A name before a colon would be taken for a scheme. */
+/** A name before a colon would be parsed as a scheme. */
 function hrefOf(name: string): string {
   const path = encodeURI(name).replaceAll(/[?#]/g, encodeURIComponent).replaceAll(/[']/g, '%27')
   return path.includes(':') ? `./${path}` : path
 }
 
-/** Enough to tell text from other content, as Go's. */
+/** Number of bytes that decide the content type, as in Go. */
 const SNIFF_BYTES = 512
 
-/** Undefined: it was sent, up to the length it had. A log may grow meanwhile. */
+/** Undefined: it was sent with its length at the start. A log may grow meanwhile. */
 async function sendFile(exchange: Exchange, handle: FileHandle, { size, mtime }: Stats): Promise<Answer | undefined> {
   const headers = Object.entries({
     'Content-Type': await contentTypeOf(handle),
@@ -116,7 +116,7 @@ async function sendFile(exchange: Exchange, handle: FileHandle, { size, mtime }:
   return undefined
 }
 
-/** Always plain for text: a page that a pod wrote must not run in the browser of an administrator. */
+/** Text is always plain, so that a page written by a pod does not run in an administrator's browser. */
 async function contentTypeOf(handle: FileHandle): Promise<string> {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(SNIFF_BYTES), 0, SNIFF_BYTES, 0)
   const head = buffer.subarray(0, bytesRead)
@@ -127,7 +127,7 @@ async function contentTypeOf(handle: FileHandle): Promise<string> {
 
 type Range = readonly [start: number, end: number]
 
-/** Undefined: all of it, also for several ranges at once. */
+/** Undefined: the whole file, also for several ranges. */
 function rangeOf(header: string | undefined, size: number): Range | 'unsatisfiable' | undefined {
   const [, from = '', to = ''] = /^bytes=(\d*)-(\d*)$/.exec(header ?? '') ?? []
   if (from === '' && to === '') return undefined
@@ -141,7 +141,7 @@ const PIECE_BYTES = 64 << 10
 async function* piecesOf(handle: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
   for (let at = start; at < end;) {
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(Math.min(PIECE_BYTES, end - at)), 0, undefined, at)
-    if (bytesRead === 0) throw new Error('The log was cut short while it was sent')
+    if (bytesRead === 0) throw new Error('The log was truncated while it was sent')
     at += bytesRead
     yield buffer.subarray(0, bytesRead)
   }

@@ -1,4 +1,4 @@
-/** The ports of a kubelet: the one for everybody who is let, and, where it is wanted, the one where all may read. */
+/** The ports of a kubelet: the authenticated port (10250) and the optional read-only port (10255). */
 import type { SecureVersion } from 'node:tls'
 
 import type { Clock } from '#lib/clock.ts'
@@ -9,21 +9,21 @@ import { type Certificate, parseBundle } from '#lib/x509/certificate.ts'
 import type { AccessRules } from './access.ts'
 import { createKubeletApi, type KubeletApiOptions } from './kubelet-api.ts'
 
-/** Without a certificate, '', nobody gets in until there is one. */
+/** Without a certificate ('') connections fail until there is one. */
 export interface Serving extends CertificateAndKey {
   readonly address: string
-  /** 0: any that is free. */
+  /** 0 means any free port. */
   readonly port: number
-  /** PEM: whose certificates callers may show; '': nobody's. */
+  /** Authorities of client certificates in PEM; '' for none. */
   readonly clientAuthority: string
   readonly allowsAnonymous: boolean
   readonly rules?: AccessRules
   readonly hasDebugging?: boolean
   readonly minVersion?: SecureVersion
   readonly ciphers?: readonly string[]
-  /** Where everybody may read, without TLS; none unless given. */
+  /** Port without TLS and authentication; none by default. */
   readonly readOnlyPort?: number
-  /** Calls when there are new certificates to show or to trust. */
+  /** Registers a callback for new certificates and authorities. */
   readonly follow?: (changed: (next: CertificateAndKey & { readonly clientAuthority: string }) => void) => void
 }
 
@@ -32,11 +32,11 @@ export interface PortsOptions {
   readonly serving: Serving
   readonly api: (authorities: () => readonly Certificate[]) => KubeletApiOptions
   readonly onError: (error: unknown, path: string) => void
-  /** Counts what is asked. */
+  /** Counts requests. */
   readonly count: (isReadOnly: boolean) => (serve: HttpServerOptions['serve']) => HttpServerOptions['serve']
 }
 
-/** How long requests that are running may take once it is to stop. */
+/** Time for running requests when the kubelet stops. */
 const GRACE_MS = 2000
 
 const UPGRADES = ['spdy/3.1', 'websocket']

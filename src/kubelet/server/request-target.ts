@@ -1,22 +1,22 @@
 /**
- * The target of a request to the kubelet: its path in decoded segments, and its query. Authorization and routing read
- * the same segments, so no spelling of a path passes one and reaches the other.
+ * Parses the target of a request. Authorization and routing use the same decoded segments, so that no spelling of a
+ * path passes one and reaches another handler.
  */
 
 export interface RequestTarget {
-  /** Decoded once; a trailing slash adds none. `/` is one empty segment. */
+  /** Decoded once; a trailing slash adds no segment. `/` is one empty segment. */
   readonly segments: readonly string[]
-  /** Whether the path ends in a slash. */
+  /** True if the path ends with a slash. */
   readonly isFolder: boolean
   readonly query: URLSearchParams
 }
 
-/** Proxies send the whole URL. */
+/** Proxies send an absolute URL. */
 const ORIGIN = /^https?:\/\/[^/?]*/i
 
 /**
- * Undefined: an escape that is none. Nothing is resolved: `//exec`, `/./exec` and `/pods/../exec` begin with segments
- * that no handler has.
+ * Undefined for an invalid escape. Nothing is normalized: `//exec`, `/./exec` and `/pods/../exec` have first segments
+ * without a handler.
  */
 export function requestTarget(target: string): RequestTarget | undefined {
   const [path = '', ...rest] = target.replace(ORIGIN, '').split('?')

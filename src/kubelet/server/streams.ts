@@ -1,31 +1,31 @@
 /**
- * exec, attach and port-forward: the runtime says where it waits for the streams, and the caller's connection is joined to
- * that one, byte for byte, in whatever protocol both speak. Nothing of what is typed passes through a shell.
+ * exec, attach and port-forward: the runtime returns a URL for the streams, and the kubelet joins the client's
+ * connection to it.
  */
+import type { Runtime } from '#cri/runtime.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { HttpClient } from '#lib/http/client.ts'
 import { type Exchange, headerValues } from '#lib/http/exchange.ts'
-import { joinSockets } from '#lib/join-sockets.ts'
+import { joinSockets } from '#lib/net/join-sockets.ts'
 
-import type { Runtime } from '../cri/runtime.ts'
 import { type Answer, textAnswer } from './answer.ts'
 
 export interface StreamContext {
   readonly runtime: Runtime
-  /** Speaks HTTP/1.1 to the runtime. */
+  /** HTTP/1.1 client for the runtime. */
   readonly http: HttpClient
   readonly clock: Clock
 }
 
-/** Where the runtime waits. */
+/** The streaming URL of the runtime. */
 type Opened = Promise<{ readonly url: string }>
 
 export function openExec({ runtime }: StreamContext, containerId: string, query: URLSearchParams): Opened {
-  return runtime.exec({ containerId, cmd: query.getAll('command'), ...wishesOf(query) })
+  return runtime.exec({ containerId, cmd: query.getAll('command'), ...streamOptions(query) })
 }
 
 export function openAttach({ runtime }: StreamContext, containerId: string, query: URLSearchParams): Opened {
-  return runtime.attach({ containerId, ...wishesOf(query) })
+  return runtime.attach({ containerId, ...streamOptions(query) })
 }
 
 export function openPorts({ runtime }: StreamContext, podSandboxId: string, query: URLSearchParams): Opened {
@@ -33,14 +33,14 @@ export function openPorts({ runtime }: StreamContext, podSandboxId: string, quer
   return runtime.portForward({ podSandboxId, port })
 }
 
-function wishesOf(query: URLSearchParams): { stdin: boolean; stdout: boolean; stderr: boolean; tty: boolean } {
+function streamOptions(query: URLSearchParams): { stdin: boolean; stdout: boolean; stderr: boolean; tty: boolean } {
   const has = (name: string): boolean => query.get(name) === '1' || query.get(name) === 'true'
   const tty = has('tty')
-  // A terminal has one output.
+  // A terminal has only one output stream.
   return { stdin: has('input'), stdout: has('output'), stderr: has('error') && !tty, tty }
 }
 
-/** Undefined: what was asked for can be opened. */
+/** Undefined when the request is valid. */
 export function streamFault(exchange: Exchange, query: URLSearchParams): Answer | undefined {
   const isSomething = ['input', 'output', 'error'].some((name) => query.has(name))
   if (!isSomething) return textAnswer(400, 'you must specify at least 1 of stdin, stdout, stderr')
@@ -49,7 +49,7 @@ export function streamFault(exchange: Exchange, query: URLSearchParams): Answer 
 
 export const NO_UPGRADE: Answer = textAnswer(500, 'Upgrade request required')
 
-/** What both sides agree on in headers. */
+/** Headers that both sides negotiate. */
 const NEGOTIATION = [
   'x-stream-protocol-version',
   'sec-websocket-key',
@@ -58,7 +58,7 @@ const NEGOTIATION = [
   'sec-websocket-extensions',
 ]
 
-/** Joins the caller to the runtime; what the runtime answers instead is passed on, and is the last on the connection. */
+/** Joins the caller to the runtime. If the runtime refuses, its response is forwarded. */
 export async function joinRuntime(
   exchange: Exchange,
   { http, clock }: StreamContext,
@@ -84,8 +84,8 @@ export async function joinRuntime(
     const { response } = result
     const pieces: Buffer[] = []
     for await (const piece of response.body) pieces.push(piece)
-    const said = [response.headers['x-accepted-stream-protocol-versions'] ?? []].flat()
-    const list = said.flatMap((name) => ['X-Accepted-Stream-Protocol-Versions', name])
+    const accepted = [response.headers['x-accepted-stream-protocol-versions'] ?? []].flat()
+    const list = accepted.flatMap((name) => ['X-Accepted-Stream-Protocol-Versions', name])
     return { ...textAnswer(response.status, Buffer.concat(pieces).toString()), headers: list }
   }
   const { socket: client, head: early } = exchange.upgrade()

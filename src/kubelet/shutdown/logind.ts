@@ -1,7 +1,6 @@
 /**
- * systemd's logind: says when the machine is about to shut down, and waits, up to its limit, for those who hold a lock. The
- * lock is a file descriptor, which Node takes from no socket: `systemd-inhibit` holds it, for as long as its input is open,
- * so that a kubelet that is killed holds up nobody.
+ * Receives shutdown signals of systemd-logind and delays the shutdown with an inhibitor lock. `systemd-inhibit` owns
+ * the lock while its stdin is open, so a killed kubelet releases it.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -16,11 +15,11 @@ import type { ShutdownLock, ShutdownSource, ShutdownWatch } from './shutdown-man
 
 export interface LogindOptions {
   readonly clock: Clock
-  /** Of the system's message bus. */
+  /** Socket of the system bus. */
   readonly busPath?: string
-  /** Holds a lock while its input is open. Default: systemd's program. */
+  /** A command that has a lock while its stdin is open. Default: systemd-inhibit. */
   readonly inhibit?: readonly string[]
-  /** Where logind is told to wait longer. */
+  /** Drop-in file that raises logind's maximum delay. */
   readonly overridePath?: string
 }
 
@@ -44,7 +43,7 @@ const SYSTEMD = {
   path: '/org/freedesktop/systemd1',
   interface: 'org.freedesktop.systemd1.Manager',
 } as const
-/** Between looks whether logind has read what it was told. */
+/** Delays between checks whether logind has reloaded its configuration. */
 const RELOAD_DELAYS_MS = [100, 200, 400, 800]
 const SIGHUP = 1
 
@@ -77,7 +76,7 @@ async function watchOver(
   return { closed: bus.closed, lock: () => lock(options.inhibit ?? INHIBIT), close: () => bus.close() }
 }
 
-/** logind waits at least so long for those who hold a lock. */
+/** Raises logind's maximum inhibitor delay to at least `wantedSeconds`. */
 async function allow(bus: DbusConnection, options: LogindOptions, wantedSeconds: number): Promise<void> {
   let allowed = await allowedSeconds(bus)
   if (allowed >= wantedSeconds) return
@@ -116,23 +115,23 @@ async function allowedSeconds(bus: DbusConnection): Promise<number> {
   return Number((found as Variant).value) / 1_000_000
 }
 
-/** Resolves when it is held. What the program says before it has it is why it has not. */
+/** Resolves when the lock is taken. Otherwise the program's stderr is the reason. */
 async function lock([command = '', ...args]: readonly string[]): Promise<ShutdownLock> {
   const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'] })
-  // A child that ends on its own breaks the pipe to it.
+  // Writing to a child that has exited must not throw.
   child.stdin.on('error', () => undefined)
   let complaint = ''
   child.stderr.on('data', (bytes: Buffer) => void (complaint += bytes))
-  // The child of systemd-inhibit begins once there is a lock, and says back what it is told.
+  // The child of systemd-inhibit (cat) starts once the lock is taken, and echoes its input.
   child.stdin.write('held\n')
-  const isHeld = await Promise.race([
+  const isLocked = await Promise.race([
     once(child.stdout, 'data').then(() => true),
     once(child, 'close').then(
       () => false,
       (error: Error) => ((complaint = error.message), false),
     ),
   ])
-  if (!isHeld) throw new Error(`failed creating systemd inhibitor: ${complaint.trim()}`)
+  if (!isLocked) throw new Error(`failed creating systemd inhibitor: ${complaint.trim()}`)
   child.unref()
   return { release: () => ended(child) }
 }

@@ -1,8 +1,8 @@
-/** Who has to go when the machine shuts down, in which order, and how long each gets. Pure. */
+/** Groups pods by priority for a graceful node shutdown, with their grace periods. Pure. */
 import type { Pod } from '#apis/core/v1.ts'
-import { durationMs } from '#meta/duration.ts'
+import { durationMs } from '#lib/go/duration.ts'
 
-/** By the names of KubeletConfiguration. */
+/** Fields of KubeletConfiguration. */
 export interface ShutdownSettings {
   readonly shutdownGracePeriod: string
   readonly shutdownGracePeriodCriticalPods: string
@@ -20,7 +20,7 @@ export interface ShutdownGroup extends ShutdownPeriod {
 
 const CRITICAL_PRIORITY = 2_000_000_000
 
-/** From the lowest priority to the highest; none: nobody is waited for. */
+/** Sorted by priority, lowest first; empty: no graceful shutdown. */
 export function periodsOf(settings: ShutdownSettings, isByPriority = true): readonly ShutdownPeriod[] {
   const given = isByPriority ? (settings.shutdownGracePeriodByPodPriority ?? []) : []
   if (given.length > 0) return given.toSorted((a, b) => a.priority - b.priority)
@@ -38,18 +38,18 @@ export function secondsOf(periods: readonly ShutdownPeriod[]): number {
   return periods.reduce((sum, { shutdownGracePeriodSeconds }) => sum + shutdownGracePeriodSeconds, 0)
 }
 
-/** In the order in which they go. Each pod is with the highest priority that is not above its own, or with the lowest. */
+/** In shutdown order. A pod belongs to the highest period priority that is not above its own, or to the lowest. */
 export function groupsOf(periods: readonly ShutdownPeriod[], pods: readonly Pod[]): readonly ShutdownGroup[] {
-  const placeOf = ({ spec: { priority = 0 } }: Pod): number =>
+  const groupIndexOf = ({ spec: { priority = 0 } }: Pod): number =>
     Math.max(
       periods.findLastIndex((period) => period.priority <= priority),
       0,
     )
-  const byPlace = Map.groupBy(pods, placeOf)
-  return periods.map((period, at) => ({ ...period, pods: byPlace.get(at) ?? [] }))
+  const byGroup = Map.groupBy(pods, groupIndexOf)
+  return periods.map((period, at) => ({ ...period, pods: byGroup.get(at) ?? [] }))
 }
 
-/** What a pod of the group gets to end. */
+/** The grace period of a pod in the group. */
 export function graceOf({ spec: { terminationGracePeriodSeconds: own } }: Pod, group: ShutdownPeriod): number {
   return Math.min(own ?? Infinity, group.shutdownGracePeriodSeconds)
 }

@@ -1,30 +1,30 @@
 /**
- * The end of a machine: pods are ended before it goes, those of lower priority first, and the machine waits for as long as it was
- * told. A shutdown that is called off lets pods in again; those that were ended stay so.
+ * Graceful node shutdown: stops pods before the machine shuts down, lower priorities first, within the configured
+ * time. After a cancelled shutdown new pods are admitted again; stopped pods stay stopped.
  */
 import type { Pod } from '#apis/core/v1.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
-import type { Logger } from '#lib/log.ts'
-import type { Registry } from '#lib/metrics.ts'
+import type { Logger } from '#lib/log/log.ts'
+import type { Registry } from '#lib/metrics/metrics.ts'
 
-import { NODE_SHUTDOWN, NODE_SHUTDOWN_CANCELLED, type Note } from '../kubelet-notes.ts'
+import { type EventSpec, NODE_SHUTDOWN, NODE_SHUTDOWN_CANCELLED } from '../pod/events.ts'
 import { graceOf, groupsOf, secondsOf, type ShutdownGroup, type ShutdownPeriod } from './shutdown-groups.ts'
 
-/** While it is held the machine waits. */
+/** Delays the shutdown until it is released. */
 export interface ShutdownLock {
   release(): Promise<void>
 }
 
 export interface ShutdownWatch {
-  /** Nobody tells any more. */
+  /** Resolves when the watch has ended. */
   readonly closed: Promise<void>
   lock(): Promise<ShutdownLock>
   close(): void
 }
 
-/** Who knows when the machine shuts down. */
+/** Source of shutdown signals. */
 export interface ShutdownSource {
-  /** `wantedSeconds`: how long it is to wait for those who hold a lock. */
+  /** `wantedSeconds` is the delay that locks need. */
   watch(wantedSeconds: number, changed: (isShuttingDown: boolean) => void): Promise<ShutdownWatch>
 }
 
@@ -35,25 +35,23 @@ export interface ShutdownOptions {
   readonly log: Logger
   readonly signal: AbortSignal
   readonly registry: Registry
-  /** Keeps when the last shutdown began and ended, as JSON. */
+  /** Saves the start and end of the last shutdown as JSON. */
   readonly save: (state: string) => Promise<void>
   readonly pods: () => readonly Pod[]
-  /** Resolves when the pod's containers have ended and nothing is mounted for it any more. */
+  /** Resolves when the pod's containers have ended and its volumes are unmounted. */
   readonly end: (pod: Pod, graceSeconds: number) => Promise<void>
-  /** The node is to say how it is now. */
-  readonly changed: () => void
-  readonly note: (said: Note) => void
+  readonly changed: (isShuttingDown: boolean) => void
+  readonly recordEvent: (event: EventSpec) => void
 }
 
-/** Between tries to hear from whoever knows. */
+/** Delay before the watch is restarted. */
 const RETRY_MS = 1000
 
 export class ShutdownManager {
   readonly #options: ShutdownOptions
-  #isShuttingDown = false
   #lock: ShutdownLock | undefined
-  /** One after the other: a shutdown that is called off is heard once the one before was seen to. */
-  #turn: Promise<void> = Promise.resolve()
+  /** Serializes events: a cancellation is handled after the shutdown before it. */
+  #queue: Promise<void> = Promise.resolve()
   readonly #times: { startMs: number; endMs: number } = { startMs: 0, endMs: 0 }
 
   constructor(options: ShutdownOptions) {
@@ -63,10 +61,6 @@ export class ShutdownManager {
     for (const [name, help, field] of FAMILIES) {
       registry.callback({ ...gauge, name, help, collect: (emit) => emit(Math.floor(this.#times[field] / 1000)) })
     }
-  }
-
-  get isShuttingDown(): boolean {
-    return this.#isShuttingDown
   }
 
   /** Runs until the signal is aborted. */
@@ -84,17 +78,17 @@ export class ShutdownManager {
     }
   }
 
-  /** Resolves when nobody tells any more. */
+  /** Resolves when the watch has ended. */
   async #listen(): Promise<void> {
     const { source, periods, signal } = this.#options
     const watch = await source.watch(secondsOf(periods), (isShuttingDown) => {
-      this.#turn = this.#turn.then(() => this.#learn(watch, isShuttingDown))
+      this.#queue = this.#queue.then(() => this.#handleEvent(watch, isShuttingDown))
     })
     const close = (): void => watch.close()
     signal.addEventListener('abort', close)
     try {
       if (signal.aborted) return
-      await this.#hold(watch)
+      await this.#takeLock(watch)
       await watch.closed
     } finally {
       signal.removeEventListener('abort', close)
@@ -103,27 +97,26 @@ export class ShutdownManager {
     }
   }
 
-  async #hold(watch: ShutdownWatch): Promise<void> {
+  async #takeLock(watch: ShutdownWatch): Promise<void> {
     const fresh = await watch.lock()
     await this.#release()
     this.#lock = fresh
   }
 
   async #release(): Promise<void> {
-    const held = this.#lock
+    const lock = this.#lock
     this.#lock = undefined
-    await held?.release()
+    await lock?.release()
   }
 
-  /** Never fails: whatever goes wrong, the machine does not wait longer than it must. */
-  async #learn(watch: ShutdownWatch, isShuttingDown: boolean): Promise<void> {
-    const { log, note, changed } = this.#options
+  /** Never rejects, so that the lock is always released. */
+  async #handleEvent(watch: ShutdownWatch, isShuttingDown: boolean): Promise<void> {
+    const { log, recordEvent, changed } = this.#options
     log.v(1)?.info('Shutdown manager detected new shutdown event', { event: isShuttingDown ? 'shutdown' : 'cancelled' })
-    note(isShuttingDown ? NODE_SHUTDOWN : NODE_SHUTDOWN_CANCELLED)
-    this.#isShuttingDown = isShuttingDown
+    recordEvent(isShuttingDown ? NODE_SHUTDOWN : NODE_SHUTDOWN_CANCELLED)
+    changed(isShuttingDown)
     try {
-      if (!isShuttingDown) return await this.#hold(watch)
-      changed()
+      if (!isShuttingDown) return await this.#takeLock(watch)
       await this.#endAll()
     } catch (error) {
       log.error(error, 'Shutdown manager failed')
@@ -142,7 +135,7 @@ export class ShutdownManager {
     await this.#save()
   }
 
-  /** Who takes longer than the group may is not waited for. */
+  /** Waits no longer than the group's grace period. */
   async #endGroup(group: ShutdownGroup): Promise<void> {
     const { clock, log, end } = this.#options
     const { shutdownGracePeriodSeconds: gracePeriod, priority } = group
@@ -162,8 +155,10 @@ export class ShutdownManager {
       ),
     ])
     done.abort()
-    const said = isInTime ? 'Done waiting for all pods in group to terminate' : 'Shutdown manager pod killing time out'
-    log.v(1)?.info(said, { gracePeriod, priority })
+    const message = isInTime
+      ? 'Done waiting for all pods in group to terminate'
+      : 'Shutdown manager pod killing time out'
+    log.v(1)?.info(message, { gracePeriod, priority })
   }
 
   async #save(): Promise<void> {
@@ -176,7 +171,7 @@ export class ShutdownManager {
   }
 }
 
-/** Go's time of nothing. */
+/** Go's zero time. */
 const NO_TIME = '0001-01-01T00:00:00Z'
 
 const FAMILIES = [

@@ -3,8 +3,8 @@ import { describe, it, type TestContext } from 'node:test'
 
 import type { Pod } from '#apis/core/v1.ts'
 import { createVirtualClock, sleep, type VirtualClock } from '#lib/clock.ts'
-import { createLog } from '#lib/log.ts'
-import { createRegistry } from '#lib/metrics.ts'
+import { createLog } from '#lib/log/log.ts'
+import { createRegistry } from '#lib/metrics/metrics.ts'
 
 import { bedOf, podOf as podInBed } from '../pods/worker.fixture.ts'
 import { graceOf, groupsOf, periodsOf, type ShutdownPeriod } from './shutdown-groups.ts'
@@ -20,7 +20,7 @@ const period = (priority: number, shutdownGracePeriodSeconds: number): ShutdownP
   shutdownGracePeriodSeconds,
 })
 
-describe('periods of a shutdown', () => {
+describe('periodsOf', () => {
   const of = (shutdownGracePeriod: string, critical = '0s', byPriority: ShutdownPeriod[] = []): object =>
     periodsOf({
       shutdownGracePeriod,
@@ -28,32 +28,32 @@ describe('periods of a shutdown', () => {
       shutdownGracePeriodByPodPriority: byPriority,
     })
 
-  it('are none when nothing was said', () => assert.deepEqual(of('0s'), []))
+  it('is empty without configured grace periods', () => assert.deepEqual(of('0s'), []))
 
-  it('are two for the old fields: what critical pods get is taken from the whole', () => {
+  it('derives two periods from shutdownGracePeriod and shutdownGracePeriodCriticalPods', () => {
     assert.deepEqual(of('30s', '10s'), [period(0, 20), period(2_000_000_000, 10)])
   })
 
-  it('are sorted by priority', () => {
+  it('sorts the periods by pod priority', () => {
     assert.deepEqual(of('0s', '0s', [period(100, 5), period(-1, 3)]), [period(-1, 3), period(100, 5)])
   })
 
-  it('are those of the old fields where priorities are not looked at', () => {
+  it('uses shutdownGracePeriod and shutdownGracePeriodCriticalPods when the priority gate is off', () => {
     const settings = { shutdownGracePeriod: '5s', shutdownGracePeriodCriticalPods: '0s' }
     const byPriority = { ...settings, shutdownGracePeriodByPodPriority: [period(1, 1)] }
     assert.deepEqual(periodsOf(byPriority, false), [period(0, 5), period(2_000_000_000, 0)])
   })
 })
 
-describe('groups of a shutdown', () => {
-  it('hold each pod where its priority is, or below', () => {
+describe('groupsOf', () => {
+  it('puts each pod into the group at or below its priority', () => {
     const pods = [podOf('lower', -5), podOf('low', 0), podOf('between', 50), podOf('at', 100), podOf('above', 5000)]
     const groups = groupsOf([period(0, 1), period(100, 2), period(1000, 3)], pods)
     const names = groups.map((group) => group.pods.map(({ metadata }) => metadata.name))
     assert.deepEqual(names, [['lower', 'low', 'between'], ['at'], ['above']])
   })
 
-  it('give no pod longer than it asks for', () => {
+  it('gives no pod more than its own grace period', () => {
     assert.equal(graceOf(podOf('p', 0, 2), period(0, 10)), 2)
     assert.equal(graceOf(podOf('p', 0, 60), period(0, 10)), 10)
   })
@@ -62,7 +62,7 @@ describe('groups of a shutdown', () => {
 class Source {
   tell: (isShuttingDown: boolean) => void = () => undefined
   wantedSeconds = 0
-  held = 0
+  activeLocks = 0
   locks = 0
   watches = 0
   cut: () => void = () => undefined
@@ -74,9 +74,9 @@ class Source {
     const closed = Promise.withResolvers<void>()
     this.cut = closed.resolve
     const lock = async (): Promise<{ release: () => Promise<void> }> => {
-      this.held++
+      this.activeLocks++
       this.locks++
-      return { release: async () => void this.held-- }
+      return { release: async () => void this.activeLocks-- }
     }
     return { closed: closed.promise, lock, close: closed.resolve }
   }
@@ -85,15 +85,15 @@ class Source {
 interface Scene {
   readonly clock: VirtualClock
   readonly source: Source
-  readonly manager: ShutdownManager
   /** `name after seconds with grace`. */
   readonly ended: string[]
-  readonly notes: string[]
+  readonly events: string[]
   readonly page: () => string
   readonly saved: string[]
+  readonly state: { readonly isShuttingDown: boolean }
 }
 
-/** Pods take as long to end as their name says, in seconds. */
+/** A pod takes as many seconds to end as its name says. */
 async function begin(t: TestContext, pods: readonly Pod[]): Promise<Scene> {
   const stop = new AbortController()
   t.after(() => stop.abort())
@@ -101,9 +101,10 @@ async function begin(t: TestContext, pods: readonly Pod[]): Promise<Scene> {
   const startMs = clock.now()
   const source = new Source()
   const ended: string[] = []
-  const notes: string[] = []
+  const events: string[] = []
   const registry = createRegistry()
   const saved: string[] = []
+  const state = { isShuttingDown: false }
   const manager = new ShutdownManager({
     source,
     periods: [period(0, 20), period(2_000_000_000, 10)],
@@ -117,60 +118,63 @@ async function begin(t: TestContext, pods: readonly Pod[]): Promise<Scene> {
       await sleep(clock, Number(name.split('-')[1]) * 1000)
       ended.push(`${name} after ${(clock.now() - startMs) / 1000} with ${graceSeconds}`)
     },
-    changed: () => notes.push('the node says how it is'),
-    note: ({ reason, message }) => notes.push(`${reason}: ${message}`),
+    changed: (isShuttingDown) => {
+      state.isShuttingDown = isShuttingDown
+      if (isShuttingDown) events.push('the node says how it is')
+    },
+    recordEvent: ({ reason, message }) => events.push(`${reason}: ${message}`),
   })
   void manager.run()
   await clock.advance(0)
-  return { clock, source, manager, ended, notes, page: () => registry.render(), saved }
+  return { clock, source, state, ended, events, page: () => registry.render(), saved }
 }
 
-describe('a machine that shuts down', () => {
-  it('waits for pods: those of low priority first, then the critical ones', async (t) => {
+describe('ShutdownManager', () => {
+  it('stops pods with low priority first, then critical ones', async (t) => {
     const pods = [podOf('critical-1', 2_000_001_000), podOf('plain-3', 0), podOf('quick-1', 5, 1)]
-    const { clock, source, manager, ended, notes } = await begin(t, pods)
-    assert.deepEqual([source.wantedSeconds, source.held], [30, 1])
+    const { clock, source, state, ended, events } = await begin(t, pods)
+    assert.deepEqual([source.wantedSeconds, source.activeLocks], [30, 1])
     source.tell(true)
     await clock.advance(0)
-    assert.equal(manager.isShuttingDown, true)
+    assert.equal(state.isShuttingDown, true)
     await clock.advance(60_000)
     await clock.advance(0)
     assert.deepEqual(ended, ['quick-1 after 1 with 1', 'plain-3 after 3 with 20', 'critical-1 after 4 with 10'])
-    assert.deepEqual(notes, ['NodeShutdown: Shutdown manager detected shutdown event', 'the node says how it is'])
-    assert.equal(source.held, 0)
+    assert.deepEqual(events, ['NodeShutdown: Shutdown manager detected shutdown event', 'the node says how it is'])
+    assert.equal(source.activeLocks, 0)
   })
 
-  it('waits for no group longer than it may', async (t) => {
+  it('waits for no group longer than its grace period', async (t) => {
     const { clock, source, ended } = await begin(t, [podOf('critical-1', 2_000_001_000), podOf('slow-100', 0)])
     source.tell(true)
     await clock.advance(0)
     await clock.advance(22_000)
     await clock.advance(0)
     assert.deepEqual(ended, ['critical-1 after 21 with 10'])
-    assert.equal(source.held, 0)
+    assert.equal(source.activeLocks, 0)
   })
 
-  it('takes pods again when it was called off, and can be shut down again', async (t) => {
-    const { clock, source, manager, notes } = await begin(t, [])
+  it('admits pods again after a cancellation, and handles the next shutdown', async (t) => {
+    const { clock, source, state, events } = await begin(t, [])
     source.tell(true)
     source.tell(false)
     await clock.advance(0)
-    assert.equal(manager.isShuttingDown, false)
-    assert.equal(notes.at(-1), 'NodeShutdown: Shutdown manager detected shutdown cancellation')
-    assert.deepEqual([source.held, source.locks], [1, 2])
+    assert.equal(state.isShuttingDown, false)
+    assert.equal(events.at(-1), 'NodeShutdown: Shutdown manager detected shutdown cancellation')
+    assert.deepEqual([source.activeLocks, source.locks], [1, 2])
   })
 
-  it('is listened to again when the bus was gone', async (t) => {
+  it('watches for shutdowns again after the connection to D-Bus was lost', async (t) => {
     const { clock, source } = await begin(t, [])
     source.cut()
     await clock.advance(0)
-    assert.equal(source.held, 0)
+    assert.equal(source.activeLocks, 0)
     await clock.advance(1000)
     await clock.advance(0)
-    assert.deepEqual([source.watches, source.held], [2, 1])
+    assert.deepEqual([source.watches, source.activeLocks], [2, 1])
   })
 
-  it('tells when it began and ended, as a metric and in a file', async (t) => {
+  it('records its start and end as a metric and in a file', async (t) => {
     const { clock, source, page, saved } = await begin(t, [podOf('p-2', 0)])
     source.tell(true)
     await clock.advance(0)
@@ -185,11 +189,11 @@ describe('a machine that shuts down', () => {
   })
 })
 
-it('a pod on a machine that shuts down fails, says why, and is disrupted', async () => {
+it('a pod on a node that shuts down fails with a reason and DisruptionTarget', async () => {
   const bed = bedOf()
-  bed.workers.learn({ type: 'ADDED', object: podInBed({}) })
+  bed.workers.updatePod({ type: 'ADDED', object: podInBed({}) })
   await bed.clock.advance(3000)
-  const [view] = bed.workers.activePods()
+  const [view] = bed.workers.registry.activePods()
   assert.ok(view !== undefined)
   const ending = bed.workers.shutDown(view.pod, 1)
   await bed.clock.advance(5000)

@@ -8,8 +8,8 @@ const HTTP: ManifestSource = { ...FILE, kind: 'http', where: 'https://example.co
 const web = (more = '', image = 'nginx:1'): string =>
   `apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers: [{name: c, image: ${image}${more}}]\n`
 
-describe('a manifest', () => {
-  it('becomes a pod of its node, with what the API server would have added', () => {
+describe('podsOf', () => {
+  it("returns the manifest's pod, bound to this node and with API server defaults", () => {
     const [pod, ...others] = podsOf(web(), FILE)
     assert.deepEqual(others, [])
     const { name, namespace, uid = '', annotations } = pod?.metadata ?? {}
@@ -22,14 +22,14 @@ describe('a manifest', () => {
     assert.equal(pod?.status.phase, 'Pending')
   })
 
-  it('is the same pod as long as it says the same at the same place', () => {
+  it('returns the same UID for the same content at the same source', () => {
     const uid = (text: string, source = FILE): string => podsOf(text, source)[0]?.metadata.uid ?? ''
     assert.equal(uid(web()), uid(web()))
     const others = [uid(web('', 'nginx:2')), uid(web(), { ...FILE, where: '/etc/m/b.yaml' }), uid(web(), HTTP)]
     assert.equal(new Set([uid(web()), ...others]).size, 4)
   })
 
-  it('may be a list where an address answers, and tolerates nothing there', () => {
+  it('accepts a PodList from a URL, without tolerations', () => {
     const item = '{metadata: {name: a}, spec: {containers: [{name: c, image: i}]}}'
     const list = `apiVersion: v1\nkind: PodList\nitems: [${item}]\n`
     const [pod] = podsOf(list, HTTP)
@@ -37,7 +37,7 @@ describe('a manifest', () => {
     assert.throws(() => podsOf(list, FILE), /^Error: invalid pod: PodList/)
   })
 
-  const wrong: readonly (readonly [what: string, text: string, said: RegExp])[] = [
+  const wrong: readonly (readonly [what: string, text: string, message: RegExp])[] = [
     ['no name', 'apiVersion: v1\nkind: Pod\nspec: {containers: [{name: c, image: i}]}', /name is needed for the pod/],
     ['another kind', 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}', /invalid pod: ConfigMap/],
     [
@@ -58,7 +58,7 @@ describe('a manifest', () => {
       /static pods may not reference serviceaccounts \(via projected volumes\)/,
     ],
   ]
-  for (const [what, text, said] of wrong) {
-    it(`with ${what} is refused`, () => assert.throws(() => podsOf(text, FILE), said))
+  for (const [what, text, message] of wrong) {
+    it(`rejects a manifest with ${what}`, () => assert.throws(() => podsOf(text, FILE), message))
   }
 })

@@ -1,11 +1,12 @@
-/** Pods from manifests that no API server has seen: read, given what they do not say, judged. Pure. */
+/** Parses the manifests of static pods, applies defaults and validates them. Pure. */
 import { createHash } from 'node:crypto'
 
 import type { Pod, Toleration, Volume } from '#apis/core/v1.ts'
 import { schemaFor } from '#apis/schemas.ts'
-import { goJson } from '#lib/go-text.ts'
+import { goJson } from '#lib/go/text.ts'
 import { decodeObject } from '#meta/codec/object.ts'
 import { aggregateText } from '#meta/validation/field-error.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
 import { defaultPod } from '#model/pod-spec/defaults.ts'
 import { podOptions } from '#model/pod-spec/options.ts'
 import { validatePodSpec } from '#model/pod-spec/pod-spec.ts'
@@ -18,7 +19,7 @@ export const ANNOTATIONS = {
   mirror: 'kubernetes.io/config.mirror',
 } as const
 
-/** Nobody becomes critical by saying that it came from a file. */
+/** Removes a faked source annotation, so that no pod of the API server counts as static and critical. */
 export function fromServer(pod: Pod): Pod {
   const { annotations } = pod.metadata
   if (annotations?.[ANNOTATIONS.source] === undefined) return pod
@@ -27,13 +28,13 @@ export function fromServer(pod: Pod): Pod {
 
 export interface ManifestSource {
   readonly kind: 'file' | 'http'
-  /** The file, or the address. */
+  /** The path of the file, or the URL. */
   readonly where: string
   readonly nodeName: string
   readonly isEnabled: (gate: string) => boolean
 }
 
-/** Throws with what is wrong. One from an address may be a list. */
+/** Throws for an invalid manifest. A URL may return a PodList. */
 export function podsOf(text: string, source: ManifestSource): Pod[] {
   const { gvk, object } = decodeObject(text, 'application/yaml', { schemaFor })
   const isList = gvk.kind === 'PodList' && source.kind === 'http'
@@ -58,23 +59,23 @@ function staticPod(given: Pod, source: ManifestSource): Pod {
     status: { phase: 'Pending' },
   }
   const options = podOptions({ isEnabled, allowPrivileged: true })
-  const errors = validatePodSpec(made.spec, 'spec', options, made.metadata)
+  const errors = validatePodSpec(made.spec, fieldPath('spec'), options, made.metadata)
   if (errors.length > 0) throw new Error(`invalid pod: ${aggregateText(errors)}`)
   const reference = referenceOf(made)
   if (reference !== undefined) throw new Error(`static pods may not reference ${reference}`)
   return made
 }
 
-/** Nothing that is wrong with the node takes it away. */
+/** Static pods tolerate all NoExecute taints. */
 const STAYS: Toleration = { operator: 'Exists', effect: 'NoExecute' }
 
-/** The same manifest at the same place is the same pod, also after a restart. */
+/** The UID of a manifest: the same content at the same source is the same pod, also after a restart. */
 function hashOf(pod: Pod, { kind, where, nodeName }: ManifestSource): string {
-  const place = kind === 'file' ? `host:${nodeName}file:${where}` : `url:${where}`
-  return createHash('md5').update(goJson(pod)).update(place).digest('hex')
+  const origin = kind === 'file' ? `host:${nodeName}file:${where}` : `url:${where}`
+  return createHash('md5').update(goJson(pod)).update(origin).digest('hex')
 }
 
-/** What only an API server has; undefined when the pod needs nothing of the kind. */
+/** The kind of API object that the pod refers to, which static pods must not; undefined without one. */
 function referenceOf({ spec }: Pod): string | undefined {
   if ((spec.serviceAccountName ?? '') !== '') return 'serviceaccounts'
   const containers = containersOf(spec).map(({ container }) => container)

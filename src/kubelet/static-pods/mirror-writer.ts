@@ -1,7 +1,4 @@
-/**
- * The image of a static pod in the API server: made when it is not there, made anew when it is another's or somebody deletes it,
- * told how the pod is, and gone with it. The pod itself never waits for it.
- */
+/** Maintains the mirror pod of a static pod in the API server. The static pod never waits for its mirror pod. */
 import { type Node, type Pod, type PodCondition, Pods, type PodStatus } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { type Backoff, createBackoff } from '#lib/backoff.ts'
@@ -9,9 +6,9 @@ import { sleep } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 import { isAlreadyExists, isNotFound } from '#meta/status.ts'
 
-import { conditionsKnown } from '../pod-conditions.ts'
-import type { StatusDoor } from '../pods/status-writer.ts'
-import { statusPatch } from '../status-patch.ts'
+import { mergeConditions } from '../pod/pod-conditions.ts'
+import { statusPatch } from '../pod/status-patch.ts'
+import type { StatusSink } from '../pods/status-writer.ts'
 import { ANNOTATIONS } from './manifest.ts'
 
 const RETRY = { baseMs: 200, capMs: 30_000, jitter: 0.5 }
@@ -20,21 +17,21 @@ export interface MirrorOptions {
   readonly client: ApiClient
   readonly random: Random
   readonly signal: AbortSignal
-  /** Undefined until it was read: mirrors belong to it. */
+  /** Undefined until it was read; the Node owns mirror pods. */
   readonly node: () => Node | undefined
   readonly onError: (error: unknown) => void
 }
 
-export class MirrorWriter implements StatusDoor {
+export class MirrorWriter implements StatusSink {
   readonly #options: MirrorOptions
   readonly #pod: Pod
   readonly #backoff: Backoff
-  /** As the API server has it, as far as is known. */
+  /** The mirror pod on the API server, as far as known. */
   #mirror: Pod | undefined
   #isEnding = false
   #isStale = false
   #isWorking = false
-  said: PodStatus
+  latest: PodStatus
   isGone = false
 
   constructor(pod: Pod, options: MirrorOptions, mirror?: Pod) {
@@ -42,28 +39,28 @@ export class MirrorWriter implements StatusDoor {
     this.#options = options
     this.#mirror = mirror
     this.#backoff = createBackoff(options.random, RETRY)
-    this.said = pod.status
+    this.latest = pod.status
   }
 
   put(status: PodStatus): void {
-    this.said = status
+    this.latest = status
     this.#work()
   }
 
-  hear(conditions: readonly PodCondition[] | undefined): void {
-    this.said = { ...this.said, conditions: conditionsKnown(conditions, this.said.conditions) }
+  updateConditions(conditions: readonly PodCondition[] | undefined): void {
+    this.latest = { ...this.latest, conditions: mergeConditions(conditions, this.latest.conditions) }
   }
 
-  /** News of it; undefined: there is none any more. */
-  learn(mirror: Pod | undefined): void {
+  /** Handles an update of the mirror pod; undefined: it was deleted. */
+  update(mirror: Pod | undefined): void {
     this.#mirror = mirror
     this.#work()
   }
 
-  /** Nobody waits for mirrors: the pod has ended whether anybody is told or not. */
+  /** Resolves at once: a static pod does not wait for its mirror. */
   async settled(): Promise<void> {}
 
-  /** It is taken away by and by. */
+  /** Deletes the mirror in the background. */
   async remove(): Promise<void> {
     this.#isEnding = true
     this.#work()
@@ -71,10 +68,10 @@ export class MirrorWriter implements StatusDoor {
 
   #work(): void {
     this.#isStale = true
-    if (!this.#isWorking) void this.#catchUp()
+    if (!this.#isWorking) void this.#sync()
   }
 
-  async #catchUp(): Promise<void> {
+  async #sync(): Promise<void> {
     const { signal, client, onError } = this.#options
     this.#isWorking = true
     while (this.#isStale && !signal.aborted && !this.isGone) {
@@ -109,7 +106,7 @@ export class MirrorWriter implements StatusDoor {
       return sleep(client.clock, RETRY.baseMs, signal)
     }
     this.#mirror ??= await this.#create(owner)
-    await this.#tell(this.#mirror)
+    await this.#writeStatus(this.#mirror)
   }
 
   async #create(owner: Node['metadata']): Promise<Pod> {
@@ -135,9 +132,9 @@ export class MirrorWriter implements StatusDoor {
       })
   }
 
-  async #tell(mirror: Pod): Promise<void> {
+  async #writeStatus(mirror: Pod): Promise<void> {
     const { namespace, name = '', uid = '' } = mirror.metadata
-    const status = this.said
+    const status = this.latest
     const value = statusPatch(uid, mirror.status, status)
     if (value === undefined) return
     try {
@@ -153,7 +150,6 @@ export class MirrorWriter implements StatusDoor {
   }
 }
 
-/** Pure. */
 export function mirrorOf({ metadata, spec }: Pod, { name = '', uid = '' }: Node['metadata']): Pod {
   const { name: own = '', namespace = '', labels, annotations = {} } = metadata
   const hash = annotations[ANNOTATIONS.hash] ?? ''
@@ -170,7 +166,7 @@ export function mirrorOf({ metadata, spec }: Pod, { name = '', uid = '' }: Node[
   }
 }
 
-/** Whether it is the image of just this pod, and is to stay. Pure. */
+/** True if it is the current mirror of this pod and is not being deleted. Pure. */
 export function isMirrorOf({ metadata: mirror }: Pod, { metadata: pod }: Pod): boolean {
   const hash = pod.annotations?.[ANNOTATIONS.hash]
   return mirror.deletionTimestamp === undefined && mirror.annotations?.[ANNOTATIONS.mirror] === hash

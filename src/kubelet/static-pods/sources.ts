@@ -1,6 +1,6 @@
 /**
- * Where static pods come from: a file or a folder of files, looked at when something changes in it and now and then besides,
- * and an address that is asked again and again. What cannot be read leaves what was read before as it is.
+ * Reads static pods from a manifest file, a directory or a URL, on changes and periodically. A failed read keeps the
+ * previous pods.
  */
 import { type FSWatcher, watch } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
@@ -9,12 +9,12 @@ import { join } from 'node:path'
 import type { Pod } from '#apis/core/v1.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
 import type { HttpClient } from '#lib/http/client.ts'
-import type { Logger } from '#lib/log.ts'
+import type { Logger } from '#lib/log/log.ts'
 
 import { type ManifestSource, podsOf } from './manifest.ts'
 
 export interface StaticSources {
-  /** A file or a folder; '' for none. */
+  /** A file or a directory; '' for none. */
   readonly path?: string
   readonly checkMs?: number
   readonly url?: string
@@ -28,24 +28,24 @@ export interface SourceOptions {
   readonly signal: AbortSignal
   readonly nodeName: string
   readonly isEnabled: ManifestSource['isEnabled']
-  /** All pods of one source. */
+  /** Called with all pods of one source. */
   readonly found: (kind: ManifestSource['kind'], pods: readonly Pod[]) => void
 }
 
 const CHECK_MS = 20_000
-/** Editors write in several steps. */
+/** Delay after a change, because editors write in several steps. */
 const SETTLE_MS = 50
 const MAX_BYTES = 10 << 20
 
-/** Resolves when each file was looked at once. */
+/** Resolves when each file was read once. */
 export async function startSources(sources: StaticSources, http: HttpClient, options: SourceOptions): Promise<void> {
   const { path = '', url = '', checkMs = CHECK_MS, urlCheckMs = CHECK_MS, headers = {} } = sources
-  if (url !== '') void repeat(options, urlCheckMs, () => askUrl(http, { url, headers }, options))
+  if (url !== '') void repeat(options, urlCheckMs, () => readUrl(http, { url, headers }, options))
   if (path === '') return
-  const looker = new FileLooker(path, options)
-  await looker.look()
-  void repeat(options, checkMs, () => looker.look())
-  options.signal.addEventListener('abort', () => looker.close(), { once: true })
+  const fileSource = new FileSource(path, options)
+  await fileSource.read()
+  void repeat(options, checkMs, () => fileSource.read())
+  options.signal.addEventListener('abort', () => fileSource.close(), { once: true })
 }
 
 async function repeat({ clock, signal }: SourceOptions, periodMs: number, task: () => Promise<void>): Promise<void> {
@@ -55,11 +55,11 @@ async function repeat({ clock, signal }: SourceOptions, periodMs: number, task: 
   }
 }
 
-class FileLooker {
+class FileSource {
   readonly #path: string
   readonly #options: SourceOptions
   #watcher: FSWatcher | undefined
-  #looking: Promise<void> | undefined
+  #reading: Promise<void> | undefined
   #isStale = false
 
   constructor(path: string, options: SourceOptions) {
@@ -67,18 +67,18 @@ class FileLooker {
     this.#options = options
   }
 
-  /** Never fails: what is wrong is said. */
-  async look(): Promise<void> {
+  /** Never rejects: errors are logged. */
+  async read(): Promise<void> {
     this.#isStale = true
-    this.#looking ??= this.#lookOften().finally(() => (this.#looking = undefined))
-    await this.#looking
+    this.#reading ??= this.#readUntilCurrent().finally(() => (this.#reading = undefined))
+    await this.#reading
   }
 
   close(): void {
     this.#watcher?.close()
   }
 
-  async #lookOften(): Promise<void> {
+  async #readUntilCurrent(): Promise<void> {
     const { clock, signal, log } = this.#options
     while (this.#isStale && !signal.aborted) {
       this.#isStale = false
@@ -91,7 +91,7 @@ class FileLooker {
     }
   }
 
-  /** Without it, looking now and then will do. */
+  /** Without a watch the periodic read suffices. */
   #watch(): void {
     if (this.#watcher !== undefined) return
     const { clock } = this.#options
@@ -101,12 +101,12 @@ class FileLooker {
     }
     try {
       this.#watcher = watch(this.#path, { persistent: false }, () => {
-        clock.after(SETTLE_MS, () => void this.look(), { background: true })
+        clock.after(SETTLE_MS, () => void this.read(), { background: true })
       })
       this.#watcher.on('error', again)
       this.#watcher.on('close', again)
     } catch {
-      // It is not there yet.
+      // The path does not exist yet.
     }
   }
 
@@ -143,11 +143,13 @@ interface Address {
   readonly headers: Readonly<Record<string, readonly string[]>>
 }
 
-async function askUrl(http: HttpClient, { url, headers }: Address, options: SourceOptions): Promise<void> {
+async function readUrl(http: HttpClient, { url, headers }: Address, options: SourceOptions): Promise<void> {
   const { log, nodeName, isEnabled, signal, found } = options
   try {
-    const said = Object.fromEntries(Object.entries(headers).map(([name, values]) => [name, values.join(', ')]))
-    const answer = await http.request({ url, headers: said, signal })
+    const requestHeaders = Object.fromEntries(
+      Object.entries(headers).map(([name, values]) => [name, values.join(', ')]),
+    )
+    const answer = await http.request({ url, headers: requestHeaders, signal })
     const text = await answer.text(MAX_BYTES)
     if (answer.status !== 200) throw new Error(`${url}: ${answer.status}`)
     if (text === '') throw new Error(`zero-length data received from ${url}`)

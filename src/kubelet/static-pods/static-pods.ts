@@ -1,20 +1,18 @@
 /**
- * The pods that a kubelet runs from manifests of its own. What sources say is turned into news for the workers of pods; each has a
- * mirror in the API server, and mirrors of nobody are taken away. Of two pods with one name the second waits until the first
- * has gone.
+ * Runs static pods: passes them to the pod workers and maintains a mirror pod for each. A second pod with the same name
+ * waits until the first is gone.
  */
 import { type Pod, Pods } from '#apis/core/v1.ts'
 import { isNotFound } from '#meta/status.ts'
 import { microTimeOf, timeOf } from '#meta/time.ts'
 import type { ObjectEvent } from '#meta/watch.ts'
 
-import type { StatusDoor } from '../pods/status-writer.ts'
+import type { PodWorkers } from '../pods/pod-workers.ts'
 import { ANNOTATIONS, type ManifestSource } from './manifest.ts'
 import { type MirrorOptions, MirrorWriter } from './mirror-writer.ts'
 
 export interface StaticPodsOptions extends MirrorOptions {
-  /** Brings news to the workers. */
-  readonly learn: (event: ObjectEvent<Pod>) => void
+  readonly workers: Pick<PodWorkers, 'updatePod'>
 }
 
 const nameOf = ({ metadata: { namespace, name } }: Pod): string => `${namespace}/${name}`
@@ -23,63 +21,55 @@ const uidOf = ({ metadata: { uid = '' } }: Pod): string => uid
 export class StaticPods {
   readonly #options: StaticPodsOptions
   readonly #bySource = new Map<ManifestSource['kind'], readonly Pod[]>()
-  /** Those that workers have, by name; they may be on their way out. */
+  /** Pods of the workers by name; they may be ending. */
   readonly #running = new Map<string, { readonly pod: Pod; isLeaving: boolean }>()
   readonly #writers = new Map<string, MirrorWriter>()
-  /** As the API server has them, by name. */
+  /** Mirror pods on the API server, by name. */
   readonly #mirrors = new Map<string, Pod>()
 
   constructor(options: StaticPodsOptions) {
     this.#options = options
   }
 
-  /** All that a source wants. */
+  /** Sets all pods of a source. */
   found(kind: ManifestSource['kind'], pods: readonly Pod[]): void {
     this.#bySource.set(kind, pods)
     this.#settle()
   }
 
-  /** A worker is done with one. */
-  gone(uid: string): void {
-    this.#writers.delete(uid)
-    for (const [name, { pod }] of this.#running) if (uidOf(pod) === uid) this.#running.delete(name)
+  /** A worker has removed the pod. */
+  #gone(pod: Pod): void {
+    this.#writers.delete(uidOf(pod))
+    this.#running.delete(nameOf(pod))
     this.#settle()
   }
 
-  /** News of mirrors; true when it was about one, which no worker may run. */
-  hears({ type, object }: ObjectEvent<Pod>): boolean {
+  /** Handles an event about a mirror pod; returns true if it was one, since workers must not run mirrors. */
+  handleEvent({ type, object }: ObjectEvent<Pod>): boolean {
     if (object.metadata.annotations?.[ANNOTATIONS.mirror] === undefined) return false
     const name = nameOf(object)
     if (type === 'DELETED') this.#mirrors.delete(name)
     else this.#mirrors.set(name, object)
     const running = this.#running.get(name)
-    if (running !== undefined) this.#writers.get(uidOf(running.pod))?.learn(this.#mirrors.get(name))
-    else if (type !== 'DELETED' && this.#hasLooked) this.#removeOrphan(object)
+    if (running !== undefined) this.#writers.get(uidOf(running.pod))?.update(this.#mirrors.get(name))
+    else if (type !== 'DELETED' && this.#hasSources) this.#removeOrphan(object)
     return true
   }
 
-  /** All mirrors that there are. Those that are not among them have gone. */
-  hearsAll(all: readonly Pod[]): Pod[] {
-    const others = all.filter((object) => !this.hears({ type: 'ADDED', object }))
+  /** Handles a list of all pods and returns those that are no mirrors. Missing mirrors count as deleted. */
+  handleList(all: readonly Pod[]): Pod[] {
+    const others = all.filter((object) => !this.handleEvent({ type: 'ADDED', object }))
     const there = new Set(all.map(nameOf))
-    for (const [name, object] of this.#mirrors) if (!there.has(name)) this.hears({ type: 'DELETED', object })
+    for (const [name, object] of this.#mirrors) if (!there.has(name)) this.handleEvent({ type: 'DELETED', object })
     return others
-  }
-
-  /** Who is told how a pod is: its mirror; undefined when it is not one of these. */
-  writerFor(pod: Pod): StatusDoor | undefined {
-    if (this.#running.get(nameOf(pod))?.pod.metadata.uid !== uidOf(pod)) return undefined
-    const writer = new MirrorWriter(pod, this.#options, this.#mirrors.get(nameOf(pod)))
-    this.#writers.set(uidOf(pod), writer)
-    return writer
   }
 
   has(uid: string): boolean {
     return [...this.#running.values()].some(({ pod }) => uidOf(pod) === uid)
   }
 
-  /** Before that, nobody knows whose a mirror is. */
-  get #hasLooked(): boolean {
+  /** Until a source was read, the owner of a mirror is unknown. */
+  get #hasSources(): boolean {
     return this.#bySource.size > 0
   }
 
@@ -89,15 +79,18 @@ export class StaticPods {
       if (running.isLeaving || (uidOf(wanted.get(name) ?? running.pod) === uidOf(running.pod) && wanted.has(name)))
         continue
       running.isLeaving = true
-      this.#options.learn({ type: 'MODIFIED', object: this.#leaving(running.pod) })
+      this.#options.workers.updatePod({ type: 'MODIFIED', object: this.#leaving(running.pod) })
     }
-    for (const [name, pod] of wanted) {
-      if (this.#running.has(name)) continue
-      const seen = this.#seen(pod)
-      this.#running.set(name, { pod: seen, isLeaving: false })
-      this.#options.learn({ type: 'ADDED', object: seen })
-    }
+    for (const [name, pod] of wanted) if (!this.#running.has(name)) this.#run(this.#seen(pod))
     for (const [name, mirror] of this.#mirrors) if (!this.#running.has(name)) this.#removeOrphan(mirror)
+  }
+
+  #run(pod: Pod): void {
+    const name = nameOf(pod)
+    const writer = new MirrorWriter(pod, this.#options, this.#mirrors.get(name))
+    this.#running.set(name, { pod, isLeaving: false })
+    this.#writers.set(uidOf(pod), writer)
+    this.#options.workers.updatePod({ type: 'ADDED', object: pod }, { writer, gone: () => this.#gone(pod) })
   }
 
   #seen(pod: Pod): Pod {
@@ -106,7 +99,7 @@ export class StaticPods {
     return { ...pod, metadata: { ...metadata, annotations: { ...metadata.annotations, [ANNOTATIONS.seen]: seen } } }
   }
 
-  /** It is given the time that it asked for. */
+  /** The pod gets its full grace period. */
   #leaving(pod: Pod): Pod {
     const deletionTimestamp = timeOf(this.#options.client.clock.now())
     const deletionGracePeriodSeconds = pod.spec.terminationGracePeriodSeconds ?? 30

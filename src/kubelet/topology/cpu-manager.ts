@@ -1,6 +1,6 @@
 /**
- * Processors for one container alone (policy `static`): those of guaranteed pods that ask for whole ones. All others share what
- * is left, and are told so when it changes.
+ * CPU manager: with policy `static`, containers of guaranteed pods that request whole CPUs get exclusive CPUs. All
+ * other containers share the remaining CPUs.
  */
 import type { Container, EphemeralContainer, Pod } from '#apis/core/v1.ts'
 import type { Clock } from '#lib/clock.ts'
@@ -19,17 +19,17 @@ export interface CpuManagerOptions {
   readonly path: string
   readonly policy: 'none' | 'static'
   readonly cpus: readonly Cpu[]
-  /** For the machine: nobody has these alone. */
+  /** Reserved for the system: never exclusive. */
   readonly reserved: ReadonlySet<number>
-  /** Only whole cores are given. */
+  /** Allocate whole cores only (`full-pcpus-only`). */
   readonly isFullCoresOnly: boolean
-  /** Not even shared. */
+  /** Reserved CPUs are not even shared (`strict-cpu-reservation`). */
   readonly isStrict: boolean
   readonly clock: Clock
   readonly meters: KubeletMeters
 }
 
-/** Why a pod is refused, when it is not for a lack of processors. */
+/** A rejection with its own reason. */
 export class CpuRefusal extends Error {
   override readonly name = 'CpuRefusal'
   readonly reason: string
@@ -42,7 +42,7 @@ export class CpuRefusal extends Error {
 
 type SomeContainer = Container | EphemeralContainer
 
-/** How many a container gets for its own; 0: it shares. Pure. */
+/** The number of exclusive CPUs of a container; 0: it uses the shared pool. Pure. */
 export function exclusiveCpus(pod: Pod, { resources }: SomeContainer): number {
   if (qosClassOf(pod) !== 'Guaranteed' || pod.spec.resources !== undefined) return 0
   const { cpu } = resources?.requests ?? {}
@@ -56,14 +56,14 @@ export class CpuManager {
   readonly #options: CpuManagerOptions
   readonly #file: StateFile<CpuState>
   /** By pod and container. */
-  readonly #held = new Map<string, Map<string, ReadonlySet<number>>>()
+  readonly #allocations = new Map<string, Map<string, ReadonlySet<number>>>()
 
   constructor(options: CpuManagerOptions) {
     this.#options = options
     this.#file = { path: options.path, form: CPU_STATE }
   }
 
-  /** Rejects when what is on the disk does not fit the machine or the policy. */
+  /** Rejects when the checkpoint does not match the machine or the policy. */
   async start(): Promise<void> {
     const { policy, cpus } = this.#options
     const state = await readState(this.#file, policy)
@@ -71,16 +71,16 @@ export class CpuManager {
     for (const [uid, containers] of Object.entries(state?.entries ?? {})) {
       const sets = Object.entries(containers).map(([name, text]) => [name, new Set(cpuIds(text))] as const)
       if (sets.some(([, set]) => ![...set].every((id) => known.has(id)))) {
-        throw restoreError(this.#file, 'it names CPUs that are not there')
+        throw restoreError(this.#file, 'it contains CPUs that do not exist')
       }
-      this.#held.set(uid, new Map(sets))
+      this.#allocations.set(uid, new Map(sets))
     }
     await this.#write()
-    if (this.isStatic) this.#tell()
+    if (this.isStatic) this.#registerMetrics()
   }
 
-  /** What is counted of it at any time. */
-  #tell(): void {
+  /** Registers the metrics. */
+  #registerMetrics(): void {
     const { meters, cpus } = this.#options
     meters.collect('kubelet_cpu_manager_shared_pool_size_millicores', (emit) => emit(this.shared.size * 1000))
     meters.collect('kubelet_cpu_manager_exclusive_cpu_allocation_count', (emit) => emit(this.#taken.size))
@@ -95,7 +95,7 @@ export class CpuManager {
     return this.#options.policy === 'static'
   }
 
-  /** What all share who have none of their own. */
+  /** The shared pool. */
   get shared(): ReadonlySet<number> {
     const { cpus, isStrict, reserved } = this.#options
     const taken = this.#taken
@@ -104,7 +104,7 @@ export class CpuManager {
 
   get #taken(): ReadonlySet<number> {
     return new Set(
-      [...this.#held.values()].flatMap((containers) => [...containers.values()].flatMap((set) => [...set])),
+      [...this.#allocations.values()].flatMap((containers) => [...containers.values()].flatMap((set) => [...set])),
     )
   }
 
@@ -112,50 +112,50 @@ export class CpuManager {
     return new Set([...this.shared].filter((id) => !this.#options.reserved.has(id)))
   }
 
-  /** Those that can be given to pods at all. */
+  /** CPUs that can be allocated to pods. */
   get allocatable(): readonly number[] {
     if (!this.isStatic) return []
     return this.#options.cpus.map(({ id }) => id).filter((id) => !this.#options.reserved.has(id))
   }
 
-  heldBy(uid: string, container: string): ReadonlySet<number> | undefined {
-    return this.#held.get(uid)?.get(container)
+  exclusiveCpusOf(uid: string, container: string): ReadonlySet<number> | undefined {
+    return this.#allocations.get(uid)?.get(container)
   }
 
-  /** It has some for its own; without a container: one of the pod's has. */
-  hasOwn(uid: string, container?: string): boolean {
-    const held = this.#held.get(uid)
-    return container === undefined ? held !== undefined : held?.has(container) === true
+  /** True if it has exclusive CPUs; without `container`: if any container of the pod has. */
+  hasExclusive(uid: string, container?: string): boolean {
+    const allocations = this.#allocations.get(uid)
+    return container === undefined ? allocations !== undefined : allocations?.has(container) === true
   }
 
   uids(): readonly string[] {
-    return [...this.#held.keys()]
+    return [...this.#allocations.keys()]
   }
 
-  /** Undefined: it does not matter where. */
+  /** Undefined: no preference. */
   hints(pod: Pod, container: SomeContainer): readonly Hint[] | undefined {
     const count = this.isStatic ? exclusiveCpus(pod, container) : 0
     if (count === 0) return undefined
     const { cpus } = this.#options
-    const held = this.heldBy(pod.metadata.uid ?? '', container.name)
-    if (held !== undefined && held.size !== count) return []
+    const allocations = this.exclusiveCpusOf(pod.metadata.uid ?? '', container.name)
+    if (allocations !== undefined && allocations.size !== count) return []
     const reusable = this.#reusable(pod, container.name)
-    const placesOf = (ids: ReadonlySet<number>): number[][] =>
+    const nodesOfUnits = (ids: ReadonlySet<number>): number[][] =>
       cpus.filter(({ id }) => ids.has(id)).map(({ node }) => [node])
     return hintsFor({
       nodes: [...new Set(cpus.map(({ node }) => node))].sort((a, b) => a - b),
       count,
       all: cpus.map(({ node }) => [node]),
-      available: placesOf(held ?? this.#available),
-      reusable: placesOf(held === undefined ? reusable : new Set()),
+      available: nodesOfUnits(allocations ?? this.#available),
+      reusable: nodesOfUnits(allocations === undefined ? reusable : new Set()),
     })
   }
 
-  /** Rejects with what the pod is refused for. */
+  /** Rejects with the reason of the rejection. */
   async allocate(pod: Pod, container: SomeContainer, nodes: readonly number[] | undefined): Promise<void> {
     const { uid = '' } = pod.metadata
     const count = this.isStatic ? exclusiveCpus(pod, container) : 0
-    if (count === 0 || this.heldBy(uid, container.name) !== undefined) return
+    if (count === 0 || this.exclusiveCpusOf(uid, container.name) !== undefined) return
     const { meters } = this.#options
     meters.family('kubelet_cpu_manager_pinning_requests_total').labels().inc()
     await this.#pin(pod, container, { count, nodes }).catch((error: unknown) => {
@@ -177,8 +177,8 @@ export class CpuManager {
     const first = pickCpus(cpus, near, Math.min(count, near.size))
     const others = new Set([...available].filter((id) => !first.has(id)))
     const rest = pickCpus(cpus, others, count - first.size)
-    const ofPod = this.#held.get(uid) ?? new Map<string, ReadonlySet<number>>()
-    this.#held.set(uid, ofPod.set(container.name, new Set([...first, ...rest])))
+    const ofPod = this.#allocations.get(uid) ?? new Map<string, ReadonlySet<number>>()
+    this.#allocations.set(uid, ofPod.set(container.name, new Set([...first, ...rest])))
     await this.#write()
   }
 
@@ -198,14 +198,14 @@ export class CpuManager {
     }
   }
 
-  /** Those of init containers that come before it and end. */
+  /** CPUs of earlier init containers that will have ended. */
   #reusable({ spec, metadata: { uid = '' } }: Pod, container: string): Set<number> {
     const { initContainers = [], containers } = spec
     const free = new Set<number>()
     for (const each of [...initContainers, ...containers]) {
       if (each.name === container) break
       const ends = initContainers.includes(each) && each.restartPolicy !== 'Always'
-      for (const id of this.heldBy(uid, each.name) ?? []) {
+      for (const id of this.exclusiveCpusOf(uid, each.name) ?? []) {
         if (ends) free.add(id)
         else free.delete(id)
       }
@@ -213,20 +213,20 @@ export class CpuManager {
     return free
   }
 
-  /** For the container as it is now; '': it may run anywhere. */
+  /** The present cpuset of the container; '' for any CPU. */
   cpusOf(uid: string, container: string): string {
     if (!this.isStatic) return ''
-    return cpuSetText(this.heldBy(uid, container) ?? this.shared)
+    return cpuSetText(this.exclusiveCpusOf(uid, container) ?? this.shared)
   }
 
   async release(uid: string): Promise<void> {
-    if (this.#held.delete(uid)) await this.#write()
+    if (this.#allocations.delete(uid)) await this.#write()
   }
 
   async #write(): Promise<void> {
     const { policy, clock } = this.#options
     const entries = Object.fromEntries(
-      Array.from(this.#held, ([uid, containers]) => [
+      Array.from(this.#allocations, ([uid, containers]) => [
         uid,
         Object.fromEntries(Array.from(containers, ([name, set]) => [name, cpuSetText(set)])),
       ]),

@@ -1,6 +1,6 @@
 /**
- * Which processors a container gets for its own: whole nodes and sockets where it needs that many, then whole cores, then
- * siblings of cores that are in use already, so that what is left stays whole. Pure.
+ * Chooses exclusive CPUs for a container: whole NUMA nodes and sockets first, then whole cores, then single CPUs of
+ * cores in use. Pure.
  */
 import type { Cpu } from './cpu-topology.ts'
 
@@ -10,7 +10,7 @@ const nodeOf: KeyOf = ({ node }) => String(node)
 const socketOf: KeyOf = ({ socket }) => String(socket)
 const coreOf: KeyOf = ({ core }) => core
 
-/** Throws when there are not enough. */
+/** Throws when not enough CPUs are available. */
 export function pickCpus(all: readonly Cpu[], available: ReadonlySet<number>, count: number): Set<number> {
   const taken = new Set<number>()
   if (count > available.size) {
@@ -34,20 +34,20 @@ export function pickCpus(all: readonly Cpu[], available: ReadonlySet<number>, co
   return taken
 }
 
-/** Larger things first: nodes of memory are within sockets, or the other way round. */
+/** Larger units first: NUMA nodes may be inside sockets or contain them. */
 function levelsOf(all: readonly Cpu[]): readonly [KeyOf, KeyOf] {
   const sockets = new Set(all.map(socketOf)).size
   const nodes = new Set(all.map(nodeOf)).size
   return sockets >= nodes ? [nodeOf, socketOf] : [socketOf, nodeOf]
 }
 
-/** From the largest down to the one that is asked about. */
+/** The levels from the largest down to `level`. */
 function orderFor(level: KeyOf, [first, second]: readonly [KeyOf, KeyOf]): readonly KeyOf[] {
   if (level === first) return [first]
   return level === second ? [first, second] : [first, second, level]
 }
 
-/** Groups of the last level, those with the least that is free first, within groups of the levels above likewise. */
+/** Groups of the last level, fewest free CPUs first, ordered by the levels above in the same way. */
 function inOrder(cpus: readonly Cpu[], [level, ...below]: readonly KeyOf[]): string[] {
   if (level === undefined) return []
   const groups = Map.groupBy(cpus, level)

@@ -1,11 +1,11 @@
-/** Keeps running containers to the processors that are theirs, or to those that all share, whenever that has changed. */
+/** Updates the cpusets of running containers when the CPU manager's state changes. */
+import type { Runtime } from '#cri/runtime.ts'
 import type { Clock } from '#lib/clock.ts'
-import type { Logger } from '#lib/log.ts'
-import { startRounds } from '#lib/rounds.ts'
+import type { Logger } from '#lib/log/log.ts'
+import { runPeriodically } from '#lib/periodic.ts'
 
-import { isRunning } from '../container-runs.ts'
-import type { Runtime } from '../cri/runtime.ts'
-import type { PodOfNode } from '../pods/pod-of-node.ts'
+import { isRunning } from '../pod/container-runs.ts'
+import type { PodOfNode } from '../pod/pod-of-node.ts'
 import type { CpuManager } from './cpu-manager.ts'
 
 export interface CpuReconcilerOptions {
@@ -21,16 +21,16 @@ export interface CpuReconcilerOptions {
 export function startCpuReconciler(options: CpuReconcilerOptions): void {
   const { cpus, clock, log, periodMs, signal } = options
   if (!cpus.isStatic) return
-  /** By container: what it was told last. */
-  const told = new Map<string, string>()
+  /** The last cpuset of each container. */
+  const applied = new Map<string, string>()
   const onError = (error: unknown): void => log.error(error, 'ReconcileState: failed to update container')
-  const rounds = startRounds({ clock, periodMs, onError }, () => reconcile(options, told))
+  const rounds = runPeriodically({ clock, periodMs, onError }, () => reconcile(options, applied))
   signal.addEventListener('abort', () => void rounds.stop())
 }
 
 export async function reconcile(
   { cpus, runtime, pods }: Pick<CpuReconcilerOptions, 'cpus' | 'runtime' | 'pods'>,
-  told: Map<string, string>,
+  applied: Map<string, string>,
 ): Promise<void> {
   const there = new Set<string>()
   for (const { pod, containers } of pods()) {
@@ -39,10 +39,10 @@ export async function reconcile(
       const { containerId } = current
       there.add(containerId)
       const cpusetCpus = cpus.cpusOf(pod.metadata.uid ?? '', name)
-      if (told.get(containerId) === cpusetCpus) continue
+      if (applied.get(containerId) === cpusetCpus) continue
       await runtime.updateContainerResources({ containerId, linux: { cpusetCpus } })
-      told.set(containerId, cpusetCpus)
+      applied.set(containerId, cpusetCpus)
     }
   }
-  for (const containerId of told.keys()) if (!there.has(containerId)) told.delete(containerId)
+  for (const containerId of applied.keys()) if (!there.has(containerId)) applied.delete(containerId)
 }

@@ -1,5 +1,5 @@
-/** `cpu_manager_state`: who has which processors for its own, in upstream's form. Pure. */
-import { compareText } from '#lib/go-text.ts'
+/** The checkpoint `cpu_manager_state` of exclusive CPUs, in upstream's format. Pure. */
+import { compareText } from '#lib/go/text.ts'
 import { fnv1a } from '#model/template-hash.ts'
 
 import type { StateForm } from './state-file.ts'
@@ -11,14 +11,14 @@ export interface CpuState {
   readonly entries?: Readonly<Record<string, Readonly<Record<string, string>>>>
 }
 
-/** As Go prints a map: by key. */
+/** Prints a map as Go does, sorted by key. */
 export const mapText = (entries: readonly (readonly [string, string])[]): string =>
   `map[${entries
     .toSorted(([a], [b]) => compareText(a, b))
     .map(([key, value]) => `${key}:${value}`)
     .join(' ')}]`
 
-/** As upstream prints what it hashes. */
+/** Hashes the text that upstream hashes. */
 export function cpuChecksum({ policyName, defaultCpuSet, entries = {} }: CpuState): number {
   const pods = Object.entries(entries).map(([uid, ofPod]) => [uid, mapText(Object.entries(ofPod))] as const)
   const fields = [

@@ -1,4 +1,4 @@
-/** Which processors a machine has, and where each of them is. */
+/** Reads the CPUs of the machine and their topology. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -6,14 +6,14 @@ import { parseCpuSet } from '../configuration/cpu-set.ts'
 
 export interface Cpu {
   readonly id: number
-  /** Siblings share one. */
+  /** Siblings share a core. */
   readonly core: string
   readonly socket: number
-  /** Of memory. */
+  /** NUMA node. */
   readonly node: number
 }
 
-/** Those that are online, by number. */
+/** Online CPUs, sorted by number. */
 export async function readCpus(root = '/sys/devices/system'): Promise<Cpu[]> {
   const read = (path: string): Promise<string> =>
     readFile(join(root, path), 'utf8').then(
@@ -35,7 +35,7 @@ export async function readCpus(root = '/sys/devices/system'): Promise<Cpu[]> {
   )
 }
 
-/** Pure. Nothing of what cannot be read. */
+/** Empty for invalid text. Pure. */
 export function cpuIds(text: string): number[] {
   const parsed = parseCpuSet(text)
   return typeof parsed === 'string' ? [] : [...parsed].sort((a, b) => a - b)

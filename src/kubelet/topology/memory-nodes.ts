@@ -1,4 +1,4 @@
-/** Nodes of memory of a machine: how much each has, and how much of it is in huge pages. */
+/** Reads the NUMA nodes of the machine: their memory and huge pages. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -6,13 +6,13 @@ import { quantityOf, quantityText } from '#meta/quantity.ts'
 
 export interface MemoryNode {
   readonly id: number
-  /** All of it, that of huge pages too. */
+  /** Total memory, including huge pages. */
   readonly memoryBytes: number
-  /** Bytes by kind: `hugepages-2Mi`. */
+  /** Bytes by type: `hugepages-2Mi`. */
   readonly hugePages: ReadonlyMap<string, number>
 }
 
-/** By number. A machine that names none has one: `memoryBytes` is what that has. */
+/** Sorted by number. A machine without NUMA information has one node with `memoryBytes`. */
 export async function readMemoryNodes(memoryBytes: number, root = '/sys/devices/system/node'): Promise<MemoryNode[]> {
   const names = (await readdir(root).catch(() => [])).filter((name) => /^node\d+$/.test(name))
   const nodes = await Promise.all(

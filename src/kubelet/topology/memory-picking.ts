@@ -1,33 +1,30 @@
-/**
- * From which nodes of memory a container gets its own. All kinds that it asks for come from the same nodes. A node serves either
- * containers that fit into it alone, or one group of nodes together, never both: so no group is torn by a small container. Pure.
- */
+/** Chooses the NUMA nodes for the memory of a container; all memory types come from the same nodes. Pure. */
 import { type Hint, isNarrower, masksOf } from './hints.ts'
 import { isSameGroup, type MachineState, sumOf } from './memory-table.ts'
 
-/** Bytes by kind of memory. */
-export type MemoryAsk = ReadonlyMap<string, number>
+/** Bytes by memory type. */
+export type MemoryRequest = ReadonlyMap<string, number>
 
-export interface MemoryQuestion {
+export interface MemoryInput {
   readonly machine: MachineState
-  readonly ask: MemoryAsk
-  /** What init containers of the same pod had from exactly those nodes and leave. */
+  readonly request: MemoryRequest
+  /** Memory that ended init containers of the pod had on exactly these nodes. */
   readonly reusable: (nodes: readonly number[], type: string) => number
 }
 
-/** Every set of nodes that has enough; those are preferred than which none could be smaller on an empty machine. */
-export function memoryHints({ machine, ask, reusable }: MemoryQuestion): Hint[] {
+/** All sets of nodes with enough memory. A set is preferred if no smaller one could suffice on an empty machine. */
+export function memoryHints({ machine, request, reusable }: MemoryInput): Hint[] {
   const nodes = Object.keys(machine)
     .map(Number)
     .sort((a, b) => a - b)
-  const asks = [...ask]
+  const requests = [...request]
   let smallest = nodes.length
   const fitting: (readonly number[])[] = []
   for (const mask of masksOf(nodes)) {
-    if (asks.some(([type, size]) => sumOf(machine, mask, type, 'allocatable') < size)) continue
+    if (requests.some(([type, size]) => sumOf(machine, mask, type, 'allocatable') < size)) continue
     smallest = Math.min(smallest, mask.length)
     if (mask.length === 1 ? isGrouped(machine, mask) : tearsGroups(machine, mask)) continue
-    const isEnough = asks.every(([type, size]) => sumOf(machine, mask, type, 'free') + reusable(mask, type) >= size)
+    const isEnough = requests.every(([type, size]) => sumOf(machine, mask, type, 'free') + reusable(mask, type) >= size)
     if (isEnough) fitting.push(mask)
   }
   return fitting.map((mask) => ({ nodes: mask, isPreferred: mask.length === smallest }))
@@ -36,7 +33,7 @@ export function memoryHints({ machine, ask, reusable }: MemoryQuestion): Hint[] 
 const isGrouped = (machine: MachineState, mask: readonly number[]): boolean =>
   mask.some((id) => (machine[id]?.cells.length ?? 1) > 1)
 
-/** One of them serves single containers, or another group. */
+/** True if one of the nodes serves single containers or another group. */
 function tearsGroups(machine: MachineState, mask: readonly number[]): boolean {
   if (mask.length === 1) return false
   return mask.some((id) => {
@@ -45,10 +42,10 @@ function tearsGroups(machine: MachineState, mask: readonly number[]): boolean {
   })
 }
 
-/** `wish`: of all that the container is given, together. Throws what the pod is refused for, in upstream's words. */
-export function pickMemoryNodes(question: MemoryQuestion, wish: Hint): readonly number[] {
-  const { machine, ask } = question
-  const { isPreferred } = wish
+/** `hint` is the merged hint of the container. Throws upstream's text of the rejection. */
+export function pickMemoryNodes(input: MemoryInput, hint: Hint): readonly number[] {
+  const { machine, request } = input
+  const { isPreferred } = hint
   const refuse = (why: string): never => {
     throw new Error(`[memorymanager] ${why}`)
   }
@@ -58,21 +55,21 @@ export function pickMemoryNodes(question: MemoryQuestion, wish: Hint): readonly 
     return !best.isPreferred && isPreferred ? refuse(`failed to find the ${how} preferred hint`) : best.nodes
   }
   const first =
-    wish.nodes ??
+    hint.nodes ??
     settle(
-      memoryHints(question),
+      memoryHints(input),
       'failed to get the default NUMA affinity, no NUMA nodes with enough memory is available',
       'default',
     )
-  const isEnough = [...ask].every(([type, size]) => sumOf(machine, first, type, 'free') >= size)
-  const wider = (): Hint[] => memoryHints(question).filter(({ nodes = [] }) => first.every((id) => nodes.includes(id)))
+  const isEnough = [...request].every(([type, size]) => sumOf(machine, first, type, 'free') >= size)
+  const wider = (): Hint[] => memoryHints(input).filter(({ nodes = [] }) => first.every((id) => nodes.includes(id)))
   const nodes = isEnough
     ? first
     : settle(wider(), 'failed to find NUMA nodes to extend the current topology hint', 'extended')
   return tearsGroups(machine, nodes) ? refuse('preferred hint violates NUMA node allocation') : nodes
 }
 
-/** Preferred ones first, then the narrowest. */
+/** Preferred hints first, then the narrowest. */
 function bestOf(hints: readonly Hint[]): Hint | undefined {
   return hints.reduce<Hint | undefined>((best, hint) => {
     if (best === undefined) return hint

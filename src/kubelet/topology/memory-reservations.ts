@@ -1,5 +1,5 @@
-/** Memory that is kept for the machine, by node, as a KubeletConfiguration says it. Pure. */
-import { goQuote } from '#lib/go-text.ts'
+/** Reads the system's reserved memory per NUMA node from KubeletConfiguration. Pure. */
+import { goQuote } from '#lib/go/text.ts'
 import {
   addQuantities,
   compareQuantities,
@@ -10,25 +10,25 @@ import {
   quantityValue,
 } from '#meta/quantity.ts'
 
-import { type Reserved, reservationOf } from '../allocatable.ts'
 import type { KubeletConfiguration } from '../configuration/configuration.ts'
+import { reservationOf, type Reserved } from '../node/allocatable.ts'
 import type { MemoryNode } from './memory-nodes.ts'
 import { MEMORY, type SystemReserved } from './memory-table.ts'
 
 export type MemoryReservations = NonNullable<KubeletConfiguration['reservedMemory']>
 
-export interface ReservationQuestion {
+export interface ReservationInput {
   readonly policy: string
   readonly nodes: readonly MemoryNode[]
   readonly reservations: MemoryReservations
-  /** What the node keeps from pods in all: by nodes it must be the same. */
+  /** The reservations of the whole node; the sums per type must be equal. */
   readonly reserved: Reserved
   readonly capacity: Readonly<Record<string, string>>
 }
 
-/** Throws, in upstream's words, when that cannot be; also when there is no such policy. */
-export function reservedByNode(question: ReservationQuestion): SystemReserved {
-  const { policy, nodes, reservations } = question
+/** Throws upstream's text for invalid reservations or an unknown policy. */
+export function reservedByNode(input: ReservationInput): SystemReserved {
+  const { policy, nodes, reservations } = input
   if (policy === 'None') return new Map()
   if (policy === 'BestEffort') throw new Error(`policy ${goQuote(policy)} is not available for platform "linux"`)
   if (policy !== 'Static') throw new Error(`unknown policy: ${goQuote(policy)}`)
@@ -38,7 +38,7 @@ export function reservedByNode(question: ReservationQuestion): SystemReserved {
     const which = `a NUMA node ${stranger.numaNode} that does not exist on this machine`
     throw new Error(`the reserved memory configuration references ${which}`)
   }
-  checkTotals(question)
+  checkTotals(input)
   const byNode = Map.groupBy(reservations, ({ numaNode = 0 }) => numaNode)
   const result = new Map(
     Array.from(byNode, ([node, own]) => {
@@ -50,13 +50,13 @@ export function reservedByNode(question: ReservationQuestion): SystemReserved {
   throw new Error('[memorymanager] you should specify the system reserved memory')
 }
 
-/** Of each kind of memory, nodes keep together what the node keeps. */
-function checkTotals({ nodes, reservations, reserved, capacity }: ReservationQuestion): void {
+/** Checks that reservations per NUMA node add up to the node's reservations, for each memory type. */
+function checkTotals({ nodes, reservations, reserved, capacity }: ReservationInput): void {
   const limits = reservations.flatMap((reservation) => Object.entries(reservation.limits))
   const ofMachine = nodes.flatMap(({ hugePages }) => [...hugePages.keys()])
   for (const type of new Set([...limits.map(([name]) => name), MEMORY, ...ofMachine])) {
-    const said = limits.filter(([name]) => name === type).map(([, text]) => parseQuantity(text))
-    const total = said.reduce<Quantity>((sum, one) => addQuantities(sum, one), quantityOf(0))
+    const limitsOfType = limits.filter(([name]) => name === type).map(([, text]) => parseQuantity(text))
+    const total = limitsOfType.reduce<Quantity>((sum, one) => addQuantities(sum, one), quantityOf(0))
     const kept = reservationOf(type, parseQuantity(capacity[type] ?? '0'), reserved)
     if (compareQuantities(total, kept) === 0) continue
     const texts = [quantityText(total), type, quantityText(kept)].map(goQuote)

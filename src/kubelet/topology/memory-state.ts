@@ -1,8 +1,8 @@
-/** `memory_manager_state`: what nodes of memory have and who holds what of it, in upstream's form. Pure. */
+/** The checkpoint `memory_manager_state` of memory per NUMA node and its allocations, in upstream's format. Pure. */
 import { fnv1a } from '#model/template-hash.ts'
 
 import { mapText } from './cpu-state.ts'
-import type { Block, MachineState, MemoryTable, NodeState } from './memory-table.ts'
+import type { Block, MachineState, MemoryTable, NumaNodeState } from './memory-table.ts'
 import type { StateForm } from './state-file.ts'
 
 export interface MemoryState {
@@ -12,7 +12,7 @@ export interface MemoryState {
   readonly entries?: Readonly<Record<string, Readonly<Record<string, readonly Block[]>>>>
 }
 
-/** As upstream prints what it hashes. */
+/** Hashes the text that upstream hashes. */
 export function memoryChecksum({ policyName, machineState, entries = {} }: MemoryState): number {
   const nodes = Object.entries(machineState)
     .sort(([a], [b]) => Number(a) - Number(b))
@@ -34,7 +34,7 @@ export function memoryChecksum({ policyName, machineState, entries = {} }: Memor
 
 const listText = (nodes: readonly number[]): string => `([]int)[${nodes.join(' ')}]`
 
-function nodeText({ numberOfAssignments, memoryMap, cells }: NodeState): string {
+function nodeText({ numberOfAssignments, memoryMap, cells }: NumaNodeState): string {
   const tables = Object.entries(memoryMap).map(([type, table]) => [type, `<*>${tableText(table)}`] as const)
   const fields = [
     `NumberOfAssignments:(int)${numberOfAssignments}`,

@@ -1,13 +1,12 @@
 /**
- * What nodes of memory have, and what of it is taken: a table that follows from what the machine has and the blocks that containers
- * hold. A node whose memory is given together with another's is in a group with it, and gives none alone until all of that is free
- * again. Pure.
+ * Computes the free memory of each NUMA node from the machine and the allocated blocks. Nodes that share a block form a
+ * group until the block is freed. Pure.
  */
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 
 import type { MemoryNode } from './memory-nodes.ts'
 
-/** What a container holds of one kind of memory. In the form of the state file. */
+/** Memory of one type allocated to a container, in the checkpoint's format. */
 export interface Block {
   readonly numaAffinity: readonly number[]
   /** `memory`, `hugepages-2Mi`. */
@@ -15,7 +14,7 @@ export interface Block {
   readonly size: number
 }
 
-/** One kind of memory of one node, in bytes. In the form of the state file. */
+/** One memory type of one node in bytes, in the checkpoint's format. */
 export interface MemoryTable {
   readonly total: number
   readonly systemReserved: number
@@ -24,23 +23,23 @@ export interface MemoryTable {
   free: number
 }
 
-export interface NodeState {
-  /** Blocks that have something of it. */
+export interface NumaNodeState {
+  /** Number of blocks that use the node. */
   numberOfAssignments: number
   readonly memoryMap: Readonly<Record<string, MemoryTable>>
-  /** Its group: itself alone, or with those that memory was given together with. */
+  /** The node's group: itself, or all nodes of a shared block. */
   cells: readonly number[]
 }
 
-/** By node. */
-export type MachineState = Readonly<Record<number, NodeState>>
+/** By NUMA node. */
+export type MachineState = Readonly<Record<number, NumaNodeState>>
 
-/** For the machine itself: by node, then by kind. */
+/** Reserved for the system: by node, then by type. */
 export type SystemReserved = ReadonlyMap<number, ReadonlyMap<string, number>>
 
 export const MEMORY = 'memory'
 
-/** With nothing taken. */
+/** The table without allocations. */
 export function emptyMachine(nodes: readonly MemoryNode[], reserved: SystemReserved): MachineState {
   return Object.fromEntries(
     nodes.map(({ id, memoryBytes, hugePages }) => {
@@ -56,7 +55,7 @@ export function emptyMachine(nodes: readonly MemoryNode[], reserved: SystemReser
   )
 }
 
-/** With all those blocks taken. The argument stays as it was. Throws what is wrong with a block in upstream's words. */
+/** Returns a copy with the blocks allocated. Throws upstream's text for an invalid block. */
 export function withBlocks(machine: MachineState, blocks: Iterable<Block>): MachineState {
   const next = copyOf(machine)
   for (const block of blocks) take(next, block)
@@ -72,7 +71,7 @@ function copyOf(machine: MachineState): MachineState {
   )
 }
 
-/** From the first node as much as it has, the rest from those after it. */
+/** Takes from the first node as much as possible, the rest from the next ones. */
 function take(machine: MachineState, { numaAffinity, type, size }: Block): void {
   let left = size
   for (const id of numaAffinity) {
@@ -89,7 +88,7 @@ function take(machine: MachineState, { numaAffinity, type, size }: Block): void 
   }
 }
 
-/** How much those nodes have of a kind, together. */
+/** The sum over the nodes for one type. */
 export function sumOf(
   machine: MachineState,
   nodes: readonly number[],
@@ -103,8 +102,8 @@ export const isSameGroup = (a: readonly number[], b: readonly number[]): boolean
   a.length === b.length && a.every((id) => b.includes(id))
 
 /**
- * Whether two tables are of the same machine with the same taken. How much each node of a group has given is left open: that hangs
- * on the order in which blocks were taken and came back.
+ * True if both tables describe the same machine and allocations. The split within a group may differ, because it
+ * depends on the order of allocations.
  */
 export function isSameMachine(a: MachineState, b: MachineState): boolean {
   const ids = Object.keys(a).map(Number)

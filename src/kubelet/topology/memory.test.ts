@@ -11,8 +11,8 @@ import { realClock } from '#lib/clock.ts'
 
 import { createKubeletMeters, type KubeletMeters } from '../metrics/kubelet-families.ts'
 import { ANYWHERE, type Hint } from './hints.ts'
-import { memoryAsk, MemoryManager, type MemoryManagerOptions } from './memory-manager.ts'
-import { hugePagesName, memoryOf, type MemoryNode } from './memory-nodes.ts'
+import { MemoryManager, type MemoryManagerOptions, memoryRequest } from './memory-manager.ts'
+import { hugePagesName, type MemoryNode, memoryOf } from './memory-nodes.ts'
 import { memoryHints, pickMemoryNodes } from './memory-picking.ts'
 import { reservedByNode } from './memory-reservations.ts'
 import { memoryChecksum } from './memory-state.ts'
@@ -25,19 +25,19 @@ const node = (id: number, gi = 10): MemoryNode => ({ id, memoryBytes: gi * GI, h
 const RESERVED = new Map([[0, new Map([['memory', GI]])]])
 const TWO = emptyMachine([node(0), node(1)], RESERVED)
 
-const ask = (gi: number): Map<string, number> => new Map([['memory', gi * GI]])
+const request = (gi: number): Map<string, number> => new Map([['memory', gi * GI]])
 const noneReusable = (): number => 0
 
 const shown = (hints: readonly Hint[]): string[] =>
   hints.map(({ nodes, isPreferred }) => `${nodes?.join()}${isPreferred ? '!' : ''}`)
 
 const hintsOf = (machine: MachineState, gi: number): string[] =>
-  shown(memoryHints({ machine, ask: ask(gi), reusable: noneReusable }))
+  shown(memoryHints({ machine, request: request(gi), reusable: noneReusable }))
 
 const taken = (machine: MachineState, gi: number, ...numaAffinity: number[]): MachineState =>
   withBlocks(machine, [{ numaAffinity, type: 'memory', size: gi * GI }])
 
-test('a machine says how much each node has of each kind of memory', () => {
+test('memory types are read for each NUMA node', () => {
   assert.equal(memoryOf('Node 0 MemTotal:       24682416 kB\nNode 0 MemFree: 1 kB\n'), 24_682_416 * 1024)
   assert.deepEqual([2048, 1_048_576, 64].map(hugePagesName), ['hugepages-2Mi', 'hugepages-1Gi', 'hugepages-64Ki'])
   const hugePages = new Map([['hugepages-1Gi', 2 * GI]])
@@ -48,7 +48,7 @@ test('a machine says how much each node has of each kind of memory', () => {
   })
 })
 
-test('memory comes from one node where it can, and from a group only of nodes that serve nobody alone', () => {
+test('memory comes from one node if possible, and groups exclude nodes that serve single containers', () => {
   assert.deepEqual(hintsOf(TWO, 8), ['0!', '1!', '0,1'])
   assert.deepEqual(hintsOf(TWO, 10), ['1!', '0,1'], 'the first keeps some for the machine')
   assert.deepEqual(hintsOf(TWO, 15), ['0,1!'])
@@ -61,11 +61,11 @@ test('memory comes from one node where it can, and from a group only of nodes th
   assert.deepEqual([grouped[0]?.memoryMap['memory']?.free, grouped[1]?.memoryMap['memory']?.free], [0, 7 * GI])
 })
 
-test('who is given what others are given elsewhere is refused in upstream’s words', () => {
-  const pick = (machine: MachineState, gi: number, wish: Hint = ANYWHERE): readonly number[] =>
-    pickMemoryNodes({ machine, ask: ask(gi), reusable: noneReusable }, wish)
-  const refused = (machine: MachineState, gi: number, wish: Hint, why: string): void =>
-    assert.throws(() => pick(machine, gi, wish), { message: `[memorymanager] ${why}` })
+test('conflicting requests are rejected with upstream’s texts', () => {
+  const pick = (machine: MachineState, gi: number, hint: Hint = ANYWHERE): readonly number[] =>
+    pickMemoryNodes({ machine, request: request(gi), reusable: noneReusable }, hint)
+  const refused = (machine: MachineState, gi: number, hint: Hint, why: string): void =>
+    assert.throws(() => pick(machine, gi, hint), { message: `[memorymanager] ${why}` })
   assert.deepEqual(pick(TWO, 4), [0])
   assert.deepEqual(pick(TWO, 15), [0, 1])
   assert.deepEqual(pick(TWO, 15, { nodes: [1], isPreferred: false }), [0, 1], 'widened to what is enough')
@@ -95,19 +95,19 @@ test('who is given what others are given elsewhere is refused in upstream’s wo
   refused(grouped, 4, { nodes: [0], isPreferred: true }, 'failed to find the extended preferred hint')
 })
 
-test('what nodes give and keep is what they have, whatever is taken and comes back', () => {
+test('allocations and releases keep the totals of each node', () => {
   const sizes = fc.array(fc.record({ gi: fc.integer({ min: 1, max: 12 }), leaves: fc.boolean() }), { maxLength: 12 })
   fc.assert(
-    fc.property(fc.integer({ min: 1, max: 4 }), sizes, (count, asks) => {
+    fc.property(fc.integer({ min: 1, max: 4 }), sizes, (count, requests) => {
       const empty = emptyMachine(
         Array.from({ length: count }, (_, id) => node(id)),
         RESERVED,
       )
       const blocks = new Map<number, { numaAffinity: readonly number[]; type: string; size: number }>()
-      for (const [at, { gi, leaves }] of asks.entries()) {
+      for (const [at, { gi, leaves }] of requests.entries()) {
         const machine = withBlocks(empty, blocks.values())
         try {
-          const numaAffinity = pickMemoryNodes({ machine, ask: ask(gi), reusable: noneReusable }, ANYWHERE)
+          const numaAffinity = pickMemoryNodes({ machine, request: request(gi), reusable: noneReusable }, ANYWHERE)
           blocks.set(at, { numaAffinity, type: 'memory', size: gi * GI })
         } catch {
           assert.deepEqual(hintsOf(machine, gi), [], 'refused only when there is no room')
@@ -138,8 +138,8 @@ test('what nodes give and keep is what they have, whatever is taken and comes ba
 const isSameCells = (machine: MachineState, a: number, b: number): boolean =>
   JSON.stringify(machine[a]?.cells) === JSON.stringify(machine[b]?.cells)
 
-test('memory of the machine is told by node, and is as much as the node keeps in all', () => {
-  const question = {
+test('reserved memory per NUMA node must add up to the reserved memory of the node', () => {
+  const input = {
     policy: 'Static',
     nodes: [node(0), node(1)],
     reserved: {
@@ -151,11 +151,11 @@ test('memory of the machine is told by node, and is as much as the node keeps in
   }
   const of = (...reservations: [numaNode: number, memory: string][]): ReturnType<typeof reservedByNode> =>
     reservedByNode({
-      ...question,
+      ...input,
       reservations: reservations.map(([numaNode, memory]) => ({ numaNode, limits: { memory } })),
     })
   assert.equal(of([0, '1Gi']).get(0)?.get('memory'), GI)
-  const first = { ...question, reservations: [{ limits: { memory: '1Gi' } }] }
+  const first = { ...input, reservations: [{ limits: { memory: '1Gi' } }] }
   assert.equal(reservedByNode(first).get(0)?.get('memory'), GI, 'zero is left out of files')
   assert.equal(of([0, '512Mi'], [1, '512Mi']).get(1)?.get('memory'), GI / 2)
   assert.throws(() => of([0, '1Gi'], [2, '1Gi']), {
@@ -165,7 +165,7 @@ test('memory of the machine is told by node, and is as much as the node keeps in
     message:
       'the total amount "2Gi" of type "memory" is not equal to the value "1Gi" determined by Node Allocatable feature',
   })
-  const none = { ...question, reserved: {}, reservations: [] }
+  const none = { ...input, reserved: {}, reservations: [] }
   assert.throws(() => reservedByNode(none), {
     message: '[memorymanager] you should specify the system reserved memory',
   })
@@ -176,7 +176,7 @@ test('memory of the machine is told by node, and is as much as the node keeps in
   assert.equal(reservedByNode({ ...none, policy: 'None' }).size, 0)
 })
 
-test('the checksum of who has which memory is upstream’s', () => {
+test('the checksum of the memory manager checkpoint equals upstream’s', () => {
   assert.equal(memoryChecksum({ policyName: 'None', machineState: {} }), 4_236_770_233)
 })
 
@@ -231,7 +231,7 @@ async function admit(manager: MemoryManager, pod: Pod): Promise<void> {
   }
 }
 
-test('guaranteed containers have their memory from nodes of their own, also after a restart', () =>
+test('guaranteed containers get memory of specific nodes, also after a restart', () =>
   withBed(async ({ path, meters, open }) => {
     const manager = await open()
     const pod = podWith('u1', [sized('a', '8Gi'), sized('b', '8Gi')])
@@ -274,7 +274,7 @@ test('guaranteed containers have their memory from nodes of their own, also afte
     await assert.rejects(open(), /checkpoint is corrupted/)
   }))
 
-test('what init containers had is used by those after them, and the rest is free when they start', () =>
+test('later containers reuse the memory of init containers, and the rest is freed at their start', () =>
   withBed(async ({ path, open }) => {
     const manager = await open()
     const sidecar = sized('side', '2Gi', { restartPolicy: 'Always' })
@@ -291,24 +291,24 @@ test('what init containers had is used by those after them, and the rest is free
       await readFile(path, 'utf8'),
       /"numberOfAssignments":3,"memoryMap":.*"cells":\[0\]\}.*"app":.*"init":.*"side":/,
     )
-    await manager.leaveTo(pod, sidecar)
+    await manager.releaseInitMemory(pod, sidecar)
     assert.deepEqual(sizes(), { init: 0, side: 2, app: 4 })
     assert.equal(manager.nodesOf('u1', 'init'), '')
     await open()
   }))
 
-test('only what guaranteed containers ask for themselves is set aside', () => {
+test('only requests of guaranteed containers are allocated', () => {
   const pod = podWith('u1', [sized('a', '1Gi')])
-  assert.deepEqual([...memoryAsk(pod, sized('a', '1Gi'))], [['memory', GI]])
+  assert.deepEqual([...memoryRequest(pod, sized('a', '1Gi'))], [['memory', GI]])
   const amounts = { 'hugepages-2Mi': '4Mi', memory: '1Gi', cpu: '1' }
   const huge = podWith('u2', [{ name: 'a', resources: { requests: amounts, limits: amounts } }])
   assert.deepEqual(
-    [...memoryAsk(huge, huge.spec.containers[0] ?? { name: '', resources: {} })],
+    [...memoryRequest(huge, huge.spec.containers[0] ?? { name: '', resources: {} })],
     [
       ['hugepages-2Mi', 4 * 1024 ** 2],
       ['memory', GI],
     ],
   )
   const whole = { ...pod, spec: { ...pod.spec, resources: { limits: { memory: '1Gi' } } } }
-  assert.equal(memoryAsk(whole, sized('a', '1Gi')).size, 0, 'limits of the pod are shared')
+  assert.equal(memoryRequest(whole, sized('a', '1Gi')).size, 0, 'limits of the pod are shared')
 })

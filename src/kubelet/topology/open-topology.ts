@@ -1,12 +1,12 @@
-/** Processors and memory of a machine, and who has which: read and put together as the configuration says. */
+/** Creates the CPU and memory managers from the configuration and the machine. */
 import { join } from 'node:path'
 
 import type { Clock } from '#lib/clock.ts'
 import { parseQuantity, quantityValue } from '#meta/quantity.ts'
 
-import type { Reserved } from '../allocatable.ts'
 import type { KubeletMeters } from '../metrics/kubelet-families.ts'
-import type { PodFacts } from '../pods/pod-of-node.ts'
+import type { Reserved } from '../node/allocatable.ts'
+import type { PodFacts } from '../pod/pod-of-node.ts'
 import { CpuManager } from './cpu-manager.ts'
 import { readCpus } from './cpu-topology.ts'
 import { MemoryManager } from './memory-manager.ts'
@@ -17,7 +17,7 @@ import { NO_TOPOLOGY, reservedCpus, type TopologySettings } from './topology-set
 export interface Topology {
   readonly cpus: CpuManager
   readonly memory: MemoryManager
-  /** Nodes of memory of the machine. */
+  /** NUMA nodes of the machine. */
   readonly nodes: readonly number[]
 }
 
@@ -25,14 +25,14 @@ export interface TopologyOptions {
   readonly facts: Pick<PodFacts, 'rootDir'>
   readonly clock: Clock
   readonly meters: KubeletMeters
-  /** Default: processors and memory are shared by all. */
-  readonly topology?: TopologySettings
+  /** Default: CPUs and memory are shared. */
+  readonly topology?: TopologySettings | undefined
   readonly reserved?: Reserved
-  /** Of the node. */
+  /** Capacity of the node. */
   readonly capacity?: Readonly<Record<string, string>>
 }
 
-/** Rejects when the machine cannot be shared out like that, or was before in another way. */
+/** Rejects when the machine cannot satisfy the settings, or a checkpoint of other settings exists. */
 export async function openTopology(options: TopologyOptions): Promise<Topology> {
   const { facts, clock, meters, topology = NO_TOPOLOGY, reserved = {}, capacity = {} } = options
   const { rootDir } = facts

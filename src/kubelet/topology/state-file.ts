@@ -1,23 +1,22 @@
 /**
- * Files in which managers of processors and of memory keep who has what, in upstream's form: the policy, what is left, the entries of
- * pods and a checksum of all that. A kubelet that cannot read its own does not start: nobody knows then what pods have.
+ * Checkpoint files of the CPU and memory managers in upstream's format. A kubelet with an unreadable checkpoint does
+ * not start, because the allocations are then unknown.
  */
-import { readFile } from 'node:fs/promises'
+import { compareText, goQuote } from '#lib/go/text.ts'
 
-import { writeFileAtomically } from '#lib/atomic-file.ts'
-import { compareText, goQuote } from '#lib/go-text.ts'
+import { type CheckpointForm, readCheckpoint, writeCheckpoint } from '../checkpoint/checkpoint.ts'
 
 interface PolicyState {
   readonly policyName: string
-  /** By pod and container; left out of the file when there are none. */
+  /** By pod and container; omitted from the file when empty. */
   readonly entries?: Readonly<Record<string, object>>
 }
 
-/** What a manager's file looks like. */
+/** Describes the checkpoint of one manager. */
 export interface StateForm<S extends PolicyState> {
-  /** As users are told of it: `CPU manager`. */
+  /** The name in messages: `CPU manager`. */
   readonly manager: string
-  /** Before what is said of its policy. */
+  /** Prefix of messages about its policy. */
   readonly tag: string
   readonly checksum: (state: S) => number
 }
@@ -27,26 +26,31 @@ export interface StateFile<S extends PolicyState> {
   readonly form: StateForm<S>
 }
 
-/** Undefined when there is none. Rejects when it is not whole, or of another policy. */
+/** Undefined when the file does not exist. Rejects when it is corrupt or of another policy. */
 export async function readState<S extends PolicyState>(file: StateFile<S>, policy: string): Promise<S | undefined> {
   const { path, form } = file
-  const text = await readFile(path, 'utf8').catch(() => undefined)
-  if (text === undefined) return undefined
-  const state = wholeState(text, form)
-  if (state === undefined) throw restoreError(file, 'checkpoint is corrupted')
-  if (state.policyName === policy) return state
+  const state = await readCheckpoint(path, checkpointForm(form)).catch(() => {
+    throw restoreError(file, 'checkpoint is corrupted')
+  })
+  if (state === undefined || state.policyName === policy) return state
   const names = `configured policy ${goQuote(policy)} differs from state checkpoint policy ${goQuote(state.policyName)}`
   throw restoreError(file, `${form.tag}${names}`)
 }
 
-function wholeState<S extends PolicyState>(text: string, { checksum }: StateForm<S>): S | undefined {
-  try {
-    const { checksum: said, ...state } = JSON.parse(text) as S & { readonly checksum: number }
-    // What was taken apart is a state again without its checksum.
-    const whole = state as unknown as S
-    return said === checksum(whole) ? whole : undefined
-  } catch {
-    return undefined
+function checkpointForm<S extends PolicyState>({ checksum }: StateForm<S>): CheckpointForm<S> {
+  return {
+    print: (state) => {
+      const { entries = {}, ...rest } = state
+      const sorted = byName(Object.fromEntries(Object.entries(entries).map(([uid, ofPod]) => [uid, byName(ofPod)])))
+      const hasEntries = Object.keys(sorted).length > 0
+      return JSON.stringify({ ...rest, ...(hasEntries && { entries: sorted }), checksum: checksum(state) })
+    },
+    parse: (text) => {
+      const { checksum: stored, ...state } = JSON.parse(text) as S & { readonly checksum: number }
+      // The rest without the checksum is a state.
+      const whole = state as unknown as S
+      return stored === checksum(whole) ? whole : undefined
+    },
   }
 }
 
@@ -55,13 +59,9 @@ export function restoreError<S extends PolicyState>({ path, form }: StateFile<S>
   return new Error(`could not restore state from checkpoint: ${why}, ${advice}`)
 }
 
-export async function writeState<S extends PolicyState>({ path, form }: StateFile<S>, state: S): Promise<void> {
-  const { entries = {}, ...rest } = state
-  const sorted = byName(Object.fromEntries(Object.entries(entries).map(([uid, ofPod]) => [uid, byName(ofPod)])))
-  const hasEntries = Object.keys(sorted).length > 0
-  const text = JSON.stringify({ ...rest, ...(hasEntries && { entries: sorted }), checksum: form.checksum(state) })
-  await writeFileAtomically(path, text, { mode: 0o600 })
+export function writeState<S extends PolicyState>({ path, form }: StateFile<S>, state: S): Promise<void> {
+  return writeCheckpoint(path, checkpointForm(form), state)
 }
 
-/** As Go writes maps. */
+/** In the key order of Go maps. */
 const byName = (map: object): object => Object.fromEntries(Object.entries(map).sort(([a], [b]) => compareText(a, b)))

@@ -1,10 +1,10 @@
-/** How processors, memory and devices are shared out on a node, as a KubeletConfiguration says it. Pure. */
-import { durationMs } from '#meta/duration.ts'
+/** Settings of the CPU, memory and topology managers from KubeletConfiguration. Pure. */
+import { durationMs } from '#lib/go/duration.ts'
 import { parseQuantity, quantityMilliValue } from '#meta/quantity.ts'
 
-import type { Reserved } from '../allocatable.ts'
 import type { KubeletConfiguration } from '../configuration/configuration.ts'
 import { parseCpuSet } from '../configuration/cpu-set.ts'
+import type { Reserved } from '../node/allocatable.ts'
 import { pickCpus } from './cpu-picking.ts'
 import type { Cpu } from './cpu-topology.ts'
 import type { TopologyPolicy } from './hints.ts'
@@ -14,11 +14,11 @@ export interface TopologySettings {
   readonly cpuPolicy: 'none' | 'static'
   readonly isFullCoresOnly: boolean
   readonly isStrict: boolean
-  /** Named ones; otherwise so many of them as are reserved. */
+  /** Reserved CPUs by number; if empty, as many as are reserved. */
   readonly reservedCpus: ReadonlySet<number>
-  /** Limits of processors bind also containers that have processors of their own. */
-  readonly keepsQuota: boolean
-  /** `None` or `Static`; others are refused when the kubelet starts. */
+  /** CPU quotas also apply to containers with exclusive CPUs. */
+  readonly keepsCpuQuota: boolean
+  /** `None` or `Static`; other values are rejected at start. */
   readonly memoryPolicy: string
   readonly reservedMemory: MemoryReservations
   readonly topologyPolicy: TopologyPolicy
@@ -31,7 +31,7 @@ export const NO_TOPOLOGY: TopologySettings = {
   isFullCoresOnly: false,
   isStrict: false,
   reservedCpus: new Set(),
-  keepsQuota: false,
+  keepsCpuQuota: false,
   memoryPolicy: 'None',
   reservedMemory: [],
   topologyPolicy: 'none',
@@ -59,7 +59,7 @@ export function topologySettings(configuration: Fields, isEnabled: (gate: string
     isFullCoresOnly: options['full-pcpus-only'] === 'true',
     isStrict: options['strict-cpu-reservation'] === 'true',
     reservedCpus: typeof reserved === 'string' ? new Set() : reserved,
-    keepsQuota: !isEnabled('DisableCPUQuotaWithExclusiveCPUs'),
+    keepsCpuQuota: !isEnabled('DisableCPUQuotaWithExclusiveCPUs'),
     memoryPolicy: configuration.memoryManagerPolicy,
     reservedMemory: configuration.reservedMemory ?? [],
     topologyPolicy: configuration.topologyManagerPolicy as TopologyPolicy,
@@ -68,10 +68,7 @@ export function topologySettings(configuration: Fields, isEnabled: (gate: string
   }
 }
 
-/** Options of the static policy that are known here. */
-export const CPU_OPTIONS: ReadonlySet<string> = new Set(['full-pcpus-only', 'strict-cpu-reservation'])
-
-/** Throws when nothing is kept for the machine itself. */
+/** Throws when no CPU is reserved for the system. */
 export function reservedCpus(
   { cpuPolicy, reservedCpus: named }: TopologySettings,
   cpus: readonly Cpu[],

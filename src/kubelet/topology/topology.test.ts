@@ -16,7 +16,7 @@ import { cpuChecksum } from './cpu-state.ts'
 import { type Cpu, cpuIds, cpuSetText } from './cpu-topology.ts'
 import { decide, type Hint, hintsFor, isNarrower, type TopologyPolicy } from './hints.ts'
 
-/** Siblings are as far apart as Linux numbers them. */
+/** Linux numbers one thread of each core first, then the siblings. */
 function machine({ nodes = 1, cores = 4, threads = 2 } = {}): Cpu[] {
   const perThread = nodes * cores
   return Array.from({ length: perThread * threads }, (_, id) => {
@@ -28,7 +28,7 @@ function machine({ nodes = 1, cores = 4, threads = 2 } = {}): Cpu[] {
 
 const idsOf = (cpus: readonly Cpu[]): Set<number> => new Set(cpus.map(({ id }) => id))
 
-test('sets of processors are written as Linux does', () => {
+test('cpuSetText writes Linux’ format', () => {
   assert.equal(cpuSetText([8, 0, 1, 3, 2]), '0-3,8')
   assert.deepEqual(cpuIds('0-2,7\n'.trim()), [0, 1, 2, 7])
   fc.assert(
@@ -41,7 +41,7 @@ test('sets of processors are written as Linux does', () => {
   )
 })
 
-test('whole cores come first, then siblings of cores that are in use', () => {
+test('the CPU manager takes whole cores first, then siblings of cores in use', () => {
   const cpus = machine()
   assert.equal(cpuSetText(pickCpus(cpus, idsOf(cpus), 2)), '0,4')
   const left = new Set([0, 1, 2, 5, 6])
@@ -52,13 +52,13 @@ test('whole cores come first, then siblings of cores that are in use', () => {
   })
 })
 
-test('a whole node is taken when that many are asked for', () => {
+test('a whole NUMA node is taken if that many CPUs are requested', () => {
   const cpus = machine({ nodes: 2 })
   const picked = pickCpus(cpus, new Set([...idsOf(cpus)].filter((id) => id !== 0)), 8)
   assert.ok([...picked].every((id) => cpus[id]?.node === 1))
 })
 
-test('what is picked is available, as much as was asked for, and no more cores than needed when all is free', () => {
+test('picked CPUs are available, of the requested number, and on as few cores as possible', () => {
   const anyMachine = fc.record({ nodes: fc.integer({ min: 1, max: 4 }), cores: fc.integer({ min: 1, max: 6 }) })
   fc.assert(
     fc.property(anyMachine, fc.infiniteStream(fc.boolean()), fc.nat(48), (shape, flags, count) => {
@@ -78,16 +78,16 @@ test('what is picked is available, as much as was asked for, and no more cores t
   )
 })
 
-test('hints name every set of nodes that has enough, and prefer the smallest that could', () => {
-  const ask = { nodes: [0, 1], count: 3, all: [[0], [0], [0], [1], [1], [1]], reusable: [] }
-  assert.deepEqual(hintsFor({ ...ask, available: [[0], [0], [1], [1], [1]] }), [
+test('topology hints list all sets of NUMA nodes with enough CPUs, and prefer the smallest sets', () => {
+  const request = { nodes: [0, 1], count: 3, all: [[0], [0], [0], [1], [1], [1]], reusable: [] }
+  assert.deepEqual(hintsFor({ ...request, available: [[0], [0], [1], [1], [1]] }), [
     { nodes: [1], isPreferred: true },
     { nodes: [0, 1], isPreferred: false },
   ])
-  assert.deepEqual(hintsFor({ ...ask, available: [[0], [1], [1]] }), [{ nodes: [0, 1], isPreferred: false }])
+  assert.deepEqual(hintsFor({ ...request, available: [[0], [1], [1]] }), [{ nodes: [0, 1], isPreferred: false }])
 })
 
-test('what several want is brought together as the policy says', () => {
+test('decide() merges topology hints according to the policy', () => {
   const [zero, one, both]: Hint[] = [
     { nodes: [0], isPreferred: true },
     { nodes: [1], isPreferred: true },
@@ -113,7 +113,7 @@ test('what several want is brought together as the policy says', () => {
   assert.deepEqual(decide('none', [0, 1], [[]]), { nodes: undefined, isPreferred: false, isAdmitted: true })
 })
 
-test('of two sets of the same size the narrower is the one with the lower numbers', () => {
+test('isNarrower() prefers NUMA nodes with lower numbers in sets of equal size', () => {
   const hint = (...nodes: number[]): Hint => ({ nodes, isPreferred: true })
   assert.ok(isNarrower(hint(3), hint(0, 1)))
   assert.ok(isNarrower(hint(1, 2), hint(0, 3)), 'as numbers: 6 is less than 9')
@@ -121,7 +121,7 @@ test('of two sets of the same size the narrower is the one with the lower number
   assert.ok(!isNarrower(hint(0, 1), hint(0, 1)))
 })
 
-test('the checksum of who has which processors is upstream’s', () => {
+test('the checksum of the CPU manager checkpoint equals upstream’s', () => {
   assert.equal(cpuChecksum({ policyName: 'none', defaultCpuSet: '' }), 1353318690)
 })
 
@@ -133,7 +133,7 @@ function guaranteed(uid: string, ...cpus: string[]): Pod {
   return { metadata: { uid, name: uid, namespace: 'ns' }, spec: { containers }, status: {} }
 }
 
-test('guaranteed containers that ask for whole processors have them alone, also after a restart', async (t) => {
+test('guaranteed containers with whole CPUs get exclusive ones, also after a restart', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'cpus-'))
   t.after(() => rm(dir, { recursive: true }))
   const cpus = machine()

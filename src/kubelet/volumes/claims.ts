@@ -1,10 +1,10 @@
-/** What stands behind the claims of pods, with upstream's complaints when it is not ready to be used. */
+/** Finds the PersistentVolume of a claim, with upstream's errors when it is not usable. */
 import type { PersistentVolume, PersistentVolumeClaim, Pod, Volume } from '#apis/core/v1.ts'
-import { claimNameOf, notMadeForPod } from '#model/volumes.ts'
+import { claimNameOf, notMadeForPod } from '#model/volumes/volumes.ts'
 
 import type { VolumeSources } from './volume-plugin.ts'
 
-/** Said with all volumes that wait, unlike failures of one volume. */
+/** An error reported in one message for all waiting volumes. */
 export class ClaimFault extends Error {
   override readonly name = 'ClaimFault'
 }
@@ -17,7 +17,7 @@ export interface Claimed {
 
 type ClaimSources = Pick<VolumeSources, 'claim' | 'persistentVolume'>
 
-/** Undefined for volumes that are no claims. Throws `ClaimFault`. */
+/** Undefined for volumes that are not claims. Throws `ClaimFault`. */
 export async function claimedBy(pod: Pod, volume: Volume, sources: ClaimSources): Promise<Claimed | undefined> {
   const name = claimNameOf(pod, volume)
   if (name === undefined) return undefined
@@ -59,7 +59,7 @@ function bindingFault({ metadata, spec }: PersistentVolume, claim: PersistentVol
   return `${found} its pv.Spec.ClaimRef.UID ${uid} does not point to claim.UID ${claim.metadata.uid}`
 }
 
-/** Files are mounted, devices are handed over, and neither the other way. */
+/** A Filesystem volume needs volumeMounts, a Block volume volumeDevices. */
 function checkMode({ spec }: Pod, { name }: Volume, mode: string): void {
   const { initContainers = [], containers, ephemeralContainers = [] } = spec
   for (const container of [...initContainers, ...containers, ...ephemeralContainers]) {
@@ -73,7 +73,7 @@ function checkMode({ spec }: Pod, { name }: Volume, mode: string): void {
   }
 }
 
-/** One message for all claims of a pod that are not ready. `unmounted`: those and whatever else has not come. */
+/** One message for all claims of a pod that are not ready. `unmounted` also includes other failed volumes. */
 export function claimsText(
   unmounted: readonly string[],
   faults: ReadonlyMap<string, ClaimFault>,

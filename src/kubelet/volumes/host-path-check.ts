@@ -1,8 +1,8 @@
-/** Whether a path of the node is what a hostPath volume says that it is, with upstream's words for what it is not. */
+/** Checks that a hostPath has the specified type, with upstream's errors. */
 import type { Stats } from 'node:fs'
 import { mkdir, open, stat } from 'node:fs/promises'
 
-interface Check {
+interface PathCheck {
   readonly fits: (stats: Stats) => boolean
   readonly what: string
   readonly make?: (path: string) => Promise<void>
@@ -11,7 +11,7 @@ interface Check {
 const directory = { fits: (stats: Stats) => stats.isDirectory(), what: 'a directory' }
 const file = { fits: (stats: Stats) => stats.isFile(), what: 'a file' }
 
-const CHECKS: Readonly<Record<string, Check>> = {
+const CHECKS: Readonly<Record<string, PathCheck>> = {
   Directory: directory,
   DirectoryOrCreate: {
     ...directory,
@@ -24,7 +24,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   BlockDevice: { fits: (stats) => stats.isBlockDevice(), what: 'a block device' },
 }
 
-/** '' is anything, there or not. */
+/** '' accepts anything, even a missing path. */
 export async function checkHostPath(path: string, type: string): Promise<void> {
   if (type === '') return
   const check = CHECKS[type]

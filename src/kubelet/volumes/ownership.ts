@@ -1,12 +1,12 @@
-/** Whose the files of a volume are, when its pod has a group for them. */
+/** Applies the fsGroup of a pod to the files of a volume. */
 import { chmod, chown, lchown, stat } from 'node:fs/promises'
 
-import { openRoot, visitTree } from './beneath.ts'
+import { openRoot, visitTree } from './safe-files.ts'
 
 export interface Ownership {
   readonly fsGroup: number | undefined
   readonly readOnly: boolean
-  /** `OnRootMismatch` trusts the root of a volume to speak for all of it. */
+  /** With `OnRootMismatch` a correct root directory stands for the whole volume. */
   readonly policy?: string | undefined
 }
 
@@ -15,7 +15,7 @@ const READ_ONLY = 0o440
 const ENTER = 0o110
 const SET_GROUP = 0o2000
 
-/** Everything in `dir` becomes the group's, and readable by it; what is made there later too. Links are not followed. */
+/** Gives everything in `dir` to the group with access, and sets setgid for new files. Links are not followed. */
 export async function setOwnership(dir: string, { fsGroup, readOnly, policy }: Ownership): Promise<void> {
   if (fsGroup === undefined) return
   const bits = readOnly ? READ_ONLY : READ_WRITE
@@ -25,7 +25,7 @@ export async function setOwnership(dir: string, { fsGroup, readOnly, policy }: O
     await visitTree(root, async ({ path, stats }) => {
       if (stats.isSymbolicLink()) return lchown(path, -1, fsGroup)
       const extra = stats.isDirectory() ? bits | SET_GROUP | ENTER : bits
-      // In this order: a change of the owner takes special bits away.
+      // In this order, because chown clears special bits.
       await chown(path, -1, fsGroup)
       await chmod(path, (stats.mode & 0o7777) | extra)
     })

@@ -1,9 +1,9 @@
-/** What the API holds, as files: config maps, secrets, and what a pod may know of itself. Pure. */
+/** File contents from ConfigMaps, Secrets and pod fields. Pure. */
 import type { ConfigMap, DownwardAPIVolumeFile, KeyToPath, Pod, Secret } from '#apis/core/v1.ts'
 import type { ResourceList } from '#model/resource-lists.ts'
 
-import { containerNamed, defaultLimits, fieldText, resourceText } from '../pods/downward.ts'
-import { type FileContent, oneOf, type Payload } from './volume-plugin.ts'
+import { containerNamed, defaultLimits, fieldText, resourceText } from '../pod/downward.ts'
+import { combineErrors, type FileContent, type Payload } from './volume-plugin.ts'
 
 interface Selection {
   readonly items: readonly KeyToPath[] | undefined
@@ -11,13 +11,13 @@ interface Selection {
   readonly isOptional: boolean
 }
 
-/** What every source has; defaults are the API server's to fill in. */
+/** The API server fills in the default, so undefined is an error. */
 export function modeOf(defaultMode: number | undefined): number {
   if (defaultMode === undefined) throw new Error('no defaultMode used, not even the default value for it')
   return defaultMode
 }
 
-/** Undefined for one that is not there and need not be. */
+/** `found` is undefined for a missing optional ConfigMap. */
 export function configMapFiles(found: ConfigMap | undefined, selection: Selection): Payload {
   const texts = Object.entries(found?.data ?? {}).map(([key, text]) => [key, Buffer.from(text)] as const)
   const binaries = Object.entries(found?.binaryData ?? {}).map(([key, text]) => [key, decoded(text)] as const)
@@ -46,7 +46,7 @@ function select(
   return files
 }
 
-/** Throws all that is wrong at once. */
+/** Throws all errors as one. */
 export function downwardFiles(
   items: readonly DownwardAPIVolumeFile[],
   pod: Pod,
@@ -62,7 +62,7 @@ export function downwardFiles(
       errors.push(error as Error)
     }
   }
-  if (errors.length > 0) throw oneOf(errors)
+  if (errors.length > 0) throw combineErrors(errors)
   return files
 }
 
@@ -73,5 +73,5 @@ function textOf({ fieldRef, resourceFieldRef }: DownwardAPIVolumeFile, pod: Pod,
   return resourceText(container, resourceFieldRef, defaultLimits(pod, allocatable))
 }
 
-/** Files are written before there are any. */
+/** Files are written before the pod has addresses. */
 const NO_ADDRESSES = { hostIps: [], podIps: [] }

@@ -1,24 +1,24 @@
 /**
- * Certificates of pods: a key that never leaves the node, and what a signer makes of it. Each projection has its own, is asked
- * for when its volume is first brought, and anew when the signer said so; whoever asks meanwhile gets the one before. Nothing is
- * kept over a restart of the kubelet.
+ * Pod certificates: generates a key that never leaves the node and requests a certificate from the signer. Each
+ * projection has its own, refreshed at the time that the signer sets; until then the previous one is used. Nothing
+ * survives a restart of the kubelet.
  */
 import { type PodCertificateRequest, PodCertificateRequests } from '#apis/certificates/v1beta1.ts'
 import { type Node, type Pod, ServiceAccounts } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import type { Random } from '#lib/random.ts'
-import { generateKey, type KeyType, keyToPem } from '#lib/x509/key.ts'
+import { generateKey, keyToPem, type KeyType } from '#lib/x509/key.ts'
 import { encodePem, parsePem } from '#lib/x509/pem.ts'
 import { createRequest } from '#lib/x509/request.ts'
 import { epochMsOf } from '#meta/time.ts'
 
-import type { Note } from '../kubelet-notes.ts'
-import type { CertificateAsk, CredentialBundle } from './volume-plugin.ts'
+import type { EventSpec } from '../pod/events.ts'
+import type { CertificateOptions, CredentialBundle } from './volume-plugin.ts'
 
-/** So that those that were issued together are not renewed together. */
+/** Spreads the renewal of certificates that were issued together. */
 const MAX_JITTER_MS = 300_000
-/** So long after it should have been renewed a certificate is overdue. */
+/** Time after the refresh time at which a certificate counts as overdue. */
 const OVERDUE_MS = 600_000
 
 const KEY_TYPES: ReadonlyMap<string, KeyType> = new Map([
@@ -43,13 +43,13 @@ interface Pending {
 interface Projection {
   readonly signerName: string
   issued?: Issued | undefined
-  /** Which request waits for its signer. */
+  /** The request that waits for its signer. */
   pending?: Pending | undefined
-  /** A signer's no is for good. */
+  /** A denial or failure is permanent. */
   refused?: { readonly state: 'denied' | 'failed'; readonly text: string }
-  /** What people were told of the one that is there. */
-  readonly told: Set<string>
-  /** One step at a time. */
+  /** Reasons of the warnings already recorded for the current certificate. */
+  readonly warned: Set<string>
+  /** The running step; only one runs at a time. */
   step?: Promise<void> | undefined
 }
 
@@ -57,7 +57,7 @@ export interface PodCertificatesOptions {
   readonly client: ApiClient
   readonly random: Random
   readonly node: () => Node | undefined
-  readonly note: (pod: Pod, note: Note) => void
+  readonly recordEvent: (pod: Pod, event: EventSpec) => void
   readonly onError: (error: unknown) => void
 }
 
@@ -76,15 +76,15 @@ export class PodCertificates {
     this.#options = options
   }
 
-  /** Rejects as long as there is none; `FailedMount` says why. */
-  async get(ask: CertificateAsk): Promise<CredentialBundle> {
-    const { uid = '' } = ask.pod.metadata
+  /** Rejects until a certificate is issued, with the message of the `FailedMount` event. */
+  async get(request: CertificateOptions): Promise<CredentialBundle> {
+    const { uid = '' } = request.pod.metadata
     const ofPod = this.#projections.get(uid) ?? new Map<string, Projection>()
     this.#projections.set(uid, ofPod)
-    const { signerName = '' } = ask.projection
-    const projection = ofPod.get(ask.place) ?? { signerName, told: new Set() }
-    ofPod.set(ask.place, projection)
-    projection.step ??= this.#step(ask, projection).finally(() => (projection.step = undefined))
+    const { signerName = '' } = request.projection
+    const projection = ofPod.get(request.projectionKey) ?? { signerName, warned: new Set() }
+    ofPod.set(request.projectionKey, projection)
+    projection.step ??= this.#step(request, projection).finally(() => (projection.step = undefined))
     try {
       await projection.step
     } catch (error) {
@@ -114,22 +114,22 @@ export class PodCertificates {
     yield* counts.values()
   }
 
-  async #step(ask: CertificateAsk, projection: Projection): Promise<void> {
+  async #step(request: CertificateOptions, projection: Projection): Promise<void> {
     if (projection.refused !== undefined) return
-    if (projection.pending !== undefined) await this.#look(ask.pod, projection, projection.pending)
+    if (projection.pending !== undefined) await this.#checkRequest(request.pod, projection, projection.pending)
     if (projection.pending !== undefined || projection.refused !== undefined) {
-      return this.#warn(ask.pod, projection)
+      return this.#warn(request.pod, projection)
     }
     if (projection.issued !== undefined && this.#options.client.clock.now() < projection.issued.refreshMs) return
-    this.#warn(ask.pod, projection)
-    projection.pending = await this.#request(ask)
+    this.#warn(request.pod, projection)
+    projection.pending = await this.#request(request)
   }
 
-  /** One that somebody deleted is asked for again. */
-  async #look(pod: Pod, projection: Projection, { name, key }: Pending): Promise<void> {
-    const { client, note } = this.#options
+  /** Checks the pending request. A deleted request is made again. */
+  async #checkRequest(pod: Pod, projection: Projection, { name, key }: Pending): Promise<void> {
+    const { client, recordEvent } = this.#options
     const { namespace = '' } = pod.metadata
-    // A node that asks for one by name is told of one that has gone that it is not its own.
+    // A get by name of a deleted request would be forbidden to the node, so the request is listed.
     const fieldSelector = `spec.nodeName=${pod.spec.nodeName ?? ''},metadata.name=${name}`
     const [request] = (await client.list(PodCertificateRequests, { namespace, fieldSelector })).items
     if (request === undefined) return void (projection.pending = undefined)
@@ -138,14 +138,14 @@ export class PodCertificates {
     projection.pending = undefined
     if (decision.type === 'Issued') {
       projection.issued = this.#issued(request, key)
-      projection.told.clear()
+      projection.warned.clear()
       return
     }
     const because = `reason=${goQuote(decision.reason)} message=${goQuote(decision.message)}`
     const state = decision.type === 'Denied' ? 'denied' : 'failed'
     projection.refused = { state, text: `PodCertificateRequest was permanently ${state}: ${because}` }
     const message = `PodCertificateRequest ${namespace}/${name} ${state === 'denied' ? 'was denied' : state}, ${because.replace(' message', ', message')}`
-    note(pod, { type: 'Warning', reason: decision.type, message })
+    recordEvent(pod, { type: 'Warning', reason: decision.type, message })
   }
 
   #issued({ status }: PodCertificateRequest, key: string): Issued {
@@ -154,20 +154,20 @@ export class PodCertificates {
     return { key, chain: onlyCertificates(certificateChain), refreshMs, endsMs: epochMsOf(notAfter) }
   }
 
-  #warn(pod: Pod, { issued, told }: Projection): void {
+  #warn(pod: Pod, { issued, warned }: Projection): void {
     if (issued === undefined) return
-    const { client, note } = this.#options
+    const { client, recordEvent } = this.#options
     const nowMs = client.clock.now()
-    const tell = (reason: string, message: string): void => {
-      if (told.has(reason)) return
-      told.add(reason)
-      note(pod, { type: 'Warning', reason, message })
+    const warn = (reason: string, message: string): void => {
+      if (warned.has(reason)) return
+      warned.add(reason)
+      recordEvent(pod, { type: 'Warning', reason, message })
     }
-    if (nowMs > issued.refreshMs + OVERDUE_MS) tell('CertificateOverdueForRefresh', 'PodCertificate refresh overdue')
-    if (nowMs > issued.endsMs) tell('CertificateExpired', 'PodCertificate expired')
+    if (nowMs > issued.refreshMs + OVERDUE_MS) warn('CertificateOverdueForRefresh', 'PodCertificate refresh overdue')
+    if (nowMs > issued.endsMs) warn('CertificateExpired', 'PodCertificate expired')
   }
 
-  async #request({ pod, projection }: CertificateAsk): Promise<Pending> {
+  async #request({ pod, projection }: CertificateOptions): Promise<Pending> {
     const { client, node } = this.#options
     const { signerName = '', keyType = '', maxExpirationSeconds, userAnnotations } = projection
     const { namespace = '', name: podName = '', uid: podUID = '' } = pod.metadata
@@ -208,7 +208,7 @@ function stateOf({ issued, refused }: Projection, nowMs: number): string {
   return nowMs > issued.refreshMs + OVERDUE_MS ? 'overdue_for_refresh' : 'fresh'
 }
 
-/** Whatever a signer wrote beside and between its certificates is left out. */
+/** Drops text around the certificates. */
 function onlyCertificates(chain: string): string {
   return parsePem(chain)
     .map(({ bytes }) => encodePem('CERTIFICATE', bytes))

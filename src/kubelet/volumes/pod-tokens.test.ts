@@ -17,15 +17,15 @@ const POD = {
 interface Bed {
   readonly clock: VirtualClock
   readonly tokens: PodTokens
-  readonly asked: { readonly path: string; readonly spec: Record<string, unknown> }[]
+  readonly requests: { readonly path: string; readonly spec: Record<string, unknown> }[]
   readonly errors: unknown[]
   readonly fault: { isDown: boolean }
 }
 
-/** A server whose tokens are counted. */
+/** A server that counts the tokens it issues. */
 function bedOf(): Bed {
   const clock = createVirtualClock()
-  const asked: Bed['asked'] = []
+  const requests: Bed['requests'] = []
   const errors: unknown[] = []
   const fault = { isDown: false }
   const client = new ApiClient({
@@ -35,9 +35,9 @@ function bedOf(): Bed {
       request: async ({ url, body }) => {
         if (fault.isDown) throw new Error('connection refused')
         const sent = JSON.parse(body as string) as { spec: Record<string, unknown> }
-        asked.push({ path: new URL(url).pathname, spec: sent.spec })
+        requests.push({ path: new URL(url).pathname, spec: sent.spec })
         const lifeMs = Number(sent.spec['expirationSeconds'] ?? 3600) * 1000
-        const status = { token: `t${asked.length}`, expirationTimestamp: timeOf(clock.now() + lifeMs) }
+        const status = { token: `t${requests.length}`, expirationTimestamp: timeOf(clock.now() + lifeMs) }
         const bytes = Buffer.from(JSON.stringify({ metadata: {}, spec: sent.spec, status }))
         return {
           status: 201,
@@ -54,19 +54,19 @@ function bedOf(): Bed {
     },
   })
   const tokens = new PodTokens({ client, random: createSeededRandom(1), onError: (error) => errors.push(error) })
-  return { clock, tokens, asked, errors, fault }
+  return { clock, tokens, requests, errors, fault }
 }
 
-const ask = (audience = '', expirationSeconds = 3607): Parameters<PodTokens['get']>[0] => ({
+const request = (audience = '', expirationSeconds = 3607): Parameters<PodTokens['get']>[0] => ({
   pod: POD,
   audience,
   expirationSeconds,
 })
 
-test('a token is bound to its pod, shared, and renewed when a fifth of its life is left', async () => {
-  const { clock, tokens, asked } = bedOf()
-  assert.equal(await tokens.get(ask()), 't1')
-  assert.deepEqual(asked, [
+test('a token is bound to its pod, shared, and renewed when a fifth of its lifetime is left', async () => {
+  const { clock, tokens, requests } = bedOf()
+  assert.equal(await tokens.get(request()), 't1')
+  assert.deepEqual(requests, [
     {
       path: '/api/v1/namespaces/ns/serviceaccounts/sa/token',
       spec: {
@@ -77,35 +77,35 @@ test('a token is bound to its pod, shared, and renewed when a fifth of its life 
     },
   ])
   await clock.advance(2_800_000)
-  assert.equal(await tokens.get(ask()), 't1')
-  assert.equal(await tokens.get(ask('vault')), 't2')
-  assert.deepEqual(asked[1]?.spec['audiences'], ['vault'])
+  assert.equal(await tokens.get(request()), 't1')
+  assert.equal(await tokens.get(request('vault')), 't2')
+  assert.deepEqual(requests[1]?.spec['audiences'], ['vault'])
   await clock.advance(90_000)
-  assert.equal(await tokens.get(ask()), 't3')
+  assert.equal(await tokens.get(request()), 't3')
 })
 
-test('one that lives long is renewed each day', async () => {
+test('a long-lived token is renewed each day', async () => {
   const { clock, tokens } = bedOf()
-  assert.equal(await tokens.get(ask('', 30 * 86_400)), 't1')
+  assert.equal(await tokens.get(request('', 30 * 86_400)), 't1')
   await clock.advance(86_380_000)
-  assert.equal(await tokens.get(ask('', 30 * 86_400)), 't1')
+  assert.equal(await tokens.get(request('', 30 * 86_400)), 't1')
   await clock.advance(30_000)
-  assert.equal(await tokens.get(ask('', 30 * 86_400)), 't2')
+  assert.equal(await tokens.get(request('', 30 * 86_400)), 't2')
 })
 
-test('without a server an old token does until it ends, and then says so', async () => {
+test('without an API server the pod keeps its token until it expires, and then get() fails', async () => {
   const { clock, tokens, errors, fault } = bedOf()
   fault.isDown = true
-  await assert.rejects(tokens.get(ask()), { message: 'failed to fetch token: connection refused' })
+  await assert.rejects(tokens.get(request()), { message: 'failed to fetch token: connection refused' })
   fault.isDown = false
-  assert.equal(await tokens.get(ask()), 't1')
+  assert.equal(await tokens.get(request()), 't1')
   fault.isDown = true
   await clock.advance(3_500_000)
-  assert.equal(await tokens.get(ask()), 't1')
+  assert.equal(await tokens.get(request()), 't1')
   assert.equal(errors.length, 1)
   await clock.advance(200_000)
-  await assert.rejects(tokens.get(ask()), /expired and refresh failed: connection refused/)
+  await assert.rejects(tokens.get(request()), /expired and refresh failed: connection refused/)
   fault.isDown = false
   tokens.forget('u1')
-  assert.equal(await tokens.get(ask()), 't2')
+  assert.equal(await tokens.get(request()), 't2')
 })

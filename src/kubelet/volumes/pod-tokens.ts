@@ -1,19 +1,23 @@
-/** Tokens of service accounts, bound to pods: shared by the volumes of a pod, and asked for anew before they end. */
+/** Service account tokens bound to pods: shared by the volumes of a pod, and renewed before they expire. */
 import type { TokenRequest } from '#apis/authentication/v1.ts'
-import { ServiceAccounts } from '#apis/core/v1.ts'
+import { type Pod, ServiceAccounts } from '#apis/core/v1.ts'
 import { type ApiClient, pathOf } from '#client/api-client.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import type { Random } from '#lib/random.ts'
 import { epochMsOf } from '#meta/time.ts'
 
-import type { TokenAsk } from './volume-plugin.ts'
+export interface TokenOptions {
+  readonly pod: Pod
+  readonly audience: string
+  readonly expirationSeconds: number | undefined
+}
 
 const MAX_LIFE_MS = 24 * 3_600_000
 const MAX_JITTER_MS = 10_000
-/** Of its life may be left when a token is renewed. */
+/** Remaining fraction of the lifetime at which a token is renewed. */
 const LEFT_SHARE = 0.2
 
-interface Held {
+interface CachedToken {
   readonly token: string
   readonly expirationTimestamp: string
   readonly issuedMs: number
@@ -28,46 +32,46 @@ export interface PodTokensOptions {
 
 export class PodTokens {
   readonly #options: PodTokensOptions
-  /** By pod, then by what was asked for. */
-  readonly #held = new Map<string, Map<string, Held>>()
+  /** By pod, then by audience and lifetime. */
+  readonly #cached = new Map<string, Map<string, CachedToken>>()
 
   constructor(options: PodTokensOptions) {
     this.#options = options
   }
 
-  async get(ask: TokenAsk): Promise<string> {
-    return (await this.status(ask)).token
+  async get(request: TokenOptions): Promise<string> {
+    return (await this.status(request)).token
   }
 
-  /** Of one that has not ended, be it an old one when there is no new one to be had. */
-  async status(ask: TokenAsk): Promise<Pick<Held, 'token' | 'expirationTimestamp'>> {
-    const { uid = '' } = ask.pod.metadata
-    const key = `${ask.audience}/${ask.expirationSeconds ?? ''}`
-    const held = this.#held.get(uid)?.get(key)
+  /** Returns a valid token, an older one if the renewal fails. */
+  async status(request: TokenOptions): Promise<Pick<CachedToken, 'token' | 'expirationTimestamp'>> {
+    const { uid = '' } = request.pod.metadata
+    const key = `${request.audience}/${request.expirationSeconds ?? ''}`
+    const cached = this.#cached.get(uid)?.get(key)
     const nowMs = this.#options.client.clock.now()
-    if (held !== undefined && !isDue(held, nowMs, this.#options.random.float() * MAX_JITTER_MS)) return held
+    if (cached !== undefined && !isDue(cached, nowMs, this.#options.random.float() * MAX_JITTER_MS)) return cached
     try {
-      const fresh = await this.#request(ask)
-      const ofPod = this.#held.get(uid) ?? new Map<string, Held>()
-      this.#held.set(uid, ofPod.set(key, fresh))
+      const fresh = await this.#request(request)
+      const ofPod = this.#cached.get(uid) ?? new Map<string, CachedToken>()
+      this.#cached.set(uid, ofPod.set(key, fresh))
       return fresh
     } catch (error) {
       const { message } = error as Error
-      if (held === undefined) throw new Error(`failed to fetch token: ${message}`, { cause: error })
-      if (nowMs > held.endsMs) {
-        const which = `${goQuote(ask.pod.spec.serviceAccountName ?? '')}/${goQuote(ask.pod.metadata.namespace ?? '')}`
+      if (cached === undefined) throw new Error(`failed to fetch token: ${message}`, { cause: error })
+      if (nowMs > cached.endsMs) {
+        const which = `${goQuote(request.pod.spec.serviceAccountName ?? '')}/${goQuote(request.pod.metadata.namespace ?? '')}`
         throw new Error(`token ${which} expired and refresh failed: ${message}`, { cause: error })
       }
       this.#options.onError(error)
-      return held
+      return cached
     }
   }
 
   forget(uid: string): void {
-    this.#held.delete(uid)
+    this.#cached.delete(uid)
   }
 
-  async #request({ pod, audience, expirationSeconds }: TokenAsk): Promise<Held> {
+  async #request({ pod, audience, expirationSeconds }: TokenOptions): Promise<CachedToken> {
     const { client } = this.#options
     const { namespace = '', name = '', uid = '' } = pod.metadata
     const body = {
@@ -98,6 +102,6 @@ export class PodTokens {
 
 const MAX_BYTES = 1 << 20
 
-function isDue({ issuedMs, endsMs }: Held, nowMs: number, jitterMs: number): boolean {
+function isDue({ issuedMs, endsMs }: CachedToken, nowMs: number, jitterMs: number): boolean {
   return nowMs > issuedMs + MAX_LIFE_MS - jitterMs || nowMs > endsMs - (endsMs - issuedMs) * LEFT_SHARE - jitterMs
 }

@@ -5,7 +5,7 @@ import type { ClusterTrustBundle } from '#apis/certificates/v1beta1.ts'
 import { encodePem } from '#lib/x509/pem.ts'
 
 import { trustAnchors } from './trust-anchors.ts'
-import type { TrustAsk } from './volume-plugin.ts'
+import type { TrustSelection } from './volume-plugin.ts'
 
 const pem = (text: string): string => encodePem('CERTIFICATE', Buffer.from(text))
 
@@ -18,7 +18,7 @@ const BUNDLES: readonly ClusterTrustBundle[] = [
   },
 ]
 
-const ask = (more: Partial<TrustAsk>): TrustAsk => ({
+const request = (more: Partial<TrustSelection>): TrustSelection => ({
   name: undefined,
   signerName: undefined,
   labelSelector: undefined,
@@ -26,17 +26,17 @@ const ask = (more: Partial<TrustAsk>): TrustAsk => ({
   ...more,
 })
 
-test('certificates come each once and in the same order, by name or by signer', () => {
-  assert.equal(trustAnchors(BUNDLES, ask({ name: 'one' })), pem('a') + pem('b'))
+test('trust anchors are unique and in stable order, selected by bundle name or by signer', () => {
+  assert.equal(trustAnchors(BUNDLES, request({ name: 'one' })), pem('a') + pem('b'))
   const signerName = 'example.com/x'
-  assert.equal(trustAnchors(BUNDLES, ask({ signerName, labelSelector: {} })), pem('a') + pem('c'))
-  assert.equal(trustAnchors(BUNDLES, ask({ signerName, labelSelector: { matchLabels: { v: '1' } } })), pem('a'))
-  assert.equal(trustAnchors(BUNDLES, ask({ name: 'none', isOptional: true })), '')
-  assert.throws(() => trustAnchors(BUNDLES, ask({ signerName })), {
+  assert.equal(trustAnchors(BUNDLES, request({ signerName, labelSelector: {} })), pem('a') + pem('c'))
+  assert.equal(trustAnchors(BUNDLES, request({ signerName, labelSelector: { matchLabels: { v: '1' } } })), pem('a'))
+  assert.equal(trustAnchors(BUNDLES, request({ name: 'none', isOptional: true })), '')
+  assert.throws(() => trustAnchors(BUNDLES, request({ signerName })), {
     message: 'combination of signerName and labelSelector matched zero ClusterTrustBundles',
   })
   assert.throws(
-    () => trustAnchors(BUNDLES, ask({ name: 'none' })),
+    () => trustAnchors(BUNDLES, request({ name: 'none' })),
     /while getting ClusterTrustBundle: .* "none" not found/,
   )
 })

@@ -1,16 +1,16 @@
-/** The certificates of ClusterTrustBundles as one text: each once, and always in the same order. Pure. */
+/** The certificates of ClusterTrustBundles as one PEM text, without duplicates, in stable order. Pure. */
 import type { ClusterTrustBundle } from '#apis/certificates/v1beta1.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { encodePem, parsePem } from '#lib/x509/pem.ts'
 import { asSelector } from '#meta/label-selector.ts'
 import { matchesLabels } from '#meta/labels.ts'
 
-import type { TrustAsk } from './volume-plugin.ts'
+import type { TrustSelection } from './volume-plugin.ts'
 
-export function trustAnchors(bundles: readonly ClusterTrustBundle[], ask: TrustAsk): string {
-  const { name, isOptional } = ask
+export function trustAnchors(bundles: readonly ClusterTrustBundle[], request: TrustSelection): string {
+  const { name, isOptional } = request
   const found = bundles.filter((bundle) =>
-    name === undefined ? isOfSigner(bundle, ask) : bundle.metadata.name === name,
+    name === undefined ? isOfSigner(bundle, request) : bundle.metadata.name === name,
   )
   if (found.length === 0 && !isOptional) {
     throw new Error(
@@ -26,7 +26,7 @@ export function trustAnchors(bundles: readonly ClusterTrustBundle[], ask: TrustA
     .join('')
 }
 
-/** No selector matches nothing, an empty one everything. */
-function isOfSigner({ metadata, spec }: ClusterTrustBundle, { signerName, labelSelector }: TrustAsk): boolean {
+/** An absent selector matches nothing, an empty one everything. */
+function isOfSigner({ metadata, spec }: ClusterTrustBundle, { signerName, labelSelector }: TrustSelection): boolean {
   return spec.signerName === signerName && matchesLabels(asSelector(labelSelector), metadata.labels ?? {})
 }

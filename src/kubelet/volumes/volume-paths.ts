@@ -1,4 +1,4 @@
-/** Where what belongs to the volumes of pods is on the disk, to the letter of upstream. Pure. */
+/** Paths of pod volumes on disk, equal to upstream's. Pure. */
 
 export interface PodPaths {
   /** `pods/<uid>`. */
@@ -6,11 +6,11 @@ export interface PodPaths {
   readonly volumes: string
   readonly subPaths: string
   readonly plugins: string
-  /** Links to devices. */
+  /** Directory of links to block devices. */
   readonly devices: string
   /** `volumes/kubernetes.io~empty-dir/<volume>`. */
   volume(plugin: string, name: string): string
-  /** The file that says that a directory was made whole. */
+  /** The marker file of a complete setup. */
   ready(wrapped: string): string
   subPath(volume: string, container: string, index: number): string
 }
@@ -18,7 +18,7 @@ export interface PodPaths {
 export const podsDir = (rootDir: string): string => `${rootDir}/pods`
 
 export function podPaths(rootDir: string, uid: string): PodPaths {
-  if (!isName(uid)) throw new Error(`no uid of a pod: ${uid}`)
+  if (!isName(uid)) throw new Error(`invalid pod UID: ${uid}`)
   const pod = `${podsDir(rootDir)}/${uid}`
   const volumes = `${pod}/volumes`
   const subPaths = `${pod}/volume-subpaths`
@@ -36,5 +36,5 @@ export function podPaths(rootDir: string, uid: string): PodPaths {
   }
 }
 
-/** One component of a path, and none that leads elsewhere. */
+/** True for a single path component without special meaning. */
 const isName = (text: string): boolean => text !== '' && text !== '.' && text !== '..' && !/[/\0]/.test(text)

@@ -1,4 +1,4 @@
-/** The shape of a kind of volume: it says what is to be there, from what the API says; others bring it there. */
+/** Volume plugin: plans from the API objects what a volume contains. `set-up.ts` carries out the plan. */
 import type {
   ConfigMap,
   Node,
@@ -14,128 +14,122 @@ import type { LabelSelector } from '#meta/label-selector.ts'
 import type { ResourceList } from '#model/resource-lists.ts'
 
 import type { CsiSource, Persistent } from './csi/csi-source.ts'
-import type { VolumeImage } from './volume-keeper.ts'
+import type { TokenOptions } from './pod-tokens.ts'
+import type { VolumeImage } from './volume-manager.ts'
 
 export interface FileContent {
   readonly data: Buffer
   readonly mode: number
-  /** Whose it is; the kubelet's own when undefined. */
+  /** The owner; undefined: the kubelet's user. */
   readonly user?: number | undefined
 }
 
-/** Files by their path below the volume. */
+/** Files by path relative to the volume. */
 export type Payload = ReadonlyMap<string, FileContent>
 
-/** What is to be there. */
+/** How a volume is set up. */
 export type VolumePlan =
-  /** Something of the node itself: nothing is made but what its type says. */
+  /** A path of the node. It is created only if its type says so. */
   | { readonly at: 'node'; readonly path: string; readonly type: string; readonly readOnly: boolean }
-  /** A directory of the pod's own, in memory or on the disk, with files of ours in it or none. */
+  /** A directory of the pod, in memory or on disk, empty or with files. */
   | { readonly at: 'pod'; readonly memory?: MemoryMount; readonly files?: Payload }
-  | BindPlan
-  /** Something that a driver brings. */
+  /** A directory of the node, or the file system of its block device, bind-mounted for the pod. */
+  | {
+      readonly at: 'bind'
+      readonly from: string
+      readonly readOnly: boolean
+      readonly options: readonly string[]
+      /** The file system for an unformatted block device. */
+      readonly fsType: string
+    }
+  /** A file system that `mount` attaches for the pod. */
+  | {
+      readonly at: 'mount'
+      /** `server:/path`. */
+      readonly source: string
+      readonly type: string
+      readonly options: readonly string[]
+      readonly readOnly: boolean
+    }
+  /** A CSI volume. */
   | { readonly at: 'driver'; readonly source: CsiSource }
-  /** A device of the node, handed to containers as it is. */
+  /** A block device of the node. */
   | { readonly at: 'device'; readonly path: string; readonly readOnly: boolean }
-  /** An image that the runtime mounts. */
+  /** An image mounted by the runtime. */
   | { readonly at: 'runtime'; readonly image: VolumeImage }
 
-/** A directory of the node, or the file system on a block device of it, mounted where the pod has its volumes. */
-export interface BindPlan {
-  readonly at: 'bind'
-  readonly from: string
-  readonly readOnly: boolean
-  readonly options: readonly string[]
-  /** Of the PersistentVolume. */
-  readonly name: string
-  /** The file system that an unformatted block device gets. */
-  readonly fsType: string
-}
-
-/** Memory as a file system. */
+/** A memory-backed file system. */
 export interface MemoryMount {
   readonly type: 'tmpfs' | 'hugetlbfs'
   readonly options: readonly string[]
 }
 
-/** A volume as its pod has it; `persistent` is what stands behind its claim. */
-export interface VolumeAsk {
+/** A volume of a pod; `persistent` is the PersistentVolume of its claim. */
+export interface VolumeRequest {
   readonly pod: Pod
   readonly volume: Volume
   readonly persistent?: Persistent
 }
 
-export interface TokenAsk {
-  readonly pod: Pod
-  readonly audience: string
-  readonly expirationSeconds: number | undefined
-}
-
-export interface TrustAsk {
+export interface TrustSelection {
   readonly name: string | undefined
   readonly signerName: string | undefined
   readonly labelSelector: LabelSelector | undefined
   readonly isOptional: boolean
 }
 
-export interface CertificateAsk {
+export interface CertificateOptions {
   readonly pod: Pod
-  /** Which projection of the pod it is: volume and source. */
-  readonly place: string
+  /** The projection within the pod: volume and source. */
+  readonly projectionKey: string
   readonly projection: PodCertificateProjection
 }
 
-/** Both PEM. */
+/** Both in PEM. */
 export interface CredentialBundle {
   readonly key: string
   readonly chain: string
 }
 
-/** What kinds of volumes ask the API server for, with the identity of the node. */
+/** API objects that plugins read, as the node. */
 export interface VolumeSources {
-  /** Undefined when there is none. */
+  /** Undefined when it does not exist. */
   configMap(pod: Pod, name: string): Promise<ConfigMap | undefined>
   secret(pod: Pod, name: string): Promise<Secret | undefined>
-  token(ask: TokenAsk): Promise<string>
-  /** PEM. */
-  trustAnchors(ask: TrustAsk): Promise<string>
-  /** Rejects until there is one. */
-  certificate(ask: CertificateAsk): Promise<CredentialBundle>
-  /** These two reject when there is none. */
+  token(request: TokenOptions): Promise<string>
+  /** In PEM. */
+  trustAnchors(request: TrustSelection): Promise<string>
+  /** Rejects until a certificate is issued. */
+  certificate(request: CertificateOptions): Promise<CredentialBundle>
+  /** These two reject when the object does not exist. */
   claim(pod: Pod, name: string): Promise<PersistentVolumeClaim>
   persistentVolume(name: string): Promise<PersistentVolume>
-  /** As the API server has it; undefined until it was read. */
+  /** From the API server; undefined until it was read. */
   node(): Node | undefined
-  /** Of the node. */
+  /** Allocatable resources of the node. */
   allocatable(): ResourceList
 }
 
 export interface VolumePlugin {
   /** `kubernetes.io/empty-dir`. */
   readonly name: string
-  /** The field of a pod's volume that asks for it. */
+  /** The field of a pod's volume that selects the plugin. */
   readonly volume?: Exclude<keyof Volume, 'name'>
-  /** The field of a PersistentVolume that asks for it. */
+  /** The field of a PersistentVolume that selects the plugin. */
   readonly persistent?: keyof PersistentVolumeSpec
-  /** What the API holds: asked again in each sync, and never written to by containers. */
+  /** True for content from the API, which is refreshed in each sync and read-only. */
   readonly isContent: boolean
-  /** Throws what the `FailedMount` event says after its colon, or a `VolumeFault`. */
-  plan(ask: VolumeAsk, sources: VolumeSources): Promise<VolumePlan>
+  /**
+   * How the usage of a volume is measured: by its own files, because it shares the disk of the node, or by its file
+   * system. Default: not at all.
+   */
+  readonly usage?: 'files' | 'file-system'
+  /** Throws the text of the `FailedMount` event after its colon, or a `VolumeFault`. */
+  plan(request: VolumeRequest, sources: VolumeSources): Promise<VolumePlan>
 }
 
-/** A failure with another beginning than `MountVolume.SetUp failed`. */
-export class VolumeFault extends Error {
-  override readonly name = 'VolumeFault'
-  readonly phase: string
-
-  constructor(phase: string, message: string) {
-    super(message)
-    this.phase = phase
-  }
-}
-
-/** Several failures as one, as upstream's aggregates read: each once. */
-export function oneOf(errors: readonly Error[]): Error {
+/** Combines errors in the format of upstream's aggregates, without duplicates. */
+export function combineErrors(errors: readonly Error[]): Error {
   const texts = [...new Set(errors.map(({ message }) => message))]
   const [first = ''] = texts
   return new Error(texts.length === 1 ? first : `[${texts.join(', ')}]`)

@@ -1,4 +1,4 @@
-/** What volumes are made from, asked of the API server with the identity of the node. */
+/** Reads the API objects that volumes need, with the identity of the node. */
 import { ClusterTrustBundles } from '#apis/certificates/v1beta1.ts'
 import { type Node, PersistentVolumeClaims, PersistentVolumes } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
@@ -15,7 +15,7 @@ export interface VolumeSourcesOptions {
   readonly tokens: PodTokens
   readonly certificates: PodCertificates
   readonly node: () => Node | undefined
-  /** Of the machine, as long as the node has not been read. */
+  /** Memory of the machine, used until the Node is read. */
   readonly memoryBytes: number
 }
 
@@ -24,9 +24,9 @@ export function createVolumeSources(options: VolumeSourcesOptions): VolumeSource
   return {
     configMap: (pod, name) => objects.configMap(pod, name),
     secret: (pod, name) => objects.secret(pod, name),
-    token: (ask) => tokens.get(ask),
-    trustAnchors: async (ask) => trustAnchors((await client.list(ClusterTrustBundles)).items, ask),
-    certificate: (ask) => certificates.get(ask),
+    token: (request) => tokens.get(request),
+    trustAnchors: async (request) => trustAnchors((await client.list(ClusterTrustBundles)).items, request),
+    certificate: (request) => certificates.get(request),
     claim: ({ metadata: { namespace } }, name) => client.get(PersistentVolumeClaims, { namespace, name }),
     persistentVolume: (name) => client.get(PersistentVolumes, { name }),
     node,

@@ -1,6 +1,6 @@
 /**
- * A connection to a message bus (D-Bus), as the user of this process: methods of others are called, and what they tell is heard.
- * File descriptors do not come over it: Node takes none from a socket.
+ * A D-Bus connection as the user of this process: calls methods and receives signals. It cannot receive file
+ * descriptors, because Node takes none from a socket.
  */
 import { once } from 'node:events'
 import { connect as connectSocket, type Socket } from 'node:net'
@@ -39,7 +39,7 @@ export class DbusConnection {
   readonly #waiting = new Map<number, Waiting>()
   #serial = 0
   #rest: Buffer = Buffer.alloc(0)
-  /** What is neither an answer nor an error. */
+  /** A message that is neither an answer nor an error. */
   onMessage: (message: DbusMessage) => void = () => undefined
   readonly #closed = Promise.withResolvers<void>()
 
@@ -50,11 +50,11 @@ export class DbusConnection {
     socket.on('close', () => this.#end())
   }
 
-  /** `path`: of the bus's socket. Fails when nobody listens there, or whoever does lets us not in. */
+  /** `path`: of the bus's socket. Fails if nobody listens there, or the bus refuses the connection. */
   static async open(path: string): Promise<DbusConnection> {
     const socket = connectSocket(path)
     await once(socket, 'connect')
-    // A byte of nothing comes first; then who we are, by our number in hexadecimal.
+    // A zero byte comes first, then our user id in hexadecimal.
     socket.write(`\0AUTH EXTERNAL ${Buffer.from(String(process.getuid?.() ?? 0)).toString('hex')}\r\n`)
     const [answer] = (await once(socket, 'data')) as [Buffer]
     if (!answer.toString().startsWith('OK ')) {
@@ -92,7 +92,7 @@ export class DbusConnection {
     await this.call({ ...BUS, member: 'RequestName', signature: 'su', body: [name, 0] })
   }
 
-  /** For those who serve others: an answer to a call, or a signal. */
+  /** For servers: an answer to a call, or a signal. */
   tell(message: Omit<DbusMessage, 'serial'>): void {
     this.#send({ ...message, serial: ++this.#serial })
   }
@@ -116,7 +116,7 @@ export class DbusConnection {
         this.#take(message)
       }
     } catch {
-      // What follows cannot be told apart any more.
+      // The message boundaries are lost.
       this.close()
     }
   }

@@ -1,4 +1,4 @@
-/** Messages of D-Bus, little-endian on the way out, either way in: header, body, and the values of a signature. Pure. */
+/** Encodes and decodes D-Bus messages: the header, and a body described by a signature. Pure. */
 
 export type DbusValue = string | number | bigint | boolean | Buffer | Variant | readonly DbusValue[]
 
@@ -178,11 +178,11 @@ export function encodeMessage({ type, serial, body, ...fields }: DbusMessage): B
   head.bytes(Buffer.of(LITTLE, type, 0, 1))
   head.uint32(content.length)
   head.uint32(serial)
-  const said = FIELDS.flatMap(([name, code, signature]) => {
+  const headerFields = FIELDS.flatMap(([name, code, signature]) => {
     const value = fields[name]
     return value === undefined ? [] : [[code, { signature, value }]]
   })
-  head.write('a(yv)', said)
+  head.write('a(yv)', headerFields)
   head.align(8)
   return Buffer.concat([head.done(), content.done()])
 }
@@ -281,7 +281,7 @@ class Reader {
 
 const HEAD_BYTES = 16
 
-/** How long the message is that begins here; undefined while that cannot be told yet. Throws for what is none. */
+/** The length of the message that begins here; undefined while it is unknown. Throws for an invalid message. */
 export function messageLength(bytes: Buffer): number | undefined {
   if (bytes.length < HEAD_BYTES) return undefined
   const isLittle = bytes[0] === LITTLE

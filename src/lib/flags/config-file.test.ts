@@ -25,7 +25,7 @@ function merge(document: unknown, ...args: string[]) {
 }
 
 describe('applyConfig', () => {
-  it('takes fields for flags that were not given', () => {
+  it('uses fields for flags that were not given', () => {
     const { values, changed } = merge(
       {
         port: 80,
@@ -54,7 +54,7 @@ describe('applyConfig', () => {
     assert.deepEqual([...changed], ['cache'])
   })
 
-  it('lets a flag win even with its default value', () => {
+  it('prefers a given flag even with its default value', () => {
     assert.equal(merge({ port: 80 }, '--port=1').values.port, 1)
   })
 
@@ -82,7 +82,7 @@ describe('applyConfig', () => {
 })
 
 describe('unknownFields', () => {
-  it('names what no flag stands for', () => {
+  it('names fields without a flag', () => {
     const document = JSON.parse(
       '{"apiVersion":"v1","kind":"K","port":1,"pot":2,"authentication":{"webhook":{"enabled":true,"x":1},"y":{}},"labels":{"a":"1"},"__proto__":{"z":1}}',
     ) as unknown

@@ -1,6 +1,6 @@
 /**
- * A config file under the flags: a field stands in for its flag (the one whose `field` names it) unless the flag itself
- * was given. Fields without a flag are the program's own business; `unknownFields` names them for those that have none.
+ * Reads defaults of flags from a config file. The field of a flag takes effect unless the command line contains the
+ * flag.
  */
 import { type FlagGroups, FlagError, type FlagSet, type NamedFlag, type ParsedFlags } from './flags.ts'
 

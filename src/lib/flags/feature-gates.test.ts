@@ -21,7 +21,7 @@ function enabled(...args: string[]): string[] {
 describe('feature gates', () => {
   it('have their defaults', () => assert.deepEqual(enabled(), ['Tried', 'Done']))
 
-  it('can be set in one flag or several, the last one winning', () => {
+  it('can be set in one flag or several; the last one wins', () => {
     assert.deepEqual(enabled('--feature-gates=New=true, Tried = false', '--feature-gates=Tried=true,Shy=1'), [
       'New',
       'Tried',
@@ -49,14 +49,14 @@ describe('feature gates', () => {
     })
   }
 
-  it('warn about gates that will go away', () => {
+  it('warn about deprecated gates', () => {
     assert.deepEqual(parseFlags(set, ['--feature-gates=Done=true,Legacy=true,New=true']).warnings, [
       'Setting GA feature gate Done=true. It will be removed in a future release.',
       'Setting deprecated feature gate Legacy=true. It will be removed in a future release.',
     ])
   })
 
-  it('are described by name, maturity and default, finished ones left out', () => {
+  it('are listed with maturity and default, except GA ones', () => {
     assert.equal(
       describeGates(known),
       `A set of key=value pairs that describe feature gates for alpha/experimental features. Options are:
@@ -68,7 +68,7 @@ Tried=true|false (BETA - default=true)`,
     )
   })
 
-  it('are a defect of the program when it asks for one it never declared', () => {
+  it('throw for a gate that the program did not declare', () => {
     assert.throws(() => isEnabled(known, new Map(), 'Typo'), /"Typo" is not registered/)
   })
 })

@@ -1,7 +1,6 @@
 /**
- * `--feature-gates A=true,B=false`: named switches with a maturity. Upstream's rules and texts
- * (component-base/featuregate, v1.36): unknown gates are refused, locked gates keep their default, AllAlpha and AllBeta
- * switch every gate of that maturity that was not named itself.
+ * Parses `--feature-gates A=true,B=false`, by upstream's rules and with upstream's texts (component-base/featuregate,
+ * v1.36).
  */
 import { parseBool } from './go-literals.ts'
 import type { Kind } from './kinds.ts'
@@ -14,7 +13,7 @@ export interface GateSpec {
 
 export type GateSpecs = Readonly<Record<string, GateSpec>>
 
-/** What was asked for, gate by gate; `isEnabled` turns that into an answer. */
+/** The requested value of each gate; `isEnabled` evaluates them. */
 export type FeatureGates = ReadonlyMap<string, boolean>
 
 const ALL: ReadonlyMap<string, GateSpec['maturity']> = new Map([

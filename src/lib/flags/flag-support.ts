@@ -1,6 +1,6 @@
 /**
- * How far a flag of upstream's goes here. Every one exists; one without a meaning here says so: either
- * it may only keep its default, or any value will do because nothing hangs on it, which is told in the log.
+ * Declares how far a flag of upstream is supported. An unsupported flag accepts only its default, or accepts any value
+ * and logs that the value has no effect.
  */
 import { type Flag, flag, type FlagGroups, type FlagOptions } from './flags.ts'
 import type { Kind } from './kinds.ts'
@@ -34,13 +34,13 @@ export function idle<T>(kind: Kind<T>, initial: NoInfer<T>, why: string, options
 }
 
 export interface SupportFindings {
-  /** What to refuse, one sentence for each flag. */
+  /** The errors, one sentence for each flag. */
   readonly errors: readonly string[]
-  /** What to tell in the log. */
+  /** The log messages. */
   readonly notes: readonly string[]
 }
 
-/** What the given flags ask for that is not there. Flags at their default ask for nothing. */
+/** The unsupported settings among the given flags. Flags at their default are fine. */
 export function findUnsupported(
   groups: FlagGroups,
   values: Readonly<Record<string, unknown>>,

@@ -175,12 +175,12 @@ describe('parseFlags', () => {
     assert.ok(parseFlags(set, ['--num=5']).changed.has('num'))
   })
 
-  it('takes arguments from between flags and everything after two dashes', () => {
+  it('collects arguments between flags and everything after --', () => {
     const { args, argsBeforeDash, values } = parseFlags(set, ['a', '-n7', 'b', '-', '--', '-i', 'c'])
     assert.deepEqual([args, argsBeforeDash, values.num, values.interactive], [['a', 'b', '-', '-i', 'c'], 3, 7, false])
   })
 
-  it('leaves everything from the first argument on alone when flags must come first', () => {
+  it('stops at the first argument when flags must come first', () => {
     const { args, values } = parseFlags(set, ['-i', 'get', '--nope', '--', 'x'], { interspersed: false })
     assert.deepEqual([args, values.interactive], [['get', '--nope', '--', 'x'], true])
   })
@@ -192,7 +192,7 @@ describe('parseFlags', () => {
     ])
   })
 
-  it('reads any string back from either form', () => {
+  it('parses any string from both forms of a flag', () => {
     const anything = fc.string({ unit: 'binary' })
     fc.assert(
       fc.property(anything, (text) => {
@@ -205,7 +205,7 @@ describe('parseFlags', () => {
 })
 
 describe('defineFlags', () => {
-  it('refuses flags that cannot be told apart', () => {
+  it('refuses ambiguous flags', () => {
     const any = flag(bool, false, '')
     assert.throws(() => defineFlags({ a: { 'x-y': any }, b: { x_y: any } }), /flag redefined: x_y/)
     const short = flag(bool, false, '', { shorthand: 'x' })
@@ -223,13 +223,13 @@ describe('requireFlags', () => {
     },
   })
 
-  it('names all that are missing, in order of name', () => {
+  it('names all missing flags in order', () => {
     assert.throws(() => requireFlags(needy, parseFlags(needy, [])), {
       message: 'required flag(s) "ca", "token" not set',
     })
   })
 
-  it('is content with empty values', () => {
+  it('accepts empty values', () => {
     requireFlags(needy, parseFlags(needy, ['--token=', '--ca=']))
   })
 })

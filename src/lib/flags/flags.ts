@@ -6,7 +6,7 @@
  *     const flags = defineFlags({ generic: { 'secure-port': flag(int, 6443, 'The port to serve HTTPS on') } })
  *     parseFlags(flags, ['--secure-port=7443']).values['secure-port'] // number
  */
-import { goQuote } from '../go-text.ts'
+import { goQuote } from '../go/text.ts'
 import type { Kind } from './kinds.ts'
 
 export interface FlagOptions {
@@ -58,11 +58,11 @@ export interface NamedFlag extends Flag<unknown> {
 
 export interface ParsedFlags<V> {
   readonly values: V
-  /** Names of the flags that were given, whatever their value. */
+  /** Names of the flags that were given, with any value. */
   readonly changed: ReadonlySet<string>
   /** Each flag of the line with the text of its value, in the order of the line. */
   readonly given: readonly GivenFlag[]
-  /** What is not a flag. */
+  /** The arguments that are not flags. */
   readonly args: readonly string[]
   /** How many of `args` stood before `--`; -1 when there was none. */
   readonly argsBeforeDash: number

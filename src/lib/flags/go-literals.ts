@@ -1,8 +1,8 @@
 /**
- * Literals as Go reads them. Flags and config files of Kubernetes are made of them, and people grep for what is said about
- * wrong ones, so the same input is accepted and refused here with the same words.
+ * Go's literals, as in flags and config files of Kubernetes. Accepts the same input as Go and fails with the same error
+ * texts, which people search for.
  */
-import { goQuote, goTimeQuote } from '../go-text.ts'
+import { goQuote } from '../go/text.ts'
 
 function refuse(fn: string, text: string, why: 'invalid syntax' | 'value out of range'): Error {
   return new Error(`strconv.${fn}: parsing ${goQuote(text)}: ${why}`)
@@ -75,76 +75,4 @@ export function formatFloat(value: number): string {
   const exponent = Number(power)
   if (value === 0 || (exponent >= -4 && exponent < 6)) return Object.is(value, -0) ? '-0' : String(value)
   return `${digits}e${exponent < 0 ? '-' : '+'}${String(Math.abs(exponent)).padStart(2, '0')}`
-}
-
-const NANOSECONDS: ReadonlyMap<string, bigint> = new Map([
-  ['ns', 1n],
-  ['us', 1_000n],
-  ['\u00b5s', 1_000n],
-  ['\u03bcs', 1_000n],
-  ['ms', 1_000_000n],
-  ['s', 1_000_000_000n],
-  ['m', 60_000_000_000n],
-  ['h', 3_600_000_000_000n],
-])
-const NS_PER_MS = 1e6
-
-/** time.ParseDuration, in milliseconds (with a fraction for anything finer). Throws with Go's text. */
-export function parseDuration(text: string): number {
-  const unsigned = text.replace(/^[+-]/, '')
-  if (unsigned === '0') return 0
-  let total = 0n
-  let at = 0
-  do {
-    const [part = '', whole = '', fraction = '', unit = ''] =
-      /^(\d*)(?:\.(\d*))?([^.\d]*)/.exec(unsigned.slice(at)) ?? []
-    const integer = whole.replace(/^0+/, '')
-    if (whole + fraction === '' || integer.length > INT64_DIGITS) {
-      throw new Error(`time: invalid duration ${goTimeQuote(text)}`)
-    }
-    total += BigInt(`0${integer}`) * scaleOf(unit, text) + fractionOf(fraction, scaleOf(unit, text))
-    at += part.length
-  } while (at < unsigned.length)
-  const signed = text.startsWith('-') ? -total : total
-  if (BigInt.asIntN(64, signed) !== signed) throw new Error(`time: invalid duration ${goTimeQuote(text)}`)
-  return Number(signed) / NS_PER_MS
-}
-
-function scaleOf(unit: string, text: string): bigint {
-  if (unit === '') throw new Error(`time: missing unit in duration ${goTimeQuote(text)}`)
-  const scale = NANOSECONDS.get(unit)
-  if (scale === undefined) throw new Error(`time: unknown unit ${goTimeQuote(unit)} in duration ${goTimeQuote(text)}`)
-  return scale
-}
-
-/** Longer integers overflow; digits of a fraction from there on are far below a nanosecond. */
-const INT64_DIGITS = 19
-
-/** The part of `scale` that the digits after the point stand for, cut to whole nanoseconds. */
-function fractionOf(digits: string, scale: bigint): bigint {
-  const read = digits.slice(0, INT64_DIGITS)
-  return read === '' ? 0n : (BigInt(read) * scale) / 10n ** BigInt(read.length)
-}
-
-/** time.Duration.String() of a duration in milliseconds: `1h0m0s`, `1.5s`, `100ms`, `0s`. */
-export function formatDuration(durationMs: number): string {
-  const ns = BigInt(Math.round(Math.abs(durationMs) * NS_PER_MS))
-  const sign = durationMs < 0 && ns > 0n ? '-' : ''
-  if (ns === 0n) return '0s'
-  if (ns < 1_000n) return `${sign}${ns}ns`
-  if (ns < 1_000_000n) return `${sign}${decimal(ns, 1_000n)}\u00b5s`
-  if (ns < 1_000_000_000n) return `${sign}${decimal(ns, 1_000_000n)}ms`
-  const minutes = ns / 60_000_000_000n
-  const seconds = `${decimal(ns % 60_000_000_000n, 1_000_000_000n)}s`
-  if (minutes === 0n) return sign + seconds
-  if (minutes < 60n) return `${sign}${minutes}m${seconds}`
-  return `${sign}${minutes / 60n}h${minutes % 60n}m${seconds}`
-}
-
-function decimal(value: bigint, scale: bigint): string {
-  const fraction = (value % scale)
-    .toString()
-    .padStart(scale.toString().length - 1, '0')
-    .replace(/0+$/, '')
-  return fraction === '' ? String(value / scale) : `${value / scale}.${fraction}`
 }

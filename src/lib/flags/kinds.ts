@@ -1,18 +1,11 @@
 /**
- * The kinds of value a flag can have. A kind is a description: how text becomes a value, how a value reads in help,
- * what giving the flag twice means. New kinds are made with `customKind`; nothing else needs to know about them.
- * Kinds that hold several values or addresses are in list-kinds.ts, which few programs load.
+ * The value types of flags: how to parse a value, how help shows a value, and what a repeated flag means. Flags with
+ * several values are in list-kinds.ts.
  */
-import { goQuote } from '../go-text.ts'
-import {
-  formatDuration,
-  formatFloat,
-  parseBool,
-  parseDuration,
-  parseFloating,
-  parseInteger,
-  parseUnsigned,
-} from './go-literals.ts'
+
+import { durationMs, durationOfMs } from '../go/duration.ts'
+import { goQuote } from '../go/text.ts'
+import { formatFloat, parseBool, parseFloating, parseInteger, parseUnsigned } from './go-literals.ts'
 
 export interface Kind<T> {
   /** The name pflag has for it. */
@@ -25,13 +18,15 @@ export interface Kind<T> {
   print(value: T): string
   /** Printed values too plain to be shown as `(default …)`. */
   readonly plain: readonly string[]
-  /** What the flag means when it is given without a value. Absent: it needs one. */
+  /** The default of a flag that names none. Absent: that of an empty text. */
+  readonly zero?: T
+  /** The value if the flag is given without one. Absent: it needs one. */
   readonly alone?: string
   /** Adds a repeated flag's value to those given before. Absent: the last one wins. */
   join?(before: T, next: T): T
   /** Takes the value of a config file's field. Absent: booleans, numbers and strings are parsed as their text. */
   read?(field: unknown): T
-  /** What to tell the user who chose this value. */
+  /** The message for the user who chose this value. */
   warnings?(value: T): readonly string[]
 }
 
@@ -41,6 +36,7 @@ export const bool: Kind<boolean> = {
   parse: parseBool,
   print: String,
   plain: ['false'],
+  zero: false,
   alone: 'true',
 }
 
@@ -51,6 +47,7 @@ export const int: Kind<number> = {
   parse: (text) => parseInteger(text),
   print: String,
   plain: ['0'],
+  zero: 0,
 }
 
 export const int32: Kind<number> = {
@@ -59,6 +56,7 @@ export const int32: Kind<number> = {
   parse: (text) => parseInteger(text, 32),
   print: String,
   plain: ['0'],
+  zero: 0,
 }
 
 export const uint: Kind<number> = {
@@ -67,6 +65,7 @@ export const uint: Kind<number> = {
   parse: (text) => parseUnsigned(text),
   print: String,
   plain: ['0'],
+  zero: 0,
 }
 
 export const float: Kind<number> = {
@@ -75,6 +74,7 @@ export const float: Kind<number> = {
   parse: (text) => parseFloating(text),
   print: formatFloat,
   plain: ['0'],
+  zero: 0,
 }
 
 export const float32: Kind<number> = {
@@ -83,6 +83,7 @@ export const float32: Kind<number> = {
   parse: (text) => parseFloating(text, 32),
   print: formatFloat,
   plain: ['0'],
+  zero: 0,
 }
 
 export const string: Kind<string> = {
@@ -97,9 +98,10 @@ export const string: Kind<string> = {
 export const duration: Kind<number> = {
   type: 'duration',
   hint: 'duration',
-  parse: parseDuration,
-  print: formatDuration,
+  parse: durationMs,
+  print: durationOfMs,
   plain: ['0', '0s'],
+  zero: 0,
 }
 
 /** One of a few words. */

@@ -1,7 +1,8 @@
-/** Kinds of flag value made of several parts: lists, maps, addresses and lists of addresses. */
-import { formatCidr, formatIp, parseCidr, parseIp } from '../cidr.ts'
-import { readRecord, writeRecord } from '../csv.ts'
-import { goQuote } from '../go-text.ts'
+/** The value types of flags with several parts: lists, maps, addresses and lists of addresses. */
+
+import { readRecord, writeRecord } from '../files/csv.ts'
+import { goQuote } from '../go/text.ts'
+import { formatCidr, formatIp, parseCidr, parseIp } from '../net/cidr.ts'
 import type { Kind } from './kinds.ts'
 
 /** Comma-separated strings, quoted as in CSV; given again it appends. */
@@ -48,6 +49,7 @@ export const stringMap: Kind<ReadonlyMap<string, string>> = {
   parse: parsePairs,
   print: (value) => `[${writeRecord([...value].map(([key, item]) => `${key}=${item}`).sort())}]`,
   plain: [],
+  zero: new Map(),
   join: (before, next) => new Map([...before, ...next]),
   read(field) {
     if (typeof field !== 'object' || field === null || Array.isArray(field)) return fail('must be an object')
@@ -80,6 +82,7 @@ function listKind(
     print: (value) => `[${writeRecord(value)}]`,
     // pflag knows an empty list of strings when it sees one, but no other empty list.
     plain: type.startsWith('string') ? ['[]'] : [],
+    zero: [],
     join: (before, next) => [...before, ...next],
     read(field) {
       if (typeof field === 'string') return split(field).map(item)

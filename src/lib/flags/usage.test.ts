@@ -85,7 +85,7 @@ Secure serving flags:
     }
   })
 
-  it('does not wrap for a terminal too narrow to be worth it', () => {
+  it('does not wrap for a very narrow terminal', () => {
     assert.equal(printUsage(set, 30), printUsage(set, 0))
   })
 })

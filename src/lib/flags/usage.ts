@@ -1,5 +1,5 @@
 /** Help for flags in pflag's columns, one titled section per group, as the Kubernetes components print it. */
-import { goQuote } from '../go-text.ts'
+import { goQuote } from '../go/text.ts'
 import type { Flag, FlagGroups, FlagSet, NamedFlag } from './flags.ts'
 
 /** The parts of a long help that `--help` leaves to `--help-all`. */

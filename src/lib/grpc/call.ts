@@ -1,4 +1,4 @@
-/** One call on the client's side: a stream, its deadline, its messages, and how it ended. */
+/** One call of a client: its stream, deadline, messages and status. */
 import type { ClientHttp2Stream, IncomingHttpHeaders, IncomingHttpStatusHeader } from 'node:http2'
 
 import { HTTP2_CODES } from '../http/http2-codes.ts'
@@ -9,7 +9,7 @@ import { Deframer } from './frame.ts'
 import { checkEncoding, isGrpcContentType } from './method.ts'
 import { GrpcError, readStatus, statusOfHttp, statusOfReset } from './status.ts'
 
-/** What a call reports. `onEnd` comes last, exactly once; with an error unless the status was OK. */
+/** Events of a call. `onEnd` comes last, exactly once; with an error unless the status was OK. */
 export interface CallListener {
   onHeaders?(headers: IncomingHttpHeaders): void
   onMessage(message: Buffer): void
@@ -32,7 +32,7 @@ export class Call {
   #ended = false
   #hasResponse = false
 
-  /** Throws `GrpcError` when the call cannot even begin; the listener then hears nothing. */
+  /** Throws `GrpcError` if the call cannot even begin; the listener is then not called. */
   constructor(session: CallSession, start: CallStart, listener: CallListener) {
     this.#listener = listener
     this.#deframer = new Deframer(start.maxReceiveBytes)
@@ -72,7 +72,7 @@ export class Call {
     if (!this.#ended) this.#stream.end(frame)
   }
 
-  /** Runs `task` when there is room again; also when the call ends, so that nobody waits for ever. */
+  /** Runs `task` when there is room again; also when the call ends, so that no writer waits for ever. */
   onceDrained(task: () => void): void {
     const done = (): void => {
       this.#stream.off('drain', done)
@@ -91,7 +91,7 @@ export class Call {
     this.#stream.resume()
   }
 
-  /** Ends the call here and now; the server is told that nobody listens any more. */
+  /** Cancels the call at once and resets its stream, so that the server stops. */
   cancel(error: GrpcError): void {
     if (this.#ended) return
     this.#finish(error)

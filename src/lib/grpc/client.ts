@@ -25,7 +25,7 @@ export interface GrpcClientOptions extends ConnectionOptions {
 
 export interface CallOptions {
   readonly metadata?: Metadata
-  /** The call fails as `deadlineExceeded` after this long; the server is told. No limit unless given. */
+  /** The call fails as `deadlineExceeded` after this time; the server receives the timeout. No limit by default. */
   readonly timeoutMs?: number
   /** Aborting cancels the call: it fails as `cancelled`, with the signal's reason as cause. */
   readonly signal?: AbortSignal
@@ -51,7 +51,7 @@ export interface BidiCall<In, Out> {
 /** Every call fails with `GrpcError` and nothing else. */
 export interface GrpcClient {
   readonly state: ConnectionState
-  /** Connects ahead of the first call; rejects when the first attempt fails, unless told to wait. */
+  /** Connects ahead of the first call; rejects if the first attempt fails, unless it may wait. */
   connect(options?: Pick<CallOptions, 'signal' | 'timeoutMs' | 'waitForReady'>): Promise<void>
   unary<Q, QIn, R, RIn>(method: Method<Q, QIn, R, RIn>, request: QIn, options?: CallOptions): Promise<R>
   serverStream<Q, QIn, R, RIn>(method: Method<Q, QIn, R, RIn>, request: QIn, options?: CallOptions): Responses<R>
@@ -151,8 +151,8 @@ async function callUnary<Q, QIn, R, RIn>(
     const { path } = method
     const body = encode(() => method.request.encode(request))
     const send = (metadata = options.metadata): Promise<Buffer> => {
-      const asked = metadata === undefined ? options : { ...options, metadata }
-      return attemptUnary(context, { path, frame: encodeFrame(body), options: asked, limits, attempt: 1 })
+      const withMetadata = metadata === undefined ? options : { ...options, metadata }
+      return attemptUnary(context, { path, frame: encodeFrame(body), options: withMetadata, limits, attempt: 1 })
     }
     const span = activeSpan()
     const traced = (within: Span): Promise<Buffer> =>

@@ -1,6 +1,6 @@
 /**
- * The connection under a client: made when first needed, watched by pings, made again after a loss with growing
- * delays. At most one HTTP/2 session takes new calls; one that was told to go away only finishes what it has.
+ * The connection of a client: made on demand, checked by pings, and reconnected with backoff. At most one HTTP/2
+ * session takes new calls; one that received GOAWAY only finishes its calls.
  */
 import type { ClientHttp2Session } from 'node:http2'
 
@@ -19,7 +19,7 @@ export type GrpcTarget =
   | { readonly path: string }
   | { readonly host: string; readonly port: number; readonly tls?: ClientTls }
 
-/** `connecting` also while it waits between attempts and somebody waits for it; `failed` while nobody does. */
+/** `connecting` also while it waits between attempts and a caller waits; `failed` without a waiting caller. */
 export type ConnectionState = 'idle' | 'connecting' | 'ready' | 'failed' | 'closed'
 
 export interface ConnectionOptions {
@@ -46,7 +46,7 @@ const SESSION_WINDOW_BYTES = 8 << 20
 /** A session that takes calls. */
 export interface CallSession {
   readonly http2: ClientHttp2Session
-  /** Calls that are not over; whoever opens one counts it. */
+  /** The open calls; the opener of a call counts it. */
   openCalls: number
 }
 
@@ -139,7 +139,7 @@ export class Connection {
     this.#backoff.reset()
     this.#session = session
     this.#sessions.add(http2)
-    // A session that was told to go away takes no new calls; the next caller makes another.
+    // A session that received GOAWAY takes no new calls; the next caller makes another.
     const retire = (): void => {
       if (this.#session !== session) return
       this.#session = undefined
@@ -163,7 +163,7 @@ export class Connection {
     const where = 'path' in target ? target.path : `${target.host}:${target.port}`
     this.#lastFailure = new Error(`Cannot connect to "${where}": ${messageOf(error)}`, { cause: error })
     this.#nextTarget++
-    // Every target is tried once before anybody is told to wait.
+    // Every target is tried once before a caller has to wait.
     if (this.#nextTarget % this.#options.targets.length !== 0) return this.#dial()
     this.#settle((waiter) => waiter.reject(this.#unavailable()), { all: false })
     this.#state = this.#waiters.size > 0 ? 'connecting' : 'failed'
@@ -233,7 +233,7 @@ function openSession(target: GrpcTarget, options: ConnectionOptions, signal: Abo
     }
     session.on('error', fail)
     session.on('close', closed)
-    // Until the handshake is done the session does not hear what happens to its socket.
+    // Until the handshake is done the session gets no events of its socket.
     socket.on('error', fail)
     socket.on('close', closed)
     session.once('remoteSettings', () => {

@@ -1,6 +1,6 @@
 /**
- * How a call is ended from outside: by its caller, its deadline, its peer or a stop. Said once, heard by all. Calls are
- * many and short, so an AbortSignal, which is ten times as dear, is made only for a handler that asks for one.
+ * The end of a gRPC call from outside: by its caller, its deadline, its peer or a stop. An AbortSignal is created only
+ * on demand, because it is expensive.
  */
 import type { GrpcError } from './status.ts'
 

@@ -1,4 +1,4 @@
-/** Messages on a stream: each has a byte that says whether it is compressed, four bytes of length, and its bytes. */
+/** Frames gRPC messages on a stream: a compression byte, four bytes of length, and the message. */
 import { GrpcError } from './status.ts'
 
 const HEAD_BYTES = 5

@@ -110,7 +110,7 @@ const failsWith = (code: string, message?: RegExp) => (error: unknown) => {
 }
 
 describe('unary calls', () => {
-  it('bring an answer, metadata both ways, and messages larger than any window', async () => {
+  it('return a response, metadata both ways, and messages larger than a flow-control window', async () => {
     const client = await startPair([
       handleUnary(Echo, (request, context) => {
         context.trailers.set('seen', String(context.metadata.get('who')))
@@ -139,7 +139,7 @@ describe('unary calls', () => {
     assert.equal(client.state, 'ready')
   })
 
-  it('within a span are one of their own, and pass it on', async () => {
+  it('have a child span within a span, and propagate it', async () => {
     let seen: unknown
     const { path } = await startServer([
       handleUnary(Echo, (request, context) => {
@@ -166,7 +166,7 @@ describe('unary calls', () => {
     assert.equal(seen, call.headers()['traceparent'])
   })
 
-  it('go many at once over one connection', async () => {
+  it('share one connection', async () => {
     const client = await startPair([echo])
     const answers = await Promise.all(Array.from({ length: 500 }, (_, count) => client.unary(Echo, { count })))
     assert.deepEqual(
@@ -189,7 +189,7 @@ describe('unary calls', () => {
     assert.ok(hasStatus(error, 'notFound') && !hasStatus(error, 'unknown'))
   })
 
-  it('fail as unimplemented for methods and services that are not there', async () => {
+  it('fail as unimplemented for unknown methods and services', async () => {
     const client = await startPair([echo])
     await assert.rejects(
       client.unary(Missing, {}),
@@ -237,7 +237,7 @@ describe('unary calls', () => {
     assert.ok(hasStatus(reasons[0], 'deadlineExceeded') || hasStatus(reasons[0], 'cancelled'))
   })
 
-  it('end when they are cancelled, and their handler learns it', async () => {
+  it('end when they are cancelled, and their handler is notified', async () => {
     const control = new AbortController()
     let reason: unknown
     const client = await startPair([
@@ -316,7 +316,7 @@ describe('unary calls', () => {
 })
 
 describe('streams', () => {
-  it('of answers come in order and no faster than they are read', async () => {
+  it('of responses arrive in order, no faster than they are read', async () => {
     let sent = 0
     const data = Buffer.alloc(64 << 10)
     const client = await startPair([
@@ -336,7 +336,7 @@ describe('streams', () => {
     assert.equal(seen, total)
   })
 
-  it('of answers end with the status, after the answers before it', async () => {
+  it('of responses end with the status after all responses', async () => {
     const client = await startPair([
       handleServerStream(Count, async function* () {
         yield { count: 1 }
@@ -464,7 +464,7 @@ describe('streams', () => {
 })
 
 describe('connection', () => {
-  it('fails fast between attempts, unless the call waits, and comes back by itself', async () => {
+  it('fails fast between attempts unless the call waits, and reconnects by itself', async () => {
     const clock = createVirtualClock()
     const path = newPath()
     const client = startClient(path, { clock })
@@ -482,7 +482,7 @@ describe('connection', () => {
     assert.equal(client.state, 'ready')
   })
 
-  it('waits no longer than the call may', async () => {
+  it("waits no longer than the call's deadline", async () => {
     const clock = createVirtualClock()
     const client = startClient(newPath(), { clock })
     await assert.rejects(client.unary(Echo, {}), failsWith('unavailable'))
@@ -494,7 +494,7 @@ describe('connection', () => {
     await call
   })
 
-  it('tries the other targets before it gives up', async () => {
+  it('tries all targets before it fails', async () => {
     const { path } = await startServer([echo])
     const client = createGrpcClient({
       targets: [{ path: newPath() }, { path }],
@@ -505,7 +505,7 @@ describe('connection', () => {
     assert.equal((await client.unary(Echo, { text: 'second' })).text, 'second')
   })
 
-  it('is made anew after the server went away, and open calls learn of the loss', async () => {
+  it('reconnects after the server has stopped, and open calls fail', async () => {
     const { server, path } = await startServer([
       echo,
       handleServerStream(Count, async function* () {
@@ -524,7 +524,7 @@ describe('connection', () => {
     assert.equal((await client.unary(Echo, { text: 'new' })).text, 'new')
   })
 
-  it('gives up a server that is silent: at connect time, and by pings later', async () => {
+  it('abandons a silent server: on connect by timeout, later by pings', async () => {
     const clock = createVirtualClock()
     const silent = createNetServer((socket) => socket.on('error', () => undefined).resume())
     const path = newPath()
@@ -546,7 +546,7 @@ describe('connection', () => {
     await lost
   })
 
-  it('sends a refused call once more, and only once', async () => {
+  it('retries a refused call once', async () => {
     let refused = 0
     const path = await startForeign((server) => {
       server.on('stream', (stream: ServerHttp2Stream) => {
@@ -622,7 +622,7 @@ async function passTime(clock: VirtualClock, seconds: number): Promise<void> {
 }
 
 describe('server', () => {
-  it('finishes open calls before it stops, and takes no new ones', async () => {
+  it('finishes open calls before it stops, and refuses new ones', async () => {
     let release = (): void => undefined
     let begun = false
     const { server, path } = await startServer([
@@ -645,7 +645,7 @@ describe('server', () => {
     await stopped
   })
 
-  it('takes over the file of a dead server and leaves that of a living one', async () => {
+  it('replaces the socket of a dead server, but not of a running one', async () => {
     const { path } = await startServer([echo])
     const second = createGrpcServer({ handlers: [echo], clock: realClock })
     await assert.rejects(second.listen({ path }), /EADDRINUSE/)
@@ -653,7 +653,7 @@ describe('server', () => {
     assert.equal((await startClient(path).unary(Echo, { text: 'alive' })).text, 'alive')
   })
 
-  it('answers what is not gRPC as HTTP does', async () => {
+  it('answers other requests with HTTP errors', async () => {
     const { path } = await startServer([echo])
     const { connect } = await import('node:http2')
     const { connect: connectNet } = await import('node:net')
@@ -671,8 +671,8 @@ describe('server', () => {
   })
 })
 
-describe('small parts', () => {
-  it('put messages together however they are cut', () => {
+describe('encoding', () => {
+  it('are joined to messages for any split', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 40 })), fc.array(fc.nat({ max: 30 })), (messages, cuts) => {
         let rest: Buffer = Buffer.concat(messages.map(encodeFrame))
@@ -691,7 +691,7 @@ describe('small parts', () => {
     )
   })
 
-  it('bring any text through the message header, and never fail on a bad one', () => {
+  it('encode any text in the message header, and accept invalid ones', () => {
     fc.assert(
       fc.property(fc.string(), fc.string({ unit: 'grapheme' }), (ascii, other) => {
         const text = `${ascii}%\ud800${other}`
@@ -707,7 +707,7 @@ describe('small parts', () => {
     assert.equal((readStatus({ 'grpc-status': '-1' }) as GrpcError).code, 'unknown')
   })
 
-  it('write and read timeouts', () => {
+  it('format and parse timeouts', () => {
     const forms: [number, string][] = [
       [0, '0m'],
       [-5, '0m'],

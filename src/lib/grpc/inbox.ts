@@ -1,8 +1,11 @@
-/** Messages on their way to a reader: their stream is stopped while too many wait, and told when the reader leaves. */
-import { Fifo } from '../fifo.ts'
+/**
+ * Queues the received messages of a gRPC stream for their reader. The inbox pauses the stream while too many messages
+ * wait.
+ */
+import { Fifo } from '../collections/fifo.ts'
 import type { GrpcError } from './status.ts'
 
-/** What the messages come from. */
+/** The source of the messages. */
 interface Source {
   pause(): void
   resume(): void
@@ -11,7 +14,7 @@ interface Source {
 /** Unread messages beyond these bytes stop the stream until half of them are read. */
 const MAX_QUEUED_BYTES = 256 << 10
 
-/** What a message costs beside its bytes, so that a flood of empty ones counts too. */
+/** The overhead of a message, so that a flood of empty ones counts too. */
 const OVERHEAD_BYTES = 64
 
 /** Can be read once, by one reader at a time. */

@@ -1,6 +1,7 @@
-/** What client and server agree on: methods with their codecs, metadata, and the time a call may take. */
+/** The common definitions of client and server: methods with their codecs, metadata, and timeouts. */
 import type { IncomingHttpHeaders } from 'node:http2'
 
+import type { Input } from '../protobuf/message.ts'
 import { GrpcError } from './status.ts'
 
 /** Turns values into bytes and back; what it throws fails the call. `Message` of the protobuf folder is one. */
@@ -15,6 +16,9 @@ export interface Method<Request, RequestInput, Response, ResponseInput> {
   readonly request: Codec<Request, RequestInput>
   readonly response: Codec<Response, ResponseInput>
 }
+
+/** A method whose messages are protobuf. */
+export type Rpc<Request, Response> = Method<Request, Input<Request>, Response, Input<Response>>
 
 export function defineMethod<Q, QIn, R, RIn>(
   path: `/${string}/${string}`,

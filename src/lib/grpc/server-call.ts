@@ -1,4 +1,4 @@
-/** One call on the server's side: the requests as they arrive, the answers as the peer takes them, and the end. */
+/** One call of a server: incoming requests, outgoing responses and the status. */
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 
 import type { Clock } from '../clock.ts'
@@ -10,7 +10,7 @@ import type { Metadata } from './method.ts'
 import { CONTENT_TYPE, parseTimeout, readMetadata } from './method.ts'
 import { GrpcError, statusHeaders } from './status.ts'
 
-/** What a handler knows about its call. */
+/** The context of a call for its handler. */
 export interface CallContext {
   readonly path: string
   readonly metadata: Metadata
@@ -57,7 +57,7 @@ export function openServerCall(stream: ServerHttp2Stream, headers: IncomingHttpH
     release()
     if (!answer.isOver) ending.end(new GrpcError('cancelled', 'context canceled'))
   })
-  // The status of a call that was ended from outside leaves at once, whatever its handler is waiting for.
+  // The status of an externally ended call is sent at once, even if its handler still waits.
   ending.onEnd(answer.fail)
   return {
     context: createContext(headers, ending),
@@ -134,7 +134,7 @@ export function refuse(stream: ServerHttp2Stream, error: GrpcError): void {
   dropUnread(stream)
 }
 
-/** Tells a peer that is still sending that nobody reads it, once the answer is out: a reset overtakes what is queued. */
+/** Resets a stream whose peer is still sending, after the answer was sent: a reset would overtake queued data. */
 function dropUnread(stream: ServerHttp2Stream): void {
   if (stream.readableEnded) return
   setImmediate(() => {

@@ -97,7 +97,7 @@ export interface GrpcServerOptions {
   /** Larger requests fail the call as `resourceExhausted`. Default 16 MiB. */
   readonly maxReceiveBytes?: number
   readonly tls?: ServerTls
-  /** Told of failures of handlers that are not a `GrpcError`; the caller sees `unknown` and the message. */
+  /** Receives errors of handlers that are not a `GrpcError`; the caller sees `unknown` and the message. */
   readonly onError?: (error: unknown, path: string) => void
 }
 
@@ -120,7 +120,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   server.on('session', (session) => {
     sessions.add(session)
     session.on('close', () => sessions.delete(session))
-    // A broken connection ends its calls; there is nobody left to tell.
+    // A broken connection ends its calls; there is no peer to notify.
     session.on('error', () => undefined)
     if (isStopping) session.close()
   })
@@ -186,7 +186,7 @@ async function serveCall(stream: ServerHttp2Stream, headers: IncomingHttpHeaders
     })
     await handler.serve(call, call.context)
   } catch (error) {
-    // Once a call was ended from outside, whatever its handler throws is a consequence of that.
+    // After an external end, errors of the handler are consequences of it.
     const status = call?.ending.error ?? asStatus(error)
     if (status.cause === error) options.onError?.(error, handler.path)
     if (call === undefined) refuse(stream, status)
@@ -214,7 +214,7 @@ async function stopServer(
   for (const session of sessions) session.close()
   const timer = clock.after(graceMs, () => {
     stopping.end(new GrpcError('unavailable', 'The server is stopping'))
-    // One turn for the status of the ended calls to leave.
+    // One turn, in which the status of the ended calls is sent.
     setImmediate(() => {
       for (const session of sessions) session.destroy()
     })

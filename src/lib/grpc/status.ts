@@ -1,4 +1,4 @@
-/** How a call ends: the status codes of gRPC, their error, and how they travel in headers. */
+/** Status codes of gRPC, their error class, and their encoding in headers. */
 import { HTTP2_CODES } from '../http/http2-codes.ts'
 
 export const STATUS = {
@@ -25,7 +25,7 @@ export type StatusName = Exclude<keyof typeof STATUS, 'ok'>
 
 const NAMES: readonly string[] = Object.keys(STATUS)
 
-/** What every failed call rejects with; thrown by a handler it becomes the status of the call. */
+/** The error of every failed call; thrown by a handler it becomes the status of the call. */
 export class GrpcError extends Error {
   override readonly name = 'GrpcError'
   readonly code: StatusName
@@ -71,7 +71,7 @@ export function encodeMessage(text: string): string {
     )
 }
 
-/** Never fails: what is not properly encoded stays as it is. */
+/** Never fails: badly encoded text stays unchanged. */
 export function decodeMessage(text: string): string {
   if (!text.includes('%')) return text
   const bytes: number[] = []

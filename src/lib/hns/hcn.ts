@@ -1,6 +1,6 @@
 /**
- * Windows' Host Compute Network service, the second form of its networks: documents with policies, of which networks can be
- * given more, or be relieved, while they are in use.
+ * Windows' Host Compute Network service: networks and endpoints as documents with policies. Policies can be added and
+ * removed while a network is in use.
  */
 
 export interface HcnPolicy {

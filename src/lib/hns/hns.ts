@@ -1,6 +1,6 @@
 /**
- * Windows' Host Networking Service: one call with a method, a path and a document; collections of networks, endpoints and
- * policy lists. What it answers is in an envelope, which may hold an error beside what was asked for.
+ * Windows' Host Networking Service: calls with a method, a path and a JSON document, for networks, endpoints and policy
+ * lists.
  */
 
 export interface HnsAnswer {

@@ -1,4 +1,4 @@
-/** Reading a request's body as a whole, within bounds of size and time. */
+/** Reads the whole body of a request, within limits of size and time. */
 import type { Readable } from 'node:stream'
 
 import type { Deadlines } from '../deadlines.ts'
@@ -9,14 +9,14 @@ export interface BodyLimits {
   readonly limitBytes: number
   /** How long the whole body may take to arrive. */
   readonly timeoutMs: number
-  /** What the client said, if it did: a body that says it is too large is not read at all. */
+  /** The announced length, if any: a body that announces too much is not read at all. */
   readonly contentLength: string | undefined
   readonly growing: Growing | undefined
-  /** Told of why there is no body, before anybody else is. */
+  /** Called first with the reason why there is no body. */
   readonly failed?: () => void
 }
 
-/** Most bodies come in one piece, which is then the answer as it is; a list is kept only for those that do not. */
+/** Most bodies come in one piece, which is returned without copying; only others need a list. */
 export function readWhole(source: Readable, limits: BodyLimits): Promise<Buffer> {
   const { deadlines, limitBytes, timeoutMs, contentLength, growing } = limits
   return new Promise((resolve, reject) => {
@@ -67,7 +67,7 @@ function askWhenLarge(source: Readable, growing: Growing, refuse: (error: Error)
     if (size <= growing.freeBytes) return
     source.off('data', onData)
     source.pause()
-    // Nobody listens any more when the client has gone or its time was up.
+    // There is no listener any more if the client has gone or its time was over.
     growing.mayGrow().then(() => source.listenerCount('data') > 0 && source.resume(), refuse)
   }
   source.on('data', onData)

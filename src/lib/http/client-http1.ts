@@ -1,4 +1,4 @@
-/** HTTP/1.1 requests of the client: a pool of kept connections, and upgrades, which take theirs along. */
+/** HTTP/1.1 requests of the client, with a pool of idle connections. An upgraded connection leaves the pool. */
 import type { Agent, ClientRequest, OutgoingHttpHeaders, RequestOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream'
 import type { Origin } from './dial.ts'
 import { http } from './node-http.ts'
 
-/** Connections kept for one origin while nobody uses them, and how long. Servers keep them for 90 s as well. */
+/** The idle connections kept for one origin, and for how long. Servers keep them for 90 s as well. */
 const MAX_IDLE_SOCKETS = 32
 const IDLE_TIMEOUT_MS = 85_000
 
@@ -28,7 +28,7 @@ export class DialingAgent extends http.Agent {
     this.#spare.push(socket)
   }
 
-  /** Begins what the next request would begin otherwise. That request hears of what goes wrong. */
+  /** Starts the connection for the next request, which receives its errors. */
   prepare(): void {
     this.#prepared ??= this.#dial()
     this.#prepared.catch(() => undefined)
@@ -50,7 +50,7 @@ export class DialingAgent extends http.Agent {
     return undefined
   }
 
-  /** Ends the connections nobody uses; the others when they come back, because they are not taken any more. */
+  /** Ends idle connections now and others when they are released. */
   retire(): void {
     this.maxFreeSockets = 0
     for (const sockets of Object.values(this.freeSockets)) for (const socket of sockets ?? []) socket.destroy()
@@ -94,7 +94,7 @@ export function openHttp1(origin: Origin, head: RequestHead, agent: Agent): Clie
   return http.request({ ...requestOptions(origin, head), agent })
 }
 
-/** A request on a connection of its own, which the answer may take over. */
+/** A request on a separate connection, which the answer may take over. */
 export function openUpgrade(origin: Origin, head: RequestHead, socket: Socket): ClientRequest {
   // Not `agent: false`: that would make an agent, which connects by itself.
   return http.request({ ...requestOptions(origin, head), createConnection: () => socket })

@@ -1,4 +1,4 @@
-/** HTTP/2 connections of the client to one origin: as many as its open requests need, since each holds only so many. */
+/** HTTP/2 connections of the client to one origin. When all streams are in use, the client opens another connection. */
 import type { ClientHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 
@@ -10,7 +10,7 @@ import { keepAlive } from './keepalive.ts'
 export interface PooledSession {
   readonly http2: ClientHttp2Session
   openStreams: number
-  /** What the server allows at the same time; a careful guess until it has said so. */
+  /** The server's limit of concurrent requests; a conservative guess until its settings arrive. */
   maxStreams: number
 }
 
@@ -50,14 +50,14 @@ export class SessionPool {
     return undefined
   }
 
-  /** Puts a connected socket to use; resolves when the server has said how many requests it takes. */
+  /** Starts a session on a connected socket; resolves when the server's settings have arrived. */
   async add(socket: Socket): Promise<void> {
     const http2 = process.getBuiltinModule('node:http2').connect(this.#authority, {
       createConnection: () => socket,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
     })
     const session: PooledSession = { http2, openStreams: 0, maxStreams: DEFAULT_MAX_STREAMS }
-    http2.on('error', () => undefined) // Its requests hear of it, each on its own.
+    http2.on('error', () => undefined) // Each of its requests receives the error.
     http2.on('remoteSettings', ({ maxConcurrentStreams }) => {
       session.maxStreams = maxConcurrentStreams ?? DEFAULT_MAX_STREAMS
     })

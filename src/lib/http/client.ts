@@ -1,6 +1,6 @@
 /**
- * The HTTP client: HTTP/2 or HTTP/1.1 as the server prefers, connections kept and shared, answers as streams, every
- * wait bounded by the clock and the caller's signal. Redirects are never followed and proxies never used.
+ * The HTTP client: speaks HTTP/2 or HTTP/1.1, reuses connections and streams responses. It never follows redirects and
+ * never uses a proxy.
  */
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { ClientHttp2Stream, IncomingHttpHeaders as Http2Headers } from 'node:http2'
@@ -26,16 +26,19 @@ import { createResponse } from './response.ts'
 export interface HttpClientOptions {
   readonly clock: Clock
   readonly tls?: ClientTls
-  /** Connect to this unix socket whatever the URL's host is. */
+  /** Connects to this Unix socket, whatever the URL's host is. */
   readonly socketPath?: string
   /**
-   * Finds the address of a host, and another port where that is needed, for every new connection; the host stays the name
-   * that certificates are checked for. What it throws, the request fails with. Default: the system's resolver.
+   * Resolves a host, and optionally another port, for every new connection; certificates are still checked for the
+   * host's name. The request fails with its errors. Default: the system's resolver.
    */
   readonly resolve?: (host: string, port: number) => Promise<string | Address>
   /** How long a connection, TLS included, may take to be made. Default 30 s. */
   readonly connectTimeoutMs?: number
-  /** Connections are kept to so many servers, those that were asked last; a client may be made to ask any number. */
+  /**
+   * The maximum number of servers with kept connections, least recently used first: a client may be made to call any
+   * number.
+   */
   readonly maxOrigins?: number
   /** Speak HTTP/1.1 even to servers that know better. */
   readonly http1Only?: boolean
@@ -69,13 +72,13 @@ export type UpgradeResult =
 /** All methods reject with `HttpError`. */
 export interface HttpClient {
   /**
-   * Resolves when the head of the answer is here; its body must then be read or discarded. A request whose kept
-   * connection turns out to be closed is sent again when it cannot have been served.
+   * Resolves when the head of the response has arrived; its body must then be read or discarded. A request on a kept
+   * connection that turns out to be closed is retried if it cannot have been served.
    */
   request(request: HttpRequest): Promise<HttpResponse>
   /** Asks to go on with another protocol, named in the `upgrade` header of the request, on a new connection. */
   upgrade(request: Omit<HttpRequest, 'body'>): Promise<UpgradeResult>
-  /** Begins the connection that the next request to this server takes, where each request has one of its own (HTTP/1.1). */
+  /** Starts the connection for the next request to this server, where each request has a separate one (HTTP/1.1). */
   prepare(url: string): void
   /** New connections use these credentials; kept ones are no longer used. */
   reloadTls(tls: ClientTls): void
@@ -161,7 +164,7 @@ class OriginPool {
   readonly #sessions: SessionPool
   readonly agent: DialingAgent
   #protocol: 'unknown' | 'http1' | 'http2'
-  /** The connection being made, for all who wait for one. */
+  /** The connection attempt that all waiting requests share. */
   #opening: Promise<void> | undefined
 
   constructor(origin: Origin, options: HttpClientOptions & { readonly tls: ClientTls }) {
@@ -225,7 +228,7 @@ class OriginPool {
   }
 }
 
-/** What ends a request from our side, until it is over. */
+/** The local abort of a request, until it is over. */
 interface Limits {
   /** Set once; the request is destroyed with it. */
   failure: HttpError | undefined
@@ -282,7 +285,7 @@ interface Attempt {
   readonly limits: Limits
 }
 
-/** `isUnserved`: the server said so; `isStale`: the kept connection was closed before any answer. */
+/** `isUnserved`: the server did not process it; `isStale`: the kept connection was closed before any answer. */
 interface Failure {
   readonly failed: HttpError
   readonly isUnserved: boolean
@@ -311,7 +314,7 @@ function giveUpWith<T>(limits: Limits, task: Promise<T>): Promise<T> {
 function attemptHttp1(pool: OriginPool, { head, body, limits }: Attempt): Promise<HttpResponse | Failure> {
   return new Promise((resolve) => {
     const request = openHttp1(pool.origin, head, pool.agent)
-    // Node frames no body of a DELETE or GET unless told to; the server would take it for the next request.
+    // Node frames no body of a DELETE or GET by default; the server would take it for the next request.
     if (body !== undefined) request.useChunkedEncodingByDefault = true
     onFail(limits, (error) => request.destroy(error))
     request.on('response', (message: IncomingMessage) => {
@@ -336,7 +339,7 @@ function attemptHttp2(session: PooledSession, { head, body, limits }: Attempt): 
       stream.destroy(error)
     })
     stream.on('response', (headers: Http2Headers & { ':status'?: number }) => {
-      // Said explicitly, because node throws away what comes in before the first reader otherwise.
+      // Explicit, because node otherwise discards data that arrives before the first reader.
       stream.pause()
       resolve(responseOf(stream, { status: headers[':status'] ?? 0, headers, version: '2' }, limits))
     })
@@ -363,7 +366,7 @@ function openHttp2(session: PooledSession, head: RequestHead, endStream: boolean
   }
 }
 
-/** Said by HTTP/1.1 anyway; without it a server has to reckon with the largest body that it takes. */
+/** Implied by HTTP/1.1; without it a server has to reserve memory for its largest body. */
 function lengthOf(body: HttpRequest['body']): { readonly 'content-length'?: string } {
   return typeof body === 'string' || Buffer.isBuffer(body) ? { 'content-length': String(Buffer.byteLength(body)) } : {}
 }
@@ -436,7 +439,7 @@ function awaitUpgrade(request: ClientRequest, limits: Limits): Promise<UpgradeRe
         { status: message.statusCode ?? 0, headers: message.headers, version: '1.1' },
         limits,
       )
-      // It belongs to no pool, and its `Connection` header makes node:http think that somebody will use it again.
+      // It belongs to no pool, and its `Connection` header makes node:http believe that it will be reused.
       message.once('close', () => socket.destroy())
       resolve({ isUpgraded: false, response })
     })

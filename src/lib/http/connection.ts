@@ -1,10 +1,10 @@
-/** The connections of a server: who is at the other end, how busy each is, and how they are ended. */
+/** Tracks the connections of a server: peer, number of requests, and closing. */
 import type { X509Certificate } from 'node:crypto'
 import type { Http2Session, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 
-import { Roll } from '../roll.ts'
+import { InsertionSet } from '../collections/insertion-set.ts'
 import type { Peer } from './exchange.ts'
 import type { PeerChains } from './peer-chains.ts'
 
@@ -22,7 +22,7 @@ export interface Connection {
   /** Streams the client opened in this turn of the event loop. */
   openedNow: number
   /** Open streams of HTTP/2. */
-  readonly streams: Roll<ServerHttp2Stream>
+  readonly streams: InsertionSet<ServerHttp2Stream>
 }
 
 export function createConnection(socket: Socket, chains: PeerChains): Connection {
@@ -33,7 +33,7 @@ export function createConnection(socket: Socket, chains: PeerChains): Connection
     resets: 0,
     resetMs: 0,
     openedNow: 0,
-    streams: new Roll(),
+    streams: new InsertionSet(),
   }
 }
 

@@ -1,4 +1,4 @@
-/** Client connections: how a socket to an origin is made, with the TLS the client was given. */
+/** Opens sockets of the HTTP client, with its TLS settings. */
 import type { Socket } from 'node:net'
 import { connect as connectNet, isIP } from 'node:net'
 import type { ConnectionOptions, PeerCertificate } from 'node:tls'
@@ -13,7 +13,7 @@ export interface ClientTls {
   readonly ca?: string
   readonly certificate?: string
   readonly key?: string
-  /** Trust anybody. For those who asked for it by name only. */
+  /** Accepts any certificate. Only for callers that ask for it explicitly. */
   readonly insecure?: boolean
   /** Name to ask for and to expect in the certificate, when it is not the host's. */
   readonly serverName?: string
@@ -24,7 +24,7 @@ export interface Origin {
   readonly isSecure: boolean
   readonly host: string
   readonly port: number
-  /** Connect to this unix socket, whatever the host is. */
+  /** Connects to this Unix socket, whatever the host is. */
   readonly socketPath?: string
 }
 
@@ -57,7 +57,7 @@ export function dial(origin: Origin, options: DialOptions): Promise<Socket> {
       release()
       socket.off('error', onError)
       socket.off('close', onClose)
-      // Whoever uses the socket hears of later errors in his own way; none may go unheard.
+      // The user of the socket handles later errors; none may be unhandled.
       socket.on('error', () => undefined)
     }
     socket.on('error', onError)
@@ -82,11 +82,11 @@ export function openSocket(
     ALPNProtocols: [...alpn],
     minVersion: 'TLSv1.2',
     rejectUnauthorized: tls.insecure !== true,
-    // Not the address connected to, which somebody may have found for the name.
+    // The host, not the address that it was resolved to.
     checkServerIdentity: (_host, certificate) => identityFault(serverName, certificate),
-    // Addresses may not be asked for by SNI; the certificate is checked against the host all the same.
+    // SNI does not allow addresses; the certificate is checked against the host all the same.
     ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
-    // Whatever is listed is trusted, whoever signed it, as with Go: envtest lists the certificate of a webhook itself.
+    // Like Go, every listed certificate is trusted, whoever signed it: envtest lists a webhook's own certificate.
     ...(tls.ca === undefined ? {} : { ca: tls.ca, allowPartialTrustChain: true }),
     ...(tls.certificate === undefined ? {} : { cert: tls.certificate }),
     ...(tls.key === undefined ? {} : { key: tls.key }),
@@ -97,7 +97,7 @@ export function openSocket(
   return socket
 }
 
-/** As Node, except that a common name alone names nobody: Go has it so. */
+/** As Node, except that a common name alone identifies nobody, as in Go. */
 function identityFault(host: string, certificate: PeerCertificate): Error | undefined {
   if (certificate.subjectaltname !== undefined) return checkServerIdentity(host, certificate)
   const code = 'ERR_TLS_CERT_ALTNAME_INVALID'

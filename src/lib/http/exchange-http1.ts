@@ -10,7 +10,7 @@ import { http } from './node-http.ts'
 import type { ServerContext } from './server-context.ts'
 import { bePatient } from './stalls.ts'
 
-/** Bytes are turned into a string up to here; beyond, copying them costs more than a second write. */
+/** Bytes become a string up to this size; beyond, copying them costs more than a second write. */
 const SMALL_BODY_BYTES = 16 << 10
 
 export class Http1Exchange implements Exchange {
@@ -49,7 +49,7 @@ export class Http1Exchange implements Exchange {
     return exchange
   }
 
-  /** An exchange that may take the socket over. Whatever it answers otherwise is the last on this connection. */
+  /** An exchange that may take over the socket. Any other response is the last on this connection. */
   static ofUpgrade(
     request: IncomingMessage,
     raw: Upgraded,
@@ -197,7 +197,7 @@ class Http1Writer implements ResponseWriter {
     const response = this.#response
     return new Promise((resolve) => {
       const { socket } = response
-      // The response knows of what went through it and of waiting its turn, the socket of frames written past it.
+      // The response knows its own queued bytes, and the socket those of frames written directly.
       const isBehind = response.writableNeedDrain || socket?.writableNeedDrain === true
       if (this.isClosed || !isBehind) return resolve()
       const done = (): void => {
@@ -214,7 +214,7 @@ class Http1Writer implements ResponseWriter {
 
   bePatient(): void {
     const { socket } = this.#response
-    // The connection may be used again, by somebody who must not.
+    // The connection must not be reused by a later request.
     if (socket !== null) this.onClose(bePatient(socket))
   }
 

@@ -119,7 +119,7 @@ export class Http2Exchange implements Exchange {
     return out
   }
 
-  /** Tells a client that is still sending its body that nobody reads it. After the answer: a reset overtakes it. */
+  /** Resets the stream of a client that is still sending its body, after the response: a reset would overtake it. */
   #dropUnread(): void {
     const stream = this.#stream
     if (stream.endAfterHeaders || stream.readableEnded) return

@@ -1,20 +1,20 @@
 /**
- * One request and its answer, the same whether it came over HTTP/1.1 or HTTP/2. A handler reads what it needs and then
- * answers exactly once: `respond`, `respondPieces`, `stream` or `upgrade`.
+ * One request and its response, over HTTP/1.1 or HTTP/2. A handler responds exactly once: by `respond`,
+ * `respondPieces`, `stream` or `upgrade`.
  */
 import type { X509Certificate } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-import { createSlab } from '../slab.ts'
+import { createSlab } from '../collections/slab.ts'
 
-/** Who is at the other end of a connection. */
+/** The peer of a connection. */
 export interface Peer {
   /** IP address; empty for a unix socket. */
   readonly address: string
   readonly port: number
   readonly isEncrypted: boolean
-  /** The name the client asked for in its TLS handshake. */
+  /** The server name of the TLS handshake (SNI). */
   readonly serverName: string | undefined
   /** The client's certificate, if it showed one. Showing is not being trusted: see `isTrusted` and `verifyChain`. */
   readonly certificate: X509Certificate | undefined
@@ -27,7 +27,7 @@ export interface Peer {
   chain(): Buffer[]
 }
 
-/** Header names and values in turn: `['Content-Type', 'text/plain', …]`. */
+/** Alternating header names and values: `['Content-Type', 'text/plain', …]`. */
 export type HeaderList = readonly string[]
 
 export interface Exchange {
@@ -35,14 +35,14 @@ export interface Exchange {
   readonly method: string
   /** The request target as it came: path and query, nothing decoded. */
   readonly path: string
-  /** The host the client asked for; empty when it named none. */
+  /** The host of the request; empty if it has none. */
   readonly authority: string
   /** By lower-case name, on an object without prototype; several values of one name are joined by commas. */
   readonly headers: IncomingHttpHeaders
-  /** Names and values in turn, as they came: for headers whose values may hold commas (see `headerValues`). */
+  /** Alternating names and values, unmodified: for headers whose values may contain commas (see `headerValues`). */
   readonly rawHeaders: HeaderList
   readonly peer: Peer
-  /** Aborted when the client has gone before the answer was complete. Made when first asked for. */
+  /** Aborted when the client leaves before the response is complete. Made on demand. */
   readonly signal: AbortSignal
   /** True once the head of an answer is on its way: from then on an error can only break the connection. */
   readonly isAnswered: boolean
@@ -51,7 +51,7 @@ export interface Exchange {
    * goes away. Call at most once, and not together with `body`.
    */
   readBody(limitBytes: number, growing?: Growing): Promise<Buffer>
-  /** The body piece by piece, read as fast as it is asked for. */
+  /** The body piece by piece, with backpressure. */
   body(): AsyncIterable<Buffer>
   /**
    * Answers in one go. A string has one character per byte (latin1), which is the fastest way. `Date` and
@@ -91,7 +91,7 @@ export interface Pieces {
 
 export interface Upgraded {
   readonly socket: Duplex
-  /** What the client sent before it was told to go ahead. */
+  /** Bytes that the client sent before the upgrade was accepted. */
   readonly head: Buffer
 }
 
@@ -122,7 +122,7 @@ export interface ResponseWriter {
   onClose(task: () => void): void
 }
 
-/** `too-large` wants answer 413, `timeout` 408; after `gone` nobody is left to answer. */
+/** Answer `too-large` with 413 and `timeout` with 408; after `gone` there is no client to answer. */
 export type BodyErrorCode = 'too-large' | 'timeout' | 'gone'
 
 export class BodyError extends Error {
@@ -163,9 +163,9 @@ export function headerValues({ rawHeaders }: Pick<Exchange, 'rawHeaders'>, name:
 export const PLAIN_TEXT: HeaderList = ['Content-Type', 'text/plain; charset=utf-8', 'X-Content-Type-Options', 'nosniff']
 export const INTERNAL_ERROR = 'Internal Server Error\n'
 
-/** Small pieces are gathered up to about this size: fewer system calls, and still short turns. */
+/** Small pieces are joined up to about this size: fewer system calls, and still short turns. */
 const PORTION_BYTES = 256 << 10
-/** A piece this large is sent as it is: copying it would cost about as much as encrypting it. */
+/** A piece this large is sent without copying, which would cost about as much as encrypting it. */
 const LARGE_PIECE_BYTES = 32 << 10
 
 /** Sends pieces in portions, waiting whenever the client is behind; a source that fails breaks the answer off. */

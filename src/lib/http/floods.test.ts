@@ -40,13 +40,13 @@ async function flood(socket: Socket, bytes: Buffer, rounds: number): Promise<boo
   return !socket.destroyed
 }
 
-describe('a client that asks and does not read', () => {
+describe('a client that sends requests without reading', () => {
   const FRAMES = {
     pings: Buffer.concat([Buffer.from([0, 0, 8, 6, 0, 0, 0, 0, 0]), Buffer.alloc(8)]),
     settings: Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]),
   }
   for (const [what, frame] of Object.entries(FRAMES)) {
-    it(`by HTTP/2, for ${what}, is sent away`, async () => {
+    it(`is disconnected for ${what} over HTTP/2`, async () => {
       const { port } = await start({ certificate, key })
       const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false, ALPNProtocols: ['h2'] })
       await new Promise((resolve) => void socket.once('secureConnect', resolve))
@@ -56,7 +56,7 @@ describe('a client that asks and does not read', () => {
     })
   }
 
-  it('by HTTP/1.1, one request after the other, is not answered on', async () => {
+  it('gets no further responses over HTTP/1.1', async () => {
     const { port, served } = await start()
     const requests = Buffer.from('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1000))
     const isOpen = await flood(connectNet(port, '127.0.0.1'), requests, 200)

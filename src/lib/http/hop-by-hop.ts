@@ -1,4 +1,4 @@
-/** Headers of one connection only, which whoever passes a request or an answer on leaves behind: RFC 9110, 7.6.1, and what went by that name before it. */
+/** The hop-by-hop headers, which a proxy must not forward (RFC 9110, 7.6.1, and its predecessors). */
 export const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',

@@ -1,9 +1,9 @@
-/** How requests fail: apart from what makes connections, which takes long to load. */
+/** Errors of HTTP requests. A separate file, because the client takes long to load. */
 
 /** `connect`: no connection; `timeout`; `aborted`: by the caller; `broken`: lost on the way; `too-large`: body above the limit. */
 export type HttpErrorCode = 'connect' | 'timeout' | 'aborted' | 'broken' | 'too-large'
 
-/** What requests fail with. An answer of 4xx or 5xx is not a failure. */
+/** The error of a failed request. A 4xx or 5xx response is not a failure. */
 export class HttpError extends Error {
   override readonly name = 'HttpError'
   readonly code: HttpErrorCode

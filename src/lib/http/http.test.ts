@@ -149,7 +149,7 @@ for (const [version, newClient] of VERSIONS) {
       assert.deepEqual(seen.peer.chain(), [])
     })
 
-    it('knows the certificate of the peer, trusted or not', async () => {
+    it('has the peer certificate, trusted or not', async () => {
       const peers: [string | undefined, boolean, number][] = []
       const { url } = await start((exchange) => {
         const { certificate, isTrusted } = exchange.peer
@@ -193,7 +193,7 @@ for (const [version, newClient] of VERSIONS) {
       assert.equal(await (await client.request({ url })).text(10), 'four')
     })
 
-    it('refuses bodies above the limit, announced or not, and goes on', async () => {
+    it('refuses bodies above the limit, announced or not, and serves further requests', async () => {
       const { url } = await start(async (exchange) => {
         try {
           exchange.respond(200, [], String((await exchange.readBody(1000)).length))
@@ -217,7 +217,7 @@ for (const [version, newClient] of VERSIONS) {
       assert.deepEqual(await post(''), [200, '0'])
     })
 
-    it('asks before it reads on in a body that turns out large, and reads no more when it may not', async () => {
+    it('reserves memory before it continues to read a large body, and stops without it', async () => {
       const order: string[] = []
       const { url } = await start(async (exchange) => {
         const mayGrow = async (): Promise<void> => {
@@ -240,7 +240,7 @@ for (const [version, newClient] of VERSIONS) {
       assert.equal(await post('/no', 6), String('no room'.length))
     })
 
-    it('gives up a body that does not come, by the clock', async () => {
+    it('times out while it waits for a body', async () => {
       const clock = createVirtualClock()
       let code: string | undefined
       const { url } = await start(
@@ -269,7 +269,10 @@ for (const [version, newClient] of VERSIONS) {
       const total = 800
       const { url } = await start(async (exchange) => {
         const body = (function* () {
-          for (made = 0; made < total; made++) yield Buffer.alloc(64 << 10, made)
+          for (let piece = 0; piece < total; piece++) {
+            made = piece
+            yield Buffer.alloc(64 << 10, piece)
+          }
         })()
         const lengthBytes = total * (64 << 10)
         await exchange.respondPieces(
@@ -280,6 +283,8 @@ for (const [version, newClient] of VERSIONS) {
       })
       const client = newClient()
       for (const path of ['/known', '/unknown']) {
+        // The headers of an answer may arrive before its first piece is made.
+        made = 0
         const response = await client.request({ url: url + path })
         await turns(200)
         assert.ok(made < total * 0.8, `${made} pieces were made ahead`)
@@ -290,7 +295,7 @@ for (const [version, newClient] of VERSIONS) {
       }
     })
 
-    it('breaks an answer off when its source fails or its handler throws', async () => {
+    it('aborts a response when its source fails or its handler throws', async () => {
       const errors: unknown[] = []
       const { url } = await start(
         async (exchange) => {
@@ -317,7 +322,7 @@ for (const [version, newClient] of VERSIONS) {
       assert.deepEqual(errors, ['early', 'late', 'source'])
     })
 
-    it('streams frames, shared or not, and learns when the client leaves', async () => {
+    it('streams frames, shared or not, and ends when the client leaves', async () => {
       let closes = 0
       let aborted = false
       const frame = shareFrame(Buffer.from('{"type":"ADDED"}\n'))
@@ -349,7 +354,7 @@ for (const [version, newClient] of VERSIONS) {
       await until(() => closes === 2 && aborted)
     })
 
-    it('holds a stream back while its client does not read', async () => {
+    it('pauses a stream while its client does not read', async () => {
       let written = 0
       let drained = false
       const { url } = await start(async (exchange) => {
@@ -399,12 +404,12 @@ for (const [version, newClient] of VERSIONS) {
       }
     })
 
-    it('bounds what it reads of an answer', async () => {
+    it('limits the size of a response', async () => {
       const { url } = await start((exchange) => exchange.respond(200, [], 'x'.repeat(1000)))
       await assert.rejects((await newClient().request({ url })).bytes(999), failsWith('too-large'))
     })
 
-    it('finishes what is running before it stops, and no more than that', async () => {
+    it('finishes running requests before it stops, and accepts no others', async () => {
       let finish: (() => void) | undefined
       const { server, url } = await start((exchange) => {
         if (exchange.path === '/quick') exchange.respond(200, [], 'quick')
@@ -423,7 +428,7 @@ for (const [version, newClient] of VERSIONS) {
       assert.equal(server.connections, 0)
     })
 
-    it('cuts off what is still running after the grace time', async () => {
+    it('aborts running requests after the grace period', async () => {
       const clock = createVirtualClock()
       let isServed = false
       const { server, url } = await start(
@@ -443,7 +448,7 @@ for (const [version, newClient] of VERSIONS) {
 }
 
 describe('server', () => {
-  it('shows the certificate for the name a client asks for, and new ones after a reload', async () => {
+  it('presents the certificate for the requested name, and new ones after a reload', async () => {
     const issue = (name: string): { certificate: string; key: string } => {
       const { certificatePem, keyPem } = authority.issue({
         commonName: name,
@@ -499,7 +504,7 @@ describe('server', () => {
     await assert.rejects(handshake({ minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' }))
   })
 
-  it('still knows the certificate of a client that resumes its session', async () => {
+  it('has the certificate of a client that resumes its session', async () => {
     const subjects: (string | undefined)[] = []
     const { port } = await start((exchange) => {
       subjects.push(`${exchange.peer.certificate?.subject} ${exchange.peer.isTrusted}`)
@@ -533,7 +538,7 @@ describe('server', () => {
     assert.match(subjects[1] ?? '', /CN=alice true$/)
   })
 
-  it('closes connections whose request is too slow, though it only ever gets them handed over', async () => {
+  it('closes handed-over connections whose request is too slow', async () => {
     const { port } = await startPlain((exchange) => exchange.respond(200, []), { limits: { headersTimeoutMs: 50 } })
     const answer = await rawExchange(port, 'GET / HTTP/1.1\r\nHost: x\r\n')
     assert.match(answer, /^HTTP\/1\.1 408 /)
@@ -559,7 +564,7 @@ describe('server', () => {
     assert.equal(server.connections, 0)
   })
 
-  it('bounds the size of headers', async () => {
+  it('limits the size of headers', async () => {
     const { url } = await start((exchange) => exchange.respond(200, []), { limits: { maxHeaderBytes: 8192 } })
     const headers = { 'x-large': 'y'.repeat(10_000) }
     assert.equal((await makeClient({ http1Only: true }).request({ url, headers })).status, 431)
@@ -568,7 +573,7 @@ describe('server', () => {
     await assert.rejects(client.request({ url, headers }), failsWith('broken', /CALM/))
   })
 
-  it('bounds the number of connections, per address and in total, before any handshake', async () => {
+  it('limits connections per address and in total, before the handshake', async () => {
     for (const limits of [{ maxConnections: 2 }, { maxConnectionsPerAddress: 2 }]) {
       const { port, server } = await start((exchange) => exchange.respond(200, []), { limits })
       const sockets: Socket[] = []
@@ -580,7 +585,7 @@ describe('server', () => {
     }
   })
 
-  it('closes an HTTP/2 connection that resets streams without end', async () => {
+  it('closes an HTTP/2 connection that keeps resetting streams', async () => {
     const { url } = await start((exchange) => void exchange.signal, {
       limits: { streamResetBurst: 20, streamResetRate: 1 },
     })
@@ -601,7 +606,7 @@ describe('server', () => {
     assert.notEqual(code, undefined)
   })
 
-  it('begins nothing for streams that are reset as soon as they are opened', async () => {
+  it('starts no handler for streams that are reset at once', async () => {
     let begun = 0
     const { url, server } = await start((exchange) => void (exchange.signal.aborted || begun++))
     const session = connectHttp2(url, { ca })
@@ -619,7 +624,7 @@ describe('server', () => {
     await until(() => server.connections === 0)
   })
 
-  it('cuts off clients that leave what they are sent unread', async () => {
+  it('disconnects clients that do not read', async () => {
     for (const open of [connectTls, undefined]) {
       const clock = createVirtualClock()
       const large = Buffer.alloc(8 << 20)
@@ -656,7 +661,7 @@ describe('server', () => {
     }
   })
 
-  it('still answers what is sent on an idle connection right after it began to drain', async () => {
+  it('answers a request on an idle connection that arrives as draining starts', async () => {
     const socketOf = async (port: number): Promise<Socket> => {
       const socket = connectNet({ port, host: '127.0.0.1' })
       await new Promise((resolve) => socket.once('connect', resolve))
@@ -726,7 +731,7 @@ describe('server', () => {
     assert.match(answer, /5\r\nfirst\r\n0\r\n\r\nHTTP\/1\.1 200[^]*second$/)
   })
 
-  it('tells kept connections to close while it drains', async () => {
+  it('asks kept connections to close while it drains', async () => {
     let go: (() => void) | undefined
     const { server, port } = await startPlain((exchange) => {
       go = () => exchange.respond(200, [], 'bye')
@@ -755,7 +760,7 @@ describe('server', () => {
 describe('upgrades', () => {
   const upgrades = ['echo']
 
-  it('hand over the socket with what was sent ahead', async () => {
+  it('pass on the socket with data that was sent early', async () => {
     const { url } = await start(
       (exchange) => {
         assert.equal(exchange.upgradeProtocol, 'echo')
@@ -777,7 +782,7 @@ describe('upgrades', () => {
     assert.equal(got, 'ping')
   })
 
-  it('that are refused end the connection: nothing can follow on it', async () => {
+  it('that are refused close the connection', async () => {
     const served: string[] = []
     const { port, url } = await startPlain(
       (exchange) => {
@@ -797,7 +802,7 @@ describe('upgrades', () => {
     assert.deepEqual(served, ['/', '/first'])
   })
 
-  it('to other protocols are not offered', async () => {
+  it('to other protocols are refused', async () => {
     const { url } = await start((exchange) => exchange.respond(200, [], String(exchange.upgradeProtocol)), { upgrades })
     const result = await makeClient().upgrade({ url, headers: { upgrade: 'h2c' } })
     assert.ok(!result.isUpgraded)
@@ -837,7 +842,7 @@ describe('upgrades', () => {
 })
 
 describe('client', () => {
-  it('opens another connection when one has no room for more streams', async () => {
+  it('opens another connection when the streams of one are used up', async () => {
     const waiting: Exchange[] = []
     const { url, server } = await start((exchange) => void waiting.push(exchange), {
       limits: { maxConcurrentStreams: 3 },
@@ -863,7 +868,7 @@ describe('client', () => {
     assert.equal(ports.size, 1)
   })
 
-  it('finds out that a server speaks HTTP/1.1 only', async () => {
+  it('detects a server that only speaks HTTP/1.1', async () => {
     const { createServer } = await import('node:https')
     const server = createServer({ cert: tls.certificate, key: tls.key }, (_, response) => response.end('old'))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -880,7 +885,7 @@ describe('client', () => {
     assert.deepEqual(answers, ['1.1 old', '1.1 old', '1.1 old'])
   })
 
-  it('sends a request again when the server had closed its kept connection', async () => {
+  it('retries a request when the server has closed its kept connection', async () => {
     let requests = 0
     const server = createNetServer((socket) => {
       socket.on('error', () => undefined)
@@ -905,7 +910,7 @@ describe('client', () => {
     assert.equal(requests, 6)
   })
 
-  it('trusts nobody but its authorities, unless told to', async () => {
+  it('trusts only its authorities, unless verification is disabled', async () => {
     const { url, port } = await start((exchange) => exchange.respond(200, [], 'x'))
     await assert.rejects(makeClient({ tls: {} }).request({ url }), failsWith('connect', /certificate/))
     assert.equal((await makeClient({ tls: { insecure: true } }).request({ url })).status, 200)
@@ -944,7 +949,7 @@ describe('client', () => {
     response.discard()
   })
 
-  it('gives up a server that does not answer the handshake, and one that is not there', async () => {
+  it('fails for a server that does not answer the handshake or does not exist', async () => {
     const clock = createVirtualClock()
     const silent = createNetServer((socket) => socket.on('error', () => undefined).resume())
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
@@ -963,7 +968,7 @@ describe('client', () => {
     silent.close()
   })
 
-  it('uploads from a stream, and a stream that fails breaks the request', async () => {
+  it('uploads from a stream, and fails if the stream fails', async () => {
     const { url } = await start(async (exchange) => {
       let size = 0
       for await (const piece of exchange.body()) size += piece.length

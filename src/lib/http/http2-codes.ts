@@ -1,6 +1,6 @@
 /**
- * Why a stream or a connection of HTTP/2 ends, by RFC 9113. node:http2 has the numbers too, but is loaded only when
- * somebody speaks it: for most servers that is after the start, which is 25 ms shorter for it.
+ * Error codes of HTTP/2, by RFC 9113. node:http2 has the numbers too, but is loaded only when it is used, which saves
+ * 25 ms of most starts.
  */
 export const HTTP2_CODES = {
   noError: 0,

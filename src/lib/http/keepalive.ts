@@ -1,4 +1,4 @@
-/** Pings on an HTTP/2 connection: the only way to notice a peer that vanished without a word while we wait for it. */
+/** Pings on an HTTP/2 connection. They detect a peer that disappeared without closing the connection. */
 import type { ClientHttp2Session } from 'node:http2'
 
 import type { Clock, Timer } from '../clock.ts'

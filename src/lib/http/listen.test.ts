@@ -23,16 +23,16 @@ async function bound(): Promise<{ listener: Listener; port: number }> {
   return { listener, port: listener.address.port }
 }
 
-describe('a port bound before there is a server', () => {
+describe('a port that is bound before its server exists', () => {
   for (const [scheme, tls] of [
     ['http', undefined],
     ['https', { certificate, key }],
   ] as const) {
-    it(`answers over ${scheme} who connected too early`, async () => {
+    it(`answers early connections over ${scheme}`, async () => {
       const { listener, port } = await bound()
       const client = createHttpClient({ clock: realClock, tls: { ca: authority.certificatePem } })
       const early = client.request({ url: `${scheme}://127.0.0.1:${port}/` })
-      // The request itself is there too, before anybody accepts.
+      // The request has arrived as well, before the server accepts.
       const raw = connect(port, '127.0.0.1')
       raw.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
       await once(raw, 'connect')
@@ -50,7 +50,7 @@ describe('a port bound before there is a server', () => {
     })
   }
 
-  it('drops who waits when there will be none', async () => {
+  it('drops waiting connections if there will be no server', async () => {
     const { listener, port } = await bound()
     const socket = connect(port, '127.0.0.1')
     socket.on('error', () => undefined)

@@ -1,4 +1,4 @@
-/** Binding a server to a port or a unix socket, and telling where it ended up. */
+/** Binds a server to a port or a unix socket and reports the address. */
 import { chmod, unlink } from 'node:fs/promises'
 import type { Server, Socket } from 'node:net'
 import { connect, createServer } from 'node:net'
@@ -8,14 +8,14 @@ export type ListenAddress =
   | { readonly host: string; readonly port: number; readonly reusePort?: boolean }
   | {
       readonly path: string
-      /** Permissions of the socket file; only the owner may connect unless told. */
+      /** Permissions of the socket file; only the owner may connect by default. */
       readonly mode?: number
     }
 
 /** Where a server listens. */
 export type BoundAddress = { readonly host: string; readonly port: number } | { readonly path: string }
 
-/** A port that is ours, on which nobody is served yet: who connects waits until somebody accepts. */
+/** A bound port without a server yet: connections wait until one accepts. */
 export interface Listener {
   readonly address: BoundAddress
   /** Connections go to `take` from now on, first those that waited. */
@@ -46,9 +46,9 @@ export async function bind(address: ListenAddress): Promise<Listener> {
     accept(take) {
       server.off('connection', hold)
       server.on('connection', take)
-      const held = [...waiting]
+      const queued = [...waiting]
       waiting.clear()
-      for (const socket of held) take(socket)
+      for (const socket of queued) take(socket)
     },
     close() {
       server.close()
@@ -58,8 +58,8 @@ export async function bind(address: ListenAddress): Promise<Listener> {
 }
 
 /**
- * Starts listening. The file of a unix socket that nobody listens on any more is taken away first; one that is in use
- * is left alone and refused, as a port in use is.
+ * Starts listening. The file of an unused Unix socket is removed first; a socket in use is refused, as a port in use
+ * is.
  */
 export async function listen(server: Server, address: ListenAddress): Promise<BoundAddress> {
   if ('path' in address) {

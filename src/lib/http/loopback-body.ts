@@ -1,6 +1,6 @@
 /**
- * The body of an answer that goes on, within the process: pieces arrive whole and as they were written, so that who reads can
- * tell one that it has seen from another. No faster than they are read.
+ * The body of a streaming response within the process: pieces arrive unsplit, so that readers can compare them by
+ * identity, and with backpressure.
  */
 export class LoopbackBody {
   readonly #limitBytes: number
@@ -13,7 +13,7 @@ export class LoopbackBody {
   #waiting: (() => void)[] = []
   readonly #closing: (() => void)[] = []
 
-  /** What may wait to be read before whoever writes is asked to wait. */
+  /** The number of waiting bytes at which the writer is asked to wait. */
   constructor(limitBytes: number) {
     this.#limitBytes = limitBytes
   }
@@ -23,7 +23,7 @@ export class LoopbackBody {
     return this.#isEnded
   }
 
-  /** All has been read, or nobody reads any more. */
+  /** Everything was read, or the reader has gone. */
   get isClosed(): boolean {
     return this.#isClosed
   }
@@ -47,7 +47,7 @@ export class LoopbackBody {
     this.#wakeReader()
   }
 
-  /** What has not been read is dropped. */
+  /** Drops unread pieces. */
   close(error?: Error): void {
     if (this.#isClosed) return
     this.#isClosed = true
@@ -59,7 +59,7 @@ export class LoopbackBody {
     for (const task of this.#closing.splice(0)) task()
   }
 
-  /** Resolves when there is room again, or nobody reads any more. */
+  /** Resolves when there is room again, or the reader has gone. */
   drained(): Promise<void> {
     if (!this.#isFull || this.#isClosed) return Promise.resolve()
     return new Promise((resolve) => this.#waiting.push(resolve))

@@ -16,7 +16,7 @@ function ask(
 }
 
 describe('a request of this process to itself', () => {
-  it('arrives as others do, with who sends it', async () => {
+  it('arrives like others, with its identity', async () => {
     let seen: LoopbackExchange | undefined
     const answer = await ask(
       (exchange) => {
@@ -33,7 +33,7 @@ describe('a request of this process to itself', () => {
     assert.deepEqual([...(await answer.bytes(10))], [0xe9])
   })
 
-  it('brings its body, which may be too large', async () => {
+  it('sends its body, which may be too large', async () => {
     const echo = async (exchange: Exchange): Promise<void> => exchange.respond(201, [], await exchange.readBody(4))
     async function* pieces(): AsyncGenerator<Buffer> {
       yield Buffer.from('ab')
@@ -49,12 +49,12 @@ describe('a request of this process to itself', () => {
     assert.equal((await ask(refused, { method: 'POST', body: 'abcd' })).status, 413)
   })
 
-  it('asks before it brings much, and brings nothing when that is refused', async () => {
-    let asked = 0
+  it('expects 100-continue before a large body, and sends none if it is refused', async () => {
+    let calls = 0
     const growing = (refusal?: Error): Growing => ({
       freeBytes: 3,
       mayGrow: () => {
-        asked++
+        calls++
         return refusal === undefined ? Promise.resolve() : Promise.reject(refusal)
       },
     })
@@ -65,21 +65,21 @@ describe('a request of this process to itself', () => {
       },
       { method: 'POST', body: 'abcd' },
     )
-    assert.deepEqual([await answer.text(9), asked], ['abcd', 2])
+    assert.deepEqual([await answer.text(9), calls], ['abcd', 2])
     await ask(async (exchange) => exchange.respond(200, [], await exchange.readBody(9, growing())), {
       method: 'POST',
       body: 'abc',
     })
-    assert.equal(asked, 2)
+    assert.equal(calls, 2)
   })
 
-  it('has an answer that may be larger than who asks takes', async () => {
+  it('fails if the response is larger than the caller accepts', async () => {
     const answer = await ask((exchange) => exchange.respond(200, [], 'abcd'))
     await assert.rejects(answer.bytes(3), { code: 'too-large' })
     assert.equal(await answer.text(4), 'abcd')
   })
 
-  it('leaves no timer behind, whether it is answered or was given up before it began', async () => {
+  it('leaves no timer after a response or an early abort', async () => {
     const clock = createVirtualClock()
     const serve = async (exchange: Exchange): Promise<void> => exchange.respond(200, [])
     const { request } = createLoopbackClient({ clock, identity: '', serve })
@@ -94,7 +94,7 @@ describe('a request of this process to itself', () => {
     assert.deepEqual([answer.headers['content-length'], await answer.text(9)], ['4', ''])
   })
 
-  it('is answered 500 by a server that throws or forgets, and broken off where an answer has begun', async () => {
+  it('gets 500 if the handler throws or returns nothing, or an aborted response that has begun', async () => {
     assert.equal((await ask(() => Promise.reject(new Error('no')))).status, 500)
     assert.equal((await ask(() => undefined)).status, 500)
     const half = await ask((exchange) => {
@@ -114,7 +114,7 @@ describe('a request of this process to itself', () => {
   })
 })
 
-describe('an answer that goes on, in this process', () => {
+describe('a streaming response in this process', () => {
   const endless = (): {
     readonly serve: (exchange: Exchange) => Promise<void>
     readonly writer: Promise<ResponseWriter>
@@ -128,7 +128,7 @@ describe('an answer that goes on, in this process', () => {
     return { serve, writer: begun.promise }
   }
 
-  it('goes no faster than it is read', async () => {
+  it('is sent no faster than it is read', async () => {
     const { serve, writer: begun } = endless()
     const answer = await ask(serve)
     const writer = await begun
@@ -172,16 +172,16 @@ describe('an answer that goes on, in this process', () => {
     })
   }
 
-  it('is given up by signal and by time, before there is an answer and after', async () => {
+  it('is aborted by signal or timeout, before or during the response', async () => {
     const control = new AbortController()
     const silent = Promise.withResolvers<void>()
-    const heard: AbortSignal[] = []
+    const signals: AbortSignal[] = []
     const never = (exchange: Exchange): Promise<void> => {
-      heard.push(exchange.signal)
+      signals.push(exchange.signal)
       return silent.promise
     }
     await assert.rejects(ask(never, { signal: AbortSignal.abort() }), { code: 'aborted' })
-    assert.equal(heard.pop()?.aborted, true)
+    assert.equal(signals.pop()?.aborted, true)
     const early = assert.rejects(ask(never, { signal: control.signal }), { code: 'aborted' })
     const { serve } = endless()
     const late = await ask(serve, { signal: control.signal })
@@ -196,7 +196,7 @@ describe('an answer that goes on, in this process', () => {
     await limited
     await new Promise((resolve) => setImmediate(resolve))
     assert.deepEqual(
-      heard.map(({ aborted }) => aborted),
+      signals.map(({ aborted }) => aborted),
       [true, true],
     )
     silent.resolve()

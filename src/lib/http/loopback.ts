@@ -1,6 +1,6 @@
 /**
- * Requests of this process to its own server: the exchange that clients have over the network, without the network. They
- * pass everything that others pass; only who they are is not proved but said, which nobody outside can do.
+ * Sends requests of this process to its own server without the network. The requests pass all filters; their identity
+ * is asserted instead of authenticated.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 
@@ -27,11 +27,11 @@ import { type HttpResponse, type ResponseHead, sharedResponse, wholeResponse } f
 export interface LoopbackOptions {
   readonly serve: (exchange: Exchange) => Promise<void>
   readonly clock: Clock
-  /** Who sends its requests, for the server's authentication: see `LoopbackExchange.identity`. */
+  /** The sender of its requests, for the server's authentication: see `LoopbackExchange.identity`. */
   readonly identity: unknown
 }
 
-/** Only path and query of a URL count. What is still going on ends with its request's signal or time limit. */
+/** Only path and query of a URL count. A pending request ends with its signal or time limit. */
 export function createLoopbackClient({ serve, clock, identity }: LoopbackOptions): Pick<HttpClient, 'request'> {
   return {
     request(request) {
@@ -56,7 +56,7 @@ const SELF: Peer = {
   chain: () => [],
 }
 
-/** What may wait to be read before whoever writes is asked to wait. */
+/** The number of waiting bytes at which the writer is asked to wait. */
 const BUFFER_BYTES = 64 << 10
 
 export class LoopbackExchange implements Exchange {
@@ -104,7 +104,7 @@ export class LoopbackExchange implements Exchange {
     if (this.#isGivenUp) this.#settle()
   }
 
-  /** What the client gets. Rejects with HttpError when it gives up, or when the server has nothing to say. */
+  /** The client's response. Rejects with HttpError if the client aborts or the server sends nothing. */
   get answer(): Promise<HttpResponse> {
     return this.#answer.promise
   }
@@ -244,7 +244,7 @@ class LoopbackWriter implements ResponseWriter {
     return this.#body.drained()
   }
 
-  /** Nobody here is cut off for reading slowly. */
+  /** Slow readers in the process are not disconnected. */
   bePatient(): void {}
 
   end(): void {

@@ -1,6 +1,6 @@
 /**
- * node:http, taken without an import statement: importing it by name reads all its exports, one of which loads a second
- * HTTP client (measured: 80 ms and 15 MB at every start, for nothing).
+ * Loads node:http without an import statement. Importing it by name evaluates all its exports, one of which loads a
+ * second HTTP client (measured: 80 ms and 15 MB at every start).
  */
 import type * as NodeHttp from 'node:http'
 

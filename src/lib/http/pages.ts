@@ -1,6 +1,6 @@
-/** A port without TLS for health and metrics of a program: a few pages, each rendered on request. */
+/** Serves health and metrics pages of a program on a port without TLS. */
 import type { Clock } from '../clock.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../log/log.ts'
 import { ProgramError } from '../program.ts'
 import { type Exchange, PLAIN_TEXT } from './exchange.ts'
 import { createHttpServer } from './server.ts'
@@ -15,7 +15,7 @@ export interface PagesOptions {
 
 type Page = () => { readonly status?: number; readonly type?: string; readonly body: string }
 
-/** `host:port`; empty: nobody listens. Throws ProgramError. */
+/** `host:port`; empty: does not listen. Throws ProgramError. */
 export async function servePages(
   address: string,
   { clock, log, closing, isFatal }: PagesOptions,

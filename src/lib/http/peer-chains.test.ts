@@ -98,7 +98,7 @@ async function visit(
 describe('the chain of a client', () => {
   const middle = below(root, 'middle')
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
-    it(`is there after its session was resumed by ${version}`, async () => {
+    it(`is available after a session resumed by ${version}`, async () => {
       const port = await start()
       const client = clientOf(below(middle, 'lowest'), middle)
       const first = await visit(port, { client, version, isSilent: true })
@@ -120,7 +120,7 @@ describe('the chain of a client', () => {
     assert.deepEqual([isTrusted, sent, names?.length], [true, 10, 11])
   })
 
-  it('is found among authorities of one name', async () => {
+  it('is verified with several authorities of one name', async () => {
     const port = await start()
     const version = 'TLSv1.3'
     const clients = [1, 2, 3].map(() => clientOf(below(root, 'same')))
@@ -132,7 +132,7 @@ describe('the chain of a client', () => {
     }
   })
 
-  it('is not completed for who does not send it', async () => {
+  it('needs the intermediates from the peer itself', async () => {
     const port = await start()
     await visit(port, { client: clientOf(middle), version: 'TLSv1.3' })
     const alone = middle.issue({ commonName: 'alice', purpose: 'client' })
@@ -140,7 +140,7 @@ describe('the chain of a client', () => {
     assert.deepEqual(seen.pop(), { isTrusted: false, sent: 1, names: [] })
   })
 
-  it('is good when its key may only encipher, as in certificates made by the book, and not for servers', async () => {
+  it('is valid for clients with key usage keyEncipherment only, and not for servers', async () => {
     const port = await start()
     const signer = { key: parsePrivateKey(middle.keyPem), certificate: middle.certificate }
     const key = createKey()
@@ -160,7 +160,7 @@ describe('the chain of a client', () => {
     assert.deepEqual(seen.pop()?.names, [])
   })
 
-  it('of strangers is not remembered', async () => {
+  it('of untrusted clients is not remembered', async () => {
     const port = await start()
     const version = 'TLSv1.3'
     const client = clientOf(below(createAuthority({ commonName: 'other' }, tools), 'theirs'))
@@ -227,7 +227,7 @@ describe('readAuthorities', () => {
       `-----BEGIN TRUSTED CERTIFICATE-----\n${body}\n-----END TRUSTED CERTIFICATE-----\n${root.certificatePem}`,
     ],
   ] as const)
-    it(`reads PEM with ${name} as verifyChain's authorities are read`, () => {
+    it(`reads PEM with ${name} like verifyChain`, () => {
       assert.deepEqual(
         readAuthorities([pem]).map(({ raw }) => raw),
         parseBundle(pem).map(({ der }) => der),

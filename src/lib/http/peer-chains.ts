@@ -16,7 +16,7 @@ const MAX_CHAIN = 16
 /** Signatures checked for one client: it can send many certificates that an authority seems to have signed. */
 const MAX_CHECKS = 64
 
-/** More intermediates than anybody runs; the least recently used one is dropped first. */
+/** More intermediates than any real setup has; the least recently used one is dropped first. */
 const MAX_REMEMBERED = 256
 
 export class PeerChains {

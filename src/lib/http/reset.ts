@@ -1,4 +1,4 @@
-/** Breaking off an HTTP/2 stream. */
+/** Resets an HTTP/2 stream. */
 import type { Http2Stream } from 'node:http2'
 
 /**

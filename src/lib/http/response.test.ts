@@ -28,9 +28,9 @@ before(async () => {
 
 after(() => server.drain(0))
 
-describe('an answer', () => {
+describe('a response', () => {
   for (const http1Only of [false, true]) {
-    it(`is whole when it is read long after it came, over HTTP/${http1Only ? 1 : 2}`, async () => {
+    it(`is complete when it is read late, over HTTP/${http1Only ? 1 : 2}`, async () => {
       const client = createHttpClient({ clock: realClock, tls: { ca }, http1Only })
       const answer = await client.request({ url: `https://127.0.0.1:${port}/` })
       assert.equal(answer.version, http1Only ? '1.1' : '2')
@@ -40,7 +40,7 @@ describe('an answer', () => {
     })
   }
 
-  it('that refuses another protocol takes its connection along', async () => {
+  it('that refuses an upgrade closes its connection', async () => {
     const client = createHttpClient({ clock: realClock, tls: { ca } })
     const upgrade = { url: `https://127.0.0.1:${port}/`, headers: { upgrade: 'other' } }
     const result = await client.upgrade(upgrade)
@@ -51,22 +51,22 @@ describe('an answer', () => {
   })
 })
 
-describe('a host whose address is found by the caller', () => {
-  it('is connected to there, and must have the certificate of its name', async () => {
-    const asked: string[] = []
+describe('a host whose address the caller resolves', () => {
+  it('is reached at that address, with a certificate for its name', async () => {
+    const hosts: string[] = []
     const resolve = (host: string): Promise<string> => {
-      asked.push(host)
+      hosts.push(host)
       return Promise.resolve('127.0.0.1')
     }
     const client = createHttpClient({ clock: realClock, tls: { ca }, resolve })
     const answer = await client.request({ url: `https://backend.example:${port}/` })
     assert.equal((await answer.bytes(1 << 20)).length, 50_000)
-    assert.deepEqual(asked, ['backend.example'])
+    assert.deepEqual(hosts, ['backend.example'])
     await assert.rejects(client.request({ url: `https://other.example:${port}/` }), { code: 'connect' })
     client.close()
   })
 
-  it('is forgotten when too many others were asked since, though not in the middle of an answer', async () => {
+  it('is evicted after too many other hosts, though not in the middle of a response', async () => {
     const resolve = (): Promise<string> => Promise.resolve('127.0.0.1')
     const client = createHttpClient({ clock: realClock, tls: { insecure: true }, resolve, maxOrigins: 2 })
     const ask = (name: string): ReturnType<typeof client.request> =>
@@ -78,7 +78,7 @@ describe('a host whose address is found by the caller', () => {
     client.close()
   })
 
-  it('is not connected to when it may not be', async () => {
+  it('is not connected to if the caller forbids it', async () => {
     const resolve = (): Promise<never> => Promise.reject(new Error('not there'))
     const client = createHttpClient({ clock: realClock, tls: { ca }, resolve })
     await assert.rejects(client.request({ url: `https://backend.example:${port}/` }), /not there/)

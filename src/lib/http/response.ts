@@ -1,4 +1,4 @@
-/** The answer to a request of ours: its head, and its body as a stream or as a whole. */
+/** The response to a request of the HTTP client: its head, and its body as a stream or as a whole. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 
@@ -26,7 +26,7 @@ export interface HttpResponse extends ResponseHead {
 }
 
 export function createResponse(source: Readable, head: ResponseHead): HttpResponse {
-  // A failure before anybody reads must not end the process; the reader hears of it all the same.
+  // A failure before the first read must not end the process; the reader receives it all the same.
   source.on('error', () => undefined)
   return responseOf(head, { read: () => readPieces(source), discard: () => source.destroy() })
 }
@@ -73,8 +73,7 @@ async function* onePiece(body: Buffer): AsyncGenerator<Buffer> {
 }
 
 /**
- * Not by the stream's own iterator: that takes an HTTP/2 stream which was complete before anybody read it for one that
- * broke off.
+ * Not by the stream's own iterator: that treats an HTTP/2 stream which was complete before the first read as aborted.
  */
 async function* readPieces(source: Readable): AsyncGenerator<Buffer> {
   let wake = (): void => undefined

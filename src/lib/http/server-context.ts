@@ -1,4 +1,4 @@
-/** What all exchanges of a server share: its limits, its clock, and whether it is on its way out. */
+/** The shared state of all exchanges of a server: its limits, its clock, and whether it is draining. */
 import type { Clock } from '../clock.ts'
 import { createDeadlines, type Deadlines } from '../deadlines.ts'
 

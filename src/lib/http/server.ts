@@ -27,31 +27,31 @@ import type { ServerTls, TlsServer } from './tls.ts'
 import { createTlsServer } from './tls.ts'
 
 export interface HttpServerOptions {
-  /** Answers an exchange. What it throws goes to `onError`; the client gets 500, or a broken connection. */
+  /** Handles an exchange. Its errors go to `onError`; the client gets 500, or a broken connection. */
   readonly serve: (exchange: Exchange) => void | Promise<void>
   readonly clock: Clock
   /** Without it the server speaks plain HTTP/1.1: for health ports, tests and unix sockets. */
   readonly tls?: ServerTls
   readonly limits?: Partial<HttpLimits>
-  /** Protocols (lower case) an exchange may be upgraded to, such as `websocket`; others are served as if not asked for. */
+  /** Protocols (lower case) for upgrades, such as `websocket`; other upgrade requests are served normally. */
   readonly upgrades?: readonly string[]
   /** Let HTTP/2 clients upgrade too (RFC 8441). */
   readonly extendedConnect?: boolean
   readonly onError?: (error: unknown, exchange: Exchange) => void
-  /** Told of each connection that ended before TLS was agreed upon. */
+  /** Called for each connection that ended before its TLS handshake. */
   readonly onHandshakeError?: () => void
 }
 
 export interface HttpServer {
   listen(address: ListenAddress): Promise<BoundAddress>
-  /** Serves who connects to a port that was bound before. It is closed when this server is. */
+  /** Serves connections of a port that was bound before. It is closed with this server. */
   accept(listener: Listener): void
   /** Changes certificates and client authorities for new connections. Throws, changing nothing, if they are unusable. */
   reloadTls(tls: ServerTls): void
   /**
-   * Accepts no more, asks clients to go elsewhere (GOAWAY, Connection: close), a moment later ends idle connections, and
-   * waits for running exchanges; those that are not complete after `graceMs` are cut off. `draining` is aborted at the start, so
-   * that answers without end can be ended by who writes them.
+   * Stops accepting, asks clients to reconnect elsewhere (GOAWAY, Connection: close), ends idle connections a moment
+   * later, and waits for running exchanges; those that are not complete after `graceMs` are aborted. `draining` is
+   * aborted at the start, so that writers can end streaming responses.
    */
   drain(graceMs: number): Promise<void>
   readonly draining: AbortSignal
@@ -59,13 +59,13 @@ export interface HttpServer {
   readonly connections: number
 }
 
-/** So many streams of a connection are served as they come, and so many of those beyond in each turn. */
+/** The number of streams of a connection that are served at once, and of further ones per turn. */
 const AT_ONCE = 16
 
 /** How long clients that have nothing under way may still send a request, once the server is to stop. */
 const LINGER_MS = 2000
 
-/** In GOAWAY: whatever was sent is still answered. */
+/** In GOAWAY: everything that was sent is still answered. */
 const EVERY_STREAM = 2 ** 31 - 1
 
 /** How often node:http looks for requests that are too slow. */
@@ -126,9 +126,9 @@ interface State {
   readonly admission: Admission
   readonly chains: PeerChains
   readonly draining: AbortController
-  /** Streams that wait their turn; see `serveLater`. */
+  /** Streams that wait for a later turn; see `serveLater`. */
   readonly later: (() => void)[]
-  /** The last part of draining: who has nothing under way is sent off. */
+  /** The last phase of draining: idle connections are ended. */
   isEnding: boolean
   /** Established connections by what identifies them where they are needed: their socket or their session. */
   readonly bySocket: Map<Socket, Connection>
@@ -208,7 +208,7 @@ function createHttp2(state: State): Http2Server {
     streamResetBurst: limits.streamResetBurst,
     streamResetRate: limits.streamResetRate,
     // MB. By default a client with ten of them on their way to it is refused further streams (ENHANCE_YOUR_CALM); how much
-    // may wait to be sent is for those to bound who write it.
+    // may wait to be sent is bounded by its writer.
     maxSessionMemory: 1000,
   })
   // No 'request' listener, ever: it would build compatibility objects for every stream.
@@ -282,7 +282,7 @@ function onStream(
   begin(state, connection, stream)
   const link = connection.streams.add(stream)
   stream.on('close', () => {
-    link.leave()
+    link.remove()
     if (stream.aborted) countReset(state, connection)
   })
   const serve = (): void => {
@@ -304,8 +304,8 @@ function isAtOnce(connection: Connection): boolean {
 }
 
 /**
- * Who opens many streams at once gets a few answers in each turn of the event loop, so that others get theirs in between.
- * What was reset in the same breath is not even begun.
+ * A client that opens many streams at once gets a few responses per turn of the event loop, so that others are served
+ * in between. Streams that were reset meanwhile are skipped.
  */
 function serveLater(state: State): void {
   for (const serve of state.later.splice(0, AT_ONCE)) serve()
@@ -328,7 +328,7 @@ function begin(state: State, connection: Connection, until: { on(event: 'close',
   connection.active++
   until.on('close', () => {
     connection.active--
-    // Until then a client that was answered without being told to go may be sending its next request.
+    // Until then a client that has not received `Connection: close` may be sending its next request.
     if (state.isEnding && connection.active === 0 && connection.session === undefined) {
       connection.socket.destroySoon()
     }
@@ -350,8 +350,8 @@ function run(state: State, exchange: Exchange): void {
 }
 
 /**
- * Nobody's request may be lost that is on its way: clients are told to go elsewhere, and what they sent before they
- * heard of it is still answered. HTTP/2 has a way to say so; on HTTP/1.1 it is said with the next answer.
+ * No request in flight may be lost: clients are asked to reconnect elsewhere, and what they sent before is still
+ * answered. HTTP/2 has GOAWAY; HTTP/1.1 uses a header of the next response.
  */
 function startDrain(state: State): void {
   state.draining.abort(new Error('The server is stopping'))

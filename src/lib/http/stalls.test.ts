@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { bePatient, Stalls } from './stalls.ts'
 
 describe('a receiver', () => {
-  it('has stalled when nothing moved for the whole time', () => {
+  it('has stalled if nothing was read for the whole period', () => {
     const stalls = new Stalls(30)
     const socket = { writableLength: 100, bytesWritten: 500 }
     assert.deepEqual(
@@ -13,7 +13,7 @@ describe('a receiver', () => {
     )
   })
 
-  it('has not when its queue was emptied, grew or shrank meanwhile', () => {
+  it('has not stalled if its queue was emptied, grew or shrank', () => {
     for (const other of [0, 99, 101]) {
       const stalls = new Stalls(30)
       const stream = { writableLength: 100 }
@@ -26,7 +26,7 @@ describe('a receiver', () => {
     }
   })
 
-  it('has not when its queue was refilled to the same length', () => {
+  it('has not stalled if its queue was refilled to the same length', () => {
     const stalls = new Stalls(30)
     const socket = { writableLength: 100, bytesWritten: 500 }
     assert.equal(stalls.isStalled(socket, 0), false)
@@ -34,7 +34,7 @@ describe('a receiver', () => {
     assert.equal(stalls.isStalled(socket, 40), false)
   })
 
-  it('that may take its time has not, until that ends', () => {
+  it('with extra time has not stalled until that ends', () => {
     const stalls = new Stalls(30)
     const socket = { writableLength: 100 }
     const end = bePatient(socket)

@@ -1,4 +1,4 @@
-/** Receivers that have stopped reading: what waits to be sent to them is looked at now and then, and must have moved. */
+/** Detects clients that have stopped reading a response, by checking periodically whether buffered data has shrunk. */
 
 /** A socket or an HTTP/2 stream. */
 export interface Sending {
@@ -8,13 +8,13 @@ export interface Sending {
   readonly bytesWritten?: number
 }
 
-interface Seen {
+interface Progress {
   readonly waiting: number
   readonly written: number | undefined
   readonly sinceMs: number
 }
 
-/** People look at logs and terminals when they like: those who may take their time. */
+/** Logs and terminals, whose readers may pause. */
 const patient = new WeakSet<Sending>()
 
 /** From now on the receiver may leave what it is sent unread for as long as it likes. Returns what ends that. */
@@ -25,13 +25,13 @@ export function bePatient(sending: Sending): () => void {
 
 export class Stalls {
   readonly #limitMs: number
-  readonly #seen = new WeakMap<Sending, Seen>()
+  readonly #seen = new WeakMap<Sending, Progress>()
 
   constructor(limitMs: number) {
     this.#limitMs = limitMs
   }
 
-  /** True when something has been waiting for so long and not a byte of it was taken. To be asked again and again. */
+  /** True if something has been waiting for this time and no byte was taken. To be called periodically. */
   isStalled(sending: Sending, nowMs: number): boolean {
     const { writableLength: waiting, bytesWritten: written } = sending
     if (waiting === 0 || patient.has(sending)) {

@@ -1,4 +1,4 @@
-/** TLS for servers: what is offered, which certificate is shown to whom, and changing it without a restart. */
+/** TLS of servers: versions and ciphers, the certificate for each server name, and reloading without a restart. */
 import type { SecureContext, SecureContextOptions, SecureVersion, Server } from 'node:tls'
 import { createSecureContext, createServer } from 'node:tls'
 
@@ -49,7 +49,7 @@ function contextOptions(tls: ServerTls, pair: CertificateAndKey): SecureContextO
 }
 
 export interface TlsServer {
-  /** Emits 'secureConnection'; give it raw sockets by emitting 'connection'. It is never told to listen. */
+  /** Emits 'secureConnection'; pass it raw sockets by emitting 'connection'. It never listens itself. */
   readonly server: Server
   /** New connections get the new certificates and authorities; old sessions cannot be resumed. Throws if unusable. */
   reload(tls: ServerTls): void
@@ -64,7 +64,7 @@ export function createTlsServer(
   const server = createServer({
     ...contextOptions(initial, initial),
     ALPNProtocols: ['h2', 'http/1.1'],
-    // Asked for always, since authorities can come with a reload; never required: there are other ways to say who one is.
+    // Always requested, since authorities can come with a reload; never required, because there are other credentials.
     requestCert: true,
     rejectUnauthorized: false,
     handshakeTimeout: handshakeTimeoutMs,

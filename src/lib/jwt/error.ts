@@ -1,4 +1,4 @@
-/** The one error of this folder. */
+/** The error of JSON Web Tokens. */
 
 /**
  * `malformed`: not a token; `unsupported`: wants something we do not do; `key`: unusable key; `signature`: no key

@@ -44,7 +44,7 @@ const RULES: ReadonlyMap<string, AlgorithmRule> = new Map<JwtAlgorithm, Algorith
   ['EdDSA', { keyKind: 'ed25519', hash: null, options: {} }],
 ])
 
-/** Smaller RSA keys can be broken by those who care. */
+/** Smaller RSA keys can be broken. */
 const MIN_RSA_BITS = 2048
 
 function keyKind(key: KeyObject): string {
@@ -58,7 +58,7 @@ export function ruleFor(alg: string, key: KeyObject): AlgorithmRule | undefined 
   return rule?.keyKind === keyKind(key) ? rule : undefined
 }
 
-/** What this key signs with. Throws `JwtError` for keys that cannot sign tokens. */
+/** The algorithm of this key. Throws `JwtError` for keys that cannot sign tokens. */
 export function algorithmOf(key: KeyObject): JwtAlgorithm {
   const kind = keyKind(key)
   for (const [alg, rule] of RULES) if (rule.keyKind === kind) return alg as JwtAlgorithm
@@ -152,7 +152,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What `/.openid-configuration` answers for an issuer of id tokens and nothing else. */
+/** The content of `/.openid-configuration` for an issuer of id tokens only. */
 export interface DiscoveryDocument {
   readonly issuer: string
   readonly jwks_uri: string

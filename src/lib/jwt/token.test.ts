@@ -22,7 +22,7 @@ const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toSt
 const fails = (code: string) => (error: unknown) => error instanceof JwtError && error.code === code
 
 describe('tokens', () => {
-  it('come back verified, with every kind of key', () => {
+  it('are signed and verified with every kind of key', () => {
     const claims = { iss: 'me', sub: 'system:serviceaccount:a:b', nested: { n: 1 } }
     const kinds: [ReturnType<typeof createKey>, string][] = [
       [privateKey, 'ES256'],
@@ -40,7 +40,7 @@ describe('tokens', () => {
     }
   })
 
-  it('of the other RSA algorithms are verified too', () => {
+  it('with other RSA algorithms are verified', () => {
     for (const [alg, hash, options2] of [
       ['RS384', 'sha384', {}],
       ['RS512', 'sha512', {}],
@@ -95,7 +95,7 @@ describe('tokens', () => {
     assert.throws(() => verifyToken(signer.sign({}), { ...options, keys: [] }), fails('signature'))
   })
 
-  it('cannot choose an algorithm that their key is not for', () => {
+  it('cannot select an algorithm that does not fit their key', () => {
     const body = part({ sub: 'root' })
     const pem = createPublicKey(rsa).export({ format: 'pem', type: 'spki' })
     const forged: [object, (input: string) => Buffer][] = [
@@ -120,7 +120,7 @@ describe('tokens', () => {
     )
   })
 
-  it('have one spelling only', () => {
+  it('have only one valid encoding', () => {
     const token = signer.sign({ a: 1 })
     verifyToken(token, options)
     const [head, body, tail] = token.split('.') as [string, string, string]
@@ -137,7 +137,7 @@ describe('tokens', () => {
     }
   })
 
-  it('are refused with our error and no other, whatever they look like', () => {
+  it('are refused with JwtError only, whatever they contain', () => {
     const token = signer.sign({ sub: 'x', exp: nowSeconds + 100 })
     const edit = fc.tuple(fc.nat({ max: token.length - 1 }), fc.string({ maxLength: 3 }))
     fc.assert(
@@ -154,13 +154,13 @@ describe('tokens', () => {
     }
   })
 
-  it('can be looked into before they are verified', () => {
+  it('can be decoded before they are verified', () => {
     assert.equal(readUnverified(createSigner(createKey()).sign({ iss: 'them' })).claims['iss'], 'them')
   })
 })
 
 describe('key sets', () => {
-  it('come back, and hold no private part', () => {
+  it('survive a round trip without private parts', () => {
     const keys = [key, verifyingKey(rsa), verifyingKey(createKey('ed25519'))]
     const set = toKeySet(keys)
     assert.deepEqual(Object.keys(set.keys[0] ?? {}), ['use', 'kty', 'kid', 'crv', 'alg', 'x', 'y'])
@@ -184,7 +184,7 @@ describe('key sets', () => {
     assert.equal(keyIdOf(createPublicKey(pem)), 'SoABiieYuNx4UdqYvZRVeuC6SihxgLrhLy9peHMHpTc')
   })
 
-  it('leave out keys for other purposes, of unknown kinds, broken or too weak', () => {
+  it('omit keys for other purposes, of unknown types, invalid or too weak', () => {
     const good = toKeySet([key]).keys[0]
     const weak = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' })
     const list = [
@@ -206,7 +206,7 @@ describe('key sets', () => {
     }
   })
 
-  it('are announced by a discovery document', () => {
+  it('are listed in a discovery document', () => {
     assert.deepEqual(discoveryDocument('https://k', 'https://k/openid/v1/jwks', [verifyingKey(rsa), key]), {
       issuer: 'https://k',
       jwks_uri: 'https://k/openid/v1/jwks',

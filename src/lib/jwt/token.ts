@@ -1,7 +1,7 @@
 /**
  * JSON Web Tokens (JWS compact): signing and verifying on node:crypto, synchronously, because one verification takes a
- * tenth of a millisecond. What a token says about itself is believed only after its signature was verified, and its
- * algorithm only if the key allows it.
+ * tenth of a millisecond. Claims are trusted only after the signature was verified, and the algorithm only if the key
+ * allows it.
  */
 import type { KeyObject } from 'node:crypto'
 import { sign, verify } from 'node:crypto'
@@ -94,7 +94,7 @@ export function verifyToken(token: string, options: VerifyOptions): VerifiedToke
   return { header, claims, key, audiences }
 }
 
-/** Header and claims as the token states them, NOT verified: only to find out who should verify it. */
+/** Header and claims of the token, NOT verified: only for choosing the verifier. */
 export function readUnverified(token: string): { header: TokenHeader; claims: Claims } {
   const { head, body } = splitToken(token)
   return { header: readHeader(head), claims: decodePart(body, 'claims') }
@@ -103,7 +103,7 @@ export function readUnverified(token: string): { header: TokenHeader; claims: Cl
 interface TokenParts {
   readonly head: string
   readonly body: string
-  /** What was signed. */
+  /** The signed text. */
   readonly input: string
   readonly signature: Buffer
 }

@@ -37,7 +37,7 @@ const fromHex = (text: string): Buffer => Buffer.from(text, 'hex')
 
 describe('message codec', () => {
   const vectors: [string, Parameters<typeof Everything.encode>[0], string][] = [
-    ['nothing', {}, ''],
+    ['an empty message', {}, ''],
     ['zeros as nothing', { text: '', number: 0, flag: false, data: Buffer.alloc(0), packed: [], ratio: 0 }, ''],
     ['a number', { number: 150 }, '089601'],
     ['a text', { text: 'testing' }, '120774657374696e67'],
@@ -46,17 +46,17 @@ describe('message codec', () => {
     ['an empty message', { inner: {} }, '1a00'],
     ['packed numbers', { packed: [3, 270, 86_942] }, '2206038e029ea705'],
     ['unpacked numbers', { unpacked: [1, -1] }, '28022801'],
-    ['words, empty ones too', { words: ['a', '', 'b'] }, '3201613200320162'],
+    ['strings, including empty ones', { words: ['a', '', 'b'] }, '3201613200320162'],
     ['messages', { inners: [{ a: 1 }, {}] }, '3a0208013a00'],
     ['a map', { labels: new Map([['k', 'v']]) }, '42060a016b120176'],
-    ['a map with empty parts', { labels: new Map([['', '']]) }, '42040a001200'],
+    ['a map with empty keys and values', { labels: new Map([['', '']]) }, '42040a001200'],
     ['an optional zero', { maybe: 0 }, '5000'],
     ['negative zero', { ratio: -0 }, '610000000000000080'],
     ['a map of messages', { byNumber: new Map([[1, { a: 2 }]]) }, '6a06080112020802'],
-    ['a far field', { far: 1 }, 'c13e0100000000000000'],
+    ['a field with a large number', { far: 1 }, 'c13e0100000000000000'],
   ]
   for (const [what, value, expected] of vectors) {
-    it(`writes ${what}`, () => {
+    it(`encodes ${what}`, () => {
       const bytes = Everything.encode(value)
       assert.equal(hex(bytes), expected)
       assert.equal(hex(Everything.encode(Everything.decode(bytes))), expected)
@@ -99,16 +99,16 @@ describe('message codec', () => {
     assert.deepEqual([...Everything.decode(fromHex('6a020801')).byNumber], [[1, { a: 0 }]])
   })
 
-  it('passes over unknown fields and fields of another wire type', () => {
+  it('skips unknown fields and fields of another wire type', () => {
     assert.equal(Inner.decode(fromHex('1a0161080a0a0141a00605')).a, 10)
   })
 
-  it('takes a hostile map key as any other', () => {
+  it('treats a hostile map key as any other', () => {
     const labels = new Map([['__proto__', 'x']])
     assert.deepEqual(Everything.decode(Everything.encode({ labels })).labels, labels)
   })
 
-  it('holds messages that contain themselves, up to a depth', () => {
+  it('supports recursive messages up to a depth', () => {
     const tree = { name: 'a', children: [{ name: 'b', children: [{ name: 'c', children: [] }] }] }
     assert.deepEqual(Tree.decode(Tree.encode(tree)), tree)
     let deep: Tree = { name: '', children: [] }
@@ -118,17 +118,17 @@ describe('message codec', () => {
     assert.throws(() => Tree.decode(Tree.encode(deep)), /nested deeper/)
   })
 
-  it('recovers after a value that did not fit', () => {
+  it('works again after a value that did not fit', () => {
     assert.throws(() => Everything.encode({ text: 'left behind', packed: [1.5] }), ProtobufError)
     assert.equal(hex(Everything.encode({ number: 150 })), '089601')
   })
 
-  it('refuses tables that cannot be', () => {
+  it('rejects invalid tables', () => {
     assert.throws(() => defineMessage({ a: [1, 'int32'], b: [1, 'int32'] }), /same number/)
     assert.throws(() => defineMessage({ a: [0, 'int32'] }), /number 0/)
   })
 
-  it('brings back any value', () => {
+  it('round-trips any value', () => {
     const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })
     const narrow = (value: bigint): number | bigint => (Number.isSafeInteger(Number(value)) ? Number(value) : value)
     const text = fc.string({ unit: 'grapheme' })
@@ -156,7 +156,7 @@ describe('message codec', () => {
     fc.assert(fc.property(value, (one) => assert.deepEqual(Everything.decode(Everything.encode(one)), one)))
   })
 
-  it('throws nothing but its own error and reads nothing beyond its bytes, whatever they are', () => {
+  it('throws only ProtobufError and reads only its bytes for any input', () => {
     const sample = Everything.encode({
       text: 'some text',
       number: 2n ** 60n,

@@ -1,7 +1,6 @@
 /**
- * Message codecs from tables: `defineMessage({ key: [1, 'bytes'], kvs: [2, KeyValue, 'repeated'] })`. The type of the
- * value follows from the table. Behaves as proto3: absent scalars are zero, zeros are not written, unknown fields are
- * passed over, repeated numbers are packed and read either way.
+ * Creates protobuf codecs from tables: `defineMessage({ key: [1, 'bytes'], kvs: [2, KeyValue, 'repeated'] })`. The
+ * types of the values follow from the table, and the encoding from proto3.
  */
 import type { Int64 } from './wire.ts'
 import { ProtobufError, WIRE, WireReader, WireWriter } from './wire.ts'
@@ -72,7 +71,7 @@ export interface Message<T> extends MessageCodec {
   decode(bytes: Buffer): T
 }
 
-/** What can be written: any part of a message may be left out. */
+/** A writable message: any part may be left out. */
 export type Input<T> = T extends Buffer
   ? Uint8Array
   : T extends ReadonlyMap<infer K, infer V>
@@ -175,7 +174,7 @@ export function defineMessage<const F extends Readonly<Record<string, Field>>>(f
   }
 }
 
-/** One writer for all: encoding never yields, and whatever a failed one left behind is thrown away by the next. */
+/** One shared writer: encoding never yields, and the next use discards the remains of a failed one. */
 const sharedWriter = new WireWriter()
 
 function encode(write: MessageCodec['write'], value: object): Buffer {
@@ -228,7 +227,7 @@ function scalarField(
   }
 }
 
-/** Negative zero is a value of its own and must be written. */
+/** Negative zero is a distinct value and must be written. */
 function isZero(value: unknown): boolean {
   if (value instanceof Uint8Array) return value.length === 0
   return Object.is(value, 0) || value === '' || value === false || value === 0n

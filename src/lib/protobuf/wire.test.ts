@@ -49,7 +49,7 @@ describe('wire format', () => {
     ['double', 1, '000000000000f03f'],
   ]
   for (const [type, value, hex] of numbers) {
-    it(`holds ${type} ${value}`, () => {
+    it(`round-trips ${type} ${value}`, () => {
       assert.equal(
         write((w) => (w[type] as (value: unknown) => void)(value)),
         hex,
@@ -60,7 +60,7 @@ describe('wire format', () => {
     })
   }
 
-  it('is written backwards, so that lengths are known', () => {
+  it('is written backwards', () => {
     const hex = write((w) => {
       w.uint32(150)
       w.tag(1, 0)
@@ -72,7 +72,7 @@ describe('wire format', () => {
     assert.equal(hex, '120774657374696e671a03089601')
   })
 
-  it('comes back from any sequence of values, over any growth of the buffer', () => {
+  it('round-trips any sequence of values while the buffer grows', () => {
     const value = fc.oneof(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), fc.integer(), fc.maxSafeInteger())
     fc.assert(
       fc.property(
@@ -123,7 +123,7 @@ describe('wire format', () => {
     ['a number of 11 bytes', `${'80'.repeat(10)}01`, (r) => r.uint64()],
     ['a number of more than 64 bits', `${'ff'.repeat(9)}02`, (r) => r.uint64()],
     ['field number 0', '00', (r) => r.tag()],
-    ['a string longer than the rest', '0561', (r) => r.string()],
+    ['a string longer than the remaining bytes', '0561', (r) => r.string()],
     ['bytes of almost 4 GiB', 'ffffffff0f00', (r) => r.view()],
     ['a message longer than the rest', '0500', (r) => r.enter()],
     ['half a fixed number', '000000', (r) => r.fixed32()],
@@ -131,7 +131,7 @@ describe('wire format', () => {
     ['an unknown wire type', '', (r) => r.skip(15)],
     ['a group that ends as another', '14', (r) => r.skip(11)],
     ['a group without end', '', (r) => r.skip(11)],
-    ['groups in groups without end', '0b'.repeat(5000), (r) => r.skip(11)],
+    ['deeply nested groups', '0b'.repeat(5000), (r) => r.skip(11)],
   ]
   for (const [what, hex, read] of refused) {
     it(`refuses ${what}`, () => assert.throws(() => read(reader(hex)), ProtobufError))
@@ -147,7 +147,7 @@ describe('wire format', () => {
     assert.equal(r.uint32(), 255)
   })
 
-  it('skips everything that can be skipped', () => {
+  it('skips fields of every type', () => {
     const r = reader('089601090000000000000000120141150000000013080114')
     const seen: number[] = []
     while (!r.done) {

@@ -1,9 +1,9 @@
 /**
- * The protobuf wire format. The reader stays inside its bytes whatever they say. The writer writes BACKWARDS, last
- * field first and a value before its tag, because the length of a nested message is then known when it is needed.
+ * The protobuf wire format. The writer writes backwards, last field first, because the length of a nested message is
+ * then known.
  */
 
-/** What malformed input, and values that do not fit their type, are refused with. */
+/** The error for malformed input, and for values that do not fit their type. */
 export class ProtobufError extends Error {
   override readonly name = 'ProtobufError'
 }
@@ -328,7 +328,10 @@ export class WireWriter {
     }
   }
 
-  /** What was written, as a copy, and an empty writer. The copy may be cut from a shared pool: copy it to keep it long. */
+  /**
+   * The written bytes as a copy; the writer is then empty. The copy may come from a shared pool: copy it to keep it
+   * long.
+   */
   finish(): Buffer {
     const out = Buffer.from(this.#bytes.subarray(this.#at))
     this.reset()

@@ -1,7 +1,6 @@
 /**
- * A SPDY/3.1 connection: many streams over one socket that was upgraded, as Kubernetes' exec, attach and port forwarding
- * use them. Windows of the protocol are neither kept nor asked for, because no peer of that family does: whoever reads
- * too slowly stops the whole connection.
+ * A SPDY/3.1 connection: many streams over one upgraded socket, for exec, attach and port forwarding. Like Kubernetes'
+ * peers it has no flow-control windows, so a slow reader stops the whole connection.
  */
 import type { Duplex } from 'node:stream'
 
@@ -26,11 +25,11 @@ import { SpdyError, SpdyStream, type StreamOutput } from './stream.ts'
 
 export interface SpdyOptions {
   readonly clock: Clock
-  /** Who began: clients number their streams odd, servers even. */
+  /** The role: clients number their streams odd, servers even. */
   readonly role: 'client' | 'server'
-  /** What came with the upgrade. */
+  /** Bytes that arrived with the upgrade. */
   readonly head?: Buffer
-  /** A stream the peer opens, after it was told that we take it. Without it, such streams are refused. */
+  /** Called with a stream that the peer opened, after it was accepted. Without it, such streams are refused. */
   readonly onStream?: (stream: SpdyStream) => void
   /** Keeps what is between us from taking the connection for dead. None unless given. */
   readonly pingIntervalMs?: number
@@ -40,9 +39,8 @@ export interface SpdyOptions {
 const REPLY_TIMEOUT_MS = 30_000
 
 /**
- * Frames of ours that may wait for the peer to read them. What it asks for (pings, streams to refuse) is answered at
- * once, since waiting with the next frame until it reads would stop streams that have nothing to do with it; a peer that
- * asks and never reads is given up, as Go's HTTP/2 server does, which has the number.
+ * The maximum of queued control frames. Pings and refusals are answered at once, since waiting would stop unrelated
+ * streams; a peer that sends them and never reads is disconnected, as by Go's HTTP/2 server, which has this number.
  */
 const MAX_QUEUED_FRAMES = 10_000
 
@@ -65,7 +63,7 @@ export class SpdyConnection {
   #lastPeerId = 0
   #queuedFrames = 0
   #isGone = false
-  /** The peer said goodbye: what ends after that has ended in order. */
+  /** The peer sent GOAWAY: later ends are regular. */
   #isLeaving = false
 
   constructor(socket: Duplex, options: SpdyOptions) {
@@ -79,7 +77,7 @@ export class SpdyConnection {
     void this.#serve(options.head ?? Buffer.alloc(0))
   }
 
-  /** Resolves when the connection is gone, whoever ended it. */
+  /** Resolves when the connection has ended for any reason. */
   get closed(): Promise<void> {
     return this.#closed.promise
   }
@@ -92,7 +90,7 @@ export class SpdyConnection {
     const stream = new SpdyStream(id, headers, this.#output())
     this.#streams.set(id, stream)
     const block = this.#writer.write(headers)
-    // No parent, lowest priority but one, no certificate: nobody looks at them.
+    // No parent, lowest priority but one, no certificate: peers ignore them.
     this.#send(controlFrame(SYN_STREAM, 0, Buffer.concat([words(id, 0), Buffer.alloc(2), block])))
     const timer = this.#options.clock.after(REPLY_TIMEOUT_MS, () => stream.refused('timeout'))
     try {
@@ -125,7 +123,7 @@ export class SpdyConnection {
         for (const frame of parser.push(bytes as Buffer)) await this.#handle(frame)
       }
     } catch {
-      // Broken or not SPDY: either way nobody can be told but the streams, below.
+      // Broken or not SPDY: only the streams can be notified, below.
     }
     this.#finish()
   }
@@ -148,7 +146,7 @@ export class SpdyConnection {
       case SYN_STREAM:
         return this.#opened(id, flags, await this.#reader.read(payload.subarray(10)))
       case SYN_REPLY:
-        // Read whatever is in it: the next block is packed on top of this one.
+        // Inflated in any case: the next block depends on this one.
         await this.#reader.read(payload.subarray(4))
         return this.#streams.get(id)?.accepted()
       case HEADERS:

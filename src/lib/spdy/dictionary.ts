@@ -1,4 +1,4 @@
-/** What SPDY/3 compresses header blocks against: words both sides know before the first byte. Fixed by the protocol. */
+/** The compression dictionary of SPDY/3 header blocks, fixed by the protocol. */
 
 /** Each is preceded by its length, as names and values are in a header block. */
 const WORDS: string = `options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges

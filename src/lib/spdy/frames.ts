@@ -1,4 +1,4 @@
-/** Frames of SPDY/3.1: how they look on the wire, both ways. The meaning of them is in `connection.ts`. */
+/** Frames of SPDY/3.1: parsing and writing. `connection.ts` interprets them. */
 
 /** Types of control frames. */
 export const SYN_STREAM = 1

@@ -1,6 +1,6 @@
 /**
- * Header blocks of SPDY/3: names and values, in one zlib stream that lasts as long as the connection. We write the stream
- * as stored blocks, which needs neither state nor waiting; what the peer compressed is inflated with zlib.
+ * Encodes and decodes header blocks of SPDY/3: names and values in one zlib stream per connection. Our blocks are
+ * stored without compression.
  */
 import { DICTIONARY_ID, HEADER_DICTIONARY } from './dictionary.ts'
 
@@ -10,12 +10,12 @@ export type SpdyHeaders = ReadonlyMap<string, string>
 /** A peer's headers unpacked. Those of Kubernetes are a hundred bytes. */
 const MAX_BLOCK_BYTES = 64 << 10
 const MAX_HEADERS = 100
-/** What one stored block can hold. */
+/** The maximum of one stored block. */
 const MAX_STORED_BYTES = 0xffff
 
 /** Says zlib, 32 KiB window, with a dictionary; its last five bits make the two bytes a multiple of 31. */
 const ZLIB_HEAD = 0x78bb
-/** An empty stored block: whoever inflates hands out everything before it. */
+/** An empty stored block, which makes the receiver emit everything before it. */
 const FLUSH: Buffer = Buffer.from([0, 0, 0, 0xff, 0xff])
 
 /** Writes the blocks of one connection, in the order in which they are sent. */
@@ -113,7 +113,7 @@ function parseBlock(plain: Buffer): SpdyHeaders {
   }
   for (let left = count; left > 0; left--) {
     const name = text().toLowerCase()
-    // Several values of one name are separated by NUL; nobody here has more than one.
+    // Several values of one name are separated by NUL; here each name has one.
     headers.set(name, text().split('\0')[0] ?? '')
   }
   return headers

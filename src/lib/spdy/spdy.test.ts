@@ -15,13 +15,13 @@ import { SpdyError, SpdyStream } from './stream.ts'
 const clock = createVirtualClock()
 
 describe('spdy header blocks', () => {
-  it('know the dictionary by the checksum the protocol gives it', () => {
+  it('use the dictionary with the checksum of the protocol', () => {
     // A compressor that is given a dictionary writes its checksum behind two bytes.
     assert.equal(deflateSync('', { dictionary: HEADER_DICTIONARY }).readUInt32BE(2), DICTIONARY_ID)
     assert.equal(HEADER_DICTIONARY.length, 1423)
   })
 
-  it('come out as they went in, block after block of one stream', async () => {
+  it('round-trip in sequence in one compression stream', async () => {
     const name = fc.stringMatching(/^[a-z-]{1,20}$/)
     const value = fc.string({ unit: 'grapheme', maxLength: 300 }).map((text) => text.replaceAll('\0', ''))
     const blocks = fc.array(fc.uniqueArray(fc.tuple(name, value), { selector: ([key]) => key, maxLength: 5 }))
@@ -35,7 +35,7 @@ describe('spdy header blocks', () => {
     )
   })
 
-  it('are read when the peer packs each on top of the one before', async () => {
+  it('are read when the peer compresses them with the earlier ones', async () => {
     const packer = createDeflate({ dictionary: HEADER_DICTIONARY, flush: constants.Z_SYNC_FLUSH })
     const pack = async (plain: Buffer): Promise<Buffer> => {
       const pieces: Buffer[] = []
@@ -54,7 +54,7 @@ describe('spdy header blocks', () => {
     assert.equal((await reader.read(second)).get('streamtype'), 'error')
   })
 
-  it('are refused when they are broken, too many or unpack to too much', async () => {
+  it('are refused if they are invalid, too many or too large unpacked', async () => {
     const read = (block: Buffer): Promise<unknown> => new HeaderReader().read(block)
     const packed = (plain: Buffer): Buffer => deflateSync(plain, { dictionary: HEADER_DICTIONARY })
     await assert.rejects(read(Buffer.from('no zlib at all')), /Broken header block/)
@@ -65,7 +65,7 @@ describe('spdy header blocks', () => {
 })
 
 describe('spdy frames', () => {
-  it('are found however their bytes are cut', () => {
+  it('are parsed for any split of their bytes', () => {
     const frames = Buffer.concat([
       controlFrame(PING, 0, words(7)),
       dataHead(3, 5, 1),
@@ -85,7 +85,7 @@ describe('spdy frames', () => {
     )
   })
 
-  it('of another version, and control frames that are too large, are no SPDY', () => {
+  it('of another version, and control frames that are too large, are rejected', () => {
     assert.throws(() => new FrameParser().push(Buffer.from('GET / HTTP/1.1\r\n\r\n', 'latin1').fill(0xff, 0, 1)))
     const huge = controlFrame(SYN_STREAM, 0, words(1))
     huge.writeUInt32BE(1 << 23, 4)
@@ -116,7 +116,7 @@ async function textOf(stream: SpdyStream): Promise<string> {
 }
 
 describe('spdy connection', () => {
-  it('carries a stream both ways, each of which ends by itself', async () => {
+  it('carries a stream in both directions, which end independently', async () => {
     const { client, accepted } = pair()
     const near = await client.open(TYPE)
     const far = await accepted
@@ -129,7 +129,7 @@ describe('spdy connection', () => {
     assert.equal(await textOf(near), 'answer')
   })
 
-  it('carries many streams at once, whole', async () => {
+  it('carries many complete streams concurrently', async () => {
     const [one, other] = duplexPair()
     const echo = new SpdyConnection(other, {
       clock,
@@ -154,7 +154,7 @@ describe('spdy connection', () => {
     await Promise.all([many.closed, echo.closed])
   })
 
-  it('stops reading while nobody takes what came, and goes on when somebody does', async () => {
+  it('stops reading while its data is not consumed, and continues afterwards', async () => {
     const { client, accepted } = pair()
     const near = await client.open(TYPE)
     const far = await accepted
@@ -181,7 +181,7 @@ describe('spdy connection', () => {
     assert.ok((await client.open(TYPE)) !== undefined)
   })
 
-  it('ends streams in order after a goodbye, and with an error without one', async () => {
+  it('ends streams cleanly after GOAWAY, and with an error without it', async () => {
     const polite = pair()
     const near = await polite.client.open(TYPE)
     polite.server.close()
@@ -197,7 +197,7 @@ describe('spdy connection', () => {
     await assert.rejects(left.write(Buffer.from('x')), SpdyError)
   })
 
-  it('hears when a stream is refused or nobody answers', async () => {
+  it('reports refused and unanswered streams', async () => {
     const [one, other] = duplexPair()
     const own = createVirtualClock()
     const client = new SpdyConnection(one, { clock: own, role: 'client' })
@@ -227,7 +227,7 @@ describe('spdy connection', () => {
     client.destroy()
   })
 
-  it('answers a peer that does not read so often, and then gives it up', async () => {
+  it('answers a limited number of pings of a peer that does not read', async () => {
     const [hostile, ours] = duplexPair()
     const connection = new SpdyConnection(ours, { clock, role: 'server' })
     // Twice as many as may wait, in one breath.
@@ -236,7 +236,7 @@ describe('spdy connection', () => {
     assert.ok(ours.writableLength < 1 << 20, `${ours.writableLength} bytes waited`)
   })
 
-  it('takes a bounded number of streams from a peer', async () => {
+  it('accepts a limited number of streams from a peer', async () => {
     const [hostile, ours] = duplexPair()
     const parser = new FrameParser()
     let refused = 0
@@ -254,7 +254,7 @@ describe('spdy connection', () => {
     assert.deepEqual([taken, refused], [4096, 4])
   })
 
-  it('stops reading when many small pieces wait', async () => {
+  it('stops reading when many small frames wait', async () => {
     const stream = new SpdyStream(1, TYPE, { send: () => Promise.resolve(), reset: () => undefined })
     let came = 0
     void (async () => {
@@ -267,7 +267,7 @@ describe('spdy connection', () => {
     assert.equal(came, 20_000)
   })
 
-  it('pings a quiet peer as often as it is told', async () => {
+  it('pings an idle peer at the configured interval', async () => {
     const own = createVirtualClock()
     const [one, other] = duplexPair()
     const client = new SpdyConnection(one, { clock: own, role: 'client', pingIntervalMs: 5000 })
@@ -281,7 +281,7 @@ describe('spdy connection', () => {
     assert.equal(own.pending, 0)
   })
 
-  it('gives up a peer that does not speak SPDY', async () => {
+  it('closes the connection of a peer that does not speak SPDY', async () => {
     const [one, other] = duplexPair()
     const client = new SpdyConnection(one, { clock, role: 'client' })
     other.write(Buffer.from([0x80, 0x09, 0, 1, 0, 0, 0, 0]))

@@ -1,5 +1,5 @@
-/** One stream of a SPDY connection: bytes both ways, each of which ends by itself. */
-import { Fifo } from '../fifo.ts'
+/** One stream of a SPDY connection. Each direction ends independently. */
+import { Fifo } from '../collections/fifo.ts'
 import { MAX_FRAME_BYTES } from './frames.ts'
 import type { SpdyHeaders } from './header-block.ts'
 
@@ -25,14 +25,14 @@ export interface StreamOutput {
 /** Received bytes that may wait to be read before the connection waits too. */
 const MAX_WAITING_BYTES = 256 << 10
 
-/** What a piece costs beside its bytes, so that a flood of small ones counts too. */
+/** The overhead of a piece, so that a flood of small ones counts too. */
 const OVERHEAD_BYTES = 64
 
 const EMPTY: Buffer = Buffer.alloc(0)
 
 /**
- * What the peer sends is read by iterating, once. A reset ends it as an end does: peers leave that way. A connection
- * that is lost makes it throw SpdyError `broken`.
+ * The peer's data, read by iterating once. A reset ends it like a regular end, because peers leave that way. A lost
+ * connection makes it throw SpdyError `broken`.
  */
 export class SpdyStream implements AsyncIterable<Buffer> {
   readonly id: number
@@ -53,11 +53,11 @@ export class SpdyStream implements AsyncIterable<Buffer> {
     this.id = id
     this.headers = headers
     this.#output = output
-    // Nobody may be waiting for it any more.
+    // There may be no waiter any more.
     this.#taken.promise.catch(nothing)
   }
 
-  /** Settles when the peer has said whether it takes the stream. */
+  /** Settles when the peer has accepted or refused the stream. */
   get taken(): Promise<void> {
     return this.#taken.promise
   }
@@ -160,7 +160,7 @@ export class SpdyStream implements AsyncIterable<Buffer> {
     if (this.#waitingBytes <= MAX_WAITING_BYTES / 2) this.#room()
   }
 
-  /** Whoever read has gone: what still comes must not stop the others. */
+  /** The reader has gone: further data must not stop the other streams. */
   #abandon(): void {
     this.#isAbandoned = true
     this.#waiting.clear()

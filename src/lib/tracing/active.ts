@@ -1,7 +1,4 @@
-/**
- * The span within which something happens, without anybody passing it on. Whoever asks others looks here; where nothing is
- * traced there is never one, and looking costs next to nothing. The rest of tracing is loaded only where it is asked for.
- */
+/** Stores the active span of an asynchronous call, so that clients of other servers find it without an argument. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 import type { Attributes, Span } from './span.ts'
@@ -23,8 +20,8 @@ export function withScope<T>(scope: Scope, work: () => T): T {
 }
 
 /**
- * Runs `work` as a part of what is going on, by that name, which is told when it has succeeded. Where nothing is traced the
- * attributes are not even asked for.
+ * Runs `work` as a child span of that name, which ends with its result. Without tracing the attributes are not
+ * evaluated.
  */
 export function withinSpan<T>(name: string, attributes: () => Attributes, work: () => Promise<T>): Promise<T> {
   const span = activeSpan()?.child(name, { attributes: attributes() })

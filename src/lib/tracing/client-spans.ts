@@ -1,4 +1,4 @@
-/** What is asked of others, as spans: by HTTP and by gRPC, named and described as OpenTelemetry's libraries for Go do it. */
+/** Client spans of HTTP and gRPC requests, with the names and attributes of OpenTelemetry's Go libraries. */
 import type { InstrumentationScope, Span } from './span.ts'
 
 const CONTRIB = 'go.opentelemetry.io/contrib/instrumentation'
@@ -7,7 +7,7 @@ const RPC: InstrumentationScope = { name: `${CONTRIB}/google.golang.org/grpc/ote
 
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 }
 
-/** Sends a request with the headers of a span of its own, which ends with the head of the answer. */
+/** Sends a request with the headers of a new span, which ends with the head of the response. */
 export async function withHttpSpan<R extends { readonly status: number; readonly version: string }>(
   within: Span,
   { method, url }: { readonly method: string; readonly url: URL },

@@ -1,4 +1,4 @@
-/** A span: what was done, from when to when, as part of what. Those that are not sampled only pass their context on. */
+/** A span: an operation with its start, end and parent. Spans that are not sampled only propagate their context. */
 import { formatTraceparent, type SpanContext } from './trace-context.ts'
 
 export type AttributeValue = string | number | boolean
@@ -30,7 +30,7 @@ export interface InstrumentationScope {
 /** Of spans that components make by themselves. */
 export const COMPONENT_SCOPE: InstrumentationScope = { name: 'k8s.io/component-base/tracing', version: '' }
 
-/** What spans need of who makes them. */
+/** The dependencies of spans. */
 export interface SpanHost {
   /** Of the world, with fractions. */
   nowMs(): number
@@ -56,7 +56,7 @@ export class Span {
   readonly startMs: number
   readonly attributes: Record<string, AttributeValue>
   readonly events: SpanEvent[] = []
-  /** Why it failed; undefined: it did not, as far as anybody said. */
+  /** The error; undefined if none was recorded. */
   failure: string | undefined
   endMs: number | undefined
   readonly #host: SpanHost
@@ -97,7 +97,7 @@ export class Span {
     if (this.context.isSampled) this.#host.take(this)
   }
 
-  /** For those who are asked on the way. */
+  /** The context for outgoing requests. */
   headers(): Record<string, string> {
     const { traceState, baggage } = this.context
     return {

@@ -1,4 +1,4 @@
-/** W3C Trace Context: how a trace is passed on from one program to the next, in headers. */
+/** W3C Trace Context: propagates a trace between programs in headers. */
 
 export interface SpanContext {
   /** 32 and 16 hexadecimal digits. */
@@ -7,7 +7,7 @@ export interface SpanContext {
   readonly isSampled: boolean
   /** Whether the span is another program's. */
   readonly isRemote: boolean
-  /** What others along the way want to be passed on; empty: nothing. */
+  /** The tracestate of other vendors, passed on unchanged; empty: none. */
   readonly traceState: string
   readonly baggage: string
 }

@@ -1,4 +1,4 @@
-/** Tracer: begins spans, decides which are kept, and hands those that have ended to who sends them away. */
+/** Tracer: starts spans, samples them, and passes ended ones to the exporter. */
 import type { Clock } from '../clock.ts'
 import type { Random } from '../random.ts'
 import { Span, type SpanHost, type SpanPlan } from './span.ts'

@@ -48,7 +48,7 @@ function tracerFor(samplingRatePerMillion: number): { readonly tracer: Tracer; r
 describe('a tracer', () => {
   const ours = { remote: undefined, isStranger: false }
 
-  it('keeps so many of a million traces that begin here', () => {
+  it('samples the configured share of new traces', () => {
     for (const [rate, least, most] of [
       [0, 0, 0],
       [1_000_000, 400, 400],
@@ -60,7 +60,7 @@ describe('a tracer', () => {
     }
   })
 
-  it('does as the parent does, and passes the context on either way', () => {
+  it('follows the decision of the parent, and always propagates the context', () => {
     const { tracer, taken } = tracerFor(1_000_000)
     const remote = readTraceContext({ traceparent: `00-${TRACE}-${SPAN}-00`, baggage: 'a=b' })
     const span = tracer.begin('x', {}, { remote, isStranger: false })
@@ -70,7 +70,7 @@ describe('a tracer', () => {
     assert.deepEqual(span.headers(), { traceparent: `00-${TRACE}-${span.context.spanId}-00`, baggage: 'a=b' })
   })
 
-  it('tells of a span once', () => {
+  it('exports a span once', () => {
     const { tracer, taken } = tracerFor(1_000_000)
     const span = tracer.begin('x', {}, ours)
     span.end()
@@ -80,7 +80,7 @@ describe('a tracer', () => {
 })
 
 describe('the active span', () => {
-  it('is the parent of what is done within it, until it is over', async () => {
+  it('is the parent of operations within it until it ends', async () => {
     const { tracer, taken } = tracerFor(1_000_000)
     assert.equal(activeSpan(), undefined)
     const scope = { span: tracer.begin('whole', {}, { remote: undefined, isStranger: false }) as Span | undefined }
@@ -107,7 +107,7 @@ describe('the active span', () => {
     )
   })
 
-  it('that is not there costs no attributes', async () => {
+  it('that is absent computes no attributes', async () => {
     const attributes = (): never => assert.fail('asked for')
     assert.equal(await withinSpan('part', attributes, async () => 1), 1)
   })

@@ -1,17 +1,17 @@
 /**
- * Certificates with the subject of an authority and nothing else of it. A TLS server that gets them as its authorities names
- * the right issuers to clients, and OpenSSL verifies no client certificate by them.
+ * Creates placeholder certificates that have only the subject of an authority. A TLS server sends these subjects to
+ * clients as acceptable issuers, while OpenSSL verifies no client certificate with them.
  */
 import type { KeyObject } from 'node:crypto'
 
-import * as asn1 from '../asn1.ts'
+import * as asn1 from './asn1.ts'
 import { type Certificate, parseBundle } from './certificate.ts'
 import { encodeExtensions, keyIdOf } from './extension.ts'
 import { createKey, publicKeyDer } from './key.ts'
 import { encodePem } from './pem.ts'
 import { encodeSigned, signatureAlgorithm } from './signature.ts'
 
-/** One for all of them: nobody trusts it. */
+/** Shared by all: no verifier trusts it. */
 let shared: KeyObject | undefined
 
 /** For each certificate of the PEM text one that names the same subject and may not sign, as PEM. */

@@ -1,5 +1,5 @@
-/** IP addresses as certificates hold them: 4 or 16 bytes. An IPv4 address in IPv6 clothing counts as IPv4. */
-import { formatIp as printIp, parseIp } from '../cidr.ts'
+/** IP addresses in certificates: 4 or 16 bytes. An IPv4-mapped IPv6 address counts as IPv4. */
+import { formatIp as printIp, parseIp } from '../net/cidr.ts'
 import { X509Error } from './error.ts'
 
 export function encodeIp(text: string): Buffer {

@@ -47,7 +47,7 @@ const put = (name: string, text: string): string => {
 }
 
 describe('authority', () => {
-  it('issues certificates with everything they need', () => {
+  it('issues complete certificates', () => {
     const { clock, random } = fake()
     const authority = createAuthority({ commonName: 'kubernetes-ca', pathLength: 0 }, { clock, random })
     assert.equal(authority.certificate.isAuthority, true)
@@ -77,7 +77,7 @@ describe('authority', () => {
     assert.ok(node.checkHost('kubernetes') && node.checkIP('10.96.0.1') && node.checkIP('::1'))
   })
 
-  it('gives a short-lived certificate all of its time and never more than its own', async () => {
+  it('gives certificates their requested lifetime, at most its own', async () => {
     const { clock, random } = fake()
     const authority = createAuthority({ commonName: 'ca', validityMs: 2 * DAY_MS }, { clock, random })
     const issue = (validityMs: number): number =>
@@ -90,7 +90,7 @@ describe('authority', () => {
     assert.ok(isExpired(authority.certificate, clock.now()))
   })
 
-  it('comes back from its files, and refuses a key or certificate that is not an authority', () => {
+  it('is loaded from its files, and refuses a key or certificate of no authority', () => {
     const authority = createAuthority({ commonName: 'ca' }, tools)
     const again = loadAuthority({ certificate: authority.certificatePem, key: authority.keyPem }, tools)
     const { certificate, certificatePem, keyPem } = again.issue({ commonName: 'x', purpose: 'client' })
@@ -100,16 +100,16 @@ describe('authority', () => {
     assert.throws(() => loadAuthority({ certificate: certificatePem, key: keyPem }, tools), { code: 'refused' })
   })
 
-  it('signs a request with the usages it is told, and nothing else the request wished for', () => {
+  it('signs a request with the given usages, and ignores other requested extensions', () => {
     const authority = createAuthority({ commonName: 'ca' }, tools)
     const key = createKey()
-    const wish = {
+    const requestPlan = {
       commonName: 'system:node:a',
       organizations: ['system:nodes'],
       names: { dns: ['a'], ips: ['10.0.0.1'] },
       usages: ['cert sign', 'code signing'],
     }
-    const request = createRequest(wish, key)
+    const request = createRequest(requestPlan, key)
     const signed = authority.sign(request, {
       usages: ['digital signature', 'client auth'],
       validityMs: DAY_MS,
@@ -127,7 +127,7 @@ describe('authority', () => {
     assert.throws(() => authority.sign(lie, { usages: [], validityMs: DAY_MS }), { code: 'signature' })
   })
 
-  it('renews a certificate: same names and length of life, other key and serial number', async () => {
+  it('renews a certificate with the same names and lifetime, and a new key and serial number', async () => {
     const { clock, random } = fake()
     const authority = createAuthority({ commonName: 'ca' }, { clock, random })
     const first = authority.issue({
@@ -145,7 +145,7 @@ describe('authority', () => {
     assert.throws(() => authority.renew(authority.certificate), { code: 'refused' })
   })
 
-  it('delegates no further than its path length allows', () => {
+  it('respects its path length', () => {
     const root = createAuthority({ commonName: 'root', pathLength: 1 }, tools)
     const middle = root.issue({ commonName: 'middle', purpose: 'authority', pathLength: 0 })
     const issuer = loadAuthority({ certificate: middle.certificatePem, key: middle.keyPem }, tools)
@@ -181,7 +181,7 @@ describe('trust', () => {
   const client = root.issue({ commonName: 'client', purpose: 'client' })
   const trust = { roots: [root.certificate], nowMs, usage: 'client auth' as const }
 
-  it('is refused outside the time, for another usage, to another authority and to a pretender', () => {
+  it('is refused outside the validity, for another usage, another authority or a forged one', () => {
     assert.equal(verifyChain(client.certificate, trust).length, 2)
     assert.throws(() => verifyChain(client.certificate, { ...trust, nowMs: nowMs - DAY_MS }), { code: 'expired' })
     assert.throws(() => verifyChain(client.certificate, { ...trust, nowMs: nowMs + 400 * DAY_MS }), { code: 'expired' })
@@ -196,7 +196,7 @@ describe('trust', () => {
     assert.throws(() => verifyChain(lie, { ...trust, roots: [sameName.certificate] }), { code: 'signature' })
   })
 
-  it('is not extended by a certificate that is no authority', () => {
+  it('is not extended by a certificate without CA rights', () => {
     const key = parsePrivateKey(client.keyPem)
     const plan = { ...client.certificate, subject: nameOf({ commonName: 'victim' }), key: createKey() }
     const forged = signCertificate(plan, { key, certificate: client.certificate }, random)
@@ -206,11 +206,11 @@ describe('trust', () => {
     })
   })
 
-  it('in a critical extension nobody here understands is refused', () => {
+  it('with an unknown critical extension is refused', () => {
     assert.throws(() => verifyChain({ ...client.certificate, unknownCritical: ['2.5.29.30'] }, trust), /2\.5\.29\.30/)
   })
 
-  it('is searched for in bounded time however many certificates a peer sends', () => {
+  it('is searched for in bounded time for any number of certificates', () => {
     const looping = Array.from({ length: 40 }, () => {
       const one = createAuthority({ commonName: 'same' }, { clock, random }).certificate
       const { authorityKeyId: _, subjectKeyId: __, ...rest } = one
@@ -221,7 +221,7 @@ describe('trust', () => {
 })
 
 describe('openssl', { skip }, () => {
-  it('verifies our chains and shows what we wrote, for every kind of key', async () => {
+  it('verifies our chains and prints their content, for every kind of key', async () => {
     const keys = [createKey(), createKey('ecdsa-p384'), createKey('ed25519'), await generateKey('rsa-2048')]
     for (const [index, key] of keys.entries()) {
       const authority = createAuthority({ commonName: `ca ${index}`, key, pathLength: 0 }, tools)
@@ -253,13 +253,13 @@ describe('openssl', { skip }, () => {
     }
   })
 
-  it('makes requests that we read, verify and sign', () => {
+  it('creates requests that we read, verify and sign', () => {
     const authority = createAuthority({ commonName: 'ca' }, tools)
     const kinds = ['rsa:2048', 'ec -pkeyopt ec_paramgen_curve:P-256', 'ed25519']
     for (const kind of kinds) {
-      const wishes = '-addext subjectAltName=DNS:n1,IP:10.0.0.7 -addext keyUsage=digitalSignature'
+      const extensions = '-addext subjectAltName=DNS:n1,IP:10.0.0.7 -addext keyUsage=digitalSignature'
       const subject = '/O=system:nodes/O=other/CN=system:node:n1'
-      openssl(`req -new -newkey ${kind} -nodes -keyout theirs.key -out theirs.csr -subj ${subject} ${wishes}`)
+      openssl(`req -new -newkey ${kind} -nodes -keyout theirs.key -out theirs.csr -subj ${subject} ${extensions}`)
       const request = parseRequest(openssl('req -in theirs.csr'))
       verifyRequest(request)
       assert.equal(request.subject.commonName, 'system:node:n1')
@@ -273,7 +273,7 @@ describe('openssl', { skip }, () => {
     }
   })
 
-  it('makes authorities that we can load', () => {
+  it('creates authorities that we can load', () => {
     openssl('req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -days 3 -subj /CN=theirs')
     const pem = { certificate: openssl('x509 -in ca.crt'), key: openssl('pkey -in ca.key') }
     const authority = loadAuthority(pem, tools)
@@ -309,7 +309,7 @@ describe("Node's TLS", () => {
 })
 
 describe('reading', () => {
-  it('takes a bundle in order and skips other blocks', () => {
+  it('parses a bundle in order and skips other blocks', () => {
     const a = createAuthority({ commonName: 'a' }, tools)
     const b = createAuthority({ commonName: 'b' }, tools)
     const found = parseBundle(`# comment\n${a.certificatePem}${a.keyPem}\ntext\n${b.certificatePem}`)
@@ -321,7 +321,7 @@ describe('reading', () => {
     assert.throws(() => parseCertificate(''), { code: 'malformed' })
   })
 
-  it('throws nothing but its own error, whatever has been done to the bytes', () => {
+  it('throws only X509Error for any bytes', () => {
     const authority = createAuthority({ commonName: 'ca', organizations: ['o'] }, fake())
     const names = { dns: ['a'], ips: ['::1'] }
     const request = createRequest({ commonName: 'r', names }, createKey())

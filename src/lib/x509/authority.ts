@@ -1,4 +1,4 @@
-/** A certificate authority: its certificate and key, and what it does with them. */
+/** A certificate authority: its certificate and key, and the certificates that it signs. */
 import type { KeyObject } from 'node:crypto'
 
 import type { Clock } from '../clock.ts'
@@ -17,17 +17,17 @@ import type { Usage } from './usage.ts'
 /** Certificates become valid this much earlier, for machines whose clocks are behind. As kube-controller-manager. */
 const BACKDATE_MS = 5 * 60_000
 
-/** Below this length the backdating is not taken off the end: the holder gets all the time asked for. */
+/** Below this lifetime the backdating does not shorten it. */
 const SHORT_LIFE_MS = 8 * 3_600_000
 
 const YEAR_MS = 365 * 24 * 3_600_000
 
 export interface AuthorityPlan extends NameParts {
-  /** Ten years unless told. */
+  /** Ten years by default. */
   readonly validityMs?: number
-  /** How many authorities may follow below; no limit unless told. */
+  /** The number of further authorities below; unlimited by default. */
   readonly pathLength?: number
-  /** Key to use; a new P-256 key unless told. */
+  /** The key; a new P-256 key by default. */
   readonly key?: KeyObject
 }
 
@@ -35,17 +35,17 @@ export interface IssuePlan extends NameParts {
   readonly names?: Partial<AlternativeNames>
   /** `peer` is both server and client, as etcd's members are to each other. */
   readonly purpose: 'server' | 'client' | 'peer' | 'authority'
-  /** One year unless told; never beyond the life of the authority. */
+  /** One year by default; never beyond the authority's expiry. */
   readonly validityMs?: number
-  /** Key to certify (public half is enough); a new one of `keyType` unless told. */
+  /** The key to certify (the public half suffices); a new one of `keyType` by default. */
   readonly key?: KeyObject
   readonly keyType?: KeyType
-  /** For purpose `authority`: how many more may follow below; no limit unless told. */
+  /** For purpose `authority`: the number of further authorities below; unlimited by default. */
   readonly pathLength?: number
 }
 
 export interface SignPlan {
-  /** What the certificate is good for, whatever the request asked for. */
+  /** The usages of the certificate, whatever the request contains. */
   readonly usages: readonly string[]
   readonly validityMs: number
 }
@@ -65,9 +65,9 @@ export interface Authority {
   /** Makes a certificate, and its key unless one is given. */
   issue(plan: IssuePlan): Issued
   /**
-   * Signs a request after checking that its maker holds the key. Subject and alternative names come from the request;
-   * usages and life from the plan; every other wish is ignored. It never makes an authority. Whether the names are
-   * acceptable is for the caller to decide before.
+   * Signs a request after checking that its author has the private key. Subject and alternative names come from the
+   * request, usages and lifetime from the plan; other requested extensions are ignored. It never makes an authority.
+   * The caller must check the names before.
    */
   sign(request: CertificateRequest, plan: SignPlan): Certificate
   /** The same subject, names, usages and length of life again from now on, with a new P-256 key unless one is given. */

@@ -1,9 +1,9 @@
-/** Certificates: written from a plan, read into plain members, one by one or as a bundle; when to renew them. */
+/** Creates certificates, parses them singly or as a bundle, and computes when to renew them. */
 import type { KeyObject } from 'node:crypto'
 import { createPublicKey } from 'node:crypto'
 
-import * as asn1 from '../asn1.ts'
 import type { Random } from '../random.ts'
+import * as asn1 from './asn1.ts'
 import { guard, X509Error } from './error.ts'
 import type { ExtensionPlan, Extensions } from './extension.ts'
 import { encodeExtensions, keyIdOf, readExtensions } from './extension.ts'
@@ -103,7 +103,7 @@ export interface CertificatePlan extends Omit<ExtensionPlan, 'hasEmptySubject'> 
   readonly notAfterMs: number
 }
 
-/** Who signs: a key, and the certificate it belongs to; without one the new certificate is its own issuer. */
+/** The signer: a key and its certificate; without one the new certificate is self-signed. */
 export interface Signer {
   readonly key: KeyObject
   readonly certificate?: Certificate

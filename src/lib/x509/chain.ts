@@ -1,6 +1,6 @@
 /**
- * Whether a certificate can be trusted: a way from it over intermediates to a root, every step signed, in time and
- * allowed. Name constraints and revocation are not supported; a certificate that demands the former is refused.
+ * Verifies a certificate chain from a leaf through intermediates to a root. Name constraints and revocation are not
+ * supported; a certificate that demands name constraints is refused.
  */
 import type { Certificate } from './certificate.ts'
 import { X509Error } from './error.ts'
@@ -12,7 +12,7 @@ export interface Trust {
   /** Untrusted certificates that may lie on the way, such as those the peer sent along. */
   readonly intermediates?: readonly Certificate[]
   readonly nowMs: number
-  /** What it must be good for; a certificate without extended usages is good for everything. */
+  /** The required usages; a certificate without extended usages is valid for all. */
   readonly usage: Usage
 }
 
@@ -84,7 +84,7 @@ function checkSignature(child: Certificate | undefined, issuer: Certificate): vo
 
 function checkAuthority(issuer: Certificate, below: readonly Certificate[], trust: Trust): void {
   const who = `Authority "${issuer.subject.commonName}"`
-  // Roots older than the constraints say nothing of them; that they are roots says it.
+  // Roots from before basic constraints lack them; a trusted root is an authority anyway.
   const isOldRoot = issuer.version < 3 && !issuer.isConstrained && trust.roots.includes(issuer)
   if (!issuer.isAuthority && !isOldRoot) throw new X509Error('untrusted', `${who} may not sign certificates`)
   if (hasKeyUsage(issuer) && !issuer.usages.includes('cert sign')) {

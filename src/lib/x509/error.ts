@@ -1,9 +1,9 @@
-/** The one error of this folder, whatever went wrong underneath. */
+/** The error of certificates and keys. */
 
 /**
- * `malformed`: not what it should be; `unsupported`: well formed, but of a kind we do not take; `key`: unusable key;
- * `signature`: does not verify; `untrusted`: no way to a trusted root; `expired`: outside its time; `refused`: asked for
- * something the issuer may not do.
+ * `malformed`: invalid encoding; `unsupported`: valid, but of an unsupported kind; `key`: unusable key; `signature`:
+ * does not verify; `untrusted`: no chain to a trusted root; `expired`: outside its validity; `refused`: the issuer may
+ * not do what was requested.
  */
 export type X509ErrorCode = 'malformed' | 'unsupported' | 'key' | 'signature' | 'untrusted' | 'expired' | 'refused'
 
@@ -17,7 +17,7 @@ export class X509Error extends Error {
   }
 }
 
-/** Runs `read`; whatever it throws comes out as an `X509Error`, of `code` unless it was one already. */
+/** Runs `read`; its errors become an `X509Error`, of `code` unless it was one already. */
 export function guard<T>(code: X509ErrorCode, what: string, read: () => T): T {
   try {
     return read()

@@ -1,8 +1,8 @@
-/** The certificate extensions in use: written from, and read into, one plain description. */
+/** Encodes and decodes the certificate extensions that this program uses. */
 import { createHash } from 'node:crypto'
 
-import type { DerElement } from '../asn1.ts'
-import * as asn1 from '../asn1.ts'
+import type { DerElement } from './asn1.ts'
+import * as asn1 from './asn1.ts'
 import { X509Error } from './error.ts'
 import type { AlternativeNames } from './name.ts'
 import { encodeAlternativeNames, readAlternativeNames } from './name.ts'
@@ -17,12 +17,12 @@ const OID = {
   extendedKeyUsage: '2.5.29.37',
 } as const
 
-/** What the extensions of a certificate or request say; empty lists and absent members when they do not. */
+/** The extensions of a certificate or request; empty lists and absent members without them. */
 export interface Extensions {
   readonly names: AlternativeNames
   /** Key usages and extended key usages by name; an extended usage without a name by its identifier. */
   readonly usages: readonly string[]
-  /** Whether there are basic constraints, without which nothing is said about the next two. */
+  /** True if there are basic constraints, without which the next two are undefined. */
   readonly isConstrained: boolean
   /** True when it may sign other certificates. */
   readonly isAuthority: boolean
@@ -30,7 +30,7 @@ export interface Extensions {
   readonly pathLength?: number
   readonly subjectKeyId?: Buffer
   readonly authorityKeyId?: Buffer
-  /** Identifiers of critical extensions that are not understood here: who checks a certificate must refuse it. */
+  /** Identifiers of unknown critical extensions: a verifier must refuse the certificate. */
   readonly unknownCritical: readonly string[]
 }
 

@@ -14,7 +14,7 @@ import { encodePem, parsePem } from './pem.ts'
 const rsa = await generateKey('rsa-2048')
 
 describe('keys', () => {
-  it('come back from PKCS#8, SEC1 and PKCS#1', () => {
+  it('are read from PKCS#8, SEC1 and PKCS#1', () => {
     const ec = createKey()
     const forms: [typeof ec, string][] = [
       [ec, keyToPem(ec)],
@@ -58,7 +58,7 @@ describe('keys', () => {
     assert.throws(() => parsePrivateKey(encodePem('PRIVATE KEY', Buffer.from('junk'))), X509Error)
   })
 
-  it('of weak or unusual kinds are not accepted', async () => {
+  it('of weak or unusual kinds are refused', async () => {
     const { generateKeyPairSync } = await import('node:crypto')
     for (const key of [
       generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey,
@@ -71,7 +71,7 @@ describe('keys', () => {
 })
 
 describe('PEM', () => {
-  it('comes back as it went', () => {
+  it('survives a round trip', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.lorem(), (bytes, noise) => {
         const block = encodePem('X Y', Buffer.from(bytes))
@@ -95,7 +95,7 @@ describe('PEM', () => {
   for (const [what, text] of refused)
     it(`refuses a block ${what}`, () => assert.throws(() => parsePem(text), X509Error))
 
-  it('of many beginnings is refused in time that grows with its length only', () => {
+  it('with many BEGIN lines is refused in linear time', () => {
     assert.throws(() => parsePem('-----BEGIN A-----\n'.repeat(200_000)), X509Error)
   })
 })

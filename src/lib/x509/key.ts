@@ -1,4 +1,4 @@
-/** Key pairs: making them, reading and writing them as PEM. All cryptography is node:crypto's. */
+/** Creates key pairs, and reads and writes them as PEM. All cryptography is node:crypto's. */
 import type { KeyObject } from 'node:crypto'
 import { createPrivateKey, createPublicKey, generateKeyPair, generateKeyPairSync } from 'node:crypto'
 
@@ -78,7 +78,7 @@ export const CURVE_HASHES: ReadonlyMap<string, string> = new Map([
   ['secp521r1', 'sha512'],
 ])
 
-/** Smaller RSA keys can be broken by those who care. */
+/** Smaller RSA keys can be broken. */
 const MIN_RSA_BITS = 2048
 
 /** Throws unless the key is of a kind certificates may be issued for: RSA from 2048 bits, a NIST curve, Ed25519. */

@@ -3,14 +3,14 @@ import { describe, it } from 'node:test'
 
 import * as fc from 'fast-check'
 
-import * as asn1 from '../asn1.ts'
 import { encodeIp, formatIp } from './address.ts'
+import * as asn1 from './asn1.ts'
 import { X509Error } from './error.ts'
 import { encodeAlternativeNames, encodeName, formatName, nameOf, readAlternativeNames, readName } from './name.ts'
 import { splitUsages, usageName } from './usage.ts'
 
 describe('distinguished names', () => {
-  it('come back as they went', () => {
+  it('survive a round trip', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.array(fc.string()), (commonName, organizations) => {
         const name = nameOf({ commonName, organizations })
@@ -19,7 +19,7 @@ describe('distinguished names', () => {
     )
   })
 
-  it('are read when several attributes share one part, as Go writes organizations', () => {
+  it('are read if several attributes share one RDN, as Go writes organizations', () => {
     const attribute = (oid: string, value: string): Buffer => asn1.sequence(asn1.oid(oid), asn1.utf8String(value))
     const der = asn1.sequence(
       asn1.setOf(attribute('2.5.4.10', 'a'), attribute('2.5.4.10', 'b')),
@@ -40,7 +40,7 @@ describe('distinguished names', () => {
 })
 
 describe('alternative names', () => {
-  it('come back by type', () => {
+  it('are returned by type', () => {
     const names = {
       dns: ['kubernetes.default.svc', '*.example.com'],
       ips: ['10.96.0.1', 'fd00::1', '::'],
@@ -53,7 +53,7 @@ describe('alternative names', () => {
     assert.equal(encodeAlternativeNames({}), undefined)
   })
 
-  it('refuse what others could read differently', () => {
+  it('refuse ambiguous values', () => {
     for (const dns of ['', 'a b', 'good.example\0.evil.example', 'bücher.example']) {
       assert.throws(() => encodeAlternativeNames({ dns: [dns] }), X509Error)
     }
@@ -76,13 +76,13 @@ describe('addresses', () => {
     ['1:0:2:3:4:5:6:7', '00010000000200030004000500060007', '1:0:2:3:4:5:6:7'],
   ]
   for (const [text, hex, shown] of forms) {
-    it(`holds ${text}`, () => {
+    it(`encodes ${text}`, () => {
       assert.equal(encodeIp(text).toString('hex'), hex)
       assert.equal(formatIp(Buffer.from(hex, 'hex')), shown)
     })
   }
 
-  it('come back from their text, whatever the bytes', () => {
+  it('survive a round trip through their text for any bytes', () => {
     const bytes = fc.oneof(fc.ipV4(), fc.ipV6()).map(encodeIp)
     fc.assert(fc.property(bytes, (ip) => assert.deepEqual(encodeIp(formatIp(ip)), ip)))
     assert.throws(() => formatIp(Buffer.alloc(5)), X509Error)
@@ -90,7 +90,7 @@ describe('addresses', () => {
 })
 
 describe('usages', () => {
-  it('split into bits and identifiers, without repetition', () => {
+  it('are split into bits and identifiers, without repetition', () => {
     assert.deepEqual(splitUsages(['client auth', 'signing', 'digital signature', 'key encipherment', 's/mime']), {
       bits: [0, 2],
       oids: ['1.3.6.1.5.5.7.3.2', '1.3.6.1.5.5.7.3.4'],

@@ -1,10 +1,11 @@
-/** Who a certificate is for: the subject (distinguished name), and the subject alternative names with their types. */
-import type { DerElement } from '../asn1.ts'
-import * as asn1 from '../asn1.ts'
+/** The subject (distinguished name) of a certificate, and the subject alternative names with their types. */
+
 import { encodeIp, formatIp } from './address.ts'
+import type { DerElement } from './asn1.ts'
+import * as asn1 from './asn1.ts'
 import { X509Error } from './error.ts'
 
-/** Far more than any real certificate has, in its subject or beside it; each costs whoever looks at them. */
+/** Far more than any real certificate has, in its subject or beside it; each costs time. */
 const MAX_NAMES = 1000
 
 const COMMON_NAME = '2.5.4.3'
@@ -39,7 +40,7 @@ export interface NameAttribute {
   readonly value: string
 }
 
-/** What a name is made of; groups of a Kubernetes user are organizations. */
+/** The attributes of a name; groups of a Kubernetes user are organizations. */
 export interface NameParts {
   readonly commonName: string
   readonly organizations?: readonly string[]
@@ -102,7 +103,7 @@ export function encodeAlternativeNames(names: Partial<AlternativeNames>): Buffer
 }
 
 function asciiName(number: number, text: string): Buffer {
-  // Anything but printable ASCII, above all NUL, has been used to fool those who compare names.
+  // Anything but printable ASCII, above all NUL, has been used to deceive comparisons of names.
   if (!/^[\x21-\x7e]+$/.test(text)) throw new X509Error('refused', `Name ${JSON.stringify(text)} is empty or not ASCII`)
   return asn1.element(asn1.contextTag(number, false), Buffer.from(text))
 }

@@ -2,7 +2,7 @@
 import { X509Error } from './error.ts'
 
 export interface PemBlock {
-  /** What stands after BEGIN, e.g. `CERTIFICATE` or `EC PRIVATE KEY`. */
+  /** The label after BEGIN, such as `CERTIFICATE` or `EC PRIVATE KEY`. */
   readonly label: string
   readonly bytes: Buffer
   /** The block as it stood in the text. */
@@ -19,7 +19,7 @@ const DASHES = '-----'
 export function parsePem(text: string): PemBlock[] {
   if (text.length > MAX_CHARACTERS) throw new X509Error('malformed', `PEM of ${text.length} characters is too long`)
   const blocks: PemBlock[] = []
-  // Plain searches, so that the cost grows with the length of the text whatever it holds.
+  // Plain searches, so that the cost is linear in the length of the text.
   for (let start = text.indexOf(BEGIN); start >= 0;) {
     const labelEnd = text.indexOf(DASHES, start + BEGIN.length)
     const label = text.slice(start + BEGIN.length, Math.max(labelEnd, 0))

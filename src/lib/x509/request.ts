@@ -1,8 +1,8 @@
-/** Certificate requests (PKCS#10): what somebody with a key asks an authority to sign. */
+/** Creates and parses certificate requests (PKCS#10). */
 import type { KeyObject } from 'node:crypto'
 import { createPublicKey } from 'node:crypto'
 
-import * as asn1 from '../asn1.ts'
+import * as asn1 from './asn1.ts'
 import { guard, X509Error } from './error.ts'
 import type { Extensions } from './extension.ts'
 import { encodeRequestedExtensions, readExtensions } from './extension.ts'
@@ -14,10 +14,10 @@ import { encodeSigned, isSignatureValid, readSigned, type Signed } from './signa
 
 const EXTENSION_REQUEST = '1.2.840.113549.1.9.14'
 const REQUEST_LABEL = 'CERTIFICATE REQUEST'
-/** What older tools write. */
+/** The form of older tools. */
 const OLD_REQUEST_LABEL = 'NEW CERTIFICATE REQUEST'
 
-/** A request as read. Its extensions are wishes; its signature has not been checked: see `verifyRequest`. */
+/** A parsed request. Its extensions are only requested; its signature has not been checked: see `verifyRequest`. */
 export interface CertificateRequest extends Extensions {
   readonly der: Buffer
   readonly pem: string
@@ -36,9 +36,9 @@ export interface RequestPlan extends NameParts {
 export function createRequest(plan: RequestPlan, key: KeyObject): CertificateRequest {
   const subject = nameOf(plan)
   const hasEmptySubject = subject.attributes.length === 0
-  const wishes = encodeRequestedExtensions({ names: plan.names ?? {}, usages: plan.usages ?? [], hasEmptySubject })
+  const requested = encodeRequestedExtensions({ names: plan.names ?? {}, usages: plan.usages ?? [], hasEmptySubject })
   const attributes =
-    wishes.length === 0 ? [] : [asn1.sequence(asn1.oid(EXTENSION_REQUEST), asn1.setOf(asn1.sequence(...wishes)))]
+    requested.length === 0 ? [] : [asn1.sequence(asn1.oid(EXTENSION_REQUEST), asn1.setOf(asn1.sequence(...requested)))]
   const body = asn1.sequence(
     asn1.integer(0),
     encodeName(subject),
@@ -71,7 +71,7 @@ function readRequest(der: Buffer): CertificateRequest {
   if (asn1.readSmallInteger(version) !== 0) throw new X509Error('unsupported', 'Only version 1 requests are supported')
   const info = asn1.expectTag(keyInfo, asn1.TAG.sequence, 'Public key').raw
   return {
-    ...readExtensions(readWishes(attributes)),
+    ...readExtensions(readRequestedExtensions(attributes)),
     der,
     pem: encodePem(REQUEST_LABEL, der),
     subject: readName(subject),
@@ -82,13 +82,13 @@ function readRequest(der: Buffer): CertificateRequest {
   }
 }
 
-/** Of every attribute that asks for extensions: as many as there are, as Go reads them. What does not parse is no attribute. */
-function readWishes(attributes: asn1.DerElement | undefined): asn1.DerElement[] {
+/** The requested extensions of every such attribute, as Go reads them. Unparsable attributes are skipped. */
+function readRequestedExtensions(attributes: asn1.DerElement | undefined): asn1.DerElement[] {
   if (attributes === undefined) return []
   const found = asn1.expectTag(attributes, asn1.contextTag(0), 'Attributes').children()
   return found.flatMap((attribute) => {
-    const wishes = valueOf(attribute, EXTENSION_REQUEST)
-    return wishes === undefined ? [] : asn1.expectTag(wishes, asn1.TAG.sequence, 'Extensions').children()
+    const requested = valueOf(attribute, EXTENSION_REQUEST)
+    return requested === undefined ? [] : asn1.expectTag(requested, asn1.TAG.sequence, 'Extensions').children()
   })
 }
 
@@ -104,7 +104,7 @@ function valueOf(attribute: asn1.DerElement, wanted: string): asn1.DerElement | 
   }
 }
 
-/** Throws unless whoever made the request holds the private half of its key. */
+/** Throws unless the author of the request has the private half of its key. */
 export function verifyRequest(request: CertificateRequest): void {
   if (!isSignatureValid(request.signed, request.publicKey, 'request')) {
     throw new X509Error('signature', 'The signature of the certificate request does not fit its key')

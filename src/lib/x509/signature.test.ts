@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { constants, type KeyObject, sign } from 'node:crypto'
 import { describe, it } from 'node:test'
 
-import * as asn1 from '../asn1.ts'
 import { createVirtualClock } from '../clock.ts'
 import { createSeededRandom } from '../random.ts'
+import * as asn1 from './asn1.ts'
 import { createAuthority, loadAuthority } from './authority.ts'
 import { type Certificate, parseCertificate } from './certificate.ts'
 import { verifyChain } from './chain.ts'
@@ -102,7 +102,7 @@ const usageExtension = asn1.sequence(asn1.oid('2.5.29.15'), asn1.octetString(asn
 
 describe('signatures on certificates', () => {
   for (const method of GOOD) {
-    it(`by ${method.name} are believed`, () => {
+    it(`by ${method.name} are accepted`, () => {
       const alice = issue(method)
       assert.equal(verifyChain(alice, trust).length, 2)
       const forged = { ...alice, signed: { ...alice.signed, body: issue(method).signed.body } }
@@ -111,7 +111,7 @@ describe('signatures on certificates', () => {
   }
 
   for (const method of [...SHA1, MD5]) {
-    it(`by ${method.name} (${method.oid}) are not, on a leaf or between`, () => {
+    it(`by ${method.name} (${method.oid}) are refused on leaf and intermediate`, () => {
       const insecure = { message: `x509: cannot verify signature: insecure algorithm ${method.name}` }
       assert.throws(() => verifyChain(issue(method), trust), insecure)
       const authority = method.key === rsa ? root : ecRoot
@@ -125,18 +125,18 @@ describe('signatures on certificates', () => {
   }
 
   for (const method of UNKNOWN) {
-    it(`by ${method.name} are not`, () => {
+    it(`by ${method.name} are refused`, () => {
       assert.throws(() => verifyChain(issue(method), trust), /algorithm unimplemented/)
     })
   }
 
-  it('of a root by itself are not looked at', () => {
+  it('of a root by itself are not verified', () => {
     const roots = [resign(root.certificate, MD5)]
     const alice = root.issue({ commonName: 'alice', purpose: 'client' }).certificate
     assert.equal(verifyChain(alice, { ...trust, roots }).length, 2)
   })
 
-  it('that name one algorithm inside and another outside are refused', () => {
+  it('with two different algorithm identifiers are refused', () => {
     const [good, md5] = [issue(GOOD[0]!), issue(MD5)]
     const mixed = asn1.sequence(good.signed.body.raw, md5.signed.algorithm.raw, asn1.bitString(good.signed.signature))
     assert.throws(() => parseCertificate(mixed), /inner and outer signature algorithm identifiers don't match/)
@@ -153,12 +153,12 @@ describe('authorities without basic constraints', () => {
     return parseCertificate(frame(body, GOOD[0]!))
   }
 
-  it('are good as roots when they are of version 1, which has no extensions', () => {
+  it('are accepted as roots of version 1, which has no extensions', () => {
     assert.equal(bare(1).version, 1)
     assert.equal(verifyChain(alice, { ...trust, roots: [bare(1)] }).length, 2)
   })
 
-  it('sign when they are of version 1, as Go lets them', () => {
+  it('may sign with version 1, as in Go', () => {
     const certificate = bare(1)
     const key = root.keyPem
     const authority = loadAuthority({ certificate: certificate.pem, key }, tools)
@@ -167,11 +167,11 @@ describe('authorities without basic constraints', () => {
     assert.throws(() => loadAuthority({ certificate: bare(3).pem, key }, tools), /may not sign certificates/)
   })
 
-  it('are not when they could have said so', () => {
+  it('are rejected as roots if they are of version 3', () => {
     assert.throws(() => verifyChain(alice, { ...trust, roots: [bare(3)] }), /may not sign certificates/)
   })
 
-  it('are not between a leaf and a root', () => {
+  it('are refused as intermediates', () => {
     const key = createKey()
     const top = createAuthority({ commonName: 'top', key }, tools)
     const old = bare(1)
@@ -185,31 +185,31 @@ describe('authorities without basic constraints', () => {
 })
 
 describe('requests', () => {
-  it('may be signed by SHA-1, which their own key made; not by MD5', () => {
+  it('may be signed with SHA-1 by their own key, but not with MD5', () => {
     for (const method of [...GOOD, ...SHA1]) verifyRequest(parseRequest(requestBy(method)))
     assert.throws(() => verifyRequest(parseRequest(requestBy(MD5))), /insecure algorithm MD5-RSA/)
   })
 
-  it('are read with every attribute that asks for extensions', () => {
+  it('are read with every attribute that requests extensions', () => {
     const attributes = [extensionRequest(usageExtension), extensionRequest(namesExtension('a', 'b'))]
     const { names, usages } = parseRequest(requestBy(GOOD[0]!, ...attributes))
     assert.deepEqual([names.dns, usages], [['a', 'b'], ['digital signature']])
   })
 
-  it('that ask for one extension twice are refused, in one attribute or in two', () => {
+  it('with a repeated extension are refused, in one attribute or in two', () => {
     const twice = [namesExtension('a'), namesExtension('b')] as const
     for (const attributes of [[extensionRequest(...twice)], twice.map((one) => extensionRequest(one))]) {
       assert.throws(() => parseRequest(requestBy(GOOD[0]!, ...attributes)), /twice/)
     }
   })
 
-  it('are read past attributes that are none', () => {
+  it('are read despite unknown attributes', () => {
     const odd = [asn1.integer(7), asn1.sequence(asn1.oid('1.2.3'), asn1.utf8String('x')), asn1.sequence()]
     const { names } = parseRequest(requestBy(GOOD[0]!, ...odd, extensionRequest(namesExtension('a'))))
     assert.deepEqual(names.dns, ['a'])
   })
 
-  it('have a thousand parts in their subject at most', () => {
+  it('have at most a thousand parts in their subject', () => {
     const organizations = Array.from({ length: 1001 }, (_, index) => `o${index}`)
     const named = (count: number): Buffer =>
       encodeName(nameOf({ commonName: '', organizations: organizations.slice(0, count) }))
@@ -219,7 +219,7 @@ describe('requests', () => {
     assert.throws(() => parseRequest(frame(body(1001), GOOD[0]!)), /more than 1000 parts in a name/)
   })
 
-  it('ask for a thousand names at most', () => {
+  it('have at most a thousand alternative names', () => {
     const named = (count: number): Buffer => {
       const dns = Array.from({ length: count }, (_, index) => `n${index}`)
       return requestBy(GOOD[0]!, extensionRequest(namesExtension(...dns)))

@@ -1,11 +1,11 @@
 /**
- * Signatures on certificates and requests: the frame both share, and which algorithms are believed. The list is what Go's
- * crypto/x509 checks; anything else, MD5 and (on certificates) SHA-1 above all, is refused whatever OpenSSL can do.
+ * Signs and verifies certificates and requests. It accepts the algorithms of Go's crypto/x509 and refuses MD5 and, on
+ * certificates, SHA-1.
  */
 import type { KeyObject } from 'node:crypto'
 import { constants, sign, verify } from 'node:crypto'
 
-import * as asn1 from '../asn1.ts'
+import * as asn1 from './asn1.ts'
 import { guard, X509Error } from './error.ts'
 import { checkKey, CURVE_HASHES } from './key.ts'
 
@@ -39,7 +39,7 @@ const ALGORITHMS: readonly SignatureAlgorithm[] = [
   { name: 'ECDSA-SHA1', oid: '1.2.840.10045.4.1', keyType: 'ec', hash: 'sha1' },
 ]
 
-/** Whoever holds the key of a request signs it: a collision would gain nothing. Certificates are signed for others. */
+/** The owner of the key signs a request: a collision would gain nothing. Certificates are signed for others. */
 const BROKEN_HASHES = { certificate: new Set(['md5', 'sha1']), request: new Set(['md5']) } as const
 
 /** `SEQUENCE { body, algorithm, signature }`, as read; nothing in it has been checked. */
@@ -121,7 +121,7 @@ const SALT_BYTES: ReadonlyMap<string | null, number> = new Map([
   ['sha512', 64],
 ])
 
-/** One hash for both purposes and a salt as long as it, as everybody writes it. */
+/** One hash for both purposes and a salt of its length, as in all common implementations. */
 function isPss({ hash }: SignatureAlgorithm, digest: string, parameters: Buffer | undefined): boolean {
   const forms = [[], [asn1.nothing()]].map((nothing) => {
     const id = asn1.sequence(asn1.oid(digest), ...nothing)

@@ -1,6 +1,6 @@
 /**
- * What a certificate may be used for, by the names cfssl and Kubernetes give the key usages and extended key usages of
- * RFC 5280. One list of names stands for both extensions.
+ * Usages of a certificate, by the names that cfssl and Kubernetes give the key usages and extended key usages of RFC
+ * 5280. One list of names covers both extensions.
  */
 import { X509Error } from './error.ts'
 
@@ -54,7 +54,7 @@ export function splitUsages(usages: readonly string[]): { bits: number[]; oids: 
   }
 }
 
-/** Name of a KeyUsage bit or ExtendedKeyUsage identifier; an identifier without a name stays as it is. */
+/** The name of a KeyUsage bit or ExtendedKeyUsage identifier; an unknown identifier is returned unchanged. */
 export function usageName(value: number | string): string {
   return BY_VALUE.get(value) ?? String(value)
 }

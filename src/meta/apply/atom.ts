@@ -1,14 +1,11 @@
-/**
- * What a schema is to server-side apply: a leaf that is owned whole, a map whose entries are owned one by one, a set of
- * values, or a list keyed by some of its items' fields. Everything else here asks this and nothing of the schema.
- */
-import { goStrings } from '#lib/go-text.ts'
+/** Classifies a schema for server-side apply: an atomic leaf, a map, a set, or a list keyed by fields of its items. */
+import { goStrings } from '#lib/go/text.ts'
 
 import type { FieldSchema, ListType, Schema } from '../schema.ts'
 import { type ItemKey, keyElement, type PathElement, valueElement } from './path-element.ts'
 
-/** A place in an object: its schema, and the field it is in, which may say how it merges. */
-export interface Typed {
+/** A typed position: its schema, and the field, which may define how it merges. */
+export interface TypeRef {
   readonly schema: Schema
   readonly field?: FieldSchema | undefined
 }
@@ -17,8 +14,8 @@ export type Atom = 'leaf' | 'map' | 'set' | 'keyed'
 
 const LIST_ATOMS: Readonly<Record<ListType, Atom>> = { atomic: 'leaf', set: 'set', map: 'keyed' }
 
-/** `value` decides only where the schema leaves it open: untyped parts. */
-export function atomOf({ schema, field }: Typed, value: unknown): Atom {
+/** `value` matters only for untyped positions. */
+export function atomOf({ schema, field }: TypeRef, value: unknown): Atom {
   switch (schema.type) {
     case 'struct':
     case 'map':
@@ -34,21 +31,21 @@ export function atomOf({ schema, field }: Typed, value: unknown): Atom {
 }
 
 /**
- * True when maps in an untyped place are owned entry by entry. Of the built-in kinds' untyped fields that is every one
- * but RawExtension: OpenAPI says nothing of the others' types, IntOrString included.
+ * True if maps in an untyped position are owned entry by entry. For built-in kinds that applies to all untyped fields
+ * except RawExtension, including IntOrString, because OpenAPI has no type for them.
  */
 export function isDeduced(schema: Schema): boolean {
   if (schema.type === 'int-or-string') return true
   return schema.type === 'any' && (schema.deduced ?? schema.goType !== 'runtime.RawExtension')
 }
 
-const UNTYPED: Typed = { schema: { type: 'any', goType: 'interface {}', deduced: true } }
+const UNTYPED: TypeRef = { schema: { type: 'any', goType: 'interface {}', deduced: true } }
 
-/** The fields of every struct, as places. */
-const entryTypes = new WeakMap<FieldSchema, Typed>()
+/** The fields of every struct, as typed positions. */
+const entryTypes = new WeakMap<FieldSchema, TypeRef>()
 
 /** The type of the entry `name` of a map or struct. */
-export function entryType({ schema }: Typed, name: string): Typed {
+export function entryType({ schema }: TypeRef, name: string): TypeRef {
   if (schema.type === 'map') return placeOf(schema.values)
   const field = schema.type === 'struct' ? schema.fields.get(name) : undefined
   if (field === undefined) return UNTYPED
@@ -57,24 +54,24 @@ export function entryType({ schema }: Typed, name: string): Typed {
   return type
 }
 
-const places = new WeakMap<Schema, Typed>()
+const typeRefs = new WeakMap<Schema, TypeRef>()
 
-function placeOf(schema: Schema): Typed {
-  let type = places.get(schema)
-  if (type === undefined) places.set(schema, (type = { schema }))
+function placeOf(schema: Schema): TypeRef {
+  let type = typeRefs.get(schema)
+  if (type === undefined) typeRefs.set(schema, (type = { schema }))
   return type
 }
 
-/** Declared fields are reached through their struct; a key of a map is there by itself, and so can be owned. */
-export function isDeclared({ schema }: Typed, name: string): boolean {
+/** Declared fields belong to their struct; a map key exists by itself, and can be owned. */
+export function isDeclared({ schema }: TypeRef, name: string): boolean {
   return schema.type === 'struct' && schema.fields.has(name)
 }
 
-export function itemType({ schema }: Typed): Typed {
+export function itemType({ schema }: TypeRef): TypeRef {
   return schema.type === 'list' ? placeOf(schema.items) : UNTYPED
 }
 
-/** Why a list item has no path element, in the words of upstream. */
+/** The reason why a list item has no path element, in upstream's words. */
 export class ItemFault extends Error {
   constructor(message: string) {
     super(message)
@@ -82,13 +79,15 @@ export class ItemFault extends Error {
   }
 }
 
-function mergeRuleOf({ schema, field }: Typed): Pick<FieldSchema, 'listType' | 'mapKeys'> {
+function mergeRuleOf({ schema, field }: TypeRef): Pick<FieldSchema, 'listType' | 'mapKeys'> {
   return field?.listType === undefined && schema.type === 'list' ? schema : (field ?? {})
 }
 
-/** The path element of an item of a set or keyed list. Throws ItemFault when it has none. */
-export function itemElement(type: Typed, item: unknown): PathElement {
-  const { listType, mapKeys = [] } = mergeRuleOf(type)
+const NO_KEYS: readonly string[] = []
+
+/** The path element of an item in a set or keyed list. Throws ItemFault if it has none. */
+export function itemElement(type: TypeRef, item: unknown): PathElement {
+  const { listType, mapKeys = NO_KEYS } = mergeRuleOf(type)
   if (listType !== 'map') return setElement(item)
   if (item === null) throw new ItemFault('associative list with keys may not have a null element')
   if (!isObject(item)) throw new ItemFault('associative list with keys may not have non-map elements')
@@ -114,8 +113,8 @@ function setElement(item: unknown): PathElement {
   return valueElement(item)
 }
 
-/** The type below an element of a set that somebody made; undefined when the type has no such place. */
-export function typeBelow(type: Typed, element: PathElement): Typed | undefined {
+/** The type below an element of a given set; undefined if the type has no such position. */
+export function typeBelow(type: TypeRef, element: PathElement): TypeRef | undefined {
   const { schema } = type
   if (!element.startsWith('f:')) return schema.type === 'list' ? itemType(type) : undefined
   const name = element.slice(2)
@@ -125,7 +124,7 @@ export function typeBelow(type: Typed, element: PathElement): Typed | undefined 
   return schema.type === 'map' || isDeduced(schema) ? entryType(type, name) : undefined
 }
 
-/** A struct that takes fields it does not declare. To OpenAPI one without any fields is such. */
+/** True for a struct that accepts undeclared fields. OpenAPI treats a struct without fields as such. */
 export function isOpen(schema: Schema): boolean {
   return schema.type === 'struct' && (schema.preserveUnknown || schema.fields.size === 0)
 }
@@ -136,7 +135,7 @@ function isObject(value: unknown): value is Entries {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The value as a map; undefined when it is not one. */
+/** The value as a map; undefined if it is none. */
 export function asMap(value: unknown): Entries | undefined {
   return isObject(value) ? value : undefined
 }
@@ -145,12 +144,12 @@ export function asList(value: unknown): readonly unknown[] | undefined {
   return Array.isArray(value) ? value : undefined
 }
 
-/** What was sent empty where that counts to rules only: it will not be stored, and nobody owns it. */
-export function isUncounted({ field }: Typed, value: unknown): boolean {
+/** Empty values that only validation sees: they are not stored, and nobody owns them. */
+export function isUncounted({ field }: TypeRef, value: unknown): boolean {
   return field?.emptyCounts === true && isHollow(value)
 }
 
-/** Nothing, null, or a map or list with nothing in it. */
+/** Absent, null, or an empty map or list. */
 export function isHollow(value: unknown): boolean {
   if (value === undefined || value === null) return true
   return typeof value === 'object' && (Array.isArray(value) ? value : Object.keys(value)).length === 0

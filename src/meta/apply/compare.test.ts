@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { exampleType } from '#kits/meta/example-kind.ts'
+
 import { ItemFault } from './atom.ts'
 import { compareTyped } from './compare.ts'
-import { exampleType } from './example-kind.ts'
 import { type FieldSet, pathsOf } from './field-set.ts'
 import { printPath } from './path-element.ts'
 
@@ -21,20 +22,20 @@ type Spec = Record<string, unknown>
 type Case = readonly [what: string, before: Spec, after: Spec, changes: Changes]
 
 const TABLE: readonly Case[] = [
-  ['nothing', { image: 'a', tags: ['x'] }, { tags: ['x'], image: 'a' }, {}],
-  ['a value', { image: 'a' }, { image: 'b' }, { modified: ['.image'] }],
-  ['a value that comes', {}, { image: 'b' }, { added: ['.image'] }],
-  ['a value that goes', { image: 'a' }, {}, { removed: ['.image'] }],
-  ['a number in its two forms', { replicas: 1 }, { replicas: 1n }, {}],
-  ['a map that comes, with all in it', {}, { zones: { a: {} } }, { added: ['.zones', '.zones.a'] }],
+  ['equal values', { image: 'a', tags: ['x'] }, { tags: ['x'], image: 'a' }, {}],
+  ['a changed value', { image: 'a' }, { image: 'b' }, { modified: ['.image'] }],
+  ['an added value', {}, { image: 'b' }, { added: ['.image'] }],
+  ['a removed value', { image: 'a' }, {}, { removed: ['.image'] }],
+  ['a number in two notations', { replicas: 1 }, { replicas: 1n }, {}],
+  ['an added map with all its entries', {}, { zones: { a: {} } }, { added: ['.zones', '.zones.a'] }],
   [
     'an entry of a map',
     { zones: { a: { weight: 1 } } },
     { zones: { a: { name: 'x' } } },
     { added: ['.zones.a.name'], removed: ['.zones.a.weight'] },
   ],
-  ['null and empty differ', { zones: null }, { zones: {} }, { modified: ['.zones'] }],
-  ['null and full: only the contents', { zones: null }, { zones: { a: {} } }, { added: ['.zones.a'] }],
+  ['null and empty as different', { zones: null }, { zones: {} }, { modified: ['.zones'] }],
+  ['null and a filled map by the contents', { zones: null }, { zones: { a: {} } }, { added: ['.zones.a'] }],
   [
     'members of a set',
     { tags: ['a', 'b'] },
@@ -51,14 +52,14 @@ const TABLE: readonly Case[] = [
     { added: ['.ports[port=1,protocol="TCP"].protocol'], modified: ['.ports[port=1,protocol="TCP"].name'] },
   ],
   [
-    'an item that comes',
+    'an added item',
     { ports: [] },
     { ports: [{ port: 1 }] },
     { added: ['.ports[port=1,protocol="TCP"]', '.ports[port=1,protocol="TCP"].port'] },
   ],
-  ['an item given twice is one thing', { tags: ['a', 'a'] }, { tags: ['a', 'a', 'a'] }, { modified: ['.tags[="a"]'] }],
+  ['a repeated item as one', { tags: ['a', 'a'] }, { tags: ['a', 'a', 'a'] }, { modified: ['.tags[="a"]'] }],
   [
-    'an item no longer given twice',
+    'an item that is no longer repeated',
     { ports: [{ port: 1 }, { port: 1, name: 'x' }] },
     { ports: [{ port: 1 }] },
     {
@@ -67,7 +68,7 @@ const TABLE: readonly Case[] = [
     },
   ],
   [
-    'an item that is given twice now',
+    'an item that is repeated now',
     { ports: [{ port: 1 }] },
     { ports: [{ port: 1 }, { port: 1, name: 'x' }] },
     {
@@ -81,7 +82,7 @@ const TABLE: readonly Case[] = [
     { free: { a: { b: 2, c: 3 } } },
     { added: ['.free.a.c'], modified: ['.free.a.b'] },
   ],
-  ['untyped lists, whole', { free: { a: [1] } }, { free: { a: [2] } }, { modified: ['.free.a'] }],
+  ['untyped lists as a whole', { free: { a: [1] } }, { free: { a: [2] } }, { modified: ['.free.a'] }],
   ['untyped values that become maps', { free: 1 }, { free: { a: 1 } }, { added: ['.free.a'], modified: ['.free'] }],
   ['untyped maps that become values', { free: { a: 1 } }, { free: [1] }, { modified: ['.free'], removed: ['.free.a'] }],
   [
@@ -94,7 +95,7 @@ const TABLE: readonly Case[] = [
 
 describe('compareTyped', () => {
   for (const [what, before, after, { added = [], modified = [], removed = [] }] of TABLE) {
-    it(`sees ${what}`, () => {
+    it(`compares ${what}`, () => {
       const changes = compareTyped(exampleType, { spec: before }, { spec: after })
       assert.deepEqual(
         [paths(changes.added), paths(changes.modified), paths(changes.removed)],
@@ -103,14 +104,14 @@ describe('compareTyped', () => {
     })
   }
 
-  it('has no special keys', () => {
+  it('treats no key specially', () => {
     const before = JSON.parse('{"spec":{"zones":{"__proto__":{"weight":1}}}}') as unknown
     const changes = compareTyped(exampleType, before, { spec: { zones: { constructor: {} } } })
     assert.deepEqual(paths(changes.added), ['.zones.constructor'])
     assert.deepEqual(paths(changes.removed), ['.zones.__proto__', '.zones.__proto__.weight'])
   })
 
-  it('throws at an item that cannot be named', () => {
+  it('throws for an item without a path element', () => {
     assert.throws(() => compareTyped(exampleType, {}, { spec: { tags: [{}] } }), ItemFault)
   })
 })

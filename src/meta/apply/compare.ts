@@ -1,5 +1,5 @@
-/** What changed between two values of one type, as sets of paths: the raw material of ownership. */
-import { atOnce, isDue, type Steps } from '#lib/slices.ts'
+/** Compares two values of one type and returns the differing field paths as sets. */
+import { runAtOnce, shouldYield, type Steps } from '#lib/time-slicing.ts'
 
 import {
   asList,
@@ -11,7 +11,7 @@ import {
   isUncounted,
   itemElement,
   itemType,
-  type Typed,
+  type TypeRef,
 } from './atom.ts'
 import { equalValues } from './equal.ts'
 import { EMPTY_SET, type FieldSet, FieldSetBuilder } from './field-set.ts'
@@ -32,12 +32,12 @@ interface Builders {
 }
 
 /** Throws ItemFault. */
-export function compareTyped(type: Typed, before: unknown, after: unknown): Comparison {
-  return atOnce(compareInSteps(type, before, after))
+export function compareTyped(type: TypeRef, before: unknown, after: unknown): Comparison {
+  return runAtOnce(compareInSteps(type, before, after))
 }
 
-/** The same, with turns for others. */
-export function* compareInSteps(type: Typed, before: unknown, after: unknown): Steps<Comparison> {
+/** The same, yielding to the event loop. */
+export function* compareInSteps(type: TypeRef, before: unknown, after: unknown): Steps<Comparison> {
   const into: Builders = {
     added: new FieldSetBuilder(),
     modified: new FieldSetBuilder(),
@@ -47,79 +47,120 @@ export function* compareInSteps(type: Typed, before: unknown, after: unknown): S
   return { added: into.added.build(), modified: into.modified.build(), removed: into.removed.build() }
 }
 
-/** The parts of two values; a value that is not there, or is a leaf, has none. */
-function* compareInside(type: Typed, before: unknown, after: unknown, into: Builders): Steps<void> {
+/** The parts of two values; an absent value and a leaf have none. */
+function* compareInside(type: TypeRef, before: unknown, after: unknown, into: Builders): Steps<void> {
   const [was, is] = [asMap(before), asMap(after)]
   if (was !== undefined || is !== undefined) yield* compareEntries(type, was ?? {}, is ?? {}, into)
   else yield* compareItems(type, asList(before) ?? [], asList(after) ?? [], into)
 }
 
-function* compareEntries(type: Typed, before: Entries, after: Entries, into: Builders): Steps<void> {
+function* compareEntries(type: TypeRef, before: Entries, after: Entries, into: Builders): Steps<void> {
   for (const name of Object.keys(before)) {
-    if (isDue()) yield
+    if (shouldYield()) yield
     const next = Object.hasOwn(after, name) ? after[name] : undefined
-    // Most of an object is as it was: seeing that costs less than looking for what changed.
-    if (!equalValues(before[name], next))
-      yield* compareAt(entryType(type, name), fieldElement(name), [before[name], next], into)
+    // Most of an object is unchanged, and equality is cheaper to check than differences.
+    if (equalValues(before[name], next)) continue
+    const steps = compareAt(entryType(type, name), fieldElement(name), [before[name], next], into)
+    if (steps !== undefined) yield* steps
   }
   for (const name of Object.keys(after)) {
-    if (isDue()) yield
-    if (!Object.hasOwn(before, name))
-      yield* compareAt(entryType(type, name), fieldElement(name), [undefined, after[name]], into)
+    if (shouldYield()) yield
+    if (Object.hasOwn(before, name)) continue
+    const steps = compareAt(entryType(type, name), fieldElement(name), [undefined, after[name]], into)
+    if (steps !== undefined) yield* steps
   }
 }
 
 function* compareItems(
-  type: Typed,
+  type: TypeRef,
   before: readonly unknown[],
   after: readonly unknown[],
   into: Builders,
 ): Steps<void> {
-  const old = Map.groupBy(before, (item) => itemElement(type, item))
-  const fresh = Map.groupBy(after, (item) => itemElement(type, item))
+  const old = yield* itemsByElement(type, before)
+  const fresh = yield* itemsByElement(type, after)
   const items = itemType(type)
-  for (const element of new Set([...old.keys(), ...fresh.keys()])) {
-    if (isDue()) yield
-    const [was, is] = [old.get(element) ?? [], fresh.get(element) ?? []]
-    const single = was.length <= 1 && is.length <= 1
-    // Items given more than once cannot be told apart, so they are compared and owned together.
-    if (!single && was.length > 1 && is.length > 1) {
-      if (!equalValues(was, is)) into.modified.add(element)
-    } else if (single) yield* compareAt(items, element, [was[0], is[0]], into)
-    else if (was.length > 1) {
-      if (is.length === 1) yield* compareAt(items, element, [undefined, is[0]], into)
-      into.removed.add(element)
-    } else {
-      if (was.length === 1) yield* compareAt(items, element, [was[0], undefined], into)
-      into.added.add(element)
-    }
+  for (const element of old.keys()) {
+    if (shouldYield()) yield
+    const steps = compareItem(items, element, [old.get(element), fresh.get(element)], into)
+    if (steps !== undefined) yield* steps
   }
+  for (const element of fresh.keys()) {
+    if (shouldYield()) yield
+    if (old.has(element)) continue
+    const steps = compareItem(items, element, [undefined, fresh.get(element)], into)
+    if (steps !== undefined) yield* steps
+  }
+}
+
+/** Items with the same path element. */
+class DuplicateItems {
+  readonly items: unknown[]
+
+  constructor(items: unknown[]) {
+    this.items = items
+  }
+}
+
+/** Items by element; duplicates are grouped. */
+function* itemsByElement(type: TypeRef, items: readonly unknown[]): Steps<Map<PathElement, unknown>> {
+  const found = new Map<PathElement, unknown>()
+  for (const item of items) {
+    if (shouldYield()) yield
+    const element = itemElement(type, item)
+    const before = found.get(element)
+    if (before === undefined) found.set(element, item)
+    else if (before instanceof DuplicateItems) before.items.push(item)
+    else found.set(element, new DuplicateItems([before, item]))
+  }
+  return found
+}
+
+/**
+ * Items given more than once look the same, so they are compared and owned together. Returns the remaining steps; undefined
+ * if it is done.
+ */
+function compareItem(type: TypeRef, element: PathElement, [was, is]: Pair, into: Builders): Steps<void> | undefined {
+  if (was instanceof DuplicateItems && is instanceof DuplicateItems) {
+    if (!equalValues(was.items, is.items)) into.modified.add(element)
+    return undefined
+  }
+  if (was instanceof DuplicateItems) {
+    into.removed.add(element)
+    return is === undefined ? undefined : compareAt(type, element, [undefined, is], into)
+  }
+  if (is instanceof DuplicateItems) {
+    into.added.add(element)
+    return was === undefined ? undefined : compareAt(type, element, [was, undefined], into)
+  }
+  return compareAt(type, element, [was, is], into)
 }
 
 type Pair = readonly [before: unknown, after: unknown]
 
-function* compareAt(type: Typed, element: PathElement, [before, sent]: Pair, into: Builders): Steps<void> {
+/** The remaining steps; undefined if it is done. */
+function compareAt(type: TypeRef, element: PathElement, [before, sent]: Pair, into: Builders): Steps<void> | undefined {
   const after = isUncounted(type, sent) ? undefined : sent
-  if (before === after) return
+  if (before === after) return undefined
   const [was, is] = [partsOf(type, before), partsOf(type, after)]
-  // Also when neither has parts: the difference between null and `{}` is then the only one there can be.
+  // Also if neither has parts: the only possible difference is then null versus `{}`.
   const isLeafPair = isLeaf(type, before) || isLeaf(type, after) || (was === undefined && is === undefined)
   if (before === undefined) into.added.add(element)
   else if (after === undefined) into.removed.add(element)
   else if (isLeafPair && !equalValues(before, after)) into.modified.add(element)
-  if (was === undefined && is === undefined) return
-  yield* compareInside(type, was, is, {
+  if (was === undefined && is === undefined) return undefined
+  return compareInside(type, was, is, {
     added: into.added.at(element),
     modified: into.modified.at(element),
     removed: into.removed.at(element),
   })
 }
 
-function isLeaf(type: Typed, value: unknown): boolean {
+function isLeaf(type: TypeRef, value: unknown): boolean {
   return value !== null && atomOf(type, value) === 'leaf'
 }
 
-/** Undefined for what is owned whole, and for what has none. */
-function partsOf(type: Typed, value: unknown): unknown {
+/** Undefined for atomic and empty values. */
+function partsOf(type: TypeRef, value: unknown): unknown {
   return atomOf(type, value) !== 'leaf' && !isHollow(value) ? value : undefined
 }

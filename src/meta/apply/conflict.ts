@@ -1,5 +1,5 @@
-/** The refusal of an apply that would take fields from others, as `kubectl` users read it. */
-import { compareText, goQuote } from '#lib/go-text.ts'
+/** The conflict error of an apply, as `kubectl` users read it. */
+import { compareText, goQuote } from '#lib/go/text.ts'
 
 import type { StatusCause } from '../status.ts'
 import type { Conflict } from './apply-kind.ts'
@@ -12,7 +12,7 @@ export interface ConflictReport {
   readonly causes: readonly StatusCause[]
 }
 
-/** There must be at least one conflict. Causes come manager by manager, in the order of the message. */
+/** Requires at least one conflict. Causes are grouped by manager, in the order of the message. */
 export function reportConflicts(conflicts: readonly Conflict[]): ConflictReport {
   const parts = conflicts
     .toSorted((a, b) => compareText(a.manager, b.manager))

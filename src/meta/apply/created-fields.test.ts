@@ -3,11 +3,12 @@ import { describe, it } from 'node:test'
 
 import fc from 'fast-check'
 
+import { exampleType, field, list, map, scalar, struct } from '#kits/meta/example-kind.ts'
+
 import type { KubeObject } from '../object.ts'
 import { ItemFault } from './atom.ts'
 import { compareTyped } from './compare.ts'
 import { createdFields, emptyObject, NOT_OWNED } from './created-fields.ts'
-import { exampleType, field, list, map, scalar, struct } from './example-kind.ts'
 import { difference, fieldPaths, recursiveDifference, union } from './field-set.ts'
 import { encodeFieldsV1, type FieldsV1 } from './fields-v1.ts'
 
@@ -43,7 +44,7 @@ const object = fc.record(
 )
 
 describe('createdFields', () => {
-  it('yields what comparing with the empty object does', () => {
+  it('equals the comparison with the empty object', () => {
     const excluded = fieldPaths('status', 'spec.zones', 'metadata.labels.a')
     fc.assert(
       fc.property(object, fc.boolean(), (value, excluding) => {
@@ -56,7 +57,7 @@ describe('createdFields', () => {
     )
   })
 
-  it('takes nothing that Go would have written anyway', () => {
+  it('omits fields that Go would write anyway', () => {
     const always = { pointer: false, omitEmpty: false }
     const template = struct([field('containers', list(scalar('string')), { ...always, listType: 'set' })])
     const schema = struct([
@@ -75,7 +76,7 @@ describe('createdFields', () => {
     })
   })
 
-  it('throws at an item that cannot be named', () => {
+  it('throws for an item without a path element', () => {
     assert.throws(() => createdFields(exampleType, { metadata: {}, spec: { tags: [[]] } } as KubeObject), ItemFault)
   })
 })

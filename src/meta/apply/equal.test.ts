@@ -3,11 +3,11 @@ import { describe, it } from 'node:test'
 
 import fc from 'fast-check'
 
-import { atOnce } from '#lib/slices.ts'
+import { runAtOnce } from '#lib/time-slicing.ts'
 
 import { equalInSteps, equalValues } from './equal.ts'
 
-/** Text, so that names which objects inherit become members of their own. */
+/** JSON text, so that inherited names become own members. */
 const { text } = fc.letrec((tie) => ({
   text: fc.oneof(
     { depthSize: 'small' },
@@ -21,7 +21,7 @@ const { text } = fc.letrec((tie) => ({
   ),
 }))
 
-/** With the members of every object in order. */
+/** With sorted members. */
 function ordered(json: string): string {
   return JSON.stringify(JSON.parse(json), (_, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -31,24 +31,24 @@ function ordered(json: string): string {
 }
 
 describe('equality', () => {
-  it('is that of text, order of members aside, at once and in steps', () => {
+  it('equals that of sorted text, at once and in steps', () => {
     fc.assert(
       fc.property(text, text, (a, b) => {
         const [left, right] = [JSON.parse(a) as unknown, JSON.parse(b) as unknown]
         const expected = ordered(a) === ordered(b)
         assert.equal(equalValues(left, right), expected)
-        assert.equal(atOnce(equalInSteps(left, right)), expected)
+        assert.equal(runAtOnce(equalInSteps(left, right)), expected)
       }),
     )
   })
 
-  it('does not take what every object inherits for a member', () => {
+  it('ignores inherited members', () => {
     const sent = JSON.parse('{"__proto__":{}}') as unknown
     assert.equal(equalValues(sent, { other: {} }), false)
-    assert.equal(atOnce(equalInSteps(sent, { other: {} })), false)
+    assert.equal(runAtOnce(equalInSteps(sent, { other: {} })), false)
   })
 
-  it('knows integers in both forms', () => {
+  it('accepts integers in both forms', () => {
     assert.equal(equalValues({ a: [1n] }, { a: [1] }), true)
     assert.equal(equalValues(2n ** 60n, 2 ** 60 + 256), false)
   })

@@ -1,5 +1,5 @@
-/** Equality of JSON values: by content, order of keys aside. */
-import { isDue, type Steps } from '#lib/slices.ts'
+/** Compares JSON values, regardless of key order. */
+import { shouldYield, type Steps } from '#lib/time-slicing.ts'
 
 import { asMap } from './atom.ts'
 
@@ -14,7 +14,7 @@ function equalMaps(a: Readonly<Record<string, unknown>>, b: Readonly<Record<stri
   const names = Object.keys(a)
   if (names.length !== Object.keys(b).length) return false
   for (const name of names) {
-    // Not what it inherits: every object has a `__proto__`, which is as empty as one that a client sent.
+    // Only own members: every object inherits `__proto__`, which looks like an empty member.
     if (!Object.hasOwn(b, name) || !equalValues(a[name], b[name])) return false
   }
   return true
@@ -26,14 +26,14 @@ function equalLists(a: readonly unknown[], b: readonly unknown[]): boolean {
   return true
 }
 
-/** The same, with turns for others. */
+/** The same, yielding to the event loop. */
 export function* equalInSteps(a: unknown, b: unknown): Steps<boolean> {
   const [map, other] = [asMap(a), asMap(b)]
   if (map === undefined || other === undefined) return equalValues(a, b)
   const names = Object.keys(map)
   if (names.length !== Object.keys(other).length) return false
   for (const name of names) {
-    if (isDue()) yield
+    if (shouldYield()) yield
     const value = map[name]
     const isEqual =
       typeof value === 'object' ? yield* equalInSteps(value, other[name]) : equalValues(value, other[name])
@@ -42,7 +42,7 @@ export function* equalInSteps(a: unknown, b: unknown): Steps<boolean> {
   return true
 }
 
-/** int64 values are bigints only where a number cannot hold them, so one value may come in both forms. */
+/** int64 values are bigints only if a number cannot represent them, so one value may have both forms. */
 function looselyEqualNumbers(a: unknown, b: unknown): boolean {
   const numeric = (value: unknown): boolean => typeof value === 'number' || typeof value === 'bigint'
   // oxlint-disable-next-line eqeqeq

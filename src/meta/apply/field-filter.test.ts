@@ -14,17 +14,17 @@ const all = setOf(
 )
 
 describe('field filter', () => {
-  it('excludes fields with all below them', () => {
+  it('excludes fields with everything below', () => {
     const left = filterFields(all, { mode: 'exclude', fields: fieldPaths('status', 'spec.containers') })
     assert.deepEqual(encodeFieldsV1(left), {})
   })
 
-  it('includes only what a pattern leads to', () => {
+  it('includes only fields that match a pattern', () => {
     const pattern = setOf(['f:spec', 'f:containers', '*', 'f:resources'])
     assert.deepEqual(encodeFieldsV1(filterFields(all, { mode: 'include', fields: pattern })), {
       'f:spec': { 'f:containers': { 'k:{"name":"a"}': { '.': {}, 'f:resources': { 'f:limits': {} } } } },
     })
   })
 
-  it('lets everything through when there is none', () => assert.equal(filterFields(all, undefined), all))
+  it('accepts everything without a filter', () => assert.equal(filterFields(all, undefined), all))
 })

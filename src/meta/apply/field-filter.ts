@@ -1,13 +1,13 @@
 /**
- * Which fields a request can own: the main resource of a kind with a status cannot set `status`, so it does not own it;
- * a subresource may be able to set only a few fields.
+ * The fields that a request can own. A write to the main resource never owns `status`; a write to a subresource owns
+ * only some fields.
  */
 import { combine, type FieldSet, recursiveDifference } from './field-set.ts'
 import type { PathElement } from './path-element.ts'
 
 /**
- * `exclude`: all but these and what is below them. `include`: only these, what is below them, and what leads there;
- * `*` among them stands for every element in its place.
+ * `exclude`: all but these and everything below. `include`: only these, everything below, and their ancestors; `*`
+ * matches any element.
  */
 export interface FieldFilter {
   readonly mode: 'exclude' | 'include'

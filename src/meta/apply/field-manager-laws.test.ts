@@ -3,9 +3,10 @@ import { describe, it } from 'node:test'
 
 import fc from 'fast-check'
 
+import { exampleKind, exampleType } from '#kits/meta/example-kind.ts'
+
 import type { KubeObject } from '../object.ts'
 import { compareTyped } from './compare.ts'
-import { exampleKind, exampleType } from './example-kind.ts'
 import { applyConfig, applyInSteps, type ApplyResult, trackUpdate } from './field-manager.ts'
 import { EMPTY_SET, type FieldSet, isEmptySet, union } from './field-set.ts'
 import { decodeManaged, managerOf } from './managed-fields.ts'
@@ -36,7 +37,7 @@ function widget(content: object): KubeObject {
 
 const object = spec.map(widget)
 
-/** An object with a history: created, then applied to by force, by some. */
+/** An object with a history: created, then changed by forced applies of several managers. */
 const live = fc
   .record({ first: object, steps: fc.array(fc.record({ manager: text, config: object }), { maxLength: 3 }) })
   .map(({ first, steps }): KubeObject => {
@@ -60,7 +61,7 @@ function owned({ metadata }: KubeObject, isOne: (manager: string) => boolean): F
   return sets.reduce(union, EMPTY_SET)
 }
 
-/** What is left of an object without entries, lists in an order of their own. */
+/** An object without managedFields, with sorted lists. */
 function content(object: KubeObject): unknown {
   const { metadata: _, ...rest } = object
   return JSON.parse(JSON.stringify(rest), (_key: string, value: unknown): unknown =>
@@ -69,7 +70,7 @@ function content(object: KubeObject): unknown {
 }
 
 describe('apply, as a law', () => {
-  it('gives way between its looks at the whole', () => {
+  it('yields to the event loop between its walks', () => {
     const once = applied(applyConfig(request(undefined, 'm'), widget({ image: '1', tags: ['x'] }), true))
     const steps = applyInSteps(request({ ...once, metadata: { uid: 'u', ...once.metadata } }, 'm'), widget({}), true)
     let taken = 0
@@ -87,7 +88,7 @@ describe('apply, as a law', () => {
     )
   })
 
-  it('conflicts exactly when it changes what another owns', () => {
+  it('conflicts exactly if it changes a field of another manager', () => {
     fc.assert(
       fc.property(live, object, (at, config) => {
         const others = owned(at, () => true)
@@ -102,7 +103,7 @@ describe('apply, as a law', () => {
     )
   })
 
-  it('owns all it applies, and the object holds it', () => {
+  it('owns everything it applies, and the object contains it', () => {
     fc.assert(
       fc.property(live, object, (at, config) => {
         const result = applied(applyConfig(request(at, 'm'), config, true))
@@ -116,7 +117,7 @@ describe('apply, as a law', () => {
     )
   })
 
-  it('commutes for appliers that have nothing in common', () => {
+  it('commutes for disjoint configurations', () => {
     fc.assert(
       fc.property(spec, fc.infiniteStream(fc.boolean()), (all, coins) => {
         const isLeft = Object.fromEntries(Object.keys(all).map((key) => [key, coins.next().value as boolean]))
@@ -140,12 +141,12 @@ describe('apply, as a law', () => {
     )
   })
 
-  it('removes, when it gives everything up, only what nobody else owns', () => {
+  it('removes, for an empty configuration, only fields without other owners', () => {
     fc.assert(
       fc.property(live, object, (at, config) => {
-        const held = applied(applyConfig(request(at, 'm'), config, true))
-        const left = applied(applyConfig(request(held, 'm'), widget({}), true))
-        const others = owned(held, (manager) => manager !== 'm')
+        const forced = applied(applyConfig(request(at, 'm'), config, true))
+        const left = applied(applyConfig(request(forced, 'm'), widget({}), true))
+        const others = owned(forced, (manager) => manager !== 'm')
         assert.ok(
           isSubset(
             others,
@@ -158,7 +159,7 @@ describe('apply, as a law', () => {
 })
 
 describe('update, as a law', () => {
-  it('loses nobody anything when it changes nothing', () => {
+  it('changes no ownership if it changes nothing', () => {
     fc.assert(
       fc.property(live, (at) => {
         assert.equal(JSON.stringify(trackUpdate(request(at, 'm', 5000), at)), JSON.stringify(at))
@@ -166,7 +167,7 @@ describe('update, as a law', () => {
     )
   })
 
-  it('leaves nobody owning what is gone, and the updater what is new', () => {
+  it('removes ownership of deleted fields, and gives new fields to the updater', () => {
     fc.assert(
       fc.property(live, object, (at, next) => {
         const result = trackUpdate(request(at, 'm'), next)
@@ -189,7 +190,7 @@ function isSubset(a: FieldSet, b: FieldSet): boolean {
   )
 }
 
-/** Every place on the way to a path: structs and lists that hold something can be owned themselves. */
+/** Every prefix of a path: non-empty structs and lists can be owned themselves. */
 function namedParents(set: FieldSet): FieldSet {
   const children = [...set.children].map(([element, child]) => [element, namedParents(child)] as const)
   return { members: set.members.union(new Set(set.children.keys())), children: new Map(children) }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { exampleKind } from '#kits/meta/example-kind.ts'
 import { assertGrowth } from '#lib/growth.fixture.ts'
 
 import type { KubeObject, ManagedFieldsEntry, ObjectMeta } from '../object.ts'
-import { exampleKind } from './example-kind.ts'
 import { applyConfig, type FieldRequest, trackUpdate, TypedPatchError } from './field-manager.ts'
 import { fieldPaths } from './field-set.ts'
 
@@ -58,12 +58,12 @@ function refusal(live: Widget, config: Widget, manager: string): string {
   return result.message
 }
 
-/** As the registry keeps it: with a uid. */
+/** As in the registry: with a uid. */
 function stored(object: KubeObject): Widget {
   return { ...object, metadata: { ...object.metadata, uid: 'u' } }
 }
 
-/** Entries in short: `Apply a 2026…: {…}`. */
+/** Entries in short form: `Apply a 2026…: {…}`. */
 function owners({ metadata }: KubeObject): Record<string, unknown> {
   const entries = metadata.managedFields ?? []
   return Object.fromEntries(entries.map((entry) => [shortly(entry), entry.fieldsV1]))
@@ -77,14 +77,14 @@ function shortly({ operation, manager, apiVersion, subresource, time }: ManagedF
 const image = { 'f:spec': { 'f:image': {} } }
 
 describe('update', () => {
-  it('gives whoever creates an object all but what says which object it is', () => {
+  it('gives the creator all fields except the identity', () => {
     const created = update(undefined, widget({ image: 'a' }, { labels: { x: 'y' }, namespace: 'n' }), 'm')
     assert.deepEqual(owners(created), {
       'Update m v1 01': { 'f:metadata': { 'f:labels': { '.': {}, 'f:x': {} } }, 'f:spec': { '.': {}, 'f:image': {} } },
     })
   })
 
-  it('takes an empty object for none', () => {
+  it('treats an empty object as absent', () => {
     const empty: Widget = { apiVersion: 'example.com/v1', kind: 'Widget', metadata: {} }
     assert.deepEqual(
       owners(update(empty, widget({ image: 'a' }), 'm')),
@@ -92,11 +92,11 @@ describe('update', () => {
     )
   })
 
-  it('calls a manager without a name unknown', () => {
+  it('records a manager without a name as "unknown"', () => {
     assert.deepEqual(Object.keys(owners(update(undefined, widget({ image: 'a' }), ''))), ['Update unknown v1 01'])
   })
 
-  it('takes what it changes from whoever had it, and drops who has nothing left', () => {
+  it('takes changed fields from their owners, and drops managers without fields', () => {
     const live = update(undefined, widget({ image: 'a' }), 'm')
     const next = update(live, widget({ image: 'b', paused: true }), 'n', { at: T2 })
     assert.deepEqual(owners(next), {
@@ -106,23 +106,23 @@ describe('update', () => {
     assert.deepEqual(Object.keys(owners(update(next, { ...widget() }, 'o', { at: T2 }))), [])
   })
 
-  it('leaves entries and times alone when nothing changes', () => {
+  it('keeps managedFields entries and their times if nothing changes', () => {
     const live = update(undefined, widget({ image: 'a', tags: ['x'] }), 'm')
     assert.deepEqual(update(live, live, 'n', { at: T2 }), live)
   })
 
-  it('keeps the entries when a client leaves them out, and clears them for [] and [{}]', () => {
+  it('keeps managedFields if the client omits them, and clears them for [] and [{}]', () => {
     const live = update(undefined, widget({ image: 'a' }), 'm')
     assert.deepEqual(owners(update(live, widget({ image: 'a' }), 'n')), owners(live))
     for (const managedFields of [[], [{}]]) {
       const cleared = update(live, widget({ image: 'b' }, { managedFields }), 'n')
       assert.equal(cleared.metadata.managedFields, undefined)
-      // Nobody tracks an object without entries until somebody applies.
+      // An object without entries is not tracked until the first apply.
       assert.equal(update(cleared, widget({ image: 'c' }), 'n').metadata.managedFields, undefined)
     }
   })
 
-  it('lets clients edit entries, and ignores entries it cannot read', () => {
+  it('accepts managedFields entries edited by the client, and ignores undecodable ones', () => {
     const live = update(undefined, widget({ image: 'a' }), 'm')
     const entry: ManagedFieldsEntry = {
       manager: 'x',
@@ -138,7 +138,7 @@ describe('update', () => {
     assert.deepEqual(owners(update(live, widget({ image: 'a' }, { managedFields: broken }), 'n')), owners(live))
   })
 
-  it('keeps stored entries on subresources, and names those', () => {
+  it('keeps the stored managedFields entries on writes of a subresource, and adds an entry for the subresource', () => {
     const live = update(undefined, widget({ image: 'a' }), 'm')
     const next = { ...widget({ image: 'a' }, { managedFields: [] }), status: { phase: 'x' } }
     assert.deepEqual(owners(update(live, next, 'n', { subresource: 'status', at: T2 })), {
@@ -147,7 +147,7 @@ describe('update', () => {
     })
   })
 
-  it('owns nothing that it cannot set', () => {
+  it('records no ownership of fields that the update cannot set', () => {
     const kind = { ...exampleKind, filter: () => ({ mode: 'exclude', fields: fieldPaths('status') }) as const }
     const next = { ...widget({ image: 'a' }), status: { phase: 'x' } }
     assert.deepEqual(owners(update(undefined, next, 'm', { kind })), {
@@ -157,14 +157,14 @@ describe('update', () => {
     assert.deepEqual(owners(update(live, next, 'n', { kind })), owners(live))
   })
 
-  it('does not track an object whose items cannot be named', () => {
+  it('does not track an object with items that have no path element', () => {
     const live = update(undefined, widget({ image: 'a' }), 'm')
     const next = widget({ tags: [{}] }, { managedFields: live.metadata.managedFields ?? [] })
     assert.equal(update(live, next, 'n').metadata.managedFields, undefined)
     assert.equal(update(undefined, next, 'n').metadata.managedFields, undefined)
   })
 
-  it('remembers the oldest of more than ten updaters together', () => {
+  it('merges the oldest entries if there are more than ten updaters', () => {
     let live = update(undefined, widget({ zones: {} }), 'm00')
     for (let at = 1; at <= 12; at++) {
       const zones = { ...(live.spec?.['zones'] as object), [`z${at}`]: {} }
@@ -179,7 +179,7 @@ describe('update', () => {
     })
   })
 
-  it('joins many updaters without copying what was joined again and again', () => {
+  it('merges many updaters without repeated copies', () => {
     const sent = (size: number): Widget => {
       const live = update(undefined, widget({ replicas: 1 }), 'm')
       const entries = Array.from({ length: size }, (_, n) => ({
@@ -192,7 +192,7 @@ describe('update', () => {
     assertGrowth(1500, sent, (object) => update(widget({ replicas: 1 }, { uid: 'u' }), object, 'other', { at: T2 }))
   })
 
-  it('sees each manager in the version it wrote, and forgets versions that are gone', () => {
+  it('reads each entry in its API version, and drops entries of versions that are no longer served', () => {
     const live = update(undefined, widget({ replicas: 1, image: 'a' }), 'm')
     const gone = {
       ...live.metadata.managedFields?.[0],
@@ -213,18 +213,18 @@ describe('update', () => {
 })
 
 describe('apply', () => {
-  it('creates', () => {
+  it('creates an object', () => {
     const live = apply(undefined, widget({ image: 'a', tags: ['x'] }), 'a')
     assert.deepEqual(live.spec, { image: 'a', tags: ['x'] })
     assert.deepEqual(owners(live), { 'Apply a v1 01': { 'f:spec': { 'f:image': {}, 'f:tags': { 'v:"x"': {} } } } })
   })
 
-  it('changes nothing the second time, not even a time', () => {
+  it('changes nothing, not even a time, when the same configuration is applied again', () => {
     const live = apply(undefined, widget({ image: 'a' }), 'a')
     assert.deepEqual(apply(live, widget({ image: 'a' }), 'a', { at: T2 }), live)
   })
 
-  it('shares what is applied with the same value, without a time as it changed nothing', () => {
+  it('shares ownership of fields with equal values, without a new time', () => {
     const live = apply(undefined, widget({ image: 'a' }), 'a')
     assert.deepEqual(owners(apply(live, widget({ image: 'a' }), 'b', { at: T2 })), {
       'Apply a v1 01': image,
@@ -232,7 +232,7 @@ describe('apply', () => {
     })
   })
 
-  it('refuses to take a field from another, and says whose it is', () => {
+  it('rejects changes of fields of other managers, and names these managers', () => {
     const applied = apply(undefined, widget({ image: 'a', paused: true }), 'a')
     assert.equal(
       refusal(applied, widget({ image: 'b' }), 'b'),
@@ -256,21 +256,21 @@ describe('apply', () => {
     })
   })
 
-  it('takes it by force', () => {
+  it('takes fields of other managers if force is set', () => {
     const live = apply(undefined, widget({ image: 'a', paused: true }), 'a')
     const forced = apply(live, widget({ image: 'b' }), 'b', { force: true, at: T2 })
     assert.equal(forced.spec?.['image'], 'b')
     assert.deepEqual(owners(forced), { 'Apply a v1 01': { 'f:spec': { 'f:paused': {} } }, 'Apply b v1 02': image })
   })
 
-  it('removes what it no longer mentions, unless somebody else owns it', () => {
+  it('removes omitted fields, unless another manager owns them', () => {
     const both = apply(undefined, widget({ image: 'a', tags: ['x', 'y'], zones: { p: { weight: 1 } } }), 'a')
     const live = apply(both, widget({ tags: ['y'], zones: { p: { name: 'n' } } }), 'b')
     const next = apply(live, widget({ paused: true }), 'a', { at: T2 })
     assert.deepEqual(next.spec, { tags: ['y'], zones: { p: { name: 'n' } }, paused: true })
   })
 
-  it('removes a list item whole, unless somebody else owns the item itself', () => {
+  it('removes a whole list item, unless another manager owns the item', () => {
     const ports = [{ port: 1, name: 'a' }, { port: 2 }]
     const applied = apply(undefined, widget({ ports }), 'a')
     const fewer = widget({ ports: [{ port: 2 }] })
@@ -282,7 +282,7 @@ describe('apply', () => {
     assert.deepEqual(apply(shared, fewer, 'a').spec, { ports: kept })
   })
 
-  it('owns atomic and untyped things as the schema says', () => {
+  it('owns atomic and untyped fields by their schema', () => {
     const spec = { selector: { a: 'b' }, steps: ['x'], free: { a: { b: [1] } }, open: { new: { x: 1 }, known: 'k' } }
     assert.deepEqual(owners(apply(undefined, widget(spec), 'a')), {
       'Apply a v1 01': {
@@ -296,7 +296,7 @@ describe('apply', () => {
     })
   })
 
-  it('gives what was there before anybody applied an owner', () => {
+  it('assigns fields that were set before the first apply to the manager before-first-apply', () => {
     const live = stored(widget({ image: 'a', paused: true }))
     assert.equal(
       refusal(live, widget({ image: 'b' }), 'a'),
@@ -308,7 +308,7 @@ describe('apply', () => {
     })
   })
 
-  it('is one applier in all versions', () => {
+  it('counts one manager as the same in all API versions', () => {
     const live = apply(undefined, widget({ replicas: 1, image: 'a' }), 'a')
     const as2 = widget({ size: 1, image: 'a' }, live.metadata, 'v2')
     const next = apply(as2, widget({ size: 2 }, {}, 'v2'), 'a', { at: T2 })
@@ -334,7 +334,7 @@ describe('apply', () => {
     })
   }
 
-  it('refuses a live object that does not fit, and entries that cannot be read', () => {
+  it('rejects an invalid live object and undecodable managedFields entries', () => {
     const misfit = stored(widget({ tags: [{}] }))
     assert.throws(
       () => applyConfig(request(misfit, 'a'), widget({}), true),

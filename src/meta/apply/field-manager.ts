@@ -1,18 +1,17 @@
 /**
- * Field manager: what a request does to an object and to `metadata.managedFields`. The object a client sends for an
- * update is taken as it is and ownership follows; an applied one is merged into the live object.
+ * The field manager: computes the new object and its `metadata.managedFields` for an update or apply.
  *
- * Ownership is computed after defaulting and before admission, so what plugins add belongs to nobody. Behaviour follows
- * apimachinery's managedfields and structured-merge-diff v6.3, as of v1.36.
+ * Ownership is computed after defaulting and before admission, so fields of plugins have no owner. The behaviour
+ * follows apimachinery's managedfields and structured-merge-diff v6.3, as of v1.36.
  */
-import { atOnce, type Steps } from '#lib/slices.ts'
+import { runAtOnce, type Steps } from '#lib/time-slicing.ts'
 
 import { parseApiVersion } from '../kind.ts'
 import type { KubeObject, ManagedFieldsEntry } from '../object.ts'
 import type { StatusCause } from '../status.ts'
 import { timeOf } from '../time.ts'
-import type { ApplyKind, Managers, Versioned } from './apply-kind.ts'
-import { ItemFault, type Typed } from './atom.ts'
+import type { ApplyKind, Managers, VersionedValue } from './apply-kind.ts'
+import { ItemFault, type TypeRef } from './atom.ts'
 import { reportConflicts } from './conflict.ts'
 import { createdFields, emptyObject, NOT_OWNED } from './created-fields.ts'
 import { difference, equalSets, isEmptySet, union } from './field-set.ts'
@@ -21,7 +20,7 @@ import {
   capUpdaters,
   decodeManaged,
   encodeManagedInSteps,
-  type Managed,
+  type ManagedState,
   type Manager,
   managerId,
   NOT_MANAGED,
@@ -29,27 +28,27 @@ import {
 import { applyOwnership, type OwnershipResult, updateOwnershipInSteps } from './ownership.ts'
 import { faultsText, validateInSteps, type ValidateOptions } from './validate.ts'
 
-/** Who owned what was there before the first apply to an object that has no entries. */
+/** The owner of all fields before the first apply to an object without entries. */
 const BEFORE_FIRST_APPLY = 'before-first-apply'
 
 export interface FieldRequest {
   readonly kind: ApplyKind
   /**
-   * The stored object, in canonical form and the version of the request. Undefined when there is none; an object of
-   * nothing but kind, apiVersion and empty metadata means the same.
+   * The stored object, canonical and in the version of the request. Undefined if it does not exist, or if it has only
+   * kind, apiVersion and empty metadata.
    */
   readonly live: KubeObject | undefined
   readonly manager: string
   /** Empty for the main resource. */
   readonly subresource: string
   readonly nowMs: number
-  /** Who tracks this gives way to others between steps: the quick way for new objects, which cannot, is not taken. */
+  /** True if the caller yields between steps: then the fast path for new objects, which cannot yield, is not used. */
   readonly isSliced?: boolean
 }
 
-/** `next`, in canonical form, with managedFields as they are after this. Never fails: what cannot be tracked is not. */
+/** `next`, canonical, with its new managedFields. Never fails: untrackable objects are not tracked. */
 export function trackUpdate(request: FieldRequest, next: KubeObject): KubeObject {
-  return atOnce(trackUpdateInSteps(request, next))
+  return runAtOnce(trackUpdateInSteps(request, next))
 }
 
 export function* trackUpdateInSteps(request: FieldRequest, next: KubeObject): Steps<KubeObject> {
@@ -62,7 +61,7 @@ export function* trackUpdateInSteps(request: FieldRequest, next: KubeObject): St
   }
 }
 
-/** What clients may have sent; the type of objects does not know of null. */
+/** Clients may send null, which the type of objects lacks. */
 type SentEntries = readonly ManagedFieldsEntry[] | null | undefined
 
 function* entriesAfter(request: FieldRequest, next: KubeObject, sent: SentEntries): Steps<ManagedFieldsEntry[]> {
@@ -71,14 +70,14 @@ function* entriesAfter(request: FieldRequest, next: KubeObject, sent: SentEntrie
   if (created !== undefined) return created
   const before = managedBefore(request, sent)
   yield
-  // An object that lost its entries gets none by updates: they would claim only part of what is there.
+  // An update adds no entries to an object without any: they would cover only a part of it.
   if (before.managers.size === 0 && (live?.metadata.uid ?? '') !== '') return []
   const after = yield* trackChanges(request, before, next)
   yield
   return yield* encodeManagedInSteps(after)
 }
 
-/** The entries of a new object, by the quick way; undefined when that does not apply. */
+/** The entries of a new object by the fast path; undefined if it does not apply. */
 function trackCreate(
   { kind, manager, subresource, nowMs }: FieldRequest,
   next: KubeObject,
@@ -100,8 +99,8 @@ export type ApplyResult =
   | { readonly ok: false; readonly message: string; readonly causes: readonly StatusCause[] }
 
 /**
- * The configuration or the live object does not fit the schema, or stored entries cannot be read. The message is
- * upstream's, which answers 500 with it.
+ * The configuration or the live object is invalid, or stored entries are unreadable. The message is upstream's, for a
+ * 500 answer.
  */
 export class TypedPatchError extends Error {
   constructor(message: string, options?: ErrorOptions) {
@@ -111,15 +110,15 @@ export class TypedPatchError extends Error {
 }
 
 /**
- * The live object with `config` applied, not yet in canonical form: fields that were given up may be null, and are to
- * be decoded away. `config` is as the client sent it, of the kind and version of the request and without managedFields:
- * the caller has seen to that. Throws TypedPatchError.
+ * The live object with `config` applied, not yet canonical: removed fields may be null, and decoding drops them.
+ * `config` is the client's object, with kind and version of the request and without managedFields, as the caller has
+ * checked. Throws TypedPatchError.
  */
 export function applyConfig(request: FieldRequest, config: KubeObject, force: boolean): ApplyResult {
-  return atOnce(applyInSteps(request, config, force))
+  return runAtOnce(applyInSteps(request, config, force))
 }
 
-/** The same in steps, each of which looks once at everything there is. */
+/** The same in steps, each of which walks the whole object once. */
 export function* applyInSteps(request: FieldRequest, config: KubeObject, force: boolean): Steps<ApplyResult> {
   const { kind, manager, subresource } = request
   const { apiVersion = '' } = config
@@ -159,9 +158,9 @@ function* comparing<T>(work: Steps<T>): Steps<T> {
   }
 }
 
-/** The stored entries; what was there before anybody applied must have an owner, or it could never be given up. */
-function* managedForApply(request: FieldRequest, live: KubeObject): Steps<Managed> {
-  let managed: Managed
+/** The stored entries; fields from before the first apply get an owner, so that they can be removed later. */
+function* managedForApply(request: FieldRequest, live: KubeObject): Steps<ManagedState> {
+  let managed: ManagedState
   try {
     managed = decodeManaged(live.metadata.managedFields ?? [])
   } catch (cause) {
@@ -176,9 +175,9 @@ function* managedForApply(request: FieldRequest, live: KubeObject): Steps<Manage
   return yield* trackChanges(first, NOT_MANAGED, bare)
 }
 
-/** Throws when the object does not fit; `doing` says what failed, given what upstream calls the object. */
+/** Throws for an invalid object; `doing` is the failed operation with upstream's name of the object. */
 function* checkTyped(
-  type: Typed | undefined,
+  type: TypeRef | undefined,
   object: KubeObject,
   doing: (what: string) => string,
   options?: ValidateOptions,
@@ -193,12 +192,12 @@ function* checkTyped(
   throw new TypedPatchError(`${doing(`${namespace}/${name}; ${gvk}`)}: ${faultsText(faults)}`)
 }
 
-/** Ownership after the step from live to `next`, with the time of whoever took something. */
-function* trackChanges(request: FieldRequest, before: Managed, next: KubeObject): Steps<Managed> {
+/** Ownership after the change from live to `next`, with the time of the manager that changed. */
+function* trackChanges(request: FieldRequest, before: ManagedState, next: KubeObject): Steps<ManagedState> {
   const { kind, manager, subresource, nowMs } = request
   const { apiVersion = '' } = next
   const live = isNone(request.live) ? emptyLike(kind, next) : withoutManaged(request.live)
-  // Computed under a name of its own first: what this manager had and lost now, it must lose like any other.
+  // Computed under a temporary id first, so that the manager also loses fields like any other.
   const current = 'current-operation'
   const changing = { kind, live: versioned(live), next: versioned(next), managers: before.managers, manager: current }
   const managers = new Map(strip(yield* updateOwnershipInSteps(changing), current))
@@ -211,7 +210,7 @@ function* trackChanges(request: FieldRequest, before: Managed, next: KubeObject)
     const previous = managers.get(id)
     const set = previous === undefined ? taken.set : union(taken.set, previous.set)
     const had = before.managers.get(id)
-    // Who writes the same fields again and again owns what it owned, in the words that are there already.
+    // A manager that writes the same fields again keeps its existing entry.
     managers.set(id, had !== undefined && equalSets(had.set, set) ? { ...taken, set: had.set } : { ...taken, set })
     times.set(id, timeOf(nowMs))
   }
@@ -222,7 +221,7 @@ function idOf(manager: Manager): string {
   return managerId({ ...manager, manager: manager.manager || 'unknown' })
 }
 
-/** Without the fields that nobody owns. Only the manager of the request can have got any. */
+/** Without fields that nobody owns, which only the manager of the request can have got. */
 function strip(managers: Managers, id: string): Managers {
   const owned = managers.get(id)
   if (owned === undefined) return managers
@@ -234,11 +233,11 @@ function strip(managers: Managers, id: string): Managers {
 }
 
 /**
- * Which entries an update starts from. Clients may edit them or, with an empty list or one empty entry, clear them; a
- * client that does not know the field and leaves it out changes nothing. Subresources always keep the stored ones.
+ * The initial entries of an update. Clients may edit them or, with an empty list or one empty entry, clear them;
+ * omitting them changes nothing. Subresources always keep the stored ones.
  */
-function managedBefore({ live, subresource }: FieldRequest, sent: SentEntries): Managed {
-  const stored = (): Managed => decodeSafely(live?.metadata.managedFields)
+function managedBefore({ live, subresource }: FieldRequest, sent: SentEntries): ManagedState {
+  const stored = (): ManagedState => decodeSafely(live?.metadata.managedFields)
   if (subresource !== '' || sent === undefined || sent === null) return stored()
   if (isReset(sent)) return NOT_MANAGED
   const decoded = decodeSafely(sent)
@@ -249,11 +248,11 @@ function isReset(entries: readonly ManagedFieldsEntry[]): boolean {
   return entries.length === 0 || (entries.length === 1 && Object.keys(entries[0] ?? {}).length === 0)
 }
 
-function decodeSafely(entries: readonly ManagedFieldsEntry[] | undefined): Managed {
+function decodeSafely(entries: readonly ManagedFieldsEntry[] | undefined): ManagedState {
   try {
     return decodeManaged(entries ?? [])
   } catch {
-    // Entries nobody can read are as good as none: an update must not fail for them.
+    // Unreadable entries count as none, so that an update does not fail.
     return NOT_MANAGED
   }
 }
@@ -269,13 +268,13 @@ function withoutManaged(object: KubeObject): KubeObject {
   return { ...object, metadata }
 }
 
-/** Even when everything in its metadata was given up. */
+/** Even if all its metadata fields were removed. */
 function withMetadata(value: unknown): KubeObject {
   const object = value as Omit<KubeObject, 'metadata'> & { readonly metadata?: KubeObject['metadata'] | null }
   return { ...object, metadata: object.metadata ?? {} }
 }
 
-/** Whether there is no live object. */
+/** True if there is no live object. */
 function isNone(live: KubeObject | undefined): live is undefined {
   if (live === undefined) return true
   const names = Object.keys(live.metadata).length === 0 ? Object.keys(live) : undefined
@@ -286,6 +285,6 @@ function emptyLike(kind: ApplyKind, { apiVersion = '', kind: name }: KubeObject)
   return { ...emptyObject(kind.typeOf(apiVersion)), apiVersion, ...(name !== undefined && { kind: name }) }
 }
 
-function versioned(object: KubeObject): Versioned {
+function versioned(object: KubeObject): VersionedValue {
   return { apiVersion: object.apiVersion ?? '', value: object }
 }

@@ -33,7 +33,7 @@ function isBelow(text: string, others: ReadonlySet<string>): boolean {
 }
 
 describe('field set', () => {
-  it('does what sets of paths do', () => {
+  it('has the operations of sets of paths', () => {
     fc.assert(
       fc.property(paths, paths, (left, right) => {
         const [a, b] = [setOf(...left), setOf(...right)]
@@ -50,20 +50,20 @@ describe('field set', () => {
     )
   })
 
-  it('keeps no empty children, so that emptiness shows', () => {
+  it('has no empty children, so that emptiness is visible', () => {
     const set = difference(fieldPaths('a.b.c', 'd'), fieldPaths('a.b.c'))
     assert.deepEqual([...set.children], [])
     assert.equal(intersection(fieldPaths('a.b'), fieldPaths('a.c')).children.size, 0)
   })
 
-  it('returns its first operand when nothing changes', () => {
+  it('returns its first operand if nothing changes', () => {
     const set = fieldPaths('a.b', 'c')
     assert.equal(difference(set, fieldPaths('a', 'x.y')), set)
     assert.equal(recursiveDifference(set, fieldPaths('a.c')), set)
     assert.equal(union(set, EMPTY_SET), set)
   })
 
-  it('lists the paths that end at a level before those that go on, as upstream prints conflicts', () => {
+  it('lists paths that end at a level before longer ones, like upstream', () => {
     const set = fieldPaths('spec.z', 'spec.a.b', 'spec.m', 'data')
     assert.deepEqual(
       [...pathsOf(set)].map((each) => each.map((part) => part.slice(2)).join('.')),

@@ -1,6 +1,6 @@
 /**
- * FieldSet: a set of paths, as a tree. A path may be a member itself, have members below it, or both. Sets are values:
- * operations return new ones, may share parts, and return their first operand itself when that is the result.
+ * FieldSet: an immutable set of field paths, as a tree. A node of the tree can be a member, have members below it, or
+ * both.
  */
 import { fieldElement, type PathElement, sortElements } from './path-element.ts'
 
@@ -23,7 +23,7 @@ export function hasPath(set: FieldSet, path: readonly PathElement[]): boolean {
   return at?.members.has(path.at(-1) ?? '') ?? false
 }
 
-/** A set under construction. Most places turn out to hold nothing, so a child joins its parent when it gets something. */
+/** A set under construction. A child joins its parent when it gets its first member, because most stay empty. */
 export class FieldSetBuilder {
   readonly #parent: FieldSetBuilder | undefined
   readonly #element: PathElement
@@ -41,7 +41,7 @@ export class FieldSetBuilder {
     this.#join()
   }
 
-  /** The builder of what is below `element`. Of several only the first to get something counts: use one at a time. */
+  /** The builder below `element`. Only the first of several to get members counts: use one at a time. */
   at(element: PathElement): FieldSetBuilder {
     return this.#children?.get(element) ?? new FieldSetBuilder(this, element)
   }
@@ -73,7 +73,7 @@ export function setOf(...paths: readonly (readonly PathElement[])[]): FieldSet {
   return root.build()
 }
 
-/** Paths of struct fields only, written without their marks: `fieldPaths('metadata.name', 'kind')`. */
+/** Paths of struct fields without their prefixes: `fieldPaths('metadata.name', 'kind')`. */
 export function fieldPaths(...paths: readonly string[]): FieldSet {
   return setOf(...paths.map((path) => path.split('.').map(fieldElement)))
 }
@@ -89,7 +89,7 @@ export function union(a: FieldSet, b: FieldSet): FieldSet {
   return { members: a.members.union(b.members), children }
 }
 
-/** Joins them two by two, so that what was joined is copied as often as there are rounds. */
+/** Merges pairwise, so that each member is copied once per round. */
 export function unionOfAll(sets: readonly FieldSet[]): FieldSet {
   let joined = sets
   while (joined.length > 1) {
@@ -106,7 +106,7 @@ export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   })
 }
 
-/** Paths of `a` that are not in `b`. What lies below a path of `b` stays. */
+/** Paths of `a` that are not in `b`. Paths below a path of `b` stay. */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   if (isEmptySet(b)) return a
   return combine(a, a.members.difference(b.members), (element, child) => {
@@ -125,7 +125,7 @@ export function recursiveDifference(a: FieldSet, b: FieldSet): FieldSet {
   })
 }
 
-/** `set` with these of its members, and each child as `each` makes it. */
+/** `set` with these members, and each child mapped by `each`. */
 export function combine(
   set: FieldSet,
   members: ReadonlySet<PathElement>,
@@ -152,7 +152,7 @@ export function equalSets(a: FieldSet, b: FieldSet): boolean {
   return true
 }
 
-/** Every path, in the order upstream lists them: at each level first those that end there. */
+/** Every path in upstream's order: at each level first those that end there. */
 export function* pathsOf(
   set: FieldSet,
   prefix: readonly PathElement[] = [],

@@ -18,7 +18,7 @@ const element = fc.oneof(
 const set = fc.array(fc.array(element, { minLength: 1, maxLength: 4 }), { maxLength: 8 }).map((each) => setOf(...each))
 
 describe('FieldsV1', () => {
-  it('survives a round trip, by way of JSON text too', () => {
+  it('survives a round trip, also through JSON text', () => {
     fc.assert(
       fc.property(set, (fields) => {
         const text = JSON.stringify(encodeFieldsV1(fields))
@@ -29,17 +29,17 @@ describe('FieldsV1', () => {
     )
   })
 
-  it('marks a path that is a member and has members below it by a dot', () => {
+  it('marks a path with a dot if it is a member and has members below', () => {
     const fields = setOf(['f:a'], ['f:a', 'f:b'], ['f:c', 'f:d'])
     assert.deepEqual(encodeFieldsV1(fields), { 'f:a': { '.': {}, 'f:b': {} }, 'f:c': { 'f:d': {} } })
   })
 
-  it('forgets elements that only a later version knows, and writes what it understood', () => {
+  it('drops elements of later versions, and writes the others', () => {
     const fields = decodeFieldsV1({ 'x:y': { 'f:a': {} }, 'f:b': { 'x:y': {} }, 'f:c': null, 'f:d': { '.': {} } })
     assert.deepEqual(encodeFieldsV1(fields), { 'f:b': {}, 'f:c': {}, 'f:d': {} })
   })
 
-  it('knows one list item by its keys, however they are written', () => {
+  it('identifies a list item by its keys, however they are written', () => {
     const fields = decodeFieldsV1({ 'k:{"b":1, "a":2.0}': {} })
     assert.deepEqual(encodeFieldsV1(fields), { 'k:{"a":2,"b":1}': {} })
   })
@@ -48,7 +48,7 @@ describe('FieldsV1', () => {
     it(`refuses ${JSON.stringify(bad)}`, () => assert.throws(() => decodeFieldsV1(bad)))
   }
 
-  it('takes nothing for nothing', () => {
+  it('treats absent fields as empty', () => {
     assert.equal(decodeFieldsV1({}), EMPTY_SET)
     assert.equal(decodeFieldsV1(null), EMPTY_SET)
     assert.equal(decodeFieldsV1({ '.': {} }), EMPTY_SET)

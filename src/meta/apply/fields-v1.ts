@@ -1,5 +1,8 @@
-/** FieldsV1: a field set as JSON. A path that is a member and has members below it is marked by `"."` among those. */
-import { atOnce, isDue, type Steps } from '#lib/slices.ts'
+/**
+ * Encodes and decodes FieldsV1, the JSON form of a field set. `"."` marks a path that is a member and has members below
+ * it.
+ */
+import { runAtOnce, shouldYield, type Steps } from '#lib/time-slicing.ts'
 
 import { EMPTY_SET, type FieldSet, isEmptySet } from './field-set.ts'
 import { type PathElement, readElement, sortElements } from './path-element.ts'
@@ -8,21 +11,21 @@ export interface FieldsV1 {
   readonly [element: string]: FieldsV1
 }
 
-/** What a set was decoded from, so that the many entries a request does not touch are not written anew. */
+/** The source of a decoded set, so that unchanged entries are not encoded again. */
 const sources = new WeakMap<FieldSet, FieldsV1>()
 
 export function encodeFieldsV1(set: FieldSet): FieldsV1 {
-  return atOnce(encodeFieldsInSteps(set))
+  return runAtOnce(encodeFieldsInSteps(set))
 }
 
 export function* encodeFieldsInSteps(set: FieldSet): Steps<FieldsV1> {
   return sources.get(set) ?? (yield* encodeNode(set, {}))
 }
 
-/** Fills `fields`, in which the mark of the node itself is already. */
+/** Fills `fields`, which already contains the mark of the node itself. */
 function* encodeNode(set: FieldSet, fields: Record<string, FieldsV1>): Steps<FieldsV1> {
   for (const element of sortElements([...set.members.union(set.children)])) {
-    if (isDue()) yield
+    if (shouldYield()) yield
     const child = set.children.get(element)
     if (child === undefined) fields[element] = {}
     else fields[element] = yield* encodeNode(child, set.members.has(element) ? { '.': {} } : {})
@@ -30,7 +33,7 @@ function* encodeNode(set: FieldSet, fields: Record<string, FieldsV1>): Steps<Fie
   return fields
 }
 
-/** Throws when the value is not FieldsV1. The set keeps the value, which must not change any more. */
+/** Throws for a value that is not FieldsV1. The set keeps the value, which must not change any more. */
 export function decodeFieldsV1(fields: unknown): FieldSet {
   const reading: Reading = { isExact: true }
   const set = decodeNode(fields, reading)
@@ -40,7 +43,7 @@ export function decodeFieldsV1(fields: unknown): FieldSet {
 }
 
 interface Reading {
-  /** The set says all that was there, as it was there. */
+  /** True if the set represents the source completely. */
   isExact: boolean
 }
 
@@ -51,7 +54,7 @@ function decodeNode(fields: unknown, reading: Reading): FieldSet {
   const nodes = nodesOf(fields)
   for (const text of Object.keys(nodes)) {
     const below = nodes[text]
-    // The mark that the node's own path is a member.
+    // The mark that the node's path is a member.
     if (text === '.') continue
     const element = readElement(text)
     if (element !== text) reading.isExact = false
@@ -74,7 +77,7 @@ function nodesOf(fields: unknown): Readonly<Record<string, unknown>> {
   return fields as Readonly<Record<string, unknown>>
 }
 
-/** Nearly all are: nothing is made for them. */
+/** Nearly all nodes are leaves, which need no new set. */
 function isLeaf(node: unknown): boolean {
   if (typeof node !== 'object' || node === null || Array.isArray(node)) return false
   for (const _ in node) return false

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { exampleKind } from '#kits/meta/example-kind.ts'
+
 import type { KubeObject } from '../object.ts'
-import { exampleKind } from './example-kind.ts'
 import { applyConfig, type ApplyResult, trackUpdate } from './field-manager.ts'
 
 const ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration'
@@ -16,7 +17,7 @@ function widget(spec: object, annotations?: Record<string, string>): KubeObject 
   } as KubeObject
 }
 
-/** An object that `kubectl apply` of old made: `lastApplied` is in the annotation. */
+/** An object from client-side `kubectl apply`: `lastApplied` is in the annotation. */
 function clientSide(spec: object, lastApplied: object | string): KubeObject {
   const text = typeof lastApplied === 'string' ? lastApplied : JSON.stringify(widget(lastApplied))
   const created = trackUpdate(
@@ -33,13 +34,13 @@ function apply(live: KubeObject, config: KubeObject, manager = 'kubectl', force 
 }
 
 describe('last-applied annotation', () => {
-  it('lets kubectl take over what it applied the old way', () => {
+  it('lets kubectl take over fields from client-side apply', () => {
     const result = apply(clientSide({ image: 'a' }, { image: 'a' }), widget({ image: 'b' }))
     assert.ok(result.ok)
     assert.equal((result.object as KubeObject & { spec: { image: string } }).spec.image, 'b')
   })
 
-  it('follows what is applied, with sorted keys and without itself', () => {
+  it('is updated by an apply, with sorted keys and without itself', () => {
     const config = widget({ paused: true, image: 'a<b' }, { [ANNOTATION]: 'x', other: 'y' })
     const result = apply(clientSide({ image: 'a' }, { image: 'a' }), config, 'kubectl', true)
     assert.ok(result.ok)
@@ -49,7 +50,7 @@ describe('last-applied annotation', () => {
     )
   })
 
-  it('goes when annotations would get too large', () => {
+  it('is removed if annotations would get too large', () => {
     const result = apply(clientSide({ image: 'a' }, { image: 'a' }), widget({ image: 'x'.repeat(300_000) }))
     assert.ok(result.ok)
     assert.equal(result.object.metadata.annotations?.[ANNOTATION], undefined)
@@ -68,14 +69,14 @@ describe('last-applied annotation', () => {
     ['it is empty', clientSide({ image: 'a' }, '')],
   ]
   for (const [why, live, manager] of STRICT) {
-    it(`does not help when ${why}`, () => {
+    it(`is ignored when ${why}`, () => {
       const result = apply(live, widget({ image: 'b' }), manager)
       assert.ok(!result.ok)
       assert.equal(result.causes.length, 1)
     })
   }
 
-  it('leaves the conflicts it cannot account for', () => {
+  it('leaves conflicts that it does not explain', () => {
     const result = apply(
       clientSide({ image: 'a', paused: true }, { image: 'a' }),
       widget({ image: 'b', paused: false }),

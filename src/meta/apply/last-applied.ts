@@ -1,10 +1,9 @@
 /**
- * The bridge from `kubectl apply` of old, which kept what it had applied in an annotation, to server-side apply by
- * kubectl: a field that the annotation shows was applied, and that nobody changed since, is no conflict; and the
- * annotation follows what is applied.
+ * Migrates objects from client-side apply, which stored the configuration in an annotation. Fields in that annotation
+ * that nobody else changed cause no conflict for kubectl.
  */
-import { byteLength } from '#lib/go-text.ts'
-import { stringifyJson } from '#lib/json.ts'
+import { byteLength } from '#lib/go/text.ts'
+import { stringifyJson } from '#lib/json/json.ts'
 
 import type { KubeObject } from '../object.ts'
 import { without } from '../patch/json-map.ts'
@@ -16,21 +15,21 @@ import { fieldSetOf } from './walk.ts'
 
 const ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration'
 
-/** The manager that the annotation is for. Whoever wants no bridge applies under another name. */
+/** The manager of the annotation. Other manager names disable this migration. */
 const KUBECTL = 'kubectl'
 
-/** The limit on the size of all annotations of an object. */
+/** The size limit of all annotations of an object. */
 const MAX_ANNOTATION_BYTES = 256 * 1024
 
 export interface LastAppliedRequest {
   readonly kind: ApplyKind
   readonly live: KubeObject
   readonly manager: string
-  /** Of the request: an annotation in another version allows nothing. */
+  /** The version of the request: an annotation in another version explains nothing. */
   readonly apiVersion: string
 }
 
-/** The conflicts that remain when those are taken out that client-side apply accounts for. */
+/** The conflicts that client-side apply does not explain. */
 export function withoutLastApplied(request: LastAppliedRequest, conflicts: readonly Conflict[]): readonly Conflict[] {
   const applied = lastAppliedFields(request)
   if (applied === undefined) return conflicts
@@ -49,12 +48,12 @@ function lastAppliedFields({ kind, live, manager, apiVersion }: LastAppliedReque
     const { modified, added, removed } = compareTyped(type, config, live)
     return [modified, added, removed].reduce(difference, fieldSetOf(type, config))
   } catch {
-    // An annotation that people broke allows nothing.
+    // An invalid annotation explains nothing.
     return undefined
   }
 }
 
-/** Where kubectl applies to an object with the annotation, the annotation is brought up to date for older kubectls. */
+/** Updates an existing annotation when kubectl applies, for older kubectls. */
 export function refreshLastApplied(manager: string, object: KubeObject, config: KubeObject): KubeObject {
   const annotations = textMap(object.metadata.annotations) ?? {}
   if (manager !== KUBECTL || (annotations[ANNOTATION] ?? '') === '') return object
@@ -70,7 +69,7 @@ export function refreshLastApplied(manager: string, object: KubeObject, config: 
 
 type TextMap = Record<string, string>
 
-/** As Go has it: null for text is no text. */
+/** Like Go, null text counts as empty. */
 function textMap(map: Readonly<Record<string, string | null>> | null | undefined): TextMap | undefined {
   if (map === undefined || map === null) return undefined
   return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, value ?? '']))

@@ -1,17 +1,17 @@
 /**
- * `metadata.managedFields`: ownership as an object carries it. One entry a manager, operation, version and subresource.
- * This file turns entries into managers and back; field-manager.ts says what requests do to them.
+ * Converts `metadata.managedFields` to managers and back. Each entry has a manager, an operation, a version and a
+ * subresource.
  */
-import { compareText, goQuote } from '#lib/go-text.ts'
-import { stringifyJson } from '#lib/json.ts'
-import { atOnce, type Steps } from '#lib/slices.ts'
+import { compareText, goQuote } from '#lib/go/text.ts'
+import { stringifyJson } from '#lib/json/json.ts'
+import { runAtOnce, type Steps } from '#lib/time-slicing.ts'
 
 import type { ManagedFieldsEntry } from '../object.ts'
 import type { Managers, Owned } from './apply-kind.ts'
 import { EMPTY_SET, type FieldSet, unionOfAll } from './field-set.ts'
 import { decodeFieldsV1, encodeFieldsInSteps } from './fields-v1.ts'
 
-/** Who manages, as the key of `Managers`. Appliers are the same in every version; updaters are one a version. */
+/** The id of a manager, the key of `Managers`. Appliers have one id in all versions, updaters one for each version. */
 export interface Manager {
   readonly manager: string
   readonly operation: 'Apply' | 'Update'
@@ -19,7 +19,7 @@ export interface Manager {
   readonly subresource: string
 }
 
-/** Upstream's form, since it sorts by it: an entry of managedFields with what identifies it. */
+/** Upstream's form, which determines the sort order: an entry of managedFields with its identifying fields. */
 export function managerId({ manager, operation, apiVersion, subresource }: Manager): string {
   return stringifyJson({
     ...(manager === '' ? {} : { manager }),
@@ -29,23 +29,23 @@ export function managerId({ manager, operation, apiVersion, subresource }: Manag
   })
 }
 
-/** The manager of an id; an applier's version is not part of it. */
+/** The manager of an id; without the version for an applier. */
 export function managerOf(id: string): Manager {
   const entry = JSON.parse(id) as Partial<Manager> & Pick<Manager, 'operation'>
   return { manager: '', apiVersion: '', subresource: '', ...entry }
 }
 
-/** Managers, and when each last changed what it owns. */
-export interface Managed {
+/** Managers, and the time of each one's last change. */
+export interface ManagedState {
   readonly managers: Managers
   /** RFC 3339, by manager id. */
   readonly times: ReadonlyMap<string, string>
 }
 
-export const NOT_MANAGED: Managed = { managers: new Map(), times: new Map() }
+export const NOT_MANAGED: ManagedState = { managers: new Map(), times: new Map() }
 
-/** Throws when an entry cannot be read, in words of upstream's. */
-export function decodeManaged(entries: readonly ManagedFieldsEntry[]): Managed {
+/** Throws for an unreadable entry, in upstream's words. */
+export function decodeManaged(entries: readonly ManagedFieldsEntry[]): ManagedState {
   const managers = new Map<string, Owned>()
   const times = new Map<string, string>()
   for (const [at, entry] of entries.entries()) {
@@ -67,11 +67,11 @@ function badFieldsType(fieldsType: string, at: number): TypeError {
 }
 
 /** Entries in upstream's order: appliers first, then by time, name, version and subresource. */
-export function encodeManaged(managed: Managed): ManagedFieldsEntry[] {
-  return atOnce(encodeManagedInSteps(managed))
+export function encodeManaged(managed: ManagedState): ManagedFieldsEntry[] {
+  return runAtOnce(encodeManagedInSteps(managed))
 }
 
-export function* encodeManagedInSteps({ managers, times }: Managed): Steps<ManagedFieldsEntry[]> {
+export function* encodeManagedInSteps({ managers, times }: ManagedState): Steps<ManagedFieldsEntry[]> {
   const entries: ManagedFieldsEntry[] = []
   for (const [id, owned] of managers) entries.push(yield* encodeEntry(id, owned, times.get(id)))
   return entries.sort(compareEntries)
@@ -98,14 +98,14 @@ function compareEntries(a: ManagedFieldsEntry, b: ManagedFieldsEntry): number {
   return 0
 }
 
-/** More entries of updaters than this make every object large; the oldest are then remembered together. */
+/** The maximum number of updater entries, which limits the size of objects; the oldest are merged. */
 const MAX_UPDATERS = 10
 
-/** Who the oldest updaters become. */
+/** The manager name of merged updaters. */
 const ANCIENT = 'ancient-changes'
 
-/** At most MAX_UPDATERS entries with operation Update: the oldest of each version merge into one. */
-export function capUpdaters(managed: Managed): Managed {
+/** At most MAX_UPDATERS entries with operation Update: the oldest of each version are merged. */
+export function capUpdaters(managed: ManagedState): ManagedState {
   const updaters = [...managed.managers].filter(([, { applied }]) => !applied)
   let excess = updaters.length - MAX_UPDATERS
   if (excess <= 0) return managed
@@ -114,7 +114,7 @@ export function capUpdaters(managed: Managed): Managed {
   const timeOf = (id: string): string => times.get(id) ?? ''
   const oldestFirst = updaters.sort(([a], [b]) => compareText(timeOf(a), timeOf(b)) || compareText(a, b))
   const firstOf = new Map<string, string>()
-  // Joined at the end, all at once: one after the other would copy what was joined so far again and again.
+  // Merged at the end in one step, to avoid repeated copies.
   const ancients = new Map<string, { readonly owned: Owned; readonly sets: FieldSet[] }>()
   for (const [id, owned] of oldestFirst) {
     if (excess <= 0) break
@@ -123,7 +123,7 @@ export function capUpdaters(managed: Managed): Managed {
     const first = firstOf.get(apiVersion)
     if (first === undefined) firstOf.set(apiVersion, id)
     else if (id !== ancient) {
-      // The first of a version only changes its name, once there is a second to join it.
+      // The first of a version is renamed only when a second is merged into it.
       const sets = ancients.get(ancient)?.sets ?? [(managers.get(ancient) ?? managers.get(first))?.set ?? EMPTY_SET]
       if (!managers.has(ancient)) managers.delete(first)
       managers.delete(id)

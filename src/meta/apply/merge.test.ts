@@ -3,49 +3,55 @@ import { describe, it } from 'node:test'
 
 import fc from 'fast-check'
 
-import { exampleType } from './example-kind.ts'
+import { exampleType } from '#kits/meta/example-kind.ts'
+
 import { mergeTyped } from './merge.ts'
 
 type Spec = Record<string, unknown>
 
 const TABLE: readonly [what: string, live: Spec, applied: Spec, merged: Spec][] = [
-  ['what is applied wins', { image: 'a', paused: true }, { image: 'b' }, { image: 'b', paused: true }],
+  ['applied values win', { image: 'a', paused: true }, { image: 'b' }, { image: 'b', paused: true }],
   [
-    'maps entry by entry',
+    'maps merge entry by entry',
     { zones: { a: { weight: 1 } } },
     { zones: { a: { name: 'x' }, b: {} } },
     { zones: { a: { weight: 1, name: 'x' }, b: {} } },
   ],
   [
-    'null for a map changes nothing in it',
+    'null for a map keeps its entries',
     { zones: { a: {} }, tags: ['x'] },
     { zones: null, tags: null },
     { zones: { a: {} }, tags: ['x'] },
   ],
-  ['null for an empty map is null', { zones: {} }, { zones: null }, { zones: null }],
-  ['null for a value is null', { image: 'a' }, { image: null }, { image: null }],
+  ['null replaces an empty map', { zones: {} }, { zones: null }, { zones: null }],
+  ['null replaces a value', { image: 'a' }, { image: null }, { image: null }],
   [
-    'atomic things whole',
+    'atomic values are replaced',
     { selector: { a: '1' }, steps: ['a'] },
     { selector: { b: '2' }, steps: ['b'] },
     { selector: { b: '2' }, steps: ['b'] },
   ],
   [
-    'untyped maps entry by entry',
+    'untyped maps merge entry by entry',
     { free: { a: { b: 1 } } },
     { free: { a: { c: 2 } } },
     { free: { a: { b: 1, c: 2 } } },
   ],
-  ['untyped things of another shape whole', { free: { a: 1 } }, { free: [1] }, { free: [1] }],
-  ['sets in the order applied', { tags: ['a', 'b', 'c'] }, { tags: ['c', 'a'] }, { tags: ['b', 'c', 'a'] }],
+  ['untyped values of another type are replaced', { free: { a: 1 } }, { free: [1] }, { free: [1] }],
   [
-    'live members before what they stood before',
+    'sets take the order of the applied configuration',
+    { tags: ['a', 'b', 'c'] },
+    { tags: ['c', 'a'] },
+    { tags: ['b', 'c', 'a'] },
+  ],
+  [
+    'live items keep their position before later items',
     { tags: ['x', 'a', 'y', 'b', 'z'] },
     { tags: ['a', 'n', 'b'] },
     { tags: ['x', 'a', 'y', 'n', 'b', 'z'] },
   ],
   [
-    'items by their keys',
+    'list items merge by their keys',
     { ports: [{ port: 1, name: 'a' }, { port: 2 }] },
     { ports: [{ port: 2, name: 'b' }] },
     {
@@ -56,7 +62,7 @@ const TABLE: readonly [what: string, live: Spec, applied: Spec, merged: Spec][] 
     },
   ],
   [
-    'an item the live list has twice is replaced',
+    'an item replaces repeated items of the live list',
     {
       ports: [
         { port: 1, name: 'a' },
@@ -70,14 +76,14 @@ const TABLE: readonly [what: string, live: Spec, applied: Spec, merged: Spec][] 
 
 describe('mergeTyped', () => {
   for (const [what, live, applied, merged] of TABLE) {
-    it(`merges ${what}`, () => {
+    it(what, () => {
       const before = structuredClone([live, applied])
       assert.deepEqual(mergeTyped(exampleType, { spec: live }, { spec: applied }), { spec: merged })
       assert.deepEqual([live, applied], before)
     })
   }
 
-  it('merges sets into all that either has, each in its order', () => {
+  it('merges sets merge to their union, in both orders', () => {
     const tags = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f') as fc.Arbitrary<string>)
     fc.assert(
       fc.property(tags, tags, (live, applied) => {

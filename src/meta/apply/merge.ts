@@ -1,38 +1,48 @@
-/** Merges an applied configuration into the live object: what is applied wins, what is not is left alone. */
-import { atOnce, isDue, type Steps } from '#lib/slices.ts'
+/** Merges an applied configuration into the live object. Fields that the configuration omits keep their values. */
+import { runAtOnce, shouldYield, type Steps } from '#lib/time-slicing.ts'
 
 import { put } from '../patch/json-map.ts'
-import { asList, asMap, atomOf, type Entries, entryType, isHollow, itemElement, itemType, type Typed } from './atom.ts'
+import {
+  asList,
+  asMap,
+  atomOf,
+  type Entries,
+  entryType,
+  isHollow,
+  itemElement,
+  itemType,
+  type TypeRef,
+} from './atom.ts'
 import type { PathElement } from './path-element.ts'
 
 /**
- * `undefined` stands for what is not there. Null is a map or list with nothing in it. Neither value is changed; the
- * result may share parts with both. Throws ItemFault.
+ * `undefined` means absent. Null is an empty map or list. Never changes its arguments; the result may share parts with
+ * both. Throws ItemFault.
  */
-export function mergeTyped(type: Typed, live: unknown, applied: unknown): unknown {
-  return atOnce(mergeInSteps(type, live, applied))
+export function mergeTyped(type: TypeRef, live: unknown, applied: unknown): unknown {
+  return runAtOnce(mergeInSteps(type, live, applied))
 }
 
-/** The same, with turns for others. */
-export function* mergeInSteps(type: Typed, live: unknown, applied: unknown): Steps<unknown> {
+/** The same, yielding to the event loop. */
+export function* mergeInSteps(type: TypeRef, live: unknown, applied: unknown): Steps<unknown> {
   if (applied === undefined) return live
   if (live === undefined || (isHollow(live) && isHollow(applied))) return applied
-  // Null takes the form of the other side; anything else applied says itself what it is.
+  // Null takes the type of the other side; other applied values determine it.
   const atom = atomOf(type, applied === null ? live : applied)
   if (atom === 'map') return yield* mergeEntries(type, asMap(live) ?? {}, asMap(applied) ?? {})
   if (atom === 'leaf') return applied
   return yield* mergeItems(type, asList(live) ?? [], asList(applied) ?? [])
 }
 
-function* mergeEntries(type: Typed, live: Entries, applied: Entries): Steps<Entries> {
+function* mergeEntries(type: TypeRef, live: Entries, applied: Entries): Steps<Entries> {
   const merged: Record<string, unknown> = {}
-  // One by one: a spread of very many takes longer than anything else here, and in one piece.
+  // One by one, because a spread of very many elements is slow and blocks.
   for (const name of Object.keys(live)) {
-    if (isDue()) yield
+    if (shouldYield()) yield
     put(merged, name, live[name])
   }
   for (const name of Object.keys(applied)) {
-    if (isDue()) yield
+    if (shouldYield()) yield
     const [entry, value] = [entryType(type, name), applied[name]]
     const isLeaf = typeof value !== 'object' && atomOf(entry, value) === 'leaf'
     const before = Object.hasOwn(live, name) ? live[name] : undefined
@@ -42,10 +52,10 @@ function* mergeEntries(type: Typed, live: Entries, applied: Entries): Steps<Entr
 }
 
 /**
- * Applied items keep the order the applier gave them. Items only the live list has stay in front of the shared item
- * they stood in front of. An item the live list has twice is not merged into: it is replaced.
+ * Applied items keep the applier's order. Items of the live list only stay in front of the shared item that followed
+ * them. A duplicate live item is replaced, not merged.
  */
-function* mergeItems(type: Typed, live: readonly unknown[], applied: readonly unknown[]): Steps<unknown[]> {
+function* mergeItems(type: TypeRef, live: readonly unknown[], applied: readonly unknown[]): Steps<unknown[]> {
   const left = live.map((item) => itemElement(type, item))
   const right = applied.map((item) => itemElement(type, item))
   const known = indexOnce(left, live)
@@ -64,14 +74,14 @@ function* mergeItems(type: Typed, live: readonly unknown[], applied: readonly un
   }
   while (atLeft < left.length || atRight < right.length) {
     const element = left[atLeft]
-    if (isDue()) yield
+    if (shouldYield()) yield
     if (element === undefined) yield* takeRight()
     else if (!wanted.has(element)) merged.push(live[atLeft++])
     else if (element === right[atRight]) {
       yield* takeRight()
       atLeft++
     }
-    // Shared, but not the one whose turn it is: it comes where the applier put it.
+    // A shared item out of order: it goes to the applier's position.
     else if (atRight < right.length && shared[atShared] !== undefined && shared[atShared] !== element) atLeft++
     else {
       if (done.has(element)) atLeft++
@@ -81,7 +91,7 @@ function* mergeItems(type: Typed, live: readonly unknown[], applied: readonly un
   return merged
 }
 
-/** Items by element; null for those that are there more than once. */
+/** Items by element; null for duplicates. */
 function indexOnce(elements: readonly PathElement[], items: readonly unknown[]): Map<PathElement, unknown> {
   const found = new Map<PathElement, unknown>()
   for (const [at, element] of elements.entries()) found.set(element, found.has(element) ? null : items[at])

@@ -1,13 +1,11 @@
 /**
- * Ownership: who set which fields, and what an update or an apply does to that. Pure: managers in, managers out. An
- * update takes every field it changes from whoever had it. An apply takes nothing silently: a field it changes that
- * another manager owns is a conflict unless forced, and a field it no longer mentions is given up, which removes it
- * when nobody else owns it.
+ * Computes field ownership after updates and applies. An update takes every changed field from its owners. An apply
+ * conflicts with other managers on changed fields, unless it is forced. Pure.
  */
-import { isDue, type Steps } from '#lib/slices.ts'
+import { shouldYield, type Steps } from '#lib/time-slicing.ts'
 
-import type { ApplyKind, Conflict, Managers, Owned, Versioned } from './apply-kind.ts'
-import type { Typed } from './atom.ts'
+import type { ApplyKind, Conflict, Managers, Owned, VersionedValue } from './apply-kind.ts'
+import type { TypeRef } from './atom.ts'
 import { type Comparison, compareInSteps, NO_CHANGES } from './compare.ts'
 import { equalInSteps } from './equal.ts'
 import { filterFields } from './field-filter.ts'
@@ -24,13 +22,13 @@ export type OwnershipResult =
 export interface UpdateRequest {
   readonly kind: ApplyKind
   /** In the version of `next`. */
-  readonly live: Versioned
-  readonly next: Versioned
+  readonly live: VersionedValue
+  readonly next: VersionedValue
   readonly managers: Managers
   readonly manager: string
 }
 
-/** After an update to `next`: its manager owns all it changed, nobody else does. Throws ItemFault. */
+/** The managers after an update to `next`: its manager owns all changed fields. Throws ItemFault. */
 export function* updateOwnershipInSteps(request: UpdateRequest): Steps<Managers> {
   const { kind, next, manager } = request
   const managers = reconcileManagers(kind, request.managers)
@@ -46,14 +44,11 @@ export function* updateOwnershipInSteps(request: UpdateRequest): Steps<Managers>
 }
 
 export interface ApplyRequest extends Omit<UpdateRequest, 'next'> {
-  readonly config: Versioned
+  readonly config: VersionedValue
   readonly force: boolean
 }
 
-/**
- * `live` with `config` applied. `changed` is false when that changes nothing but perhaps who owns what. Throws
- * ItemFault.
- */
+/** `live` with `config` applied. `changed` is false if at most ownership changes. Throws ItemFault. */
 export function* applyOwnership({
   kind,
   live,
@@ -94,28 +89,28 @@ function reconcileManagers(kind: ApplyKind, managers: Managers): Managers {
   return result
 }
 
-interface Taken {
+interface OwnershipChange {
   /** In the version of the request. */
   readonly comparison: Comparison
-  /** What other managers own of what was added or modified. */
+  /** The added or modified fields that other managers own. */
   readonly conflicts: readonly Conflict[]
   readonly others: {
-    /** All managers but those whose version is gone. */
+    /** All managers except those with a removed version. */
     readonly managers: Managers
-    /** The conflicts, and what was removed. */
+    /** The conflicts, and the removed fields. */
     readonly losses: readonly Conflict[]
   }
 }
 
 interface Changes extends Comparison {
-  /** All that was added or modified, made once for all managers. */
+  /** All added or modified fields, computed once for all managers. */
   readonly written: FieldSet
 }
 
 const NOTHING_WRITTEN: Changes = { ...NO_CHANGES, written: EMPTY_SET }
 
-/** What the step from `live` to `next` takes from whom, each manager's part in the version it wrote. */
-function* take({ kind, live, next, managers, manager }: UpdateRequest): Steps<Taken> {
+/** The fields that each manager loses between `live` and `next`, in the version it wrote. */
+function* take({ kind, live, next, managers, manager }: UpdateRequest): Steps<OwnershipChange> {
   const comparisons = new Map<string, Changes | undefined>()
   const compareIn = function* (apiVersion: string): Steps<Changes | undefined> {
     if (!comparisons.has(apiVersion)) {
@@ -130,7 +125,7 @@ function* take({ kind, live, next, managers, manager }: UpdateRequest): Steps<Ta
   const removed: Conflict[] = []
   for (const [name, owned] of managers) {
     const changes = name === manager ? NOTHING_WRITTEN : yield* compareIn(owned.apiVersion)
-    if (isDue()) yield
+    if (shouldYield()) yield
     if (changes === undefined) continue
     kept.set(name, owned)
     const lost = intersection(owned.set, changes.written)
@@ -143,7 +138,7 @@ function* take({ kind, live, next, managers, manager }: UpdateRequest): Steps<Ta
 
 function* compareVersions(
   kind: ApplyKind,
-  [live, next]: readonly [Versioned, Versioned],
+  [live, next]: readonly [VersionedValue, VersionedValue],
   apiVersion: string,
 ): Steps<Comparison | undefined> {
   const type = kind.typeOf(apiVersion)
@@ -161,7 +156,7 @@ function* compareVersions(
   }
 }
 
-/** Managers without what they lost; those with nothing left are gone. */
+/** Managers without the lost fields; those without any fields are dropped. */
 function release(managers: Managers, losses: readonly Conflict[]): Managers {
   const result = new Map(managers)
   for (const { manager, fields } of losses) {
@@ -173,7 +168,7 @@ function release(managers: Managers, losses: readonly Conflict[]): Managers {
   return result
 }
 
-function requireType(kind: ApplyKind, apiVersion: string): Typed {
+function requireType(kind: ApplyKind, apiVersion: string): TypeRef {
   const type = kind.typeOf(apiVersion)
   if (type === undefined) throw new TypeError(`There is no schema for version "${apiVersion}"`)
   return type

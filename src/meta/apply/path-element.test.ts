@@ -28,26 +28,26 @@ describe('path element', () => {
     it(`refuses ${JSON.stringify(bad)}`, () => assert.throws(() => readElement(bad)))
   }
 
-  it('spells keys in order of name, whatever order the schema lists them in', () => {
+  it('sorts keys by name, regardless of the schema', () => {
     const keys = [['protocol', 'TCP'] as const, ['__proto__', 1] as const, ['port', 80] as const]
     assert.equal(keyElement(keys), 'k:{"__proto__":1,"port":80,"protocol":"TCP"}')
   })
 
-  it('writes values as JSON, as Go does', () => {
+  it("writes values in Go's JSON form", () => {
     assert.equal(valueElement('a"&b'), 'v:"a\\"\\u0026b"')
     assert.equal(valueElement(1.5), 'v:1.5')
     assert.equal(valueElement(2n ** 63n - 1n), 'v:9223372036854775807')
     assert.equal(valueElement(true), 'v:true')
   })
 
-  it('prints paths as error texts show them', () => {
+  it('prints paths in the form of error texts', () => {
     const path = ['f:spec', 'f:ports', 'k:{"port":80,"protocol":"TCP"}', 'f:args', 'i:3']
     assert.equal(printPath(path), '.spec.ports[port=80,protocol="TCP"].args[3]')
     assert.equal(printPath(['f:metadata', 'f:finalizers', 'v:"a\\u003cb"']), '.metadata.finalizers[="a<b"]')
     assert.equal(printPath(['v:1.5', 'v:true', 'k:{"a":null}', 'k:{"b":[1,"x"]}']), '[=1.5][=true][a=null][b=[1,"x"]]')
   })
 
-  it('sorts fields, keys, values and indexes, each by what they hold', () => {
+  it('sorts fields, keys, values and indexes by content', () => {
     const sorted = [
       'f:',
       'f:a',
@@ -71,5 +71,18 @@ describe('path element', () => {
       'i:10',
     ]
     assert.deepEqual(sortElements(sorted.toReversed()), sorted)
+  })
+
+  it('sorts texts by what they say, not by how they are written', () => {
+    const texts = ['', '#', '\\', 'a', 'a b', 'a!', 'a#', 'a-b', 'aé', 'b', 'é']
+    const keyed = ['', '#', 'a', 'a!b', 'a-b', 'b'].map((uid) => keyElement([['uid', uid]]))
+    assert.deepEqual(sortElements(keyed.toReversed()), keyed)
+    const plainKeyed = ['1', '10', '2', 'a', 'a-b'].map((uid) => keyElement([['uid', uid]]))
+    assert.deepEqual(sortElements(plainKeyed.toReversed()), plainKeyed)
+    const plain = ['#', 'a', 'a#', 'a-b', 'a.b/c', 'b']
+    for (const sorted of [texts, plain]) {
+      const elements = sorted.map(valueElement)
+      assert.deepEqual(sortElements(elements.toReversed()), elements)
+    }
   })
 })

@@ -1,12 +1,11 @@
 /**
- * One step of a path to a field: a struct field or map key (`f:name`), a list item by its keys (`k:{"name":"web"}`), a
- * set member by its value (`v:"a"`), an index (`i:3`). The text form of FieldsV1 is also its identity here, so sets of
- * paths are trees of strings; what comes from outside is brought into the one form first.
+ * One element of a field path: a field (`f:name`), a keyed item (`k:{"name":"web"}`), a set member (`v:"a"`) or an
+ * index (`i:3`). Its FieldsV1 text identifies it.
  */
-import { compareText, goNumber, goQuote, sortTexts } from '#lib/go-text.ts'
-import { parseJson, stringifyJson } from '#lib/json.ts'
+import { compareText, goNumber, goQuote, sortTexts } from '#lib/go/text.ts'
+import { parseJson, stringifyJson } from '#lib/json/json.ts'
 
-/** The text form, as FieldsV1 spells it. */
+/** The FieldsV1 text. */
 export type PathElement = string
 
 export function fieldElement(name: string): PathElement {
@@ -15,28 +14,32 @@ export function fieldElement(name: string): PathElement {
 
 export type ItemKey = readonly [name: string, value: unknown]
 
-/** Keys in order of name, whatever order the schema lists them in. */
+/** Keys sorted by name, regardless of the schema. */
 export function keyElement(keys: readonly ItemKey[]): PathElement {
   const sorted = keys.length === 1 ? keys : keys.toSorted(([a], [b]) => compareText(a, b))
-  // Not by way of an object: that would put names that are numbers first.
+  // Not through an object, which would put numeric names first.
   return `k:{${sorted.map(([name, value]) => `${stringifyJson(name)}:${valueText(value)}`).join(',')}}`
 }
 
 export function valueElement(value: unknown): PathElement {
-  return `v:${valueText(value)}`
+  // One template: a list may have a hundred thousand items.
+  return isPlain(value) ? `v:"${value}"` : `v:${valueText(value)}`
 }
 
 const plainText = /^[\w ./:-]*$/
 
 function valueText(value: unknown): string {
-  return typeof value === 'string' && plainText.test(value) ? `"${value}"` : stringifyJson(value, { sortedKeys: true })
+  return isPlain(value) ? `"${value}"` : stringifyJson(value, { sortedKeys: true })
+}
+
+function isPlain(value: unknown): value is string {
+  return typeof value === 'string' && plainText.test(value)
 }
 
 const canonical = /^(?:k:\{"[A-Za-z]+":(?:"[\w ./:-]*"|[1-9]\d{0,14})\}|v:"[\w ./:-]*")$/
 
 /**
- * The one form of an element that somebody else wrote. Undefined for a kind of element that a later version may know.
- * Throws when it is none at all.
+ * The canonical form of a given element. Undefined for an element type of a later version. Throws for an invalid text.
  */
 export function readElement(text: string): PathElement | undefined {
   if (text[1] !== ':') throw new TypeError(`Not a path element of FieldsV1: "${text}"`)
@@ -55,18 +58,22 @@ export function readElement(text: string): PathElement | undefined {
   }
 }
 
+/** Keys that every parser reads alike. */
+const PLAIN_KEYS = /^\{"[A-Za-z]+":(?:"[\w ./:-]*"|\d{1,15})(?:,"[A-Za-z]+":(?:"[\w ./:-]*"|\d{1,15}))*\}$/
+
 function keysOf(element: PathElement): ItemKey[] {
-  const keys = parseJson(element.slice(2))
+  const text = element.slice(2)
+  const keys: unknown = PLAIN_KEYS.test(text) ? JSON.parse(text) : parseJson(text)
   if (typeof keys === 'object' && keys !== null && !Array.isArray(keys)) return Object.entries(keys)
   throw new TypeError(`Not the keys of a list item: "${element}"`)
 }
 
-/** The name in a field element; undefined for the other kinds. */
+/** The name in a field element; undefined for other types. */
 export function fieldName(element: PathElement): string | undefined {
   return element.startsWith('f:') ? element.slice(2) : undefined
 }
 
-/** A path as error texts show it: `.spec.containers[name="web"].image`, `.metadata.finalizers[="x"]`. */
+/** A path in the form of error texts: `.spec.containers[name="web"].image`, `.metadata.finalizers[="x"]`. */
 export function printPath(path: readonly PathElement[]): string {
   return path.map(printElement).join('')
 }
@@ -100,26 +107,41 @@ function printValue(value: unknown): string {
 
 const KIND_ORDER = 'fkvi'
 
-/** The elements in the order of FieldsV1: fields, keys, values, indexes; each kind by what its elements hold. */
+/** The elements in the order of FieldsV1: fields, keys, values, indexes; each type sorted by content. */
 export function sortElements(elements: PathElement[]): PathElement[] {
   if (elements.length < 2) return elements
   if (elements.every((element) => element.startsWith('f:'))) return sortTexts(elements)
   if (elements.every((element) => element.startsWith('v:"'))) return sortByValue(elements)
-  const held = new Map(elements.map((element) => [element, heldBy(element)]))
+  if (isSortedAsWritten(elements)) return elements.sort()
+  const sortKeys = new Map(elements.map((element) => [element, sortKeyOf(element)]))
   return elements.sort((a, b) => {
     const kinds = KIND_ORDER.indexOf(a.charAt(0)) - KIND_ORDER.indexOf(b.charAt(0))
-    return kinds === 0 ? compareLists(held.get(a) ?? [], held.get(b) ?? []) : kinds
+    return kinds === 0 ? compareLists(sortKeys.get(a) ?? [], sortKeys.get(b) ?? []) : kinds
   })
 }
 
-/** Values of a set that are all texts, nearly always so. */
-function sortByValue(elements: readonly PathElement[]): PathElement[] {
+/** A list item with one text key without escapes, whose characters all sort after the closing quote. */
+const KEYED_BY_TEXT = /^k:\{"[A-Za-z]+":"[#-[\]-~]*"\}$/
+
+/** Whether all are such items, with the same key. */
+function isSortedAsWritten(elements: readonly PathElement[]): boolean {
+  const [first = ''] = elements
+  const prefix = first.slice(0, first.indexOf(':', 2) + 1)
+  return elements.every((element) => element.startsWith(prefix) && KEYED_BY_TEXT.test(element))
+}
+
+/** A text without escapes, whose characters all sort after the closing quote: the written form sorts like the text. */
+const SORTED_AS_WRITTEN = /^v:"[#-[\]-~]*"$/
+
+/** The common case of a set of texts. */
+function sortByValue(elements: PathElement[]): PathElement[] {
+  if (elements.every((element) => SORTED_AS_WRITTEN.test(element))) return elements.sort()
   const byValue = new Map(elements.map((element) => [JSON.parse(element.slice(2)) as string, element]))
   return sortTexts([...byValue.keys()]).map((value) => byValue.get(value) as PathElement)
 }
 
-/** What an element is ordered by, as a list. */
-function heldBy(element: PathElement): unknown[] {
+/** The sort key of an element, as a list. */
+function sortKeyOf(element: PathElement): unknown[] {
   switch (element[0]) {
     case 'f':
       return [element.slice(2)]
@@ -140,7 +162,7 @@ function compareLists(a: readonly unknown[], b: readonly unknown[]): number {
 
 const VALUE_ORDER = ['number', 'string', 'boolean', 'list', 'map', 'null'] as const
 
-/** Numbers before text, text before booleans, then lists, maps and null; within a kind, by size. */
+/** Numbers, text, booleans, lists, maps, null; within a type by value. */
 function compareValues(a: unknown, b: unknown): number {
   const [kind, other] = [valueKind(a), valueKind(b)]
   if (kind !== other) return VALUE_ORDER.indexOf(kind) - VALUE_ORDER.indexOf(other)

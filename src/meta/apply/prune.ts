@@ -1,29 +1,29 @@
 /**
- * What an apply gives up: fields the applier owned, applies no longer, and nobody else owns leave the object. Ownership
- * is in terms of the version each manager wrote, so this works in one version after the other.
+ * Removes fields that the applier owned, no longer applies, and nobody else owns. Managers own fields in their own
+ * version, so pruning runs once for each version.
  */
-import type { Steps } from '#lib/slices.ts'
+import type { Steps } from '#lib/time-slicing.ts'
 
-import type { ApplyKind, Managers, Owned, Versioned } from './apply-kind.ts'
-import type { Typed } from './atom.ts'
+import type { ApplyKind, Managers, Owned, VersionedValue } from './apply-kind.ts'
+import type { TypeRef } from './atom.ts'
 import { difference, EMPTY_SET, type FieldSet, intersection, union } from './field-set.ts'
 import { fieldSetInSteps, removeFields, withNamedFields } from './walk.ts'
 
 export interface PruneRequest {
   readonly kind: ApplyKind
-  readonly merged: Versioned
+  readonly merged: VersionedValue
   /** With the applier's new fields. */
   readonly managers: Managers
-  /** What the applier owned before. */
+  /** The applier's previous fields. */
   readonly last: Owned
 }
 
-export function* prune({ kind, merged, managers, last }: PruneRequest): Steps<Versioned> {
+export function* prune({ kind, merged, managers, last }: PruneRequest): Steps<VersionedValue> {
   const type = kind.typeOf(last.apiVersion)
-  // A version that is gone cannot say what its fields were called: nothing can be removed on its word.
+  // The field names of a removed version are unknown, so nothing is removed for it.
   if (type === undefined) return merged
   const all = kind.convert(merged, last.apiVersion)
-  const cut: Versioned = { ...all, value: yield* removeFields(type, all.value, withNamedFields(type, last.set)) }
+  const cut: VersionedValue = { ...all, value: yield* removeFields(type, all.value, withNamedFields(type, last.set)) }
   yield
   const kept = yield* addBackOwned(kind, all, cut, managers)
   yield
@@ -31,10 +31,15 @@ export function* prune({ kind, merged, managers, last }: PruneRequest): Steps<Ve
   return kind.convert(result, merged.apiVersion)
 }
 
-/** What `cut` lacks of `all` and somebody owns comes back. */
-function* addBackOwned(kind: ApplyKind, all: Versioned, cut: Versioned, managers: Managers): Steps<Versioned> {
+/** Restores parts of `all` that `cut` lacks and somebody owns. */
+function* addBackOwned(
+  kind: ApplyKind,
+  all: VersionedValue,
+  cut: VersionedValue,
+  managers: Managers,
+): Steps<VersionedValue> {
   const byVersion = Map.groupBy(managers.values(), ({ apiVersion }) => apiVersion)
-  // The version pruned in comes first: converting to another may need fields that are added back here.
+  // The version of the pruning comes first: conversion to another may need fields that are restored here.
   const versions = [all.apiVersion, ...[...byVersion.keys()].filter((version) => version !== all.apiVersion)]
   let [whole, pruned] = [all, cut]
   for (const version of versions) {
@@ -53,8 +58,16 @@ function* addBackOwned(kind: ApplyKind, all: Versioned, cut: Versioned, managers
   return pruned
 }
 
-/** Whatever pruning took along that the applier never owned (a list item with fields of others) comes back. */
-function* addBackDangling(type: Typed, all: Versioned, cut: Versioned, last: FieldSet): Steps<Versioned> {
+/**
+ * Restores fields that pruning removed although the applier never owned them, such as a list item with fields of
+ * others.
+ */
+function* addBackDangling(
+  type: TypeRef,
+  all: VersionedValue,
+  cut: VersionedValue,
+  last: FieldSet,
+): Steps<VersionedValue> {
   const before = yield* namedFieldsOf(type, all.value)
   yield
   const lost = difference(before, yield* namedFieldsOf(type, cut.value))
@@ -62,7 +75,7 @@ function* addBackDangling(type: Typed, all: Versioned, cut: Versioned, last: Fie
   return { ...all, value: yield* removeFields(type, all.value, intersection(lost, withNamedFields(type, last))) }
 }
 
-function* namedFieldsOf(type: Typed, value: unknown): Steps<FieldSet> {
+function* namedFieldsOf(type: TypeRef, value: unknown): Steps<FieldSet> {
   const set = yield* fieldSetInSteps(type, value)
   yield
   return withNamedFields(type, set)

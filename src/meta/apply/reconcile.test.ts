@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { exampleType } from './example-kind.ts'
+import { exampleType } from '#kits/meta/example-kind.ts'
+
 import { decodeFieldsV1, encodeFieldsV1 } from './fields-v1.ts'
 import { reconcileFields } from './reconcile.ts'
 
@@ -17,7 +18,7 @@ describe('reconcileFields', () => {
     ],
   ]
   for (const [what, owned, now] of TABLE) {
-    it(`makes whoever owned parts of ${what} own the whole`, () => {
+    it(`makes owners of parts own all of ${what}`, () => {
       const set = reconcileFields(exampleType, decodeFieldsV1(spec(owned)))
       assert.deepEqual(encodeFieldsV1(set), spec(now))
     })
@@ -29,7 +30,7 @@ describe('reconcileFields', () => {
     { 'f:free': { 'f:a': { 'f:b': {} } }, 'f:gone': { 'f:x': {} }, 'f:image': { 'f:x': {} } },
   ]
   for (const owned of KEPT) {
-    it(`leaves ${JSON.stringify(owned)} alone`, () => {
+    it(`does not change ${JSON.stringify(owned)}`, () => {
       const set = decodeFieldsV1(spec(owned))
       assert.equal(reconcileFields(exampleType, set), set)
     })

@@ -1,13 +1,12 @@
 /**
- * Ownership written under an older schema: where a map or list has since become atomic, whoever owned parts of it owns
- * the whole now, since its parts cannot be owned any more. The other way round nothing needs to be done.
+ * Adapts field ownership to a changed schema. If a map or list has become atomic, managers of a part now own all of it.
  */
-import { atomOf, isDeduced, typeBelow, type Typed } from './atom.ts'
+import { atomOf, isDeduced, typeBelow, type TypeRef } from './atom.ts'
 import type { FieldSet } from './field-set.ts'
 import type { PathElement } from './path-element.ts'
 
-/** `set` itself when the type has nothing to object to. */
-export function reconcileFields(type: Typed, set: FieldSet): FieldSet {
+/** Returns `set` itself if the type matches. */
+export function reconcileFields(type: TypeRef, set: FieldSet): FieldSet {
   const changes = new Map<PathElement, FieldSet | 'whole'>()
   for (const [element, child] of set.children) {
     const below = typeBelow(type, element)
@@ -27,8 +26,8 @@ export function reconcileFields(type: Typed, set: FieldSet): FieldSet {
   return { members, children }
 }
 
-/** A map or list that is owned as one. Paths below a scalar are left alone, as upstream leaves them. */
-function isWhole(type: Typed): boolean {
+/** An atomic map or list. Paths below a scalar stay, as in upstream. */
+function isWhole(type: TypeRef): boolean {
   const { type: name } = type.schema
   const hasParts = name === 'struct' || name === 'map' || name === 'list' || name === 'any'
   return hasParts && atomOf(type, {}) === 'leaf'

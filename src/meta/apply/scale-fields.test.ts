@@ -16,7 +16,7 @@ function entry(manager: string, apiVersion: string, fields: readonly string[], r
   return { manager, operation: 'Apply', apiVersion, time, fieldsType: 'FieldsV1', fieldsV1, ...rest } as const
 }
 
-describe('fields of scale', () => {
+describe('managedFields of Scale', () => {
   const workload = [
     entry('a', 'apps/v1', ['paused', 'replicas']),
     entry('b', 'apps/v1', ['paused']),
@@ -24,17 +24,17 @@ describe('fields of scale', () => {
     entry('d', 'gone/v1', ['replicas']),
   ]
 
-  it('shows those who own the replicas, in terms of the Scale', () => {
+  it('shows the owners of replicas, with the path of the Scale', () => {
     assert.deepEqual(scaleEntries(workload, paths), [entry('a', 'autoscaling/v1', ['replicas'])])
   })
 
-  it('leaves the workload alone when the owner of the replicas stays', () => {
+  it('leaves the workload alone if the owner of replicas stays', () => {
     const scale = scaleEntries(workload, paths)
     const written = workloadEntries({ workload, scale, apiVersion: 'apps/v1', paths })
     assert.deepEqual(written, workload.slice(0, 3))
   })
 
-  it('takes the replicas from others for whoever writes them, without a time', () => {
+  it('takes replicas from other managers for the writer, without a time', () => {
     const { time: _, ...taken } = entry('kubectl', 'apps/v1', ['replicas'], {
       operation: 'Update',
       subresource: 'scale',
@@ -44,7 +44,7 @@ describe('fields of scale', () => {
     assert.deepEqual(written, [entry('a', 'apps/v1', ['paused']), workload[1], workload[2], taken])
   })
 
-  it('drops an owner that has nothing left, and versions that are gone', () => {
+  it('drops managers without fields, and removed versions', () => {
     const only = [entry('a', 'apps/v1', ['replicas']), entry('d', 'gone/v1', ['x'])]
     assert.deepEqual(workloadEntries({ workload: only, scale: [], apiVersion: 'apps/v1', paths }), [])
   })

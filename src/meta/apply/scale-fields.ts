@@ -1,7 +1,6 @@
 /**
- * managedFields of the scale subresource. A Scale is a view of its workload, so its entries are those that own the
- * replicas, moved to the Scale's own path; and who owns the replicas after a write to the Scale takes them from the
- * others in the workload. As upstream has it, what was taken through scale has no time.
+ * Translates managedFields between a workload and its Scale. A write to the Scale takes the replicas from other
+ * managers of the workload.
  */
 import type { ManagedFieldsEntry } from '../object.ts'
 import type { Owned } from './apply-kind.ts'
@@ -9,15 +8,15 @@ import { difference, fieldPaths, type FieldSet, intersection, isEmptySet } from 
 import { decodeManaged, encodeManaged } from './managed-fields.ts'
 
 /**
- * Where the replicas are in each version of the workload: `spec.replicas`. Null for versions without a scale
- * subresource; entries of versions that are not named at all are dropped.
+ * The path of replicas in each version of the workload: `spec.replicas`. Null for versions without a scale subresource;
+ * entries of other versions are dropped.
  */
 export type ReplicasPaths = ReadonlyMap<string, string | null>
 
 const SCALE_VERSION = 'autoscaling/v1'
 const SCALE_REPLICAS = fieldPaths('spec.replicas')
 
-/** The entries a Scale shows. Throws when the workload's cannot be read. */
+/** The entries of a Scale. Throws if the workload's are unreadable. */
 export function scaleEntries(
   workload: readonly ManagedFieldsEntry[] | undefined,
   paths: ReplicasPaths,
@@ -32,16 +31,16 @@ export function scaleEntries(
 }
 
 export interface ScaleWrite {
-  /** Of the workload, before the write. */
+  /** The entries of the workload, before the write. */
   readonly workload: readonly ManagedFieldsEntry[] | undefined
-  /** Of the Scale, after the write: it began with what `scaleEntries` gave. */
+  /** The entries of the Scale, after the write; initially those of `scaleEntries`. */
   readonly scale: readonly ManagedFieldsEntry[] | undefined
-  /** The version of the workload that the request is for. */
+  /** The version of the workload in the request. */
   readonly apiVersion: string
   readonly paths: ReplicasPaths
 }
 
-/** The entries of the workload after a write to its Scale. Throws when either's cannot be read. */
+/** The entries of the workload after a write to its Scale. Throws if either's are unreadable. */
 export function workloadEntries({ workload, scale, apiVersion, paths }: ScaleWrite): ManagedFieldsEntry[] {
   const { managers, times } = decodeManaged(workload ?? [])
   const left = new Map(decodeManaged(scale ?? []).managers)
@@ -65,7 +64,7 @@ function replicasIn(paths: ReplicasPaths, apiVersion: string): FieldSet | null |
   return typeof path === 'string' ? fieldPaths(path) : path
 }
 
-/** Whether the one path in `path` is in `set`. */
+/** True if `set` contains the single path of `path`. */
 function owns(set: FieldSet, path: FieldSet | null | undefined): boolean {
   return path !== null && path !== undefined && !isEmptySet(intersection(set, path))
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { exampleType, field, list, scalar, struct } from './example-kind.ts'
+import { exampleType, field, list, scalar, struct } from '#kits/meta/example-kind.ts'
+
 import { validateTyped } from './validate.ts'
 
 const TABLE: readonly [spec: unknown, faults: string[]][] = [
@@ -53,11 +54,11 @@ describe('validateTyped', () => {
     })
   }
 
-  it('lets stored objects have an item twice', () => {
+  it('accepts duplicate items in stored objects', () => {
     assert.deepEqual(validateTyped(exampleType, { spec: { tags: ['a', 'a'] } }, { allowDuplicates: true }), [])
   })
 
-  it('refuses an item of which no key is known', () => {
+  it('rejects an item without any key', () => {
     const items = struct([field('a', scalar('string')), field('b', scalar('string'))])
     const schema = struct([field('l', list(items), { listType: 'map', mapKeys: ['b', 'a'] })])
     assert.deepEqual(validateTyped({ schema }, { l: [{}] }), [
@@ -65,7 +66,7 @@ describe('validateTyped', () => {
     ])
   })
 
-  it('takes any scalar for quantities and times, and anything at all where nothing is said', () => {
+  it('accepts any scalar for quantities and times, and anything for untyped fields', () => {
     const schema = struct([
       field('q', scalar('quantity')),
       field('t', scalar('time')),
@@ -76,7 +77,7 @@ describe('validateTyped', () => {
     assert.deepEqual(validateTyped({ schema: struct([field('e', struct([]))]) }, { e: { a: 1 } }), [])
   })
 
-  it('says what is wrong with the object itself', () => {
+  it('reports errors of the object itself', () => {
     assert.deepEqual(validateTyped(exampleType, 'x'), ['expected map, got &{x}'])
   })
 })

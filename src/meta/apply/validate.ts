@@ -1,31 +1,31 @@
-/** Whether an applied configuration fits its schema, in the words of upstream's structured-merge-diff. */
-import { goNumber, goQuote } from '#lib/go-text.ts'
-import { atOnce, isDue, type Steps } from '#lib/slices.ts'
+/** Validates an applied configuration against its schema, with the texts of upstream's structured-merge-diff. */
+import { goNumber, goQuote } from '#lib/go/text.ts'
+import { runAtOnce, shouldYield, type Steps } from '#lib/time-slicing.ts'
 
 import { goTypeOf, printGo } from '../patch/json-map.ts'
 import type { Schema } from '../schema.ts'
-import { asList, asMap, atomOf, entryType, isOpen, ItemFault, itemElement, itemType, type Typed } from './atom.ts'
+import { asList, asMap, atomOf, entryType, isOpen, ItemFault, itemElement, itemType, type TypeRef } from './atom.ts'
 import { fieldElement, type PathElement, printPath } from './path-element.ts'
 
 export interface ValidateOptions {
-  /** Items of a set or keyed list may be there more than once: stored objects may have come that way. */
+  /** Accepts duplicate items of sets and keyed lists, which stored objects may have. */
   readonly allowDuplicates?: boolean
 }
 
-/** Everything that keeps `value` from being a value of the type; empty: it fits. */
-export function validateTyped(type: Typed, value: unknown, options: ValidateOptions = {}): string[] {
-  return atOnce(validateInSteps(type, value, options))
+/** All errors of `value`; empty if it is valid. */
+export function validateTyped(type: TypeRef, value: unknown, options: ValidateOptions = {}): string[] {
+  return runAtOnce(validateInSteps(type, value, options))
 }
 
-/** The same, with turns for others. */
-export function* validateInSteps(type: Typed, value: unknown, options: ValidateOptions = {}): Steps<string[]> {
-  const faults: string[] = []
-  const steps = validate(type, value, { path: [], faults, options })
+/** The same, yielding to the event loop. */
+export function* validateInSteps(type: TypeRef, value: unknown, options: ValidateOptions = {}): Steps<string[]> {
+  const walk: Walk = { above: undefined, element: undefined, faults: [], options }
+  const steps = validate(type, value, walk)
   if (steps !== undefined) yield* steps
-  return faults
+  return walk.faults
 }
 
-/** Several faults as upstream prints them. */
+/** Several errors in upstream's form. */
 export function faultsText(faults: readonly string[]): string {
   if (faults.length === 1) return faults[0] as string
   const lines = faults.slice(0, MAX_SHOWN_FAULTS).map((fault) => `  ${fault}`)
@@ -33,17 +33,20 @@ export function faultsText(faults: readonly string[]): string {
   return `errors:\n${lines.join('\n')}`
 }
 
-/** Upstream shows all; a list of a hundred thousand equal values has as many faults. */
+/** Upstream prints all errors, of which a list of a hundred thousand equal values has as many. */
 const MAX_SHOWN_FAULTS = 1000
 
+/** A position in the value. The path to it is made only for an error: most values have none. */
 interface Walk {
-  readonly path: readonly PathElement[]
+  readonly above: Walk | undefined
+  /** Undefined at the top. */
+  readonly element: PathElement | undefined
   readonly faults: string[]
   readonly options: ValidateOptions
 }
 
-/** The steps it takes; undefined when it has been done. */
-function validate(type: Typed, value: unknown, walk: Walk): Steps<void> | undefined {
+/** The remaining steps; undefined if it is done. */
+function validate(type: TypeRef, value: unknown, walk: Walk): Steps<void> | undefined {
   if (value === null || value === undefined) return undefined
   switch (type.schema.type) {
     case 'struct':
@@ -52,7 +55,7 @@ function validate(type: Typed, value: unknown, walk: Walk): Steps<void> | undefi
     case 'list':
       return validateList(type, value, walk)
     case 'any':
-      // The one untyped place of which OpenAPI says that it is an object.
+      // The only untyped position that OpenAPI declares as an object.
       return type.schema.goType === 'v1.FieldsV1' ? validateMap(type, value, walk) : undefined
     case 'int-or-string':
       return undefined
@@ -64,22 +67,24 @@ function validate(type: Typed, value: unknown, walk: Walk): Steps<void> | undefi
   }
 }
 
-function report({ path, faults }: Walk, text: string): void {
-  faults.push(path.length === 0 ? text : `${printPath(path)}: ${text}`)
+function report(walk: Walk, text: string): void {
+  const path: PathElement[] = []
+  for (let at: Walk | undefined = walk; at?.element !== undefined; at = at.above) path.unshift(at.element)
+  walk.faults.push(path.length === 0 ? text : `${printPath(path)}: ${text}`)
 }
 
-function below(walk: Walk, element: PathElement): Walk {
-  return { ...walk, path: [...walk.path, element] }
+function below(above: Walk, element: PathElement): Walk {
+  return { above, element, faults: above.faults, options: above.options }
 }
 
-function* validateMap(type: Typed, value: unknown, walk: Walk): Steps<void> {
+function* validateMap(type: TypeRef, value: unknown, walk: Walk): Steps<void> {
   const map = asMap(value)
   if (map === undefined) return report(walk, `expected map, got ${describe(value)}`)
   const { schema } = type
   for (const name of Object.keys(map)) {
-    if (isDue()) yield
+    if (shouldYield()) yield
     const next = below(walk, fieldElement(name))
-    // Upstream looks no further in this map either.
+    // Upstream stops in this map, too.
     if (schema.type === 'struct' && !schema.fields.has(name) && !isOpen(schema))
       return report(next, 'field not declared in schema')
     const steps = validate(entryType(type, name), map[name], next)
@@ -87,23 +92,24 @@ function* validateMap(type: Typed, value: unknown, walk: Walk): Steps<void> {
   }
 }
 
-function* validateList(type: Typed, value: unknown, walk: Walk): Steps<void> {
+function* validateList(type: TypeRef, value: unknown, walk: Walk): Steps<void> {
   const list = asList(value)
   if (list === undefined) return report(walk, `expected list, got ${describe(value)}`)
   if (atomOf(type, value) !== 'leaf') return yield* validateItems(type, list, walk)
   for (const [at, item] of list.entries()) {
-    if (isDue()) yield
+    if (shouldYield()) yield
     const steps = validate(itemType(type), item, below(walk, `i:${at}`))
     if (steps !== undefined) yield* steps
   }
 }
 
-function* validateItems(type: Typed, list: readonly unknown[], walk: Walk): Steps<void> {
+function* validateItems(type: TypeRef, list: readonly unknown[], walk: Walk): Steps<void> {
   const seen = new Set<PathElement>()
-  for (const [at, item] of list.entries()) {
-    if (isDue()) yield
+  for (let at = 0; at < list.length; at++) {
+    if (shouldYield()) yield
+    const item = list[at]
     const found = elementOrFault(type, item)
-    // An item that cannot be named ends the list: what follows could not be told from it.
+    // An item without a path element ends the list, because later ones could not be distinguished.
     if (typeof found !== 'string') return report(walk, `element ${at}: ${found.message}`)
     if (seen.has(found) && walk.options.allowDuplicates !== true)
       report(walk, `duplicate entries for key ${printPath([found])}`)
@@ -113,7 +119,7 @@ function* validateItems(type: Typed, list: readonly unknown[], walk: Walk): Step
   }
 }
 
-function elementOrFault(type: Typed, item: unknown): PathElement | ItemFault {
+function elementOrFault(type: TypeRef, item: unknown): PathElement | ItemFault {
   try {
     return itemElement(type, item)
   } catch (error) {
@@ -143,7 +149,7 @@ function scalarFault({ type }: Schema, value: unknown): string | undefined {
   }
 }
 
-/** Upstream shows the value with Go's `%v`, wrapped in the type of its own that holds it. */
+/** Upstream prints the value with Go's `%v`, inside its wrapper type. */
 function describe(value: unknown): string {
   return `&{${printGo(value)}}`
 }

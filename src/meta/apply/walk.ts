@@ -1,8 +1,8 @@
 /**
- * The walks over one typed value: which paths it sets, and what is left of it when paths are taken away. Others have their
- * turn in between: an object may have fifty thousand fields.
+ * Walks over a typed value: collects the paths that it sets, or removes paths from it. The walk yields to the event
+ * loop, because an object may have fifty thousand fields.
  */
-import { atOnce, isDue, type Steps } from '#lib/slices.ts'
+import { runAtOnce, shouldYield, type Steps } from '#lib/time-slicing.ts'
 
 import { put } from '../patch/json-map.ts'
 import {
@@ -16,23 +16,23 @@ import {
   ItemFault,
   itemElement,
   itemType,
-  type Typed,
+  type TypeRef,
 } from './atom.ts'
 import { type FieldSet, FieldSetBuilder } from './field-set.ts'
 import { fieldElement, fieldName, type PathElement } from './path-element.ts'
 
-/** The paths that `value` sets: what an applier of it owns. */
-export function fieldSetOf(type: Typed, value: unknown): FieldSet {
-  return atOnce(fieldSetInSteps(type, value))
+/** The paths that `value` sets, which its applier owns. */
+export function fieldSetOf(type: TypeRef, value: unknown): FieldSet {
+  return runAtOnce(fieldSetInSteps(type, value))
 }
 
-export function* fieldSetInSteps(type: Typed, value: unknown): Steps<FieldSet> {
+export function* fieldSetInSteps(type: TypeRef, value: unknown): Steps<FieldSet> {
   const builder = new FieldSetBuilder()
   yield* addFields(type, value, builder)
   return builder.build()
 }
 
-function* addFields(type: Typed, value: unknown, into: FieldSetBuilder): Steps<void> {
+function* addFields(type: TypeRef, value: unknown, into: FieldSetBuilder): Steps<void> {
   const atom = atomOf(type, value)
   const map = asMap(value)
   const list = asList(value)
@@ -40,9 +40,9 @@ function* addFields(type: Typed, value: unknown, into: FieldSetBuilder): Steps<v
   else if ((atom === 'set' || atom === 'keyed') && list !== undefined) yield* addItems(type, list, into)
 }
 
-function* addEntries(type: Typed, map: Entries, into: FieldSetBuilder): Steps<void> {
+function* addEntries(type: TypeRef, map: Entries, into: FieldSetBuilder): Steps<void> {
   for (const name of Object.keys(map)) {
-    if (isDue()) yield
+    if (shouldYield()) yield
     const value = map[name]
     const entry = entryType(type, name)
     const element = fieldElement(name)
@@ -53,24 +53,32 @@ function* addEntries(type: Typed, map: Entries, into: FieldSetBuilder): Steps<vo
   }
 }
 
-/** An item is owned as a member of its list, besides what is in it. An item given twice is owned whole. */
-function* addItems(type: Typed, list: readonly unknown[], into: FieldSetBuilder): Steps<void> {
-  const elements = list.map((item) => elementOf(type, item))
+/** An item is owned as a member of its list, in addition to its contents. A duplicate item is owned whole. */
+function* addItems(type: TypeRef, list: readonly unknown[], into: FieldSetBuilder): Steps<void> {
+  const elements: PathElement[] = []
   const once = new Set<PathElement>()
   const repeated = new Set<PathElement>()
-  for (const element of elements) (once.has(element) ? repeated : once).add(element)
-  for (const [at, element] of elements.entries()) {
-    if (isDue()) yield
+  for (const item of list) {
+    if (shouldYield()) yield
+    const element = elementOf(type, item)
+    elements.push(element)
+    ;(once.has(element) ? repeated : once).add(element)
+  }
+  for (let at = 0; at < elements.length; at++) {
+    if (shouldYield()) yield
+    const element = elements[at] as PathElement
+    const item = list[at]
     into.add(element)
-    if (!repeated.has(element)) yield* addFields(itemType(type), list[at], into.at(element))
+    const hasParts = typeof item === 'object' && item !== null
+    if (hasParts && !repeated.has(element)) yield* addFields(itemType(type), item, into.at(element))
   }
 }
 
 /**
- * These walks also see values that are half taken apart, with items that have lost their keys. Such an item is at a path
- * that names nothing: nobody owns it, and it is removed only along with its list.
+ * These walks also see partially removed values with items that have lost their keys. Such an item has no path: nobody
+ * owns it, and it is removed only with its list.
  */
-function elementOf(type: Typed, item: unknown): PathElement {
+function elementOf(type: TypeRef, item: unknown): PathElement {
   try {
     return itemElement(type, item)
   } catch (error) {
@@ -79,21 +87,21 @@ function elementOf(type: Typed, item: unknown): PathElement {
   }
 }
 
-/** `value` without the paths of `removed` and all below them. A map or list that loses everything becomes null. */
-export function* removeFields(type: Typed, value: unknown, removed: FieldSet): Steps<unknown> {
+/** `value` without the paths of `removed` and everything below. An emptied map or list becomes null. */
+export function* removeFields(type: TypeRef, value: unknown, removed: FieldSet): Steps<unknown> {
   const map = asMap(value)
   const list = asList(value)
   const atom = atomOf(type, value)
   if (atom === 'map' && map !== undefined) return yield* removeEntries(type, map, removed)
   if ((atom === 'set' || atom === 'keyed') && list !== undefined) return yield* removeItems(type, list, removed)
-  // Whoever owned something inside of what is now owned whole takes all of it along.
+  // An owner of a part of an atomic value removes all of it.
   return typeof value === 'object' ? null : value
 }
 
-function* removeEntries(type: Typed, map: Entries, removed: FieldSet): Steps<unknown> {
+function* removeEntries(type: TypeRef, map: Entries, removed: FieldSet): Steps<unknown> {
   const kept: Record<string, unknown> = {}
   for (const name of Object.keys(map)) {
-    if (isDue()) yield
+    if (shouldYield()) yield
     const value = map[name]
     const element = fieldElement(name)
     if (removed.members.has(element)) continue
@@ -103,10 +111,10 @@ function* removeEntries(type: Typed, map: Entries, removed: FieldSet): Steps<unk
   return Object.keys(kept).length === 0 ? null : kept
 }
 
-function* removeItems(type: Typed, list: readonly unknown[], removed: FieldSet): Steps<unknown> {
+function* removeItems(type: TypeRef, list: readonly unknown[], removed: FieldSet): Steps<unknown> {
   const kept: unknown[] = []
   for (const item of list) {
-    if (isDue()) yield
+    if (shouldYield()) yield
     const element = elementOf(type, item)
     if (removed.members.has(element)) continue
     const below = removed.children.get(element)
@@ -116,10 +124,10 @@ function* removeItems(type: Typed, list: readonly unknown[], removed: FieldSet):
 }
 
 /**
- * A set with every struct field on the way to its paths as a member too: removing a whole named field must not depend
- * on whether somebody owns the field itself or only what is in it.
+ * The set with every ancestor struct field as a member, so that removing a whole field does not depend on who owns the
+ * field itself.
  */
-export function withNamedFields(type: Typed | undefined, set: FieldSet): FieldSet {
+export function withNamedFields(type: TypeRef | undefined, set: FieldSet): FieldSet {
   if (set.children.size === 0) return set
   const members = new Set(set.members)
   const children = new Map<PathElement, FieldSet>()
@@ -131,7 +139,7 @@ export function withNamedFields(type: Typed | undefined, set: FieldSet): FieldSe
   return { members, children }
 }
 
-function belowNamed(type: Typed | undefined, element: PathElement): Typed | undefined {
+function belowNamed(type: TypeRef | undefined, element: PathElement): TypeRef | undefined {
   if (type === undefined) return undefined
   const name = fieldName(element)
   return name === undefined ? itemType(type) : entryType(type, name)

@@ -1,7 +1,4 @@
-/**
- * Reading of Accept headers as upstream reads them: clauses by falling quality, wildcards behind names, otherwise in
- * the order given. Parameters are kept as text; nothing is ever an error, odd clauses are passed over.
- */
+/** Parses Accept headers as upstream does: by descending quality, with wildcards last. Invalid clauses are skipped. */
 import { trimEndOf, trimStartOf } from '#lib/trim.ts'
 
 export interface AcceptClause {
@@ -11,10 +8,10 @@ export interface AcceptClause {
   readonly params: ReadonlyMap<string, string>
 }
 
-/** Clauses that are read of one header: putting them in order compares each with each, and anybody may send them. */
+/** The maximum number of clauses: sorting them is quadratic, and clients are untrusted. */
 const MAX_CLAUSES = 500
 
-/** The clauses of a header, the one to try first in front. */
+/** The clauses of a header, in order of preference. */
 export function parseAccept(header: string): AcceptClause[] {
   const clauses: AcceptClause[] = []
   for (const part of header.split(',', MAX_CLAUSES)) {
@@ -24,7 +21,7 @@ export function parseAccept(header: string): AcceptClause[] {
   return clauses
 }
 
-/** The media types a header names, without parameters, in the order given. */
+/** The media types of a header, without parameters, in the given order. */
 export function acceptedTypes(header: string): string[] {
   return header.split(',').map((part) => trimSpaces(cut(part, ';')[0]))
 }
@@ -49,8 +46,8 @@ function parseClause(part: string): AcceptClause | undefined {
 }
 
 /**
- * Upstream's comparison is no order (a name beats a wildcard of higher quality, and the reverse), so the outcome hangs
- * on its algorithm: each clause moves forward past its neighbours as long as it beats them.
+ * Upstream's comparison is not transitive, so the result depends on its algorithm: each clause moves forward while it
+ * beats its neighbour.
  */
 function insert(clauses: AcceptClause[], clause: AcceptClause): void {
   let at = clauses.length

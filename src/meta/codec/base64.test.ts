@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import { normalizeBase64 } from './base64.ts'
 
 describe('normalizeBase64', () => {
-  it('keeps what Go would write', () => {
+  it('keeps canonical text', () => {
     fc.assert(
       fc.property(fc.uint8Array(), (bytes) => {
         const text = Buffer.from(bytes).toString('base64')
@@ -22,10 +22,10 @@ describe('normalizeBase64', () => {
     ['Y\nQ=\r\n=\n', 'YQ=='],
     ['\n', ''],
   ] as const) {
-    it(`writes ${JSON.stringify(text)} as ${expected}`, () => assert.equal(normalizeBase64(text), expected))
+    it(`normalizes ${JSON.stringify(text)} to ${expected}`, () => assert.equal(normalizeBase64(text), expected))
   }
 
-  // Taken from Go's encoding/base64.
+  // From Go's encoding/base64.
   for (const [text, at] of [
     ['?', 0],
     ['Y', 0],

@@ -1,7 +1,7 @@
-/** Base64 as Go's decoder takes it: line breaks anywhere, stray bits in the last character, errors by byte. */
+/** Decodes base64 with the leniency and the error texts of Go's decoder, which accepts line breaks anywhere. */
 import { Buffer } from 'node:buffer'
 
-/** The text as Go would write it again. Throws an Error with Go's message. */
+/** The canonical text. Throws an Error with Go's message. */
 export function normalizeBase64(text: string): string {
   if (isCanonical(text)) return text
   const fault = findFault(text)
@@ -17,10 +17,10 @@ function isCanonical(text: string): boolean {
   return !text.endsWith('=') || 'AEIMQUYcgkosw048'.includes(text.charAt(text.length - 2))
 }
 
-/** Where Go's decoder gives up, in bytes of UTF-8; undefined when it does not. */
+/** The byte offset at which Go's decoder fails; undefined if it does not. */
 function findFault(text: string): number | undefined {
   const bytes = Buffer.from(text)
-  /** How many characters of the quantum of four are read. */
+  /** The number of characters read of the group of four. */
   let filled = 0
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] as number

@@ -1,12 +1,12 @@
 /**
- * Scalars from JSON to canonical form. Types that Go decodes itself (numbers, strings) note a mismatch and let the run
- * go on; types with a decoder of their own (quantities, times) end it at once, as in Go.
+ * Converts scalars from JSON to canonical form. As in Go, a wrong number or string is recorded and decoding continues;
+ * a wrong quantity or time fails immediately.
  */
 import { Buffer } from 'node:buffer'
 
-import { JsonNumber } from '#lib/json-value.ts'
+import { durationText, parseDuration } from '#lib/go/duration.ts'
+import { JsonNumber } from '#lib/json/value.ts'
 
-import { durationText, parseDuration } from '../duration.ts'
 import { canonicalQuantity } from '../quantity.ts'
 import type { ScalarSchema } from '../schema.ts'
 import { canonicalMicroTime, canonicalTime } from '../time.ts'
@@ -62,7 +62,7 @@ function isEmptyText(value: unknown): boolean {
   return value === '' || value === null
 }
 
-/** A type whose JSON is text. `isPlain`: surely canonical already. */
+/** A type with text as JSON. `isPlain`: certainly canonical. */
 function textStep(isPlain: (text: string) => boolean, normalize: (text: string) => string | null): Step {
   return {
     decode(state, value) {
@@ -74,7 +74,7 @@ function textStep(isPlain: (text: string) => boolean, normalize: (text: string) 
   }
 }
 
-/** Most times: days every month has, and not the first year, whose first second is the zero time. */
+/** Most times: days that every month has, and not the first year, which contains the zero time. */
 const plainTime = /^(?!000)\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{6})?Z$/
 
 function isPlainTime(text: string): boolean {
@@ -93,7 +93,7 @@ function decodeQuantity(_state: DecodeState, value: unknown): string {
   return orFail(() => canonicalQuantity(textOf(value).trim()))
 }
 
-/** Quantities read the raw JSON, so that a number is one too. */
+/** Quantities read the raw JSON, so a number is valid too. */
 function textOf(value: unknown): string {
   if (value instanceof JsonNumber) return value.text
   return typeof value === 'object' ? '{}' : `${value as number | bigint | boolean | string}`
@@ -117,7 +117,7 @@ function decodeBytes(state: DecodeState, value: unknown, goType: string): unknow
   return Array.isArray(value) ? decodeByteList(state, value) : state.mismatch(value, goType)
 }
 
-/** Go reads bytes from a list of numbers too. */
+/** Go also decodes bytes from a list of numbers. */
 function decodeByteList(state: DecodeState, list: readonly unknown[]): string {
   for (const item of list) {
     const byte = item === null ? 0 : toInt32(item)
@@ -127,7 +127,7 @@ function decodeByteList(state: DecodeState, list: readonly unknown[]): string {
 }
 
 function toInt32(value: unknown): number | undefined {
-  // Adding zero makes 0 of -0.
+  // Adding zero turns -0 into 0.
   return typeof value === 'number' && value === (value | 0) ? value + 0 : undefined
 }
 

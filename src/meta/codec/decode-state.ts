@@ -1,26 +1,25 @@
 /**
- * What one decoding run knows: where it is in the document, what it has to complain about. Two kinds of complaint:
- * offences (unknown and repeated fields, collected) and mismatches (values of the wrong type; the first one is what
- * the whole run fails with, but only at its end, as in Go).
+ * The state of one decoding run: its position in the document, and its errors. Unknown and duplicate fields are
+ * collected. The first value of a wrong type makes the run fail at its end, as in Go.
  */
-import { goQuote } from '#lib/go-text.ts'
-import { JsonNumber, type JsonDuplicate } from '#lib/json-value.ts'
+import { goQuote } from '#lib/go/text.ts'
+import { JsonNumber, type JsonDuplicate } from '#lib/json/value.ts'
 
 import { CodecError, MAX_NESTING, tooDeep, tooManyParts } from './error.ts'
 
-/** How many offences are kept, and told, of one document: upstream's number. */
+/** Upstream's maximum number of reported offences per document. */
 const MAX_OFFENCES = 100
 
-/** A struct's field on the way down. */
+/** A struct field on the current path. */
 export interface FieldFrame {
   readonly name: string
-  /** As type errors name it: with the Go name of the member that JSON inlines in front, if there is one. */
+  /** The name in type errors: with the Go name of an inlined member in front. */
   readonly errorName: string
   /** The Go name of the struct, without its package. */
   readonly owner: string
 }
 
-/** A struct's field, a map's key or a list's index. */
+/** A struct field, map key or list index. */
 type Frame = FieldFrame | string | number
 
 interface SharedState {
@@ -29,21 +28,21 @@ interface SharedState {
 }
 
 export class DecodeState {
-  /** What is at `depth` and beyond is left over from before. */
+  /** Entries from `depth` on are stale. */
   readonly frames: Frame[]
   depth = 0
-  /** True when what is empty goes, whoever tells it from nothing. */
+  /** True if empty values are dropped, even where they differ from absent ones. */
   settles = false
-  /** False under Ignore: no offence is looked for. */
+  /** False under Ignore: offences are not collected. */
   readonly collect: boolean
   readonly #offences = new Set<string>()
-  /** Repeated keys by the path of the object that has them; undefined when there is none. */
+  /** Duplicate keys by the path of their object; undefined without any. */
   readonly #duplicates: ReadonlyMap<string, readonly JsonDuplicate[]> | undefined
   #mismatch: CodecError | undefined
-  /** Set in a part that is decoded on its own: the struct that errors name, whatever is inside. */
+  /** Set in a separately decoded part: the struct in its errors. */
   #owner: string | undefined
 
-  /** How many structs may still come. One counter for a run and the parts decoded on their own. */
+  /** The remaining number of structs, shared by a run and its separately decoded parts. */
   readonly #left: { structs: number }
 
   constructor(collect: boolean, duplicates: readonly JsonDuplicate[], shared: SharedState) {
@@ -63,13 +62,13 @@ export class DecodeState {
     if (this.#mismatch !== undefined) throw this.#mismatch
   }
 
-  /** To be called for every struct that is made: much can come of little text. Throws when it is too much or too deep. */
+  /** Called for every new struct, because a short text can produce many. Throws if the limits are exceeded. */
   countStruct(): void {
     if (--this.#left.structs < 0) throw tooManyParts()
     if (this.depth > MAX_NESTING) throw tooDeep()
   }
 
-  /** Decodes a part as a run of its own, in which nothing is collected and the first mismatch ends everything. */
+  /** Decodes a part as a separate run, which collects nothing and fails at the first mismatch. */
   apart(run: (inner: DecodeState) => unknown): unknown {
     const inner = new DecodeState(false, [], { frames: this.frames, left: this.#left })
     inner.depth = this.depth
@@ -84,12 +83,12 @@ export class DecodeState {
     if (this.collect) this.#offend('unknown field', joinPath(this.path(), key))
   }
 
-  /** The repeated keys of the object at hand. */
+  /** The duplicate keys of the current object. */
   duplicatesHere(): readonly JsonDuplicate[] | undefined {
     return this.#duplicates?.get(this.path())
   }
 
-  /** Tells of the keys that were repeated when `before` different keys of the object had been read. */
+  /** Reports the keys that were duplicates after `before` distinct keys of the object. */
   repeated(duplicates: readonly JsonDuplicate[], before: number, knows: (key: string) => boolean): void {
     for (const { path, parent, before: position } of duplicates) {
       if (position !== before) continue
@@ -98,8 +97,8 @@ export class DecodeState {
   }
 
   /**
-   * Notes that the value at hand is not of the Go type. `exact`: the type is a number, so that the text of the number
-   * is what is wrong.
+   * Records that the current value does not have the Go type. `exact`: the type is a number, so the error contains the
+   * text of the value.
    */
   mismatch(value: unknown, goType: string, exact = false): void {
     this.#mismatch ??= this.mismatchError(value, goType, exact)
@@ -111,12 +110,12 @@ export class DecodeState {
     return new CodecError('type', `json: cannot unmarshal ${goWord(value, exact)} into Go ${where} of type ${goType}`)
   }
 
-  /** Notes an error that names no place, such as broken base64. */
+  /** Records an error without a path, such as invalid base64. */
   fault(message: string): void {
     this.#mismatch ??= new CodecError('type', message)
   }
 
-  /** Where the run is, as offences tell it: `spec.containers[0]`. */
+  /** The current path in the form of offences: `spec.containers[0]`. */
   path(): string {
     let path = ''
     for (let at = 0; at < this.depth; at++) {
@@ -127,7 +126,7 @@ export class DecodeState {
     return path
   }
 
-  /** The innermost field the run is in. */
+  /** The innermost field of the current path. */
   #field(): FieldFrame | undefined {
     for (let at = this.depth - 1; at >= 0; at--) {
       const frame = this.frames[at] as Frame
@@ -157,7 +156,7 @@ function joinPath(path: string, key: string): string {
   return path === '' ? key : `${path}.${key}`
 }
 
-/** What Go calls a JSON value. `exact`: with the text of a number. */
+/** Go's name of a JSON value. `exact`: with the text of a number. */
 export function goWord(value: unknown, exact: boolean): string {
   if (Array.isArray(value)) return 'array'
   if (typeof value === 'boolean') return 'bool'
@@ -167,12 +166,12 @@ export function goWord(value: unknown, exact: boolean): string {
   return 'object'
 }
 
-/** How values of one schema are decoded. */
+/** The decoder of values of one schema. */
 export interface Step {
-  /** Never gets null. After a mismatch the result means nothing, as the run will fail. */
+  /** Never gets null. The result after a mismatch is meaningless, because the run will fail. */
   readonly decode: (state: DecodeState, value: unknown) => unknown
   /** A new zero value each time. */
   readonly zero: () => unknown
-  /** What `omitempty` leaves out, in canonical form. Always false for types Go never leaves out. */
+  /** True for values that `omitempty` omits, in canonical form. Always false for types that Go never omits. */
   readonly isEmpty: (value: unknown) => boolean
 }

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 
 import fc from 'fast-check'
 
-import type { JsonDuplicate } from '#lib/json-value.ts'
-import { parseJson } from '#lib/json.ts'
+import { parseJson } from '#lib/json/json.ts'
+import type { JsonDuplicate } from '#lib/json/value.ts'
 
 import type { FieldSchema, ProtobufMessage, ScalarType, Schema, StructSchema } from '../schema.ts'
 import { decodeValue, type FieldValidation, zeroValue } from './decode.ts'
@@ -72,7 +72,7 @@ function decode(json: string, validation: FieldValidation = 'Warn'): { value: un
   return { value: decodeValue(thing, given, validation, { duplicates, offences }), offences }
 }
 
-/** The spec a body's spec decodes to, less what is always there. */
+/** The decoded spec of a body, without the always-written fields. */
 function specOf(json: string): unknown {
   const { spec: found } = decode(`{"spec":${json}}`).value as { spec: Record<string, unknown> }
   if (found['rules'] === null) delete found['rules']
@@ -80,13 +80,13 @@ function specOf(json: string): unknown {
 }
 
 describe('decodeValue', () => {
-  it('fills in what is always written and nothing else', () => {
+  it('adds only the always-written fields', () => {
     assert.equal(JSON.stringify(decode('{}').value), '{"spec":{"rules":null},"status":{}}')
     assert.equal(JSON.stringify(zeroValue(thing)), '{"spec":{"rules":null},"status":{}}')
     assert.notEqual(zeroValue(thing), zeroValue(thing))
   })
 
-  it('puts fields into the order of their declaration and keys into that of their bytes', () => {
+  it('orders fields by declaration and keys by bytes', () => {
     const { value } = decode(
       '{"status":{"ready":true,"phase":"a"},"spec":{"labels":{"😀":"1","b":"2","\uffff":"3","a":"4"},"rules":[],"size":1}}',
     )
@@ -96,14 +96,14 @@ describe('decodeValue', () => {
     )
   })
 
-  it('gives back the very value it was given when that is canonical', () => {
+  it('returns the given value if it is canonical', () => {
     const given = parseJson('{"spec":{"count":0,"ports":[{"port":1,"target":"a"}],"rules":null},"status":{}}')
     const before = JSON.stringify(given)
     assert.equal(decodeValue(thing, given, 'Strict', { offences: [] }), given)
     assert.equal(JSON.stringify(given), before)
   })
 
-  it('does not change what it has decoded once', () => {
+  it('is idempotent', () => {
     fc.assert(
       fc.property(
         fc.record(
@@ -148,7 +148,7 @@ describe('decodeValue', () => {
     ['{"loose":{"b":1.0,"a":[1e2,{"z":1,"y":2}]}}', '{"loose":{"a":[100,{"y":2,"z":1}],"b":1}}'],
     ['{"ports":[{"target":"x"},{"target":8080}]}', '{"ports":[{"port":0,"target":"x"},{"port":0,"target":8080}]}'],
   ] as const) {
-    it(`makes ${expected} of ${given}`, () => assert.equal(JSON.stringify(specOf(given)), expected))
+    it(`decodes ${given} to ${expected}`, () => assert.equal(JSON.stringify(specOf(given)), expected))
   }
 
   it('keeps every int64', () => {
@@ -178,12 +178,12 @@ describe('decodeValue', () => {
     })
   }
 
-  it('fails with the first mismatch, but with a broken quantity before any', () => {
+  it('fails with the first mismatch, but with an invalid quantity before any', () => {
     assert.throws(() => decode('{"spec":{"count":"a","size":"b"}}'), /ThingSpec\.spec\.count/)
     assert.throws(() => decode('{"spec":{"count":"a","sizes":{"x":"y"}}}'), /quantities must match/)
   })
 
-  it('names the embedded struct that a field belongs to', () => {
+  it('names the embedded struct of a field', () => {
     const source = field('emptyDir', port, { pointer: true })
     const name = field('name', text)
     const inline: ProtobufMessage & { goType: string } = {
@@ -204,7 +204,7 @@ describe('decodeValue', () => {
   })
 })
 
-describe('offences', () => {
+describe('decoding errors', () => {
   for (const [given, offences] of [
     ['{"zork":1,"zork":2}', ['unknown field "zork"']],
     ['{"Spec":{}}', ['unknown field "Spec"']],
@@ -219,18 +219,18 @@ describe('offences', () => {
     ['{"spec":{"labels":{"__proto__":"1","__proto__":"2"}}}', ['duplicate field "spec.labels.__proto__"']],
     ['{"__proto__":{},"constructor":1,"toString":2}', ['__proto__', 'constructor', 'toString'].map(unknownField)],
   ] as const) {
-    it(`of ${given} are told in the order of the document`, () => {
+    it(`of ${given} are reported in the order of the document`, () => {
       assert.deepEqual(decode(given).offences, offences)
       assert.deepEqual(decode(given, 'Ignore').offences, [])
     })
   }
 
-  it('are a hundred at most', () => {
+  it('are limited to a hundred', () => {
     const many = Array.from({ length: 300 }, (_, index) => `"a${index}":1`).join(',')
     assert.equal(decode(`{${many}}`).offences.length, 100)
   })
 
-  it('leave nothing behind in the object', () => {
+  it('are dropped from the object', () => {
     assert.equal(
       JSON.stringify(decode('{"__proto__":{"polluted":1},"a":1}').value),
       '{"spec":{"rules":null},"status":{}}',
@@ -239,8 +239,8 @@ describe('offences', () => {
   })
 })
 
-describe('structs that keep what they do not know', () => {
-  it('have all their keys sorted and no unknown field', () => {
+describe('structs that keep unknown fields', () => {
+  it('have sorted keys and no unknown field', () => {
     const open = { ...port, preserveUnknown: true }
     const offences: string[] = []
     const given = parseJson('{"zork":{"b":1.0,"a":2},"port":1,"__proto__":{},"name":""}', { exactNumbers: true })
@@ -251,7 +251,7 @@ describe('structs that keep what they do not know', () => {
 })
 
 describe('hostile values', () => {
-  it('keep __proto__ as a key like any other', () => {
+  it('keep __proto__ as an ordinary key', () => {
     const { value } = decode('{"spec":{"labels":{"b":"1","__proto__":"2","a":"3"}}}')
     assert.match(JSON.stringify(value), /"labels":\{"__proto__":"2","a":"3","b":"1"\}/)
     const nested = decode('{"spec":{"secret":{"b":"","__proto__":[1]}}}').value as { spec: { secret: object } }
@@ -259,7 +259,7 @@ describe('hostile values', () => {
     assert.equal(Object.getPrototypeOf(nested.spec.secret), Object.prototype)
   })
 
-  it('are refused when they nest deeper than the stack goes', () => {
+  it('are rejected if they nest deeper than the stack', () => {
     const recursive: { schema?: StructSchema } = {}
     const node = struct('v1.Node', [
       {
@@ -275,7 +275,7 @@ describe('hostile values', () => {
     assert.throws(() => decodeValue(node, value, 'Ignore', { offences: [] }), { code: 'depth' })
   })
 
-  it('are refused when little text makes too many structs', () => {
+  it('are rejected if a short text makes too many structs', () => {
     const ports = Array.from({ length: 50 }, () => null)
     const given = (): unknown => ({ spec: { ports: [...ports] } })
     assert.ok(decodeValue(thing, given(), 'Ignore', { offences: [] }))
@@ -283,7 +283,7 @@ describe('hostile values', () => {
   })
 })
 
-describe('types that are one thing or another', () => {
+describe('union types', () => {
   const props: { schema?: StructSchema } = {}
   const lazily = (name: string, make: () => Schema): FieldSchema => ({
     ...field(name, text, { pointer: true }),
@@ -312,7 +312,7 @@ describe('types that are one thing or another', () => {
     return { value: decodeValue(self(), given, 'Strict', { offences }), offences }
   }
 
-  it('are taken in each of their forms', () => {
+  it('are accepted in each of their forms', () => {
     for (const given of [{ more: true }, { more: false }, { more: { type: 'a' } }, { items: [{}, { type: 'b' }] }]) {
       assert.deepEqual(read(structuredClone(given)).value, given)
     }
@@ -320,14 +320,14 @@ describe('types that are one thing or another', () => {
     assert.deepEqual(read({ items: 'x' }).value, { items: null })
   })
 
-  it('tell nothing of unknown fields inside, and drop them', () => {
+  it('drop unknown fields inside without reporting them', () => {
     assert.deepEqual(read({ zork: 1, items: { zork: 1, type: 'a' } }), {
       value: { items: { type: 'a' } },
       offences: ['unknown field "zork"'],
     })
   })
 
-  it('end the run at once with the outer struct in the error', () => {
+  it('fail at once, with the outer struct in the error', () => {
     assert.throws(() => read({ more: 1 }), { message: 'boolean or JSON schema expected' })
     assert.throws(() => read({ items: { more: { type: 1 } } }), /field Props\.items\.more\.type of type string/)
   })

@@ -1,9 +1,8 @@
 /**
- * From any JSON value to the canonical form of a schema (see `schema.ts`), judging types as Go does. A schema is
- * compiled once into a step per type. A step returns the value it was given when that is canonical already, so a
- * document written by a Go client is only looked at, not built anew.
+ * Decodes any JSON value to the canonical form of a schema (see `schema.ts`), with Go's type rules. Canonical values
+ * are returned unchanged, without a copy.
  */
-import { isJsonObject, type JsonDuplicate, type JsonObject, setMember } from '#lib/json-value.ts'
+import { isJsonObject, type JsonDuplicate, type JsonObject, setMember } from '#lib/json/value.ts'
 
 import type { AnySchema, FieldSchema, ListSchema, MapSchema, Schema, StructSchema } from '../schema.ts'
 import { scalarStep } from './decode-scalar.ts'
@@ -12,26 +11,26 @@ import { CodecError, DEFAULT_MAX_STRUCTS, tooDeep } from './error.ts'
 import { embeddedNames, unqualified } from './go-names.ts'
 import { normalizeUntyped, sortMembers } from './untyped.ts'
 
-/** What becomes of unknown and repeated fields: an error, a warning each, or nothing. */
+/** The handling of unknown and duplicate fields: an error, a warning each, or nothing. */
 export type FieldValidation = 'Strict' | 'Warn' | 'Ignore'
 
-/** What a run needs to know of the document and what it has found. */
+/** Inputs and results of a run. */
 export interface Sink {
-  /** Repeated keys, as the JSON parser reported them. */
+  /** Duplicate keys from the JSON parser. */
   readonly duplicates?: readonly JsonDuplicate[]
-  /** Gets every offence, in the order of the document. */
+  /** Receives every offence, in document order. */
   readonly offences: string[]
-  /** For storing: nothing empty is left, also where rules tell it from nothing (see `emptyCounts`). */
+  /** For storage: drops all empty values, even where they differ from absent ones (see `emptyCounts`). */
   readonly settles?: boolean
-  /** How many structs the document may have, see \`DEFAULT_MAX_STRUCTS\`. */
+  /** The maximum number of structs, see \`DEFAULT_MAX_STRUCTS\`. */
   readonly maxStructs?: number
 }
 
 /**
- * The canonical form of `value`, which is taken over: it is changed in place or becomes part of the result, so hand
- * over one that nobody else holds, or whose shared parts are canonical. Throws a CodecError with code `type` on the
- * first value of a wrong type, \`limit\` or \`depth\` when there is too much. Under Strict and Warn offences go to the sink; what to do about them is the caller's
- * business.
+ * The canonical form of `value`, which it takes over: it changes the value in place or makes it part of the result.
+ * Pass an unshared value, or one whose shared parts are canonical. Throws CodecError with code `type` for the first
+ * value of a wrong type, \`limit\` or \`depth\` for exceeded limits. Under Strict and Warn the sink receives offences;
+ * the caller handles them.
  */
 export function decodeValue(schema: Schema, value: unknown, validation: FieldValidation, sink: Sink): unknown {
   const left = { structs: sink.maxStructs ?? DEFAULT_MAX_STRUCTS }
@@ -44,12 +43,12 @@ export function decodeValue(schema: Schema, value: unknown, validation: FieldVal
   return result
 }
 
-/** The canonical form of what Go has before anything is decoded: the always-written fields of a struct, and so on. */
+/** The canonical form of Go's zero value: the always-written fields of a struct, and so on. */
 export function zeroValue(schema: Schema): unknown {
   return stepFor(schema).zero()
 }
 
-/** The steps of structs refer to each other in circles, so they are found here before they are complete. */
+/** Recursive structs refer to their steps here before those are complete. */
 const steps = new WeakMap<Schema, Step>()
 
 export function stepFor(schema: Schema): Step {
@@ -76,7 +75,7 @@ function compile(schema: Schema): Step {
   }
 }
 
-/** Whoever calls may have used up most of the stack already. */
+/** The caller may already have used most of the stack. */
 function guardStack(run: () => unknown): unknown {
   try {
     return run()
@@ -86,10 +85,10 @@ function guardStack(run: () => unknown): unknown {
 }
 
 interface FieldPlan extends FieldFrame {
-  /** Its place in Go's declaration order. */
+  /** The position in Go's declaration order. */
   readonly index: number
   readonly always: boolean
-  /** Undefined when the field is to be left out. Gets null too. */
+  /** Undefined omits the field. Gets null too. */
   readonly decode: (state: DecodeState, value: unknown) => unknown
   readonly zero: () => unknown
 }
@@ -97,7 +96,7 @@ interface FieldPlan extends FieldFrame {
 interface StructPlan {
   readonly schema: StructSchema
   readonly byName: ReadonlyMap<string, FieldPlan>
-  /** The fields that are written even when empty, in order. */
+  /** The always-written fields, in order. */
   readonly always: readonly FieldPlan[]
 }
 
@@ -143,7 +142,7 @@ function planField(field: FieldSchema, index: number, frame: FieldFrame): FieldP
     decode: keep
       ? (state, value) => {
           const result = value === null ? whenNull() : step.decode(state, value)
-          // Stored, an empty list or map is none: upstream's storage cannot tell them apart.
+          // Empty lists and maps are not stored: upstream's storage cannot distinguish them from absent ones.
           return state.settles && !pointer && step.isEmpty(result) ? zero() : result
         }
       : (state, value) => {
@@ -154,7 +153,7 @@ function planField(field: FieldSchema, index: number, frame: FieldFrame): FieldP
   }
 }
 
-/** Whether Go writes the field even when it is empty: `omitempty` means nothing to it for structs held by value. */
+/** True if Go writes the field even if empty: `omitempty` has no effect on struct values. */
 export function isAlwaysWritten({ omitEmpty, pointer, schema }: FieldSchema): boolean {
   if (!omitEmpty) return true
   if (pointer) return false
@@ -193,7 +192,7 @@ function decodeStruct(state: DecodeState, input: JsonObject, plan: StructPlan): 
   return canonical && always === plan.always.length ? input : rebuild(input, plan)
 }
 
-/** A struct that keeps what it does not know is a map in Go, so all its keys are sorted. */
+/** A struct that keeps unknown fields is a map in Go, so all its keys are sorted. */
 function decodeOpenStruct(state: DecodeState, input: JsonObject, plan: StructPlan): JsonObject {
   const known: JsonObject = {}
   const output: JsonObject = {}
@@ -202,13 +201,13 @@ function decodeOpenStruct(state: DecodeState, input: JsonObject, plan: StructPla
     else setMember(output, key, normalizeUntyped(input[key]) as JsonObject)
   }
   const decoded = decodeStruct(state, known, plan)
-  // A whole object says first what it is, as every other kind does.
+  // A whole object begins with its kind, like every other kind.
   if (plan.byName.has('metadata') && plan.byName.has('kind')) return { ...decoded, ...sortMembers(output) }
   for (const key of Object.keys(decoded)) setMember(output, key, decoded[key] as JsonObject)
   return sortMembers(output)
 }
 
-/** The known fields that have a value, and those that are always written, in Go's order. */
+/** The known fields with a value and the always-written ones, in Go's order. */
 function rebuild(input: JsonObject, plan: StructPlan): JsonObject {
   const present: FieldPlan[] = []
   for (const key of Object.keys(input)) {
@@ -298,7 +297,7 @@ function keep(_state: DecodeState, value: unknown): unknown {
   return value
 }
 
-/** What is an object, a list or a boolean: Go decodes the parts on their own, so nothing is told of unknown fields. */
+/** A union of object, list and boolean: Go decodes its parts separately, so unknown fields are not reported. */
 function alternativesOf(alternatives: StructSchema): Step['decode'] {
   const stepOf = (type: Schema['type']): Step | undefined => {
     const field = [...alternatives.fields.values()].find(({ schema }) => schema.type === type)
@@ -322,7 +321,7 @@ function lazily<Value>(make: () => Value): () => Value {
   return () => (value ??= make())
 }
 
-/** The Go type as error texts print it. */
+/** The Go type in error texts. */
 export function goTypeOf(schema: Schema): string {
   if (schema.type === 'map') return schema.goType ?? `map[string]${goTypeOf(schema.values)}`
   if (schema.type === 'list') return schema.goType ?? `[]${schema.pointerItems ? '*' : ''}${goTypeOf(schema.items)}`

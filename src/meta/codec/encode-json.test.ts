@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { parseJson } from '#lib/json.ts'
+import fc from 'fast-check'
 
-import { encodeJson, encodeJsonList, stripTypeMeta, typeMetaPrefix } from './encode-json.ts'
+import { parseJson } from '#lib/json/json.ts'
+import { runAtOnce } from '#lib/time-slicing.ts'
+
+import { encodeJson, encodeJsonInSteps, encodeJsonList, stripTypeMeta, typeMetaPrefix } from './encode-json.ts'
 
 const configMap = { group: '', version: 'v1', kind: 'ConfigMap' }
 
 describe('encodeJson', () => {
-  it('writes compactly, with what Go escapes escaped', () => {
+  it("writes compact text with Go's escapes", () => {
     const value = { a: '<&>\u2028\u2029', b: [1, 1.5, 1e21, 1e-7], c: '\u0000\b\f\u007f"\\', d: 2n ** 63n - 1n }
     assert.equal(
       encodeJson(value),
@@ -18,7 +21,7 @@ describe('encodeJson', () => {
     )
   })
 
-  it('sorts keys that look like numbers as text, and only the maps that have them', () => {
+  it('sorts index-like keys as text, only in maps that have them', () => {
     const value = {
       z: 1,
       data: { '10': 'a', '9': 'b', a: 'c', '01': 'd', '-1': 'e' },
@@ -30,11 +33,11 @@ describe('encodeJson', () => {
     )
   })
 
-  it('is not misled by text that looks like such a key', () => {
+  it('handles text that looks like such a key', () => {
     assert.equal(encodeJson({ b: '"1":', a: 1 }), String.raw`{"b":"\"1\":","a":1}`)
   })
 
-  it('keeps numbers that were only passed on as they came', () => {
+  it('keeps the text of numbers without a schema', () => {
     assert.equal(encodeJson(parseJson('{"a":1.0,"5":[1e2]}', { exactNumbers: true })), '{"5":[1e2],"a":1.0}')
   })
 
@@ -47,14 +50,14 @@ describe('encodeJson', () => {
     )
   })
 
-  it('leaves out members without a value', () => {
+  it('omits undefined members', () => {
     assert.equal(encodeJson({ a: undefined, b: 1 }), '{"b":1}')
     assert.equal(encodeJson({ a: undefined, '1': 1 }), '{"1":1}')
   })
 })
 
 describe('lists', () => {
-  it('have items that do not say what they are', () => {
+  it('have items without a kind', () => {
     const prefix = typeMetaPrefix(configMap)
     const texts = ['a', 'b'].map((name) => encodeJson({ kind: 'ConfigMap', apiVersion: 'v1', metadata: { name } }))
     const items = texts.map((text) => stripTypeMeta(text, prefix))
@@ -67,7 +70,62 @@ describe('lists', () => {
     assert.match(encodeJsonList({ gvk, metadata: '{}', items: [] }), /"items":\[\]\}$/)
   })
 
-  it('keep items that are of another kind as they are', () => {
+  it('keep items of another kind unchanged', () => {
     assert.equal(stripTypeMeta('{"kind":"Secret"}', typeMetaPrefix(configMap)), '{"kind":"Secret"}')
+  })
+})
+
+function assertSame(value: unknown): void {
+  assert.equal(runAtOnce(encodeJsonInSteps(value)), encodeJson(value))
+}
+
+function stepsOf(value: unknown): number {
+  const steps = encodeJsonInSteps(value)
+  let count = 0
+  while (steps.next().done !== true) count++
+  return count
+}
+
+function mapOf(length: number, entry: (at: number) => readonly [string, unknown]): object {
+  return Object.fromEntries(Array.from({ length }, (_, at) => entry(at)))
+}
+
+describe('encodeJsonInSteps', () => {
+  it('writes small values of any form as encodeJson does', () => {
+    fc.assert(fc.property(fc.jsonValue(), assertSame))
+    assertSame({ a: undefined, b: [undefined], c: 2n ** 62n })
+  })
+
+  it('writes large values as encodeJson does', () => {
+    assertSame(Array.from({ length: 9000 }, (_, at) => (at % 3 === 0 ? [at] : `<${at}>`)))
+    assertSame({ metadata: { a: mapOf(9000, (at) => [`v:"${at}"`, {}]), b: undefined }, list: [undefined, null] })
+    assertSame(mapOf(9000, (at) => [String(at), { nested: mapOf(3, (inner) => [String(9 + inner), at]) }]))
+    assertSame(Array.from({ length: 30 }, () => Array.from({ length: 3000 }, (_, at) => at)))
+  })
+
+  it('writes long strings as encodeJson does', () => {
+    const parts = ['<', '>', '&', '\\', '\\ud800', '\ud800', '\u2028', '"', 'é', 'a', '\u0001']
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...parts), { minLength: 1, maxLength: 9 }), fc.nat(9), (some, shift) => {
+        assertSame(['a'.repeat(shift) + some.join('').repeat(100_000 / some.length)])
+      }),
+      { numRuns: 10 },
+    )
+  })
+
+  it('writes deep nesting', () => {
+    let value: unknown = 1
+    for (let depth = 0; depth < 9000; depth++) value = depth % 2 === 0 ? [value] : { a: value }
+    assertSame(value)
+  })
+
+  it('takes many steps for what is large', () => {
+    const large = {
+      'a wide map': mapOf(100_000, (at) => [`k${at}`, {}]),
+      'a wide list': Array.from({ length: 100_000 }, (_, at) => `i${at}`),
+      'a list of heavy items': Array.from({ length: 60 }, () => Array.from({ length: 3000 }, (_, at) => at)),
+      'a text that is escaped everywhere': '<&>'.repeat(300_000),
+    }
+    for (const [name, value] of Object.entries(large)) assert.ok(stepsOf({ value }) > 20, name)
   })
 })

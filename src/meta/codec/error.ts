@@ -1,11 +1,11 @@
-/** Why bytes are not an object, in upstream's words: the text after the colon of a 400, or of a refused patch. */
+/** Decoding errors with upstream's texts, as a 400 or a rejected patch contains them. */
 import type { GroupVersionKind } from '../kind.ts'
 
 /**
- * `syntax`: not JSON, YAML or protobuf at all. `depth`, `limit`: nested too deep, too big to read at once. `type`: a
- * value of the wrong type, or text that a quantity, time or the like cannot be. `strict`: offences under Strict.
- * `no-kind`, `no-version`: the object does not say what it is and nothing else does. `unknown-kind`: nothing of that
- * name exists. `wrong-kind`, `wrong-version`: something does, but another one was expected.
+ * `syntax`: not JSON, YAML or protobuf. `depth`, `limit`: too deep or too large. `type`: a value of the wrong type, or
+ * an invalid quantity, time and the like. `strict`: offences under Strict. `no-kind`, `no-version`: the object lacks
+ * its kind or version, and there is no default. `unknown-kind`: the kind does not exist. `wrong-kind`, `wrong-version`:
+ * another one was expected.
  */
 export type CodecErrorCode =
   | 'syntax'
@@ -21,7 +21,7 @@ export type CodecErrorCode =
 
 export class CodecError extends Error {
   readonly code: CodecErrorCode
-  /** What the object says it is, as far as that could be found out before the error. */
+  /** The claimed kind and version of the object, as far as known. */
   readonly gvk: GroupVersionKind | undefined
 
   constructor(code: CodecErrorCode, message: string, options: ErrorOptions & { gvk?: GroupVersionKind } = {}) {
@@ -32,12 +32,12 @@ export class CodecError extends Error {
   }
 }
 
-/** The error of Strict field validation: every offence in the order of the document. */
+/** The error of Strict field validation: all offences in document order. */
 export function strictError(offences: readonly string[], gvk?: GroupVersionKind): CodecError {
   return new CodecError('strict', `strict decoding error: ${offences.join(', ')}`, gvk && { gvk })
 }
 
-/** How many structs one document may have, unless the caller knows better: about 50 ms of work on a slow core. */
+/** The default maximum number of structs per document: about 50 ms of work on a slow core. */
 export const DEFAULT_MAX_STRUCTS = 100_000
 
 export function tooManyParts(): CodecError {
@@ -45,8 +45,8 @@ export function tooManyParts(): CodecError {
 }
 
 /**
- * How deep typed values may nest, counting fields, items and keys. Only schemas of custom resources contain themselves,
- * and none comes near; upstream goes to 10,000, but this thread's stack does not.
+ * The maximum depth of typed values, counting fields, items and keys. Only schemas of custom resources are recursive,
+ * and none comes near; upstream allows 10,000, which exceeds the stack of this thread.
  */
 export const MAX_NESTING = 1_000
 

@@ -16,7 +16,7 @@ describe('Go names', () => {
     ['$ref', 'Ref'],
     ['x-kubernetes-map-type', 'XKubernetesMapType'],
   ] as const) {
-    it(`has ${expected} for the field ${name}`, () => assert.equal(goFieldName(name), expected))
+    it(`maps the field ${name} to ${expected}`, () => assert.equal(goFieldName(name), expected))
   }
 
   it('are shown without their package', () => {

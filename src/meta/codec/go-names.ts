@@ -1,7 +1,6 @@
 /**
- * Names of Go struct fields, which errors about protobuf show and JSON does not carry. Derived: a field is called as in
- * JSON with a capital first, and a first word that is an abbreviation in capitals throughout. That holds for all but
- * some thirty fields of the API; those are told by a name that is merely readable.
+ * Derives the names of Go struct fields from JSON names, for protobuf errors. About thirty API fields do not follow the
+ * rule and get a readable name.
  */
 import type { ProtobufMessage, StructSchema } from '../schema.ts'
 
@@ -22,9 +21,8 @@ export function goFieldName(name: string): string {
 }
 
 /**
- * The fields of a struct that Go has in an embedded one, by JSON name, as type errors call them: with the names of the
- * embedded structs in front, `VolumeSource.emptyDir`. JSON does not show the difference; protobuf nests such structs,
- * and carries no TypeMeta.
+ * The fields that Go has in an embedded struct, by JSON name, with the struct in front as in type errors:
+ * `VolumeSource.emptyDir`. JSON flattens such structs; protobuf nests them, and has no TypeMeta.
  */
 export function embeddedNames({ fields, protobuf }: StructSchema): Map<string, string> {
   const names = new Map<string, string>()

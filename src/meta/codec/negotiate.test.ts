@@ -11,7 +11,7 @@ import {
   MEDIA_TYPES,
   negotiateAccept,
   negotiateContentType,
-  type Negotiated,
+  type Negotiation,
   negotiateDiscovery,
   negotiatePatch,
   negotiateWatch,
@@ -37,7 +37,7 @@ const onlyThese = `only the following media types are accepted: ${three}`
 const onlyStreams = `only the following media types are accepted: ${json};stream=watch, ${protobuf};stream=watch`
 const unroutable = `406: Not Acceptable\n\nAvailable representations: ${three}`
 
-function summary(outcome: Negotiated | Refusal): string {
+function summary(outcome: Negotiation | Refusal): string {
   if (isRefusal(outcome)) return outcome.message
   const { mediaType, as, stream, pretty } = outcome
   return [mediaType, as?.kind, stream && 'stream', pretty && 'pretty'].filter(Boolean).join(' ')
@@ -82,12 +82,12 @@ describe('negotiateAccept', () => {
     ['application/*', custom, json],
     [',;=/,//', custom, onlyThese],
   ] as const) {
-    it(`answers ${JSON.stringify(accept)} of a ${offer.endpoint} with ${JSON.stringify(expected)}`, () => {
+    it(`answers Accept ${JSON.stringify(accept)} for a ${offer.endpoint} resource with ${JSON.stringify(expected)}`, () => {
       assert.equal(summary(negotiateAccept(accept, offer)), expected)
     })
   }
 
-  it('refuses with the code and reason of a Status', () => {
+  it('rejects with the code and reason of a Status', () => {
     assert.deepEqual(negotiateAccept('text/html', custom), { code: 406, reason: 'NotAcceptable', message: onlyThese })
     assert.match(notAnObject('*core.PodList').message, /^you requested PartialObjectMetadata, .* is a list \(\*core/)
     assert.match(notAList('*core.Pod').message, /^you requested PartialObjectMetadataList, .* is not a list \(\*core/)
@@ -106,13 +106,14 @@ describe('negotiateWatch', () => {
     [yaml, custom, onlyStreams],
     ['text/html', list, `${unroutable}, ${json};stream=watch, ${protobuf};stream=watch`],
   ] as const) {
-    it(`answers ${JSON.stringify(accept)} of a ${offer.endpoint} with ${JSON.stringify(expected)}`, () => {
+    it(`answers Accept ${JSON.stringify(accept)} for a ${offer.endpoint} resource with ${JSON.stringify(expected)}`, () => {
       assert.equal(summary(negotiateWatch(accept, offer)), expected)
     })
   }
 
-  it('names the stream in the Content-Type of everything but JSON', () => {
-    const watch = (accept: string): string => contentTypeOf(negotiateWatch(accept, list) as Negotiated, { watch: true })
+  it('has a stream parameter in the Content-Type except for JSON', () => {
+    const watch = (accept: string): string =>
+      contentTypeOf(negotiateWatch(accept, list) as Negotiation, { watch: true })
     assert.equal(watch(''), json)
     assert.equal(watch(protobuf), `${protobuf};stream=watch`)
   })
@@ -129,15 +130,15 @@ describe('negotiateDiscovery', () => {
     [`${json};${aggregated.replace('v2', 'v2beta1')}`, onlyThese],
     [protobuf, protobuf],
   ] as const) {
-    it(`answers ${JSON.stringify(accept)} with ${JSON.stringify(expected)}`, () => {
+    it(`answers Accept ${JSON.stringify(accept)} with ${JSON.stringify(expected)}`, () => {
       assert.equal(summary(negotiateDiscovery(accept)), expected)
     })
   }
 
-  it('repeats what was asked for in the Content-Type', () => {
+  it('repeats the request in the Content-Type', () => {
     const outcome = negotiateDiscovery(`${json};v=v2;as=APIGroupDiscoveryList;g=apidiscovery.k8s.io`)
-    assert.equal(contentTypeOf(outcome as Negotiated), `${json};${aggregated}`)
-    assert.equal(contentTypeOf(negotiateAccept(`${json};${table}`, object) as Negotiated), json)
+    assert.equal(contentTypeOf(outcome as Negotiation), `${json};${aggregated}`)
+    assert.equal(contentTypeOf(negotiateAccept(`${json};${table}`, object) as Negotiation), json)
   })
 })
 
@@ -156,7 +157,7 @@ describe('negotiateContentType', () => {
     [`${json},${yaml}`, undefined],
     [protobuf, protobuf],
   ] as const) {
-    it(`reads ${JSON.stringify(header)} as ${expected ?? 'unknown'}`, () => {
+    it(`reads Content-Type ${JSON.stringify(header)} as ${expected ?? 'unknown'}`, () => {
       const outcome = negotiateContentType(header, MEDIA_TYPES)
       assert.equal(isRefusal(outcome) ? outcome.message : outcome, expected ?? `${unknown} ${three}`)
     })
@@ -185,7 +186,7 @@ describe('negotiatePatch', () => {
       `the body of the request was in an unknown format - accepted media types include: ${customTypes}`,
     ],
   ] as const) {
-    it(`reads ${JSON.stringify(header)} of a ${endpoint} kind as ${expected}`, () => {
+    it(`reads patch type ${JSON.stringify(header)} of a ${endpoint} kind as ${expected}`, () => {
       const outcome = negotiatePatch(header, endpoint)
       assert.equal(isRefusal(outcome) ? outcome.message : outcome, expected)
     })
@@ -204,28 +205,28 @@ describe('prefersPretty', () => {
     ['', 'Mozilla/5.0 (X11)', true],
     ['', 'Mozilla/4.0', false],
   ] as const) {
-    it(`is ${expected} for pretty=${pretty} and ${userAgent || 'nobody'}`, () => {
+    it(`is ${expected} for pretty=${pretty} and user agent "${userAgent}"`, () => {
       assert.equal(prefersPretty(pretty, userAgent), expected)
     })
   }
 })
 
 describe('parseAccept', () => {
-  it('reads headers that were made to take long in linear time', () => {
+  it('parses hostile headers in linear time', () => {
     assertGrowth(200_000, (size) => `a${' '.repeat(size)}!`, parseAccept)
     // Each clause is better than all before it.
     const rising = (size: number): string => Array.from({ length: size }, (_, n) => `a/b;q=0.${n + 100_000}`).join(',')
     assertGrowth(4000, rising, parseAccept)
   })
 
-  it('puts names before wildcards and keeps the order otherwise', () => {
+  it('puts names before wildcards and otherwise keeps the order', () => {
     const types = (header: string): string[] => parseAccept(header).map(({ type, subtype }) => `${type}/${subtype}`)
     assert.deepEqual(types('*/*, a/*, a/b, c/d'), ['a/b', 'c/d', 'a/*', '*/*'])
     assert.deepEqual(types('a/b;q=0.1, c/d;q=0.9, e/f'), ['e/f', 'c/d', 'a/b'])
     assert.deepEqual(types('a, /, a/, a/b/c, *'), ['/', '*/*'].slice(1))
   })
 
-  it('reads parameters, those that are none aside', () => {
+  it('reads valid parameters', () => {
     const [clause] = parseAccept('a/b; x = 1 ;y=;z=a=b; q=0.5')
     assert.deepEqual([clause?.quality, [...(clause?.params ?? [])]], [0.5, [['x', '1']]])
   })

@@ -1,13 +1,13 @@
 /**
- * Which form an answer takes and which form a body has. Pure: headers and what the endpoint offers in, a decision or
- * a refusal with upstream's text out. CBOR is not offered, so it is refused like any unknown type.
+ * Negotiates the content types of request and response bodies from headers, or rejects the request with upstream's
+ * text. CBOR is rejected like an unknown type. Pure.
  */
 import type { StatusDetails } from '../status.ts'
 import { type AcceptClause, acceptedTypes, parseAccept } from './accept.ts'
 
 export type MediaType = 'application/json' | 'application/yaml' | 'application/vnd.kubernetes.protobuf'
 
-/** In upstream's order: the first is what a client gets who asks for nothing. */
+/** In upstream's order: the first is the default. */
 export const MEDIA_TYPES: readonly MediaType[] = [
   'application/json',
   'application/yaml',
@@ -20,30 +20,30 @@ export const CUSTOM_RESOURCE_MEDIA_TYPES: readonly MediaType[] = ['application/j
 /** YAML has no frames. */
 const STREAMED: ReadonlySet<MediaType> = new Set(['application/json', 'application/vnd.kubernetes.protobuf'])
 
-/** The kind an answer is turned into: `as`, `g` and `v` of a media type. */
+/** The target kind of an answer: `as`, `g` and `v` of a media type. */
 export interface Target {
   readonly kind: string
   readonly group: string
   readonly version: string
 }
 
-/** What an endpoint can answer with. */
+/** The abilities of an endpoint. */
 export interface Offer {
-  /** How the endpoint is routed. Custom resources are not, so a refusal reads differently; lists can be watched. */
+  /** The routing of the endpoint, which changes the text of a rejection for custom resources; lists can be watched. */
   readonly endpoint: 'object' | 'list' | 'custom'
-  /** Forms of the object itself. The Partial kinds come in every form of `MEDIA_TYPES` regardless. */
+  /** The forms of the object itself. The Partial kinds always have every form of `MEDIA_TYPES`. */
   readonly mediaTypes: readonly MediaType[]
-  /** Whether the endpoint can answer with a Table. */
+  /** True if the endpoint supports Tables. */
   readonly tables: boolean
 }
 
-export interface Negotiated {
+export interface Negotiation {
   readonly mediaType: MediaType
-  /** Absent: the object as it is. */
+  /** Absent: the object itself. */
   readonly as?: Target
-  /** The client asked for `stream=watch`. */
+  /** The client requested `stream=watch`. */
   readonly stream: boolean
-  /** The media type itself asked for indentation, see also `prefersPretty`. */
+  /** The media type requests indentation, see also `prefersPretty`. */
   readonly pretty: boolean
 }
 
@@ -52,54 +52,54 @@ export interface Refusal {
   readonly code: 406 | 415
   readonly reason: 'NotAcceptable' | 'UnsupportedMediaType'
   readonly message: string
-  /** Empty where upstream's router refuses, before its API does; it shows. */
+  /** Empty if upstream's router rejects before its API does. */
   readonly details?: StatusDetails
 }
 
-export function isRefusal(outcome: Negotiated | Refusal | MediaType | PatchType): outcome is Refusal {
+export function isRefusal(outcome: Negotiation | Refusal | MediaType | PatchType): outcome is Refusal {
   return typeof outcome === 'object' && 'code' in outcome
 }
 
-/** Decides the form of an answer. An empty `accept` stands for a missing header. */
-export function negotiateAccept(accept: string, offer: Offer): Negotiated | Refusal {
+/** Chooses the form of an answer. An empty `accept` means a missing header. */
+export function negotiateAccept(accept: string, offer: Offer): Negotiation | Refusal {
   if (accept === '') return plainJson
   const refusal = offer.endpoint === 'custom' ? undefined : refuseRoute(accept, offer)
   if (refusal !== undefined) return refusal
   return firstAcceptable(accept, (mediaType, as) => allowsTarget(offer, mediaType, as)) ?? notAcceptable(offered(offer))
 }
 
-/** The form of a Status that refuses. It is of no other kind, and never refused itself: at worst it is indented JSON. */
-export function negotiateStatus(accept: string): Negotiated {
+/** The form of a Status that rejects a request. It is never rejected itself: by default it is indented JSON. */
+export function negotiateStatus(accept: string): Negotiation {
   if (accept === '') return plainJson
   return firstAcceptable(accept, (_mediaType, as) => as === undefined) ?? { ...plainJson, pretty: true }
 }
 
-/** The same for a watch: what has no frames, YAML, is refused. */
-export function negotiateWatch(accept: string, offer: Offer): Negotiated | Refusal {
+/** The same for a watch: rejects YAML, which has no frames. */
+export function negotiateWatch(accept: string, offer: Offer): Negotiation | Refusal {
   const outcome = negotiateAccept(accept, offer)
   if (isRefusal(outcome) || STREAMED.has(outcome.mediaType)) return outcome
   return notAcceptable(streams(offered(offer)))
 }
 
-/**
- * `/api` and `/apis`: an aggregated document when any clause asks for the version served, whatever stands before it;
- * else the old one.
- */
-export function negotiateDiscovery(accept: string): Negotiated | Refusal {
+/** `/api` and `/apis`: the aggregated document if any clause requests the served version, otherwise the old one. */
+export function negotiateDiscovery(accept: string): Negotiation | Refusal {
   if (accept === '') return plainJson
   const aggregated = firstAcceptable(accept, (_mediaType, as) => as !== undefined && isAggregatedDiscovery(as))
   if (aggregated !== undefined) return aggregated
   return firstAcceptable(accept, (_mediaType, as) => as === undefined) ?? notAcceptable(MEDIA_TYPES)
 }
 
-/** The Content-Type of an answer; the aggregated discovery documents must repeat what was asked for. */
-export function contentTypeOf({ mediaType, as }: Negotiated, options: { readonly watch?: boolean } = {}): string {
+/** The Content-Type of an answer; aggregated discovery documents repeat the request. */
+export function contentTypeOf({ mediaType, as }: Negotiation, options: { readonly watch?: boolean } = {}): string {
   if (options.watch === true && mediaType !== 'application/json') return `${mediaType};stream=watch`
   if (as === undefined || !isAggregatedDiscovery(as)) return mediaType
   return `${mediaType};g=${as.group};v=${as.version};as=${as.kind}`
 }
 
-/** Whether JSON is indented for this client: the `pretty` parameter ('' when missing) decides, else the User-Agent. */
+/**
+ * True if JSON is indented for this client: decided by the `pretty` parameter ('' if missing), or else by the
+ * User-Agent.
+ */
 export function prefersPretty(pretty: string, userAgent: string): boolean {
   if (pretty !== '') return /^(?:1|t|T|TRUE|true|True)$/.test(pretty)
   return /^(?:curl|Wget|Mozilla\/5\.0)/.test(userAgent)
@@ -125,7 +125,7 @@ const patchTypes: readonly PatchType[] = [
   'application/apply-patch+yaml',
 ]
 
-/** The kind of a PATCH body. Custom resources have no strategic merge. */
+/** The type of a PATCH body. Custom resources have no strategic merge. */
 export function negotiatePatch(contentType: string, endpoint: 'builtin' | 'custom'): PatchType | Refusal {
   if (endpoint === 'custom') {
     const served = patchTypes.filter((type) => type !== 'application/strategic-merge-patch+json')
@@ -138,21 +138,21 @@ export function negotiatePatch(contentType: string, endpoint: 'builtin' | 'custo
   )
 }
 
-/** A list was asked for `as=PartialObjectMetadata`; `goType` is what upstream calls it, `*core.PodList`. */
+/** The error for a list requested `as=PartialObjectMetadata`; `goType` is upstream's name, `*core.PodList`. */
 export function notAnObject(goType: string): Refusal {
   return refused(`you requested PartialObjectMetadata, but the requested object is a list (${goType})`)
 }
 
-/** One object was asked for `as=PartialObjectMetadataList`. */
+/** The error for one object requested `as=PartialObjectMetadataList`. */
 export function notAList(goType: string): Refusal {
   return refused(`you requested PartialObjectMetadataList, but the requested object is not a list (${goType})`)
 }
 
-const plainJson: Negotiated = { mediaType: 'application/json', stream: false, pretty: false }
+const plainJson: Negotiation = { mediaType: 'application/json', stream: false, pretty: false }
 
 /**
- * Whether upstream's router finds a route of a built-in kind. It compares names of media types only, before the API
- * negotiates: it knows neither `application/*` nor parameters.
+ * True if upstream's router has a route of a built-in kind. It compares media type names before the API negotiates,
+ * without `application/*` and parameters.
  */
 export function acceptsRoute(accept: string): boolean {
   const known: readonly string[] = MEDIA_TYPES
@@ -167,7 +167,7 @@ function refuseRoute(accept: string, offer: Offer): Refusal | undefined {
 
 type Allows = (mediaType: MediaType, as: Target | undefined) => boolean
 
-function firstAcceptable(accept: string, allows: Allows): Negotiated | undefined {
+function firstAcceptable(accept: string, allows: Allows): Negotiation | undefined {
   for (const clause of parseAccept(accept)) {
     for (const mediaType of MEDIA_TYPES) {
       const outcome = matches(clause, mediaType) ? accepts(clause, mediaType, allows) : undefined
@@ -182,7 +182,7 @@ function matches({ type, subtype }: AcceptClause, mediaType: MediaType): boolean
   return type === 'application' && (subtype === '*' || mediaType === `application/${subtype}`)
 }
 
-function accepts({ params }: AcceptClause, mediaType: MediaType, allows: Allows): Negotiated | undefined {
+function accepts({ params }: AcceptClause, mediaType: MediaType, allows: Allows): Negotiation | undefined {
   const stream = params.get('stream') ?? ''
   if (stream !== '' && (stream !== 'watch' || !STREAMED.has(mediaType))) return undefined
   const serverVersion = params.get('sv') ?? ''
@@ -204,7 +204,7 @@ function allowsTarget(offer: Offer, mediaType: MediaType, as: Target | undefined
   return as.kind === 'PartialObjectMetadata' || as.kind === 'PartialObjectMetadataList'
 }
 
-/** What a refusal lists: the serializer of custom resources names all three, though it writes two. */
+/** The types in a rejection: the serializer of custom resources lists all three, though it writes two. */
 function offered(offer: Offer): readonly MediaType[] {
   return offer.endpoint === 'custom' ? MEDIA_TYPES : offer.mediaTypes
 }
@@ -222,9 +222,9 @@ const mediaTypePattern = new RegExp(
   `^(${token}(?:/${token})?)((?:\\s*;\\s*${token}=(?:${token}|"(?:[^"\\\\]|\\\\.)*"))*)\\s*;?\\s*$`,
 )
 
-/** The lower-case name of a media type whose parameters are well formed; '' for anything else. */
+/** The lower-case name of a media type with valid parameters; '' for anything else. */
 function parseMediaType(text: string): string {
-  // As nearly everybody says it.
+  // The common form.
   if (text === 'application/json' || text === 'application/vnd.kubernetes.protobuf') return text
   return mediaTypePattern.exec(text.trim())?.[1]?.toLowerCase() ?? ''
 }

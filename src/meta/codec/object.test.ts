@@ -62,7 +62,7 @@ function refusal(run: () => unknown): CodecError {
 }
 
 describe('decodeObject', () => {
-  it('says what the object is, first of all', () => {
+  it('puts kind and apiVersion first', () => {
     const given = { data: { a: 'b' }, apiVersion: 'v1', kind: 'ConfigMap' }
     const decoded = decodeObject(JSON.stringify(given), json, { schemaFor })
     assert.deepEqual(decoded.gvk, configMap)
@@ -70,14 +70,14 @@ describe('decodeObject', () => {
   })
 
   for (const body of ['{}', 'null', '{"kind":"","apiVersion":""}', '{"kind":"ConfigMap"}', '{"apiVersion":"v1"}']) {
-    it(`takes the default for what ${body} does not say`, () => {
+    it(`takes the default kind for ${body}`, () => {
       const { gvk, object } = decodeObject(body, json, options)
       assert.deepEqual(gvk, configMap)
       assert.equal(encodeJson(object), '{"kind":"ConfigMap","apiVersion":"v1"}')
     })
   }
 
-  it('reads bytes, YAML and protobuf to the same object', () => {
+  it('decodes JSON, YAML and protobuf to the same object', () => {
     const { object } = decodeObject(Buffer.from('{"data":{"b":"1","a":"2"},"count":0}'), json, options)
     assert.deepEqual(decodeObject('count: 0\ndata: {b: "1", a: "2"}\n---\nzork: 1', yaml, options).object, object)
     const bytes = encodeProtobuf(schemas.get('v1 ConfigMap')!, configMap, object)
@@ -127,7 +127,7 @@ describe('decodeObject', () => {
     })
   }
 
-  it('looks for the kind without minding case, as Go does, and then does not know the field', () => {
+  it('finds the kind regardless of case, like Go, and then reports the unknown field', () => {
     const { gvk, offences } = decodeObject('{"Kind":"ConfigMap","apiversion":"v1"}', json, {
       schemaFor,
       validation: 'Warn',
@@ -136,7 +136,7 @@ describe('decodeObject', () => {
     assert.deepEqual(offences, ['unknown field "Kind"', 'unknown field "apiversion"'])
   })
 
-  it('tells of YAML that repeats itself, sorted as Go sorts', () => {
+  it('reports duplicate keys of YAML, sorted like Go', () => {
     const body = 'zork: 1\ndata:\n  a: b\n  a: c\nbar: 2\n'
     assert.deepEqual(decodeObject(body, yaml, { ...options, validation: 'Warn' }).offences, [
       'line 4: key "a" already set in map',
@@ -184,15 +184,15 @@ describe('an expected kind', () => {
       `the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse error: invalid character 'x' looking for beginning of value (787b2264617461223a7b2261223a2262636465666768696a6b6c6d6e6f70 ...)`,
     ],
   ] as const) {
-    it(`answers ${body} with upstream's sentence`, () => assert.equal(answer(body), message))
+    it(`answers ${body} with upstream's error`, () => assert.equal(answer(body), message))
   }
 
-  it('may be of another version where the endpoint takes that', () => {
+  it('may have another version if the endpoint accepts it', () => {
     const lenient = { ...options, expected: { ...expected, acceptsVersion: () => true } }
     assert.equal(decodeObject('{"kind":"ConfigMap","apiVersion":"v1beta1"}', json, lenient).gvk.version, 'v1beta1')
   })
 
-  it('is missed before the offences are told, and another version after', () => {
+  it('is checked before offences, and another version after', () => {
     assert.equal(decode('{"kind":"Secret","apiVersion":"v1","a":1}').code, 'wrong-kind')
     assert.equal(decode('{"kind":"ConfigMap","apiVersion":"v1beta1","a":1}').code, 'strict')
     assert.equal(decode('{"kind":"ConfigMap","apiVersion":"v1beta1","a":1}', 'Warn').code, 'wrong-version')
@@ -200,18 +200,18 @@ describe('an expected kind', () => {
 })
 
 describe('decodeUntypedObject', () => {
-  it('keeps everything, with its keys sorted', () => {
+  it('keeps everything, with sorted keys', () => {
     const { gvk, object } = decodeUntypedObject('{"spec":{"b":null,"a":1.0},"kind":"W","apiVersion":"e.com/v1"}', json)
     assert.deepEqual(gvk, { group: 'e.com', version: 'v1', kind: 'W' })
     assert.equal(encodeJson(object), '{"apiVersion":"e.com/v1","kind":"W","spec":{"a":1,"b":null}}')
   })
 
-  it('needs to be told what the object is', () => {
+  it('requires kind and apiVersion', () => {
     const error = refusal(() => decodeUntypedObject('{"spec":1}', json))
     assert.deepEqual([error.code, error.message], ['no-kind', `Object 'Kind' is missing in '{"spec":1}'`])
   })
 
-  it('tells of repeated keys anywhere', () => {
+  it('reports duplicate keys at any depth', () => {
     const body = '{"kind":"W","apiVersion":"v1","spec":{"a":1,"a":2}}'
     assert.deepEqual(decodeUntypedObject(body, json, 'Warn').offences, ['duplicate field "spec.a"'])
     assert.deepEqual(decodeUntypedObject(body, json).offences, [])
@@ -253,7 +253,7 @@ describe('hostile bodies', () => {
     })
   }
 
-  it('do not reach the prototypes', () => {
+  it('do not change prototypes', () => {
     const body = '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"data":{"__proto__":"x"}}'
     for (const mediaType of [json, yaml]) decodeObject(body, mediaType, { ...options, validation: 'Warn' })
     assert.equal(({} as { polluted?: number }).polluted, undefined)

@@ -1,16 +1,17 @@
 /**
- * Bytes of a request, a file or a store to an object: find out what it claims to be, look up the schema, decode. The
- * order of complaints is upstream's: syntax, kind, types, and only then what was asked of the object.
+ * Decodes bytes to an object: determines its kind, finds the schema and decodes the fields. Errors are reported in
+ * upstream's order.
  */
 import { Buffer } from 'node:buffer'
 
-import { goQuote } from '#lib/go-text.ts'
-import { DEFAULT_JSON_LIMITS, type JsonLimits } from '#lib/json-scan.ts'
-import { isJsonObject, type JsonDuplicate, JsonError, type JsonObject } from '#lib/json-value.ts'
-import { parseJson } from '#lib/json.ts'
-import { YamlError } from '#lib/yaml-error.ts'
-import type { ReadYaml } from '#lib/yaml-reader.ts'
-import { parseYaml } from '#lib/yaml.ts'
+import { goQuote } from '#lib/go/text.ts'
+import { parseJson, parseJsonInSteps } from '#lib/json/json.ts'
+import { DEFAULT_JSON_LIMITS, type JsonLimits } from '#lib/json/scan.ts'
+import { isJsonObject, type JsonDuplicate, JsonError, type JsonObject } from '#lib/json/value.ts'
+import type { Steps } from '#lib/time-slicing.ts'
+import { YamlError } from '#lib/yaml/error.ts'
+import type { ReadYaml } from '#lib/yaml/reader.ts'
+import { parseYaml } from '#lib/yaml/yaml.ts'
 
 import { apiVersionOf, type GroupVersionKind, parseApiVersion } from '../kind.ts'
 import type { StructSchema } from '../schema.ts'
@@ -24,47 +25,47 @@ import { normalizeUntyped } from './untyped.ts'
 
 export interface DecodeOptions {
   readonly schemaFor: (gvk: GroupVersionKind) => StructSchema | undefined
-  /** Default `Ignore`. Protobuf has neither unknown nor repeated fields to speak of. */
+  /** `Ignore` by default. Protobuf has no unknown or duplicate fields. */
   readonly validation?: FieldValidation
-  /** What an object is that does not say so. */
+  /** The default kind of an object without one. */
   readonly defaultKind?: GroupVersionKind
-  /** What the object must be. */
+  /** The required kind. */
   readonly expected?: ExpectedKind
-  /** What upstream calls the table of types in which it would look; default: its server's. */
+  /** Upstream's name of the searched type table; its server's by default. */
   readonly scheme?: string
-  /** How much work the document may make. The default is fit for the body of a request, not for every list. */
+  /** The work limit of the document. The default suits request bodies, not every list. */
   readonly limits?: JsonLimits
-  /** Of a custom resource: takes out what its schema does not know, and says what that was. Its kind is judged later. */
+  /** For a custom resource: removes unknown fields and returns their paths. Its kind is checked later. */
   readonly prune?: (object: JsonObject) => readonly string[]
-  /** What the body says, for who has read it before; else it is read here and now. */
+  /** The parsed body, if the caller has read it; otherwise it is parsed here. */
   readonly document?: Document
 }
 
-/** What a struct costs, in the unit of `JsonLimits.maxWeight`. */
+/** The cost of a struct, in the unit of `JsonLimits.maxWeight`. */
 const STRUCT_WEIGHT = 20
 
 export interface ExpectedKind extends GroupVersionKind {
-  /** What upstream calls its internal type: `core.ConfigMap`. */
+  /** Upstream's internal type name: `core.ConfigMap`. */
   readonly internalType: string
-  /** Other versions of the kind that will do. */
+  /** Other accepted versions of the kind. */
   readonly acceptsVersion?: (version: string) => boolean
 }
 
-export interface Decoded {
+export interface DecodedObject {
   readonly gvk: GroupVersionKind
-  /** What the bytes themselves say that it is, parts of which may be empty. */
+  /** The kind in the bytes, parts of which may be empty. */
   readonly claimed: GroupVersionKind
-  /** In canonical form, kind and apiVersion first. */
+  /** Canonical, kind and apiVersion first. */
   readonly object: JsonObject
-  /** Under Warn, what to warn of. */
+  /** The warnings under Warn. */
   readonly offences: readonly string[]
 }
 
-/** What upstream's server calls its table of types, in the error about a type it does not have. */
+/** Upstream's name of its server's type table, for the error about an unknown type. */
 const SCHEME_NAME = 'pkg/api/legacyscheme/scheme.go:30'
 
-/** Decodes an object of a known kind. Throws a CodecError, and nothing else, for whatever the bytes are. */
-export function decodeObject(body: Buffer | string, mediaType: MediaType, options: DecodeOptions): Decoded {
+/** Decodes an object of a known kind. Throws only CodecError, for any bytes. */
+export function decodeObject(body: Buffer | string, mediaType: MediaType, options: DecodeOptions): DecodedObject {
   if (mediaType === 'application/vnd.kubernetes.protobuf') return decodeProtobufObject(body, options)
   const document = options.document ?? parseDocument(body, mediaType, options.limits)
   const claimed = interpret(document.value)
@@ -85,7 +86,7 @@ export function decodeObject(body: Buffer | string, mediaType: MediaType, option
   return finish({ gvk, claimed, object, offences }, schema.goType, options)
 }
 
-/** Those of metadata and those of the rest are one list, in order; what is repeated comes before. */
+/** Offences of metadata and of the rest are one ordered list, after the duplicates. */
 function withUnknown(offences: string[], paths: readonly string[], validation: FieldValidation): readonly string[] {
   if (paths.length === 0 || validation === 'Ignore') return offences
   const isUnknown = (text: string): boolean => text.startsWith('unknown field')
@@ -93,30 +94,30 @@ function withUnknown(offences: string[], paths: readonly string[], validation: F
   return [...offences.filter((text) => !isUnknown(text)), ...unknown.sort()]
 }
 
-/** Of what no schema describes, wherever they are. */
+/** The duplicate keys of an untyped value, at any depth. */
 function repeatedFields({ duplicates }: Document, { validation = 'Ignore' }: DecodeOptions): string[] {
   return validation === 'Ignore' ? [] : duplicates.map(({ path }) => `duplicate field ${goQuote(path)}`)
 }
 
 /**
- * Whether an object says, with an empty list of managedFields, that nobody owns anything any more. Canonical form knows no
- * empty lists, so this is asked before decoding, and the list put back afterwards; the field manager takes it away again.
+ * True if an object clears its managedFields with an empty list. Canonical form has no empty lists, so this is checked
+ * before decoding, and the list is put back afterwards; the field manager removes it.
  */
 export function clearsManagedFields(sent: unknown): boolean {
   const metadata = isJsonObject(sent) ? sent['metadata'] : undefined
-  const said = isJsonObject(metadata) ? metadata['managedFields'] : undefined
-  return Array.isArray(said) && said.length === 0
+  const managedFields = isJsonObject(metadata) ? metadata['managedFields'] : undefined
+  return Array.isArray(managedFields) && managedFields.length === 0
 }
 
 /**
- * Decodes an object without schema, as custom resources are before their own schema prunes and checks them: keys
- * sorted, nothing left out.
+ * Decodes an object without a schema, like custom resources before pruning and validation: keys sorted, nothing
+ * omitted.
  */
 export function decodeUntypedObject(
   body: Buffer | string,
   mediaType: MediaType,
   validation: FieldValidation = 'Ignore',
-): Decoded {
+): DecodedObject {
   const { value, duplicates, offences } = parseDocument(body, mediaType)
   const gvk = interpret(value)
   if (gvk.kind === '') throw new CodecError('no-kind', `Object 'Kind' is missing in '${String(body)}'`, { gvk })
@@ -127,22 +128,22 @@ export function decodeUntypedObject(
   return { gvk, claimed: gvk, object, offences: found }
 }
 
-/** All offences: those of the YAML parser are one under Strict, in its own frame, and one warning each otherwise. */
+/**
+ * All offences: those of the YAML parser form one under Strict, with its own text around them, and one warning each
+ * otherwise.
+ */
 function gather(yaml: readonly string[], others: readonly string[], validation: FieldValidation): string[] {
   if (validation === 'Ignore') return []
   if (validation === 'Warn' || yaml.length === 0) return [...yaml, ...others]
   return [unmarshalErrors(yaml), ...others]
 }
 
-/** What YAML's reader complained of, in its own frame. */
+/** Errors of the YAML reader, with its own text around them. */
 export function unmarshalErrors(complaints: readonly string[]): string {
   return ['yaml: unmarshal errors:', ...complaints].join('\n  ')
 }
 
-/**
- * What a server answers to a body it could not decode where it expected `kind`: upstream's whole sentence around the
- * error.
- */
+/** The full answer for a body that could not be decoded as `kind`: upstream's sentence around the error. */
 export function badRequestText(error: CodecError, kind: string, body: Uint8Array): string {
   if (error.code === 'wrong-version') return error.message
   const { gvk } = error
@@ -152,7 +153,7 @@ export function badRequestText(error: CodecError, kind: string, body: Uint8Array
   return `the object provided is unrecognized (must be of type ${kind}): ${error.message} (${summary(body)})`
 }
 
-function decodeProtobufObject(body: Buffer | string, options: DecodeOptions): Decoded {
+function decodeProtobufObject(body: Buffer | string, options: DecodeOptions): DecodedObject {
   const { apiVersion, kind, message } = decodeEnvelope(typeof body === 'string' ? Buffer.from(body) : body)
   const claimed = kindFrom(apiVersion, kind)
   const gvk = withDefaults(claimed, options.defaultKind)
@@ -166,16 +167,16 @@ function maxStructs({ limits = DEFAULT_JSON_LIMITS }: DecodeOptions): number {
   return Math.floor(limits.maxWeight / STRUCT_WEIGHT)
 }
 
-/** A body that was read, and of which nobody knows yet what it is. */
+/** A parsed body of a kind not yet determined. */
 export interface Document {
   readonly value: unknown
   readonly duplicates: readonly JsonDuplicate[]
-  /** Repeated keys that the parser itself complains of, as YAML's does. */
+  /** Duplicate keys that the parser itself reports, as YAML's does. */
   readonly offences: readonly string[]
 }
 
 /** Throws CodecError. */
-export function parseDocument(
+function parseDocument(
   body: Buffer | string,
   mediaType: MediaType,
   limits: JsonLimits = DEFAULT_JSON_LIMITS,
@@ -184,6 +185,16 @@ export function parseDocument(
   const duplicates: JsonDuplicate[] = []
   try {
     return { value: parseJson(body, { exactNumbers: true, duplicates, limits }), duplicates, offences: [] }
+  } catch (cause) {
+    throw parseError(cause)
+  }
+}
+
+/** As `parseDocument` of JSON, in steps. */
+export function* parseJsonDocument(body: Buffer): Steps<Document> {
+  const duplicates: JsonDuplicate[] = []
+  try {
+    return { value: yield* parseJsonInSteps(body, { exactNumbers: true, duplicates }), duplicates, offences: [] }
   } catch (cause) {
     throw parseError(cause)
   }
@@ -198,12 +209,12 @@ function parseYamlDocument(body: Buffer | string): Document {
   }
 }
 
-/** Go makes JSON of YAML first, which sorts the keys, so that offences come sorted too. */
+/** Go converts YAML to JSON first, which sorts the keys, so offences are sorted too. */
 export function yamlDocument({ value, duplicates }: ReadYaml): Document {
   return { value: normalizeUntyped(value), duplicates: [], offences: duplicates }
 }
 
-/** What a reader of YAML complained of, as the codec says it; anything else as it came. */
+/** An error of the YAML reader as a CodecError; others unchanged. */
 export function yamlFailure(cause: unknown): unknown {
   if (!(cause instanceof YamlError)) return cause
   const { code, message } = cause
@@ -218,7 +229,7 @@ function parseError(cause: unknown): unknown {
   return new CodecError(code, `couldn't get version/kind; json parse error: ${cause.message}`, { cause })
 }
 
-/** Go's look at the document before the type is known. It does not mind the case of the two names. */
+/** Go's first pass, before the type is known. It ignores the case of the two names. */
 function interpret(value: unknown): GroupVersionKind {
   if (value === null) return kindFrom('', '')
   if (!isJsonObject(value)) throw notReadable(value, `value of type ${typeMetaStruct}`)
@@ -274,7 +285,7 @@ export function unknownKindText(gvk: GroupVersionKind, scheme: string = SCHEME_N
   return `no kind ${goQuote(gvk.kind)} is registered ${where}`
 }
 
-/** Tells every error what the object claimed to be. */
+/** Adds the claimed kind to every error. */
 function guarded<Value>(gvk: GroupVersionKind, run: () => Value, { prune }: Partial<DecodeOptions> = {}): Value {
   try {
     return run()
@@ -285,7 +296,7 @@ function guarded<Value>(gvk: GroupVersionKind, run: () => Value, { prune }: Part
   }
 }
 
-/** The text of a type error in a custom resource, of which upstream reads the metadata by itself. */
+/** The text of a type error in a custom resource, whose metadata upstream decodes separately. */
 export function customTypeText(message: string): string {
   const own = 'Go struct field ObjectMeta.'
   return message
@@ -301,8 +312,8 @@ function withTypeMeta(object: JsonObject, gvk: GroupVersionKind, schema: StructS
   return { kind: gvk.kind, apiVersion, ...rest }
 }
 
-/** What was asked of the object, once it is known to be one. */
-function finish(decoded: Decoded, goType: string, { expected, validation, prune }: DecodeOptions): Decoded {
+/** Checks the expectations of a decoded object. */
+function finish(decoded: DecodedObject, goType: string, { expected, validation, prune }: DecodeOptions): DecodedObject {
   const { gvk, offences } = decoded
   const isOther = expected !== undefined && (gvk.kind !== expected.kind || gvk.group !== expected.group)
   if (isOther && prune === undefined) {
@@ -319,7 +330,7 @@ function finish(decoded: Decoded, goType: string, { expected, validation, prune 
   return decoded
 }
 
-/** As much of a body as an error shows: text as text, anything else in hexadecimal. */
+/** The part of a body in an error: text, or hexadecimal for other bytes. */
 const SUMMARY_BYTES = 30
 
 function summary(body: Uint8Array): string {

@@ -15,7 +15,7 @@ import {
 describe('partial objects', () => {
   const pod = { kind: 'Pod', apiVersion: 'v1', metadata: { name: 'a' }, spec: {} }
 
-  it('are the metadata and nothing else', () => {
+  it('contain only the metadata', () => {
     assert.equal(
       encodeJson(partialObject(pod)),
       '{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}',
@@ -23,7 +23,7 @@ describe('partial objects', () => {
     assert.equal(partialObject({}, 'v1beta1')['apiVersion'], 'meta.k8s.io/v1beta1')
   })
 
-  it('say what they are in lists too', () => {
+  it('have their kind in lists too', () => {
     const list = { kind: 'PodList', apiVersion: 'v1', metadata: { resourceVersion: '1' }, items: [pod] }
     assert.equal(
       encodeJson(partialList(list)),
@@ -39,7 +39,7 @@ describe('watch frames', () => {
     assert.equal(jsonWatchFrame('ADDED', '{"kind":"Pod"}'), '{"type":"ADDED","object":{"kind":"Pod"}}\n')
   })
 
-  it('have their length in front in protobuf, and the whole envelope inside', () => {
+  it('have their length in front in protobuf, and contain the envelope', () => {
     const frame = protobufWatchFrame('DELETED', Buffer.from('k8s\0x', 'latin1'))
     assert.equal(frame.toString('latin1'), '\0\0\0\x12\n\x07DELETED\x12\x07\n\x05k8s\0x')
     assert.deepEqual(decodeWatchEvent(frame.subarray(4)), {
@@ -48,7 +48,7 @@ describe('watch frames', () => {
     })
   })
 
-  it('are cut out of a stream however it arrives', () => {
+  it('are split from a stream of any chunks', () => {
     const frames = ['a', 'bc', ''].map((text) => protobufWatchFrame('ADDED', Buffer.from(text)))
     const stream = Buffer.concat(frames)
     for (let at = 0; at <= stream.length; at++) {
@@ -60,7 +60,7 @@ describe('watch frames', () => {
     }
   })
 
-  it('are refused when they are too long or broken', () => {
+  it('are rejected if they are too long or invalid', () => {
     assert.throws(() => splitFrames(Buffer.from('7fffffff', 'hex'), 1000), { code: 'limit' })
     assert.throws(() => decodeWatchEvent(Buffer.from('0aff', 'hex')), { message: 'unexpected EOF' })
   })

@@ -1,19 +1,19 @@
 /**
- * Objects reduced to their metadata, and the frames of watches. A frame is made around the ready-made bytes of an
- * object, which many watchers share.
+ * Encodes objects with only their metadata, and watch frames. A frame wraps the encoded bytes of an object, which many
+ * watchers share.
  */
 import { Buffer } from 'node:buffer'
 
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { defineMessage } from '#lib/protobuf/message.ts'
 
 import { CodecError } from './error.ts'
 import { explain } from './protobuf-decode.ts'
 
-/** Versions of `meta.k8s.io` that have the Partial kinds. */
+/** Versions of `meta.k8s.io` with the Partial kinds. */
 export type PartialVersion = 'v1' | 'v1beta1'
 
-/** The object's metadata as an object of its own. Shares the metadata with it. */
+/** A partial object, which shares the metadata. */
 export function partialObject(object: JsonObject, version: PartialVersion = 'v1'): JsonObject {
   return {
     kind: 'PartialObjectMetadata',
@@ -22,7 +22,7 @@ export function partialObject(object: JsonObject, version: PartialVersion = 'v1'
   }
 }
 
-/** The metadata of a list and of its items. Unlike those of other lists, the items say what they are. */
+/** The partial form of a list. Unlike in other lists, items have their kind. */
 export function partialList(list: JsonObject, version: PartialVersion = 'v1'): JsonObject {
   const items = (list['items'] ?? []) as JsonObject[]
   return {
@@ -40,7 +40,7 @@ export function jsonWatchFrame(type: WatchEventType, object: string): string {
   return `{"type":"${type}","object":${object}}\n`
 }
 
-/** One frame of a protobuf watch, from the object in its envelope: length, event, the envelope inside. */
+/** One frame of a protobuf watch, from the object in its envelope: length, event, envelope. */
 export function protobufWatchFrame(type: WatchEventType, envelope: Uint8Array): Buffer {
   const event = WatchEvent.encode({ type, object: { raw: envelope } })
   const frame = Buffer.allocUnsafe(LENGTH_BYTES + event.length)
@@ -50,13 +50,13 @@ export function protobufWatchFrame(type: WatchEventType, envelope: Uint8Array): 
 }
 
 export interface WatchFrame {
-  /** Any text: servers may know more types than we do. */
+  /** Any text: servers may have more types than we know. */
   readonly type: string
   /** The object in its envelope. Shares memory with the frame. */
   readonly object: Buffer
 }
 
-/** Reads what `protobufWatchFrame` wrote, without the length in front. Throws a CodecError. */
+/** Parses a frame of `protobufWatchFrame` without the length. Throws CodecError. */
 export function decodeWatchEvent(event: Buffer): WatchFrame {
   try {
     const { type, object } = WatchEvent.decode(event)
@@ -67,8 +67,8 @@ export function decodeWatchEvent(event: Buffer): WatchFrame {
 }
 
 /**
- * Cuts a stream into frames: the whole ones at the start of `bytes`, without their lengths, and what is left over. All
- * share memory with `bytes`. Throws a CodecError when a frame is longer than `limitBytes`.
+ * Splits a stream into frames: the complete ones in `bytes`, without their lengths, and the rest. All share memory with
+ * `bytes`. Throws CodecError if a frame is longer than `limitBytes`.
  */
 export function splitFrames(bytes: Buffer, limitBytes: number): { frames: Buffer[]; rest: Buffer } {
   const frames: Buffer[] = []

@@ -1,9 +1,8 @@
 /**
- * Protobuf bytes to canonical objects. Compiled once per struct into one function per field number. Values are gathered
- * by their place in Go's declaration order, whatever order they come in, and only then made into an object: a zero
- * that is left out when empty is no value, and what is always written gets its zero.
+ * Decodes protobuf to canonical objects. Each struct is compiled once into a function per field number. Fields get Go's
+ * declaration order.
  */
-import { JsonError, type JsonObject, setMember } from '#lib/json-value.ts'
+import { JsonError, type JsonObject, setMember } from '#lib/json/value.ts'
 import { ProtobufError, WIRE, WireReader } from '#lib/protobuf/wire.ts'
 
 import type { FieldSchema, ListSchema, MapSchema, ProtobufMessage, Schema, StructSchema } from '../schema.ts'
@@ -15,8 +14,8 @@ import { readText } from './protobuf-text.ts'
 import { sortMembers } from './untyped.ts'
 
 /**
- * The canonical object in `bytes`. Throws a CodecError whatever the bytes are, with upstream's text. `maxMessages` is how
- * many messages there may be.
+ * The canonical object in `bytes`. Throws CodecError with upstream's text for any invalid bytes. `maxMessages` limits
+ * the number of messages.
  */
 export function decodeMessage(
   schema: StructSchema,
@@ -43,15 +42,15 @@ export function explain(cause: unknown): unknown {
 interface Source {
   readonly reader: WireReader
   depth: number
-  /** How many messages may still come. */
+  /** The remaining number of messages. */
   left: number
 }
 
-/** Reads the value of one field into its place. */
+/** Decodes the value of one field to its position. */
 interface FieldReader {
   readonly goName: string
   readonly wireType: number
-  /** Numbers that repeat may also come in one block of bytes. */
+  /** Repeated numbers may be packed. */
   readonly packable: boolean
   readonly read: (source: Source, values: unknown[]) => void
 }
@@ -61,8 +60,8 @@ interface MessagePlan {
   readonly byNumber: readonly (FieldReader | undefined)[]
 }
 
-/** What becomes of the value at one place. */
-interface Place {
+/** The target of a value: its name, and how it is completed. */
+interface ValueTarget {
   readonly name: string
   readonly isMap: boolean
   readonly always: boolean
@@ -70,12 +69,12 @@ interface Place {
 }
 
 interface StructPlan extends MessagePlan {
-  readonly places: readonly Place[]
-  /** Nothing at every place, to copy. */
+  readonly positions: readonly ValueTarget[]
+  /** Empty values at every position, to copy. */
   readonly blank: readonly unknown[]
 }
 
-/** Reads the rest of the innermost message entered. */
+/** Reads the rest of the current message. */
 type StructReader = (source: Source) => JsonObject
 
 const structs = new WeakMap<StructSchema, StructReader>()
@@ -83,7 +82,7 @@ const structs = new WeakMap<StructSchema, StructReader>()
 function structReader(schema: StructSchema): StructReader {
   let read = structs.get(schema)
   if (read === undefined) {
-    // Planned when first used: structs may contain themselves.
+    // Planned on first use, because structs may be recursive.
     let plan: StructPlan | undefined
     read = (source) => readStruct(source, (plan ??= planStruct(schema)))
     structs.set(schema, read)
@@ -93,11 +92,11 @@ function structReader(schema: StructSchema): StructReader {
 
 function planStruct(schema: StructSchema): StructPlan {
   const fields = [...schema.fields.values()]
-  const places = new Map(fields.map((field, index) => [field.name, index]))
+  const positions = new Map(fields.map((field, index) => [field.name, index]))
   return {
-    ...planMessage(schema.protobuf ?? { fields: [] }, places, unqualified(schema.goType)),
+    ...planMessage(schema.protobuf ?? { fields: [] }, positions, unqualified(schema.goType)),
     blank: Array.from({ length: fields.length }),
-    places: fields.map((field) => ({
+    positions: fields.map((field) => ({
       name: field.name,
       isMap: field.schema.type === 'map',
       always: isAlwaysWritten(field),
@@ -106,11 +105,11 @@ function planStruct(schema: StructSchema): StructPlan {
   }
 }
 
-function planMessage(message: ProtobufMessage, places: ReadonlyMap<string, number>, goName: string): MessagePlan {
+function planMessage(message: ProtobufMessage, positions: ReadonlyMap<string, number>, goName: string): MessagePlan {
   const byNumber: (FieldReader | undefined)[] = []
   for (const { number, field, inline, repeated } of message.fields) {
-    if (inline !== undefined) byNumber[number] = inlineField(planMessage(inline, places, goName))
-    else if (field !== undefined) byNumber[number] = planField(field, places.get(field.name) ?? 0, repeated)
+    if (inline !== undefined) byNumber[number] = inlineField(planMessage(inline, positions, goName))
+    else if (field !== undefined) byNumber[number] = planField(field, positions.get(field.name) ?? 0, repeated)
   }
   return { goName, byNumber: Array.from(byNumber) }
 }
@@ -128,14 +127,14 @@ function inlineField(plan: MessagePlan): FieldReader {
   }
 }
 
-function planField(field: FieldSchema, place: number, repeated: boolean): FieldReader {
+function planField(field: FieldSchema, position: number, repeated: boolean): FieldReader {
   const { schema } = field
   const goName = goFieldName(field.name)
-  if (schema.type === 'map') return { goName, wireType: WIRE.bytes, packable: false, read: mapField(schema, place) }
+  if (schema.type === 'map') return { goName, wireType: WIRE.bytes, packable: false, read: mapField(schema, position) }
   if (schema.type === 'list' && repeated) {
     const { wireType, read } = valueReader(schema.items)
     const append: FieldReader['read'] = (source, values) => {
-      const list = (values[place] ??= []) as unknown[]
+      const list = (values[position] ??= []) as unknown[]
       list.push(read(source))
     }
     return { goName, wireType, packable: wireType !== WIRE.bytes, read: append }
@@ -149,14 +148,14 @@ function planField(field: FieldSchema, place: number, repeated: boolean): FieldR
     packable: false,
     read(source, values) {
       const value = read(source)
-      values[place] = keepZero || !isEmpty(value) ? value : undefined
+      values[position] = keepZero || !isEmpty(value) ? value : undefined
     },
   }
 }
 
-function mapField({ values: schema }: MapSchema, place: number): FieldReader['read'] {
+function mapField({ values: schema }: MapSchema, position: number): FieldReader['read'] {
   const { wireType, read } = valueReader(schema)
-  // A byte slice missing from its entry is empty rather than nil.
+  // A missing byte slice in an entry is empty, not nil.
   const missing = schema.type === 'bytes' ? (): string => '' : stepFor(schema).zero
   const key: FieldReader['read'] = ({ reader }, pair) => (pair[0] = readText(reader))
   const value: FieldReader['read'] = (source, pair) => (pair[1] = read(source))
@@ -169,7 +168,7 @@ function mapField({ values: schema }: MapSchema, place: number): FieldReader['re
     ],
   }
   return (source, values) => {
-    const map = (values[place] ??= {}) as JsonObject
+    const map = (values[position] ??= {}) as JsonObject
     const pair: unknown[] = ['', undefined]
     const outer = enter(source)
     readFields(source, plan, pair)
@@ -179,12 +178,12 @@ function mapField({ values: schema }: MapSchema, place: number): FieldReader['re
 }
 
 function readStruct(source: Source, plan: StructPlan): JsonObject {
-  const { places } = plan
+  const { positions } = plan
   const values = plan.blank.slice()
   readFields(source, plan, values)
   const object: JsonObject = {}
-  for (let at = 0; at < places.length; at++) {
-    const { name, always, isMap, zero } = places[at] as Place
+  for (let at = 0; at < positions.length; at++) {
+    const { name, always, isMap, zero } = positions[at] as ValueTarget
     const value = values[at]
     if (value !== undefined) object[name] = (isMap ? sortMembers(value as JsonObject) : value) as JsonObject
     else if (always) object[name] = zero() as JsonObject
@@ -210,7 +209,7 @@ interface Otherwise {
   readonly goName: string
 }
 
-/** The field is known, but not with this wire type. */
+/** A known field with another wire type. */
 function readOtherwise(source: Source, field: FieldReader, { values, wireType, goName }: Otherwise): void {
   if (wireType === WIRE.groupEnd) throw malformed(`proto: ${goName}: wiretype end group for non-group`)
   if (!field.packable || wireType !== WIRE.bytes) {
@@ -298,12 +297,12 @@ function nested(read: (source: Source) => unknown): ValueReader {
   }
 }
 
-/** The types that JSON writes as text and protobuf as a message of scalars. */
+/** Types that are text in JSON and a message of scalars in protobuf. */
 function smallMessage(type: SmallMessageType): ValueReader {
   const { goName, fields } = smallMessages[type]
-  const byNumber = fields.map(([name, scalar], place): FieldReader => {
+  const byNumber = fields.map(([name, scalar], position): FieldReader => {
     const { wireType, read } = plainReaders[scalar]
-    return { goName: name, wireType, packable: false, read: (source, values) => (values[place] = read(source)) }
+    return { goName: name, wireType, packable: false, read: (source, values) => (values[position] = read(source)) }
   })
   const plan: MessagePlan = { goName, byNumber: [undefined, ...byNumber] }
   return nested((source) => {
@@ -325,7 +324,7 @@ function wrappedList(schema: ListSchema): ValueReader {
   })
 }
 
-/** Of the alternatives the one that is there: items before a struct before a boolean. */
+/** The present alternative: items before a struct before a boolean. */
 function alternatives(schema: StructSchema): ValueReader {
   const read = structReader(schema)
   const fields = [...schema.fields.values()]

@@ -1,14 +1,13 @@
 /**
- * Canonical objects to the bytes upstream's generated code would write: fields in ascending number, values written even
- * when zero, pointers only when there, maps sorted. Compiled once per message into one function per field, which run
- * from the last field to the first, as the writer writes backwards.
+ * Encodes canonical objects like upstream's generated code: fields by ascending number, pointers only if set, maps
+ * sorted. Each message is compiled once into a function per field.
  */
 import { Buffer } from 'node:buffer'
 
-import { compareText } from '#lib/go-text.ts'
+import { parseDuration } from '#lib/go/duration.ts'
+import { compareText } from '#lib/go/text.ts'
 import { WIRE, type WireWriter } from '#lib/protobuf/wire.ts'
 
-import { parseDuration } from '../duration.ts'
 import type { AnySchema, FieldSchema, MapSchema, ProtobufField, ProtobufMessage, Schema } from '../schema.ts'
 import { encodeJson } from './encode-json.ts'
 
@@ -17,7 +16,7 @@ type CanonicalObject = Readonly<Record<string, unknown>>
 /** Writes the fields of an object, without length and tag. */
 export type MessageWriter = (writer: WireWriter, object: CanonicalObject) => void
 
-/** Writes one value with its length if it has one, without tag. Gets null and undefined too: they are zero. */
+/** Writes one value with its length if it has one, without tag. Null and undefined are zero. */
 interface ValueWriter {
   readonly wireType: number
   readonly write: (writer: WireWriter, value: unknown) => void
@@ -35,7 +34,7 @@ export function messageWriterFor(message: ProtobufMessage): MessageWriter {
 }
 
 function compileMessage(message: ProtobufMessage): MessageWriter {
-  // Compiled when first used: messages may contain themselves.
+  // Compiled on first use, because messages may be recursive.
   let compiled: readonly MessageWriter[] | undefined
   return (writer, object) => {
     compiled ??= message.fields.toSorted((a, b) => b.number - a.number).map(compileField)
@@ -72,7 +71,7 @@ function compileField({ number, repeated, field, inline }: ProtobufField): Messa
   }
 }
 
-/** Pointers, byte slices and the lists that have a message of their own are nil or not. */
+/** Pointers, byte slices and lists with a message type may be nil. */
 function isOptional({ pointer, schema }: FieldSchema): boolean {
   return pointer || schema.type === 'bytes' || schema.type === 'list'
 }
@@ -95,7 +94,7 @@ function mapField(number: number, name: string, { values }: MapSchema): MessageW
     const map = object[name] as CanonicalObject | null | undefined
     if (map === undefined || map === null) return
     const keys = Object.keys(map)
-    // Only these can be out of order in a canonical object.
+    // Only these can be unsorted in a canonical object.
     if (/^\d/.test(keys[0] ?? '')) keys.sort(compareText)
     for (let at = keys.length - 1; at >= 0; at--) {
       const key = keys[at] as string
@@ -168,7 +167,7 @@ const rawWriter = messageWriter((writer, value) => {
   writer.tag(1, WIRE.bytes)
 })
 
-/** The value stands in the field of its own type; where a boolean is an alternative, anything else implies true. */
+/** The value is in the field of its type; in a union with a boolean, other values imply true. */
 function alternativesWriter({ alternatives }: AnySchema): ValueWriter {
   const fields = [...(alternatives?.fields.values() ?? [])]
   const write = alternatives?.protobuf === undefined ? () => {} : messageWriterFor(alternatives.protobuf)
@@ -198,7 +197,7 @@ function messageWriter(write: ValueWriter['write']): ValueWriter {
   })
 }
 
-/** A zero time is an empty message. Times have whole seconds, but write their nanoseconds all the same. */
+/** A zero time is an empty message. Times have whole seconds, but their nanoseconds are written. */
 function writeTime(writer: WireWriter, value: unknown, isMicro: boolean): void {
   if (typeof value !== 'string') return
   writer.int32(isMicro ? Number(value.slice(20, 26)) * 1000 : 0)

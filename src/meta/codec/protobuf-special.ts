@@ -1,10 +1,8 @@
-/**
- * The types that JSON writes as one value and protobuf as a small message: which scalars it has, in the order of their
- * numbers from 1, and what they make. A scalar that is missing is undefined.
- */
-import { parseJson } from '#lib/json.ts'
+/** Types that are one value in JSON and a small message in protobuf, such as times and quantities. */
 
-import { durationText } from '../duration.ts'
+import { durationText } from '#lib/go/duration.ts'
+import { parseJson } from '#lib/json/json.ts'
+
 import { canonicalQuantity } from '../quantity.ts'
 import type { ScalarType } from '../schema.ts'
 import { type Instant, isZeroTime, microTimeText, timeText } from '../time.ts'
@@ -16,11 +14,11 @@ export type SmallMessageType = Exclude<ScalarType, PlainType> | 'any'
 interface SmallMessage {
   readonly goName: string
   readonly fields: readonly (readonly [goName: string, type: PlainType])[]
-  /** The canonical value. Throws an Error with upstream's text when there is none. */
+  /** The canonical value. Throws an Error with upstream's text for an invalid one. */
   readonly build: (values: readonly unknown[]) => unknown
 }
 
-/** Throws a CodecError with upstream's text when the scalars make no value. */
+/** Throws CodecError with upstream's text for invalid scalars. */
 export function buildSmallMessage(type: SmallMessageType, values: readonly unknown[]): unknown {
   try {
     return smallMessages[type].build(values)
@@ -72,7 +70,7 @@ export const smallMessages: Readonly<Record<SmallMessageType, SmallMessage>> = {
   },
 }
 
-/** The last second of the year 9999 and the first of the year 0: no text has room for others. */
+/** The last second of the year 9999 and the first of the year 0, the limits of the text form. */
 const LAST_SECOND = 253_402_300_799
 const FIRST_SECOND = -62_167_219_200
 
@@ -80,7 +78,7 @@ const FIRST_SECOND = -62_167_219_200
 function textOf(values: readonly unknown[], format: (instant: Instant) => string, nanos = 0): string | null {
   if (values.length === 0) return null
   const seconds = Number(values[0] ?? 0)
-  // Truncation towards zero, as of Go's durations, before a negative rest is borrowed from the seconds.
+  // Truncates towards zero like Go's durations, before a negative rest is borrowed from the seconds.
   const rest = Math.trunc(nanos / 1000) * 1000
   const whole = seconds + Math.floor(rest / 1e9)
   if (whole < FIRST_SECOND || whole > LAST_SECOND) throw new Error(`Time of ${seconds} seconds is out of range`)

@@ -1,24 +1,23 @@
 /**
- * Strings out of protobuf. Most strings of most objects have been seen before (kinds, label keys, `TCP`, `Always`), and
- * making a string out of bytes is what decoding costs most: short ones are kept, found again by their bytes, and
- * shared, which also saves the memory of many copies.
+ * Decodes strings from protobuf. Short strings, such as label keys and `TCP`, repeat often and are cached by their
+ * bytes.
  */
 import type { WireReader } from '#lib/protobuf/wire.ts'
 
-/** Longer ones repeat less and cost more to compare. */
+/** Longer strings repeat less and cost more to compare. */
 const MAX_BYTES = 40
 
-/** A power of two. Each slot holds the last string that fell into it, so this is the most that is ever kept. */
+/** A power of two. Each slot has the last string with its hash, so this bounds the cache. */
 const SLOTS = 4096
 
 const kept: string[] = Array.from({ length: SLOTS }, () => '')
 
-/** The same as `reader.string()`. */
+/** Equivalent to `reader.string()`. */
 export function readText(reader: WireReader): string {
   const { bytes, at, end } = reader
   const length = bytes[at] as number
   const first = at + 1
-  // Everything unusual is the reader's business: long lengths, and those that lead out of the message.
+  // The reader handles unusual cases: long lengths, and lengths beyond the message.
   if (at >= end || length > MAX_BYTES || length > end - first) return reader.string()
   if (length === 0) {
     reader.at = first
@@ -35,7 +34,7 @@ export function readText(reader: WireReader): string {
   return (kept[slot] = reader.string())
 }
 
-/** Only ASCII can be the same here: other characters have more bytes than units, or other values. */
+/** Only ASCII can match here: other characters have more bytes than code units, or other values. */
 function isSame(text: string, bytes: Uint8Array, first: number, length: number): boolean {
   if (text.length !== length) return false
   for (let index = 0; index < length; index++) {

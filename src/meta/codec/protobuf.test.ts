@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 
 import fc from 'fast-check'
 
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 
 import type { FieldSchema, ProtobufField, Schema, ScalarType, StructSchema } from '../schema.ts'
 import { encodeJson } from './encode-json.ts'
@@ -27,7 +27,7 @@ function scalar(type: ScalarType): Schema {
 
 type Row = [number: number, name: string, schema: Schema, options?: Partial<FieldSchema>]
 
-/** A struct with its fields in the order given, whatever their numbers. Lists are repeated unless they have a name. */
+/** A struct with fields in the given order, regardless of their numbers. Lists are repeated unless they have a name. */
 function struct(goType: string, ...rows: Row[]): StructSchema {
   const fields = new Map<string, FieldSchema>()
   const numbered: ProtobufField[] = rows.map(([number, name, schema, options]) => {
@@ -74,7 +74,7 @@ const base = struct(
   [20, 'raw', { type: 'any', goType: 'runtime.RawExtension' }, { pointer: true }],
   [22, 'sizes', mapOf(scalar('quantity'))],
 )
-/** The same with `path` and `item` of a source inlined under number 21. */
+/** The same with `path` and `item` of an inlined source under number 21. */
 const spec: StructSchema = {
   ...base,
   fields: new Map([...base.fields, ['path', source.fields.get('path')!]]),
@@ -99,11 +99,11 @@ function read(bytes: string, schema = spec): JsonObject {
   return decodeMessage(schema, Buffer.from(bytes, 'hex'))
 }
 
-/** What every spec has: always, verbs as nothing and the empty item. */
+/** The always-written fields of a spec: always, null verbs and the empty item. */
 const nothing = { always: '', verbs: null, item: {} }
 
 describe('encodeMessage', () => {
-  it('writes values even when they are zero, and pointers when they are there', () => {
+  it('writes values even if zero, and pointers if set', () => {
     assert.equal(hex({}, item), '0a00')
     assert.equal(hex({ size: 0 }, item), '0a001000')
     assert.equal(hex({ name: 'é', size: -1 }, item), '0a02c3a910ffffffffffffffffff01')
@@ -121,7 +121,7 @@ describe('encodeMessage', () => {
     assert.equal(hex(object), `0a016110001a00280031000000000000000048014802${labels}${rest}`)
   })
 
-  it('tells nil bytes and nil lists from empty ones', () => {
+  it('distinguishes nil bytes and lists from empty ones', () => {
     const start = '0a0010001a002800310000000000000000'
     const end = '72020a007a00aa01020a00'
     assert.equal(hex({ secrets: { a: null, b: '' } }), `${start}5a030a01615a050a01621200${end}`)
@@ -129,22 +129,22 @@ describe('encodeMessage', () => {
     assert.equal(hex({ extra: { k: ['v', ''] } }), `${start}620a0a016b12050a01760a00${end}`)
   })
 
-  it('refuses structs without a protobuf form', () => {
+  it('rejects structs without a protobuf form', () => {
     const { protobuf: _none, ...plain } = item
     assert.throws(() => encodeMessage(plain, {}), /"v1\.Item" has no protobuf form/)
   })
 })
 
 describe('decodeMessage', () => {
-  it('makes of nothing what is always there', () => {
+  it('adds the always-written fields to an empty message', () => {
     assert.equal(encodeJson(read('')), '{"always":"","verbs":null,"item":{}}')
   })
 
-  it('takes zeros of values for absent and zeros of pointers for present', () => {
+  it('treats zeros of values as absent and zeros of pointers as present', () => {
     assert.deepEqual(read('0a0010001a0020002800'), { ...nothing, pointer: 0 })
   })
 
-  it('takes fields in any order and passes over those it does not know', () => {
+  it('accepts fields in any order and skips unknown ones', () => {
     assert.deepEqual(
       read('1000 0a0178 f80101 f2010161 fd0100000000 f90100000000000000 00 fb01 0a00 fc01'.replaceAll(' ', ''), item),
       {
@@ -154,11 +154,11 @@ describe('decodeMessage', () => {
     )
   })
 
-  it('takes repeated numbers packed and unpacked', () => {
+  it('accepts packed and unpacked repeated numbers', () => {
     assert.deepEqual(read('48014a0202034804')['numbers'], [1, 2, 3, 4])
   })
 
-  it('gives back what was encoded, byte for byte and value for value', () => {
+  it('round-trips bytes and values', () => {
     const text = fc.string({ unit: 'binary' }).map((value) => value.toWellFormed())
     const base64 = fc.uint8Array().map((bytes) => Buffer.from(bytes).toString('base64'))
     const itemValue = fc.record(
@@ -199,13 +199,13 @@ describe('decodeMessage', () => {
     )
   })
 
-  it('keeps __proto__ as a key and sorts what came unsorted', () => {
+  it('keeps __proto__ as a key and sorts unsorted keys', () => {
     const decoded = read('52060a016212013152 0e0a095f5f70726f746f5f5f120132'.replaceAll(' ', ''))
     assert.equal(encodeJson(decoded['labels']), '{"__proto__":"2","b":"1"}')
     assert.equal(Object.getPrototypeOf(decoded['labels']), Object.prototype)
   })
 
-  it('reads times that are none as absent and refuses those beyond the calendar', () => {
+  it('decodes zero times as absent and rejects those beyond the calendar', () => {
     assert.equal(read('7a00')['time'], undefined)
     assert.equal(read('7a0408001000')['time'], '1970-01-01T00:00:00Z')
     assert.equal(read('7a0b088092b8c398feffffff01')['time'], undefined)
@@ -227,7 +227,7 @@ describe('decodeMessage', () => {
     ['fb01', 'unexpected EOF'],
     ['10ffffffffffffffffffff01', 'proto: integer overflow'],
   ] as const) {
-    it(`refuses ${bytes} with the words of upstream`, () => {
+    it(`refuses the bytes ${bytes} with upstream's error`, () => {
       assert.throws(
         () => read(bytes, item),
         (error) => error instanceof CodecError && error.message === message,
@@ -235,7 +235,7 @@ describe('decodeMessage', () => {
     })
   }
 
-  it('throws nothing but CodecErrors, whatever the bytes', () => {
+  it('throws only CodecErrors, for any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
         try {
@@ -248,7 +248,7 @@ describe('decodeMessage', () => {
     )
   })
 
-  it('refuses messages that nest without end, and too many of them', () => {
+  it('rejects too deep and too many messages', () => {
     const node: StructSchema = struct('v1.Node', [1, 'not', item, { pointer: true }])
     const inner = node.fields.get('not') as { schema: Schema }
     inner.schema = node
@@ -262,7 +262,7 @@ describe('decodeMessage', () => {
   })
 })
 
-describe('types that are one thing or another', () => {
+describe('union types', () => {
   const orBool = struct('v1.OrBool', [1, 'allows', scalar('boolean')], [2, 'schema', item, { pointer: true }])
   const orList = struct('v1.OrList', [1, 'schema', item, { pointer: true }], [2, 'property', listOf(scalar('string'))])
   const any = (alternatives: StructSchema): Schema => ({ type: 'any', goType: alternatives.goType, alternatives })
@@ -287,10 +287,10 @@ describe('types that are one thing or another', () => {
   }
 })
 
-describe('the envelope', () => {
+describe('envelope', () => {
   const gvk = { group: 'apps', version: 'v1', kind: 'Item' }
 
-  it('says what is inside', () => {
+  it('contains the kind of its message', () => {
     const bytes = encodeProtobuf(item, gvk, { name: 'x' })
     assert.equal(bytes.toString('latin1'), 'k8s\0\n\x0f\n\x07apps/v1\x12\x04Item\x12\x03\n\x01x\x1a\0"\0')
     const { apiVersion, kind, message } = decodeEnvelope(bytes)
@@ -298,7 +298,7 @@ describe('the envelope', () => {
     assert.ok(isProtobuf(bytes) && !isProtobuf(Buffer.from('k8s')))
   })
 
-  it('holds lists made of ready messages', () => {
+  it('wraps lists of encoded messages', () => {
     const metadata = Buffer.from('0a020a00', 'hex')
     const items = encodeListItems(item, [Buffer.from('a'), Buffer.from('bc')])
     assert.equal(items.toString('hex'), '12016112026263')

@@ -1,10 +1,9 @@
 /**
- * Objects in protobuf. Every one travels in an envelope, `k8s\0` and a runtime.Unknown, that says what it is: messages
- * themselves carry neither kind nor apiVersion.
+ * Objects in protobuf. Each object is in an envelope: the bytes `k8s\0` and a runtime.Unknown with kind and apiVersion.
  */
 import { Buffer } from 'node:buffer'
 
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { defineMessage } from '#lib/protobuf/message.ts'
 import { WIRE, WireWriter } from '#lib/protobuf/wire.ts'
 
@@ -16,10 +15,10 @@ import { messageWriterFor } from './protobuf-encode.ts'
 
 const MAGIC = Buffer.from('k8s\0', 'latin1')
 
-/** One writer for all: encoding never yields, and what a failed one left behind is thrown away by the next. */
+/** One shared writer: encoding never yields, and the next call discards the rest of a failed one. */
 const writer = new WireWriter()
 
-/** The message of a canonical object, without envelope. Throws when the schema has no protobuf form. */
+/** The message of a canonical object, without envelope. Throws if the schema has no protobuf form. */
 export function encodeMessage(schema: StructSchema, object: JsonObject): Buffer {
   if (schema.protobuf === undefined) throw new Error(`"${schema.goType}" has no protobuf form: encode it as JSON`)
   writer.reset()
@@ -27,7 +26,7 @@ export function encodeMessage(schema: StructSchema, object: JsonObject): Buffer 
   return writer.finish()
 }
 
-/** The envelope around a message. */
+/** Wraps a message in the envelope. */
 export function encodeEnvelope(gvk: GroupVersionKind, message: Uint8Array): Buffer {
   writer.reset()
   writer.raw(ENVELOPE_TAIL)
@@ -36,7 +35,7 @@ export function encodeEnvelope(gvk: GroupVersionKind, message: Uint8Array): Buff
   return writer.finish()
 }
 
-/** An envelope in two halves, for a message too large to be copied: `start`, then `restBytes` that go in between. */
+/** An envelope in two halves, for a message too large to copy: `start`, then `restBytes` of message. */
 export function encodeEnvelopeAround(
   gvk: GroupVersionKind,
   start: Uint8Array,
@@ -48,7 +47,7 @@ export function encodeEnvelopeAround(
   return { head: writer.finish(), tail: ENVELOPE_TAIL }
 }
 
-/** contentType and contentEncoding, which upstream writes and nobody reads. */
+/** contentType and contentEncoding, which upstream writes and ignores. */
 const ENVELOPE_TAIL = Buffer.from([0x1a, 0, 0x22, 0])
 
 function writeEnvelopeHead(gvk: GroupVersionKind, messageBytes: number): void {
@@ -64,9 +63,9 @@ function writeEnvelopeHead(gvk: GroupVersionKind, messageBytes: number): void {
   writer.raw(MAGIC)
 }
 
-/** Messages as items of a list: what goes with its metadata, or other items. */
+/** Messages as items of a list: appended to its metadata or other items. */
 export function encodeListItems(list: StructSchema, items: readonly Uint8Array[]): Buffer {
-  // Nearly always 2, but metadata and items of PartialObjectMetadataList changed places after v1beta1.
+  // Usually 2, but metadata and items of PartialObjectMetadataList were swapped after v1beta1.
   const number = list.protobuf?.fields.find(({ field }) => field?.name === 'items')?.number ?? 2
   writer.reset()
   for (const item of items.toReversed()) {
@@ -76,7 +75,7 @@ export function encodeListItems(list: StructSchema, items: readonly Uint8Array[]
   return writer.finish()
 }
 
-/** A whole object: message in envelope. */
+/** A whole object: a message in an envelope. */
 export function encodeProtobuf(schema: StructSchema, gvk: GroupVersionKind, object: JsonObject): Buffer {
   return encodeEnvelope(gvk, encodeMessage(schema, object))
 }
@@ -84,16 +83,16 @@ export function encodeProtobuf(schema: StructSchema, gvk: GroupVersionKind, obje
 export interface Envelope {
   readonly apiVersion: string
   readonly kind: string
-  /** Shares memory with what it was read from. */
+  /** Shares memory with its source. */
   readonly message: Buffer
 }
 
-/** True when the bytes claim to be an object in protobuf. */
+/** True if the bytes have the prefix of a protobuf object. */
 export function isProtobuf(bytes: Uint8Array): boolean {
   return bytes.length >= MAGIC.length && MAGIC.every((byte, at) => bytes[at] === byte)
 }
 
-/** Opens the envelope. Throws a CodecError with upstream's text. */
+/** Opens the envelope. Throws CodecError with upstream's text. */
 export function decodeEnvelope(bytes: Buffer): Envelope {
   if (bytes.length === 0) throw new CodecError('syntax', 'empty data')
   if (!isProtobuf(bytes)) {
@@ -110,6 +109,6 @@ export function decodeEnvelope(bytes: Buffer): Envelope {
   }
 }
 
-/** `runtime.Unknown`, less the two fields nobody reads. */
+/** `runtime.Unknown` without the two unused fields. */
 const TypeMeta = defineMessage({ apiVersion: [1, 'string'], kind: [2, 'string'] })
 const Unknown = defineMessage({ typeMeta: [1, TypeMeta], raw: [2, 'bytes'] })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { parseJson } from '#lib/json.ts'
+import { parseJson } from '#lib/json/json.ts'
 
 import { normalizeUntyped } from './untyped.ts'
 
@@ -13,19 +13,19 @@ describe('normalizeUntyped', () => {
     ['"x"', '"x"'],
     ['1.0', '1'],
   ] as const) {
-    it(`makes ${expected} of ${given}`, () => {
+    it(`normalizes ${given} to ${expected}`, () => {
       assert.equal(JSON.stringify(normalizeUntyped(parseJson(given, { exactNumbers: true }))), expected)
     })
   }
 
-  it('keeps every int64 and refuses what no double holds', () => {
+  it('keeps every int64 and rejects numbers beyond doubles', () => {
     assert.deepEqual(normalizeUntyped(parseJson('[9223372036854775807]')), [9223372036854775807n])
     assert.throws(() => normalizeUntyped(parseJson('{"a":1e400}', { exactNumbers: true })), {
       message: 'json: cannot unmarshal number 1e400 into Go value of type float64',
     })
   })
 
-  it('goes as deep as there is to go', () => {
+  it('handles any depth', () => {
     let value: unknown = { b: 1, a: 2 }
     for (let level = 0; level < 100_000; level++) value = [value]
     normalizeUntyped(value)

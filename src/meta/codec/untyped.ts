@@ -1,15 +1,15 @@
 /**
- * Values no schema describes, in the form upstream keeps them in when it decodes into `interface {}`: keys sorted,
- * integers as int64, every other number as a double. Custom resources are such values as a whole.
+ * Values without a schema, such as custom resources, in the form of Go's `interface {}`: keys sorted, integers as
+ * int64, other numbers as doubles.
  */
-import { compareText } from '#lib/go-text.ts'
-import { isJsonObject, JsonNumber, type JsonObject, type JsonValue, setMember } from '#lib/json-value.ts'
+import { compareText, sortTexts } from '#lib/go/text.ts'
+import { isJsonObject, JsonNumber, type JsonObject, type JsonValue, setMember } from '#lib/json/value.ts'
 
 import { CodecError } from './error.ts'
 
-/** Takes `value` over, as `decodeValue` does. Throws a CodecError when a number is beyond every double. */
+/** Takes over `value`, like `decodeValue`. Throws CodecError for a number beyond all doubles. */
 export function normalizeUntyped(value: unknown): unknown {
-  // Its own stack: what no schema describes may nest deeper than the machine's.
+  // An explicit stack, because untyped values may nest deeper than the machine's.
   const pending: (JsonValue[] | JsonObject)[] = []
   const root = normalizeOne(value as JsonValue, pending)
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
@@ -30,7 +30,7 @@ function normalizeMembers(object: JsonObject, pending: (JsonValue[] | JsonObject
   }
 }
 
-/** The value itself with its keys in order; what is inside it goes to `pending`. */
+/** The value itself with sorted keys; its contents go to `pending`. */
 function normalizeOne(value: JsonValue, pending: (JsonValue[] | JsonObject)[]): JsonValue {
   if (typeof value !== 'object' || value === null) return value
   if (value instanceof JsonNumber) return toDouble(value)
@@ -39,13 +39,13 @@ function normalizeOne(value: JsonValue, pending: (JsonValue[] | JsonObject)[]): 
   return result
 }
 
-/** The object with its keys in Go's order: itself when they are, else a copy. */
+/** The object with keys in Go's order: the same object if they are, or a copy. */
 export function sortMembers(object: JsonObject): JsonObject {
   const keys = Object.keys(object)
   if (isSorted(keys)) return object
   const output: JsonObject = {}
-  // Keys that look like array indexes keep to the front whatever one does; the JSON encoder minds them.
-  for (const key of keys.sort(compareText)) setMember(output, key, object[key] as JsonValue)
+  // Index-like keys always come first; the JSON encoder handles them.
+  for (const key of sortTexts(keys)) setMember(output, key, object[key] as JsonValue)
   return output
 }
 

@@ -1,13 +1,13 @@
 /**
- * The order a merged list gets. Elements that the patch names come in the patch's order; elements only the server has
- * (added by others since the patch was made) keep their order, and their place before the neighbours they had.
+ * Orders a merged list: elements of the patch in the order of the patch, and elements of the live list before their
+ * former successors.
  */
 import { get, isMap, type JsonMap } from './json-map.ts'
 import { badType, failed, noMergeKey } from './strategic-merge-error.ts'
 
 /**
- * What tells elements apart: the value of the merge key in maps, otherwise the element itself. Maps and lists for a
- * merge key equal nothing but themselves; upstream panics when it compares two.
+ * The identity of an element: the value of the merge key in maps, otherwise the element itself. Maps and lists as merge
+ * keys equal only themselves; upstream panics when it compares two.
  */
 export function identityOf(item: unknown, mergeKey: string): unknown {
   return mergeKey !== '' && isMap(item) ? get(item, mergeKey) : item
@@ -18,7 +18,7 @@ export interface Partition {
   readonly others: readonly unknown[]
 }
 
-/** Splits a merged list into what `order` names and what it does not. */
+/** Splits a merged list into elements in `order` and others. */
 export function partition(merged: readonly unknown[], order: readonly unknown[], mergeKey: string): Partition {
   if (mergeKey !== '') requireKeys(merged, mergeKey)
   const names = new Set(order.map((item) => identityOf(item, mergeKey)))
@@ -32,7 +32,7 @@ export function partition(merged: readonly unknown[], order: readonly unknown[],
 
 export interface Arrangement extends Partition {
   readonly order: readonly unknown[]
-  /** The list before the patch: where the server's own elements stood. */
+  /** The list before the patch, for the positions of the server's elements. */
   readonly before: readonly unknown[]
   readonly mergeKey: string
   readonly isMaps: boolean
@@ -66,7 +66,7 @@ function rankOf(items: readonly unknown[], mergeKey: string): Ranks {
   return ranks
 }
 
-/** Elements marked for deletion, where a list is taken over with its directives, go last. */
+/** Elements marked for deletion go last, if a list is taken over with its directives. */
 function sortByRank(items: readonly unknown[], ranks: Ranks, mergeKey: string): unknown[] {
   const isDeleted = (item: unknown): boolean => mergeKey !== '' && get(item as JsonMap, '$patch') === 'delete'
   const kept = items.filter((item) => !isDeleted(item))
@@ -77,10 +77,12 @@ function sortByRank(items: readonly unknown[], ranks: Ranks, mergeKey: string): 
   return [...kept, ...items.filter(isDeleted)]
 }
 
-/** Go sorts up to this many elements by insertion. Longer lists have no order upstream that a client could rely on. */
+/** Go sorts up to this many elements by insertion. Longer lists have no reliable order in upstream. */
 const INSERTION_SORT_ITEMS = 12
 
-/** Elements without a rank come before whatever precedes them: upstream's comparison, which is no order, and its sort. */
+/**
+ * Elements without a rank come before their predecessors: upstream's comparison, which is not transitive, and its sort.
+ */
 function insertionSort(items: unknown[], rank: (item: unknown) => number | undefined): void {
   const isLess = (a: number | undefined, b: number | undefined): boolean =>
     a === undefined || b === undefined ? true : a < b

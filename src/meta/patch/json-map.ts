@@ -1,5 +1,5 @@
-/** Untyped JSON, handled so that no key of a user's is special (`__proto__` is data like any other), and as Go sees it. */
-import { goNumber } from '#lib/go-text.ts'
+/** Maps of untyped JSON in which `__proto__` is an ordinary key, and their text as Go prints it. */
+import { goNumber } from '#lib/go/text.ts'
 
 export type JsonMap = Record<string, unknown>
 
@@ -7,14 +7,14 @@ export function isMap(value: unknown): value is JsonMap {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Sets an own property whatever its name. */
+/** Sets an own property of any name. */
 export function put(map: JsonMap, key: string, value: unknown): void {
   if (key === '__proto__')
     Object.defineProperty(map, key, { value, enumerable: true, configurable: true, writable: true })
   else map[key] = value
 }
 
-/** The own property of that name; undefined when there is none. */
+/** The own property of that name; undefined if it does not exist. */
 export function get(map: Readonly<JsonMap>, key: string): unknown {
   return Object.hasOwn(map, key) ? map[key] : undefined
 }
@@ -24,7 +24,7 @@ export function without(map: JsonMap, key: string): JsonMap {
   return Object.fromEntries(Object.entries(map).filter(([name]) => name !== key))
 }
 
-/** A value as Go's `%v` prints it, which is how some of upstream's error texts show it: `map[foo:1]`, `[a b]`. */
+/** Go's `%v` of a value, which some of upstream's errors contain: `map[foo:1]`, `[a b]`. */
 export function printGo(value: unknown): string {
   if (value === null || value === undefined) return '<nil>'
   if (Array.isArray(value)) return `[${value.map(printGo).join(' ')}]`
@@ -35,7 +35,7 @@ export function printGo(value: unknown): string {
   return `map[${keys.map((key) => `${key}:${printGo(map[key])}`).join(' ')}]`
 }
 
-/** The Go type that a JSON value is decoded into; undefined for null, which has none. */
+/** The Go type of a decoded JSON value; undefined for null. */
 export function goTypeOf(value: unknown): string | undefined {
   if (value === null || value === undefined) return undefined
   if (Array.isArray(value)) return '[]interface {}'

@@ -1,10 +1,10 @@
-/** Merging one list into another by strategic merge: lists of maps by their merge key, lists of values as sets. */
+/** Strategic merge of lists: lists of maps by their merge key, lists of scalars as sets. */
 import { type Arrangement, arrange, identityOf, partition } from './element-order.ts'
 import { get, goTypeOf, isMap, type JsonMap, printGo } from './json-map.ts'
 import { badPatchType, failed, noMergeKey, StrategicMergeError } from './strategic-merge-error.ts'
 
 export interface ListRule {
-  /** Empty when the elements have none. */
+  /** Empty if the elements have none. */
   readonly mergeKey: string
   /** Go's kind of the elements, for an error text. */
   readonly itemKind: string
@@ -14,12 +14,12 @@ export interface ListRule {
 export function mergeLists(rule: ListRule, original: readonly unknown[], patch: readonly unknown[]): unknown[] {
   if (original.length === 0 && patch.length === 0) return []
   if (isListOfMaps(original, patch)) return mergeMaps(rule, original as JsonMap[], patch as JsonMap[])
-  // The order of this is of no account: `reorder` puts the values in that of the patch and of the original.
+  // The order does not matter here: `reorder` sorts by patch and original.
   const merged = [...new Set([...original, ...patch])]
   return reorder(rule, merged, { order: patch, before: original, isMaps: false })
 }
 
-/** `$deleteFromPrimitiveList`. A list of maps has no primitives: upstream merges it then. */
+/** `$deleteFromPrimitiveList`. For a list of maps upstream merges instead. */
 export function deleteFromList(rule: ListRule, original: readonly unknown[], patch: readonly unknown[]): unknown[] {
   if (original.length === 0 && patch.length === 0) return []
   if (isListOfMaps(original, patch)) return mergeMaps(rule, original as JsonMap[], patch as JsonMap[])
@@ -27,12 +27,12 @@ export function deleteFromList(rule: ListRule, original: readonly unknown[], pat
   return original.filter((item) => !removed.has(item))
 }
 
-/** Throws when the elements of all lists are not of one type, or are lists themselves, or there are none. */
+/** Throws if the elements of all lists have different types or are lists, or if there are none. */
 export function isListOfMaps(...lists: readonly (readonly unknown[])[]): boolean {
   let type: string | undefined
   for (const item of lists.flat()) {
     const found = goTypeOf(item)
-    // Upstream panics.
+    // Upstream panics here.
     if (found === undefined && type === undefined) throw failed('list elements must not be null')
     if (type === undefined && Array.isArray(item))
       throw new StrategicMergeError('unprocessable', 'lists of lists are not supported')
@@ -50,14 +50,14 @@ function mergeMaps(rule: ListRule, original: readonly JsonMap[], patch: readonly
   const before = replace ? rest : original.filter((item) => !isNamed(item, mergeKey, deleted))
   const order = replace ? [] : rest
   const merged = [...before]
-  const places = new Map<unknown, number>()
-  for (const [at, item] of merged.entries()) remember(places, item, mergeKey, at)
+  const indexes = new Map<unknown, number>()
+  for (const [at, item] of merged.entries()) remember(indexes, item, mergeKey, at)
   for (const item of order) {
     if (!Object.hasOwn(item, mergeKey)) throw noMergeKey(item, mergeKey)
-    const at = places.get(identityOf(item, mergeKey))
+    const at = indexes.get(identityOf(item, mergeKey))
     const found = at === undefined ? undefined : merged[at]
     if (at !== undefined && found !== undefined) merged[at] = rule.mergeItem(found, item)
-    else remember(places, item, mergeKey, merged.push(item) - 1)
+    else remember(indexes, item, mergeKey, merged.push(item) - 1)
   }
   return reorder(rule, merged, { order, before, isMaps: true })
 }
@@ -66,10 +66,10 @@ function isNamed(item: JsonMap, mergeKey: string, names: ReadonlySet<unknown>): 
   return names.size > 0 && Object.hasOwn(item, mergeKey) && names.has(identityOf(item, mergeKey))
 }
 
-function remember(places: Map<unknown, number>, item: JsonMap, mergeKey: string, at: number): void {
+function remember(indexes: Map<unknown, number>, item: JsonMap, mergeKey: string, at: number): void {
   if (!Object.hasOwn(item, mergeKey)) return
   const identity = identityOf(item, mergeKey)
-  if (!places.has(identity)) places.set(identity, at)
+  if (!indexes.has(identity)) indexes.set(identity, at)
 }
 
 function reorder(
@@ -83,7 +83,7 @@ function reorder(
 interface ListDirectives {
   /** The elements that are not directives. */
   readonly rest: JsonMap[]
-  /** `{$patch: replace}` was among them: the rest is the whole new list. */
+  /** The list contained `{$patch: replace}`: the rest is the new list. */
   readonly replace: boolean
   readonly deleted: ReadonlySet<unknown>
 }
@@ -104,7 +104,7 @@ function splitDirectives(patch: readonly JsonMap[], mergeKey: string): ListDirec
   return { rest, replace, deleted }
 }
 
-/** An element that carries a directive of its own. */
+/** An element with a directive. */
 export function hasDirective(item: unknown): boolean {
   return isMap(item) && Object.hasOwn(item, '$patch')
 }

@@ -1,69 +1,68 @@
-/**
- * A patch as it was sent, before it meets an object: read, of the shape its language asks for, with what in it is
- * repeated or unknown told in upstream's words. Apply configurations are YAML and read elsewhere.
- */
-import { goQuote } from '#lib/go-text.ts'
-import { type JsonDuplicate, JsonError } from '#lib/json-value.ts'
-import { parseJson } from '#lib/json.ts'
+/** Parses a patch and checks its shape. Duplicate and unknown fields are reported with upstream's texts. */
+import { goQuote } from '#lib/go/text.ts'
+import { parseJsonInSteps } from '#lib/json/json.ts'
+import { type JsonDuplicate, JsonError } from '#lib/json/value.ts'
+import type { Steps } from '#lib/time-slicing.ts'
 
 import { goWord } from '../codec/decode-state.ts'
 import { decodeValue, type FieldValidation } from '../codec/decode.ts'
 import { CodecError } from '../codec/error.ts'
 import type { PatchType } from '../codec/negotiate.ts'
 import type { FieldSchema, ListSchema, Schema } from '../schema.ts'
-import { badRequestError } from '../status-errors.ts'
+import { badRequestError, requestEntityTooLargeError } from '../status-errors.ts'
 import { isMap, type JsonMap } from './json-map.ts'
 
 export interface PatchDocument {
   readonly type: PatchType
   readonly value: unknown
-  /** What is told of under Warn and refused under Strict; empty under Ignore. */
+  /** Reported under Warn and rejected under Strict; empty under Ignore. */
   readonly offences: readonly string[]
 }
 
-/** Throws StatusError for what is no patch of this type. Where nothing is judged, upstream uses another reader. */
-export function readPatchDocument(body: Buffer, type: PatchType, validation: FieldValidation): PatchDocument {
+/** Throws StatusError for an invalid patch of this type. Without validation upstream uses another parser. */
+export function* readPatchDocument(body: Buffer, type: PatchType, validation: FieldValidation): Steps<PatchDocument> {
   const duplicates: JsonDuplicate[] = []
-  const isJudged = validation !== 'Ignore'
-  const words = isJudged ? JUDGED[type] : UNJUDGED[type]
-  const value = parsePatch(body, duplicates, words)
+  const isValidated = validation !== 'Ignore'
+  const words = isValidated ? VALIDATED[type] : UNVALIDATED[type]
+  const value = yield* parsePatch(body, duplicates, words)
   if (type === 'application/json-patch+json') {
-    if (!isJudged) requireOperations(value)
-    return { type, value, offences: isJudged ? judgeOperations(value, duplicates) : [] }
+    if (!isValidated) requireOperations(value)
+    return { type, value, offences: isValidated ? validateOperations(value, duplicates) : [] }
   }
-  const repeated = isJudged ? duplicates.map(({ path }) => `duplicate field ${goQuote(path)}`) : []
+  const repeated = isValidated ? duplicates.map(({ path }) => `duplicate field ${goQuote(path)}`) : []
   return { type, value: requireMap(value, type, words), offences: repeated }
 }
 
-/** How a patch that cannot be read is refused. */
-type Words = (why: string) => string
+/** The rejection of an unreadable patch. */
+type ErrorText = (why: string) => string
 
-const plain: Words = (why) => why
-const prefixed: Words = (why) => `error decoding patch: ${why}`
-const JUDGED: Readonly<Record<PatchType, Words>> = {
+const plain: ErrorText = (why) => why
+const prefixed: ErrorText = (why) => `error decoding patch: ${why}`
+const VALIDATED: Readonly<Record<PatchType, ErrorText>> = {
   'application/json-patch+json': prefixed,
   'application/merge-patch+json': prefixed,
   'application/strategic-merge-patch+json': plain,
   'application/apply-patch+yaml': plain,
 }
 const NO_MERGE_PATCH = 'Invalid JSON Patch'
-const UNJUDGED: Readonly<Record<PatchType, Words>> = {
-  ...JUDGED,
+const UNVALIDATED: Readonly<Record<PatchType, ErrorText>> = {
+  ...VALIDATED,
   'application/json-patch+json': plain,
   'application/merge-patch+json': () => NO_MERGE_PATCH,
 }
 
-function parsePatch(body: Buffer, duplicates: JsonDuplicate[], words: Words): unknown {
+function* parsePatch(body: Buffer, duplicates: JsonDuplicate[], words: ErrorText): Steps<unknown> {
   try {
-    return parseJson(body, { duplicates })
+    return yield* parseJsonInSteps(body, { duplicates })
   } catch (cause) {
     if (!(cause instanceof JsonError)) throw cause
+    if (cause.code === 'limit') throw requestEntityTooLargeError(cause.message)
     throw badRequestError(words(cause.message))
   }
 }
 
-/** Null is an empty strategic patch, and no merge patch at all. */
-function requireMap(value: unknown, type: PatchType, words: Words): JsonMap {
+/** Null is an empty strategic patch, but no valid merge patch. */
+function requireMap(value: unknown, type: PatchType, words: ErrorText): JsonMap {
   if (isMap(value)) return value
   if (value === null && type === 'application/strategic-merge-patch+json') return {}
   if (value === null) throw badRequestError(NO_MERGE_PATCH)
@@ -86,7 +85,7 @@ function operationField(name: string, schema: Schema): [string, FieldSchema] {
 
 const TEXT: Schema = { type: 'string', goType: 'string' }
 
-/** The operations of a JSON patch as upstream's server declares them. */
+/** The schema of JSON patch operations, as upstream's server declares it. */
 const OPERATIONS: ListSchema = {
   type: 'list',
   pointerItems: false,
@@ -105,12 +104,12 @@ const OPERATIONS: ListSchema = {
   },
 }
 
-/** What was repeated inside of a value, which is not looked into. */
+/** Duplicates inside of a value, which is not decoded. */
 const INSIDE_VALUE = /^\[\d+\]\.value[.[]/
 
-function judgeOperations(value: unknown, duplicates: readonly JsonDuplicate[]): string[] {
+function validateOperations(value: unknown, duplicates: readonly JsonDuplicate[]): string[] {
   const offences: string[] = []
-  // Decoding takes over what it is given; the values of operations it only passes on.
+  // Decoding takes over its input; the values of operations are only passed on.
   const copy = Array.isArray(value)
     ? value.map((operation) => (isMap(operation) ? { ...operation } : operation))
     : value

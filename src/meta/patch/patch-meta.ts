@@ -1,5 +1,5 @@
-/** What strategic merge asks of a schema: the type, strategy and merge key of a field, as Go's struct tags say them. */
-import { goQuote } from '#lib/go-text.ts'
+/** Looks up the type, patch strategy and merge key of a field for strategic merge, as Go's struct tags declare them. */
+import { goQuote } from '#lib/go/text.ts'
 
 import type { FieldSchema, Schema } from '../schema.ts'
 import { failed } from './strategic-merge-error.ts'
@@ -11,7 +11,7 @@ export interface GoType {
 
 export interface PatchField {
   readonly fieldType: GoType
-  /** Other than `retainKeys`, which only clients that make patches look at. */
+  /** Without `retainKeys`, which only matters to clients that create patches. */
   readonly strategy: 'merge' | 'replace' | ''
   readonly mergeKey: string
 }
@@ -20,7 +20,7 @@ export interface PatchList extends Omit<PatchField, 'fieldType'> {
   readonly itemType: GoType
 }
 
-/** Throws when the type has no such field, or has no fields at all: a Go map cannot be merged into. */
+/** Throws if the type lacks the field, or has no fields: a Go map cannot be merged. */
 export function lookupField(type: GoType, key: string): PatchField {
   const field = fieldOf(type.schema, key)
   const { schema, pointer, patchStrategy = [], patchMergeKey = '' } = field
@@ -37,7 +37,7 @@ function fieldOf(schema: Schema, key: string): FieldSchema {
   throw failed(`unable to find api field in struct ${name} for the json field ${goQuote(key)}`)
 }
 
-/** The same for a field that holds a list. */
+/** The same for a list field. */
 export function lookupList(type: GoType, key: string): PatchList {
   const { fieldType, strategy, mergeKey } = lookupField(type, key)
   const { schema, pointer } = fieldType

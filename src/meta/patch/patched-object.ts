@@ -1,10 +1,10 @@
 /**
- * What a patch has made of an object, back in canonical form. What does not belong is refused or told in the order in
- * which upstream comes upon it; a patch that brings nothing of the kind is decoded once and that is all.
+ * Decodes the result of a patch to canonical form. Unknown and duplicate fields are rejected or reported in upstream's
+ * order.
  */
-import { goQuote } from '#lib/go-text.ts'
-import { stringifyJson } from '#lib/json.ts'
-import type { Steps } from '#lib/slices.ts'
+import { goQuote } from '#lib/go/text.ts'
+import { stringifyJson } from '#lib/json/json.ts'
+import type { Steps } from '#lib/time-slicing.ts'
 
 import { decodeValue, type FieldValidation } from '../codec/decode.ts'
 import { CodecError } from '../codec/error.ts'
@@ -13,31 +13,31 @@ import { type GroupVersionKind, parseApiVersion } from '../kind.ts'
 import type { KubeObject } from '../object.ts'
 import type { StructSchema } from '../schema.ts'
 import { invalidError } from '../status-errors.ts'
-import { invalid } from '../validation/field-error.ts'
+import { fieldPath } from '../validation/field-path.ts'
 import { get, isMap, type JsonMap, printGo, put } from './json-map.ts'
 import type { PatchDocument } from './patch-document.ts'
 import { restore } from './restore.ts'
 
 export interface PatchedObject {
   readonly object: KubeObject
-  /** To be warned of. */
+  /** The warnings. */
   readonly offences: readonly string[]
 }
 
-/** What is made of what comes out of a patch. */
+/** The handling of a patch result. */
 export interface PatchedRules {
   readonly schema: StructSchema
   readonly validation: FieldValidation
-  /** Whether there are objects of that kind. */
+  /** True if the kind exists. */
   readonly isKnown: (gvk: GroupVersionKind) => boolean
-  /** Of a custom resource: takes out what its schema does not know, and says what that was. */
+  /** For a custom resource: removes unknown fields and returns their paths. */
   readonly prune?: ((object: KubeObject) => readonly string[]) | undefined
 }
 
-/** Gives the patched object anew each time: decoding takes it apart. */
+/** Returns a new patched object each time, because decoding consumes it. */
 type Make = () => Steps<unknown>
 
-/** Throws StatusError, 422 for what does not fit the schema or, under Strict, offends. */
+/** Throws StatusError, 422 for a schema mismatch or, under Strict, offences. */
 export function* decodePatched(
   { schema, validation, isKnown, prune }: PatchedRules,
   document: PatchDocument,
@@ -63,7 +63,7 @@ export function* decodePatched(
   return { object, offences: all }
 }
 
-/** A patch may make another kind of the object, which is ignored as long as there is such a kind. */
+/** A patch may change the kind, which is ignored if the kind exists. */
 function* checkKind(
   isKnown: PatchedRules['isKnown'],
   document: PatchDocument,
@@ -77,20 +77,20 @@ function* checkKind(
   if (!isKnown(gvk)) throw invalidPatch(shownIn(document, yield* make()), unknownKindText(gvk))
 }
 
-/** A custom resource is decoded by what it says of itself. */
+/** A custom resource is decoded by its own kind. */
 function requireKind(document: PatchDocument, patched: unknown): void {
   if (!isMap(patched) || (patched['kind'] ?? '') !== '') return
   const shown = shownIn(document, patched)
   throw invalidPatch(shown, `Object 'Kind' is missing in '${shown}'`)
 }
 
-interface Decoded {
+interface DecodedPatch {
   readonly value: unknown
   readonly offences: readonly string[]
 }
 
-/** Undefined when there is something to complain of. */
-function decodeOnce(schema: StructSchema, patched: unknown, validation: FieldValidation): Decoded | undefined {
+/** Undefined if there are errors. */
+function decodeOnce(schema: StructSchema, patched: unknown, validation: FieldValidation): DecodedPatch | undefined {
   const offences: string[] = []
   try {
     const value = decodeValue(schema, patched, validation, { offences })
@@ -101,13 +101,13 @@ function decodeOnce(schema: StructSchema, patched: unknown, validation: FieldVal
   }
 }
 
-/** Decodes once more, the way upstream goes about patches of this type. */
+/** Decodes again, in upstream's order for this patch type. */
 function* look(
   { schema, isCustom }: { readonly schema: StructSchema; readonly isCustom: boolean },
   document: PatchDocument,
   make: Make,
   validation: FieldValidation,
-): Steps<Decoded> {
+): Steps<DecodedPatch> {
   const offences: string[] = []
   try {
     if (document.type !== 'application/strategic-merge-patch+json') {
@@ -128,16 +128,16 @@ function* look(
 
 /** Upstream names neither the kind nor the object here. */
 function invalidPatch(shown: string, why: string): Error {
-  return invalidError({ group: '', kind: '' }, '', [invalid('patch', shown, why)])
+  return invalidError({ group: '', kind: '' }, '', [fieldPath('patch').invalid(shown, why)])
 }
 
-/** How an error shows the patch: strategic ones as Go prints a map, of the others what came out of them. */
+/** The form of the patch in an error: Go's map for strategic ones, the result for others. */
 function shownIn(document: PatchDocument, patched: unknown): string {
   if (document.type === 'application/strategic-merge-patch+json') return printGo(document.value)
   return stringifyJson(sortTouched(patched, touchedBy(document)))
 }
 
-/** Go has maps where the patch has been, and shows their keys in order; the rest is as it was. */
+/** Go has maps where the patch was applied, and prints sorted keys; other parts are unchanged. */
 function sortTouched(value: unknown, touched: object): unknown {
   const deeper = (key: string, part: unknown): unknown => {
     const below = get(touched as JsonMap, key)
@@ -150,7 +150,7 @@ function sortTouched(value: unknown, touched: object): unknown {
   return sorted
 }
 
-/** Where a patch has been, as maps inside maps. */
+/** The patched paths, as nested maps. */
 function touchedBy({ type, value }: PatchDocument): JsonMap {
   if (type === 'application/merge-patch+json') return isMap(value) ? value : {}
   const touched: JsonMap = {}
@@ -161,7 +161,7 @@ function touchedBy({ type, value }: PatchDocument): JsonMap {
   return touched
 }
 
-/** The containers on the way; what is in the last place came as it is. */
+/** The containers on the path; the last value is unchanged. */
 function touch(touched: JsonMap, path: string): void {
   let at = touched
   for (const step of path.split('/').slice(1, -1)) {

@@ -34,8 +34,8 @@ const schema = struct('v1.Outer', {
   map: { type: 'map', values: inner },
 })
 
-describe('restoring a typed object from a map', () => {
-  it('takes what fits, and leaves out nothing', () => {
+describe('restore', () => {
+  it('converts all matching values', () => {
     const value = {
       small: 1,
       on: true,
@@ -47,18 +47,18 @@ describe('restoring a typed object from a map', () => {
     assert.deepEqual(restore(schema, value), { value, unknown: [] })
   })
 
-  it('wraps integers that are out of range, as Go converts them', () => {
+  it('wraps integers out of range, like Go', () => {
     const value = { small: 5e9, large: 1e20, half: 2n ** 60n }
     assert.deepEqual(restore(schema, value).value, { small: 705032704, large: -(2n ** 63n), half: 2 ** 60 })
   })
 
-  it('names unknown fields in order, and no keys of maps', () => {
+  it('reports unknown fields in order, without map keys', () => {
     const value = { z: 1, list: [{ y: 1 }], map: { k: { x: 1 } } }
     const unknown = ['unknown field "list[0].y"', 'unknown field "map.x"', 'unknown field "z"']
     assert.deepEqual(restore(schema, value).unknown, unknown)
   })
 
-  it('ends at the first value of a wrong type in the order of the type', () => {
+  it('fails at the first mismatch in the order of the type', () => {
     for (const [value, message] of [
       [{ large: 'x', small: 'x' }, 'unrecognized type: int32'],
       [{ large: 1.5 }, 'cannot convert float64 to int64'],

@@ -1,43 +1,41 @@
 /**
- * From a map to a typed object as upstream's unstructured converter goes, which reads what strategic merge patches make:
- * field by field in the order of the Go type, the first value that does not fit ends it, in words of its own. Numbers
- * are converted as Go converts them, so that those out of range wrap. Slower than decoding, and only needed to tell what
- * decoding found wrong.
+ * Converts a patched map to a typed object, with the errors of upstream's unstructured converter. It is slower than
+ * decoding, so it only runs to report errors.
  */
 import { decodeValue } from '../codec/decode.ts'
 import { CodecError } from '../codec/error.ts'
 import type { ListSchema, MapSchema, ScalarSchema, Schema, StructSchema } from '../schema.ts'
 import { get, goTypeOf, isMap, type JsonMap, put } from './json-map.ts'
 
-export interface Restored {
-  /** Fits the schema, but is not in canonical form. */
+export interface RestoreResult {
+  /** Matches the schema, but is not canonical. */
   readonly value: unknown
-  /** `unknown field "…"` each, sorted. Keys of maps are not part of the path. */
+  /** `unknown field "…"` each, sorted. Map keys are not part of the path. */
   readonly unknown: readonly string[]
 }
 
-/** Throws CodecError with code `type`. `value` is left alone. */
-export function restore(schema: Schema, value: unknown): Restored {
+/** Throws CodecError with code `type`. Does not change `value`. */
+export function restore(schema: Schema, value: unknown): RestoreResult {
   const unknown: string[] = []
   return { value: restoreValue({ schema, path: '', unknown }, value), unknown: unknown.sort() }
 }
 
-interface Place<Of extends Schema = Schema> {
+interface RestorePosition<Of extends Schema = Schema> {
   readonly schema: Of
   readonly path: string
   readonly unknown: string[]
 }
 
-function restoreValue(place: Place, value: unknown): unknown {
+function restoreValue(position: RestorePosition, value: unknown): unknown {
   if (value === null || value === undefined) return null
-  const { schema } = place
+  const { schema } = position
   switch (schema.type) {
     case 'struct':
-      return restoreStruct({ ...place, schema }, value)
+      return restoreStruct({ ...position, schema }, value)
     case 'list':
-      return restoreList({ ...place, schema }, value)
+      return restoreList({ ...position, schema }, value)
     case 'map':
-      return restoreMap({ ...place, schema }, value)
+      return restoreMap({ ...position, schema }, value)
     case 'string':
     case 'boolean':
     case 'int32':
@@ -49,7 +47,7 @@ function restoreValue(place: Place, value: unknown): unknown {
   }
 }
 
-/** Types with a decoder of their own use it, and know nothing of what is around them. */
+/** Types with their own decoder use it, and have no context. */
 function restoreApart(schema: Schema, value: unknown): unknown {
   if (schema.type === 'bytes' && typeof value !== 'string' && !Array.isArray(value)) {
     throw wrong(`cannot restore slice from ${kindOf(value)}`)
@@ -57,7 +55,7 @@ function restoreApart(schema: Schema, value: unknown): unknown {
   return decodeValue(schema, structuredClone(value), 'Ignore', { offences: [] })
 }
 
-function restoreStruct({ schema, path, unknown }: Place<StructSchema>, value: unknown): JsonMap {
+function restoreStruct({ schema, path, unknown }: RestorePosition<StructSchema>, value: unknown): JsonMap {
   if (!isMap(value)) throw wrong(`cannot restore struct from: ${kindOf(value)}`)
   const result: JsonMap = {}
   for (const [name, field] of schema.fields) {
@@ -71,12 +69,12 @@ function restoreStruct({ schema, path, unknown }: Place<StructSchema>, value: un
   return result
 }
 
-function restoreList({ schema, path, unknown }: Place<ListSchema>, value: unknown): unknown[] {
+function restoreList({ schema, path, unknown }: RestorePosition<ListSchema>, value: unknown): unknown[] {
   if (!Array.isArray(value)) throw wrong(`cannot restore slice from ${kindOf(value)}`)
   return value.map((item, at) => restoreValue({ schema: schema.items, path: `${path}[${at}]`, unknown }, item))
 }
 
-function restoreMap({ schema, path, unknown }: Place<MapSchema>, value: unknown): JsonMap {
+function restoreMap({ schema, path, unknown }: RestorePosition<MapSchema>, value: unknown): JsonMap {
   if (!isMap(value)) throw wrong(`cannot restore map from ${kindOf(value)}`)
   const result: JsonMap = {}
   for (const [key, part] of Object.entries(value)) {
@@ -92,7 +90,7 @@ function below(path: string, name: string): string {
 function restoreScalar({ type, goType }: ScalarSchema, value: unknown): unknown {
   if (type === 'string' || type === 'boolean') {
     if (typeof value === type) return value
-    // Go would make text of an integer, and is kept from it.
+    // Go would convert an integer to text, which upstream prevents.
     if (type === 'string' && kindOf(value) === 'int64') throw wrong(`cannot convert int64 to ${goType}`)
     throw wrong(`unrecognized type: ${type === 'string' ? 'string' : 'bool'}`)
   }
@@ -102,7 +100,7 @@ function restoreScalar({ type, goType }: ScalarSchema, value: unknown): unknown 
   return wrap(value, type === 'int32' ? 32 : 64)
 }
 
-/** The integer in so many bits. A double beyond int64 has none: the processor answers with the smallest. */
+/** The integer truncated to a number of bits. A double beyond int64 becomes the smallest value, as on the processor. */
 function wrap(value: number | bigint, bits: number): number | bigint {
   const whole = BigInt(value)
   const inRange = whole === BigInt.asIntN(64, whole) ? whole : -(2n ** 63n)

@@ -1,4 +1,4 @@
-/** Why a strategic merge patch was not carried out. The messages are upstream's. */
+/** Errors of strategic merge patches, with upstream's messages. */
 import { goTypeOf, type JsonMap, printGo } from './json-map.ts'
 
 /**
@@ -41,7 +41,7 @@ export function badPatchType(directive: unknown, map: JsonMap): StrategicMergeEr
   return failed(`unknown patch type: ${printAsString(directive)} in map: ${printGo(map)}`)
 }
 
-/** Go's `%s`, which marks what is no string. */
+/** Go's `%s`, which marks values that are no strings. */
 function printAsString(value: unknown): string {
   if (typeof value === 'string') return value
   if (Array.isArray(value)) return `[${value.map(printAsString).join(' ')}]`

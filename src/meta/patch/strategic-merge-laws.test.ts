@@ -3,9 +3,9 @@ import { describe, it } from 'node:test'
 
 import fc from 'fast-check'
 
+import { pod } from '#kits/meta/example-schema.ts'
 import { assertGrowth } from '#lib/growth.fixture.ts'
 
-import { pod } from './example-schema.ts'
 import { strategicMerge } from './strategic-merge.ts'
 
 const name: fc.Arbitrary<string> = fc.constantFrom('a', 'b', 'c', '__proto__', 'constructor')
@@ -31,7 +31,7 @@ interface Spec {
   host?: string | null
 }
 
-/** Strategic merge as one would say it: maps and keyed lists by key, sets by union, order aside. */
+/** A naive model of strategic merge: maps and keyed lists by key, sets by union, without order. */
 function naiveMerge(original: Spec, patch: Spec): unknown {
   const entries = (map: Spec['labels']) => Object.entries(map ?? {})
   const byName = new Map(original.containers?.map((item) => [item.name, item]))
@@ -51,7 +51,7 @@ function naiveMerge(original: Spec, patch: Spec): unknown {
   }
 }
 
-/** Lists and maps in an order of their own. */
+/** With sorted lists and maps. */
 function orderless(value: { labels?: object; containers?: unknown[]; finalizers?: unknown[] }): unknown {
   const sorted = (each: readonly unknown[] | undefined): string[] | undefined =>
     each?.map((item) => JSON.stringify(item, ['name', 'image', '0', '1'])).sort()
@@ -65,7 +65,7 @@ function orderless(value: { labels?: object; containers?: unknown[]; finalizers?
 }
 
 describe('strategic merge, as a law', () => {
-  it('agrees with the naive model', () => {
+  it('equals the naive model', () => {
     fc.assert(
       fc.property(spec, patchSpec, (original, patch) => {
         const merged = strategicMerge(pod, original, patch)
@@ -75,7 +75,7 @@ describe('strategic merge, as a law', () => {
     )
   })
 
-  it('does the second time what it did the first', () => {
+  it('is idempotent', () => {
     fc.assert(
       fc.property(spec, patchSpec, (original, patch) => {
         const once = strategicMerge(pod, original, patch)
@@ -84,7 +84,7 @@ describe('strategic merge, as a law', () => {
     )
   })
 
-  it('keeps every element when it only orders', () => {
+  it('keeps every element if it only orders', () => {
     fc.assert(
       fc.property(fc.uniqueArray(name, { minLength: 1 }), fc.uniqueArray(name, { minLength: 1 }), (values, order) => {
         const merged = strategicMerge(pod, { finalizers: values }, { '$setElementOrder/finalizers': order })
@@ -100,7 +100,7 @@ describe('strategic merge, as a law', () => {
     )
   })
 
-  it('keeps one of each repeated value, in the order of the patch', () => {
+  it('keeps one of each duplicate, in the order of the patch', () => {
     const values = fc.array(fc.nat(4).map(String))
     fc.assert(
       fc.property(values, values, (finalizers, added) => {
@@ -118,7 +118,7 @@ describe('strategic merge, as a law', () => {
     )
   })
 
-  it('does not compare each value of a set with each', () => {
+  it('merges sets in linear time', () => {
     const values = (size: number, different: number): string[] =>
       Array.from({ length: size }, (_, n) => `example.com/${n % different}`)
     for (const share of [1, 2, 10]) {

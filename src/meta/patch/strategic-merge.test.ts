@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { pod } from './example-schema.ts'
+import { pod } from '#kits/meta/example-schema.ts'
+
 import type { JsonMap } from './json-map.ts'
 import { StrategicMergeError, type StrategicMergeErrorCode } from './strategic-merge-error.ts'
 import { strategicMerge } from './strategic-merge.ts'
@@ -13,7 +14,7 @@ const abc = [{ name: 'a' }, { name: 'b' }, { name: 'c' }]
 const MERGES: readonly Case[] = [
   ['an empty patch changes nothing', { host: 'a' }, {}, { host: 'a' }],
   ['values are set', { host: 'a' }, { host: 'b' }, { host: 'b' }],
-  ['null deletes', { host: 'a', labels: { x: '1' } }, { host: null, raw: null }, { labels: { x: '1' } }],
+  ['null deletes a field', { host: 'a', labels: { x: '1' } }, { host: null, raw: null }, { labels: { x: '1' } }],
   [
     'maps merge key by key',
     { labels: { a: '1', b: '2' } },
@@ -35,13 +36,13 @@ const MERGES: readonly Case[] = [
     { whole: { name: 'c' } },
   ],
   [
-    'lists merge by merge key, what the patch names first',
+    'lists merge by merge key, elements of the patch first',
     { containers: [{ name: 'a', image: '1' }, { name: 'b' }] },
     { containers: [{ name: 'c' }, { name: 'a', command: ['x'] }] },
     { containers: [{ name: 'c' }, { name: 'a', image: '1', command: ['x'] }, { name: 'b' }] },
   ],
   [
-    'lists merge at depth',
+    'nested lists merge',
     { containers: [{ name: 'a', env: [{ name: 'A', value: '1' }] }] },
     { containers: [{ name: 'a', env: [{ name: 'A', value: null }, { name: 'B' }] }] },
     { containers: [{ name: 'a', env: [{ name: 'A' }, { name: 'B' }] }] },
@@ -53,7 +54,7 @@ const MERGES: readonly Case[] = [
     { finalizers: ['c', 'a', 'b'] },
   ],
   [
-    '$patch replace takes the rest as the map',
+    '$patch replace replaces the map',
     { labels: { a: '1' } },
     { labels: { $patch: 'replace', b: '2' } },
     { labels: { b: '2' } },
@@ -67,26 +68,26 @@ const MERGES: readonly Case[] = [
     { containers: [abc[0], abc[2]] },
   ],
   [
-    '$patch replace makes the rest the whole list',
+    '$patch replace replaces the list',
     { containers: abc },
     { containers: [{ name: 'x' }, { $patch: 'replace' }] },
     { containers: [{ name: 'x' }] },
   ],
-  ['a directive for what is not there is dropped', {}, { labels: { $patch: 'delete' }, host: 'a' }, { host: 'a' }],
+  ['a directive for a missing field is dropped', {}, { labels: { $patch: 'delete' }, host: 'a' }, { host: 'a' }],
   [
-    'nulls in what is new are dropped, but not from lists',
+    'nulls in new values are dropped, except from lists',
     {},
     { labels: { a: null, b: '1' }, tolerations: [null, { name: null }] },
     { labels: { b: '1' }, tolerations: [null, {}] },
   ],
   [
-    '$retainKeys drops what it does not name',
+    '$retainKeys drops keys that it does not name',
     { strategy: { type: 'Rolling', rolling: { name: 'x' } } },
     { strategy: { $retainKeys: ['type'], type: 'Recreate' } },
     { strategy: { type: 'Recreate' } },
   ],
   [
-    '$retainKeys lets nulls and directives be',
+    '$retainKeys keeps nulls and directives',
     { strategy: { type: 'a', rolling: {} } },
     { strategy: { $retainKeys: ['type'], rolling: null } },
     { strategy: { type: 'a' } },
@@ -98,7 +99,7 @@ const MERGES: readonly Case[] = [
     { finalizers: ['b'] },
   ],
   [
-    '$deleteFromPrimitiveList with nothing to delete from does nothing',
+    '$deleteFromPrimitiveList for a missing list does nothing',
     {},
     { '$deleteFromPrimitiveList/finalizers': ['a'] },
     {},
@@ -110,7 +111,7 @@ const MERGES: readonly Case[] = [
     { finalizers: ['c', 'b', 'a'] },
   ],
   [
-    '$setElementOrder orders maps, and what only the server has keeps its place',
+    '$setElementOrder orders maps, and elements only on the server keep their position',
     { containers: [{ name: 'x' }, ...abc, { name: 'y' }] },
     {
       '$setElementOrder/containers': [{ name: 'c' }, { name: 'new' }, { name: 'a' }, { name: 'b' }],
@@ -118,14 +119,9 @@ const MERGES: readonly Case[] = [
     },
     { containers: [{ name: 'x' }, { name: 'c' }, { name: 'new' }, { name: 'a' }, { name: 'b' }, { name: 'y' }] },
   ],
+  ['$setElementOrder for a missing list does nothing', {}, { '$setElementOrder/containers': [{ name: 'a' }] }, {}],
   [
-    '$setElementOrder for a list that is nowhere does nothing',
-    {},
-    { '$setElementOrder/containers': [{ name: 'a' }] },
-    {},
-  ],
-  [
-    'elements that are new are taken over as they are',
+    'new elements are added unchanged',
     { containers: [] },
     { containers: [{ name: 'a', image: null }] },
     { containers: [{ name: 'a', image: null }] },
@@ -139,7 +135,7 @@ const FAILURES: readonly [
   code: StrategicMergeErrorCode,
   message: string,
 ][] = [
-  ['$retainKeys that is no list', {}, { $retainKeys: 'a' }, 'bad-format', 'invalid patch format of retainKeys'],
+  ['$retainKeys that is not a list', {}, { $retainKeys: 'a' }, 'bad-format', 'invalid patch format of retainKeys'],
   [
     'a field that $retainKeys does not name',
     {},
@@ -155,7 +151,7 @@ const FAILURES: readonly [
     'invalid patch format of primitive list',
   ],
   [
-    'an order without a field',
+    '$setElementOrder without a field name',
     {},
     { $setElementOrder: [] },
     'bad-format',
@@ -169,28 +165,28 @@ const FAILURES: readonly [
     'lists of lists are not supported',
   ],
   [
-    'an order that is no list',
+    '$setElementOrder that is not a list',
     {},
     { '$setElementOrder/finalizers': null },
     'failed',
     'expected a []interface {}, but received a %!s(<nil>)',
   ],
   [
-    'an order for a list that is none',
+    '$setElementOrder for a field that is not a list',
     { finalizers: 1 },
     { '$setElementOrder/finalizers': ['a'] },
     'failed',
     'expected a []interface {}, but received a int64',
   ],
   [
-    'an order of nothing',
+    '$setElementOrder without elements',
     { finalizers: [] },
     { '$setElementOrder/finalizers': ['a'] },
     'failed',
     'no elements in any of the given slices',
   ],
   [
-    'a list in another order than its own directive',
+    'a list in another order than its $setElementOrder',
     {},
     { finalizers: ['a', 'b'], '$setElementOrder/finalizers': ['b', 'a'] },
     'failed',
@@ -253,7 +249,7 @@ const FAILURES: readonly [
     'cannot merge lists without merge key for struct',
   ],
   [
-    'a merge into a field the kind does not have',
+    'a merge into an unknown field',
     { zork: {} },
     { zork: { a: 1 } },
     'failed',
@@ -274,7 +270,7 @@ const FAILURES: readonly [
     'merging an object in json but data type is not struct, instead is: map',
   ],
   [
-    'an order for what is no list',
+    '$setElementOrder for a value that is not a list',
     {},
     { '$setElementOrder/host': ['a'] },
     'failed',
@@ -299,7 +295,7 @@ describe('strategic merge patch', () => {
     })
   }
 
-  it('has no special keys', () => {
+  it('treats no key specially', () => {
     const patch = JSON.parse('{"labels":{"__proto__":"x","constructor":"y","":"z"}}') as JsonMap
     const merged = strategicMerge(pod, { labels: { a: '1' } }, patch)
     assert.equal(JSON.stringify(merged), '{"labels":{"a":"1","__proto__":"x","constructor":"y","":"z"}}')

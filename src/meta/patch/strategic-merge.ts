@@ -1,11 +1,9 @@
 /**
- * Strategic merge patch: a merge patch that knows, from the schema, which lists are really maps keyed by a field
- * (`containers` by `name`) or sets of values. Directives inside the patch say what plain merging cannot: `$patch`
- * (replace, delete), `$retainKeys`, `$deleteFromPrimitiveList/<field>`, `$setElementOrder/<field>`.
+ * Strategic merge patch: a merge patch that merges lists by a key (`containers` by `name`) or as sets. The directives
+ * are `$patch`, `$retainKeys`, `$deleteFromPrimitiveList/<field>` and `$setElementOrder/<field>`.
  *
- * Inputs are never changed; the result may share parts with both. Behaviour follows apimachinery's strategicpatch,
- * v1.36, as the API server applies it. Where upstream visits the members of a patch in random order, and errors or
- * directives compete, this goes by the order of the patch.
+ * Arguments stay unchanged; the result may share parts with them. The behaviour follows apimachinery's strategicpatch,
+ * v1.36. Where upstream visits members in random order, this file uses the order of the patch.
  */
 import type { Schema } from '../schema.ts'
 import { arrange, identityOf, partition, requireKeys } from './element-order.ts'
@@ -42,7 +40,7 @@ function mergeMap(type: GoType, original: JsonMap, patch: JsonMap): JsonMap {
   return result
 }
 
-/** `$patch: replace` takes the rest of the patch as it is, `$patch: delete` empties the map. */
+/** `$patch: replace` uses the rest of the patch, `$patch: delete` empties the map. */
 function replaceWhole(patch: JsonMap): JsonMap {
   const directive = patch[PATCH]
   if (directive === 'delete') return {}
@@ -50,7 +48,7 @@ function replaceWhole(patch: JsonMap): JsonMap {
   throw badPatchType(directive, patch)
 }
 
-/** A copy of `original`, cut down to the keys that `$retainKeys` names; everything else in the patch must be named. */
+/** A copy of `original` with only the keys of `$retainKeys`, which must include all other keys of the patch. */
 function retainKeys(original: JsonMap, patch: JsonMap): JsonMap {
   const kept = get(patch, RETAIN_KEYS)
   if (kept === undefined) return { ...original }
@@ -63,28 +61,28 @@ function retainKeys(original: JsonMap, patch: JsonMap): JsonMap {
   return Object.fromEntries(Object.entries(original).filter(([key]) => names.has(key)))
 }
 
-/** The field that a directive `<prefix>/<field>` is about. */
+/** The field of a directive `<prefix>/<field>`. */
 function targetOf(key: string, prefix: string, directive: Directive, value: unknown): string {
   if (prefix === ORDER && !Array.isArray(value)) throw badType('list', value)
   if (!key.startsWith(`${prefix}/`)) throw badFormat(directive)
   return key.slice(prefix.length + 1)
 }
 
-/** A field of the map under merge. */
-interface Place {
+/** A field of the merged map. */
+interface MergedField {
   readonly type: GoType
   readonly result: JsonMap
   readonly key: string
 }
 
-function mergeField(place: Place, value: unknown): void {
-  const { type, result, key } = place
+function mergeField(target: MergedField, value: unknown): void {
+  const { type, result, key } = target
   if (value === null) {
     delete result[key]
     return
   }
   const before = get(result, key)
-  if (goTypeOf(before) !== goTypeOf(value)) return takeOver(place, value)
+  if (goTypeOf(before) !== goTypeOf(value)) return takeOver(target, value)
   if (isMap(value)) {
     const { fieldType, strategy } = lookupField(type, key)
     put(result, key, strategy === 'replace' ? value : mergeMap(fieldType, before as JsonMap, value))
@@ -100,8 +98,8 @@ function ruleOf(type: GoType, key: string): { rule: ListRule; strategy: string }
   return { rule: { mergeKey, itemKind: kindOf(itemType), mergeItem }, strategy }
 }
 
-function deleteValues({ type, result, key }: Place, value: unknown): void {
-  // A directive that names no field is about the field of its own name.
+function deleteValues({ type, result, key }: MergedField, value: unknown): void {
+  // A directive without a field refers to the field with the name of the directive.
   const field = targetOf(key, DELETE, 'primitive list', value) || key
   const before = get(result, field)
   if (value === null) delete result[field]
@@ -111,8 +109,8 @@ function deleteValues({ type, result, key }: Place, value: unknown): void {
   else mergeField({ type, result, key: field }, value)
 }
 
-/** Merges a list that has a `$setElementOrder` and puts it into that order. False: there is no such list anywhere. */
-function mergeOrdered({ type, result, key }: Place, patchList: unknown, order: unknown): boolean {
+/** Merges a list with a `$setElementOrder` and sorts it. False: the list does not exist. */
+function mergeOrdered({ type, result, key }: MergedField, patchList: unknown, order: unknown): boolean {
   const before = get(result, key)
   for (const list of [before, patchList]) {
     if (list !== undefined && !Array.isArray(list)) throw badType('list', list)
@@ -142,13 +140,13 @@ function mergeEither(
     : merge(original, patch)
 }
 
-/** The elements a patch changes must come in the order that its own directive names. */
+/** The elements of a patch must have the order of its directive. */
 function checkOrder(items: readonly unknown[], order: readonly unknown[], mergeKey: string): void {
   if (items.length === 0 || order.length === 0) return
   const wanted = mergeKey === '' ? items : items.filter((item) => !isDeletion(item))
   let next = 0
   for (let at = 0; at < order.length && next < wanted.length;) {
-    // One that comes last is not skipped: upstream then finds it missing from the order.
+    // A last one is not skipped: upstream then finds it missing from the order.
     if (hasDirective(wanted[next])) {
       next++
       continue
@@ -166,15 +164,15 @@ function isDeletion(item: unknown): boolean {
   return get(item, PATCH) === 'delete'
 }
 
-/** Sets a value that has nothing to merge with. Nulls have nothing to delete there, `$patch` has nothing to patch. */
-function takeOver({ result, key }: Place, value: unknown): void {
+/** Sets a value without a counterpart: nulls and `$patch` directives have no effect there. */
+function takeOver({ result, key }: MergedField, value: unknown): void {
   if (hasDirective(value)) delete result[key]
   else put(result, key, cleaned(value, 'dropped'))
 }
 
 /**
- * A copy without every map that has a `$patch` and, unless they are kept, without nulls in maps. Other directives stay, as
- * upstream's do; decoding drops or reports them.
+ * A copy without maps that have a `$patch` and, unless they are kept, without nulls in maps. Other directives stay as
+ * in upstream; decoding drops or reports them.
  */
 function cleaned(value: unknown, nulls: 'kept' | 'dropped'): unknown {
   const isDropped = (part: unknown): boolean =>

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { pod } from './example-schema.ts'
+import { pod } from '#kits/meta/example-schema.ts'
+
 import { strategicMerge } from './strategic-merge.ts'
 import { threeWayMergePatch, threeWayStrategicPatch } from './three-way.ts'
 
@@ -18,12 +19,12 @@ function podOf(...containers: Map[]): Map {
 describe('three-way strategic merge patch', () => {
   const original = podOf(container('a', '1'), container('b', '1'))
 
-  it('is empty when nothing is to be done', () => {
+  it('is empty without changes', () => {
     const current = podOf(container('a', '1'), container('b', '1'))
     assert.deepEqual(threeWayStrategicPatch(pod, { original, modified: original, current }), {})
   })
 
-  it('removes what the new configuration has no more, and leaves what others added', () => {
+  it('removes fields that the new configuration lacks, and keeps fields of others', () => {
     const modified = podOf(container('a', '2'))
     const current = podOf(container('a', '1'), container('b', '1'), container('sidecar', '9'))
     const patch = threeWayStrategicPatch(pod, { original, modified, current })
@@ -31,13 +32,13 @@ describe('three-way strategic merge patch', () => {
     assert.deepEqual(containers, [container('a', '2'), container('sidecar', '9')])
   })
 
-  it('sets what somebody changed by hand', () => {
+  it('resets fields that others changed', () => {
     const current = podOf(container('a', 'by hand'), container('b', '1'))
     const patch = threeWayStrategicPatch(pod, { original, modified: original, current })
     assert.deepEqual(strategicMerge(pod, current, patch), original)
   })
 
-  it('replaces the type of a volume, also when somebody else had set it', () => {
+  it('replaces the source of a volume, even if others set it', () => {
     const modified = { volumes: [{ name: 'data', emptyDir: {} }] }
     const current = { volumes: [{ name: 'data', hostPath: { value: '/x' } }] }
     for (const last of [{}, current]) {
@@ -48,7 +49,7 @@ describe('three-way strategic merge patch', () => {
     }
   })
 
-  it('names the kept keys of changed list elements only', () => {
+  it('retains keys only in changed list elements', () => {
     const volumes = [{ name: 'data', emptyDir: {} }]
     const patch = threeWayStrategicPatch(pod, { original: { volumes }, modified: { volumes }, current: { volumes } })
     assert.deepEqual(patch, {})
@@ -56,7 +57,7 @@ describe('three-way strategic merge patch', () => {
 })
 
 describe('three-way merge patch', () => {
-  it('removes what the new configuration has no more, and leaves what others added', () => {
+  it('removes fields that the new configuration lacks, and keeps fields of others', () => {
     const patch = threeWayMergePatch({
       original: { spec: { a: 1, gone: 1 } },
       modified: { spec: { a: 2 } },

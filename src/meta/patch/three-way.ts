@@ -1,31 +1,31 @@
 /**
- * The patch that takes a live object to a new configuration, knowing the configuration before it: what changed or came is
- * set, what the old configuration had and the new one has not is removed, and what others added stays. With a schema it is
- * a strategic merge patch, else a merge patch. Behaviour follows apimachinery's strategicpatch, v1.36, as kubectl uses it.
+ * Computes the three-way patch from a live object to a new configuration. It removes fields of the last configuration
+ * that the new one lacks, and keeps all other fields. Follows apimachinery's strategicpatch, v1.36, as kubectl uses it.
  */
-import { jsonEqual } from '#lib/json-patch.ts'
-import type { JsonValue } from '#lib/json-value.ts'
-import { createMergePatch } from '#lib/merge-patch.ts'
+
+import { createMergePatch } from '#lib/json/merge-patch.ts'
+import { jsonEqual } from '#lib/json/patch.ts'
+import type { JsonValue } from '#lib/json/value.ts'
 
 import type { Schema } from '../schema.ts'
 import { isMap, type JsonMap } from './json-map.ts'
 import { type GoType, lookupField, lookupList } from './patch-meta.ts'
 
 interface Versions {
-  /** The configuration that was applied last; empty when there was none. */
+  /** The last applied configuration; empty without one. */
   readonly original: JsonMap
   /** The configuration to apply. */
   readonly modified: JsonMap
-  /** What the server has. */
+  /** The live object. */
   readonly current: JsonMap
 }
 
-interface Wishes {
+interface DiffOptions {
   readonly ignoreAdditions: boolean
   readonly ignoreDeletions: boolean
 }
 
-/** A strategic merge patch; empty when nothing is to be done. */
+/** A strategic merge patch; empty without changes. */
 export function threeWayStrategicPatch(schema: Schema, { original, modified, current }: Versions): JsonMap {
   const type = { schema, pointer: false }
   const delta = diffMaps(type, current, modified, { ignoreAdditions: false, ignoreDeletions: true })
@@ -33,14 +33,14 @@ export function threeWayStrategicPatch(schema: Schema, { original, modified, cur
   return mergePatches(type, deletions, delta)
 }
 
-/** The same for kinds whose lists nobody knows how to merge. */
+/** The same for kinds without merge information. */
 export function threeWayMergePatch({ original, modified, current }: Versions): JsonMap {
   const changes = onlyNulls(createMergePatch(current as never, modified as never), false)
   const deletions = onlyNulls(createMergePatch(original as never, modified as never), true)
   return mergeMaps(deletions, changes)
 }
 
-/** The part of a merge patch that removes, or the part that does not. */
+/** The removing or the setting part of a merge patch. */
 function onlyNulls(patch: JsonMap, keepsNulls: boolean): JsonMap {
   const kept: JsonMap = {}
   for (const [key, value] of Object.entries(patch)) {
@@ -61,7 +61,7 @@ function mergeMaps(one: JsonMap, other: JsonMap): JsonMap {
   return merged
 }
 
-/** What a type says of a field; undefined where it says nothing, and values are replaced whole. */
+/** The merge information of a field; undefined if values are replaced whole. */
 function ruleOf(type: GoType | undefined, key: string): FieldRule | undefined {
   if (type === undefined) return undefined
   const field =
@@ -82,54 +82,54 @@ function diffMaps(
   type: GoType | undefined,
   original: JsonMap,
   modified: JsonMap,
-  wishes: Wishes & { readonly retainsKeys?: boolean },
+  options: DiffOptions & { readonly retainsKeys?: boolean },
 ): JsonMap {
   const patch: JsonMap = {}
   for (const [key, value] of Object.entries(modified)) {
     const before = original[key]
     if (Object.hasOwn(original, key) && isMap(value) && isMap(before)) {
-      diffMember(type, key, { before, value }, { patch, wishes })
-    } else if (Array.isArray(value) && Array.isArray(before)) diffList(type, key, { before, value }, { patch, wishes })
-    else if (!wishes.ignoreAdditions && !(Object.hasOwn(original, key) && isSame(before, value))) patch[key] = value
+      diffMember(type, key, { before, value }, { patch, options })
+    } else if (Array.isArray(value) && Array.isArray(before)) diffList(type, key, { before, value }, { patch, options })
+    else if (!options.ignoreAdditions && !(Object.hasOwn(original, key) && isSame(before, value))) patch[key] = value
   }
   const gone = Object.keys(original).filter((key) => !Object.hasOwn(modified, key))
-  if (!wishes.ignoreDeletions) for (const key of gone) patch[key] = null
+  if (!options.ignoreDeletions) for (const key of gone) patch[key] = null
   const hasMore = gone.some((key) => original[key] !== null)
-  if (wishes.retainsKeys === true) addRetainedKeys(patch, modified, hasMore)
+  if (options.retainsKeys === true) addRetainedKeys(patch, modified, hasMore)
   return patch
 }
 
-/** Where only one of several fields may be there, the patch says which ones are. */
+/** For unions, the patch lists the retained keys. */
 function addRetainedKeys(patch: JsonMap, modified: JsonMap, hasMore: boolean): void {
   const kept = Object.keys(modified).filter((key) => modified[key] !== null)
   if (kept.length > 0 && (hasMore || Object.keys(patch).length > 0)) patch['$retainKeys'] = kept.sort()
 }
 
-interface Diffing {
+interface DiffContext {
   readonly patch: JsonMap
-  readonly wishes: Wishes
+  readonly options: DiffOptions
 }
 
 function diffMember(
   type: GoType | undefined,
   key: string,
   { before, value }: { readonly before: JsonMap; readonly value: JsonMap },
-  { patch, wishes }: Diffing,
+  { patch, options }: DiffContext,
 ): void {
   const rule = ruleOf(type, key)
   if (rule?.strategy === 'replace') {
-    if (!wishes.ignoreAdditions && !isEqual(before, value)) patch[key] = value
+    if (!options.ignoreAdditions && !isEqual(before, value)) patch[key] = value
     return
   }
   const inside = diffMaps(memberType(rule?.fieldType), before, value, {
-    ignoreAdditions: wishes.ignoreAdditions,
-    ignoreDeletions: wishes.ignoreDeletions,
+    ignoreAdditions: options.ignoreAdditions,
+    ignoreDeletions: options.ignoreDeletions,
     retainsKeys: rule?.retainsKeys === true,
   })
   if (Object.keys(inside).length > 0) patch[key] = inside
 }
 
-/** Only structs say anything of their members. */
+/** Only structs describe their members. */
 function memberType(type: GoType | undefined): GoType | undefined {
   return type?.schema.type === 'struct' ? type : undefined
 }
@@ -138,22 +138,22 @@ function diffList(
   type: GoType | undefined,
   key: string,
   { before, value }: { readonly before: readonly unknown[]; readonly value: readonly unknown[] },
-  { patch, wishes }: Diffing,
+  { patch, options }: DiffContext,
 ): void {
   const rule = ruleOf(type, key)
   if (type === undefined || rule?.strategy !== 'merge') {
-    if (!wishes.ignoreAdditions && !isEqual(before, value)) patch[key] = value
+    if (!options.ignoreAdditions && !isEqual(before, value)) patch[key] = value
     return
   }
   if (before.length === 0) {
-    if (value.length > 0 && !wishes.ignoreAdditions) patch[key] = value
+    if (value.length > 0 && !options.ignoreAdditions) patch[key] = value
     return
   }
   const { itemType, mergeKey } = lookupList(type, key)
-  if (mergeKey === '') diffValues(key, before, value, { patch, wishes })
+  if (mergeKey === '') diffValues(key, before, value, { patch, options })
   else {
     const { retainsKeys } = rule
-    diffItems({ key, mergeKey, itemType, retainsKeys }, before as JsonMap[], value as JsonMap[], { patch, wishes })
+    diffItems({ key, mergeKey, itemType, retainsKeys }, before as JsonMap[], value as JsonMap[], { patch, options })
   }
 }
 
@@ -162,10 +162,10 @@ function diffValues(
   key: string,
   before: readonly unknown[],
   value: readonly unknown[],
-  { patch, wishes }: Diffing,
+  { patch, options }: DiffContext,
 ): void {
-  const added = wishes.ignoreAdditions ? [] : [...new Set(value)].filter((item) => !before.includes(item))
-  const gone = wishes.ignoreDeletions ? [] : before.filter((item) => !value.includes(item))
+  const added = options.ignoreAdditions ? [] : [...new Set(value)].filter((item) => !before.includes(item))
+  const gone = options.ignoreDeletions ? [] : before.filter((item) => !value.includes(item))
   if (added.length > 0) patch[key] = added
   if (gone.length > 0) patch[`$deleteFromPrimitiveList/${key}`] = gone
   if (added.length > 0 || gone.length > 0 || !isEqual(before, value)) patch[`$setElementOrder/${key}`] = value
@@ -178,25 +178,25 @@ interface ItemRule {
   readonly retainsKeys: boolean
 }
 
-/** Lists that are maps by one field of their items. */
+/** Lists that are maps by a key field. */
 function diffItems(
   { key, mergeKey, itemType, retainsKeys }: ItemRule,
   before: readonly JsonMap[],
   value: readonly JsonMap[],
-  { patch, wishes }: Diffing,
+  { patch, options }: DiffContext,
 ): void {
   const changes: JsonMap[] = []
   for (const item of value) {
     const old = before.find((one) => isEqual(one[mergeKey], item[mergeKey]))
     if (old === undefined) {
-      if (!wishes.ignoreAdditions) changes.push(item)
+      if (!options.ignoreAdditions) changes.push(item)
       continue
     }
-    const inside = diffMaps(memberType(itemType), old, item, { ...wishes, retainsKeys })
+    const inside = diffMaps(memberType(itemType), old, item, { ...options, retainsKeys })
     if (Object.keys(inside).length > 0) changes.push({ ...inside, [mergeKey]: item[mergeKey] })
   }
   const stays = (old: JsonMap): boolean => value.some((item) => isEqual(item[mergeKey], old[mergeKey]))
-  if (!wishes.ignoreDeletions) {
+  if (!options.ignoreDeletions) {
     for (const old of before.filter((one) => !stays(one))) changes.push({ $patch: 'delete', [mergeKey]: old[mergeKey] })
   }
   const names = (list: readonly JsonMap[]): unknown[] => list.map((item) => item[mergeKey])
@@ -206,14 +206,14 @@ function diffItems(
   }
 }
 
-/** Whether those that both have come in the same order. */
+/** True if the common elements have the same order. */
 function isSameOrder(before: readonly unknown[], value: readonly unknown[]): boolean {
   const shared = (list: readonly unknown[], other: readonly unknown[]): unknown[] =>
     list.filter((name) => other.some((one) => isEqual(one, name)))
   return isEqual(shared(before, value), shared(value, before))
 }
 
-/** Two patches of the same object as one; the second has its way. */
+/** Merges two patches of the same object; the second wins. */
 function mergePatches(type: GoType | undefined, first: JsonMap, second: JsonMap): JsonMap {
   const merged = { ...first }
   for (const [key, value] of Object.entries(second)) {

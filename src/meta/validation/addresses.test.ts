@@ -11,6 +11,7 @@ import {
   validateLegacyCidr,
   validateLegacyIp,
 } from './addresses.ts'
+import { fieldPath } from './field-path.ts'
 
 const notIp = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'
 const notCidr = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)'
@@ -36,26 +37,26 @@ describe('validateIp()', () => {
   ] as const) {
     it(`${detail === undefined ? 'accepts' : 'refuses'} "${text}"`, () => {
       assert.deepEqual(
-        validateIp('f', text).map((error) => error.detail),
+        validateIp(fieldPath('f'), text).map((error) => error.detail),
         detail === undefined ? [] : [detail],
       )
     })
   }
 
   it('is lenient in old fields', () => {
-    assert.deepEqual(validateLegacyIp('f', '01.2.3.4'), [])
-    assert.deepEqual(validateLegacyIp('f', '::ffff:1.2.3.4'), [])
-    assert.equal(validateLegacyIp('f', '01.2.3.4', { strict: true }).length, 1)
-    assert.deepEqual(validateLegacyIp('f', '01.2.3.4', { strict: true, old: ['01.2.3.4'] }), [])
-    assert.equal(validateLegacyIp('f', 'x')[0]?.origin, 'format=ip-sloppy')
+    assert.deepEqual(validateLegacyIp(fieldPath('f'), '01.2.3.4'), [])
+    assert.deepEqual(validateLegacyIp(fieldPath('f'), '::ffff:1.2.3.4'), [])
+    assert.equal(validateLegacyIp(fieldPath('f'), '01.2.3.4', { strict: true }).length, 1)
+    assert.deepEqual(validateLegacyIp(fieldPath('f'), '01.2.3.4', { strict: true, old: ['01.2.3.4'] }), [])
+    assert.equal(validateLegacyIp(fieldPath('f'), 'x')[0]?.origin, 'format=ip-sloppy')
   })
 
-  it('has one canonical form for each address', () => {
+  it('returns one canonical form for each address', () => {
     fc.assert(
       fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), (text) => {
         const canonical = canonicalIp(text)!
         assert.equal(canonicalIp(canonical), canonical)
-        if (!text.toLowerCase().includes('::ffff')) assert.deepEqual(validateIp('f', canonical), [])
+        if (!text.toLowerCase().includes('::ffff')) assert.deepEqual(validateIp(fieldPath('f'), canonical), [])
       }),
     )
   })
@@ -77,15 +78,15 @@ describe('validateCidr()', () => {
   ] as const) {
     it(`${detail === undefined ? 'accepts' : 'refuses'} "${text}"`, () => {
       assert.deepEqual(
-        validateCidr('f', text).map((error) => error.detail),
+        validateCidr(fieldPath('f'), text).map((error) => error.detail),
         detail === undefined ? [] : [detail],
       )
     })
   }
 
-  it('is lenient in old fields, and cuts what is beyond the prefix', () => {
-    assert.deepEqual(validateLegacyCidr('f', '10.0.0.1/08'), [])
-    assert.equal(validateLegacyCidr('f', '10.0.0.1/8', { strict: true }).length, 1)
+  it('is lenient in old fields, and removes bits beyond the prefix', () => {
+    assert.deepEqual(validateLegacyCidr(fieldPath('f'), '10.0.0.1/08'), [])
+    assert.equal(validateLegacyCidr(fieldPath('f'), '10.0.0.1/8', { strict: true }).length, 1)
     assert.equal(canonicalCidr('10.1.2.3/08'), '10.0.0.0/8')
     assert.equal(canonicalCidr('2001:db8:1:2:3::/50'), '2001:db8:1::/50')
     assert.equal(canonicalCidr('x/1'), undefined)

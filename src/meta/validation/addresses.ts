@@ -1,21 +1,22 @@
 /**
- * IP addresses and CIDRs in fields. Old fields take what Go's parser once took, leading zeros included; new ones only
- * the canonical form (RFC 5952). Both forms are read here, because what is refused depends on their difference.
+ * Validates IP addresses and CIDRs in fields. Old fields accept the notation of Go's former parser, including leading
+ * zeros; new fields accept only the canonical form (RFC 5952).
  */
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
+import { parseDotted } from '#lib/net/ipv4.ts'
 
-import { type FieldError, invalid, withOrigin } from './field-error.ts'
+import { type FieldError, type FieldPath, withOrigin } from './field-path.ts'
 
 const V4_PREFIX = [0, 0, 0, 0, 0, 0xffff]
 
-/** Eight groups of sixteen bits; an IPv4 address is mapped, as in Go. */
+/** Eight groups of sixteen bits; IPv4 is mapped, as in Go. */
 interface Address {
   readonly groups: readonly number[]
   /** Written with dots only. */
   readonly dotted: boolean
 }
 
-/** The values of a list as a set, made once for all that are looked up in it. */
+/** A list of values as a set, created once for many lookups. */
 const keptValues = new WeakMap<readonly string[], ReadonlySet<string>>()
 
 function isKept(value: string, old: readonly string[] | undefined): boolean {
@@ -25,52 +26,52 @@ function isKept(value: string, old: readonly string[] | undefined): boolean {
   return known.has(value)
 }
 
-/** A field that has always taken sloppy addresses. `strict` refuses them now; `old` are kept whatever they are. */
+/** A field that accepts sloppy addresses. `strict` rejects them; `old` values are kept. */
 export function validateLegacyIp(
-  field: string,
+  path: FieldPath,
   value: string,
   options: { readonly strict?: boolean; readonly old?: readonly string[] } = {},
 ): FieldError[] {
   if (isKept(value, options.old)) return []
-  return withOrigin('format=ip-sloppy', options.strict ? strictIpErrors(field, value) : sloppyIpErrors(field, value))
+  return withOrigin('format=ip-sloppy', options.strict ? strictIpErrors(path, value) : sloppyIpErrors(path, value))
 }
 
-/** A field that takes canonical addresses only. */
-export function validateIp(field: string, value: string): FieldError[] {
-  const errors = strictIpErrors(field, value)
+/** A field that accepts only canonical addresses. */
+export function validateIp(path: FieldPath, value: string): FieldError[] {
+  const errors = strictIpErrors(path, value)
   if (errors.length > 0) return withOrigin('format=ip-strict', errors)
   const canonical = canonicalIp(value)
   if (canonical === value) return []
-  return [invalid(field, value, `must be in canonical form (${goQuote(canonical ?? '')})`, 'format=ip-strict')]
+  return [path.invalid(value, `must be in canonical form (${goQuote(canonical ?? '')})`, 'format=ip-strict')]
 }
 
-/** A field that has always taken sloppy CIDRs. */
+/** A field that accepts sloppy CIDRs. */
 export function validateLegacyCidr(
-  field: string,
+  path: FieldPath,
   value: string,
   options: { readonly strict?: boolean; readonly old?: readonly string[] } = {},
 ): FieldError[] {
   if (isKept(value, options.old)) return []
-  if (options.strict) return strictCidrErrors(field, value)
-  return parseCidr(value, true) === undefined ? [notCidr(field, value)] : []
+  if (options.strict) return strictCidrErrors(path, value)
+  return parseCidr(value, true) === undefined ? [notCidr(path, value)] : []
 }
 
-/** A field that takes canonical CIDRs only. */
-export function validateCidr(field: string, value: string): FieldError[] {
-  const errors = strictCidrErrors(field, value)
+/** A field that accepts only canonical CIDRs. */
+export function validateCidr(path: FieldPath, value: string): FieldError[] {
+  const errors = strictCidrErrors(path, value)
   if (errors.length > 0) return errors
   const canonical = canonicalCidr(value)
   if (canonical === value) return []
-  return [invalid(field, value, `must be in canonical form (${goQuote(canonical ?? '')})`)]
+  return [path.invalid(value, `must be in canonical form (${goQuote(canonical ?? '')})`)]
 }
 
-/** The canonical form of an address, leniently read; undefined when it is none. */
+/** The canonical form of a leniently parsed address; undefined if it is none. */
 export function canonicalIp(value: string): string | undefined {
   const address = parseIp(value, true)
   return address === undefined ? undefined : addressText(address.groups)
 }
 
-/** The canonical form of a CIDR, leniently read, without the bits beyond its prefix; undefined when it is none. */
+/** The canonical form of a leniently parsed CIDR, without bits beyond its prefix; undefined if it is none. */
 export function canonicalCidr(value: string): string | undefined {
   const cidr = parseCidr(value, true)
   if (cidr === undefined) return undefined
@@ -80,31 +81,31 @@ export function canonicalCidr(value: string): string | undefined {
   return `${addressText(groups)}/${width}`
 }
 
-function sloppyIpErrors(field: string, value: string): FieldError[] {
+function sloppyIpErrors(path: FieldPath, value: string): FieldError[] {
   if (parseIp(value, true) !== undefined) return []
-  return [invalid(field, value, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)')]
+  return [path.invalid(value, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)')]
 }
 
-function strictIpErrors(field: string, value: string): FieldError[] {
-  const errors = sloppyIpErrors(field, value)
+function strictIpErrors(path: FieldPath, value: string): FieldError[] {
+  const errors = sloppyIpErrors(path, value)
   if (errors.length > 0) return errors
   const address = parseIp(value, false)
-  if (address === undefined) return [invalid(field, value, 'must not have leading 0s')]
-  return isMapped(address) ? [invalid(field, value, 'must not be an IPv4-mapped IPv6 address')] : []
+  if (address === undefined) return [path.invalid(value, 'must not have leading 0s')]
+  return isMapped(address) ? [path.invalid(value, 'must not be an IPv4-mapped IPv6 address')] : []
 }
 
-function notCidr(field: string, value: string): FieldError {
-  return invalid(field, value, 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)')
+function notCidr(path: FieldPath, value: string): FieldError {
+  return path.invalid(value, 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)')
 }
 
-function strictCidrErrors(field: string, value: string): FieldError[] {
-  if (parseCidr(value, true) === undefined) return [notCidr(field, value)]
+function strictCidrErrors(path: FieldPath, value: string): FieldError[] {
+  if (parseCidr(value, true) === undefined) return [notCidr(path, value)]
   const cidr = parseCidr(value, false)
-  if (cidr === undefined) return [invalid(field, value, 'must not have leading 0s in IP or prefix length')]
+  if (cidr === undefined) return [path.invalid(value, 'must not have leading 0s in IP or prefix length')]
   const { address, bits } = cidr
-  if (isMapped(address)) return [invalid(field, value, 'must not have an IPv4-mapped IPv6 address')]
+  if (isMapped(address)) return [path.invalid(value, 'must not have an IPv4-mapped IPv6 address')]
   const exact = masked(address, bits).every((group, at) => group === address.groups[at])
-  return exact ? [] : [invalid(field, value, 'must not have bits set beyond the prefix length')]
+  return exact ? [] : [path.invalid(value, 'must not have bits set beyond the prefix length')]
 }
 
 function parseCidr(text: string, sloppy: boolean): { address: Address; bits: number } | undefined {
@@ -149,11 +150,8 @@ function parseGroups(text: string, sloppy: boolean, mayEndInV4: boolean): number
 
 /** Two groups of sixteen bits. */
 function parseV4(text: string, sloppy: boolean): [number, number] | undefined {
-  const pattern = sloppy ? /^0*[0-9]{1,3}$/ : /^(?:0|[1-9][0-9]{0,2})$/
-  const parts = text.split('.')
-  if (parts.length !== 4 || !parts.every((part) => pattern.test(part) && Number(part) <= 255)) return undefined
-  const [a, b, c, d] = parts.map(Number) as [number, number, number, number]
-  return [a * 256 + b, c * 256 + d]
+  const value = parseDotted(text, sloppy)
+  return value === undefined ? undefined : [value >>> 16, value & 0xffff]
 }
 
 function isV4(groups: readonly number[]): boolean {
@@ -172,7 +170,7 @@ function masked({ groups, dotted }: Address, bits: number): number[] {
   })
 }
 
-/** RFC 5952: no leading zeros, and the first of the longest runs of zero groups, if longer than one, as `::`. */
+/** RFC 5952: no leading zeros, and the first longest run of zero groups, if longer than one, as `::`. */
 function addressText(groups: readonly number[]): string {
   if (isV4(groups)) return [groups[6], groups[7]].map((group = 0) => `${group >> 8}.${group & 255}`).join('.')
   const runs = groups.map((_, at) => zerosFrom(groups, at))

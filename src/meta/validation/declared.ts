@@ -1,55 +1,54 @@
 /**
- * Rules that upstream declares beside its types instead of writing them out, and so words alike for all kinds: limits,
- * unions, fields that never change. What an update leaves as it is has been judged before and is not judged again.
+ * Validation rules that upstream declares on API types, such as limits, unions and immutable fields. An update does not
+ * validate unchanged fields again.
  */
 import { createRepetition } from '#lib/repetition.ts'
 
 import { semanticEqual } from '../object.ts'
-import { duplicate, type FieldError, index, invalid, required, tooMany } from './field-error.ts'
+import type { FieldError, FieldPath } from './field-path.ts'
 import { dns1123Label, dns1123Subdomain } from './names.ts'
-import { complaining } from './rules.ts'
 
-/** That a field was changed which cannot change; who calls has seen that it was. The value is never shown. */
-export function fixedField(field: string): FieldError[] {
-  return [invalid(field, null, 'field is immutable', 'immutable')]
+/** The error for a changed immutable field; the caller has detected the change. Never prints the value. */
+export function fixedField(path: FieldPath): FieldError[] {
+  return [path.invalid(null, 'field is immutable', 'immutable')]
 }
 
-export function atLeast(field: string, value: number | undefined, least: number): FieldError[] {
+export function atLeast(path: FieldPath, value: number | undefined, least: number): FieldError[] {
   if (value === undefined || value >= least) return []
-  return [invalid(field, value, `must be greater than or equal to ${least}`, 'minimum')]
+  return [path.invalid(value, `must be greater than or equal to ${least}`, 'minimum')]
 }
 
-export function atMost(field: string, value: number | undefined, most: number): FieldError[] {
+export function atMost(path: FieldPath, value: number | undefined, most: number): FieldError[] {
   if (value === undefined || value <= most) return []
-  return [invalid(field, value, `must be less than or equal to ${most}`, 'maximum')]
+  return [path.invalid(value, `must be less than or equal to ${most}`, 'maximum')]
 }
 
-/** A name of an object or of a part of one. Declared rules count bytes where written ones say characters. */
-export function shortName(field: string, value: string): FieldError[] {
-  return complaining(field, value, inBytes(dns1123Label(value)), 'format=k8s-short-name')
+/** The name of an object or a part of it. Declared rules count bytes, where handwritten ones report characters. */
+export function shortName(path: FieldPath, value: string): FieldError[] {
+  return path.check(value, () => inBytes(dns1123Label(value)), 'format=k8s-short-name')
 }
 
-export function longName(field: string, value: string): FieldError[] {
-  return complaining(field, value, inBytes(dns1123Subdomain(value)), 'format=k8s-long-name')
+export function longName(path: FieldPath, value: string): FieldError[] {
+  return path.check(value, () => inBytes(dns1123Subdomain(value)), 'format=k8s-long-name')
 }
 
-/** The complaints with lengths in bytes. */
+/** Errors with lengths in bytes. */
 export function inBytes(complaints: readonly string[]): string[] {
   return complaints.map((complaint) => complaint.replace(/^(must be no more than \d+) characters$/, '$1 bytes'))
 }
 
-/** Refuses an empty text, and judges any other by `check`. */
+/** Rejects an empty text, and validates others with `check`. */
 export function requiredName(
-  field: string,
+  path: FieldPath,
   value: string | undefined,
-  check: (field: string, value: string) => FieldError[],
+  check: (path: FieldPath, value: string) => FieldError[],
 ): FieldError[] {
-  return value === undefined || value === '' ? [required(field)] : check(field, value)
+  return value === undefined || value === '' ? [path.required()] : check(path, value)
 }
 
-/** Exactly one of the members is there. An update that keeps the choice is not asked again. */
+/** Requires exactly one member. An update with the same choice is not validated. */
 export function oneMember<T extends object>(
-  field: string,
+  path: FieldPath,
   names: readonly (keyof T & string)[],
   next: T,
   old?: T,
@@ -59,17 +58,17 @@ export function oneMember<T extends object>(
   if (now.length === 1 || (old !== undefined && semanticEqual(now, chosen(old)))) return []
   const all = names.map((name) => `\`${name}\``).join(', ')
   return now.length === 0
-    ? [invalid(field, '', `must specify one of: ${all}`, 'union')]
-    : [invalid(field, `{${now.join(', ')}}`, `must specify exactly one of: ${all}`, 'union')]
+    ? [path.invalid('', `must specify one of: ${all}`, 'union')]
+    : [path.invalid(`{${now.join(', ')}}`, `must specify exactly one of: ${all}`, 'union')]
 }
 
-/** Refuses items that have the name of an earlier one, showing them whole. */
-export function uniqueItems<T>(field: string, items: readonly T[], identity: (item: T) => string): FieldError[] {
+/** Rejects items with the name of an earlier one, and prints them whole. */
+export function uniqueItems<T>(path: FieldPath, items: readonly T[], identity: (item: T) => string): FieldError[] {
   const isRepeated = createRepetition()
-  return items.flatMap((item, at) => (isRepeated(identity(item)) ? [duplicate(index(field, at), item)] : []))
+  return path.each(items, (path, item) => isRepeated(identity(item)) && path.duplicate(item))
 }
 
-/** Too many is all there is to say about a list that is too long. */
-export function itemLimit(field: string, items: readonly unknown[], limit: number): FieldError[] {
-  return items.length > limit ? [{ ...tooMany(field, items.length, limit), origin: 'maxItems' }] : []
+/** A too long list yields only that error. */
+export function itemLimit(path: FieldPath, items: readonly unknown[], limit: number): FieldError[] {
+  return items.length > limit ? [{ ...path.tooMany(items.length, limit), origin: 'maxItems' }] : []
 }

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { differencesText } from './differences.ts'
 
 describe('differencesText', () => {
-  it('names what changed, came and went, one line each', () => {
+  it('lists changed, added and removed fields, one per line', () => {
     const old = { replicas: 1, nested: { list: ['a', 'b'], gone: true }, same: { x: 1 } }
     const next = { replicas: 2, nested: { list: ['a', 'c', 'd'] }, same: { x: 1 }, came: 'x' }
     assert.equal(
@@ -19,18 +19,18 @@ describe('differencesText', () => {
     )
   })
 
-  it('shows values whole where their kinds differ', () => {
+  it('prints whole values if their types differ', () => {
     assert.equal(differencesText('a', [1], { x: 1 }), '  a: [1] -> {"x":1}')
   })
 
-  it('counts what it does not show', () => {
+  it('counts further differences', () => {
     const next = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`f${at}`, at]))
     const lines = differencesText('a', {}, next).split('\n')
     assert.equal(lines.length, 17)
     assert.equal(lines.at(-1), '  and 4 more')
   })
 
-  it('is not misled by names that prototypes have', () => {
+  it('handles names of prototype members', () => {
     const next = JSON.parse('{"__proto__":{"x":1},"constructor":2}') as object
     assert.equal(differencesText('a', {}, next), '  a.__proto__: <unset> -> {"x":1}\n  a.constructor: <unset> -> 2')
   })

@@ -1,9 +1,9 @@
-/** What differs between two objects, for refusals of changes where upstream prints a diff of two Go structs. */
-import { goJson } from '#lib/go-text.ts'
+/** Formats the differences between two objects like Go's struct diff, which some of upstream's errors contain. */
+import { goJson } from '#lib/go/text.ts'
 
 import { semanticEqual } from '../object.ts'
 
-/** Differences shown before the rest is only counted. */
+/** The number of printed differences; others are counted. */
 const MAX_SHOWN = 16
 
 /** One line for each difference: `spec.hostname: "a" -> "b"`. */

@@ -1,10 +1,7 @@
-/**
- * Which texts may be names, keys and values. Every check returns upstream's complaints, none when the value is good.
- * Two dialects of "too long" exist upstream, for labels in bytes and for names in characters; both count bytes.
- */
-import { byteLength, isPrintable } from '#lib/go-text.ts'
+/** Validates names, keys and values. Every check returns upstream's error texts, or none for a valid value. */
+import { byteLength, isPrintable } from '#lib/go/text.ts'
 
-/** What is wrong with a value; empty when nothing is. */
+/** The errors of a value; empty if it is valid. */
 export type Check = (value: string) => string[]
 
 export function maxLengthText(limit: number, unit: 'characters' | 'bytes' = 'characters'): string {
@@ -67,12 +64,12 @@ const labelComplaint = regexText(
   '123-abc',
 )
 
-/** A name of most objects. */
+/** The name of most objects. */
 export const dns1123Subdomain: Check = defineFormat(subdomainFormat)
 
 const subdomainInBytes: Check = defineFormat({ ...subdomainFormat, unit: 'bytes' })
 
-/** A namespace, or what becomes part of a host name. */
+/** A namespace, or a part of a host name. */
 export function dns1123Label(value: string): string[] {
   const complaints: string[] = []
   if (byteLength(value) > LABEL_MAX) complaints.push(maxLengthText(LABEL_MAX))
@@ -82,7 +79,7 @@ export function dns1123Label(value: string): string[] {
   return complaints
 }
 
-/** A Service's name: a label that starts with a letter. */
+/** The name of a Service: a label that begins with a letter. */
 export const dns1035Label: Check = defineFormat({
   pattern: '[a-z]([-a-z0-9]*[a-z0-9])?',
   message:
@@ -91,7 +88,7 @@ export const dns1035Label: Check = defineFormat({
   max: LABEL_MAX,
 })
 
-/** A search domain of a Pod's DNS, where underscores are let in. */
+/** A search domain of a pod's DNS, which may contain underscores. */
 export const dns1123SubdomainWithUnderscore: Check = defineFormat({
   pattern: '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*',
   message:
@@ -119,8 +116,28 @@ const qualifiedComplaint = regexText(
   '123-abc',
 )
 
-/** A key of a label: a name with an optional prefix, `example.com/MyName`. Also taints, finalizers, resources. */
+/** A label key: a name with an optional prefix, `example.com/MyName`. Also for taints, finalizers, resources. */
 export function qualifiedName(value: string): string[] {
+  return isPlainQualified(value) ? [] : qualifiedComplaints(value)
+}
+
+/** The prefix of the last name that was valid: many names of one object have the same. */
+let lastPrefix = ''
+
+/** Most names are valid, and seeing that costs less than finding out what is wrong. */
+function isPlainQualified(value: string): boolean {
+  const slash = value.indexOf('/')
+  if (value.length - slash - 1 > LABEL_MAX || !qualifiedRegex.test(slash < 0 ? value : value.slice(slash + 1)))
+    return false
+  if (slash < 0) return true
+  const prefix = value.slice(0, slash)
+  if (prefix === lastPrefix) return prefix !== ''
+  if (prefixComplaints(prefix).length > 0) return false
+  lastPrefix = prefix
+  return true
+}
+
+function qualifiedComplaints(value: string): string[] {
   const parts = value.split('/')
   if (parts.length > 2) {
     const optional = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
@@ -139,7 +156,7 @@ function prefixComplaints(prefix: string): string[] {
   return subdomainInBytes(prefix).map((complaint) => `prefix part ${complaint}`)
 }
 
-/** A value of a label; may be empty. */
+/** A label value; may be empty. */
 export const labelValue: Check = defineFormat({
   pattern: `(${qualified})?`,
   message:
@@ -163,7 +180,7 @@ const strictEnvVarName = defineFormat({
   examples: ['my.env-name', 'MY_ENV.NAME', 'MyEnvName1'],
 })
 
-/** The name of an environment variable as it was before they were relaxed. */
+/** The name of an environment variable before the relaxation. */
 export function envVarName(value: string): string[] {
   return [...strictEnvVarName(value), ...parentPath(value)]
 }
@@ -182,23 +199,23 @@ const configKeyCharacters = defineFormat({
   max: SUBDOMAIN_MAX,
 })
 
-/** A key of a ConfigMap or a Secret: it may become a file. */
+/** A key of a ConfigMap or Secret: it may become a file name. */
 export function configMapKey(value: string): string[] {
   return [...configKeyCharacters(value), ...parentPath(value)]
 }
 
-/** A name that has to be one segment of a URL path, and nothing else. */
+/** A name that must be a single segment of a URL path. */
 export function pathSegmentName(value: string): string[] {
   if (value === '.' || value === '..') return [`may not be '${value}'`]
   return pathSegmentPrefix(value)
 }
 
-/** The same for a generateName, to which a suffix will come. */
+/** The same for a generateName, which gets a suffix. */
 export function pathSegmentPrefix(value: string): string[] {
   return ['/', '%'].filter((char) => value.includes(char)).map((char) => `may not contain '${char}'`)
 }
 
-/** The name of a port of a container or Service. */
+/** The name of a container or Service port. */
 export function portName(value: string): string[] {
   const complaints: string[] = []
   if (byteLength(value) > 15) complaints.push(maxLengthText(15))
@@ -244,16 +261,16 @@ export const conditionReason: Check = defineFormat({
   examples: ['my_name', 'MY_NAME', 'MyName', 'ReasonA,ReasonB', 'ReasonA:ReasonB'],
 })
 
-/** An integer written the one canonical way: no plus, no leading zero, no `-0`. */
+/** A canonical integer: no plus, no leading zero, no `-0`. */
 export function decimalInteger(value: string): string[] {
   if (value === '') return [emptyText()]
   return /^(?:0|-?[1-9][0-9]*)$/.test(value) ? [] : ['must be a valid decimal integer in canonical form']
 }
 
-/** Complaints about each character that cannot be printed, with its place in bytes. */
+/** An error for each unprintable character, with its byte offset. */
 export function printableText(value: string): string[] {
   const complaints: string[] = []
-  // Nearly every text is of these, and one is looked at with every write.
+  // The common case, which every write checks.
   if (/^[ -~]*$/.test(value)) return complaints
   let position = 0
   for (const char of value) {
@@ -266,7 +283,7 @@ export function printableText(value: string): string[] {
   return complaints
 }
 
-/** How a kind judges a name; `prefix` when it is a generateName, to which a suffix will come. */
+/** The name check of a kind; `prefix` for a generateName, which gets a suffix. */
 export type NameRule = (name: string, prefix: boolean) => string[]
 
 export const nameIsSubdomain: NameRule = nameRule(dns1123Subdomain)
@@ -278,8 +295,8 @@ function nameRule(check: Check): NameRule {
 }
 
 /**
- * A dash at the end of a generateName is fine, for something will follow it. Upstream drops the character before it as
- * well, whatever it is, as long as it is one byte.
+ * A dash at the end of a generateName is valid, because a suffix follows. Upstream also drops the character before it
+ * if it is one byte.
  */
 function withoutTrailingDash(name: string): string {
   return name.replace(/(?:[\0-\x7f]-|(?<=[^])-)$/, 'a')

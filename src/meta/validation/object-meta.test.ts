@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import { type ObjectMeta } from '../object.ts'
-import { type FieldError, fieldErrorText } from './field-error.ts'
+import { fieldErrorText } from './field-error.ts'
+import { type FieldError, fieldPath } from './field-path.ts'
 import { nameIsSubdomain } from './names.ts'
 import { validateFinalizerName, validateObjectMeta, validateObjectMetaUpdate } from './object-meta.ts'
 
@@ -14,10 +15,10 @@ describe('validateObjectMeta()', () => {
   const owner = { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u', controller: true }
   const table: [string, ObjectMeta, string[]][] = [
     ['a plain object', good, []],
-    ['no name', { namespace: 'b' }, ['metadata.name: Required value: name or generateName is required']],
-    ['no namespace', { name: 'a' }, ['metadata.namespace: Required value']],
+    ['a missing name', { namespace: 'b' }, ['metadata.name: Required value: name or generateName is required']],
+    ['a missing namespace', { name: 'a' }, ['metadata.namespace: Required value']],
     [
-      'a bad name and generateName',
+      'an invalid name and generateName',
       { ...good, name: 'A', generateName: 'B.-c' },
       [
         'metadata.generateName: Invalid value: "B.-c": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric cha',
@@ -33,12 +34,12 @@ describe('validateObjectMeta()', () => {
       ],
     ],
     [
-      'two controllers',
+      'two controller owners',
       { ...good, ownerReferences: [owner, { ...owner, name: 'q' }] },
       [`metadata.ownerReferences: Invalid value: ${JSON.stringify([owner, { ...owner, name: 'q' }])}`.slice(0, 120)],
     ],
     [
-      'an owner without anything, and an Event',
+      'an empty owner reference and an Event as owner',
       {
         ...good,
         ownerReferences: [
@@ -55,14 +56,14 @@ describe('validateObjectMeta()', () => {
       ],
     ],
     [
-      'finalizers that exclude each other',
+      'conflicting finalizers',
       { ...good, finalizers: ['orphan', 'foregroundDeletion'] },
       [
         'metadata.finalizers: Invalid value: ["orphan","foregroundDeletion"]: finalizer orphan and foregroundDeletion cannot be b',
       ],
     ],
     [
-      'bad managed fields',
+      'invalid managed fields',
       {
         ...good,
         managedFields: [
@@ -80,11 +81,11 @@ describe('validateObjectMeta()', () => {
     ],
   ]
   for (const [title, meta, expected] of table) {
-    it(`judges ${title}`, () => assert.deepEqual(short(validateObjectMeta(meta, rules)), expected))
+    it(`validates ${title}`, () => assert.deepEqual(short(validateObjectMeta(meta, rules)), expected))
   }
 
-  it('knows objects without a namespace', () => {
-    assert.deepEqual(short(validateObjectMeta(good, { ...rules, namespaced: false, path: 'm' })), [
+  it('accepts cluster-scoped objects', () => {
+    assert.deepEqual(short(validateObjectMeta(good, { ...rules, namespaced: false, path: fieldPath('m') })), [
       'm.namespace: Forbidden: not allowed on this type',
     ])
   })
@@ -93,19 +94,19 @@ describe('validateObjectMeta()', () => {
 describe('validateObjectMetaUpdate()', () => {
   const leaving = { ...good, deletionTimestamp: '2026-01-01T00:00:00Z', deletionGracePeriodSeconds: 0 }
 
-  it('accepts labels coming and finalizers going', () => {
+  it('accepts added labels and removed finalizers', () => {
     assert.deepEqual(validateObjectMetaUpdate({ ...good, labels: { a: 'b' } }, good), [])
     assert.deepEqual(validateObjectMetaUpdate(leaving, { ...leaving, finalizers: ['x.io/f'] }), [])
   })
 
-  it('refuses new finalizers once the object is being deleted', () => {
+  it('rejects new finalizers once the object is being deleted', () => {
     const next = { ...leaving, finalizers: ['y.io/f', 'x.io/f', 'a.io/f'] }
     assert.deepEqual(validateObjectMetaUpdate(next, { ...leaving, finalizers: ['x.io/f'] }).map(fieldErrorText), [
       'metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"a.io/f", "y.io/f"}',
     ])
   })
 
-  it('refuses to change what identifies an object', () => {
+  it('rejects changes of identifying fields', () => {
     const next: ObjectMeta = { name: 'z', uid: 'v', generation: 1, creationTimestamp: '2026-01-01T00:00:00Z' }
     const errors = validateObjectMetaUpdate(next, { ...leaving, generation: 2 }).map(fieldErrorText)
     assert.deepEqual(errors, [
@@ -122,14 +123,14 @@ describe('validateObjectMetaUpdate()', () => {
 })
 
 describe('validateFinalizerName()', () => {
-  it('takes names with a domain, and those that are everybody’s', () => {
+  it('accepts names with a domain, and the standard names', () => {
     for (const name of ['example.com/a', 'kubernetes', 'orphan', 'foregroundDeletion']) {
-      assert.deepEqual(validateFinalizerName('f', name), [])
+      assert.deepEqual(validateFinalizerName(fieldPath('f'), name), [])
     }
   })
 
-  it('refuses other names', () => {
-    assert.deepEqual(validateFinalizerName('f', 'mine').map(fieldErrorText), [
+  it('rejects other names', () => {
+    assert.deepEqual(validateFinalizerName(fieldPath('f'), 'mine').map(fieldErrorText), [
       'f: Invalid value: "mine": name is neither a standard finalizer name nor is it fully qualified',
     ])
   })

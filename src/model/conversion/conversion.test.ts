@@ -1,4 +1,4 @@
-/** Conversion of what every kind has in common: which versions there are, and that nothing is lost on the way. */
+/** Conversion in general: the existing versions, and round trips without loss. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
@@ -6,11 +6,11 @@ import fc from 'fast-check'
 
 import { groups } from '#apis/kinds.ts'
 import { schemaFor } from '#apis/schemas.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import { arbitraryOf } from '#kits/meta/arbitrary-object.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
 import { apiVersionOf, type GroupVersionKind, kindKey, parseApiVersion } from '#meta/kind.ts'
 import { deepCopy, type KubeObject } from '#meta/object.ts'
-import { arbitraryOf } from '#testing/arbitrary-object.ts'
 
 import { ConversionError, convert } from './conversion.ts'
 import { rules } from './rules.ts'
@@ -21,7 +21,7 @@ interface Pair {
   readonly hub: GroupVersionKind
 }
 
-/** Every served version that is not the one it is stored in. */
+/** Every served version other than the storage version. */
 const pairs: readonly Pair[] = groups
   .flatMap(({ versions }) => versions)
   .flatMap(({ kinds }) => kinds)
@@ -38,7 +38,7 @@ function canonical(to: GroupVersionKind, fields: object): KubeObject {
 }
 
 describe('versions of a kind', () => {
-  it('are all reachable from the version they are stored in', () => {
+  it('are all reachable from the storage version', () => {
     assert.ok(pairs.length >= 20, `${pairs.length} pairs`)
     for (const { spoke, hub } of pairs) {
       const stored = canonical(hub, { metadata: { name: 'a', namespace: 'b' } })
@@ -49,7 +49,7 @@ describe('versions of a kind', () => {
     }
   })
 
-  it('differ only where a rule says so, and a rule names all of it', () => {
+  it('differ only as a rule declares, and the rule lists every difference', () => {
     const ruleOf = new Map(rules.map((rule) => [kindKey(rule.spoke), rule]))
     for (const { spoke, hub } of pairs) {
       const { differences } = compareShapes(schemaFor(spoke)!, schemaFor(hub)!)
@@ -57,7 +57,7 @@ describe('versions of a kind', () => {
     }
   })
 
-  it('have a rule only when they are served and meet in the version of storage', () => {
+  it('have a rule only if they are served and convert to the storage version', () => {
     const served = new Map(pairs.map(({ spoke, hub }) => [kindKey(spoke), kindKey(hub)]))
     for (const { spoke, hub } of rules) assert.equal(served.get(kindKey(spoke)), kindKey(hub), kindKey(spoke))
   })
@@ -80,7 +80,7 @@ describe('versions of a kind', () => {
     }
   })
 
-  it('go from one to another through the hub', () => {
+  it('convert to each other through the hub', () => {
     const claim = canonical(gvk('resource.k8s.io/v1beta2', 'ResourceClaim'), {
       metadata: { name: 'a' },
       spec: { devices: { requests: [{ name: 'r', exactly: { deviceClassName: 'gpu' } }] } },
@@ -89,7 +89,7 @@ describe('versions of a kind', () => {
     assert.deepEqual(converted['spec'], { devices: { requests: [{ name: 'r', deviceClassName: 'gpu' }] } })
   })
 
-  it('that are no longer served still convert when their shape is that of the stored one', () => {
+  it('that are no longer served still convert if they have the stored shape', () => {
     const role = canonical(gvk('rbac.authorization.k8s.io/v1beta1', 'Role'), { metadata: { name: 'a' }, rules: [] })
     assert.equal(convert(role, gvk('rbac.authorization.k8s.io/v1', 'Role')).apiVersion, 'rbac.authorization.k8s.io/v1')
   })
@@ -104,12 +104,12 @@ describe('versions of a kind', () => {
 })
 
 describe('convert', () => {
-  it('returns the object itself when the version is the same', () => {
+  it('returns the same object for the same version', () => {
     const pod = canonical(gvk('v1', 'Pod'), { metadata: { name: 'a' } })
     assert.equal(convert(pod, gvk('v1', 'Pod')), pod)
   })
 
-  it('converts the items of a list, which do not say what they are', () => {
+  it('converts the items of a list, which have no kind', () => {
     const list = canonical(gvk('v1', 'EventList'), {
       metadata: { resourceVersion: '7' },
       items: [{ metadata: { name: 'a' }, message: 'hello' }],
@@ -122,7 +122,7 @@ describe('convert', () => {
     assert.equal(item?.['apiVersion'], undefined)
   })
 
-  it('does not share what a rule changes', () => {
+  it('does not share parts that a rule changes', () => {
     const event = canonical(gvk('v1', 'Event'), {
       metadata: { name: 'a' },
       series: { count: 0 },

@@ -1,12 +1,11 @@
 /**
- * Conversion: the one place where an object of a built-in kind becomes another version of itself. Versions meet in the
- * hub, the version objects are stored in. Most versions of a kind have the same shape, so that only the apiVersion
- * changes; the rest has rules. Custom resources have no shapes of ours and are converted by who serves them.
+ * Converts built-in kinds between versions, through the storage version. Most conversions change only apiVersion; the
+ * others have rules.
  */
 import { groups, kindFor } from '#apis/kinds.ts'
 import { schemaFor } from '#apis/schemas.ts'
-import { goQuote } from '#lib/go-text.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import { goQuote } from '#lib/go/text.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
 import { apiVersionOf, type GroupVersion, type GroupVersionKind, kindKey, kindOf } from '#meta/kind.ts'
 import { deepCopy, type KubeObject } from '#meta/object.ts'
@@ -19,7 +18,7 @@ import { compareShapes } from './shape.ts'
 /**
  * - `unknown-kind`: no built-in kind of that name and version
  * - `unsuitable`: the target is no version of the kind
- * - `unknown-conversion`: it is, but nobody knows how to get there
+ * - `unknown-conversion`: it is, but no conversion to it exists
  */
 export type ConversionErrorCode = 'unknown-kind' | 'unsuitable' | 'unknown-conversion'
 
@@ -33,22 +32,21 @@ export class ConversionError extends Error {
   }
 }
 
-/** What upstream's server calls its table of types. */
+/** Upstream's name of its type table. */
 const SCHEME_NAME = 'pkg/api/legacyscheme/scheme.go:30'
 
 const ruleOf = new Map(rules.map((rule) => [kindKey(rule.spoke), rule]))
 const tidyOf = new Map(rules.map((rule) => [kindKey(rule.hub), rule.tidyHub]))
 
-/** Where the versions of a kind meet, also for versions that are gone but may still be in a store. */
+/** The hub of a kind, also for removed versions that may still be stored. */
 const storageOf = new Map<string, GroupVersion>()
 for (const { kinds } of groups.flatMap(({ versions }) => versions)) {
   for (const { group, kind, storage } of kinds) if (storage !== undefined) storageOf.set(`${group}/${kind}`, storage)
 }
 
 /**
- * The same object, or list of objects, in another version of its kind. Takes canonical objects that say what they are
- * and returns such; never changes what it is given, but may share parts with it, and returns it as it is when there is
- * nothing to do. Throws a ConversionError with upstream's text.
+ * Converts an object or list to another version of its kind. Takes and returns canonical objects with their kind. Never
+ * changes its argument, but may share parts with it or return it. Throws ConversionError with upstream's text.
  */
 export function convert(object: KubeObject, to: GroupVersionKind): KubeObject {
   const from = kindOf(object)
@@ -57,10 +55,10 @@ export function convert(object: KubeObject, to: GroupVersionKind): KubeObject {
   const item = itemKind(from, to)
   if (item !== undefined) return convertList(object, item, to)
   const hub = hubOf(from)
-  // Definitions of custom resources can be large, and are stored by a version that is not the one they are served in.
+  // CustomResourceDefinitions can be large, and are stored in another version than they are served.
   if (isSame(from, to) && tidyOf.get(kindKey(hub)) === undefined) return object
   if (isSame(hub, hubOf(to))) return move(tidy(move(object, from, hub), hub), hub, to)
-  // What is never stored has no hub: evictions, reviews.
+  // Kinds that are never stored have no hub: evictions, reviews.
   if (from.group === to.group && from.kind === to.kind) return move(object, from, to)
   const target = `${goQuote(apiVersionOf(to))} in scheme ${goQuote(SCHEME_NAME)}`
   throw new ConversionError('unsuitable', `${goType} is not suitable for converting to ${target}`)
@@ -76,7 +74,7 @@ function tidy(object: KubeObject, hub: GroupVersionKind): KubeObject {
   return tidyHub === undefined ? object : fromJson(tidyHub(toJson(object)))
 }
 
-/** One step: from a version to its hub, from the hub to a version, or between two versions of the same shape. */
+/** One step: to the hub, from the hub, or between two versions of the same shape. */
 function move(object: KubeObject, from: GroupVersionKind, to: GroupVersionKind): KubeObject {
   if (isSame(from, to)) return object
   const [source, target] = [schemaOf(from), schemaOf(to)]
@@ -88,9 +86,16 @@ function move(object: KubeObject, from: GroupVersionKind, to: GroupVersionKind):
     throw new ConversionError('unknown-conversion', message)
   }
   if (change === undefined && sameLayout) return { ...object, ...typeMeta }
-  const copy = toJson(deepCopy(object))
+  const copy = toJson(copyForRules(object))
   const changed = { ...(change?.(copy) ?? copy), ...typeMeta }
   return fromJson(decodeValue(target, changed, 'Ignore', { offences: [] }) as JsonObject)
+}
+
+/** A copy that rules may change: of the metadata they change annotations only, and labels may be many. */
+function copyForRules({ metadata, ...rest }: KubeObject): KubeObject {
+  const { annotations } = metadata
+  const own = annotations === undefined ? { ...metadata } : { ...metadata, annotations: { ...annotations } }
+  return { metadata: own, ...deepCopy(rest) }
 }
 
 function ruleBetween(from: GroupVersionKind, to: GroupVersionKind): Rule['toHub'] | undefined {
@@ -100,14 +105,14 @@ function ruleBetween(from: GroupVersionKind, to: GroupVersionKind): Rule['toHub'
   return down !== undefined && isSame(down.hub, from) ? down.fromHub : undefined
 }
 
-/** For lists of objects, what is in them. */
+/** For lists, their items. */
 function itemKind(from: GroupVersionKind, to: GroupVersionKind): GroupVersionKind | undefined {
   const kind = from.kind.replace(/List$/, '')
   if (from.kind !== to.kind || kind === from.kind || schemaFor({ ...from, kind }) === undefined) return undefined
   return { ...from, kind }
 }
 
-/** Items of lists do not say what they are. */
+/** Items of lists have no kind. */
 function convertList(list: KubeObject, item: GroupVersionKind, to: GroupVersionKind): KubeObject {
   const { items } = toJson(list) as { items?: JsonObject[] | null }
   const target = { ...to, kind: item.kind }

@@ -4,12 +4,12 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 
 import { schemaFor } from '#apis/schemas.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import { arbitraryOf } from '#kits/meta/arbitrary-object.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import { apiVersionOf, type GroupVersionKind } from '#meta/kind.ts'
 import { deepCopy, type KubeObject } from '#meta/object.ts'
-import { arbitraryOf } from '#testing/arbitrary-object.ts'
 
 import { convert } from './conversion.ts'
 
@@ -33,8 +33,8 @@ const names = { plural: 'as', kind: 'A' }
 const schema = { openAPIV3Schema: { type: 'object' } }
 const column = { name: 'Age', type: 'date' }
 
-describe('custom resource definitions', () => {
-  it('say once for all versions what these have in common', () => {
+describe('CustomResourceDefinition', () => {
+  it('lifts properties that all versions share', () => {
     const spec = specOf(
       convert(
         definition(served, {
@@ -65,7 +65,7 @@ describe('custom resource definitions', () => {
     ])
   })
 
-  it('of the first releases, with one version and no list of them, are read as well', () => {
+  it('of the first releases, with one version and no list, is read as well', () => {
     const old = definition(stored, {
       group: 'example.com',
       version: 'v1',
@@ -87,7 +87,7 @@ describe('custom resource definitions', () => {
     ])
   })
 
-  it('keep the webhook that converts their objects', () => {
+  it('keeps its conversion webhook', () => {
     const clientConfig = { url: 'https://example.com/convert' }
     const conversion = { strategy: 'Webhook', webhook: { clientConfig, conversionReviewVersions: ['v1'] } }
     const given = definition(served, { group: 'example.com', names, scope: 'Cluster', versions: null, conversion })
@@ -100,7 +100,7 @@ describe('custom resource definitions', () => {
     assert.deepEqual(convert(there, served), given)
   })
 
-  it('sort the keys of defaults at any depth, as Go does when it reads them', () => {
+  it('sorts the keys of defaults at any depth, as Go does', () => {
     const property = { type: 'object', default: { b: 1, a: { d: 1, c: 2 } } }
     const deep = { openAPIV3Schema: { type: 'object', properties: { default: property, x: { items: property } } } }
     const given = definition(served, {
@@ -113,13 +113,13 @@ describe('custom resource definitions', () => {
     assert.equal(text.split('"default":{"a":{"c":2,"d":1},"b":1}').length, 3)
   })
 
-  it('survive the way into the store and back', () => {
+  it('survives storing and reading', () => {
     const property = fc.property(arbitraryOf(served), (object) => {
       const conversion = specOf(object)['conversion'] as JsonObject | undefined
-      // A webhook that says nothing is none.
+      // An empty webhook is dropped.
       const webhook = conversion?.['webhook'] as JsonObject | undefined
       if (webhook?.['clientConfig'] === undefined) delete conversion?.['webhook']
-      // The stored version leaves empty lists out, so they come back as none.
+      // The stored version omits empty lists, so they are absent afterwards.
       if ((specOf(object)['versions'] as unknown[] | null)?.length === 0) specOf(object)['versions'] = null
       if ((webhook?.['conversionReviewVersions'] as unknown[] | null)?.length === 0) {
         webhook!['conversionReviewVersions'] = null

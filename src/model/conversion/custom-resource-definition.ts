@@ -1,18 +1,15 @@
-/**
- * CustomResourceDefinitions are served in v1 and stored in v1beta1, which says of all versions at once what v1 says of
- * each: schema, subresources, columns and selectable fields are lifted where all versions agree, as upstream does.
- */
+/** Converts CustomResourceDefinitions between v1, which is served, and v1beta1, which is stored. */
 import { isDeepStrictEqual } from 'node:util'
 
 import { structFor } from '#apis/schemas.ts'
-import { isJsonObject, type JsonObject, type JsonValue, setMember } from '#lib/json-value.ts'
+import { isJsonObject, type JsonObject, type JsonValue, setMember } from '#lib/json/value.ts'
 import { normalizeUntyped } from '#meta/codec/untyped.ts'
 import { deepCopy } from '#meta/object.ts'
 import type { Schema } from '#meta/schema.ts'
 
 import { changeAt, rename, type Rule } from './rule.ts'
 
-/** What v1beta1 may say for all versions, and what v1 calls it in each. */
+/** Properties that v1beta1 may have for all versions, and their names in v1. */
 const lifted: readonly (readonly [whole: string, each: string])[] = [
   ['subresources', 'subresources'],
   ['validation', 'schema'],
@@ -58,7 +55,7 @@ function versionsOf(spec: JsonObject): JsonObject[] {
 }
 
 function liftSpec(spec: JsonObject): JsonObject {
-  // A pointer in v1beta1, and never nil when it comes from v1.
+  // A pointer in v1beta1 that is never nil when converted from v1.
   spec['preserveUnknownFields'] ??= false
   const versions = versionsOf(spec)
   const [first] = versions
@@ -105,7 +102,7 @@ function nestWebhook({ webhookClientConfig, conversionReviewVersions, ...convers
   return { ...conversion, webhook }
 }
 
-/** Defaults, examples and enums do not keep the text they came in: they pass through Go's `interface {}`. */
+/** Defaults, examples and enums pass through Go's `interface {}`, which normalizes them. */
 function withPlainJson(validation: JsonObject): JsonObject {
   const schema = structFor('apiextensions.v1', 'CustomResourceValidation')
   return plainJson(schema, validation) as JsonObject
@@ -122,7 +119,7 @@ function plainJson(schema: Schema, value: JsonValue): JsonValue {
   return value
 }
 
-/** A schema or something else: the alternative that is of the value's own type. */
+/** A schema or another value: selects the alternative by the type of the value. */
 function plainAlternative({ fields }: { readonly fields: ReadonlyMap<string, { schema: Schema }> }, value: JsonValue) {
   const type = Array.isArray(value) ? 'list' : 'struct'
   const found = [...fields.values()].find(({ schema }) => schema.type === type)

@@ -4,11 +4,11 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 
 import { schemaFor, structFor } from '#apis/schemas.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
+import { arbitraryOf } from '#kits/meta/arbitrary-object.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
 import { deepCopy, type KubeObject } from '#meta/object.ts'
 import type { StructSchema } from '#meta/schema.ts'
-import { arbitraryOf } from '#testing/arbitrary-object.ts'
 
 import { convert } from './conversion.ts'
 import { compareShapes } from './shape.ts'
@@ -16,7 +16,7 @@ import { compareShapes } from './shape.ts'
 const group = 'resource.k8s.io'
 const kinds = ['ResourceClaim', 'ResourceClaimTemplate', 'ResourceSlice'] as const
 
-/** A struct less some of its fields. */
+/** A struct without some fields. */
 function without(struct: StructSchema, ...names: string[]): StructSchema {
   const fields = new Map([...struct.fields].filter(([name]) => !names.includes(name)))
   return { ...struct, fields }
@@ -31,33 +31,33 @@ function canonical(version: string, kind: string, fields: object): KubeObject {
 }
 
 describe('devices of v1beta1', () => {
-  it('have in basic exactly what later versions have in the device', () => {
+  it('have exactly the fields of later devices in basic', () => {
     const basic = structFor('resource.v1beta1', 'BasicDevice')
     const device = without(structFor('resource.v1', 'Device'), 'name')
     assert.deepEqual(compareShapes(basic, device).differences, [])
   })
 
-  it('are requested with exactly the fields later versions have in exactly', () => {
+  it('are requested with exactly the fields of later exactly requests', () => {
     const request = without(structFor('resource.v1beta1', 'DeviceRequest'), 'name', 'firstAvailable')
     const exact = structFor('resource.v1', 'ExactDeviceRequest')
     assert.deepEqual(compareShapes(request, exact).differences, [])
   })
 
   for (const kind of kinds) {
-    it(`survive as ${kind}: from v1beta1 and back`, () => {
+    it(`survive in ${kind} from v1beta1 to v1 and back`, () => {
       const [spoke, hub] = [
         { group, version: 'v1beta1', kind },
         { group, version: 'v1', kind },
       ]
       const property = fc.property(arbitraryOf(spoke), (object) => {
-        // A device without basic is no device that later versions could tell from an empty one.
+        // A device without basic cannot be distinguished from an empty one in later versions.
         const given = each(object, ['spec', 'devices'], (device) => ({ basic: {}, ...device }))
         assert.deepEqual(convert(convert(given, hub), spoke), given)
       })
       fc.assert(property, { numRuns: 60 })
     })
 
-    it(`survive as ${kind}: from v1 and back`, () => {
+    it(`survive in ${kind} from v1 to v1beta1 and back`, () => {
       const [spoke, hub] = [
         { group, version: 'v1beta1', kind },
         { group, version: 'v1', kind },
@@ -65,7 +65,7 @@ describe('devices of v1beta1', () => {
       const property = fc.property(arbitraryOf(hub), (object) => {
         const given = object as unknown as JsonObject
         const spec = given['spec'] as JsonObject
-        // What v1beta1 cannot say: a node name that is set and empty, a request for exactly nothing.
+        // Values that v1beta1 cannot express: an empty node name, a request for exactly nothing.
         if (spec['nodeName'] === '') delete spec['nodeName']
         if (spec['allNodes'] === false) delete spec['allNodes']
         const claim = (kind === 'ResourceClaimTemplate' ? spec['spec'] : spec) as JsonObject
@@ -100,7 +100,7 @@ describe('devices of v1beta1', () => {
     })
   }
 
-  it('always have a basic, though it be empty', () => {
+  it('always have a basic, even if empty', () => {
     const spec = { driver: 'd', pool: { name: 'p' }, nodeName: '', devices: [{ name: 'a' }] }
     const slice = canonical('v1', 'ResourceSlice', { metadata: { name: 'x' }, spec })
     const old = convert(slice, { group, version: 'v1beta1', kind: 'ResourceSlice' }) as unknown as JsonObject

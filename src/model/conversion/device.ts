@@ -1,8 +1,7 @@
 /**
- * `resource.k8s.io/v1beta1`: a device keeps everything in `basic`, and a request for one kind of device has inline what
- * later versions put into `exactly`.
+ * Converts `resource.k8s.io/v1beta1`, which has the fields of a device in `basic` and the fields of `exactly` inline.
  */
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 
 import { changeAt, type Rule, takeMembers } from './rule.ts'
 
@@ -31,12 +30,12 @@ const deviceFields = [
   'nodeAllocatableResourceMappings',
 ] as const
 
-/** Any of the inline fields makes an `exactly`, right or wrong: validation will tell. */
+/** Any inline field creates an `exactly`, valid or not; validation follows. */
 function nestRequest(request: JsonObject): JsonObject {
   const exactly = takeMembers(request, exactFields)
-  // The class is written even when empty.
-  const asked = Object.values(exactly).some((value) => value !== '' && value !== null)
-  return asked ? { ...request, exactly } : request
+  // The class is written even if empty.
+  const isRequested = Object.values(exactly).some((value) => value !== '' && value !== null)
+  return isRequested ? { ...request, exactly } : request
 }
 
 function inlineRequest(request: JsonObject): JsonObject {
@@ -54,7 +53,7 @@ function inlineDevice(device: JsonObject): JsonObject {
   return { ...rest, ...(basic as JsonObject | undefined) }
 }
 
-/** In v1beta1 these are no pointers: zero means absent there, so it must not become more than that. */
+/** These are no pointers in v1beta1: zero means absent there, and must stay so. */
 const withoutZeros = (spec: JsonObject): JsonObject => {
   if (spec['nodeName'] === '') delete spec['nodeName']
   if (spec['allNodes'] === false) delete spec['allNodes']
@@ -68,7 +67,7 @@ function versionsOf(kind: string): Pick<Rule, 'spoke' | 'hub'> {
   }
 }
 
-/** A kind that holds device requests at `path`. */
+/** A kind with device requests at `path`. */
 function requestRule(kind: string, path: readonly string[]): Rule {
   const prefix = `${path.join('.')}.devices.requests[]`
   const requests = [...path, 'devices', 'requests', '[]']

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 
 import fc from 'fast-check'
 
+import { arbitraryOf } from '#kits/meta/arbitrary-object.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
-import { arbitraryOf } from '#testing/arbitrary-object.ts'
 
 import { convert } from './conversion.ts'
 
@@ -12,7 +12,7 @@ const core: GroupVersionKind = { group: '', version: 'v1', kind: 'Event' }
 const events: GroupVersionKind = { group: 'events.k8s.io', version: 'v1', kind: 'Event' }
 
 describe('events', () => {
-  it('go by other names in the other group', () => {
+  it('have other field names in the other group', () => {
     const event = {
       kind: 'Event',
       apiVersion: 'v1',
@@ -45,7 +45,7 @@ describe('events', () => {
       deprecatedLastTimestamp: '2026-01-02T03:04:06Z',
       deprecatedCount: 2,
     }
-    // As text: the order of fields is that of the other version.
+    // As text, because the order of fields is that of the other version.
     assert.equal(JSON.stringify(convert(event, events)), JSON.stringify(renamed))
     assert.equal(JSON.stringify(convert(renamed, core)), JSON.stringify(event))
   })

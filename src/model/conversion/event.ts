@@ -1,4 +1,4 @@
-/** Events: one object under two groups. `events.k8s.io` renamed most fields and deprecated what it kept of the old. */
+/** Converts Events between the core group and `events.k8s.io`, which renamed most fields and deprecated others. */
 import { rename, type Rule } from './rule.ts'
 
 const toCore: ReadonlyMap<string, string> = new Map([

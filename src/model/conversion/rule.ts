@@ -1,31 +1,33 @@
-/** What a conversion rule is, and the few moves that rules are made of. */
-import { isJsonObject, type JsonObject, type JsonValue, setMember } from '#lib/json-value.ts'
+/** The interface of conversion rules, and functions from which rules are built. */
+import { isJsonObject, type JsonObject, type JsonValue, setMember } from '#lib/json/value.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
 
 /**
- * How one version of a kind becomes the hub, the version it is stored in, and back. Both functions own the object they
- * are handed and may return it changed. What they return need not be canonical, and its kind and apiVersion are set by
- * the caller; fields that both versions have alike are none of their business.
+ * Converts one version of a kind to the hub, the storage version, and back. Both functions own their argument and may
+ * return it changed. The result need not be canonical; the caller sets kind and apiVersion, and fields that both
+ * versions share stay.
  */
 export interface Rule {
   readonly spoke: GroupVersionKind
   readonly hub: GroupVersionKind
-  /** Every difference between the two schemas (see `compareShapes`), so that a new field cannot be forgotten. */
+  /** All differences between the two schemas (see `compareShapes`), so that a new field cannot be forgotten. */
   readonly differences: readonly string[]
   readonly toHub: (spoke: JsonObject) => JsonObject
   readonly fromHub: (hub: JsonObject) => JsonObject
-  /** For hubs that upstream changes even when no version does: the object itself when there is nothing to do. */
+  /**
+   * For hubs that upstream changes even without a version change: returns the same object if there is nothing to do.
+   */
   readonly tidyHub?: (hub: JsonObject) => JsonObject
 }
 
-/** The object with members renamed; those not in `names` stay. */
+/** Renames members of the object; others stay. */
 export function rename(object: JsonObject, names: ReadonlyMap<string, string>): JsonObject {
   const output: JsonObject = {}
   for (const [key, value] of Object.entries(object)) setMember(output, names.get(key) ?? key, value)
   return output
 }
 
-/** Replaces, in place, every object at `path` by what `change` makes of it. `[]` stands for the items of a list. */
+/** Replaces every object at `path` in place. `[]` stands for the items of a list. */
 export function changeAt(object: JsonObject, path: readonly string[], change: (part: JsonObject) => JsonObject): void {
   const [first = '', ...rest] = path
   const items = rest[0] === '[]'
@@ -41,7 +43,7 @@ export function changeAt(object: JsonObject, path: readonly string[], change: (p
   else if (!items && isJsonObject(member)) object[first] = step(member)
 }
 
-/** Takes members out of the object: those named, if they are there. */
+/** Removes the named members and returns those that exist. */
 export function takeMembers(object: JsonObject, names: readonly string[]): JsonObject {
   const taken: JsonObject = {}
   for (const name of names) {

@@ -1,4 +1,4 @@
-/** Every rule of conversion: the versions whose shape is not that of their hub. */
+/** All conversion rules, for versions that differ from the storage version in more than apiVersion. */
 import { customResourceDefinitionRule } from './custom-resource-definition.ts'
 import { deviceRules } from './device.ts'
 import { eventRule } from './event.ts'

@@ -1,23 +1,23 @@
 /**
- * How two schemas compare: what one can say and the other cannot. Conversion by merely changing the apiVersion is safe
- * exactly when there is nothing of the kind, and every rule has to name what there is.
+ * Compares the schemas of two versions. A conversion rule must list every difference; without differences, changing
+ * apiVersion is enough.
  */
 import type { AnySchema, FieldSchema, Schema, StructSchema } from '#meta/schema.ts'
 
 export interface Comparison {
   /**
-   * Paths of the fields that only one side has, that differ in type, or that tell zero from absent on one side only:
+   * Paths of fields that only one side has, that differ in type, or that distinguish zero from absent on one side only:
    * `spec.metrics`, `spec.versions[].schema`. Sorted.
    */
   readonly differences: readonly string[]
-  /** A canonical object of one is, as it stands, a canonical object of the other. */
+  /** True if a canonical object of one is a canonical object of the other. */
   readonly sameLayout: boolean
 }
 
 interface Walk {
   readonly differences: Set<string>
   sameLayout: boolean
-  /** Pairs of structs met before: types may be recursive. */
+  /** Visited pairs of structs, because types may be recursive. */
   readonly met: Map<StructSchema, Set<StructSchema>>
 }
 

@@ -1,20 +1,20 @@
 /**
- * What expressions know of a schema: its CEL type, with the sizes that bound the cost of rules. Fields of objects are
- * looked up when an expression uses them, so that a rule on a large schema costs no more than what it looks at.
+ * The CEL type of a custom resource schema, with the size limits that bound the cost of rules. Fields are resolved on
+ * first use.
  */
 import { BOOL, type CelType, DOUBLE, INT, type ListType, type SimpleType } from '#cel/type.ts'
-import { byteLength } from '#lib/go-text.ts'
+import { byteLength } from '#lib/go/text.ts'
 
 import { lazyObject } from '../expressions/declared-type.ts'
 import { type Structural, structuralOf } from './structural.ts'
 
-/** The largest request that upstream takes: nothing in an object is larger. */
+/** Upstream's request size limit, which bounds every value. */
 export const MAX_REQUEST_BYTES: number = 3 * 2 ** 20
 
-/** What objects are called in messages; upstream's name has a number that nobody can rely on. */
+/** The name of objects in messages; upstream's contains an arbitrary number. */
 const SELF_TYPE = 'selfType0'
 
-/** Undefined for what expressions cannot see: untyped parts, and lists and maps of those. */
+/** Undefined for values that expressions cannot see: untyped parts, and lists and maps of those. */
 export function celTypeOf(schema: Structural, isResource: boolean): CelType | undefined {
   return typeOf(schema, isResource, SELF_TYPE)
 }
@@ -35,7 +35,7 @@ function typeOf(schema: Structural, isResource: boolean, name: string): CelType 
   }
 }
 
-/** To the estimate these have no size at all. */
+/** These have no size in the estimate. */
 const scalars: Readonly<Record<string, CelType>> = {
   boolean: { ...BOOL, maxSize: 0 },
   number: { ...DOUBLE, maxSize: 0 },
@@ -74,7 +74,7 @@ function objectType(schema: Structural, name: string): CelType {
   return { ...fields, maxSize: 0 }
 }
 
-/** Formats that make a text something else, and the size of it as JSON. */
+/** Formats that change the type of a text, and its size as JSON. */
 const formatTypes: Readonly<Record<string, readonly [kind: SimpleType['kind'], maxSize: number]>> = {
   duration: ['duration', 32],
   date: ['timestamp', 12],
@@ -104,7 +104,7 @@ function atLeastZero(limit: number | undefined): number | undefined {
 
 const textSizes: Readonly<Record<string, number>> = { duration: 3, date: 12, 'date-time': 21 }
 
-/** The least bytes that a value takes as JSON; undefined for what expressions cannot see. */
+/** The minimum size of a value as JSON; undefined for values that expressions cannot see. */
 export function minSizeOf(schema: Structural, isResource: boolean): number | undefined {
   if (schema.intOrString) return 1
   switch (schema.type) {
@@ -124,7 +124,7 @@ export function minSizeOf(schema: Structural, isResource: boolean): number | und
   }
 }
 
-/** Whether there is a type for it at all. */
+/** True if it has a type. */
 function isVisible({ intOrString, type, items, additional }: Structural): boolean {
   if (intOrString || type in scalars || type === 'string') return true
   if (type === 'array') return items !== undefined && isVisible(items)
@@ -150,11 +150,11 @@ const metadata = structuralOf({
 })
 const resources = new WeakMap<Structural, Structural>()
 
-/** A schema of whole objects, with what expressions may see of all of them. */
+/** The schema of a whole object, with the fields that expressions see in every object. */
 export function withMetadata(schema: Structural): Structural {
   const known = resources.get(schema)
   if (known !== undefined) return known
-  const made = saysMetadata(schema)
+  const made = declaresMetadata(schema)
     ? schema
     : {
         ...schema,
@@ -164,7 +164,7 @@ export function withMetadata(schema: Structural): Structural {
   return made
 }
 
-function saysMetadata({ properties }: Structural): boolean {
+function declaresMetadata({ properties }: Structural): boolean {
   const meta = properties.get('metadata')
   const isText = (schema: Structural | undefined): boolean => schema?.type === 'string'
   return (

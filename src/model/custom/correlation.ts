@@ -1,11 +1,10 @@
 /**
- * Which old value a value of an update stems from, and whether it is still the same: the old property of the same name,
- * the old item with the same keys. What is unchanged is not complained about again (ratcheting), and rules that compare
- * with the past see it.
+ * Finds the old value of each value in an update: the property of the same name, or the item with the same keys.
+ * Ratcheting and transition rules need the old value.
  */
 import { isDeepStrictEqual } from 'node:util'
 
-import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
 
 import { memberSchema, type Structural } from './structural.ts'
 
@@ -23,7 +22,7 @@ export class Correlation {
     this.schema = schema
   }
 
-  /** Of the member `name`; undefined when one of the two has none, or no schema describes it. */
+  /** The correlation of member `name`; undefined if one side lacks it or no schema describes it. */
   key(name: string): Correlation | undefined {
     return this.#child(name, () => {
       const { value, old } = this
@@ -34,7 +33,7 @@ export class Correlation {
     })
   }
 
-  /** Of the item at `index` of the new list: only items of keyed lists are found again. */
+  /** The correlation of the item at `index`: only items of keyed lists have one. */
   index(index: number): Correlation | undefined {
     return this.#child(index, () => {
       const { items } = this.schema
@@ -76,7 +75,7 @@ export class Correlation {
 
   #compareLists(value: readonly JsonValue[], old: readonly JsonValue[]): boolean {
     if (value.length !== old.length) return false
-    // A list whose items cannot be found again is compared as one.
+    // A list whose items cannot be correlated is compared as a whole.
     if (this.schema.listType !== 'map') return sameJson(value, old)
     return value.every((_, index) => this.index(index)?.isUnchanged === true)
   }
@@ -91,7 +90,7 @@ function byKeys(items: readonly JsonValue[], keys: readonly string[]): Map<strin
   return found
 }
 
-/** What tells an item of a keyed list from others; undefined when a key is missing or no scalar. */
+/** The key of an item in a keyed list; undefined if a key is missing or no scalar. */
 export function keyText(item: JsonValue, keys: readonly string[]): string | undefined {
   if (!isJsonObject(item)) return undefined
   const parts: string[] = []
@@ -103,7 +102,7 @@ export function keyText(item: JsonValue, keys: readonly string[]): string | unde
   return parts.join('\0')
 }
 
-/** Whether two values are the same. What nests deeper than the stack counts as changed. */
+/** Compares two values. Values that nest deeper than the stack count as changed. */
 export function sameJson(a: unknown, b: unknown): boolean {
   try {
     return isDeepStrictEqual(a, b)

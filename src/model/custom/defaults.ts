@@ -1,14 +1,13 @@
 /**
- * Defaulting of custom resources, on the way in and on the way out of storage: an absent property takes its default, and
- * so does a null that its schema does not allow. Where there is no default such a null goes when it is read, and is
- * refused when it was applied.
+ * Sets defaults of custom resources on write and on read. An absent property gets its default, and so does a null that
+ * the schema does not allow.
  */
-import { isJsonObject, type JsonObject, type JsonValue, setMember } from '#lib/json-value.ts'
+import { isJsonObject, type JsonObject, type JsonValue, setMember } from '#lib/json/value.ts'
 import { deepCopy } from '#meta/object.ts'
 
 import { HAS_DEFAULTS, memberSchema, type Structural } from './structural.ts'
 
-/** Changes `value`. Keys that it adds stand last: whoever needs them in order sorts. Says whether it added any. */
+/** Changes `value` and appends keys; the caller sorts them if needed. Returns true if it added any. */
 export function applyDefaults(value: JsonValue, schema: Structural): boolean {
   if (Array.isArray(value)) return schema.items !== undefined && defaultItems(value, schema.items)
   return isJsonObject(value) && defaultMembers(value, schema)
@@ -44,7 +43,7 @@ function defaultMembers(object: JsonObject, schema: Structural): boolean {
   return added
 }
 
-/** Takes out the nulls that the schema neither allows nor has a default for; in lists they stay. Changes `value`. */
+/** Removes nulls that the schema neither allows nor has a default for, except in lists. Changes `value`. */
 export function dropNulls(value: JsonValue, schema: Structural): void {
   if (Array.isArray(value)) {
     if (schema.items !== undefined) for (const item of value) dropNulls(item, schema.items)
@@ -59,7 +58,7 @@ export function dropNulls(value: JsonValue, schema: Structural): void {
   }
 }
 
-/** A default may itself leave properties to their defaults. */
+/** A default may itself lack properties with defaults. */
 function defaultOf(schema: Structural): JsonValue {
   const value = deepCopy(schema.default as JsonValue)
   applyDefaults(value, schema)

@@ -1,4 +1,6 @@
-/** What Go's mail.ParseAddress takes: one address, with a name in front (`Jane <jane@ex.io>`) or not, alone or in a group. */
+/**
+ * Parses an email address as Go's mail.ParseAddress: with or without a name (`Jane <jane@ex.io>`), alone or in a group.
+ */
 
 const ATOM = /^[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~\u0080-\u{10ffff}]+/u
 const QUOTED = /^"(?:[^"\\\r\n]|\\[^\r\n])*"/
@@ -42,7 +44,7 @@ class Reader {
     return true
   }
 
-  /** The words of a name; there may be none. */
+  /** The words of a name; may be empty. */
   phrase(): void {
     this.skip()
     for (let found = true; found; this.skip()) found = this.#eat(QUOTED) || this.#eat(ATOM) || this.#eat(/^\./)

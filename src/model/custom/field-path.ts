@@ -1,16 +1,16 @@
-/** Paths to fields of custom resources, `.spec.replicas` or `.spec['a.b']`, looked up in the schema. */
+/** Field paths of custom resources, `.spec.replicas` or `.spec['a.b']`, resolved in the schema. */
 import type { Structural } from './structural.ts'
 
 export interface FoundField {
-  /** As in errors: `spec.replicas`. */
+  /** The form in errors: `spec.replicas`. */
   readonly path: string
-  /** The first step. */
+  /** The first segment. */
   readonly root: string
-  /** Absent for an additional property of any sort. */
+  /** Absent for an arbitrary additional property. */
   readonly schema: Structural | undefined
 }
 
-/** What is there, or why the text is no path to anything. */
+/** The schema at the path, or the error. */
 export function findField(text: string, schema: Structural, allowBrackets = true): FoundField | string {
   const tokens = text.match(/'(?:\\[^]|[^'\\])*'|[.[\]]|[^.[\]']+|'/g) ?? []
   let found: FoundField = { path: '', root: '', schema }

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import { hasFormat, isCheckedFormat } from './formats.ts'
 
-/** By format: what is taken, what is refused. */
+/** By format: valid and invalid texts. */
 const table: readonly (readonly [format: string, good: readonly string[], bad: readonly string[]])[] = [
   [
     'date-time',
@@ -51,14 +51,14 @@ const table: readonly (readonly [format: string, good: readonly string[], bad: r
 
 describe('formats', () => {
   for (const [format, good, bad] of table) {
-    it(`${format} takes what upstream takes`, () => {
+    it(`${format} accepts the same values as upstream`, () => {
       assert.ok(isCheckedFormat(format, 'string'))
       for (const text of good) assert.ok(hasFormat(format, text), `${text} is a ${format}`)
       for (const text of bad) assert.ok(!hasFormat(format, text), `${text} is no ${format}`)
     })
   }
 
-  it('are checked only where they are known, and fit the type', () => {
+  it('are checked only if they are known and match the type', () => {
     assert.deepEqual(
       [
         isCheckedFormat('foo', 'string'),
@@ -72,7 +72,7 @@ describe('formats', () => {
     )
   })
 
-  it('end soon on hostile text', () => {
+  it('are checked quickly for hostile texts', () => {
     const hostile = [`${'a-'.repeat(200_000)}!`, `${'9'.repeat(1_000_000)}s`, '1.'.repeat(200_000), '('.repeat(300_000)]
     for (const [format] of table) for (const text of hostile) hasFormat(format, text)
   })

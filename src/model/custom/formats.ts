@@ -1,11 +1,9 @@
-/**
- * The formats of texts that are checked, by name without dashes, as upstream's strfmt checks them: leniencies are its own.
- * A format that is not here asks nothing.
- */
-import { parseCidr, parseIp } from '#lib/cidr.ts'
-import { byteLength } from '#lib/go-text.ts'
-import { parseRequestUri } from '#lib/go-url.ts'
-import { parseDuration } from '#meta/duration.ts'
+/** Validates text formats with the leniency of upstream's strfmt. Unknown formats accept everything. */
+
+import { parseDuration } from '#lib/go/duration.ts'
+import { byteLength } from '#lib/go/text.ts'
+import { parseRequestUri } from '#lib/go/url.ts'
+import { parseCidr, parseIp } from '#lib/net/cidr.ts'
 import { parseTime } from '#meta/time.ts'
 import { dns1123Subdomain } from '#meta/validation/names.ts'
 
@@ -53,13 +51,13 @@ const numeric: Readonly<Record<string, readonly string[]>> = {
   number: ['float', 'double'],
 }
 
-/** Whether a schema of this type and format says something by it. */
+/** True if the format is known for the type. */
 export function isCheckedFormat(format: string, type: string): boolean {
   if (type === '' || type === 'string') return checks.has(plainName(format))
   return numeric[type]?.includes(format) ?? false
 }
 
-/** Whether a text is of the format, which must be one that is checked. */
+/** Checks a text against a known format. */
 export function hasFormat(format: string, text: string): boolean {
   return checks.get(plainName(format))?.(text) ?? true
 }
@@ -75,7 +73,7 @@ function isHostname(text: string): boolean {
   return byteLength(text) <= 255 && hostname.test(text) && text.split('.').every((part) => byteLength(part) <= 63)
 }
 
-/** Six, eight or twenty bytes, in pairs with colons or dashes, in fours with dots, or in one piece. */
+/** Six, eight or twenty bytes, in pairs with colons or dashes, in fours with dots, or without separators. */
 function isMac(text: string): boolean {
   const pairs = /^[0-9a-f]{2}([:-])[0-9a-f]{2}(?:\1[0-9a-f]{2})*$/i.test(text) && [17, 23, 59].includes(text.length)
   const fours = /^[0-9a-f]{4}(?:\.[0-9a-f]{4})+$/i.test(text) && [14, 19, 49].includes(text.length)
@@ -138,7 +136,7 @@ function isDateTime(text: string): boolean {
   return hour <= '23' && minute <= '59' && second <= '59'
 }
 
-/** Units besides Go's, as Scala writes them; a unit may begin with the last word of its row. */
+/** Duration units in addition to Go's, from Scala; a unit may begin with the last word of its row. */
 const scalaUnits = [
   ['ns', 'nano'],
   ['us', 'µs', 'micro'],

@@ -1,23 +1,23 @@
 /**
- * What OpenAPI asks of numbers, as kube-openapi judges it: whole numbers by int64 arithmetic, in which limits lose their
- * fractions, all others as doubles. A limit that does not fit the type is a fault of the value that meets it.
+ * Validates numbers as kube-openapi does: integers in int64 arithmetic, other numbers as doubles. A limit that the type
+ * cannot represent is an error of the value.
  */
-import { goDouble } from '#lib/go-text.ts'
+import { goDouble } from '#lib/go/text.ts'
 
 import type { ValueRules } from './structural.ts'
 
-/** A complaint: about the place (with the value it shows), or about nothing in particular. */
+/** An error with a path and a value, or without a path. */
 export type NumberFault =
   | { readonly text: string; readonly shown: number | bigint }
-  /** Upstream cannot say where. */
+  /** Upstream has no path for it. */
   | { readonly loose: string }
 
-/** Whether Go would hold it as an int64. In memory a whole double is the same as an integer. */
+/** True if Go would decode it as int64. An integral double equals an integer in memory. */
 export function isInt64(value: number | bigint): boolean {
   return typeof value === 'bigint' ? value >= -(2n ** 63n) && value < 2n ** 63n : Number.isSafeInteger(value)
 }
 
-/** `type` and `format` as the schema has them; `name` is what the texts call the place. */
+/** `type` and `format` of the schema; `name` is the path in texts. */
 export function numberFaults(
   value: number | bigint,
   rules: ValueRules | undefined,
@@ -31,11 +31,11 @@ export function numberFaults(
   const faults = misfit('Checked', value)
   if (rules === undefined) return faults
   const { multipleOf, minimum, maximum } = rules
-  const limit = (prefix: string, bound: number | undefined, judge: Judge): NumberFault[] => {
+  const limit = (prefix: string, bound: number | undefined, compare: BoundCheck): NumberFault[] => {
     if (bound === undefined) return []
     const odd = misfit(prefix, bound)
     const whole = odd.length === 0 && isInt64(value)
-    const fault = whole ? judge(BigInt(value), BigInt(Math.trunc(bound))) : judge(Number(value), bound)
+    const fault = whole ? compare(BigInt(value), BigInt(Math.trunc(bound))) : compare(Number(value), bound)
     return fault === undefined ? odd : [...odd, fault]
   }
   return [
@@ -54,7 +54,7 @@ export function numberFaults(
   ]
 }
 
-type Judge = (value: number | bigint, bound: number | bigint) => NumberFault | undefined
+type BoundCheck = (value: number | bigint, bound: number | bigint) => NumberFault | undefined
 
 function multipleFault(name: string, value: number | bigint, factor: number | bigint): NumberFault | undefined {
   if (factor <= 0) {
@@ -73,7 +73,7 @@ function quotient(value: number, factor: number): number {
   return factor < 1 ? (1 / factor) * value : value / factor
 }
 
-/** A double that JSON would show as an integer, allowing for the last bits. */
+/** True if a double prints as an integer in JSON, within rounding. */
 function isWhole(value: number): boolean {
   if (!Number.isFinite(value) || Math.abs(value) > Number.MAX_SAFE_INTEGER) return false
   const whole = Math.trunc(value)

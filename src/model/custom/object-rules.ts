@@ -1,10 +1,9 @@
 /**
- * Everything that the schema of a custom resource asks of its objects, in upstream's order: values, embedded objects,
- * list types, rules. Rules look only at objects that are whole: after faults of shape they are not asked.
+ * Runs all validations of a custom resource in upstream's order. CEL rules run only if there are no structural errors.
  */
 import type { CustomResourceSubresourceScale } from '#apis/apiextensions/v1.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
-import { type FieldError, type FieldErrorType, invalid } from '#meta/validation/field-error.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
+import { type FieldError, type FieldErrorType, fieldPath } from '#meta/validation/field-path.ts'
 
 import { validateEmbedded } from './embedded.ts'
 import { validateListTypes } from './list-types.ts'
@@ -17,20 +16,24 @@ export interface ObjectChange {
   readonly next: JsonObject
   /** Absent on create. */
   readonly old?: JsonObject | undefined
-  /** Set when only the status is written, and so only the status is judged. */
+  /** Set if only the status is written and validated. */
   readonly part?: 'status' | undefined
-  /** What is wrong with the metadata: rules are not run on an object of which something is missing or too long. */
+  /** Metadata errors: rules do not run on an object with missing or too long fields. */
   readonly metadataErrors?: () => readonly FieldError[]
 }
 
 export interface Verdict {
   readonly errors: FieldError[]
-  /** Faults of rules that were there before. */
+  /** Errors of rules that existed before. */
   readonly warnings: string[]
 }
 
-/** Metadata at the root is not looked at: the store does that for all kinds. */
-export function judgeObject(change: ObjectChange, schema: Structural, scale?: CustomResourceSubresourceScale): Verdict {
+/** Metadata at the root is not validated here, because the store does that for all kinds. */
+export function validateObject(
+  change: ObjectChange,
+  schema: Structural,
+  scale?: CustomResourceSubresourceScale,
+): Verdict {
   const { next, old, part } = change
   const errors = [
     ...(part === 'status' ? validateStatus(change, schema) : validateValue(next, schema, { old })),
@@ -41,7 +44,7 @@ export function judgeObject(change: ObjectChange, schema: Structural, scale?: Cu
   if ((schema.has & HAS_RULES) === 0) return { errors, warnings: [] }
   const isBlocked = (error: FieldError): boolean => blocking.has(error.type)
   if (errors.some(isBlocked) || change.metadataErrors?.().some(isBlocked) === true) {
-    return { errors: [...errors, invalid(NOWHERE, null, NOT_CHECKED)], warnings: [] }
+    return { errors: [...errors, NOWHERE.invalid(null, NOT_CHECKED)], warnings: [] }
   }
   const run = runRules(next, schema, { old })
   return { errors: [...errors, ...run.errors], warnings: run.warnings }
@@ -51,10 +54,10 @@ function validateStatus({ next, old }: ObjectChange, schema: Structural): FieldE
   const property = schema.properties.get('status')
   if (property === undefined || !Object.hasOwn(next, 'status')) return []
   const before = isJsonObject(old) && Object.hasOwn(old, 'status') ? (old['status'] as JsonValue) : undefined
-  return validateValue(next['status'] as JsonValue, property, { path: 'status', old: before })
+  return validateValue(next['status'] as JsonValue, property, { path: fieldPath('status'), old: before })
 }
 
-/** Lists that had doubles before may keep them. */
+/** Lists with old duplicates may keep them. */
 function validateNewListTypes(next: JsonObject, old: JsonObject | undefined, schema: Structural): FieldError[] {
   const errors = validateListTypes(next, schema)
   return errors.length > 0 && old !== undefined && validateListTypes(old, schema).length > 0 ? [] : errors

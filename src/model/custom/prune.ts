@@ -1,15 +1,15 @@
-/** Pruning: a custom resource keeps what its schema names, and everything below `x-kubernetes-preserve-unknown-fields`. */
-import { compareText } from '#lib/go-text.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
+/** Prunes unknown fields of custom resources, except below `x-kubernetes-preserve-unknown-fields`. */
+import { compareText } from '#lib/go/text.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
 
 import { type Structural, structuralOf } from './structural.ts'
 
-/** What every object has without its schema saying so. */
+/** Fields that every object has without a schema. */
 export const metaFields: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata'])
 
 /**
- * Changes `object`, and returns the paths of what it took away, in order of their texts: `spec.objs[0].b`. `isRoot`: it
- * is an object with metadata of its own.
+ * Changes `object` and returns the sorted paths of removed fields: `spec.objs[0].b`. `isRoot`: it is an object with
+ * metadata.
  */
 export function prune(object: JsonValue, schema: Structural, isRoot = true): string[] {
   const walk: Walk = { unknown: [], path: [] }
@@ -22,7 +22,7 @@ interface Walk {
   readonly path: (string | number)[]
 }
 
-/** Of what no schema describes: nothing of it stays. */
+/** For a value without a schema: everything is removed. */
 const NOTHING = structuralOf({})
 
 function pruneValue(value: JsonValue, schema: Structural, isObject: boolean, walk: Walk): void {
@@ -51,20 +51,20 @@ function pruneMembers(object: JsonObject, schema: Structural, isObject: boolean,
 
 function pruneItems(list: JsonValue[], { items, preserveUnknown }: Structural, walk: Walk): void {
   if (items === undefined) {
-    // Lists of lists without a schema may nest deeper than the stack; nothing but objects in them is taken away.
+    // Lists of lists without a schema may nest deeper than the stack; only objects in them are removed.
     if (!preserveUnknown) pruneUntyped(list, walk)
     return
   }
-  // What keeps unknown fields passes that on to its items.
-  const judged = preserveUnknown && !items.preserveUnknown ? { ...items, preserveUnknown } : items
+  // Preserving unknown fields extends to items.
+  const itemSchema = preserveUnknown && !items.preserveUnknown ? { ...items, preserveUnknown } : items
   for (const [index, item] of list.entries()) {
     walk.path.push(index)
-    pruneValue(item, judged, judged.embedded, walk)
+    pruneValue(item, itemSchema, itemSchema.embedded, walk)
     walk.path.pop()
   }
 }
 
-/** Empties the objects in lists that no schema describes. */
+/** Empties objects in lists without a schema. */
 function pruneUntyped(list: readonly JsonValue[], walk: Walk): void {
   const pending: { readonly list: readonly JsonValue[]; readonly path: string }[] = [
     { list, path: pathText(walk.path) },

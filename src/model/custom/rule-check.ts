@@ -1,48 +1,48 @@
 /**
- * The rules of a whole schema, judged when a definition is written: each must compile, and neither one nor all together
- * may cost too much, however large the objects get that the schema allows.
+ * Validates the CEL rules in a CustomResourceDefinition: each rule must compile, and the cost of one rule and of all
+ * rules is limited.
  */
 import type { ValidationRule } from '#apis/apiextensions/v1.ts'
-import type { Steps } from '#lib/slices.ts'
-import { child, type FieldError, forbidden, index, internal, invalid, key } from '#meta/validation/field-error.ts'
+import type { Steps } from '#lib/time-slicing.ts'
+import type { FieldError, FieldPath } from '#meta/validation/field-path.ts'
 
 import { MAX_REQUEST_BYTES, minSizeOf, withMetadata } from './cel-type.ts'
 import { compileInSteps, type NodeRule } from './rules.ts'
 import { HAS_RULES, type Structural } from './structural.ts'
 
 export interface RuleCheckOptions {
-  /** Whether there is a fault of the schema at a path or below; rules there are not looked at. */
-  readonly isFaulty: (path: string) => boolean
-  /** How a rule is shown. */
+  /** True if the schema has an error at a path or below; rules there are skipped. */
+  readonly isFaulty: (path: FieldPath) => boolean
+  /** The printed form of a rule. */
   readonly show: (rule: ValidationRule) => unknown
-  /** The schema was there before: its rules may cost what they cost. */
+  /** The schema existed before: the cost of its rules is not limited. */
   readonly costsAnything: boolean
 }
 
 const MAX_RULE_COST = 10_000_000n
 const MAX_SCHEMA_COST = 100_000_000n
 const MAX_UINT64 = 2n ** 64n - 1n
-/** So many of the dearest rules are named when all together are too dear. */
+/** The number of most expensive rules that are listed if the total is too high. */
 const NAMED_RULES = 4
 
-/** Of the schema of whole objects at `path`, in upstream's order. */
-export function* checkRules(schema: Structural, path: string, options: RuleCheckOptions): Steps<FieldError[]> {
+/** For the schema of whole objects at `path`, in upstream's order. */
+export function* checkRules(schema: Structural, path: FieldPath, options: RuleCheckOptions): Steps<FieldError[]> {
   if ((schema.has & HAS_RULES) === 0) return []
   const check = new RuleCheck(options)
   yield* check.walk({ schema, path, isResource: true, cardinality: 1n, uncorrelated: undefined, isBroken: false })
   return [...check.errors, ...check.totalErrors(path)]
 }
 
-/** A schema node, and what those above it mean for its rules. */
-interface Place {
+/** A schema node, with the context of its ancestors. */
+interface CheckedNode {
   readonly schema: Structural
-  readonly path: string
+  readonly path: FieldPath
   readonly isResource: boolean
-  /** How many such values there may be in one object; undefined when nothing limits them. */
+  /** The maximum number of such values in one object; undefined without a limit. */
   readonly cardinality: bigint | undefined
-  /** The list above whose items cannot be found again in an old object. */
-  readonly uncorrelated: string | undefined
-  /** Something above has rules and no type. */
+  /** An ancestor list whose items cannot be correlated with an old object. */
+  readonly uncorrelated: FieldPath | undefined
+  /** An ancestor has rules and no type. */
   readonly isBroken: boolean
 }
 
@@ -50,87 +50,87 @@ class RuleCheck {
   readonly errors: FieldError[] = []
   readonly #options: RuleCheckOptions
   #total = 0n
-  readonly #dearest: { readonly path: string; readonly cost: bigint }[] = []
+  readonly #dearest: { readonly path: FieldPath; readonly cost: bigint }[] = []
 
   constructor(options: RuleCheckOptions) {
     this.#options = options
   }
 
-  /** What is inside comes before the node itself, as upstream has it. */
-  *walk(place: Place): Steps<void> {
-    const { schema, path, isResource, uncorrelated } = place
+  /** Nested nodes come before the node itself, like upstream. */
+  *walk(node: CheckedNode): Steps<void> {
+    const { schema, path, isResource, uncorrelated } = node
     if ((schema.has & HAS_RULES) === 0) return
     const compiled = schema.rules.length === 0 ? undefined : yield* compileInSteps(schema, isResource)
     const inside = {
-      cardinality: multiply(place.cardinality, multiplicity(schema)),
-      isBroken: place.isBroken || (schema.rules.length > 0 && compiled === undefined),
+      cardinality: multiply(node.cardinality, multiplicity(schema)),
+      isBroken: node.isBroken || (schema.rules.length > 0 && compiled === undefined),
     }
-    const into = (inner: Structural, at: string, correlated = uncorrelated): Steps<void> =>
+    const into = (inner: Structural, at: FieldPath, correlated = uncorrelated): Steps<void> =>
       this.walk({ ...inside, schema: inner, path: at, isResource: inner.embedded, uncorrelated: correlated })
     const { additional, items } = schema
-    if (typeof additional === 'object') yield* into(additional, child(path, 'additionalProperties'))
+    if (typeof additional === 'object') yield* into(additional, path.child('additionalProperties'))
     const properties = isResource ? withMetadata(schema).properties : schema.properties
     for (const name of schema.properties.keys()) {
       const property = schema.properties.get(name) as Structural
       const seen = properties.get(name) as Structural
-      yield* into({ ...seen, rules: property.rules, has: property.has }, key(child(path, 'properties'), name))
+      yield* into({ ...seen, rules: property.rules, has: property.has }, path.child('properties').key(name))
     }
-    if (items !== undefined) yield* into(items, child(path, 'items'), schema.listType === 'map' ? uncorrelated : path)
+    if (items !== undefined) yield* into(items, path.child('items'), schema.listType === 'map' ? uncorrelated : path)
     if (schema.rules.length === 0 || this.#options.isFaulty(path)) return
-    yield* this.#judge(place, compiled?.rules, inside.isBroken)
+    yield* this.#checkRules(node, compiled?.rules, inside.isBroken)
   }
 
-  *#judge(place: Place, rules: readonly NodeRule[] | undefined, isBroken: boolean): Steps<void> {
-    const field = child(place.path, 'x-kubernetes-validations')
+  *#checkRules(node: CheckedNode, rules: readonly NodeRule[] | undefined, isBroken: boolean): Steps<void> {
+    const field = node.path.child('x-kubernetes-validations')
     if (rules === undefined || isBroken) {
-      this.errors.push(internal(field, new Error(NO_TYPE)))
+      this.errors.push(field.internal(new Error(NO_TYPE)))
       return
     }
     for (const [at, rule] of rules.entries()) {
       yield
-      this.#judgeRule(rule, index(field, at), place)
+      this.#checkRule(rule, field.index(at), node)
     }
   }
 
-  #judgeRule(compiled: NodeRule, path: string, place: Place): void {
+  #checkRule(compiled: NodeRule, path: FieldPath, node: CheckedNode): void {
     const { rule } = compiled
     const shown = this.#options.show(rule)
-    const field = child(path, 'rule')
-    this.#observe(field, 'estimated rule cost', ruleCost(compiled, place))
-    if (compiled.error !== undefined) this.errors.push(invalid(field, shown, compiled.error))
-    const messageField = child(path, 'messageExpression')
-    if (compiled.messageError !== undefined) this.errors.push(invalid(messageField, shown, compiled.messageError))
+    const field = path.child('rule')
+    this.#observe(field, 'estimated rule cost', ruleCost(compiled, node))
+    if (compiled.error !== undefined) this.errors.push(field.invalid(shown, compiled.error))
+    const messageField = path.child('messageExpression')
+    if (compiled.messageError !== undefined) this.errors.push(messageField.invalid(shown, compiled.messageError))
     if (compiled.message !== undefined) {
       this.#observe(messageField, 'estimated messageExpression cost', compiled.message.maxCost())
     }
-    if (compiled.usesOldSelf && place.uncorrelated !== undefined) {
-      const detail = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${place.uncorrelated}`
-      this.errors.push(invalid(field, rule.rule, detail))
+    if (compiled.usesOldSelf && node.uncorrelated !== undefined) {
+      const detail = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${node.uncorrelated}`
+      this.errors.push(field.invalid(rule.rule, detail))
     } else if (!compiled.usesOldSelf && rule.optionalOldSelf !== undefined) {
       const detail = 'may not be set if oldSelf is not used in rule'
-      this.errors.push(invalid(child(path, 'optionalOldSelf'), rule.optionalOldSelf, detail))
+      this.errors.push(path.child('optionalOldSelf').invalid(rule.optionalOldSelf, detail))
     }
   }
 
-  #observe(path: string, what: string, cost: bigint): void {
+  #observe(path: FieldPath, what: string, cost: bigint): void {
     if (!this.#options.costsAnything && cost > MAX_RULE_COST) {
-      this.errors.push(forbidden(path, costText(what, cost, MAX_RULE_COST)))
+      this.errors.push(path.forbidden(costText(what, cost, MAX_RULE_COST)))
     }
     this.#total = saturated(this.#total + cost)
-    // What is less than a hundredth of the limit is not to blame.
+    // Rules below a hundredth of the limit are not listed.
     if (cost < MAX_SCHEMA_COST / 100n) return
     this.#dearest.push({ path, cost })
     this.#dearest.sort((a, b) => (a.cost < b.cost ? 1 : a.cost > b.cost ? -1 : 0))
     this.#dearest.length = Math.min(this.#dearest.length, NAMED_RULES)
   }
 
-  totalErrors(path: string): FieldError[] {
+  totalErrors(path: FieldPath): FieldError[] {
     if (this.#total <= MAX_SCHEMA_COST) return []
     const what = 'x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema'
     const contributed = 'contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema'
     return [
-      ...this.#dearest.map((one) => forbidden(one.path, contributed)),
-      forbidden(path, costText(what, this.#total, MAX_SCHEMA_COST)),
+      ...this.#dearest.map((one) => one.path.forbidden(contributed)),
+      path.forbidden(costText(what, this.#total, MAX_SCHEMA_COST)),
     ]
   }
 }
@@ -138,14 +138,14 @@ class RuleCheck {
 const NO_TYPE =
   'internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations'
 
-/** Without a limit above, as many as fit into the largest request. */
-function ruleCost({ judge }: NodeRule, { schema, isResource, cardinality }: Place): bigint {
-  if (judge === undefined) return 0n
+/** Without a limit, the number that fits into the largest request. */
+function ruleCost({ validation }: NodeRule, { schema, isResource, cardinality }: CheckedNode): bigint {
+  if (validation === undefined) return 0n
   const most = BigInt(Math.floor(MAX_REQUEST_BYTES / ((minSizeOf(schema, isResource) ?? 0) + 1)))
-  return saturated(judge.maxCost() * (cardinality ?? most))
+  return saturated(validation.maxCost() * (cardinality ?? most))
 }
 
-/** How many values there may be inside of one; undefined without a limit. */
+/** The maximum number of values inside one; undefined without a limit. */
 function multiplicity({ type, additional, values }: Structural): bigint | undefined {
   if (type === 'array') return limitOf(values?.maxItems)
   return type === 'object' && additional !== undefined ? limitOf(values?.maxProperties) : 1n

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { JSONSchemaProps, ValidationRule } from '#apis/apiextensions/v1.ts'
-import type { JsonObject } from '#lib/json-value.ts'
-import { atOnce } from '#lib/slices.ts'
+import type { JsonObject } from '#lib/json/value.ts'
+import { runAtOnce } from '#lib/time-slicing.ts'
 import { fieldErrorText } from '#meta/validation/field-error.ts'
+import { fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 
-import { judgeObject } from './object-rules.ts'
+import { validateObject } from './object-rules.ts'
 import { checkRules } from './rule-check.ts'
 import { RULES_BUDGET, runRules } from './rule-run.ts'
 import { structuralOf } from './structural.ts'
@@ -24,9 +25,9 @@ const integer: JSONSchemaProps = { type: 'integer' }
 const text: JSONSchemaProps = { type: 'string', maxLength: 20 }
 
 describe('rules of a schema', () => {
-  const check = (schema: JSONSchemaProps, isFaulty: (path: string) => boolean = () => false): string[] => {
+  const check = (schema: JSONSchemaProps, isFaulty: (path: FieldPath) => boolean = () => false): string[] => {
     const options = { isFaulty, show: ({ rule }: ValidationRule) => rule, costsAnything: false }
-    return atOnce(checkRules(structuralOf(schema), '~', options)).map(fieldErrorText)
+    return runAtOnce(checkRules(structuralOf(schema), fieldPath('~'), options)).map(fieldErrorText)
   }
 
   it('must compile', () => {
@@ -54,12 +55,12 @@ describe('rules of a schema', () => {
     )
   })
 
-  it('see of metadata only what every object has', () => {
+  it('see only the common metadata fields', () => {
     assert.deepEqual(check(ruled(object({}), { rule: "self.metadata.name != '' && self.kind == 'X'" })), [])
     assert.match(check(ruled(object({}), { rule: 'has(self.metadata.labels)' })).join(), /undefined field 'labels'/)
   })
 
-  it('see properties by names that expressions can write', () => {
+  it('see properties under escaped names', () => {
     const names = ['a-b', 'a.b', 'a/b', 'a__b', 'namespace', 'true']
     const schema = object(Object.fromEntries(names.map((name) => [name, integer])))
     const rules = [
@@ -74,7 +75,7 @@ describe('rules of a schema', () => {
     assert.deepEqual(check(object({ s: ruled(schema, ...rules.map((name) => ({ rule: `self.${name} > 1` }))) })), [])
   })
 
-  it('ask for old values only where those can be found', () => {
+  it('use oldSelf only where values can be correlated', () => {
     const item = ruled(text, { rule: 'self == oldSelf' })
     assert.deepEqual(check(object({ a: { type: 'array', maxItems: 2, items: item } })), [
       '~.properties[a].items.x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": oldSelf cannot be used on the uncorrelatable portion of the schema within ~.properties[a]',
@@ -82,7 +83,7 @@ describe('rules of a schema', () => {
     assert.deepEqual(check(object({ a: { type: 'object', maxProperties: 2, additionalProperties: item } })), [])
   })
 
-  it('must not cost too much', () => {
+  it('must not exceed the cost limit', () => {
     const hint =
       '(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)'
     const list = ruled({ type: 'array', items: { type: 'string' } }, { rule: 'self.all(x, self.all(y, x == y))' })
@@ -97,24 +98,24 @@ describe('rules of a schema', () => {
       /messageExpression: Forbidden: estimated messageExpression cost/,
     )
     const kept = { isFaulty: () => false, show: () => '', costsAnything: true }
-    assert.equal(atOnce(checkRules(structuralOf(object({ a: list })), '~', kept)).length, 2)
+    assert.equal(runAtOnce(checkRules(structuralOf(object({ a: list })), fieldPath('~'), kept)).length, 2)
   })
 
-  it('are not looked at where the schema is wrong', () => {
+  it('are skipped where the schema is invalid', () => {
     assert.deepEqual(
-      check(object({ a: ruled(integer, { rule: 'foo' }) }), (path) => path === '~.properties[a]'),
+      check(object({ a: ruled(integer, { rule: 'foo' }) }), (path) => path.toString() === '~.properties[a]'),
       [],
     )
   })
 })
 
-describe('rules about an object', () => {
+describe('rules of an object', () => {
   const run = (schema: JSONSchemaProps, next: object, old?: object): ReturnType<typeof runRules> =>
     runRules(next as JsonObject, structuralOf(schema), { old: old as JsonObject | undefined })
   const errors = (...args: Parameters<typeof run>): string[] => run(...args).errors.map(fieldErrorText)
   const spec = (...rules: readonly ValidationRule[]): JSONSchemaProps => object({ spec: ruled(integer, ...rules) })
 
-  it('say what is wrong, in their own words or by what they ask', () => {
+  it('report their message or their expression', () => {
     assert.deepEqual(errors(spec({ rule: 'self < 10' }), { spec: 20 }), [
       'spec: Invalid value: 20: failed rule: self < 10',
     ])
@@ -129,7 +130,7 @@ describe('rules about an object', () => {
     assert.deepEqual(errors(spec({ rule: 'self < 10' }), { spec: 1 }), [])
   })
 
-  it('give a reason and a place', () => {
+  it('report a reason and a field path', () => {
     const schema = (reason: string): JSONSchemaProps =>
       object({ s: ruled(object({ x: integer }), { rule: 'self.x < 1', reason, fieldPath: '.x', message: 'm' }) })
     assert.deepEqual(errors(schema('FieldValueForbidden'), { s: { x: 2 } }), ['s.x: Forbidden: m'])
@@ -138,7 +139,7 @@ describe('rules about an object', () => {
     assert.deepEqual(errors(schema('FieldValueInvalid'), { s: { x: 2 } }), ['s.x: Invalid value: m'])
   })
 
-  it('fail where they cannot be answered', () => {
+  it('fail on evaluation errors', () => {
     const schema = (rule: string): JSONSchemaProps => object({ s: ruled(object({ x: integer }), { rule }) })
     assert.deepEqual(errors(schema('10 / self.x > 1'), { s: { x: 0 } }), [
       's: Invalid value: "object": division by zero evaluating rule: 10 / self.x > 1',
@@ -148,7 +149,7 @@ describe('rules about an object', () => {
     ])
   })
 
-  it('compare with what was, where something was', () => {
+  it('compare with the old value, if there is one', () => {
     const schema = spec({ rule: 'self == oldSelf' })
     assert.deepEqual(errors(schema, { spec: 2 }, { spec: 1 }), ['spec: Invalid value: 2: failed rule: self == oldSelf'])
     assert.deepEqual(errors(schema, { spec: 2 }), [])
@@ -159,7 +160,7 @@ describe('rules about an object', () => {
     assert.deepEqual(errors(optional, { spec: 2 }, { spec: 1 }), [])
   })
 
-  it('find items of keyed lists again', () => {
+  it('correlate items of keyed lists', () => {
     const items = ruled(object({ k: text, v: integer }), { rule: 'self.v >= oldSelf.v' })
     const schema = object({
       l: { type: 'array', 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['k'], items },
@@ -186,7 +187,7 @@ describe('rules about an object', () => {
     )
   })
 
-  it('only warn of what was so before', () => {
+  it('only warn of unchanged faults', () => {
     const items = object({ k: text, v: ruled(text, { rule: 'self.size() < 3' }) })
     const schema = object({
       m: { type: 'array', 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['k'], items },
@@ -205,7 +206,7 @@ describe('rules about an object', () => {
     assert.deepEqual(errors(schema, { p: ['long'] }), ['p[0]: Invalid value: "long": failed rule: self.size() < 3'])
   })
 
-  it('end within their budget', () => {
+  it('stop at the cost budget', () => {
     const hungry = { rule: 'self.all(x, self.all(y, x + y > -1))' }
     const schema = object({ l: ruled({ type: 'array', items: integer }, hungry, hungry) })
     assert.deepEqual(errors(schema, { l: Array.from({ length: 2_000 }, (_, at) => at) }), [
@@ -221,9 +222,9 @@ describe('rules about an object', () => {
     assert.ok(budgetLeft < 0 && RULES_BUDGET === 10_000_000)
   })
 
-  it('are asked of the status as well', () => {
+  it('run for the status as well', () => {
     const schema = structuralOf(object({ status: ruled(object({ n: integer }), { rule: 'self.n < 1' }) }))
-    const { errors: faults } = judgeObject({ next: { status: { n: 2 } }, old: {}, part: 'status' }, schema)
+    const { errors: faults } = validateObject({ next: { status: { n: 2 } }, old: {}, part: 'status' }, schema)
     assert.deepEqual(faults.map(fieldErrorText), ['status: Invalid value: failed rule: self.n < 1'])
   })
 })

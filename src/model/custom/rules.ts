@@ -1,19 +1,16 @@
-/**
- * The rules of one schema node (`x-kubernetes-validations`), compiled: what is wrong with each, what it may cost, the
- * program that judges values and the one that words the complaint.
- */
+/** Compiles the CEL rules of one schema node (`x-kubernetes-validations`) and estimates their cost. */
 import type { ValidationRule } from '#apis/apiextensions/v1.ts'
 import { type Compiled, createEnvironment, type Environment } from '#cel/environment.ts'
 import type { Program } from '#cel/program.ts'
 import { type CelType, optionalOf } from '#cel/type.ts'
 import { CelError } from '#cel/value.ts'
-import { atOnce, type Steps } from '#lib/slices.ts'
+import { runAtOnce, type Steps } from '#lib/time-slicing.ts'
 
 import { celTypeOf } from './cel-type.ts'
 import type { Structural } from './structural.ts'
 
 export interface NodeRules {
-  /** Of `self`, and of `oldSelf`. */
+  /** The type of `self` and `oldSelf`. */
   readonly type: CelType
   readonly rules: readonly NodeRule[]
 }
@@ -21,9 +18,9 @@ export interface NodeRules {
 export interface NodeRule {
   readonly rule: ValidationRule
   readonly usesOldSelf: boolean
-  /** Absent when the rule is empty, or `error` says why there is none. */
-  readonly judge?: Expression
-  /** What upstream says of a rule that does not compile. */
+  /** Absent if the rule is empty or `error` is set. */
+  readonly validation?: Expression
+  /** Upstream's error for a rule that does not compile. */
   readonly error?: string
   readonly message?: Expression
   readonly messageError?: string
@@ -31,15 +28,15 @@ export interface NodeRule {
 
 export interface Expression {
   readonly program: Program
-  /** The static estimate, at most; computed when it is asked for. */
+  /** The upper bound of the static estimate; computed on demand. */
   maxCost(): bigint
 }
 
 export function compileRules(schema: Structural, isResource: boolean): NodeRules | undefined {
-  return atOnce(compileInSteps(schema, isResource))
+  return runAtOnce(compileInSteps(schema, isResource))
 }
 
-/** Undefined when expressions cannot see values of the schema. */
+/** Undefined if expressions cannot see values of the schema. */
 export function* compileInSteps(schema: Structural, isResource: boolean): Steps<NodeRules | undefined> {
   const type = celTypeOf(schema, isResource)
   if (type === undefined) return undefined
@@ -68,9 +65,9 @@ function compileRule(rule: ValidationRule, environment: Environment): NodeRule {
     return { rule, usesOldSelf: false, error: 'cel expression must evaluate to a bool' }
   }
   const usesOldSelf = compiled.uses('oldSelf')
-  const judge = expressionOf(compiled)
-  if (typeof judge === 'string') return { rule, usesOldSelf, error: `program instantiation failed: ${judge}` }
-  return { rule, usesOldSelf, judge, ...compileMessage(rule.messageExpression ?? '', environment) }
+  const validation = expressionOf(compiled)
+  if (typeof validation === 'string') return { rule, usesOldSelf, error: `program instantiation failed: ${validation}` }
+  return { rule, usesOldSelf, validation, ...compileMessage(rule.messageExpression ?? '', environment) }
 }
 
 function compileMessage(source: string, environment: Environment): Pick<NodeRule, 'message' | 'messageError'> {
@@ -84,7 +81,7 @@ function compileMessage(source: string, environment: Environment): Pick<NodeRule
     : { message }
 }
 
-/** Or why there is no program. */
+/** Or the reason why there is no program. */
 function expressionOf(compiled: Compiled): Expression | string {
   try {
     return { program: compiled.program(), maxCost: () => compiled.estimateCost().max }

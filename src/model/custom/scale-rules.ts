@@ -1,39 +1,40 @@
-/** The fields that the scale subresource shows: numbers of replicas that an int32 can hold, and a selector as text. */
+/** Validates the fields of the scale subresource: int32 replicas, and a selector as text. */
 import type { CustomResourceSubresourceScale } from '#apis/apiextensions/v1.ts'
-import { goJson } from '#lib/go-text.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
-import { type FieldError, invalid } from '#meta/validation/field-error.ts'
+import { goJson } from '#lib/go/text.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
+import { collectErrors, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 
 const MAX_REPLICAS = 2 ** 31 - 1
 
-/** With `part` status, only what the status shows. */
+/** With `part` status, only the fields in the status. */
 export function validateScale(
   object: JsonObject,
   { specReplicasPath, statusReplicasPath, labelSelectorPath = '' }: CustomResourceSubresourceScale,
   part?: 'status',
 ): FieldError[] {
-  return [
-    ...(part === 'status' ? [] : validateReplicas(object, specReplicasPath)),
-    ...validateReplicas(object, statusReplicasPath),
-    ...(labelSelectorPath === '' ? [] : validateSelector(object, labelSelectorPath)),
-  ]
+  return collectErrors(
+    part !== 'status' && validateReplicas(object, specReplicasPath),
+    validateReplicas(object, statusReplicasPath),
+    labelSelectorPath !== '' && validateSelector(object, labelSelectorPath),
+  )
 }
 
 function validateReplicas(object: JsonObject, path: string): FieldError[] {
   const found = valueAt(object, path, 'int64')
-  if (typeof found === 'string') return [invalid(path, 0, found)]
+  if (typeof found === 'string') return [fieldPath(path).invalid(0, found)]
   const replicas = Number(found.value ?? 0)
-  if (replicas < 0) return [invalid(path, replicas, 'should be a non-negative integer')]
-  if (replicas > MAX_REPLICAS) return [invalid(path, replicas, `should be less than or equal to ${MAX_REPLICAS}`)]
+  if (replicas < 0) return [fieldPath(path).invalid(replicas, 'should be a non-negative integer')]
+  if (replicas > MAX_REPLICAS)
+    return [fieldPath(path).invalid(replicas, `should be less than or equal to ${MAX_REPLICAS}`)]
   return []
 }
 
 function validateSelector(object: JsonObject, path: string): FieldError[] {
   const found = valueAt(object, path, 'string')
-  return typeof found === 'string' ? [invalid(path, '', found)] : []
+  return typeof found === 'string' ? [fieldPath(path).invalid('', found)] : []
 }
 
-/** The value at `.spec.replicas`, or why there can be none; undefined inside when there is nothing. */
+/** The value at `.spec.replicas`, or the error; the value is undefined if absent. */
 function valueAt(
   object: JsonObject,
   path: string,

@@ -1,19 +1,19 @@
-/** Going through the schemas of a definition: each one holds others in a dozen places. */
+/** Iterates over the schemas of a CustomResourceDefinition, including nested schemas. */
 import type { CustomResourceDefinitionSpec, JSONSchemaProps } from '#apis/apiextensions/v1.ts'
 
 export type Schema = JSONSchemaProps
 
-/** The schema of a list's items, when there is one for all of them. */
+/** The schema of list items, if there is one for all. */
 export function itemsOf({ items }: Schema): Schema | undefined {
   return Array.isArray(items) ? undefined : items
 }
 
-/** What additional properties must look like, when that is said by a schema. */
+/** The schema of additional properties, if there is one. */
 export function additionalOf({ additionalProperties: additional }: Schema): Schema | undefined {
   return typeof additional === 'object' ? additional : undefined
 }
 
-/** What a scalar may say without any rule being about it. */
+/** Keywords of a scalar that no rule concerns. */
 const harmless: ReadonlySet<string> = new Set(
   'type description title format example externalDocs enum maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength multipleOf'.split(
     ' ',
@@ -21,15 +21,15 @@ const harmless: ReadonlySet<string> = new Set(
 )
 const scalars: ReadonlySet<string> = new Set(['string', 'integer', 'number', 'boolean'])
 
-/** Nine of ten schemas in a definition are such, and there are thousands: nothing can be wrong with one. */
+/** Nine of ten schemas in a definition are plain scalars, and there are thousands: they need no validation. */
 export function isPlainScalar(schema: Schema): boolean {
   if (!scalars.has(schema.type ?? '')) return false
   for (const name in schema) if (!harmless.has(name)) return false
   return true
 }
 
-/** The properties about which there is something to say. */
-export function telling(properties: Readonly<Record<string, Schema>>): [string, Schema][] {
+/** Properties that need validation. */
+export function relevantProperties(properties: Readonly<Record<string, Schema>>): [string, Schema][] {
   return Object.entries(properties).filter(([, property]) => !isPlainScalar(property))
 }
 
@@ -37,7 +37,7 @@ const single = ['not', 'items', 'additionalProperties', 'additionalItems'] as co
 const lists = ['allOf', 'anyOf', 'oneOf', 'items'] as const
 const named = ['properties', 'patternProperties', 'definitions', 'dependencies'] as const
 
-/** Whether it holds of a schema or of any inside it, wherever it stands. */
+/** True if the predicate holds for a schema or any nested one. */
 export function someSchema(schema: Schema, holds: (schema: Schema) => boolean): boolean {
   if (holds(schema)) return true
   if (isPlainScalar(schema)) return false

@@ -1,18 +1,19 @@
-/** What becomes of a custom resource on its way in and out: pruning, defaults, embedded objects; and how its lists are judged. */
+/** The processing of a custom resource on write and read: pruning, defaults, embedded objects and list validation. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { JSONSchemaProps } from '#apis/apiextensions/v1.ts'
-import type { JsonObject, JsonValue } from '#lib/json-value.ts'
+import type { JsonObject, JsonValue } from '#lib/json/value.ts'
 import { encodeFieldsV1 } from '#meta/apply/fields-v1.ts'
 import { validateTyped } from '#meta/apply/validate.ts'
 import { fieldSetOf } from '#meta/apply/walk.ts'
-import { type FieldError, fieldErrorText, required } from '#meta/validation/field-error.ts'
+import { fieldErrorText } from '#meta/validation/field-error.ts'
+import { type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 
 import { applyDefaults, dropNulls } from './defaults.ts'
 import { coerceEmbedded, validateEmbedded } from './embedded.ts'
 import { validateListTypes } from './list-types.ts'
-import { judgeObject } from './object-rules.ts'
+import { validateObject } from './object-rules.ts'
 import { prune } from './prune.ts'
 import { structuralOf } from './structural.ts'
 import { schemaOf } from './typed-schema.ts'
@@ -32,7 +33,7 @@ describe('pruning', () => {
     return [copy, unknown]
   }
 
-  it('takes what the schema does not name, and tells where', () => {
+  it('removes unknown fields, and returns their paths', () => {
     const schema = object({ spec: object({ a: text, objs: { type: 'array', items: object({ k: text }) } }) })
     const value = {
       apiVersion: 'v1',
@@ -47,7 +48,7 @@ describe('pruning', () => {
     ])
   })
 
-  it('keeps maps, and what is to be preserved but for named parts', () => {
+  it('keeps maps, and preserved fields except for named parts', () => {
     const schema = object({
       map: { type: 'object', additionalProperties: object({ a: text }) },
       open: { ...object({ named: object({ a: text }) }), ...open },
@@ -64,7 +65,7 @@ describe('pruning', () => {
     ])
   })
 
-  it('keeps identity and metadata of embedded objects', () => {
+  it('keeps apiVersion, kind and metadata of embedded objects', () => {
     const schema = object({ e: object({ spec: object({}) }, { 'x-kubernetes-embedded-resource': true }) })
     const e = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, spec: { x: 1 }, y: 1 }
     assert.deepEqual(pruned({ e }, schema), [
@@ -73,7 +74,7 @@ describe('pruning', () => {
     ])
   })
 
-  it('empties objects in lists that no schema describes, however deep', () => {
+  it('empties objects in lists without a schema, at any depth', () => {
     let deep: JsonValue = [{ z: 1 }]
     for (let level = 0; level < 9_000; level++) deep = [deep]
     const value = { s: deep }
@@ -89,13 +90,13 @@ describe('defaults', () => {
     return copy
   }
 
-  it('fill what is absent where its parent is there or has a default', () => {
+  it('are set for absent fields whose parent exists or has a default', () => {
     const inner = { x: { type: 'integer', default: 5 } }
     const schema = object({ d1: object(inner), d2: object(inner, { default: {} }), d3: object(inner) })
     assert.deepEqual(defaulted({ d1: {} }, schema), { d1: { x: 5 }, d2: { x: 5 } })
   })
 
-  it('replace nulls that are not allowed; those without a default stay until they are dropped', () => {
+  it('replace forbidden nulls; those without a default stay until they are dropped', () => {
     const schema = object({
       a: { type: 'string', default: 'd' },
       b: text,
@@ -129,7 +130,7 @@ describe('an embedded object', () => {
   const faults = (emb: object): string[] =>
     validateEmbedded({ spec: { emb } } as JsonObject, schema).map(fieldErrorText)
 
-  it('has apiVersion, kind and sound metadata', () => {
+  it('requires apiVersion, kind and valid metadata', () => {
     const dns1035 =
       "may have mixed case, but should otherwise match: a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
     assert.deepEqual(faults({}), ['spec.emb.apiVersion: Required value', 'spec.emb.kind: Required value'])
@@ -148,7 +149,7 @@ describe('an embedded object', () => {
     assert.deepEqual(faults({ apiVersion: 'v1', kind: 'Pod', metadata: { labels: { a: 'b' } } }), [])
   })
 
-  it('has metadata as every object has', () => {
+  it('has the metadata fields of every object', () => {
     const value = {
       spec: { emb: { metadata: { name: 'x', zz: 1, labels: { b: 'b', a: 'a' }, creationTimestamp: null } } },
     }
@@ -158,7 +159,7 @@ describe('an embedded object', () => {
     assert.deepEqual(unknown, ['spec.emb.metadata.zz'])
   })
 
-  it('is refused when its metadata cannot be read, and loses what cannot be when it is stored', () => {
+  it('is rejected if its metadata cannot be decoded, and loses such fields when stored', () => {
     const value = (): JsonObject => ({ spec: { emb: { kind: 1, metadata: { name: 'x', labels: { a: 1 } } } } })
     const wrongKind = coerceEmbedded(value(), schema)
     assert.equal(wrongKind && fieldErrorText(wrongKind), 'spec.emb.kind: Invalid value: 1: must be a string')
@@ -188,7 +189,7 @@ describe('items of sets and keyed lists', () => {
   )
   const faults = (value: object): string[] => validateListTypes(value as JsonObject, schema).map(fieldErrorText)
 
-  it('differ, and are complained about at their second place', () => {
+  it('must be unique, and are reported at their second occurrence', () => {
     assert.deepEqual(faults({ st: ['a', 'b', 'a', 'a'] }), ['st[2]: Duplicate value: "a"'])
     const twice = { k: 'a', l: 7 }
     assert.deepEqual(faults({ mp: [twice, { ...twice, v: 1 }, { k: 'a', l: 8 }] }), [
@@ -199,14 +200,14 @@ describe('items of sets and keyed lists', () => {
     ])
   })
 
-  it('may stay doubled where they were', () => {
+  it('may keep old duplicates', () => {
     const doubled: JsonObject = { st: ['a', 'a'] }
-    assert.equal(judgeObject({ next: doubled, old: doubled }, schema).errors.length, 0)
-    assert.equal(judgeObject({ next: doubled, old: {} }, schema).errors.length, 1)
+    assert.equal(validateObject({ next: doubled, old: doubled }, schema).errors.length, 0)
+    assert.equal(validateObject({ next: doubled, old: {} }, schema).errors.length, 1)
   })
 })
 
-describe('an object as a whole', () => {
+describe('a whole object', () => {
   const schema = structuralOf(
     object(
       {
@@ -217,30 +218,31 @@ describe('an object as a whole', () => {
     ),
   )
   const scale = { specReplicasPath: '.spec.n', statusReplicasPath: '.status.n' }
-  const errors = (...args: Parameters<typeof judgeObject>): string[] => judgeObject(...args).errors.map(fieldErrorText)
+  const errors = (...args: Parameters<typeof validateObject>): string[] =>
+    validateObject(...args).errors.map(fieldErrorText)
 
-  it('is told that rules were not asked after faults of shape', () => {
+  it('reports skipped rules after structural errors', () => {
     const skipped =
       '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation'
     assert.deepEqual(errors({ next: { spec: { n: 'x' } } }, schema), [
       'spec.n: Invalid value: "string": spec.n in body must be of type integer: "string"',
       skipped,
     ])
-    const metadataErrors = (): FieldError[] => [required('metadata.name', 'name or generateName is required')]
+    const metadataErrors = (): FieldError[] => [fieldPath('metadata.name').required('name or generateName is required')]
     assert.deepEqual(errors({ next: { spec: { n: 1 } }, metadataErrors }, schema), [skipped])
     assert.deepEqual(errors({ next: { spec: { n: 2 } } }, schema), [
       'spec.n: Invalid value: 2: spec.n in body should be less than or equal to 1',
     ])
   })
 
-  it('is judged by its status alone when that is written', () => {
+  it('is validated only in its status if that is written', () => {
     assert.deepEqual(
       errors({ next: { spec: { n: 'x' }, status: { ready: 1 } }, part: 'status' }, schema)[0],
       'status.ready: Invalid value: "integer": ready in body must be of type string: "integer"',
     )
   })
 
-  it('has replicas that can be counted', () => {
+  it('has int32 replicas', () => {
     assert.deepEqual(errors({ next: { spec: { n: -1 } } }, schema, scale), [
       '.spec.n: Invalid value: -1: should be a non-negative integer',
     ])
@@ -253,7 +255,7 @@ describe('an object as a whole', () => {
   })
 })
 
-describe('the schema of a custom resource as of all kinds', () => {
+describe('the typed schema of a custom resource', () => {
   const schema = schemaOf(
     structuralOf(
       object({
@@ -279,7 +281,7 @@ describe('the schema of a custom resource as of all kinds', () => {
     'io.ex.v1.Life',
   )
 
-  it('tells how parts are owned', () => {
+  it('describes ownership of parts', () => {
     const value = {
       spec: {
         n: 1,
@@ -307,7 +309,7 @@ describe('the schema of a custom resource as of all kinds', () => {
     })
   })
 
-  it('tells what cannot be applied', () => {
+  it('reports values that cannot be applied', () => {
     const value = { spec: { zork: 1, n: 'x', mp: [{ k: '1' }, { k: '1' }] } }
     assert.deepEqual(validateTyped({ schema }, value), ['.spec.zork: field not declared in schema'])
     assert.deepEqual(validateTyped({ schema }, { spec: { n: 'x', mp: [{ k: '1' }, { k: '1' }] } }), [

@@ -1,14 +1,13 @@
 /**
- * Structural: the schema of a custom resource as the server works with it. What JSONSchemaProps says in thirty optional
- * fields is here a small node without prose; a hundred thousand plain strings share one. Everything that looks at custom
- * objects (pruning, defaults, validation, rules, server-side apply) walks this.
+ * Structural: the schema of a custom resource in memory. It is smaller than JSONSchemaProps, because it omits
+ * descriptions and absent fields.
  */
 import type { JSONSchemaProps, ValidationRule } from '#apis/apiextensions/v1.ts'
-import type { JsonValue } from '#lib/json-value.ts'
+import type { JsonValue } from '#lib/json/value.ts'
 import type { ListType } from '#meta/schema.ts'
 
 export interface Structural {
-  /** Empty for int-or-string, for untyped parts and inside of conditions. */
+  /** Empty for int-or-string, untyped parts and inside conditions. */
   readonly type: string
   readonly nullable: boolean
   /** `x-kubernetes-preserve-unknown-fields`. */
@@ -17,18 +16,18 @@ export interface Structural {
   readonly embedded: boolean
   readonly intOrString: boolean
   readonly properties: ReadonlyMap<string, Structural>
-  /** Of the properties that are not named: their schema, or whether there may be any. */
+  /** For other properties: their schema, or whether they are allowed. */
   readonly additional: Structural | boolean | undefined
   readonly items: Structural | undefined
-  /** Never null: that counts as none. Not to be changed; whoever puts it into an object copies it. */
+  /** Never null, which counts as none. Immutable; copied when it is put into an object. */
   readonly default: JsonValue | undefined
   readonly listType: ListType | undefined
   readonly mapKeys: readonly string[]
   readonly mapType: 'granular' | 'atomic' | undefined
   readonly rules: readonly ValidationRule[]
-  /** What is asked of values besides their type; undefined when nothing is. */
+  /** Value validations; undefined without any. */
   readonly values: ValueRules | undefined
-  /** What is somewhere in here, this node included: walks leave out the parts that have nothing for them. */
+  /** Features of this node and its descendants, so that walks can skip parts. */
   readonly has: Contents
 }
 
@@ -40,7 +39,7 @@ export const HAS_EMBEDDED = 2
 export const HAS_UNIQUE = 4
 export const HAS_RULES = 8
 
-/** OpenAPI's value validations, absent where they say nothing. */
+/** OpenAPI's value validations; absent if unset. */
 export interface ValueRules {
   readonly format?: string
   readonly maximum?: number
@@ -66,10 +65,10 @@ export interface ValueRules {
 const NONE: ReadonlyMap<string, never> = new Map<string, never>()
 const NO_KEYS: readonly never[] = []
 
-/** Plain scalars, by type: most of every schema. */
+/** Plain scalars by type: most of every schema. */
 const plain = new Map<string, Structural>()
 
-/** The schema must have been accepted as structural: what cannot be is left out. Shares nothing with it but values. */
+/** The schema must be accepted as structural; invalid parts are omitted. Shares only values with it. */
 export function structuralOf(schema: JSONSchemaProps): Structural {
   const { type = '' } = schema
   const known = plain.get(type)
@@ -137,18 +136,18 @@ const conditions = ['allOf', 'oneOf', 'anyOf'] as const
 
 function valueRulesOf(schema: JSONSchemaProps): ValueRules | undefined {
   const rules: Record<string, unknown> = {}
-  for (const name of keywords) if (saysSomething(schema[name])) rules[name] = schema[name]
-  for (const name of conditions) if (saysSomething(schema[name])) rules[name] = schema[name]?.map(structuralOf)
+  for (const name of keywords) if (isSet(schema[name])) rules[name] = schema[name]
+  for (const name of conditions) if (isSet(schema[name])) rules[name] = schema[name]?.map(structuralOf)
   if (schema.not !== undefined) rules['not'] = structuralOf(schema.not)
   for (const _ in rules) return rules
   return undefined
 }
 
-function saysSomething(value: unknown): boolean {
+function isSet(value: unknown): boolean {
   return value !== undefined && value !== '' && value !== false && !(Array.isArray(value) && value.length === 0)
 }
 
-/** The schema of a member by its name: that of a property, or that of all others. */
+/** The schema of a member: that of its property, or of additional properties. */
 export function memberSchema(schema: Structural, name: string): Structural | undefined {
   const property = schema.properties.get(name)
   if (property !== undefined) return property

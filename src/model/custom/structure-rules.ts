@@ -1,26 +1,17 @@
 /**
- * Structural schemas: what a value looks like is said once, outside of `allOf`, `anyOf`, `oneOf` and `not`, which may
- * only say more about fields that are named there. Only then can the server prune and default.
- * Upstream: apiextensions-apiserver/pkg/apiserver/schema, v1.36.
+ * Checks that a schema is structural: `allOf`, `anyOf`, `oneOf` and `not` only restrict fields that are defined outside
+ * of them. Upstream: apiextensions-apiserver/pkg/apiserver/schema, v1.36.
  */
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 import { compileRegexp, RegexpError } from '#lib/regexp.ts'
-import { flatMapSteps, isDue, type Steps } from '#lib/slices.ts'
+import { flatMapSteps, shouldYield, type Steps } from '#lib/time-slicing.ts'
 import { semanticEqual } from '#meta/object.ts'
-import {
-  child,
-  type FieldError,
-  fieldErrorText,
-  forbidden,
-  index,
-  invalid,
-  key,
-  required,
-} from '#meta/validation/field-error.ts'
+import { fieldErrorText } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'
 
-import { additionalOf, isPlainScalar, itemsOf, type Schema, someSchema, telling } from './schema-walk.ts'
+import { additionalOf, isPlainScalar, itemsOf, type Schema, someSchema, relevantProperties } from './schema-walk.ts'
 
-/** Where in an object a schema stands. */
+/** The position of a schema in an object. */
 type Level = 'root' | 'item' | 'field'
 
 const PRESERVE = 'x-kubernetes-preserve-unknown-fields'
@@ -37,7 +28,7 @@ const unsupported = [
   ['definitions', 'definitions'],
 ] as const
 
-/** Why the schema cannot even be looked at as a structural one; undefined when it can. */
+/** The reason why the schema cannot be converted to a structural one; undefined if it can. */
 export function structuralObstacle(schema: Schema): string | undefined {
   let obstacle: string | undefined
   someSchema(schema, (one) => {
@@ -57,8 +48,8 @@ function isSet(value: unknown): boolean {
   return typeof value !== 'object' || value === null || Object.keys(value).length > 0
 }
 
-/** In the order of their texts. */
-export function* validateStructural(path: string, schema: Schema): Steps<FieldError[]> {
+/** Sorted by text. */
+export function* validateStructural(path: FieldPath, schema: Schema): Steps<FieldError[]> {
   const invariants = yield* validateInvariants(path, schema, 'root')
   const completeness = yield* validateCompleteness([path, schema], [path, schema])
   const texts = new Map([...invariants, ...completeness].map((error) => [error, fieldErrorText(error)]))
@@ -71,90 +62,89 @@ const emptyTypeTexts: Readonly<Record<Level, string>> = {
   field: 'must not be empty for specified object fields',
 }
 
-function* validateInvariants(path: string, schema: Schema, level: Level): Steps<FieldError[]> {
+function* validateInvariants(path: FieldPath, schema: Schema, level: Level): Steps<FieldError[]> {
   if (level !== 'root' && isPlainScalar(schema)) return []
-  if (isDue()) yield
+  if (shouldYield()) yield
   const { type = '', properties = {}, additionalProperties } = schema
   const items = itemsOf(schema)
   const additional = additionalOf(schema)
-  return [
-    ...(type === 'array' && items === undefined ? [required(child(path, 'items'), 'must be specified')] : []),
-    ...(items === undefined ? [] : yield* validateInvariants(child(path, 'items'), items, 'item')),
-    ...(yield* flatMapSteps(telling(properties), ([name, one]) =>
-      validateInvariants(key(child(path, 'properties'), name), one, 'field'),
-    )),
-    ...(additionalProperties !== undefined && level === 'root'
-      ? [forbidden(child(path, 'additionalProperties'), 'must not be used at the root')]
-      : []),
-    ...(additional === undefined
-      ? []
-      : yield* validateInvariants(child(path, 'additionalProperties'), additional, 'field')),
-    ...validateExtensions(path, schema),
-    ...(yield* validateValues(path, schema, {
+  return collectErrors(
+    type === 'array' && items === undefined && path.child('items').required('must be specified'),
+    items !== undefined && (yield* validateInvariants(path.child('items'), items, 'item')),
+    yield* flatMapSteps(relevantProperties(properties), ([name, one]) =>
+      validateInvariants(path.child('properties').key(name), one, 'field'),
+    ),
+    additionalProperties !== undefined &&
+      level === 'root' &&
+      path.child('additionalProperties').forbidden('must not be used at the root'),
+    additional !== undefined && (yield* validateInvariants(path.child('additionalProperties'), additional, 'field')),
+    validateExtensions(path, schema),
+    yield* validateValues(path, schema, {
       anyOf: isIntOrString(schema.anyOf),
       first: isIntOrString(schema.allOf?.[0]?.anyOf),
-    })),
-    ...validateType(path, schema, level),
-    ...validateEmbedded(path, schema),
-    ...validateMeta(path, schema, level),
-  ]
+    }),
+    validateType(path, schema, level),
+    validateEmbedded(path, schema),
+    validateMeta(path, schema, level),
+  )
 }
 
-function validateExtensions(path: string, schema: Schema): FieldError[] {
+function validateExtensions(path: FieldPath, schema: Schema): FieldError[] {
   if (schema[INT_OR_STRING] !== true) return []
   return ([PRESERVE, EMBEDDED] as const)
     .filter((name) => schema[name] === true)
-    .map((name) => invalid(child(path, name), true, `must be false if ${INT_OR_STRING} is true`))
+    .map((name) => path.child(name).invalid(true, `must be false if ${INT_OR_STRING} is true`))
 }
 
-function validateType(path: string, schema: Schema, level: Level): FieldError[] {
+function validateType(path: FieldPath, schema: Schema, level: Level): FieldError[] {
   const { type = '' } = schema
-  const field = child(path, 'type')
+  const field = path.child('type')
   const errors: FieldError[] = []
   if (schema[EMBEDDED] === true && type !== 'object') {
     const detail = `must be object if ${EMBEDDED} is true`
-    errors.push(type === '' ? required(field, detail) : invalid(field, type, detail))
+    errors.push(type === '' ? field.required(detail) : field.invalid(type, detail))
   } else if (type === '' && schema[INT_OR_STRING] !== true && schema[PRESERVE] !== true) {
-    errors.push(required(field, emptyTypeTexts[level]))
+    errors.push(field.required(emptyTypeTexts[level]))
   }
   if (level === 'root' && type !== '' && type !== 'object') {
-    errors.push(invalid(field, type, 'must be object at the root'))
+    errors.push(field.invalid(type, 'must be object at the root'))
   }
   return errors
 }
 
-function validateEmbedded(path: string, schema: Schema): FieldError[] {
+function validateEmbedded(path: FieldPath, schema: Schema): FieldError[] {
   if (schema[EMBEDDED] !== true) return []
-  const errors: FieldError[] = []
-  if (schema.additionalProperties !== undefined) {
-    errors.push(forbidden(child(path, 'additionalProperties'), `must not be used if ${EMBEDDED} is set`))
-  }
-  if (schema[PRESERVE] !== true && Object.keys(schema.properties ?? {}).length === 0) {
-    const detail = `must not be empty if ${EMBEDDED} is true without ${PRESERVE}`
-    errors.push(required(child(path, 'properties'), detail))
-  }
-  return errors
+  return collectErrors(
+    schema.additionalProperties !== undefined &&
+      path.child('additionalProperties').forbidden(`must not be used if ${EMBEDDED} is set`),
+    schema[PRESERVE] !== true &&
+      Object.keys(schema.properties ?? {}).length === 0 &&
+      path.child('properties').required(`must not be empty if ${EMBEDDED} is true without ${PRESERVE}`),
+  )
 }
 
-/** What every object has is there without being said. */
-function validateMeta(path: string, schema: Schema, level: Level): FieldError[] {
+/** Fields that every object has need not be declared. */
+function validateMeta(path: FieldPath, schema: Schema, level: Level): FieldError[] {
   const { properties = {} } = schema
   const isObject = level === 'root' || schema[EMBEDDED] === true
-  const at = (name: string): string => key(child(path, 'properties'), name)
+  const at = (name: string): FieldPath => path.child('properties').key(name)
   const texts = (['kind', 'apiVersion'] as const).flatMap((name) => {
     const type = own(properties, name)?.type ?? ''
     const wrong = isObject && own(properties, name) !== undefined && type !== 'string'
-    return wrong ? [invalid(child(at(name), 'type'), type, 'must be string')] : []
+    return wrong ? [at(name).child('type').invalid(type, 'must be string')] : []
   })
   const metadata = own(properties, 'metadata')
   if (metadata === undefined) return texts
   const wrong = isObject && metadata.type !== 'object'
   const detail = 'must not specify anything other than name and generateName, but metadata is implicitly specified'
-  return [
-    ...texts,
-    ...(wrong ? [invalid(child(at('metadata'), 'type'), metadata.type ?? '', 'must be object')] : []),
-    ...(level === 'root' && saysTooMuch(metadata) ? [forbidden(at('metadata'), detail)] : []),
-  ]
+  return collectErrors(
+    texts,
+    wrong &&
+      at('metadata')
+        .child('type')
+        .invalid(metadata.type ?? '', 'must be object'),
+    level === 'root' && restrictsMore(metadata) && at('metadata').forbidden(detail),
+  )
 }
 
 function own(properties: Readonly<Record<string, Schema>>, name: string): Schema | undefined {
@@ -163,7 +153,7 @@ function own(properties: Readonly<Record<string, Schema>>, name: string): Schema
 
 const sayable = ['type', 'default', 'properties']
 
-function saysTooMuch(metadata: Schema): boolean {
+function restrictsMore(metadata: Schema): boolean {
   const { properties = {} } = metadata
   const names = Object.keys(properties)
   const isMore = names.some((name) => name !== 'name' && name !== 'generateName')
@@ -175,46 +165,46 @@ function saysTooMuch(metadata: Schema): boolean {
   )
 }
 
-/** The one `anyOf` that may name types: what `x-kubernetes-int-or-string` means to other tools. */
+/** The only `anyOf` that may name types: the form of `x-kubernetes-int-or-string` for other tools. */
 function isIntOrString(anyOf: readonly Schema[] | undefined): boolean {
   return semanticEqual(anyOf, [{ type: 'integer' }, { type: 'string' }])
 }
 
-/** Which `anyOf` are let pass as they are: its own, that of its first `allOf`. */
-interface Skipped {
+/** The accepted `anyOf`: its own, or that of its first `allOf`. */
+interface SkipOptions {
   readonly anyOf: boolean
   readonly first: boolean
 }
 
-const nothing: Skipped = { anyOf: false, first: false }
+const nothing: SkipOptions = { anyOf: false, first: false }
 
-function* validateValues(path: string, schema: Schema, skipped: Skipped): Steps<FieldError[]> {
+function* validateValues(path: FieldPath, schema: Schema, skipped: SkipOptions): Steps<FieldError[]> {
   const { allOf = [], anyOf = [], oneOf = [], not, pattern = '' } = schema
-  const at = (name: string, place: number): string => index(child(path, name), place)
-  return [
-    ...(skipped.anyOf ? [] : yield* flatMapSteps(anyOf, (one, place) => validateNested(at('anyOf', place), one))),
-    ...(yield* flatMapSteps(allOf, (one, place) =>
+  const at = (name: string, place: number): FieldPath => path.child(name).index(place)
+  return collectErrors(
+    !skipped.anyOf && (yield* flatMapSteps(anyOf, (one, place) => validateNested(at('anyOf', place), one))),
+    yield* flatMapSteps(allOf, (one, place) =>
       validateNested(at('allOf', place), one, { anyOf: skipped.first && place === 0, first: false }),
-    )),
-    ...(yield* flatMapSteps(oneOf, (one, place) => validateNested(at('oneOf', place), one))),
-    ...(not === undefined ? [] : yield* validateNested(child(path, 'not'), not)),
-    ...(pattern === '' ? [] : yield* validatePattern(child(path, 'pattern'), pattern)),
-  ]
+    ),
+    yield* flatMapSteps(oneOf, (one, place) => validateNested(at('oneOf', place), one)),
+    not !== undefined && (yield* validateNested(path.child('not'), not)),
+    pattern !== '' && (yield* validatePattern(path.child('pattern'), pattern)),
+  )
 }
 
-/** Compiling one takes as long as looking at a hundred schemas. */
-function* validatePattern(field: string, pattern: string): Steps<FieldError[]> {
+/** Compiling a pattern takes as long as validating a hundred schemas. */
+function* validatePattern(path: FieldPath, pattern: string): Steps<FieldError[]> {
   yield
   try {
     compileRegexp(pattern)
     return []
   } catch (error) {
     if (!(error instanceof RegexpError)) throw error
-    return [invalid(field, pattern, `must be a valid regular expression, but isn't: ${error.message}`)]
+    return [path.invalid(pattern, `must be a valid regular expression, but isn't: ${error.message}`)]
   }
 }
 
-/** What a nested schema must not say, and how upstream words it. */
+/** Forbidden fields of a nested schema, with upstream's texts. */
 const nestedRules: readonly (readonly [field: keyof Schema, text: string])[] = [
   ['type', 'must be empty to be structural'],
   ['additionalProperties', 'must be undefined to be structural'],
@@ -231,60 +221,62 @@ const nestedRules: readonly (readonly [field: keyof Schema, text: string])[] = [
   ['x-kubernetes-validations', 'must be empty to be structural'],
 ]
 
-function* validateNested(path: string, schema: Schema, skipped: Skipped = nothing): Steps<FieldError[]> {
-  if (isDue()) yield
+function* validateNested(path: FieldPath, schema: Schema, skipped: SkipOptions = nothing): Steps<FieldError[]> {
+  if (shouldYield()) yield
   const items = itemsOf(schema)
   const { properties = {} } = schema
-  const said = nestedRules.filter(([field]) => {
+  const forbiddenRules = nestedRules.filter(([field]) => {
     const value = schema[field]
-    return field === 'default' ? value !== undefined && value !== null : value !== false && isSaid(value)
+    return field === 'default' ? value !== undefined && value !== null : value !== false && isPresent(value)
   })
-  return [
-    ...(yield* validateValues(path, schema, skipped)),
-    ...(items === undefined ? [] : yield* validateNested(child(path, 'items'), items)),
-    ...(yield* flatMapSteps(Object.entries(properties), ([name, one]) =>
-      validateNested(key(child(path, 'properties'), name), one),
-    )),
-    ...said.map(([field, text]) => forbidden(child(path, field), text)),
-    ...(own(properties, 'metadata') === undefined
-      ? []
-      : [forbidden(key(child(path, 'properties'), 'metadata'), 'must not be specified in a nested context')]),
-  ]
+  return collectErrors(
+    yield* validateValues(path, schema, skipped),
+    items !== undefined && (yield* validateNested(path.child('items'), items)),
+    yield* flatMapSteps(Object.entries(properties), ([name, one]) =>
+      validateNested(path.child('properties').key(name), one),
+    ),
+    forbiddenRules.map(([field, text]) => path.child(field).forbidden(text)),
+    own(properties, 'metadata') !== undefined &&
+      path.child('properties').key('metadata').forbidden('must not be specified in a nested context'),
+  )
 }
 
-/** Texts and lists count when there is something in them; a schema counts even when it says nothing. */
-function isSaid(value: unknown): boolean {
+/** Texts and lists count if they are not empty; a schema counts even if it is empty. */
+function isPresent(value: unknown): boolean {
   return value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0)
 }
 
-type Placed = readonly [path: string, schema: Schema]
+type PathAndSchema = readonly [path: FieldPath, schema: Schema]
 
-/** Every field named in the values `v` of a schema must be named in the schema `s` itself. */
+/** Every field in the value validations `v` must be defined in the schema `s`. */
 function* validateCompleteness(
-  [sPath, s]: readonly [string, Schema | undefined],
-  [vPath, v]: Placed,
+  [sPath, s]: readonly [FieldPath, Schema | undefined],
+  [vPath, v]: PathAndSchema,
 ): Steps<FieldError[]> {
-  if (isDue()) yield
-  if (s === undefined) return [required(sPath, `because it is defined in ${vPath}`)]
+  if (shouldYield()) yield
+  if (s === undefined) return [sPath.required(`because it is defined in ${vPath}`)]
   const lists = (['allOf', 'anyOf', 'oneOf'] as const).flatMap((name) =>
-    (v[name] ?? []).map((one, at): Placed => [index(child(vPath, name), at), one]),
+    (v[name] ?? []).map((one, at): PathAndSchema => [vPath.child(name).index(at), one]),
   )
-  const all: readonly Placed[] = v.not === undefined ? lists : [[child(vPath, 'not'), v.not], ...lists]
+  const all: readonly PathAndSchema[] = v.not === undefined ? lists : [[vPath.child('not'), v.not], ...lists]
   return yield* flatMapSteps(all, (nested) => validateNestedCompleteness([sPath, s], nested))
 }
 
-function* validateNestedCompleteness([sPath, s]: Placed, [vPath, v]: Placed): Steps<FieldError[]> {
+function* validateNestedCompleteness([sPath, s]: PathAndSchema, [vPath, v]: PathAndSchema): Steps<FieldError[]> {
   const items = itemsOf(v)
-  const named = (path: string, name: string): string => key(child(path, 'properties'), name)
-  function* inside([path, schema]: readonly [string, Schema | undefined], nested: Placed): Steps<FieldError[]> {
-    if (schema === undefined) return [required(path, `because it is defined in ${nested[0]}`)]
+  const named = (path: FieldPath, name: string): FieldPath => path.child('properties').key(name)
+  function* inside(
+    [path, schema]: readonly [FieldPath, Schema | undefined],
+    nested: PathAndSchema,
+  ): Steps<FieldError[]> {
+    if (schema === undefined) return [path.required(`because it is defined in ${nested[0]}`)]
     return yield* validateNestedCompleteness([path, schema], nested)
   }
-  return [
-    ...(yield* validateCompleteness([sPath, s], [vPath, v])),
-    ...(items === undefined ? [] : yield* inside([child(sPath, 'items'), itemsOf(s)], [child(vPath, 'items'), items])),
-    ...(yield* flatMapSteps(Object.entries(v.properties ?? {}), ([name, one]) =>
+  return collectErrors(
+    yield* validateCompleteness([sPath, s], [vPath, v]),
+    items !== undefined && (yield* inside([sPath.child('items'), itemsOf(s)], [vPath.child('items'), items])),
+    yield* flatMapSteps(Object.entries(v.properties ?? {}), ([name, one]) =>
       inside([named(sPath, name), own(s.properties ?? {}, name)], [named(vPath, name), one]),
-    )),
-  ]
+    ),
+  )
 }

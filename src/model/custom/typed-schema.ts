@@ -1,7 +1,6 @@
 /**
- * The schema of a custom resource in the form that all kinds have (`meta/schema.ts`), for server-side apply: objects
- * themselves are read as they come, and what is wrong with them is said by validation. Fields are made when they are
- * first asked for: most definitions of a cluster are never written to.
+ * Converts the schema of a custom resource to the common form (`meta/schema.ts`), for server-side apply. Fields are
+ * created on demand.
  */
 import { structFor } from '#apis/schemas.ts'
 import type { FieldSchema, ScalarType, Schema, StructSchema } from '#meta/schema.ts'
@@ -23,12 +22,12 @@ function scalar(type: ScalarType, goType: string): Schema {
   return { type, goType }
 }
 
-/** Of whole objects; `goType` is the name that errors show. */
+/** For whole objects; `goType` is the name in errors. */
 export function schemaOf(schema: Structural, goType: string): StructSchema {
   return lazyStruct(goType, schema, () => fieldsOf(schema, true))
 }
 
-/** What every object has comes last, so that nothing else counts. */
+/** The common fields of objects come last, so that they override others. */
 function fieldsOf({ properties }: Structural, isResource: boolean): Map<string, FieldSchema> {
   const fields = new Map([...properties].map(([name, property]) => [name, fieldOf(name, property)]))
   if (!isResource) return fields

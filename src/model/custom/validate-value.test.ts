@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { JSONSchemaProps } from '#apis/apiextensions/v1.ts'
-import type { JsonValue } from '#lib/json-value.ts'
-import { type FieldError, fieldErrorText } from '#meta/validation/field-error.ts'
+import type { JsonValue } from '#lib/json/value.ts'
+import { fieldErrorText } from '#meta/validation/field-error.ts'
+import { type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 
 import { structuralOf } from './structural.ts'
 import { validateValue, type ValueContext } from './validate-value.ts'
@@ -20,14 +21,14 @@ function faults(value: unknown, schema: JSONSchemaProps, context?: ValueContext)
 
 const texts = (...args: Parameters<typeof faults>): string[] => faults(...args).map(fieldErrorText)
 
-/** Of `spec.f`, which has the schema; without the place where it is the usual one. */
+/** Errors of `spec.f`, which has the schema; without the usual path. */
 function inField(value: unknown, schema: JSONSchemaProps): string[] {
   return texts({ spec: { f: value } }, object({ spec: object({ f: schema }) }))
 }
 
 type Case = readonly [value: unknown, schema: JSONSchemaProps, faults: readonly string[]]
 
-function judges(cases: readonly Case[]): void {
+function runCases(cases: readonly Case[]): void {
   for (const [value, schema, expected] of cases) {
     const title = JSON.stringify([value, schema], (_, part: unknown) => (typeof part === 'bigint' ? `${part}n` : part))
     assert.deepEqual(inField(value, schema), expected, title)
@@ -36,12 +37,12 @@ function judges(cases: readonly Case[]): void {
 
 const at = (text: string): string => `spec.f: Invalid value: ${text}`
 
-describe('the type of a value', () => {
-  it('is that of its schema', () => {
+describe('type of a value', () => {
+  it('matches its schema', () => {
     const wrong = (expected: string, actual: string): string[] => [
       at(`"${actual}": spec.f in body must be of type ${expected}: "${actual}"`),
     ]
-    judges([
+    runCases([
       [1, { type: 'string' }, wrong('string', 'integer')],
       [true, { type: 'string' }, wrong('string', 'boolean')],
       [[], { type: 'object' }, wrong('object', 'array')],
@@ -59,7 +60,7 @@ describe('the type of a value', () => {
     assert.equal(faults({ f: 1 }, object({ f: { type: 'string' } }))[0]?.type, 'FieldValueTypeInvalid')
   })
 
-  it('is told by element, by key and from where it is judged', () => {
+  it('is reported by index, by key and from the given root', () => {
     const strings: JSONSchemaProps = { type: 'array', items: { type: 'string' } }
     assert.deepEqual(texts({ a: ['x', 1] }, object({ a: strings })), [
       'a[1]: Invalid value: "integer": a[1] in body must be of type string: "integer"',
@@ -68,18 +69,18 @@ describe('the type of a value', () => {
       texts({ p: { k: 1 } }, object({ p: { type: 'object', additionalProperties: { type: 'string' } } })),
       ['p.k: Invalid value: "integer": p.k in body must be of type string: "integer"'],
     )
-    assert.deepEqual(texts({ ready: 1 }, object({ ready: { type: 'string' } }), { path: 'status' }), [
+    assert.deepEqual(texts({ ready: 1 }, object({ ready: { type: 'string' } }), { path: fieldPath('status') }), [
       'status.ready: Invalid value: "integer": ready in body must be of type string: "integer"',
     ])
-    assert.deepEqual(texts('x', { type: 'integer' }, { path: 'spec.default' }), [
+    assert.deepEqual(texts('x', { type: 'integer' }, { path: fieldPath('spec.default') }), [
       'spec.default: Invalid value: "string":  in body must be of type integer: "string"',
     ])
   })
 
-  it('has a range, which numbers of other formats leave', () => {
+  it('has a range, which numbers of other formats may exceed', () => {
     const nowhere = (text: string): string =>
       `<nil>: Invalid value: "": Checked value must be of type ${text} in spec.f`
-    judges([
+    runCases([
       [1, { type: 'integer' }, []],
       [9_007_199_254_740_993n, { type: 'integer', format: 'int64' }, []],
       [
@@ -99,9 +100,9 @@ describe('the type of a value', () => {
   })
 })
 
-describe('the rules of a value', () => {
-  it('name what is allowed', () => {
-    judges([
+describe('validations of a value', () => {
+  it('list the allowed values', () => {
+    runCases([
       ['c', { type: 'string', enum: ['a', 'b'] }, ['spec.f: Unsupported value: "c": supported values: "a", "b"']],
       [3, { type: 'integer', enum: [1, 2] }, ['spec.f: Unsupported value: 3: supported values: "1", "2"']],
       ['a', { type: 'string', enum: ['a'] }, []],
@@ -110,23 +111,27 @@ describe('the rules of a value', () => {
   })
 
   it('limit numbers', () => {
-    const says = (shown: string, text: string): string[] => [at(`${shown}: spec.f in body should be ${text}`)]
-    judges([
-      [1, { type: 'integer', minimum: 3 }, says('1', 'greater than or equal to 3')],
-      [6, { type: 'integer', maximum: 5 }, says('6', 'less than or equal to 5')],
-      [3, { type: 'integer', minimum: 3, exclusiveMinimum: true }, says('3', 'greater than 3')],
-      [5, { type: 'integer', maximum: 5, exclusiveMaximum: true }, says('5', 'less than 5')],
-      [7, { type: 'integer', multipleOf: 3 }, says('7', 'a multiple of 3')],
+    const shouldBe = (shown: string, text: string): string[] => [at(`${shown}: spec.f in body should be ${text}`)]
+    runCases([
+      [1, { type: 'integer', minimum: 3 }, shouldBe('1', 'greater than or equal to 3')],
+      [6, { type: 'integer', maximum: 5 }, shouldBe('6', 'less than or equal to 5')],
+      [3, { type: 'integer', minimum: 3, exclusiveMinimum: true }, shouldBe('3', 'greater than 3')],
+      [5, { type: 'integer', maximum: 5, exclusiveMaximum: true }, shouldBe('5', 'less than 5')],
+      [7, { type: 'integer', multipleOf: 3 }, shouldBe('7', 'a multiple of 3')],
       [0.3, { type: 'number', multipleOf: 0.1 }, []],
-      [0.25, { type: 'number', multipleOf: 0.1 }, says('0.25', 'a multiple of 0.1')],
-      [1.5, { type: 'number', maximum: -1e6 }, says('1.5', 'less than or equal to -1e+06')],
+      [0.25, { type: 'number', multipleOf: 0.1 }, shouldBe('0.25', 'a multiple of 0.1')],
+      [1.5, { type: 'number', maximum: -1e6 }, shouldBe('1.5', 'less than or equal to -1e+06')],
       [4, { type: 'integer', multipleOf: -2 }, [at('-2: factor MultipleOf declared for spec.f must be positive: -2')]],
-      [9_007_199_254_740_993n, { type: 'integer', maximum: 5 }, says('9007199254740993', 'less than or equal to 5')],
+      [
+        9_007_199_254_740_993n,
+        { type: 'integer', maximum: 5 },
+        shouldBe('9007199254740993', 'less than or equal to 5'),
+      ],
     ])
   })
 
   it('limit sizes', () => {
-    judges([
+    runCases([
       ['a', { type: 'string', minLength: 2 }, [at('"a": spec.f in body should be at least 2 chars long')]],
       ['abcd', { type: 'string', maxLength: 3 }, ['spec.f: Too long: may not be more than 3 bytes']],
       ['äöü', { type: 'string', maxLength: 3 }, []],
@@ -154,7 +159,7 @@ describe('the rules of a value', () => {
     const both = object({ p: { type: 'string' }, q: { type: 'string' } })
     const oneOf = { ...both, oneOf: [{ required: ['p'] }, { required: ['q'] }] }
     const anyOf = { ...both, anyOf: [{ required: ['p'] }, { required: ['q'] }] }
-    judges([
+    runCases([
       [
         {},
         oneOf,
@@ -184,7 +189,7 @@ describe('the rules of a value', () => {
     ])
   })
 
-  it('tell of the alternative that came nearest', () => {
+  it('report the best matching alternative', () => {
     const schema = {
       ...object({ a: { type: 'integer' }, b: { type: 'integer' } }),
       oneOf: [{ required: ['c'] }, { properties: { a: { maximum: 1 }, b: { minimum: 9 } } }],
@@ -193,13 +198,13 @@ describe('the rules of a value', () => {
     assert.equal(nearest, 'spec.f.b: Invalid value: 1: spec.f.b in body should be greater than or equal to 9')
   })
 
-  it('are told a thousand times at most', () => {
+  it('report at most a thousand errors', () => {
     const many = Array.from({ length: 5_000 }, () => 1)
     assert.equal(inField(many, { type: 'array', items: { type: 'string' } }).length, 1_000)
   })
 })
 
-describe('what has not changed', () => {
+describe('an unchanged value', () => {
   const tight = object({
     s: { type: 'string', maxLength: 2 },
     list: { type: 'array', items: { type: 'string', maxLength: 2 } },
@@ -214,7 +219,7 @@ describe('what has not changed', () => {
   const update = (old: object, next: object): string[] =>
     texts({ spec: next }, object({ spec: tight }), { old: { spec: old } as JsonValue })
 
-  it('is not complained about again', () => {
+  it('is not reported again', () => {
     assert.deepEqual(update({ s: 'long' }, { s: 'long', list: ['x'] }), [])
     assert.deepEqual(update({ s: 'long' }, { s: 'longer' }), ['spec.s: Too long: may not be more than 2 bytes'])
     assert.deepEqual(update({ req: {} }, { req: {}, s: 'x' }), [])
@@ -222,7 +227,7 @@ describe('what has not changed', () => {
     assert.deepEqual(update({ keyed: [item] }, { keyed: [{ k: 'b', v: 'x' }, item] }), [])
   })
 
-  it('is judged anew in lists without keys, and on create', () => {
+  it('is validated again in lists without keys, and on create', () => {
     assert.deepEqual(update({ list: ['long'] }, { list: ['long', 'x'] }), [
       'spec.list[0]: Too long: may not be more than 2 bytes',
     ])

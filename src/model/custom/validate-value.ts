@@ -1,20 +1,11 @@
 /**
- * A value against its schema, in the words of upstream: kube-openapi's validators, each text and each oddity. Within one
- * value: type, conditions (anyOf, oneOf, allOf, not), text, format, number, list, enum, object.
+ * Validates a value against its schema with the texts of upstream's kube-openapi. The checks of one value run in
+ * upstream's order.
  */
-import { goQuote } from '#lib/go-text.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
+import { goQuote } from '#lib/go/text.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
 import { compileRegexp, RegexpError } from '#lib/regexp.ts'
-import {
-  child,
-  type FieldError,
-  invalid,
-  notSupported,
-  required,
-  tooLong,
-  tooMany,
-  typeInvalid,
-} from '#meta/validation/field-error.ts'
+import { type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 
 import { Correlation } from './correlation.ts'
 import { hasFormat, isCheckedFormat } from './formats.ts'
@@ -23,19 +14,24 @@ import { pathText } from './prune.ts'
 import type { Structural, ValueRules } from './structural.ts'
 
 export interface ValueContext {
-  /** Where the value is; the texts name places from here on. Default: the root. */
-  readonly path?: string
-  /** What it was before: parts that have not changed are not complained about. */
+  /** The path of the value; texts are relative to it. The root by default. */
+  readonly path?: FieldPath
+  /** The old value: errors of unchanged parts are not reported. */
   readonly old?: JsonValue | undefined
-  /** Formats count as they stand, also those that are not checked: so upstream looks at defaults. */
+  /** Counts unknown formats as well, as upstream does for defaults. */
   readonly anyFormat?: boolean
 }
 
-/** Nobody reads more, and a long list of wrong values must not become an answer many times its size. */
+/** The limit of reported errors, so that a long list of invalid values does not produce a huge answer. */
 const MAX_FAULTS = 1_000
 
-/** How upstream names the place of what has none. */
-export const NOWHERE = '<nil>'
+/** Upstream's name of the root. */
+export const NOWHERE: FieldPath = fieldPath('<nil>')
+
+/** `path`, or upstream's name of the root. */
+export function orNowhere(path: FieldPath): FieldPath {
+  return path.isRoot ? NOWHERE : path
+}
 
 export function validateValue(value: JsonValue, schema: Structural, context: ValueContext = {}): FieldError[] {
   const { old } = context
@@ -48,24 +44,24 @@ function run(
   value: JsonValue,
   schema: Structural,
   before: Correlation | undefined,
-  { path = '', anyFormat = false }: ValueContext,
+  { path = fieldPath(''), anyFormat = false }: ValueContext,
 ): FieldError[] {
   const check = new Check([], path, anyFormat)
   checkRatcheting(check, value, schema, before)
   return check.errors
 }
 
-/** What is known while one value is judged. Alternatives of a condition are judged in checks of their own. */
+/** The state of one validation. Alternatives of a condition are validated separately. */
 class Check {
   readonly errors: FieldError[] = []
-  /** How much of the schema held: the alternative with the most is the one whose faults are told. */
+  /** The number of matched keywords: the errors of the best alternative are reported. */
   matches = 0
   readonly path: (string | number)[]
-  readonly root: string
+  readonly root: FieldPath
   readonly anyFormat: boolean
-  readonly #told = new Set<string>()
+  readonly #reported = new Set<string>()
 
-  constructor(path: (string | number)[], root: string, anyFormat: boolean) {
+  constructor(path: (string | number)[], root: FieldPath, anyFormat: boolean) {
     this.path = path
     this.root = root
     this.anyFormat = anyFormat
@@ -75,37 +71,42 @@ class Check {
     return new Check(this.path, this.root, this.anyFormat)
   }
 
-  /** The place as the texts name it. */
+  /** The path in texts. */
   get name(): string {
     return pathText(this.path)
   }
 
-  get field(): string {
+  get place(): FieldPath {
     const { name, root } = this
-    return name === '' ? root || NOWHERE : child(root, name)
+    return name === '' ? root : root.child(name)
   }
 
-  /** Each fault is told once. */
+  /** The place in errors. */
+  get field(): FieldPath {
+    return orNowhere(this.place)
+  }
+
+  /** Reports each error once. */
   add(error: FieldError): void {
     const text = `${error.field}\0${error.detail}\0${error.type}`
-    if (this.#told.has(text) || this.errors.length >= MAX_FAULTS) return
-    this.#told.add(text)
+    if (this.#reported.has(text) || this.errors.length >= MAX_FAULTS) return
+    this.#reported.add(text)
     this.errors.push(error)
   }
 
-  /** `text` is about the place. */
+  /** `text` refers to the path. */
   fault(shown: unknown, text: string): void {
-    this.add(invalid(this.field, shown, `${this.name} in body ${text}`))
+    this.add(this.field.invalid(shown, `${this.name} in body ${text}`))
   }
 
-  /** A fault that upstream does not place. */
+  /** An error for which upstream has no path. */
   loose(text: string): void {
-    this.add(invalid(this.root || NOWHERE, '', text))
+    this.add(orNowhere(this.root).invalid('', text))
   }
 
   wrongType(expected: string, actual: string): void {
     const text = `${this.name} in body must be of type ${expected}: ${goQuote(actual)}`
-    this.add(typeInvalid(this.field, actual, text))
+    this.add(this.field.typeInvalid(actual, text))
   }
 
   merge({ errors, matches }: Check): void {
@@ -116,7 +117,7 @@ class Check {
 
 const typeMeta = new Set<string | number>(['kind', 'apiVersion'])
 
-/** A part that is as it was has no faults that count. */
+/** Errors of an unchanged part do not count. */
 function checkRatcheting(check: Check, value: JsonValue, schema: Structural, before: Correlation | undefined): void {
   if (before === undefined) return checkValue(check, value, schema, undefined)
   const inner = check.fork()
@@ -152,7 +153,7 @@ function typesOf({ type, intOrString }: Structural): readonly string[] {
   return type === '' ? [] : [type]
 }
 
-/** The JSON type of a value, and the format that Go's type of it has. */
+/** The JSON type of a value, and the format of its Go type. */
 function kindOf(value: JsonValue): readonly [type: string, format: string] {
   if (typeof value === 'string') return ['string', '']
   if (typeof value === 'boolean') return ['boolean', '']
@@ -165,7 +166,7 @@ function kindOf(value: JsonValue): readonly [type: string, format: string] {
 
 function checkType(check: Check, value: JsonValue, schema: Structural): void {
   const [actual, goFormat] = kindOf(value)
-  // The common case needs no more than a look.
+  // A quick check for the common case.
   if (schema.type === actual && !schema.intOrString) {
     check.matches += 2
     return
@@ -179,7 +180,7 @@ function checkType(check: Check, value: JsonValue, schema: Structural): void {
   else check.wrongType(...expected)
 }
 
-/** What was expected instead of what; undefined when the value is of one of the types. */
+/** The expected and actual type; undefined if the value has one of the types. */
 function misfit(
   types: readonly string[],
   format: string,
@@ -188,12 +189,12 @@ function misfit(
   if (types.includes(actual) || (actual === 'integer' && types.includes('number'))) return undefined
   const isText = actual === 'string' || actual === 'array'
   if (!isText && format !== '' && goFormat !== format) return [format, goFormat]
-  // Whatever is text, and lists too, is left to the format.
+  // Texts and lists are validated by the format.
   if (isText && format !== '' && !types.includes('number') && !types.includes('integer')) return undefined
   return [types.join(','), actual]
 }
 
-/** A format that nothing checks counts as none. */
+/** An unknown format counts as none. */
 function usedFormat({ anyFormat }: Check, { type, intOrString, values }: Structural): string {
   const format = values?.format ?? ''
   return format !== '' && (anyFormat || isCheckedFormat(format, intOrString ? '' : type)) ? format : ''
@@ -207,30 +208,30 @@ function checkConditions(
 ): void {
   check.matches += 2
   if (rules === undefined) return
-  const judge = (schema: Structural): Check => {
+  const validate = (schema: Structural): Check => {
     const inner = check.fork()
     checkValue(inner, value, schema, before)
     return inner
   }
-  if (rules.anyOf !== undefined) checkAnyOf(check, rules.anyOf, judge)
-  if (rules.oneOf !== undefined) checkOneOf(check, rules.oneOf, judge)
-  if (rules.allOf !== undefined) checkAllOf(check, rules.allOf, judge)
-  if (rules.not !== undefined && judge(rules.not).errors.length === 0) {
+  if (rules.anyOf !== undefined) checkAnyOf(check, rules.anyOf, validate)
+  if (rules.oneOf !== undefined) checkOneOf(check, rules.oneOf, validate)
+  if (rules.allOf !== undefined) checkAllOf(check, rules.allOf, validate)
+  if (rules.not !== undefined && validate(rules.not).errors.length === 0) {
     check.loose(`${goQuote(check.name)} must not validate the schema (not)`)
   }
 }
 
-type Judge = (schema: Structural) => Check
+type Validate = (schema: Structural) => Check
 
-/** The attempt that came nearest. */
+/** The best attempt. */
 function better(best: Check | undefined, next: Check): Check {
   return best === undefined || next.matches > best.matches ? next : best
 }
 
-function checkAnyOf(check: Check, schemas: readonly Structural[], judge: Judge): void {
+function checkAnyOf(check: Check, schemas: readonly Structural[], validate: Validate): void {
   let best: Check | undefined
   for (const schema of schemas) {
-    const attempt = judge(schema)
+    const attempt = validate(schema)
     if (attempt.errors.length === 0) return check.merge(attempt)
     best = better(best, attempt)
   }
@@ -238,8 +239,8 @@ function checkAnyOf(check: Check, schemas: readonly Structural[], judge: Judge):
   if (best !== undefined) check.merge(best)
 }
 
-function checkOneOf(check: Check, schemas: readonly Structural[], judge: Judge): void {
-  const attempts = schemas.map(judge)
+function checkOneOf(check: Check, schemas: readonly Structural[], validate: Validate): void {
+  const attempts = schemas.map(validate)
   const valid = attempts.filter(({ errors }) => errors.length === 0)
   if (valid.length === 1) return check.merge(valid[0] as Check)
   const found = valid.length === 0 ? 'Found none valid' : `Found ${valid.length} valid alternatives`
@@ -248,8 +249,8 @@ function checkOneOf(check: Check, schemas: readonly Structural[], judge: Judge):
   if (best !== undefined) check.merge(best)
 }
 
-function checkAllOf(check: Check, schemas: readonly Structural[], judge: Judge): void {
-  const attempts = schemas.map(judge)
+function checkAllOf(check: Check, schemas: readonly Structural[], validate: Validate): void {
+  const attempts = schemas.map(validate)
   for (const attempt of attempts) check.merge(attempt)
   const failed = attempts.filter(({ errors }) => errors.length > 0).length
   if (failed === 0) return
@@ -265,15 +266,15 @@ function checkText(check: Check, value: string, schema: Structural): void {
   if (format === '' || !isCheckedFormat(format, '')) return
   check.matches++
   if (!hasFormat(format, value)) {
-    check.add(typeInvalid(check.field, value, `${check.name} in body must be of type ${format}: ${goQuote(value)}`))
+    check.add(check.field.typeInvalid(value, `${check.name} in body must be of type ${format}: ${goQuote(value)}`))
   }
 }
 
-/** At most one of them is told. */
+/** At most one of them is reported. */
 function checkLengthAndPattern(check: Check, value: string, rules: ValueRules): void {
   const { maxLength, minLength, pattern } = rules
   const length = maxLength === undefined && minLength === undefined ? 0 : codePoints(value)
-  if (maxLength !== undefined && length > maxLength) return check.add(tooLong(check.field, maxLength))
+  if (maxLength !== undefined && length > maxLength) return check.add(check.field.tooLong(maxLength))
   if (minLength !== undefined && length < minLength) {
     return check.fault(value, `should be at least ${minLength} chars long`)
   }
@@ -298,11 +299,11 @@ function codePoints(text: string): number {
 function checkNumber(check: Check, value: number | bigint, schema: Structural): void {
   check.matches += 2
   const type = schema.intOrString ? '' : schema.type
-  // An integer of an unbounded int64 is what almost all are.
+  // Almost all numbers are integers of an unbounded int64.
   if (schema.values === undefined && (type !== 'integer' || isInt64(value))) return
   for (const fault of numberFaults(value, schema.values, { type, name: check.name })) {
     if ('loose' in fault) check.loose(fault.loose)
-    else if (fault.text.startsWith('factor')) check.add(invalid(check.field, fault.shown, fault.text))
+    else if (fault.text.startsWith('factor')) check.add(check.field.invalid(fault.shown, fault.text))
     else check.fault(fault.shown, fault.text)
   }
 }
@@ -326,10 +327,10 @@ function checkList(
   if (minItems !== undefined && list.length < minItems) {
     check.fault(list.length, `should have at least ${minItems} items`)
   }
-  if (maxItems !== undefined && list.length > maxItems) check.add(tooMany(check.field, list.length, maxItems))
+  if (maxItems !== undefined && list.length > maxItems) check.add(check.field.tooMany(list.length, maxItems))
 }
 
-/** What is prepared once for an enumeration, which a list may be compared with item by item. */
+/** A prepared enumeration, for comparing many list items. */
 interface Enumeration {
   readonly values: ReadonlySet<JsonValue>
   /** Maps and lists as JSON. */
@@ -346,7 +347,7 @@ function enumerationOf(allowed: readonly JsonValue[]): Enumeration {
   const made: Enumeration = {
     values: new Set(allowed),
     texts: new Set(allowed.filter((one) => typeof one === 'object').map((one) => JSON.stringify(one))),
-    refusal: notSupported('', null, shown),
+    refusal: fieldPath('').notSupported(null, shown),
   }
   enumerations.set(allowed, made)
   return made
@@ -356,10 +357,10 @@ function checkEnum(check: Check, value: JsonValue, allowed: readonly JsonValue[]
   const { values, texts, refusal } = enumerationOf(allowed)
   const isText = texts.size > 0 && typeof value === 'object' && texts.has(JSON.stringify(value))
   if (value !== null && (values.has(value) || isSameNumber(value, values) || isText)) return
-  check.add({ ...refusal, field: check.field, badValue: value })
+  check.add({ ...refusal, field: check.field.toString(), badValue: value })
 }
 
-/** Go converts numbers to the type of the allowed one, which cuts fractions off. */
+/** Go converts numbers to the type of the allowed value, which truncates fractions. */
 function isSameNumber(value: JsonValue, allowed: ReadonlySet<JsonValue>): boolean {
   return typeof value === 'number' && allowed.has(Math.trunc(value))
 }
@@ -373,7 +374,7 @@ function checkObject(check: Check, object: JsonObject, schema: Structural, befor
   for (const name of names) {
     const property = properties.get(name)
     if (property === undefined && additional === false) {
-      check.add(invalid(check.field, name, `${check.name}.${name} in body is a forbidden property`))
+      check.add(check.field.invalid(name, `${check.name}.${name} in body is a forbidden property`))
     }
     const member = property ?? (typeof additional === 'object' ? additional : undefined)
     if (member === undefined) continue
@@ -383,7 +384,7 @@ function checkObject(check: Check, object: JsonObject, schema: Structural, befor
     path.pop()
   }
   for (const name of values?.required ?? []) {
-    if (!Object.hasOwn(object, name)) check.add(required(child(check.root, child(check.name, name))))
+    if (!Object.hasOwn(object, name)) check.add(check.place.child(name).required())
   }
 }
 
@@ -391,5 +392,5 @@ function checkSize(check: Check, size: number, { minProperties, maxProperties }:
   if (minProperties !== undefined && size < minProperties) {
     check.fault(size, `should have at least ${minProperties} properties`)
   }
-  if (maxProperties !== undefined && size > maxProperties) check.add(tooMany(check.field, size, maxProperties))
+  if (maxProperties !== undefined && size > maxProperties) check.add(check.field.tooMany(size, maxProperties))
 }

@@ -20,7 +20,7 @@ function compiled(source: string): CompiledExpression {
   return selector.fault === undefined ? selector : assert.fail(`${source}: ${selector.fault.detail}`)
 }
 
-describe('a selector of devices', () => {
+describe('a device selector', () => {
   const table: readonly (readonly [source: string, matches: boolean])[] = [
     ["device.driver == 'gpu.example.com'", true],
     ["device.attributes['gpu.example.com'].model == 'a100'", true],
@@ -37,11 +37,11 @@ describe('a selector of devices', () => {
     ['device.allowMultipleAllocations', false],
   ]
   for (const [source, expected] of table) {
-    it(`${expected ? 'finds' : 'leaves out'} by ${source}`, () =>
+    it(`${expected ? 'selects' : 'does not select'} a device with ${source}`, () =>
       assert.equal(matches(compiled(source), GPU), expected))
   }
 
-  it('fails where it asks for what the device does not say, or yields no truth', () => {
+  it('fails for missing attributes and for results that are no boolean', () => {
     const failing = (source: string, device: Device = GPU): string => {
       try {
         return String(matches(compiled(source), device))
@@ -61,7 +61,7 @@ describe('a selector of devices', () => {
     assert.equal(failing('true', { driver: 'd', attributes: { v: {} } }), 'attribute v: unsupported attribute value')
   })
 
-  it('is refused when it does not compile or can yield no truth', () => {
+  it('is rejected if it does not compile or cannot yield a boolean', () => {
     const detail = (source: string, shares = true): string | undefined => compileSelector(source, shares).fault?.detail
     assert.equal(detail('device.driver'), 'must evaluate to bool or the unknown type, not string')
     assert.match(detail('device.zork == 1') ?? '', /undefined field 'zork'/)
@@ -69,7 +69,7 @@ describe('a selector of devices', () => {
     assert.match(detail('cel.bind(1, 2, true)') ?? '', /cel.bind\(\) variable names must be simple identifiers/)
   })
 
-  it('has a price that the sizes of devices bound', () => {
+  it('has a cost that device sizes bound', () => {
     assert.ok(compiled("device.attributes['d'].model.contains('x')").maxCost() < BigInt(MAX_SELECTOR_COST))
     const nested =
       'device.attributes.all(a, device.attributes.all(b, device.attributes.all(c, device.attributes.all(d, a + b + c + d != ""))))'

@@ -1,6 +1,6 @@
 /**
- * Selectors of devices: expressions about one `device`, in device classes and claims. Attributes and capacities are known
- * by domain and name; what has no domain belongs to the driver. Pure: the scheduler asks `matches` for each device.
+ * Evaluates device selectors: CEL expressions about one `device`, in device classes and claims. Pure: the scheduler
+ * calls `matches` for each device.
  */
 import type { DeviceAttribute, DeviceCapacity } from '#apis/resource/v1.ts'
 import { createEnvironment, type Environment } from '#cel/environment.ts'
@@ -19,7 +19,7 @@ import {
 } from '../expressions/compile.ts'
 import { declareObject } from '../expressions/declared-type.ts'
 
-/** Of one selector: what it may cost when it is written, and for one device. */
+/** The cost limits of one selector: at compilation, and for one device. */
 export const MAX_SELECTOR_COST = 1_000_000
 
 const MAX_DOMAIN_LENGTH = 63
@@ -41,7 +41,7 @@ const byName = (keyLength: number, value: CelType, boundsFields = false): MapTyp
 const ATTRIBUTES = byName(MAX_DOMAIN_LENGTH, byName(MAX_ID_LENGTH, bounded('dyn', MAX_ATTRIBUTE_LENGTH), true))
 const CAPACITY = byName(MAX_DOMAIN_LENGTH, byName(MAX_ID_LENGTH, opaque('kubernetes.Quantity')))
 
-/** With the gate DRAConsumableCapacity a device also says whether several may share it. */
+/** With the gate DRAConsumableCapacity a device also has allowMultipleAllocations. */
 function createSelectorEnvironment(hasMultipleAllocations: boolean): Environment {
   const device = declareObject('kubernetes.DRADevice', {
     driver: bounded('string', MAX_DRIVER_LENGTH),
@@ -54,7 +54,7 @@ function createSelectorEnvironment(hasMultipleAllocations: boolean): Environment
 
 const environments = [false, true].map(createSelectorEnvironment)
 
-/** An attribute may be a boolean, which only shows when it is looked at. */
+/** An attribute may be a boolean, which is known only at evaluation. */
 const TRUTH: Demand = {
   accepts: ({ kind }) => kind === 'bool' || kind === 'dyn',
   refusal: (type) => `must evaluate to ${describeType(BOOL)} or the unknown type, not ${describeType(type)}`,
@@ -64,7 +64,7 @@ export function compileSelector(source: string, hasMultipleAllocations = true): 
   return compileExpression(environments[hasMultipleAllocations ? 1 : 0] as Environment, source, TRUTH)
 }
 
-/** What a selector may look at. */
+/** The inputs of a selector. */
 export interface Device {
   readonly driver: string
   readonly allowMultipleAllocations?: boolean
@@ -72,7 +72,7 @@ export interface Device {
   readonly capacity?: Readonly<Record<string, DeviceCapacity>>
 }
 
-/** Whether the device is one that the selector asks for. Throws Error with upstream's text when that cannot be told. */
+/** True if the device matches. Throws Error with upstream's text if the evaluation fails. */
 export function matches(selector: CompiledExpression, device: Device): boolean {
   const { driver, allowMultipleAllocations = false, attributes = {}, capacity = {} } = device
   const variable = mapOfEntries([
@@ -89,7 +89,7 @@ export function matches(selector: CompiledExpression, device: Device): boolean {
   )
 }
 
-/** Domains that the device says nothing of are there all the same, and empty. */
+/** Unknown domains exist and are empty. */
 class Domains extends MapValue {
   readonly #domains: ReadonlyMap<string, EntryMap>
 

@@ -1,4 +1,4 @@
-/** Expressions of `--authorization-config`: whether an authorization webhook is asked about an access. */
+/** CEL expressions of `--authorization-config`: match conditions of authorization webhooks. */
 import { createEnvironment } from '#cel/environment.ts'
 import { BOOL, listOf, mapOf, STRING } from '#cel/type.ts'
 import { fromJson } from '#cel/values/json.ts'
@@ -45,7 +45,7 @@ export interface AccessSpec {
   readonly nonResourceAttributes?: object
 }
 
-/** All must hold. One that does not settles it, also when others fail; `errors` are of those that failed. */
+/** All must be true. One false condition decides, even if others fail; `errors` are from failed ones. */
 export function evaluateAccess(
   conditions: readonly CompiledExpression[],
   spec: AccessSpec,
@@ -61,7 +61,7 @@ export function evaluateAccess(
   return { matches: errors.length === 0, errors }
 }
 
-/** With every text that there may be, also those that are left out of JSON when they are empty. */
+/** With all texts, including those that JSON omits if empty. */
 function wholeSpec({ user = '', uid = '', groups = [], extra = {}, ...spec }: AccessSpec): object {
   const { resourceAttributes: resource, nonResourceAttributes: path } = spec
   const empty = Object.fromEntries(TEXTS.map((name) => [name, '']))

@@ -1,6 +1,6 @@
 /**
- * Activation: the values of one request for expressions that were compiled for it, and the budget they share. Variables
- * that a policy composes are evaluated when they are first asked for, and then kept as long as the activation.
+ * Activation: the variables of one request for compiled expressions, and the cost budget that they share. Variables of
+ * a policy are evaluated on first use.
  */
 import type { Variables } from '#cel/program.ts'
 import { CelError, Failure, MapValue, type Result, type Value } from '#cel/value.ts'
@@ -8,14 +8,17 @@ import { fromJson } from '#cel/values/json.ts'
 
 import type { CompiledExpression, UnfitExpression } from './compile.ts'
 
-/** Of one expression. */
+/** The limit of one expression. */
 const CALL_LIMIT = 1_000_000
 
-/** Of all expressions of a policy for one binding and one parameter, and of all conditions of a webhook or policy. */
+/**
+ * The limit of all expressions of a policy for one binding and parameter, and of all match conditions of a webhook or
+ * policy.
+ */
 export const POLICY_BUDGET = 10_000_000
 export const CONDITIONS_BUDGET = 2_500_000
 
-/** All evaluations end: those that share it have cost too much together. */
+/** The shared budget is exhausted: all evaluations end. */
 export class OutOfBudget extends Error {
   override name = 'OutOfBudget'
   constructor() {
@@ -23,12 +26,12 @@ export class OutOfBudget extends Error {
   }
 }
 
-/** What is left for those who share it. */
+/** The remaining shared budget. */
 export interface SharedBudget {
   left: number
 }
 
-/** What expressions see, as JSON. Absent: there is no such thing in this request, which is null to them. */
+/** The values as JSON. Absent: the request has no such value, and expressions see null. */
 export interface ActivationInputs {
   readonly object?: unknown
   readonly oldObject?: unknown
@@ -37,7 +40,7 @@ export interface ActivationInputs {
   readonly params?: unknown
 }
 
-/** Absent where expressions may ask nothing. */
+/** Absent if expressions may not use the authorizer. */
 export interface AuthorizerValues {
   readonly authorizer: Value
   readonly requestResource: Value
@@ -45,8 +48,8 @@ export interface AuthorizerValues {
 
 export type Composition = ReadonlyMap<string, CompiledExpression | UnfitExpression>
 
-/** A value, or upstream's text of what went wrong. */
-export type Evaluated =
+/** A value, or upstream's error text. */
+export type Evaluation =
   | { readonly error?: undefined; readonly value: Value }
   | { readonly error: string; readonly value?: undefined }
 
@@ -68,7 +71,7 @@ export class Activation {
   }
 
   /** Throws OutOfBudget. */
-  evaluate(expression: CompiledExpression | UnfitExpression, budget: SharedBudget): Evaluated {
+  evaluate(expression: CompiledExpression | UnfitExpression, budget: SharedBudget): Evaluation {
     if (expression.fault !== undefined) return { error: `compilation error: ${expression.fault.detail}` }
     const outcome = evaluateOnce(expression, this.#values)
     spend(budget, this.#composed.takeCost())
@@ -83,9 +86,9 @@ function spend(budget: SharedBudget, cost: number): void {
   budget.left -= cost
 }
 
-type Outcome = Evaluated & { readonly spent: number }
+type Outcome = Evaluation & { readonly spent: number }
 
-/** One expression within the limit that every expression has. */
+/** Evaluates one expression within the limit of every expression. */
 export function evaluateOnce({ program }: CompiledExpression, values: Variables, limit: number = CALL_LIMIT): Outcome {
   const budget = { limit, spent: 0 }
   try {
@@ -96,7 +99,7 @@ export function evaluateOnce({ program }: CompiledExpression, values: Variables,
   }
 }
 
-/** `variables`: known by name, evaluated at most once each. */
+/** `variables`: by name, each evaluated at most once. */
 class ComposedVariables extends MapValue {
   readonly #composition: Composition
   readonly #values: () => Variables
@@ -128,7 +131,7 @@ class ComposedVariables extends MapValue {
     return made
   }
 
-  /** What evaluating variables has cost since the last time. */
+  /** The cost of variable evaluation since the last call. */
   takeCost(): number {
     const cost = this.#cost
     this.#cost = 0

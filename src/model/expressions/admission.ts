@@ -1,7 +1,5 @@
 /**
- * Expressions about requests: match conditions of webhooks, and everything in admission policies. They see the object and
- * what it was, the request, the namespace, and, depending on the place, parameters, the authorizer and variables that the
- * policy composes.
+ * CEL expressions about admission requests: match conditions of webhooks, and all expressions of admission policies.
  */
 import { createEnvironment, type Environment } from '#cel/environment.ts'
 import { baseLibraries, jsonPatch } from '#cel/libraries/index.ts'
@@ -59,7 +57,7 @@ const REQUEST = declareObject('kubernetes.AdmissionRequest', {
 /** A time by its type, text by its value. */
 const TIME_TEXT: SimpleType = { kind: 'timestamp', isUnsure: true }
 
-/** Upstream declares `UID` and times, but hands over the JSON, in which there is `uid`, and times are text. */
+/** Upstream declares `UID` and times, but passes the JSON, which has `uid` and times as text. */
 const NAMESPACE = declareObject('kubernetes.Namespace', {
   metadata: declareObject('kubernetes.NamespaceMetadata', {
     name: STRING,
@@ -93,17 +91,17 @@ const NAMESPACE = declareObject('kubernetes.Namespace', {
 const AUTHORIZER = opaque('kubernetes.authorization.Authorizer')
 const RESOURCE_CHECK = opaque('kubernetes.authorization.ResourceCheck')
 
-/** What an expression is for, which settles what it must yield and what it may refer to. */
+/** The purpose of an expression, which determines its result type and its variables. */
 export type AdmissionPurpose =
-  /** True or false, about a request. */
+  /** A boolean about a request. */
   | 'match-condition'
   | 'validation'
-  /** Text, or for an audit annotation null. */
+  /** Text, or null for an audit annotation. */
   | 'message'
   | 'audit-annotation'
-  /** Anything. */
+  /** Any value. */
   | 'variable'
-  /** An `Object` to be applied, or a list of `JSONPatch`. */
+  /** An `Object` to apply, or a list of `JSONPatch`. */
   | 'apply-configuration'
   | 'json-patch'
 
@@ -130,24 +128,24 @@ const PURPOSES: Readonly<Record<AdmissionPurpose, PurposeRules>> = {
   'json-patch': rules(exactly(listOf(jsonPatchType)), { hasPatchTypes: true }),
 }
 
-/** The types of what a schema says; default: nothing is known of them. */
+/** The type of a schema; dynamic by default. */
 export interface KnownTypes {
   readonly object?: CelType | undefined
   readonly params?: CelType | undefined
 }
 
 export interface AdmissionCompilerOptions {
-  /** Whether `params` is there. */
+  /** True if `params` is available. */
   readonly hasParams: boolean
-  /** Whether `variables` is: of policies, always when they run, and at validation when they have any. */
+  /** True if `variables` is available: for policies always at run time, and at validation if they have any. */
   readonly hasVariables: boolean
   readonly types?: KnownTypes
 }
 
-/** Compiles the expressions of one policy or webhook. Variables are declared one by one, each for those that follow. */
+/** Compiles the expressions of one policy or webhook. Variables are declared one by one, each for those after it. */
 export interface AdmissionCompiler {
   compile(source: string, purpose: AdmissionPurpose): CompiledExpression | UnfitExpression
-  /** Compiles it too. What does not compile is there all the same, of unknown type. */
+  /** Also compiles it. A variable that does not compile has the dynamic type. */
   declareVariable(name: string, source: string): CompiledExpression | UnfitExpression
 }
 
@@ -189,7 +187,7 @@ export function createAdmissionCompiler({
   }
 }
 
-/** One environment for each set of what depends on the purpose, made when first asked for. */
+/** One environment for each set of purpose-dependent options, created on demand. */
 function remembered(variables: Readonly<Record<string, CelType>>): (rules: PurposeRules) => Environment {
   const environments = new Map<string, Environment>()
   return ({ hasAuthorizer, hasPatchTypes }) => {
@@ -210,7 +208,7 @@ function remembered(variables: Readonly<Record<string, CelType>>): (rules: Purpo
   }
 }
 
-/** What upstream remembers of the type of a variable: scalars, and lists and maps of them; the rest may be anything. */
+/** The types that upstream records for variables: scalars, and lists and maps of them; others are dynamic. */
 function widened(type: CelType): CelType {
   switch (type.kind) {
     case 'list':

@@ -1,9 +1,9 @@
 /**
- * Expressions of `--authentication-config`: about the claims of a token, to make a user of them, and about the user that
- * was made. Claims are what the issuer wrote: nothing is known of their types, and all numbers are doubles.
+ * CEL expressions of `--authentication-config`: about the claims of a token, and about the user created from them. All
+ * numbers are doubles.
  */
 import { createEnvironment } from '#cel/environment.ts'
-import { unescapeName } from '#cel/names.ts'
+import { unescapeName } from '#cel/syntax/names.ts'
 import { BOOL, DYN, mapOf, STRING } from '#cel/type.ts'
 import { CelError, Double, Failure, ListValue, MapValue, type Result, type Value } from '#cel/value.ts'
 
@@ -16,17 +16,17 @@ const userEnvironment = createEnvironment({ variables: { user: USER_INFO } })
 
 const TRUTH = exactlySilent(BOOL)
 
-/** Something that a user is made of: text, or a list of it. */
+/** A part of a user: text, or a list of texts. */
 export function compileClaimMapping(source: string): CompiledExpression | UnfitExpression {
   return compileExpression(claimsEnvironment, source, ANYTHING)
 }
 
-/** Whether a token is taken at all. */
+/** Validates the claims of a token. */
 export function compileClaimRule(source: string): CompiledExpression | UnfitExpression {
   return compileExpression(claimsEnvironment, source, TRUTH)
 }
 
-/** Whether a user is. */
+/** Validates the user. */
 export function compileUserRule(source: string): CompiledExpression | UnfitExpression {
   return compileExpression(userEnvironment, source, TRUTH)
 }
@@ -48,7 +48,7 @@ function evaluate(expression: CompiledExpression, variables: Readonly<Record<str
   return value
 }
 
-/** The text or texts that a mapping yields; what is empty counts as absent. Throws Error with upstream's text. */
+/** The texts that a mapping yields; an empty result counts as absent. Throws Error with upstream's text. */
 export function textsOf(value: Value): string[] {
   if (value === null) return []
   const items = value instanceof ListValue ? Array.from({ length: value.size }, (_, at) => value.at(at)) : [value]
@@ -58,7 +58,7 @@ export function textsOf(value: Value): string[] {
   })
 }
 
-/** What Go makes of JSON when it knows no types. Keys that are no identifiers can be written escaped. */
+/** Go's untyped form of JSON. Keys that are no identifiers can be escaped. */
 function native(json: unknown): Value {
   if (json === null || json === undefined) return null
   if (typeof json === 'number') return new Double(json)

@@ -1,21 +1,18 @@
-/**
- * From the text of an expression to something that can be evaluated, or to what is wrong with it in upstream's words. All
- * places that take expressions go through here; they differ in their environment and in what must come out.
- */
+/** Compiles a CEL expression, or returns the error with upstream's text. */
 import type { Environment } from '#cel/environment.ts'
 import type { Program } from '#cel/program.ts'
 import { type CelType, describeType, isSameType } from '#cel/type.ts'
 import { CelError } from '#cel/value.ts'
-import { type FieldError, internal, invalid } from '#meta/validation/field-error.ts'
+import type { FieldError, FieldPath } from '#meta/validation/field-path.ts'
 
 export interface CompiledExpression {
   readonly fault?: undefined
   readonly source: string
   readonly type: CelType
   readonly program: Program
-  /** Whether it selects the field of the variable anywhere. */
+  /** True if it selects the field of the variable. */
   selects(variable: string, field: string): boolean
-  /** The dearest it can be. */
+  /** The maximum cost. */
   maxCost(): bigint
 }
 
@@ -25,22 +22,22 @@ export interface UnfitExpression {
 }
 
 export interface ExpressionFault {
-  /** `internal`: it is well formed, but cannot be made to run. */
+  /** `internal`: it is valid, but cannot be run. */
   readonly kind: 'invalid' | 'internal'
   readonly detail: string
 }
 
-/** What an expression must yield. */
+/** The required result type. */
 export interface Demand {
   accepts(type: CelType): boolean
-  /** Why another type is refused. */
+  /** The error for another type. */
   refusal(type: CelType): string
 }
 
-/** Whatever it is. */
+/** Any type. */
 export const ANYTHING: Demand = { accepts: () => true, refusal: () => '' }
 
-/** One of these types and no other, not even a type that might turn out to be one of them. */
+/** Exactly one of these types, without dynamic ones. */
 export function exactly(...types: readonly CelType[]): Demand {
   const names = types.map(describeType)
   const wanted = names.length === 1 ? names[0] : `one of [${names.join(' ')}]`
@@ -50,13 +47,13 @@ export function exactly(...types: readonly CelType[]): Demand {
   }
 }
 
-/** The same for places whose refusals do not say what was found instead. */
+/** The same, with an error that does not print the actual type. */
 export function exactlySilent(...types: readonly CelType[]): Demand {
   const demand = exactly(...types)
   return { ...demand, refusal: (type) => demand.refusal(type).replace(/ but got .*$/s, '') }
 }
 
-/** Never throws for a bad expression. */
+/** Never throws for an invalid expression. */
 export function compileExpression(
   environment: Environment,
   source: string,
@@ -84,14 +81,17 @@ export function compileExpression(
   }
 }
 
-/** What is wrong with it, as a complaint about the field that holds it. */
-export function expressionErrors(field: string, { source, fault }: CompiledExpression | UnfitExpression): FieldError[] {
+/** The error at the field of the expression. */
+export function expressionErrors(
+  path: FieldPath,
+  { source, fault }: CompiledExpression | UnfitExpression,
+): FieldError[] {
   if (fault === undefined) return []
-  // Of one that is well formed and cannot be run all the same, upstream does not show the text.
-  return [fault.kind === 'invalid' ? invalid(field, source, fault.detail) : internal(field, new Error(fault.detail))]
+  // Upstream does not print the text of a valid expression that cannot be run.
+  return [fault.kind === 'invalid' ? path.invalid(source, fault.detail) : path.internal(new Error(fault.detail))]
 }
 
-/** Of what is known to be fit: the one, as a list. */
+/** For an expression that is known to be valid: a list of one. */
 export function fit(expression: CompiledExpression | UnfitExpression): CompiledExpression[] {
   return expression.fault === undefined ? [expression] : []
 }

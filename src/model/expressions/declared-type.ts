@@ -1,8 +1,8 @@
-/** The types that Kubernetes declares for the variables of expressions: objects known by name, with fields of their own. */
-import { escapeName } from '#cel/names.ts'
+/** Types that Kubernetes declares for variables of expressions: named objects with fields. */
+import { escapeName } from '#cel/syntax/names.ts'
 import { type CelType, type ObjectField, type ObjectType, STRING } from '#cel/type.ts'
 
-/** An object type whose fields are called in expressions as they are in JSON. */
+/** An object type with the field names of JSON. */
 export function declareObject(name: string, fields: Readonly<Record<string, CelType>>): ObjectType {
   const known = new Map<string, ObjectField>(
     Object.entries(fields).map(([jsonName, type]) => [jsonName, { type, jsonName }]),
@@ -10,12 +10,12 @@ export function declareObject(name: string, fields: Readonly<Record<string, CelT
   return { kind: 'object', name, field: (name) => known.get(name) }
 }
 
-/** The same of fields that all hold text. */
+/** The same, with text fields only. */
 export function declareTexts(name: string, fields: readonly string[]): ObjectType {
   return declareObject(name, Object.fromEntries(fields.map((field) => [field, STRING])))
 }
 
-/** An object type whose fields are made when an expression first uses them; a field without a type is not there. */
+/** An object type whose fields are created on first use; a field without a type does not exist. */
 export function lazyObject(
   name: string,
   jsonNames: Iterable<string>,
@@ -27,7 +27,7 @@ export function lazyObject(
     const escaped = escapeName(jsonName)
     if (escaped === undefined) continue
     names.set(escaped, jsonName)
-    // Words that the grammar keeps for itself may also be written as they are.
+    // Reserved words may also be written unescaped.
     if (escaped === `__${jsonName}__`) names.set(jsonName, jsonName)
   }
   const find = (field: string): ObjectField | undefined => {

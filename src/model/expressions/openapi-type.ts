@@ -1,6 +1,5 @@
 /**
- * What expressions know of a kind from the OpenAPI document of its version: types alone, without sizes. Fields and
- * references are followed when an expression uses them. A schema that comes round to itself ends as an empty object there.
+ * The CEL type of a kind, from the OpenAPI document of its version. Fields and references are resolved on first use.
  */
 import { BOOL, BYTES, type CelType, DOUBLE, DURATION, DYN, INT, listOf, mapOf, STRING, TIMESTAMP } from '#cel/type.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
@@ -23,7 +22,7 @@ export interface OpenApiSchema {
 
 export type OpenApiSchemas = Readonly<Record<string, OpenApiSchema>>
 
-/** Undefined for a kind that the document does not have, or says nothing of. */
+/** Undefined for a kind that the document lacks or does not describe. */
 export function typeOfKind({ group, version, kind }: GroupVersionKind, schemas: OpenApiSchemas): CelType | undefined {
   const found = Object.entries(schemas).find(([, schema]) =>
     schema['x-kubernetes-group-version-kind']?.some(
@@ -36,7 +35,7 @@ export function typeOfKind({ group, version, kind }: GroupVersionKind, schemas: 
 }
 
 /** A schema, and the references that led to it. */
-interface Place {
+interface SchemaNode {
   readonly schema: OpenApiSchema
   readonly path: ReadonlySet<string>
   readonly schemas: OpenApiSchemas
@@ -44,13 +43,13 @@ interface Place {
 
 const PREFIX = '#/components/schemas/'
 
-/** Where a reference leads; one with a default or a description stands in `allOf`. */
-function resolved(place: Place, schema: OpenApiSchema): Place {
+/** Resolves a reference; one with a default or a description is in `allOf`. */
+function resolved(node: SchemaNode, schema: OpenApiSchema): SchemaNode {
   const ref = [schema, ...(schema.allOf ?? [])].find(({ $ref }) => $ref !== undefined)?.$ref?.slice(PREFIX.length)
-  if (ref === undefined) return { ...place, schema }
-  const target = place.schemas[ref]
-  if (target === undefined || place.path.has(ref)) return { ...place, schema: { type: 'object' } }
-  return { ...place, schema: target, path: new Set([...place.path, ref]) }
+  if (ref === undefined) return { ...node, schema }
+  const target = node.schemas[ref]
+  if (target === undefined || node.path.has(ref)) return { ...node, schema: { type: 'object' } }
+  return { ...node, schema: target, path: new Set([...node.path, ref]) }
 }
 
 const SCALARS: Readonly<Record<string, CelType>> = { boolean: BOOL, number: DOUBLE, integer: INT }
@@ -61,54 +60,54 @@ const FORMATS: Readonly<Record<string, CelType>> = {
   'date-time': TIMESTAMP,
 }
 
-/** Undefined for what expressions cannot see. */
+/** Undefined for values that expressions cannot see. */
 function typeOf(
-  place: Place,
+  node: SchemaNode,
   name: string,
-  isResource = place.schema['x-kubernetes-embedded-resource'] === true,
+  isResource = node.schema['x-kubernetes-embedded-resource'] === true,
 ): CelType | undefined {
-  const { schema } = place
+  const { schema } = node
   if (schema['x-kubernetes-int-or-string'] === true) return DYN
   switch (schema.type) {
     case 'array': {
-      const element = schema.items && typeOf(resolved(place, schema.items), `${name}.@idx`)
+      const element = schema.items && typeOf(resolved(node, schema.items), `${name}.@idx`)
       return element && listOf(element)
     }
     case 'object':
-      return objectOf(place, name, isResource)
+      return objectOf(node, name, isResource)
     case 'string':
       return FORMATS[schema.format ?? ''] ?? STRING
     case undefined:
-      // Built-in amounts and numbers that may be texts: to upstream's own schemas they are texts.
+      // Quantities and int-or-string values are texts in upstream's schemas.
       return schema.oneOf?.some(({ type }) => type === 'string') === true ? STRING : undefined
     default:
       return SCALARS[schema.type]
   }
 }
 
-function objectOf(place: Place, name: string, isResource: boolean): CelType | undefined {
-  const { properties = {}, additionalProperties } = place.schema
+function objectOf(node: SchemaNode, name: string, isResource: boolean): CelType | undefined {
+  const { properties = {}, additionalProperties } = node.schema
   if (typeof additionalProperties === 'object') {
-    const value = typeOf(resolved(place, additionalProperties), `${name}.@elem`)
+    const value = typeOf(resolved(node, additionalProperties), `${name}.@elem`)
     return value && mapOf(STRING, value)
   }
-  const all = isResource ? withMetadata(place, properties) : properties
+  const all = isResource ? withMetadata(node, properties) : properties
   return lazyObject(name, Object.keys(all), (jsonName, field) => {
     const property = all[jsonName]
-    return property && typeOf(resolved(place, property), `${name}.${field}`)
+    return property && typeOf(resolved(node, property), `${name}.${field}`)
   })
 }
 
 const TEXT: OpenApiSchema = { type: 'string' }
 const METADATA: OpenApiSchema = { type: 'object', properties: { name: TEXT, generateName: TEXT } }
 
-/** What every object has, where its schema does not say so. */
+/** The common fields of objects, if the schema lacks them. */
 function withMetadata(
-  place: Place,
+  node: SchemaNode,
   properties: Readonly<Record<string, OpenApiSchema>>,
 ): Readonly<Record<string, OpenApiSchema>> {
   const { metadata, kind, apiVersion } = properties
-  const own = metadata && resolved(place, metadata).schema.properties
+  const own = metadata && resolved(node, metadata).schema.properties
   const texts = [kind, apiVersion, own?.['name'], own?.['generateName']]
   if (texts.every((one) => one?.type === 'string')) return properties
   return { ...properties, kind: TEXT, apiVersion: TEXT, metadata: METADATA }

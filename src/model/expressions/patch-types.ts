@@ -1,6 +1,6 @@
 /**
- * The types in which mutating policies write what they change: `Object`, whose fields and the types below it
- * (`Object.spec.template`) are whatever the expression says, and `JSONPatch`.
+ * The types of mutation expressions: `Object`, with arbitrary fields and nested types (`Object.spec.template`), and
+ * `JSONPatch`.
  */
 import { DYN, type ObjectType, STRING } from '#cel/type.ts'
 
@@ -15,7 +15,7 @@ export const jsonPatchType: ObjectType = declareObject('JSONPatch', {
   value: DYN,
 })
 
-/** `Object` or a part of it: every field is there, and nothing is known of it. */
+/** `Object` or a part of it: every field exists with the dynamic type. */
 export function objectType(name: string): ObjectType {
   return { kind: 'object', name, field: (jsonName) => ({ type: DYN, jsonName }) }
 }

@@ -15,11 +15,11 @@ const DEPLOYMENT = {
   type: declareObject('Deployment', { spec: declareObject('Deployment.spec', { replicas: INT }) }),
 }
 
-describe('the types of a policy', () => {
+describe('type checking of a policy', () => {
   const check = (validation: { expression: string; messageExpression?: string }, more: object = {}): unknown =>
     typeCheckPolicy({ validations: [validation], ...more }, [CONFIG_MAP, DEPLOYMENT])
 
-  it('are warned of kind by kind, in upstream’s words', () => {
+  it('warns kind by kind, in upstream’s words', () => {
     assert.deepEqual(check({ expression: 'object.spec.zork == 1' }), [
       {
         fieldRef: 'spec.validations[0].expression',
@@ -29,11 +29,11 @@ describe('the types of a policy', () => {
     ])
   })
 
-  it('fit where nothing is said', () => {
+  it('accepts untyped fields', () => {
     assert.deepEqual(check({ expression: "has(request.name) && authorizer.path('/').check('get').allowed()" }), [])
   })
 
-  it('reach through variables and messages', () => {
+  it('covers variables and messages', () => {
     const variables = [{ name: 'n', expression: 'object.spec.replicas' }]
     const warnings = check({ expression: 'variables.n > 1', messageExpression: "variables.n + 'x'" }, { variables })
     assert.deepEqual(

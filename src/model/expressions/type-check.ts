@@ -1,7 +1,6 @@
 /**
- * What the expressions of a validating policy get wrong about the kinds that it is about: warnings for its status, which
- * upstream's controller manager writes. They change nothing about what the policy does. Pure: who calls it knows the kinds
- * and their types.
+ * Type-checks a validating policy against the kinds that it matches, and returns the warnings for the policy's status.
+ * Pure: the caller provides kinds and types.
  */
 import type { ExpressionWarning, ValidatingAdmissionPolicySpec } from '#apis/admissionregistration/v1.ts'
 import type { CelType } from '#cel/type.ts'
@@ -14,7 +13,7 @@ export interface CheckedKind {
   readonly type: CelType
 }
 
-/** `kinds` in the order of group, version and kind, at most ten; `params` when the type of the parameters is known. */
+/** `kinds` sorted by group, version and kind, at most ten; `params` if the type of the parameters is known. */
 export function typeCheckPolicy(
   { paramKind, variables = [], validations = [] }: ValidatingAdmissionPolicySpec,
   kinds: readonly CheckedKind[],

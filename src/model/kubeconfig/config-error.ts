@@ -1,11 +1,11 @@
-/** Apart from the reading of kubeconfigs: whoever only asks what kind of error it is need not load that. */
+/** The error of invalid kubeconfigs. It is in a separate file, so that error checks need not load the parser. */
 
-/** What cannot be used, in upstream's words. */
+/** An error in upstream's words. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
-/** A kubeconfig that can be read and not used, with all problems that were found. */
+/** A readable but unusable kubeconfig, with all its problems. */
 export class InvalidConfigError extends ConfigError {
   readonly problems: readonly string[]
 

@@ -1,10 +1,10 @@
-/** Whom to trust and who we are, as a kubeconfig says: read from its files or written in it. */
+/** The trusted authorities and the credentials of a kubeconfig, inline or from files. */
 import type { ClientTls } from '#lib/http/dial.ts'
 
 import type { UserEntry } from './entries.ts'
 import type { ClientConfig, ReadText } from './reading.ts'
 
-/** What is written in the kubeconfig counts before what it names. */
+/** Inline data takes precedence over files. */
 export async function tlsOf({ cluster, user }: ClientConfig, readFile: ReadText): Promise<ClientTls> {
   const load = (data: string | undefined, file: string | undefined): Promise<string> | string | undefined =>
     data ? Buffer.from(data, 'base64').toString() : file ? readFile(file) : undefined
@@ -23,7 +23,7 @@ export async function tlsOf({ cluster, user }: ClientConfig, readFile: ReadText)
   }
 }
 
-/** The header of who says so with a password. */
+/** The header of basic authentication. */
 export function basicOf({ username = '', password = '' }: UserEntry): Readonly<Record<string, string>> {
   if (username === '' && password === '') return {}
   return { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` }

@@ -1,10 +1,10 @@
-/** Clusters and users as they stand in a kubeconfig. */
+/** The types of clusters, users and credential plugins in a kubeconfig. */
 export interface ClusterEntry {
   readonly server?: string
   readonly 'tls-server-name'?: string
   readonly 'insecure-skip-tls-verify'?: boolean
   readonly 'certificate-authority'?: string
-  /** Base64, as all `-data`. */
+  /** Base64, like all `-data`. */
   readonly 'certificate-authority-data'?: string
   readonly 'proxy-url'?: string
   readonly extensions?: readonly { readonly name: string; readonly extension: unknown }[]

@@ -1,9 +1,9 @@
-/** What is wrong with a cluster or a user of a kubeconfig, in upstream's words. */
-import { goQuote } from '#lib/go-text.ts'
+/** Validates a cluster or a user of a kubeconfig, with upstream's texts. */
+import { goQuote } from '#lib/go/text.ts'
 
 import type { ClusterEntry, UserEntry } from './entries.ts'
 
-/** What is wrong with a file, if anything is. */
+/** The problem of a file, if there is one. */
 export type ProblemOf = (file: string) => Promise<string | undefined>
 
 export function problemIn(readFile: (path: string) => Promise<string>): ProblemOf {
@@ -59,7 +59,7 @@ async function certificateProblems(name: string, user: UserEntry, problemOf: Pro
   const { 'client-key': keyFile = '', 'client-key-data': keyData = '' } = user
   if (file === '' && data === '') return []
   const has = (field: string): boolean => field !== ''
-  const said: [isSo: boolean, text: string][] = [
+  const checks: [isSo: boolean, text: string][] = [
     [
       has(file) && has(data),
       `client-cert-data and client-cert are both specified for ${name}. client-cert-data will override.`,
@@ -73,7 +73,7 @@ async function certificateProblems(name: string, user: UserEntry, problemOf: Pro
       `client-key-data or client-key must be specified for ${name} to use the clientCert authentication method.`,
     ],
   ]
-  const problems = said.filter(([isSo]) => isSo).map(([, text]) => text)
+  const problems = checks.filter(([isSo]) => isSo).map(([, text]) => text)
   const files = [['client-cert', file] as const, ['client-key', keyFile] as const].filter(([, path]) => has(path))
   for (const [what, path] of files) {
     const problem = await problemOf(path)
@@ -87,7 +87,7 @@ const INTERACTIVE_MODES = ['Never', 'IfAvailable', 'Always']
 function execProblems(name: string, { exec, 'auth-provider': provider }: UserEntry): string[] {
   if (exec === undefined) return []
   const must = (what: string): string => `${what} must be specified for ${name} to use exec authentication plugin`
-  // The older version of the interface had no word for it.
+  // The older version of the API does not support it.
   const mode = exec.interactiveMode ?? (exec.apiVersion === 'client.authentication.k8s.io/v1' ? '' : 'IfAvailable')
   return [
     ...(provider === undefined
@@ -103,7 +103,7 @@ function execProblems(name: string, { exec, 'auth-provider': provider }: UserEnt
   ]
 }
 
-/** Several as Go's aggregated errors print them. */
+/** In Go's form of aggregated errors. */
 export function aggregated(texts: readonly string[]): string {
   return texts.length === 1 ? texts.join('') : `[${texts.join(', ')}]`
 }

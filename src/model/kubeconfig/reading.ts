@@ -1,12 +1,12 @@
 /**
- * Reading kubeconfigs as client-go does: several files become one, of what they both name the first has its way, and relative
- * paths are meant from the file they stand in. Choosing a context of it gives a cluster and who we are to it.
+ * Reads kubeconfigs like client-go: merges several files, of which the first wins, and resolves relative paths from the
+ * file that contains them.
  */
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 
-import { goQuote } from '#lib/go-text.ts'
-import type { JsonValue } from '#lib/json-value.ts'
-import { parseSimpleYaml } from '#lib/yaml-simple.ts'
+import { goQuote } from '#lib/go/text.ts'
+import type { JsonValue } from '#lib/json/value.ts'
+import { parseSimpleYaml } from '#lib/yaml/simple.ts'
 
 import { ConfigError, InvalidConfigError } from './config-error.ts'
 import type { ClusterEntry, UserEntry } from './entries.ts'
@@ -22,12 +22,12 @@ export interface Kubeconfig {
   readonly clusters: ReadonlyMap<string, ClusterEntry>
   readonly users: ReadonlyMap<string, UserEntry>
   readonly contexts: ReadonlyMap<string, ContextEntry>
-  /** Which file a user stands in. */
+  /** The file of a user. */
   readonly origins: ReadonlyMap<string, string>
   readonly currentContext: string
 }
 
-/** What the command line puts in place of what is in the files. */
+/** Overrides from the command line. */
 export interface Overrides {
   readonly context?: string
   readonly cluster?: string
@@ -35,23 +35,23 @@ export interface Overrides {
   readonly namespace?: string
   /** `--master`, `--server`. */
   readonly server?: string
-  /** Applies further flags before the result is validated. */
+  /** Applies further flags before the validation. */
   readonly changeCluster?: (cluster: ClusterEntry) => ClusterEntry
   readonly changeUser?: (user: UserEntry) => UserEntry
 }
 
-/** Where the server is and who we are to it. Files are named by whole paths. */
+/** The server and the credentials. Paths are absolute. */
 export interface ClientConfig {
   readonly cluster: ClusterEntry
   readonly user: UserEntry
   readonly namespace: string
-  /** Where the user stands, for what has to be kept there. */
+  /** The file of the user, for credentials that must be stored there. */
   readonly origin?: { readonly file: string; readonly user: string }
 }
 
 export type ReadText = (path: string) => Promise<string>
 
-/** Files that are not there are left out. Throws ConfigError for those that cannot be read. */
+/** Missing files are skipped. Throws ConfigError for unreadable ones. */
 export async function readKubeconfigs(files: readonly string[], read: ReadText, cwd: string): Promise<Kubeconfig> {
   const found: Kubeconfig[] = []
   const problems: string[] = []
@@ -64,7 +64,7 @@ export async function readKubeconfigs(files: readonly string[], read: ReadText, 
     }
   }
   if (problems.length > 0) throw new ConfigError(aggregated(problems))
-  // A map keeps what is put in last: the first file comes last.
+  // The last entry of a map wins, so the first file comes last.
   const all = found.toReversed()
   return {
     clusters: new Map(all.flatMap(({ clusters }) => [...clusters])),
@@ -75,7 +75,7 @@ export async function readKubeconfigs(files: readonly string[], read: ReadText, 
   }
 }
 
-/** Throws when it is no kubeconfig. */
+/** Throws for a text that is no kubeconfig. */
 export async function parseKubeconfig(source: string, file: string): Promise<Kubeconfig> {
   const parsed = parseSimpleYaml(source) ?? (await parsedText(source))
   if (typeof parsed !== 'object' || Array.isArray(parsed)) throw new Error('it is not a kubeconfig')
@@ -104,7 +104,7 @@ export async function parseKubeconfig(source: string, file: string): Promise<Kub
 
 async function parsedText(source: string): Promise<JsonValue> {
   if (source.trim() === '') return {}
-  return (await import('#lib/yaml.ts')).parseYaml(source) ?? {}
+  return (await import('#lib/yaml/yaml.ts')).parseYaml(source) ?? {}
 }
 
 function named<T extends object>(config: Readonly<Record<string, unknown>>, list: string, part: string): [string, T][] {
@@ -125,7 +125,7 @@ function withPaths<T extends object>(entry: T, fields: readonly string[], folder
   return { ...entry, ...Object.fromEntries(paths.map(([name, value]) => [name, join(folder, String(value))])) }
 }
 
-/** A command with a path in it is meant from the file; others are looked for where all programs are. */
+/** A command with a slash is relative to the file; others are searched in PATH. */
 function withCommand(user: UserEntry, folder: string): UserEntry {
   const { exec } = user
   if (exec?.command === undefined || !exec.command.includes('/') || isAbsolute(exec.command)) return user
@@ -163,7 +163,7 @@ export async function confirmUsable(config: Kubeconfig, overrides: Overrides, pr
   if (problems.length > 0) throw new InvalidConfigError(problems)
 }
 
-interface Chosen extends Pick<ClientConfig, 'cluster' | 'user'> {
+interface ContextChoice extends Pick<ClientConfig, 'cluster' | 'user'> {
   readonly names: {
     readonly context: string
     readonly cluster: string
@@ -172,7 +172,7 @@ interface Chosen extends Pick<ClientConfig, 'cluster' | 'user'> {
   }
 }
 
-function chosen(config: Kubeconfig, overrides: Overrides): Chosen {
+function chosen(config: Kubeconfig, overrides: Overrides): ContextChoice {
   const name = overrides.context ?? config.currentContext
   const context: ContextEntry = config.contexts.get(name) ?? {}
   const { user = '', cluster = '', namespace = '' } = { ...context, ...overrides }
@@ -196,7 +196,7 @@ function requireNamed({ users, contexts, clusters }: Kubeconfig, { user, context
   }
 }
 
-/** Another server has another name in its certificate. */
+/** Another server invalidates the TLS server name. */
 function withServer(cluster: ClusterEntry, server: string): ClusterEntry {
   if (server === '') return cluster
   const { 'tls-server-name': _, ...rest } = cluster

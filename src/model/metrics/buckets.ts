@@ -1,5 +1,7 @@
-/** Upper bounds of histograms, by what they are made to tell apart. */
-import { DEFAULT_BUCKETS, exponentialBuckets, linearBuckets } from '#lib/metrics.ts'
+/** Bucket bounds of histograms. */
+
+import { DEFAULT_BUCKETS, exponentialBuckets, linearBuckets } from '#lib/metrics/metrics.ts'
+import type { Words } from '#lib/metrics/table.ts'
 
 const DAY_SECONDS = 86_400
 const SLI = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60]
@@ -7,39 +9,8 @@ const REQUEST = [0.005, 0.025, ...SLI]
 const FILTER = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 5, 10, 15, 30]
 
 export type BucketName =
-  | 'admission'
-  | 'ageRatio'
-  | 'allNodes'
-  | 'answerBytes'
-  | 'bodyBytes'
-  | 'certificate'
-  | 'cacheWait'
-  | 'condition'
-  | 'conversion'
-  | 'conversionWebhook'
-  | 'decision'
-  | 'demand'
-  | 'eventBytes'
-  | 'eviction'
-  | 'expression'
-  | 'filter'
-  | 'jobDeletion'
-  | 'jobSync'
-  | 'load'
-  | 'oneNode'
-  | 'perSync'
-  | 'queueLength'
-  | 'request'
-  | 'requestUse'
-  | 'seats'
-  | 'seatUse'
-  | 'skew'
-  | 'sli'
-  | 'usual'
-  | 'waiting'
-  | 'watches'
-  | 'watchList'
-  | 'webhook'
+  | Words<'admission ageRatio allNodes answerBytes bodyBytes certificate cacheWait condition conversion conversionWebhook decision demand eventBytes eviction expression filter'>[number]
+  | Words<'jobDeletion jobSync load oneNode perSync queueLength request requestUse seats seatUse skew sli usual waiting watches watchList webhook'>[number]
 
 export const BUCKETS: Readonly<Record<BucketName, readonly number[]>> = {
   conversion: exponentialBuckets(0.001, 2, 15),

@@ -1,40 +1,170 @@
-/** Every family the API server may show, under upstream's names, types, labels and buckets. */
-import { createMeters, type FamilyRow, type Meters } from '#lib/metrics-table.ts'
-import { createRegistry, type Registry } from '#lib/metrics.ts'
+/** All metric families of the API server, with upstream's names, types, labels and buckets. */
 
-import { ACCESS_FAMILIES } from './access-families.ts'
-import { ADMISSION_FAMILIES } from './admission-families.ts'
-import { AGGREGATOR_FAMILIES } from './aggregator-families.ts'
+import { createRegistry, type Registry } from '#lib/metrics/metrics.ts'
+import { createMeters, type Meters } from '#lib/metrics/table.ts'
+
 import { type BucketName, BUCKETS } from './buckets.ts'
-import { COMPONENT_FAMILIES } from './component-families.ts'
-import { FLOW_FAMILIES } from './flow-families.ts'
-import { REQUEST_FAMILIES } from './request-families.ts'
-import { SERVICE_FAMILIES } from './service-families.ts'
-import { STORAGE_FAMILIES } from './storage-families.ts'
 
-type Families = typeof ACCESS_FAMILIES &
-  typeof ADMISSION_FAMILIES &
-  typeof AGGREGATOR_FAMILIES &
-  typeof COMPONENT_FAMILIES &
-  typeof FLOW_FAMILIES &
-  typeof REQUEST_FAMILIES &
-  typeof SERVICE_FAMILIES &
-  typeof STORAGE_FAMILIES
+export const FAMILIES = {
+  // Authentication, authorization and audit.
+  apiserver_audit_error_total: `counter ALPHA [plugin] Audit events that could not be kept, by the plugin that failed.`,
+  apiserver_audit_event_total: `counter ALPHA [] Audit events that were made and handed to where they are kept.`,
+  apiserver_audit_level_total: `counter ALPHA [level] Requests by the audit level the policy has for them.`,
+  apiserver_audit_requests_rejected_total: `counter ALPHA [] Requests refused because they could not be put on record.`,
+  apiserver_authorization_decisions_total: `counter ALPHA [type name decision] Final answers, allowed or denied, by the authorizer that gave them.`,
+  apiserver_authorization_match_condition_evaluation_errors_total: `counter ALPHA [type name] Questions for which the match conditions of an authorization webhook could not be evaluated.`,
+  apiserver_authorization_match_condition_evaluation_seconds: `histogram:condition ALPHA [type name] How long the match conditions of authorization webhooks took, in seconds.`,
+  apiserver_authorization_match_condition_exclusions_total: `counter ALPHA [type name] Questions that match conditions kept from an authorization webhook.`,
+  apiserver_authorization_webhook_duration_seconds: `histogram:usual ALPHA [name result] How long authorization webhooks took to answer, in seconds.`,
+  apiserver_authorization_webhook_evaluations_fail_open_total: `counter ALPHA [name result] Questions that an authorization webhook could not answer and that were passed on.`,
+  apiserver_authorization_webhook_evaluations_total: `counter ALPHA [name result] Questions put to authorization webhooks, by how they went.`,
+  apiserver_client_certificate_expiration_seconds: `histogram:certificate ALPHA [] How much longer the certificates were good with which requests were authenticated, in seconds.`,
+  authenticated_user_requests: `counter ALPHA [username] Authenticated requests, by kind of user name.`,
+  authentication_attempts: `counter ALPHA [result] Attempts to authenticate, by how they ended.`,
+  authentication_duration_seconds: `histogram:decision ALPHA [result] How long authentication took, in seconds.`,
+  authorization_attempts_total: `counter ALPHA [result] Requests that were judged, by the judgement.`,
+  authorization_duration_seconds: `histogram:decision ALPHA [result] How long authorization took, in seconds.`,
+  serviceaccount_invalid_legacy_auto_token_uses_total: `counter ALPHA [] Uses of tokens in Secrets that were marked invalid.`,
+  serviceaccount_legacy_auto_token_uses_total: `counter ALPHA [] Uses of tokens that were made for a ServiceAccount without being asked for.`,
+  serviceaccount_legacy_manual_token_uses_total: `counter ALPHA [] Uses of tokens that somebody made for a ServiceAccount as a Secret.`,
+  serviceaccount_legacy_tokens_total: `counter ALPHA [] Uses of ServiceAccount tokens that are Secrets.`,
+  serviceaccount_stale_tokens_total: `counter ALPHA [] Uses of ServiceAccount tokens that should have been renewed before.`,
+  serviceaccount_valid_tokens_total: `counter ALPHA [] Uses of ServiceAccount tokens that are bound and fresh.`,
 
-export const FAMILIES: Families & Readonly<Record<string, FamilyRow<BucketName>>> = {
-  ...ACCESS_FAMILIES,
-  ...ADMISSION_FAMILIES,
-  ...AGGREGATOR_FAMILIES,
-  ...COMPONENT_FAMILIES,
-  ...FLOW_FAMILIES,
-  ...REQUEST_FAMILIES,
-  ...SERVICE_FAMILIES,
-  ...STORAGE_FAMILIES,
-}
+  // Admission, pod security, certificates and conversion.
+  apiserver_conversion_webhook_duration_seconds: `histogram:conversionWebhook ALPHA [result failure_type] How long each conversion by a webhook took, in seconds.`,
+  apiserver_conversion_webhook_request_total: `counter ALPHA [result failure_type] Conversions that webhooks were asked for, by how they went.`,
+  apiserver_crd_conversion_webhook_duration_seconds: `histogram:conversion ALPHA [crd_name from_version to_version succeeded] How long conversions of custom resources by a webhook took, in seconds.`,
+  apiserver_admission_controller_admission_duration_seconds: `histogram:admission STABLE [name type operation rejected] How long each admission plugin took, in seconds.`,
+  apiserver_admission_match_condition_evaluation_errors_total: `counter ALPHA [name kind type operation] Match conditions that could not be evaluated, by the webhook or policy that has them.`,
+  apiserver_admission_match_condition_evaluation_seconds: `histogram:condition ALPHA [name kind type operation] How long the match conditions of a webhook or policy took, in seconds.`,
+  apiserver_admission_match_condition_exclusions_total: `counter ALPHA [name kind type operation] Requests that match conditions kept from a webhook or policy.`,
+  apiserver_admission_step_admission_duration_seconds: `histogram:admission STABLE [type operation rejected] How long each step of admission took, in seconds.`,
+  apiserver_admission_webhook_admission_duration_seconds: `histogram:webhook STABLE [name type operation rejected] How long each admission webhook took, in seconds.`,
+  apiserver_admission_webhook_fail_open_count: `counter ALPHA [name type] Requests that were let in because a webhook did not answer.`,
+  apiserver_admission_webhook_rejection_count: `counter ALPHA [name type operation error_type rejection_code] Requests that were refused because of a webhook, and why.`,
+  apiserver_admission_webhook_request_total: `counter ALPHA [name type operation code rejected] Questions put to admission webhooks, by how they went.`,
+  apiserver_cel_compilation_duration_seconds: `histogram:usual BETA [] How long it took to compile the expressions of a policy, in seconds.`,
+  apiserver_cel_evaluation_duration_seconds: `histogram:usual BETA [] How long it took to evaluate the expressions of a policy for one request, in seconds.`,
+  apiserver_certificates_registry_csr_honored_duration_total: `counter ALPHA [signerName] Certificates that were issued for as long as was asked.`,
+  apiserver_certificates_registry_csr_requested_duration_total: `counter ALPHA [signerName] Certificates that were issued to requests that named how long they shall be good.`,
+  pod_security_errors_total: `counter ALPHA [fatal request_operation resource subresource] Evaluations of pod security that could not be made, by whether that refused the request.`,
+  pod_security_evaluations_total: `counter ALPHA [decision policy_level policy_version mode request_operation resource subresource] Evaluations of pod security, by policy, mode and decision.`,
+  pod_security_exemptions_total: `counter ALPHA [request_operation resource subresource] Requests that pod security did not look at because they are exempt.`,
+  apiserver_mutating_admission_policy_check_duration_seconds: `histogram:expression ALPHA [policy policy_binding error_type] How long each mutation of a mutating policy took, in seconds.`,
+  apiserver_mutating_admission_policy_check_total: `counter ALPHA [policy policy_binding error_type] Mutations of mutating policies, by how they went.`,
+  apiserver_validating_admission_policy_check_duration_seconds: `histogram:expression BETA [policy policy_binding error_type enforcement_action] How long each validation of a validating policy took, in seconds.`,
+  apiserver_validating_admission_policy_check_total: `counter BETA [policy policy_binding error_type enforcement_action] Validations of validating policies that did not hold, by what was done about it.`,
 
-/** What everything that records is handed. */
-export type ServerMeters = Meters<Families>
+  // Aggregated servers.
+  aggregator_discovery_aggregation_count_total: `counter ALPHA [] How often the aggregated discovery document was made.`,
+  aggregator_unavailable_apiservice: `gauge ALPHA [name] Whether an APIService cannot be used now, by its name.`,
+  aggregator_unavailable_apiservice_total: `counter ALPHA [name reason] How often an APIService could no longer be used, by its name and by why.`,
+
+  // The program and its parts: build, gates, health, streams to kubelets.
+  apiserver_stream_translator_requests_total: `counter ALPHA [code] Exec and attach by WebSocket that were translated to SPDY, by code.`,
+  apiserver_stream_tunnel_requests_total: `counter ALPHA [code] Port forwarding by WebSocket that was unwrapped to SPDY, by code.`,
+  apiserver_websocket_streaming_requests_total: `counter ALPHA [subresource proxy_type] Exec, attach and port forwarding, by subresource and by who translates: proxied_to_kubelet, translated_at_apiserver.`,
+  cardinality_enforcement_unexpected_categorizations_total: `counter ALPHA [] Values of labels that were not among those allowed.`,
+  disabled_metrics_total: `counter BETA [] Families that were turned off.`,
+  hidden_metrics_total: `counter BETA [] Families that are hidden because they are deprecated.`,
+  kube_apiserver_pod_logs_backend_tls_failure_total: `counter ALPHA [] Logs that could not be had because the certificate of the kubelet is not trusted.`,
+  kube_apiserver_pod_logs_insecure_backend_total: `counter ALPHA [usage] Logs asked for, by whether the certificate of the kubelet is checked: enforce_tls, skip_tls_allowed.`,
+  kubernetes_build_info: `gauge BETA [major minor git_version git_commit git_tree_state build_date go_version compiler platform] Always 1; the labels say which version this is.`,
+  kubernetes_feature_enabled: `gauge BETA [name stage] Whether a feature gate is on, by name and maturity.`,
+  kubernetes_healthcheck: `gauge STABLE [name type] Whether a health check passed when it was last made.`,
+  kubernetes_healthchecks_total: `counter STABLE [name type status] Health checks made, by how they ended.`,
+  registered_metrics_total: `counter BETA [stability_level deprecated_version] Families declared, by stability and the release that deprecated them.`,
+  version_info: `gauge ALPHA [component binary emulation min_compat] Always 1; the labels say which versions a component is, behaves as, and can be together with.`,
+
+  // Flow control. A level is a PriorityLevelConfiguration; its requests take seats.
+  apiserver_flowcontrol_current_executing_requests: `gauge BETA [priority_level flow_schema] Requests of a flow schema that are being answered now; of a watch, until it has begun.`,
+  apiserver_flowcontrol_current_executing_seats: `gauge BETA [priority_level flow_schema] Seats that requests of a flow schema have taken; of a watch, until it has begun.`,
+  apiserver_flowcontrol_current_inqueue_requests: `gauge BETA [priority_level flow_schema] Requests of a flow schema that wait for their turn.`,
+  apiserver_flowcontrol_current_inqueue_seats: `gauge ALPHA [priority_level flow_schema] Seats that the requests of a flow schema which wait will take.`,
+  apiserver_flowcontrol_current_limit_seats: `gauge ALPHA [priority_level] Seats a priority level has now, with what it borrows and without what it lends.`,
+  apiserver_flowcontrol_current_r: `gauge ALPHA [priority_level] How far the virtual world of a priority level had come at its last change, in seat-seconds a queue.`,
+  apiserver_flowcontrol_demand_seats: `histogram:demand ALPHA [priority_level] How long a priority level could have used how many of its seats, as a ratio, in nanoseconds.`,
+  apiserver_flowcontrol_demand_seats_average: `gauge ALPHA [priority_level] Seats a priority level could have used in the last period, on average over time.`,
+  apiserver_flowcontrol_demand_seats_high_watermark: `gauge ALPHA [priority_level] Seats a priority level could have used in the last period, at most.`,
+  apiserver_flowcontrol_demand_seats_smoothed: `gauge ALPHA [priority_level] Seats a priority level could use, smoothed over all periods.`,
+  apiserver_flowcontrol_demand_seats_stdev: `gauge ALPHA [priority_level] Seats a priority level could have used in the last period, standard deviation over time.`,
+  apiserver_flowcontrol_dispatch_r: `gauge ALPHA [priority_level] How far the virtual world of a priority level had come when a request was last let through.`,
+  apiserver_flowcontrol_dispatched_requests_total: `counter BETA [priority_level flow_schema] Requests of a flow schema that were let through.`,
+  apiserver_flowcontrol_latest_s: `gauge ALPHA [priority_level] When the request that was let through last begins in the virtual world.`,
+  apiserver_flowcontrol_lower_limit_seats: `gauge ALPHA [priority_level] Seats a priority level keeps whatever it lends.`,
+  apiserver_flowcontrol_next_discounted_s_bounds: `gauge ALPHA [priority_level bound] Of all queues, first and last beginning of the oldest request in the virtual world, less the work in progress.`,
+  apiserver_flowcontrol_next_s_bounds: `gauge ALPHA [priority_level bound] Of all queues, first and last beginning of the oldest request in the virtual world.`,
+  apiserver_flowcontrol_nominal_limit_seats: `gauge BETA [priority_level] Seats a priority level is entitled to by its shares.`,
+  apiserver_flowcontrol_priority_level_request_utilization: `histogram:requestUse ALPHA [phase priority_level] How long how much of what a priority level can queue or run was used, as a ratio, in nanoseconds.`,
+  apiserver_flowcontrol_priority_level_seat_utilization: `histogram:seatUse ALPHA [phase priority_level] How long how many of the seats of a priority level were taken, as a ratio, in nanoseconds.`,
+  apiserver_flowcontrol_read_vs_write_current_requests: `histogram:load ALPHA [phase request_kind] How long how many reads and writes ran or waited, as a ratio of the limits, in nanoseconds.`,
+  apiserver_flowcontrol_rejected_requests_total: `counter BETA [priority_level flow_schema reason] Requests of a flow schema that were turned away.`,
+  apiserver_flowcontrol_request_dispatch_no_accommodation_total: `counter ALPHA [priority_level flow_schema] How often the next request was wider than the seats that were free.`,
+  apiserver_flowcontrol_request_execution_seconds: `histogram:waiting ALPHA [priority_level flow_schema type] How long requests of a flow schema took once it was their turn, in seconds; of a watch, until it has begun.`,
+  apiserver_flowcontrol_request_queue_length_after_enqueue: `histogram:queueLength ALPHA [priority_level flow_schema] How long the queue was after a request of a flow schema was put into it.`,
+  apiserver_flowcontrol_request_wait_duration_seconds: `histogram:waiting BETA [priority_level flow_schema execute] How long requests of a flow schema waited for their turn, in seconds.`,
+  apiserver_flowcontrol_seat_fair_frac: `gauge ALPHA [] The fraction of what it could use that each priority level has of the seats.`,
+  apiserver_flowcontrol_target_seats: `gauge ALPHA [priority_level] Seats a priority level should have, if there were enough.`,
+  apiserver_flowcontrol_upper_limit_seats: `gauge ALPHA [priority_level] Seats a priority level may have with all it can borrow.`,
+  apiserver_flowcontrol_watch_count_samples: `histogram:watches ALPHA [priority_level flow_schema] How many watches were open that may be told of a write.`,
+  apiserver_flowcontrol_work_estimated_seats: `histogram:seats ALPHA [priority_level flow_schema] How many seats requests of a flow schema were estimated to take.`,
+
+  // Requests: counts, durations, sizes and results.
+  apiserver_current_inflight_requests: `gauge STABLE [request_kind] Requests that are running now and count towards the limits, by request kind.`,
+  apiserver_current_inqueue_requests: `gauge ALPHA [request_kind] Requests that wait for their turn, by request kind.`,
+  apiserver_longrunning_requests: `gauge STABLE [verb group version resource subresource scope component] Requests without a natural end, such as watches, that are running now.`,
+  apiserver_request_aborts_total: `counter ALPHA [verb group version resource subresource scope] Requests whose answer was broken off after it had begun.`,
+  apiserver_request_body_size_bytes: `histogram:bodyBytes ALPHA [resource verb group] Sizes of the bodies of writes, in bytes.`,
+  apiserver_request_duration_seconds: `histogram:request STABLE [verb dry_run group version resource subresource scope component] How long requests took, in seconds.`,
+  apiserver_request_filter_duration_seconds: `histogram:filter ALPHA [filter] How long requests spent in each filter, in seconds.`,
+  apiserver_request_post_timeout_total: `counter ALPHA [source status] What became of work that went on after its request had run out of time.`,
+  apiserver_request_sli_duration_seconds: `histogram:sli ALPHA [verb group version resource subresource scope component] How long requests took, in seconds, without webhooks and without waiting for their turn.`,
+  apiserver_request_terminations_total: `counter ALPHA [verb group version resource subresource scope component code] Requests that the server ended to protect itself.`,
+  apiserver_request_total: `counter STABLE [verb dry_run group version resource subresource scope component code] Requests by what they were about and the code of their answer.`,
+  apiserver_requested_deprecated_apis: `gauge STABLE [group version resource subresource removed_release] 1 for each deprecated version that was asked for, with the release that will not have it any more.`,
+  apiserver_response_sizes: `histogram:answerBytes STABLE [verb group version resource subresource scope component] Sizes of the answers to reads, in bytes.`,
+  apiserver_tls_handshake_errors_total: `counter ALPHA [] Connections that ended before TLS was agreed upon.`,
+  apiserver_watch_events_sizes: `histogram:eventBytes ALPHA [group version resource] Sizes of events sent to watchers, in bytes.`,
+  apiserver_watch_events_total: `counter ALPHA [group version resource] Events sent to watchers.`,
+  apiserver_watch_list_duration_seconds: `histogram:watchList BETA [group version resource scope] How long it took watches that begin with a list to send all of it, in seconds.`,
+  field_validation_request_duration_seconds: `histogram:sli ALPHA [field_validation] How long requests took, in seconds, by how strict they wanted fields to be checked.`,
+
+  // Allocators of Service addresses and node ports.
+  apiserver_nodeport_repair_reconcile_errors_total: `counter ALPHA [] Repairs of the ledger of node ports that failed.`,
+  kube_apiserver_clusterip_allocator_allocated_ips: `gauge ALPHA [cidr] Addresses of a range that Services have.`,
+  kube_apiserver_clusterip_allocator_allocation_duration_seconds: `histogram:usual ALPHA [cidr] How long it took to take an address, in seconds.`,
+  kube_apiserver_clusterip_allocator_allocation_errors_total: `counter ALPHA [cidr scope] Addresses that could not be had: one that was asked for, or any.`,
+  kube_apiserver_clusterip_allocator_allocation_total: `counter ALPHA [cidr scope] Addresses that were taken: as asked for, or any.`,
+  kube_apiserver_clusterip_allocator_available_ips: `gauge ALPHA [cidr] Addresses of a range that are free.`,
+  kube_apiserver_nodeport_allocator_allocated_ports: `gauge ALPHA [] Node ports that Services have.`,
+  kube_apiserver_nodeport_allocator_allocation_errors_total: `counter ALPHA [scope] Node ports that could not be had: one that was asked for, or any.`,
+  kube_apiserver_nodeport_allocator_allocation_total: `counter ALPHA [scope] Node ports that were taken: as asked for, or any.`,
+  kube_apiserver_nodeport_allocator_available_ports: `gauge ALPHA [] Node ports that are free.`,
+
+  // Storage: the store, encryption and the watch cache.
+  apiserver_cache_list_total: `counter ALPHA [group resource index] Lists answered from the watch cache.`,
+  apiserver_init_events_total: `counter ALPHA [group resource] Objects that watches began with.`,
+  apiserver_resource_objects: `gauge ALPHA [group resource] Objects stored.`,
+  apiserver_resource_size_estimate_bytes: `gauge ALPHA [group resource] About how large the objects stored are.`,
+  apiserver_storage_consistency_checks_total: `counter ALPHA [group resource status] Comparisons of the watch cache with the store, by how they ended.`,
+  apiserver_storage_events_received_total: `counter BETA [group resource] Changes that the store told of.`,
+  apiserver_storage_objects: `gauge STABLE/1.34.0 [resource] Objects stored, by resource.`,
+  apiserver_storage_size_bytes: `gauge STABLE [storage_cluster_id] How much room the store takes, in bytes.`,
+  apiserver_watch_cache_consistent_read_total: `counter ALPHA [group resource success fallback] Lists that waited until the watch cache had everything that was stored when they came.`,
+  apiserver_watch_cache_events_dispatched_total: `counter ALPHA [group resource] Changes that the watch cache handed to its watchers.`,
+  apiserver_watch_cache_events_received_total: `counter ALPHA [group resource] Changes that the watch cache has taken in.`,
+  apiserver_watch_cache_initializations_total: `counter ALPHA [group resource] How often the watch cache was filled anew.`,
+  apiserver_watch_cache_read_wait_seconds: `histogram:cacheWait ALPHA [group resource] How long lists waited for the watch cache, in seconds.`,
+  apiserver_watch_cache_resource_version: `gauge ALPHA [group resource] The revision up to which the watch cache knows everything; its last 15 digits.`,
+  etcd_request_duration_seconds: `histogram:request ALPHA [operation group resource] How long the store took, whichever it is, in seconds.`,
+  etcd_request_errors_total: `counter ALPHA [operation group resource] Requests to the store that failed.`,
+  etcd_requests_total: `counter ALPHA [operation group resource] Requests to the store.`,
+} as const
+
+/** The metrics that recorders receive. */
+export type ServerMeters = Meters<typeof FAMILIES>
 
 export function createServerMeters(registry: Registry = createRegistry()): ServerMeters {
-  return createMeters<Families, BucketName>(registry, FAMILIES, BUCKETS)
+  return createMeters<typeof FAMILIES, BucketName>(registry, FAMILIES, BUCKETS)
 }

@@ -1,23 +1,25 @@
-/** Which families are shown and which label values: what users turned off, and what is hidden because it is old. */
-import type { MetricOptions, RegistryRules, Stability } from '#lib/metrics.ts'
+/**
+ * Decides which metric families and label values are visible: users can disable them, and deprecated ones are hidden.
+ */
+import type { MetricOptions, RegistryRules, Stability } from '#lib/metrics/metrics.ts'
 
 import type { ServerMeters } from './families.ts'
 
 export interface MetricSettings {
   /** `--disabled-metrics`. */
   readonly disabled: readonly string[]
-  /** `--show-hidden-metrics-for-version` names the release before: what it hid is shown once more. */
+  /** `--show-hidden-metrics-for-version` names the previous release: its hidden families are shown once more. */
   readonly showsHidden: boolean
-  /** `--allow-metric-labels`: by `metric,label` the values it may have, separated by commas. */
+  /** `--allow-metric-labels`: the comma-separated allowed values by `metric,label`. */
   readonly allowed: ReadonlyMap<string, string>
 }
 
 export const USUAL_METRICS: MetricSettings = { disabled: [], showsHidden: false, allowed: new Map() }
 
-/** The minor release of v1 that we are. */
+/** The current minor release of v1. */
 const MINOR = 36
 
-/** For how many releases a deprecated family is still shown. */
+/** The number of releases for which a deprecated family is shown. */
 const SHOWN_RELEASES: Readonly<Record<Stability, number>> = { STABLE: 3, BETA: 1, ALPHA: 0, INTERNAL: 0 }
 
 export interface MetricRules extends RegistryRules {
@@ -46,7 +48,7 @@ function isPast({ deprecatedSince, stability = 'ALPHA' }: MetricOptions<readonly
   return Number(deprecatedSince.split('.')[1]) + SHOWN_RELEASES[stability] <= MINOR
 }
 
-/** What there is to say about families as such. */
+/** Metrics about the families themselves. */
 export function registerMetaMetrics(meters: ServerMeters, { counts }: MetricRules): void {
   meters.collect('disabled_metrics_total', (emit) => emit(counts.disabled))
   meters.collect('hidden_metrics_total', (emit) => emit(counts.hidden))

@@ -24,7 +24,7 @@ function volumeOf(volume: Omit<Volume, 'name'>): Volume | undefined {
 }
 
 describe('defaults of a pod spec', () => {
-  it('fills in what every spec has', () => {
+  it('set the common fields', () => {
     const spec: PodSpec = { containers: [{ name: 'a', image: 'nginx', resources: {} }] }
     defaultPodSpec(spec)
     assert.deepEqual(spec, {
@@ -46,7 +46,7 @@ describe('defaults of a pod spec', () => {
     })
   })
 
-  it('fills in probes, ports and references', () => {
+  it('complete probes, ports and references', () => {
     const container = web({
       ports: [{ containerPort: 80 }],
       env: [
@@ -67,7 +67,7 @@ describe('defaults of a pod spec', () => {
     assert.deepEqual(container.lifecycle?.preStop?.httpGet, { port: 1, path: '/bye', scheme: 'HTTP' })
   })
 
-  it('gives every kind of volume what it lacks', () => {
+  it('complete every kind of volume', () => {
     assert.deepEqual(volumeOf({}), { name: 'v', emptyDir: {} })
     assert.equal(volumeOf({ hostPath: { path: '/' } })?.hostPath?.type, '')
     assert.equal(volumeOf({ secret: { secretName: 's' } })?.secret?.defaultMode, 0o644)
@@ -87,17 +87,17 @@ describe('defaults of a pod spec', () => {
     })
   })
 
-  it('keeps the old name of the service account the same as the new one', () => {
+  it('keep serviceAccount equal to serviceAccountName', () => {
     assert.equal(podWith({ serviceAccount: 'a' }).spec.serviceAccountName, 'a')
     assert.equal(podWith({ serviceAccount: 'a', serviceAccountName: 'b' }).spec.serviceAccount, 'b')
   })
 
-  it('rounds amounts up to thousandths', () => {
+  it('round quantities up to thousandths', () => {
     const { spec } = podWith({ overhead: { cpu: '0.0001' } })
     assert.equal(spec.overhead?.cpu, '1m')
   })
 
-  it('requests for a pod what it limits, and for a template nothing', () => {
+  it('derive requests of a pod from limits, but not those of a template', () => {
     const container = (): PodSpec['containers'] => [
       web({ resources: { limits: { cpu: '1' }, requests: { memory: '1Gi' } } }),
     ]
@@ -110,7 +110,7 @@ describe('defaults of a pod spec', () => {
     assert.deepEqual(template.spec.containers[0]?.resources.requests, { memory: '1Gi' })
   })
 
-  it('derives requests of the pod as a whole', () => {
+  it('derive pod-level requests', () => {
     const containers = [web({ resources: { requests: { cpu: '1' }, limits: { 'hugepages-2Mi': '2Mi' } } })]
     const { resources } = podWith({ containers, resources: { limits: { cpu: '3', memory: '1Gi' } } }).spec
     assert.deepEqual(resources, {
@@ -119,7 +119,7 @@ describe('defaults of a pod spec', () => {
     })
   })
 
-  it('opens ports of the host on its network', () => {
+  it('set host ports in the host network', () => {
     const containers = [web({ ports: [{ containerPort: 80 }, { containerPort: 81, hostPort: 8081 }] })]
     const ports = podWith({ hostNetwork: true, containers }).spec.containers[0]?.ports
     assert.deepEqual(
@@ -128,14 +128,14 @@ describe('defaults of a pod spec', () => {
     )
   })
 
-  it('mends a negative grace period of a pod', () => {
+  it('fix a negative grace period of a pod', () => {
     assert.equal(podWith({ terminationGracePeriodSeconds: -5 }).spec.terminationGracePeriodSeconds, 1)
     const spec: PodSpec = { containers: [], terminationGracePeriodSeconds: -5 }
     defaultPodSpec(spec)
     assert.equal(spec.terminationGracePeriodSeconds, -5)
   })
 
-  it('drops annotations that were init containers once', () => {
+  it('drop old init container annotations', () => {
     const pod: Pod = {
       metadata: { annotations: { 'pod.beta.kubernetes.io/init-containers': '[]', a: 'b' } },
       spec: { containers: [] },
@@ -145,7 +145,7 @@ describe('defaults of a pod spec', () => {
     assert.deepEqual(pod.metadata.annotations, { a: 'b' })
   })
 
-  it('changes nothing the second time', () => {
+  it('change nothing the second time', () => {
     const image = fc.constantFrom('a', 'a:1', 'A', '')
     const amounts = fc.dictionary(
       fc.constantFrom('cpu', 'memory', 'hugepages-2Mi'),

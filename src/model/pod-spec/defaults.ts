@@ -1,6 +1,6 @@
 /**
- * What a pod spec has when nothing else is said (pkg/apis/core/v1/defaults.go, v1.36). Also what upstream's internal
- * version does to a spec on its way: aliases of fields are kept the same, amounts are no finer than a thousandth.
+ * Sets the defaults of a pod spec (pkg/apis/core/v1/defaults.go, v1.36). Quantities are rounded up to thousandths, as
+ * in upstream.
  */
 import type {
   Container,
@@ -18,9 +18,9 @@ import type { ObjectMeta } from '#meta/object.ts'
 import { parseQuantity, type Quantity, quantityText, roundQuantityUp } from '#meta/quantity.ts'
 
 import { containerLimits, containerRequests } from '../pod-resources.ts'
-import { imageTag } from './image-reference.ts'
-import { isHugePages, isOvercommitAllowed, isPodLevelResource } from './resource-names.ts'
-import { sourceNames } from './volume-sources.ts'
+import { imageTag } from './containers/image-reference.ts'
+import { isHugePages, isOvercommitAllowed, isPodLevelResource } from './containers/resource-names.ts'
+import { sourceNames } from './volumes/volume-sources.ts'
 import { containersOf } from './walk.ts'
 
 type ResourceList = Record<string, string>
@@ -29,7 +29,7 @@ const GRACE_SECONDS = 30
 const FILE_MODE = 0o644
 const TOKEN_SECONDS = 60 * 60
 
-/** Sets what is missing; an empty text is missing too. */
+/** Sets missing values; an empty text is missing too. */
 function fill<T extends object>(object: T | undefined, defaults: Partial<T>): void {
   if (object === undefined) return
   for (const [name, value] of Object.entries(defaults) as [keyof T, T[keyof T]][]) {
@@ -37,12 +37,12 @@ function fill<T extends object>(object: T | undefined, defaults: Partial<T>): vo
   }
 }
 
-/** Sets what is absent; an empty text is a value, and validation refuses it. */
+/** Sets absent values; an empty text is a value, which validation rejects. */
 function fillAbsent<T extends object>(object: T | undefined, defaults: Partial<T>): void {
   if (object !== undefined) Object.assign(object, { ...defaults, ...object })
 }
 
-/** Fills in what every pod spec gets, in pods and in templates alike. */
+/** Defaults of every pod spec, in pods and templates. */
 export function defaultPodSpec(spec: PodSpec): void {
   fill(spec, {
     dnsPolicy: 'ClusterFirst',
@@ -59,14 +59,14 @@ export function defaultPodSpec(spec: PodSpec): void {
   roundAmounts(spec.resources?.requests)
 }
 
-/** The same for a template; a workload calls this for its `spec.template`, when it has one. */
+/** The same for a template; workloads call this for their `spec.template`. */
 export function defaultPodTemplate(template: PodTemplateSpec | undefined): void {
   if (template === undefined) return
   dropInitAnnotations(template.metadata)
   defaultPodSpec(template.spec)
 }
 
-/** What only a Pod gets, before `defaultPodSpec`: requests from limits, host ports, service links. */
+/** Defaults of Pods only, before `defaultPodSpec`: requests from limits, host ports, service links. */
 export function defaultPod(pod: Pod, isEnabled: (gate: string) => boolean): void {
   const { spec, metadata } = pod
   dropInitAnnotations(metadata)
@@ -76,12 +76,12 @@ export function defaultPod(pod: Pod, isEnabled: (gate: string) => boolean): void
   if (isEnabled('PodLevelResources')) defaultPodResources(spec)
   spec.enableServiceLinks ??= true
   if (spec.hostNetwork === true) defaultHostPorts(spec)
-  // Only of pods, not of templates, whose behaviour stays as it was.
+  // Only for pods: the behaviour of templates must not change.
   if ((spec.terminationGracePeriodSeconds ?? 0) < 0) spec.terminationGracePeriodSeconds = 1
   defaultPodSpec(spec)
 }
 
-/** `serviceAccount` is an old name of `serviceAccountName`, which wins; both are always the same. */
+/** `serviceAccount` is the old name of `serviceAccountName`, which wins; both are always equal. */
 export function alignServiceAccount(spec: PodSpec): void {
   const name = spec.serviceAccountName || spec.serviceAccount
   if (name === undefined) return
@@ -93,7 +93,7 @@ const initAnnotations = ['beta', 'alpha'].flatMap((stage) =>
   ['init-containers', 'init-container-statuses'].map((name) => `pod.${stage}.kubernetes.io/${name}`),
 )
 
-/** From before there were init containers in the spec; a kubelet of that age must not act on them. */
+/** Annotations from before spec.initContainers; a kubelet of that age must not act on them. */
 function dropInitAnnotations(metadata: ObjectMeta): void {
   for (const name of initAnnotations) if (metadata.annotations !== undefined) delete metadata.annotations[name]
 }
@@ -105,8 +105,8 @@ function defaultHostPorts(spec: PodSpec): void {
 }
 
 /**
- * Requests of the pod as a whole where it has limits: what its containers request together, and else its own limits.
- * Huge pages, whose requests and limits are the same thing, get their limits from the containers.
+ * Pod-level requests if there are limits: the total requests of containers, or else the limits. Huge pages have equal
+ * requests and limits, so they get limits from the containers.
  */
 function defaultPodResources({ resources, ...spec }: PodSpec): void {
   if (resources === undefined) return
@@ -128,7 +128,7 @@ function withMissing(list: ResourceList, more: readonly (readonly [string, Quant
   return { ...Object.fromEntries(more.map(([name, amount]) => [name, text(amount)])), ...list }
 }
 
-/** Amounts finer than a thousandth are rounded up. */
+/** Rounds finer quantities up to thousandths. */
 export function roundAmounts(list: ResourceList | undefined): void {
   for (const [name, amount] of Object.entries(list ?? {})) {
     const quantity = parseQuantity(amount)
@@ -197,14 +197,14 @@ function defaultProjected(projected: ProjectedVolumeSource | undefined): void {
   }
 }
 
-/** The claim a pod makes for a volume of its own. */
+/** The claim template of an ephemeral volume. */
 function defaultClaim(claim: PersistentVolumeClaimSpec | undefined): void {
   fillAbsent(claim, { volumeMode: 'Filesystem' })
   roundAmounts(claim?.resources?.limits)
   roundAmounts(claim?.resources?.requests)
 }
 
-/** Volumes of certain storage systems, in the spec since before there was CSI. */
+/** In-tree volumes of storage systems. */
 function defaultLegacyVolume({ iscsi, rbd, azureDisk, scaleIO }: Volume): void {
   fill(iscsi, { iscsiInterface: 'default' })
   fill(rbd, { pool: 'rbd', user: 'admin', keyring: '/etc/ceph/keyring' })

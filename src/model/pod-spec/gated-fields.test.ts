@@ -9,7 +9,7 @@ import { web } from './pod-spec.suite.ts'
 
 const bare: PodSpec = { containers: [web()] }
 
-/** The gate, a spec with its field, the same without. */
+/** The gate, a spec with its field, and one without. */
 const fields: readonly [gate: string, having: Partial<PodSpec>, without: Partial<PodSpec>][] = [
   ['PodLevelResources', { resources: { requests: { cpu: '1' } } }, {}],
   [
@@ -46,7 +46,7 @@ const fields: readonly [gate: string, having: Partial<PodSpec>, without: Partial
 
 describe('gated fields of pods', () => {
   for (const [gate, having, without] of fields) {
-    it(`go with ${gate}, unless they were there`, () => {
+    it(`are dropped without ${gate}, unless the old pod has them`, () => {
       const spec = (): PodSpec => deepCopy({ ...bare, ...having })
       const off = { isEnabled: (name: string) => name !== gate, allowPrivileged: true }
       const dropped = spec()
@@ -61,7 +61,7 @@ describe('gated fields of pods', () => {
     })
   }
 
-  it('go from templates as well', () => {
+  it('are dropped from templates as well', () => {
     const template: PodTemplateSpec = { metadata: {}, spec: { ...bare, hostnameOverride: 'h' } }
     dropDisabledTemplateFields(template, undefined, { isEnabled: () => false, allowPrivileged: true })
     assert.equal(template.spec.hostnameOverride, undefined)

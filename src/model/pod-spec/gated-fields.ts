@@ -1,6 +1,5 @@
 /**
- * Fields of pods whose feature gate is off: dropped, unless the object had them already. Gates that v1.36 locks to on
- * are not asked.
+ * Drops fields of disabled feature gates, unless the old object has them. Gates that v1.36 locks to on are not checked.
  */
 import type { Container, PodSpec, PodTemplateSpec, VolumeProjection } from '#apis/core/v1.ts'
 
@@ -10,7 +9,7 @@ import { containersOf } from './walk.ts'
 
 interface GatedField {
   readonly gate: string
-  /** Whether a spec has it. */
+  /** True if a spec has the field. */
   uses(spec: PodSpec): boolean
   drop(spec: PodSpec): void
 }
@@ -79,7 +78,7 @@ function sourcesOf(spec: PodSpec): NonNullable<NonNullable<Container['env']>[num
   )
 }
 
-/** A sidecar keeps its policy: that was there before. */
+/** A sidecar keeps its policy, which existed before. */
 function dropRestartRules(spec: PodSpec): void {
   for (const { container, role } of containersOf(spec)) {
     if (role !== 'init' || container.restartPolicy !== 'Always') delete container.restartPolicy

@@ -2,12 +2,12 @@ import { describePodRules } from './pod-spec.suite.ts'
 
 describePodRules('network of a pod spec', [
   {
-    title: 'network checks DNS',
+    title: 'network has a valid DNS configuration',
     patch: { dnsPolicy: 'None' },
     errors: ['spec.dnsConfig: Required value: must provide `dnsConfig` when `dnsPolicy` is None'],
   },
   {
-    title: 'network checks names and servers',
+    title: 'network has valid host names and name servers',
     patch: {
       dnsPolicy: 'Guess',
       dnsConfig: {

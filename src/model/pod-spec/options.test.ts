@@ -11,7 +11,7 @@ import type { PodOptions, PodRules } from './rules.ts'
 const none: PodRules = { isEnabled: () => false, allowPrivileged: true }
 const all: PodRules = { isEnabled: () => true, allowPrivileged: true }
 
-/** What an object had, and the option that lets it keep that. */
+/** The old object, and the option that lets it keep a field. */
 const kept: readonly [option: keyof PodOptions, spec: Partial<PodSpec>, metadata?: ObjectMeta][] = [
   [
     'envFiles',
@@ -75,7 +75,7 @@ const kept: readonly [option: keyof PodOptions, spec: Partial<PodSpec>, metadata
 
 describe('options of pod rules', () => {
   for (const [option, spec] of kept) {
-    it(`lets an object keep what "${option}" is about`, () => {
+    it(`keep values that "${option}" allows in an old object`, () => {
       const old = { metadata: {}, spec: { containers: [web()], ...spec } }
       assert.equal(podOptions(none)[option], false)
       assert.equal(podOptions(none, { metadata: {}, spec: { containers: [web()] } })[option], false)
@@ -83,7 +83,7 @@ describe('options of pod rules', () => {
     })
   }
 
-  it('lets an object keep a deletion cost that is none', () => {
+  it('let an object keep an invalid deletion cost', () => {
     const old = (cost: string): Parameters<typeof podOptions>[1] => ({
       metadata: { annotations: { 'controller.kubernetes.io/pod-deletion-cost': cost } },
       spec: { containers: [] },
@@ -93,7 +93,7 @@ describe('options of pod rules', () => {
     assert.equal(podOptions(none).invalidDeletionCost, true)
   })
 
-  it('goes on with the other rules of spreading where an object breaks those in force', () => {
+  it('apply other spreading rules if an object breaks the current ones', () => {
     const old = (matchLabels: Record<string, string>): Parameters<typeof podOptions>[1] => ({
       metadata: {},
       spec: {
@@ -115,14 +115,14 @@ describe('options of pod rules', () => {
     assert.equal(podOptions(none).mergedSpreadKeys, false)
   })
 
-  it('allows any SELinux policy to those who have one', () => {
+  it('allow any SELinux policy to objects that have one', () => {
     const old = { metadata: {}, spec: { containers: [], securityContext: { seLinuxChangePolicy: 'Recursive' } } }
     assert.equal(podOptions(none).onlyRecursiveSELinux, true)
     assert.equal(podOptions(none, old).onlyRecursiveSELinux, false)
     assert.equal(podOptions(all).onlyRecursiveSELinux, false)
   })
 
-  it('tells pods from templates', () => {
+  it('distinguish pods from templates', () => {
     assert.equal(podOptions(all).isPod, true)
     assert.equal(podTemplateOptions(all).isPod, false)
   })

@@ -1,15 +1,16 @@
 /**
- * What the rules of a pod spec depend on besides the spec: feature gates, and what the object had already. An update
- * may keep what today's rules would refuse, or an object of an older release could never be written again.
+ * The options of pod validation: feature gates, and faults that the old object already has. An update may keep old
+ * faults, so that objects of older releases stay writable.
  */
 import type { PodSpec } from '#apis/core/v1.ts'
 import { validateLabelSelector } from '#meta/label-selector.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
 import { labelValue } from '#meta/validation/names.ts'
 
 import { podAffinityTerms, validateLabelKeys, validateTermSelectors } from './affinity.ts'
 import { deletionCostOf } from './annotations.ts'
 import { validateUnreservedPath } from './checks.ts'
-import { isHugePages, isWholePages } from './resource-names.ts'
+import { isHugePages, isWholePages } from './containers/resource-names.ts'
 import type { PodLike, PodOptions, PodRules } from './rules.ts'
 import { validateUnmergedKeys } from './scheduling.ts'
 import { sharedNamespaceOf } from './security.ts'
@@ -20,7 +21,7 @@ export function podOptions(rules: PodRules, old?: PodLike): PodOptions {
   return { ...podTemplateOptions(rules, old), isPod: true }
 }
 
-/** The options for a template, inside of whatever kind. Without `old`, for a new object. */
+/** The options for a template of any kind. Without `old`, for a new object. */
 export function podTemplateOptions({ isEnabled, allowPrivileged }: PodRules, old?: PodLike): PodOptions {
   const spec = old?.spec
   const had = (test: (spec: PodSpec) => boolean): boolean => spec !== undefined && test(spec)
@@ -47,7 +48,7 @@ export function podTemplateOptions({ isEnabled, allowPrivileged }: PodRules, old
     indivisibleHugePages: had(hasIndivisibleHugePages),
     invalidDeletionCost: !costs || (old !== undefined && deletionCostOf(old.metadata.annotations) === undefined),
     invalidAffinityValues: had((one) =>
-      podAffinityTerms(one.affinity).some((term) => validateTermSelectors('', term, false).length > 0),
+      podAffinityTerms(one.affinity).some((term) => validateTermSelectors(fieldPath(''), term, false).length > 0),
     ),
     invalidNodeAffinityValues: had(hasInvalidNodeAffinity),
     invalidSpreadSelector: had(hasInvalidSpreadSelector),
@@ -89,16 +90,17 @@ function usesDevices(spec: PodSpec): boolean {
   return containersOf(spec).some(({ container }) => (container.volumeDevices ?? []).length > 0)
 }
 
-/** An object that breaks the rules now in force goes on under the others. */
+/** An object that breaks the current rules is validated by the older ones. */
 function mergesSpreadKeys(isEnabled: PodRules['isEnabled'], old: PodSpec | undefined): boolean {
   if (!isEnabled('MatchLabelKeysInPodTopologySpread')) return false
   const constraints = old?.topologySpreadConstraints ?? []
   if (isEnabled('MatchLabelKeysInPodTopologySpreadSelectorMerge')) {
     return constraints.every(
-      ({ matchLabelKeys, labelSelector }) => validateLabelKeys('', { matchLabelKeys, labelSelector }).length === 0,
+      ({ matchLabelKeys, labelSelector }) =>
+        validateLabelKeys(fieldPath(''), { matchLabelKeys, labelSelector }).length === 0,
     )
   }
-  return constraints.some((constraint) => validateUnmergedKeys('', constraint).length > 0)
+  return constraints.some((constraint) => validateUnmergedKeys(fieldPath(''), constraint).length > 0)
 }
 
 function hasIndivisibleHugePages(spec: PodSpec): boolean {
@@ -116,13 +118,16 @@ function hasInvalidNodeAffinity({ affinity }: PodSpec): boolean {
 }
 
 function hasInvalidSpreadSelector({ topologySpreadConstraints = [] }: PodSpec): boolean {
-  return topologySpreadConstraints.some(({ labelSelector }) => validateLabelSelector('', labelSelector).length > 0)
+  return topologySpreadConstraints.some(
+    ({ labelSelector }) => validateLabelSelector(fieldPath(''), labelSelector).length > 0,
+  )
 }
 
 function hasNonLocalTokenPath({ volumes = [] }: PodSpec): boolean {
   const sources = volumes.flatMap(({ projected }) => projected?.sources ?? [])
   return sources.some(
-    ({ serviceAccountToken: token }) => token !== undefined && validateUnreservedPath('', token.path).length > 0,
+    ({ serviceAccountToken: token }) =>
+      token !== undefined && validateUnreservedPath(fieldPath(''), token.path).length > 0,
   )
 }
 

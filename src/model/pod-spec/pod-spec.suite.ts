@@ -1,37 +1,38 @@
-/** Tables of what is wrong with pod specs. The texts have been compared with those of upstream's validation, v1.36.4. */
+/** Tables of invalid pod specs. The texts were compared with upstream's validation, v1.36.4. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { Container, PodSpec } from '#apis/core/v1.ts'
 import { fieldErrorText } from '#meta/validation/field-error.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
 
 import { defaultPodSpec } from './defaults.ts'
 import { podOptions } from './options.ts'
 import { validatePodSpec } from './pod-spec.ts'
 import type { PodRules } from './rules.ts'
 
-/** Gates of v1.36 that matter here and are off. */
+/** Relevant gates of v1.36 that are off. */
 const gatesOff = new Set(['UserNamespacesHostNetworkSupport', 'SELinuxMount', 'TaintTolerationComparisonOperators'])
 
 export const defaultRules: PodRules = { isEnabled: (gate) => !gatesOff.has(gate), allowPrivileged: true }
 
-/** A container that is in order, but for `patch`. */
+/** A valid container with `patch` applied. */
 export function web(patch: Partial<Container> = {}): Container {
   return { name: 'web', image: 'nginx:1', resources: {}, ...patch }
 }
 
-/** The texts without what regular expression was used, which are the business of names.test.ts. */
+/** The texts without regular expressions, which names.test.ts covers. */
 export function complaintsAbout(patch: Partial<PodSpec>, rules: PodRules = defaultRules): string[] {
   const spec: PodSpec = { containers: [web()], ...patch }
   defaultPodSpec(spec)
-  return validatePodSpec(spec, 'spec', podOptions(rules)).map((error) =>
+  return validatePodSpec(spec, fieldPath('spec'), podOptions(rules)).map((error) =>
     fieldErrorText(error).replace(/ \(e\.g\. .*$/, ' …'),
   )
 }
 
 export interface RuleCase {
   readonly title: string
-  /** What differs from a spec with one plain container. */
+  /** The differences from a spec with one plain container. */
   readonly patch: Partial<PodSpec>
   readonly errors: readonly string[]
 }

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 
 import type { PodSpec } from '#apis/core/v1.ts'
 import { fieldErrorText } from '#meta/validation/field-error.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
 
 import { defaultPodSpec } from './defaults.ts'
 import { podOptions } from './options.ts'
@@ -10,11 +11,11 @@ import { complaintsAbout, defaultRules, web } from './pod-spec.suite.ts'
 import { validatePodSpec } from './pod-spec.ts'
 
 describe('pod spec', () => {
-  it('is fine with one container that has a name and an image', () => {
+  it('is valid with one container that has a name and an image', () => {
     assert.deepEqual(complaintsAbout({}), [])
   })
 
-  it('refuses privileges where the cluster does', () => {
+  it('rejects privileged containers if the cluster forbids them', () => {
     const patch = { containers: [web({ securityContext: { privileged: true } })] }
     assert.deepEqual(complaintsAbout(patch, { ...defaultRules, allowPrivileged: false }), [
       'spec.containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy',
@@ -28,7 +29,7 @@ describe('pod spec', () => {
     assert.equal(complaintsAbout(patch).length, 300_000)
   })
 
-  it('does not take quadratic time for long lists', () => {
+  it('takes linear time for long lists', () => {
     const many = (make: (at: number) => unknown): never[] =>
       Array.from({ length: 30_000 }, (_, at) => make(at)) as never[]
     const constraint = { maxSkew: 1, whenUnsatisfiable: 'DoNotSchedule', labelSelector: {} }
@@ -40,7 +41,7 @@ describe('pod spec', () => {
     assert.deepEqual(texts, [])
   })
 
-  it('names a claim after its pod and refuses to use it twice', () => {
+  it('names a claim after its pod and rejects a second use', () => {
     const claim = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } }
     const spec: PodSpec = {
       containers: [web()],
@@ -50,7 +51,9 @@ describe('pod spec', () => {
       ],
     }
     defaultPodSpec(spec)
-    const texts = validatePodSpec(spec, 'spec', podOptions(defaultRules), { name: 'pod' }).map(fieldErrorText)
+    const texts = validatePodSpec(spec, fieldPath('spec'), podOptions(defaultRules), { name: 'pod' }).map(
+      fieldErrorText,
+    )
     assert.deepEqual(texts, [
       'spec.volumes[1].persistentVolumeClaim.claimName: Invalid value: "pod-a": must not reference a PVC that gets created for an ephemeral volume',
     ])

@@ -5,6 +5,7 @@ import type { PodSpec, PodTemplateSpec } from '#apis/core/v1.ts'
 import { everything, nothing, parseSelector, type Selector } from '#meta/labels.ts'
 import type { ObjectMeta } from '#meta/object.ts'
 import { fieldErrorText } from '#meta/validation/field-error.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
 
 import { defaultPodTemplate } from './defaults.ts'
 import { podTemplateOptions } from './options.ts'
@@ -20,12 +21,12 @@ function templateOf(spec: Partial<PodSpec> = {}, metadata: ObjectMeta = {}): Pod
 }
 
 const complaints = (template: PodTemplateSpec): string[] =>
-  validatePodTemplate(template, 'template', options).map((error) =>
+  validatePodTemplate(template, fieldPath('template'), options).map((error) =>
     fieldErrorText(error).replace(/ \(e\.g\. .*$/, ' …'),
   )
 
 describe('pod template', () => {
-  it('leaves to the pod what is for the pod to say', () => {
+  it('leaves pod-only rules to the pod', () => {
     const spec = {
       hostNetwork: true,
       containers: [web({ image: ' nginx ', ports: [{ containerPort: 80 }] })],
@@ -37,7 +38,7 @@ describe('pod template', () => {
     assert.deepEqual(complaints(templateOf(spec)), [])
   })
 
-  it('refuses ephemeral containers and bad metadata', () => {
+  it('rejects ephemeral containers and invalid metadata', () => {
     const metadata = {
       labels: { 'a b': 'x' },
       annotations: {
@@ -58,7 +59,7 @@ describe('pod template', () => {
     ])
   })
 
-  it('refuses profiles that contradict their annotations', () => {
+  it('rejects profiles that contradict their annotations', () => {
     const annotations = {
       'seccomp.security.alpha.kubernetes.io/pod': 'unconfined',
       'container.apparmor.security.beta.kubernetes.io/web': 'localhost/a',
@@ -74,11 +75,11 @@ describe('pod template', () => {
   })
 
   const owned = (template: PodTemplateSpec | undefined, selector: Selector): string[] =>
-    validatePodTemplateForSelector(template, 'spec.template', { selector, kind: 'ReplicaSet', options }).map(
+    validatePodTemplateForSelector(template, fieldPath('spec.template'), { selector, kind: 'ReplicaSet', options }).map(
       fieldErrorText,
     )
 
-  it('of a workload is there, and its pods run for ever', () => {
+  it('of a workload is required, with restart policy Always', () => {
     assert.deepEqual(owned(undefined, everything), ['spec.template: Required value'])
     assert.deepEqual(owned(templateOf({ restartPolicy: 'Never', activeDeadlineSeconds: 5 }), everything), [
       'spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"',
@@ -86,7 +87,7 @@ describe('pod template', () => {
     ])
   })
 
-  it('of a workload has the labels it selects', () => {
+  it('of a workload has the labels of its selector', () => {
     const template = templateOf({}, { labels: { app: 'web' } })
     assert.deepEqual(owned(template, parseSelector('app=web')), [])
     assert.deepEqual(owned(template, everything), [])

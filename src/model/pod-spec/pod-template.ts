@@ -1,66 +1,54 @@
-/** The rules of a pod template, and what workloads ask of theirs. */
+/** The rules of a pod template, and the rules of workloads for their pod templates. */
 import type { PodTemplateSpec } from '#apis/core/v1.ts'
 import { matchesLabels, type Selector } from '#meta/labels.ts'
-import {
-  asJson,
-  child,
-  type FieldError,
-  forbidden,
-  invalid,
-  notSupported,
-  required,
-} from '#meta/validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'
 import { validateAnnotations, validateLabels } from '#meta/validation/rules.ts'
 
 import { validatePodAnnotations, validateProfilesAgree } from './annotations.ts'
 import { validatePodSpec } from './pod-spec.ts'
 import type { PodOptions } from './rules.ts'
 
-/** Upstream names labels and annotations as if they were outside of `metadata`. */
-export function validatePodTemplate(template: PodTemplateSpec, path: string, options: PodOptions): FieldError[] {
+/** Upstream's paths of labels and annotations lack `metadata`. */
+export function validatePodTemplate(template: PodTemplateSpec, path: FieldPath, options: PodOptions): FieldError[] {
   const { metadata, spec } = template
-  return [
-    ...validateLabels(child(path, 'labels'), metadata.labels),
-    ...validateAnnotations(child(path, 'annotations'), metadata.annotations),
-    ...validatePodAnnotations(child(path, 'annotations'), template, options),
-    ...validatePodSpec(spec, child(path, 'spec'), options),
-    ...validateProfilesAgree(child(path, 'spec'), template),
-    ...((spec.ephemeralContainers ?? []).length === 0
-      ? []
-      : [forbidden(child(path, 'spec', 'ephemeralContainers'), 'ephemeral containers not allowed in pod template')]),
-  ]
+  return collectErrors(
+    validateLabels(path.child('labels'), metadata.labels),
+    validateAnnotations(path.child('annotations'), metadata.annotations),
+    validatePodAnnotations(path.child('annotations'), template, options),
+    validatePodSpec(spec, path.child('spec'), options),
+    validateProfilesAgree(path.child('spec'), template),
+    (spec.ephemeralContainers ?? []).length !== 0 &&
+      path.child('spec.ephemeralContainers').forbidden('ephemeral containers not allowed in pod template'),
+  )
 }
 
-/** That a workload's selector, unless it selects everything, matches its template's labels. */
-export function validateTemplateLabels(template: PodTemplateSpec, selector: Selector, path: string): FieldError[] {
+/** Requires that a workload's selector matches its template's labels, unless it selects everything. */
+export function validateTemplateLabels(template: PodTemplateSpec, selector: Selector, path: FieldPath): FieldError[] {
   const { labels } = template.metadata
   if (matchesLabels(selector, labels ?? {})) return []
-  return [invalid(child(path, 'metadata', 'labels'), labels, '`selector` does not match template `labels`')]
+  return [path.child('metadata.labels').invalid(labels, '`selector` does not match template `labels`')]
 }
 
 export interface TemplateOwner {
   readonly selector: Selector
-  /** As the complaint about a deadline names it: `ReplicaSet` for Deployments too. */
+  /** The name in the error about a deadline: `ReplicaSet` for Deployments too. */
   readonly kind: 'ReplicaSet' | 'ReplicationController'
   readonly options: PodOptions
 }
 
-/** A template of pods that run for ever: labels match, the rules of templates, restartPolicy Always, no deadline. */
+/** A template of long-running pods: labels match, template rules, restartPolicy Always, no deadline. */
 export function validatePodTemplateForSelector(
   template: PodTemplateSpec | undefined,
-  path: string,
+  path: FieldPath,
   { selector, kind, options }: TemplateOwner,
 ): FieldError[] {
-  if (template === undefined) return [required(path)]
+  if (template === undefined) return [path.required()]
   const { restartPolicy = '', activeDeadlineSeconds } = template.spec
-  return [
-    ...validateTemplateLabels(template, selector, path),
-    ...validatePodTemplate(template, path, options),
-    ...(restartPolicy === 'Always'
-      ? []
-      : [notSupported(child(path, 'spec', 'restartPolicy'), asJson(restartPolicy), ['Always'])]),
-    ...(activeDeadlineSeconds === undefined
-      ? []
-      : [forbidden(child(path, 'spec', 'activeDeadlineSeconds'), `activeDeadlineSeconds in ${kind} is not Supported`)]),
-  ]
+  return collectErrors(
+    validateTemplateLabels(template, selector, path),
+    validatePodTemplate(template, path, options),
+    restartPolicy !== 'Always' && path.child('spec.restartPolicy').notSupported(asJson(restartPolicy), ['Always']),
+    activeDeadlineSeconds !== undefined &&
+      path.child('spec.activeDeadlineSeconds').forbidden(`activeDeadlineSeconds in ${kind} is not Supported`),
+  )
 }

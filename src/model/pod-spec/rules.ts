@@ -1,27 +1,27 @@
-/** What the rules of a pod spec are given besides the spec; `options.ts` makes it. */
+/** The context that all pod spec rules receive; `options.ts` creates it. */
 import type { PodSpec } from '#apis/core/v1.ts'
 import type { ObjectMeta } from '#meta/object.ts'
 
-/** What every RuleContext of the API server has. */
+/** The common part of the API server's RuleContext. */
 export interface PodRules {
-  /** Whether a feature gate is on. */
+  /** True if a feature gate is enabled. */
   readonly isEnabled: (gate: string) => boolean
   /** `--allow-privileged`. */
   readonly allowPrivileged: boolean
 }
 
-/** A Pod or a template of one, as far as its rules go. */
+/** The parts of a Pod or template that the rules use. */
 export interface PodLike {
   readonly metadata: ObjectMeta
   readonly spec: PodSpec
 }
 
-/** Each flag lets something pass, unless its comment says otherwise. */
+/** Each flag relaxes a rule, unless its comment differs. */
 export interface PodOptions {
   readonly allowPrivileged: boolean
-  /** The spec is that of a Pod and not of a template: some rules are stricter. */
+  /** The spec belongs to a Pod, not to a template: some rules are stricter. */
   readonly isPod: boolean
-  /** Stricter: addresses without leading zeros. */
+  /** Stricter: rejects addresses with leading zeros. */
   readonly strictIps: boolean
   readonly relaxedEnvNames: boolean
   readonly envFiles: boolean
@@ -32,9 +32,9 @@ export interface PodOptions {
   readonly tolerationComparisons: boolean
   readonly userNamespacesOnHostNetwork: boolean
   readonly userNamespacesWithDevices: boolean
-  /** Stricter: no other SELinux change policy than Recursive. */
+  /** Stricter: only the SELinux change policy Recursive. */
   readonly onlyRecursiveSELinux: boolean
-  /** Other rules: keys of spread constraints are merged into their selectors. */
+  /** Different: keys of spread constraints are merged into their selectors. */
   readonly mergedSpreadKeys: boolean
   readonly imageVolumeStatus: boolean
   readonly indivisibleHugePages: boolean

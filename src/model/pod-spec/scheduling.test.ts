@@ -2,7 +2,7 @@ import { describePodRules } from './pod-spec.suite.ts'
 
 describePodRules('scheduling of a pod spec', [
   {
-    title: 'affinity to nodes needs terms that make sense',
+    title: 'node affinity requires valid terms',
     patch: {
       affinity: {
         nodeAffinity: {
@@ -33,7 +33,7 @@ describePodRules('scheduling of a pod spec', [
     ],
   },
   {
-    title: 'affinity to pods needs a topology',
+    title: 'pod affinity requires a topology key',
     patch: {
       affinity: {
         podAffinity: {
@@ -71,7 +71,7 @@ describePodRules('scheduling of a pod spec', [
     ],
   },
   {
-    title: 'scheduling checks tolerations',
+    title: 'scheduling has valid tolerations',
     patch: {
       tolerations: [
         { operator: 'Equal', value: 'x' },
@@ -92,7 +92,7 @@ describePodRules('scheduling of a pod spec', [
     ],
   },
   {
-    title: 'scheduling checks spreading',
+    title: 'scheduling has valid topology spread constraints',
     patch: {
       topologySpreadConstraints: [
         { maxSkew: 0, topologyKey: '', whenUnsatisfiable: 'Panic', minDomains: 0, nodeAffinityPolicy: 'X' },
@@ -118,7 +118,7 @@ describePodRules('scheduling of a pod spec', [
     ],
   },
   {
-    title: 'scheduling checks gates, names and classes',
+    title: 'scheduling has valid gates, names and classes',
     patch: {
       schedulingGates: [{ name: 'a' }, { name: 'a' }, { name: 'bad key' }],
       readinessGates: [{ conditionType: '' }],

@@ -1,45 +1,48 @@
-/** Where a pod may run and when: spreading over the cluster, gates, claims for devices, groups. */
+/** Scheduling fields of a pod: topology spread, gates, device claims, groups. */
 import type {
   PodResourceClaim,
   PodSchedulingGate,
   PodSchedulingGroup,
   TopologySpreadConstraint,
 } from '#apis/core/v1.ts'
+import { createRepetition } from '#lib/repetition.ts'
 import { validateLabelSelector } from '#meta/label-selector.ts'
 import type { ObjectMeta } from '#meta/object.ts'
-import { child, duplicate, type FieldError, forbidden, index, invalid, required } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { dns1123Subdomain } from '#meta/validation/names.ts'
-import { complaining, validateLabelName } from '#meta/validation/rules.ts'
+import {
+  oneOf,
+  validateDnsLabel,
+  validateLabelName,
+  validatePositive,
+  validateQualifiedName,
+} from '#meta/validation/rules.ts'
 
 import { validateLabelKeys } from './affinity.ts'
 import { isMirrorPod } from './annotations.ts'
-import { oneOf, validateDnsLabel, validatePositive, validateQualifiedName } from './checks.ts'
 import type { PodOptions } from './rules.ts'
 
 export function validateSpread(
-  field: string,
+  path: FieldPath,
   constraints: readonly TopologySpreadConstraint[] = [],
   options: PodOptions,
 ): FieldError[] {
   const last = new Map(constraints.map((constraint, at) => [pairText(constraint), at]))
-  return constraints.flatMap((constraint, at) => {
-    const path = index(field, at)
+  return path.each(constraints, (path, constraint, at) => {
     const { maxSkew, topologyKey, whenUnsatisfiable } = constraint
     const again = last.get(pairText(constraint)) !== at
-    const pair = child(path, '{topologyKey, whenUnsatisfiable}')
-    return [
-      ...validatePositive(child(path, 'maxSkew'), maxSkew),
-      ...(topologyKey === '' ? [required(child(path, 'topologyKey'), 'can not be empty')] : []),
-      ...oneOf(child(path, 'whenUnsatisfiable'), whenUnsatisfiable, ['DoNotSchedule', 'ScheduleAnyway']),
-      ...(again ? [duplicate(pair, pairText(constraint))] : []),
-      ...validateMinDomains(child(path, 'minDomains'), constraint),
-      ...oneOf(child(path, 'nodeAffinityPolicy'), constraint.nodeAffinityPolicy, ['Honor', 'Ignore']),
-      ...oneOf(child(path, 'nodeTaintsPolicy'), constraint.nodeTaintsPolicy, ['Honor', 'Ignore']),
-      ...validateSpreadKeys(path, constraint, options),
-      ...(options.invalidSpreadSelector
-        ? []
-        : validateLabelSelector(child(path, 'labelSelector'), constraint.labelSelector)),
-    ]
+    const pair = path.child('{topologyKey, whenUnsatisfiable}')
+    return collectErrors(
+      validatePositive(path.child('maxSkew'), maxSkew),
+      topologyKey === '' && path.child('topologyKey').required('can not be empty'),
+      oneOf(path.child('whenUnsatisfiable'), whenUnsatisfiable, ['DoNotSchedule', 'ScheduleAnyway']),
+      again && pair.duplicate(pairText(constraint)),
+      validateMinDomains(path.child('minDomains'), constraint),
+      oneOf(path.child('nodeAffinityPolicy'), constraint.nodeAffinityPolicy, ['Honor', 'Ignore']),
+      oneOf(path.child('nodeTaintsPolicy'), constraint.nodeTaintsPolicy, ['Honor', 'Ignore']),
+      validateSpreadKeys(path, constraint, options),
+      !options.invalidSpreadSelector && validateLabelSelector(path.child('labelSelector'), constraint.labelSelector),
+    )
   })
 }
 
@@ -47,23 +50,26 @@ function pairText({ topologyKey, whenUnsatisfiable }: TopologySpreadConstraint):
   return `{${topologyKey}, ${whenUnsatisfiable}}`
 }
 
-function validateMinDomains(field: string, { minDomains, whenUnsatisfiable }: TopologySpreadConstraint): FieldError[] {
+function validateMinDomains(
+  path: FieldPath,
+  { minDomains, whenUnsatisfiable }: TopologySpreadConstraint,
+): FieldError[] {
   if (minDomains === undefined) return []
-  const errors = validatePositive(field, minDomains)
+  const errors = validatePositive(path, minDomains)
   if (whenUnsatisfiable === 'DoNotSchedule') return errors
   const complaint = `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${whenUnsatisfiable}`
-  return [...errors, invalid(field, minDomains, complaint, 'dependsOn')]
+  return [...errors, path.invalid(minDomains, complaint, 'dependsOn')]
 }
 
-function validateSpreadKeys(path: string, constraint: TopologySpreadConstraint, options: PodOptions): FieldError[] {
+function validateSpreadKeys(path: FieldPath, constraint: TopologySpreadConstraint, options: PodOptions): FieldError[] {
   const { matchLabelKeys, labelSelector } = constraint
   return options.mergedSpreadKeys
     ? validateLabelKeys(path, { matchLabelKeys, labelSelector })
-    : validateUnmergedKeys(child(path, 'matchLabelKeys'), constraint)
+    : validateUnmergedKeys(path.child('matchLabelKeys'), constraint)
 }
 
 /** The rules from before keys were merged into the selector. */
-export function validateUnmergedKeys(field: string, constraint: TopologySpreadConstraint): FieldError[] {
+export function validateUnmergedKeys(path: FieldPath, constraint: TopologySpreadConstraint): FieldError[] {
   const { matchLabelKeys = [], labelSelector } = constraint
   if (matchLabelKeys.length === 0) return []
   const used = new Set([
@@ -71,65 +77,62 @@ export function validateUnmergedKeys(field: string, constraint: TopologySpreadCo
     ...(labelSelector?.matchExpressions ?? []).map(({ key }) => key),
   ])
   const errors =
-    labelSelector === undefined ? [forbidden(field, 'must not be specified when labelSelector is not set')] : []
+    labelSelector === undefined ? [path.forbidden('must not be specified when labelSelector is not set')] : []
   for (const [at, key] of matchLabelKeys.entries()) {
-    errors.push(...validateLabelName(index(field, at), key))
+    errors.push(...validateLabelName(path.index(at), key))
     if (!used.has(key)) continue
     const complaint = 'exists in both matchLabelKeys and labelSelector'
-    errors.push(invalid(index(field, at), key, complaint, 'duplicatedLabelKeys'))
+    errors.push(path.index(at).invalid(key, complaint, 'duplicatedLabelKeys'))
   }
   return errors
 }
 
-export function validateSchedulingGates(field: string, gates: readonly PodSchedulingGate[] = []): FieldError[] {
-  const seen = new Set<string>()
-  return gates.flatMap(({ name }, at) => {
-    const errors = validateQualifiedName(index(field, at), name)
-    if (seen.has(name)) errors.push(duplicate(index(field, at), name))
-    seen.add(name)
-    return errors
+export function validateSchedulingGates(path: FieldPath, gates: readonly PodSchedulingGate[] = []): FieldError[] {
+  const isRepeated = createRepetition()
+  return path.each(gates, (path, { name }) => {
+    return collectErrors(validateQualifiedName(path, name), isRepeated(name) && path.duplicate(name))
   })
 }
 
-export function validateSchedulingGroup(path: string, group: PodSchedulingGroup | undefined): FieldError[] {
+export function validateSchedulingGroup(path: FieldPath, group: PodSchedulingGroup | undefined): FieldError[] {
   if (group === undefined) return []
-  const field = child(path, 'podGroupName')
+  const field = path.child('podGroupName')
   const { podGroupName: name } = group
-  if (name === undefined) return [invalid(field, null, 'must specify one of: `podGroupName`')]
-  return complaining(field, name, dns1123Subdomain(name))
+  if (name === undefined) return [field.invalid(null, 'must specify one of: `podGroupName`')]
+  return field.check(name, dns1123Subdomain)
 }
 
-/** Claims of the pod for devices; `metadata` only for a Pod. */
+/** Device claims of the pod; `metadata` only for a Pod. */
 export function validatePodClaims(
-  field: string,
+  path: FieldPath,
   claims: readonly PodResourceClaim[] = [],
   metadata?: ObjectMeta,
 ): FieldError[] {
   const names = new Set<string>()
-  return claims.flatMap((claim, at) => {
+  return path.each(claims, (path, claim) => {
     if (metadata !== undefined && isMirrorPod(metadata)) {
-      return [forbidden('[]', 'static pods do not support resource claims')]
+      return [fieldPath('[]').forbidden('static pods do not support resource claims')]
     }
-    return validatePodClaim(index(field, at), claim, names)
+    return validatePodClaim(path, claim, names)
   })
 }
 
-function validatePodClaim(path: string, claim: PodResourceClaim, names: Set<string>): FieldError[] {
+function validatePodClaim(path: FieldPath, claim: PodResourceClaim, names: Set<string>): FieldError[] {
   const { name, resourceClaimName, resourceClaimTemplateName } = claim
   const errors: FieldError[] = []
-  if (name === '') errors.push(required(child(path, 'name')))
-  else if (names.has(name)) errors.push(duplicate(child(path, 'name'), name))
-  else errors.push(...validateDnsLabel(child(path, 'name'), name))
+  if (name === '') errors.push(path.child('name').required())
+  else if (names.has(name)) errors.push(path.child('name').duplicate(name))
+  else errors.push(...validateDnsLabel(path.child('name'), name))
   names.add(name)
   if (resourceClaimName !== undefined && resourceClaimTemplateName !== undefined) {
     const complaint = 'at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified'
-    errors.push(invalid(path, claim, complaint))
+    errors.push(path.invalid(claim, complaint))
   }
   if (resourceClaimName === undefined && resourceClaimTemplateName === undefined) {
-    errors.push(invalid(path, claim, 'must specify one of: `resourceClaimName`, `resourceClaimTemplateName`'))
+    errors.push(path.invalid(claim, 'must specify one of: `resourceClaimName`, `resourceClaimTemplateName`'))
   }
   for (const [field, value] of Object.entries({ resourceClaimName, resourceClaimTemplateName })) {
-    if (value !== undefined) errors.push(...complaining(child(path, field), value, dns1123Subdomain(value)))
+    if (value !== undefined) errors.push(...path.child(field).check(value, dns1123Subdomain))
   }
   return errors
 }

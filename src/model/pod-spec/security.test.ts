@@ -2,7 +2,7 @@ import { describePodRules, web } from './pod-spec.suite.ts'
 
 describePodRules('security of a pod spec', [
   {
-    title: 'security checks ids and profiles',
+    title: 'security has valid ids and profiles',
     patch: {
       securityContext: {
         runAsUser: -1,
@@ -30,7 +30,7 @@ describePodRules('security of a pod spec', [
     ],
   },
   {
-    title: 'security checks sysctls',
+    title: 'security has valid sysctls',
     patch: {
       hostNetwork: true,
       hostIPC: true,
@@ -54,7 +54,7 @@ describePodRules('security of a pod spec', [
     ],
   },
   {
-    title: 'security of containers does not contradict itself',
+    title: 'security contexts of containers are consistent',
     patch: {
       containers: [
         web({
@@ -77,7 +77,7 @@ describePodRules('security of a pod spec', [
     ],
   },
   {
-    title: 'security knows users of Windows',
+    title: 'security has valid Windows user names',
     patch: {
       securityContext: {
         windowsOptions: { runAsUserName: 'a\\b\\c', gmsaCredentialSpec: '', gmsaCredentialSpecName: 'Bad_' },
@@ -92,7 +92,7 @@ describePodRules('security of a pod spec', [
     ],
   },
   {
-    title: 'security runs all as host processes or none',
+    title: 'security allows all containers or none as Windows host processes',
     patch: { containers: [web({ securityContext: { windowsOptions: { hostProcess: true } } }), web({ name: 'side' })] },
     errors: [
       'spec: Invalid value: "": If pod contains any hostProcess containers then all containers must be HostProcess containers',
@@ -100,7 +100,7 @@ describePodRules('security of a pod spec', [
     ],
   },
   {
-    title: 'system for Windows has nothing of Linux',
+    title: 'pods with os Windows reject Linux fields',
     patch: {
       os: { name: 'windows' },
       hostPID: true,
@@ -117,7 +117,7 @@ describePodRules('security of a pod spec', [
     ],
   },
   {
-    title: 'system for Linux has nothing of Windows',
+    title: 'pods with os Linux reject Windows fields',
     patch: {
       os: { name: 'linux' },
       securityContext: { windowsOptions: {} },
@@ -129,12 +129,12 @@ describePodRules('security of a pod spec', [
     ],
   },
   {
-    title: 'system must be known',
+    title: 'pods with an unknown os are rejected',
     patch: { os: { name: 'beos' } },
     errors: ['spec.os: Unsupported value: "beos": supported values: "linux", "windows"'],
   },
   {
-    title: 'users of their own exclude those of the host',
+    title: 'user namespaces exclude host namespaces',
     patch: {
       hostUsers: false,
       hostNetwork: true,

@@ -1,13 +1,13 @@
-/** Going through the containers of a pod, in the order in which they start. */
+/** Iterates over the containers of a pod, in start order. */
 import type { Container, EphemeralContainer, PodSpec } from '#apis/core/v1.ts'
-import { child, index } from '#meta/validation/field-error.ts'
+import { fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 
 export type ContainerRole = 'init' | 'regular' | 'ephemeral'
 
 export interface PlacedContainer {
   readonly container: Container | EphemeralContainer
-  /** Where it is: `spec.initContainers[0]`. */
-  readonly path: string
+  /** The path: `spec.initContainers[0]`. */
+  readonly path: FieldPath
   readonly role: ContainerRole
 }
 
@@ -17,14 +17,14 @@ const lists = [
   ['ephemeralContainers', 'ephemeral'],
 ] as const
 
-/** Init containers, regular ones, ephemeral ones. Not a copy: what is handed out may be changed. */
-export function containersOf(spec: PodSpec, path = 'spec'): PlacedContainer[] {
+/** Init, regular and ephemeral containers. Not copies: the caller may change them. */
+export function containersOf(spec: PodSpec, path: FieldPath = fieldPath('spec')): PlacedContainer[] {
   return lists.flatMap(([name, role]) =>
-    (spec[name] ?? []).map((container, at) => ({ container, path: index(child(path, name), at), role })),
+    (spec[name] ?? []).map((container, at) => ({ container, path: path.child(name).index(at), role })),
   )
 }
 
-/** An init container that runs as long as the pod: a sidecar. */
+/** A sidecar: an init container that runs as long as the pod. */
 export function isSidecar({ restartPolicy }: Container): boolean {
   return restartPolicy === 'Always'
 }

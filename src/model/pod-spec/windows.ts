@@ -1,9 +1,8 @@
-/** What a security context says to Windows, and what a pod for one system must not ask of the other. */
+/** The rules of Windows security options, and of fields that are invalid for the pod's operating system. */
 import type { PodSpec, SecurityContext, WindowsSecurityContextOptions } from '#apis/core/v1.ts'
-import { byteLength } from '#lib/go-text.ts'
-import { child, type FieldError, forbidden, invalid, notInSet, required, asJson } from '#meta/validation/field-error.ts'
+import { byteLength } from '#lib/go/text.ts'
+import { asJson, collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'
 import { dns1123Subdomain } from '#meta/validation/names.ts'
-import { complaining } from '#meta/validation/rules.ts'
 
 import { containersOf } from './walk.ts'
 
@@ -15,27 +14,28 @@ const netBios = /^[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}$/u
 const dnsPart = '[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?'
 const dnsName = new RegExp(`^${dnsPart}(?:\\.${dnsPart})*$`)
 
-export function validateWindowsOptions(path: string, options: WindowsSecurityContextOptions | undefined): FieldError[] {
+export function validateWindowsOptions(
+  path: FieldPath,
+  options: WindowsSecurityContextOptions | undefined,
+): FieldError[] {
   const { gmsaCredentialSpecName: name, gmsaCredentialSpec: spec, runAsUserName: user } = options ?? {}
-  return [
-    ...(name === undefined
-      ? []
-      : complaining(child(path, 'gmsaCredentialSpecName'), asJson(name), dns1123Subdomain(name))),
-    ...(spec === undefined ? [] : validateCredentialSpec(child(path, 'gmsaCredentialSpec'), spec)),
-    ...(user === undefined ? [] : complaining(child(path, 'runAsUserName'), asJson(user), userNameComplaints(user))),
-  ]
+  return collectErrors(
+    name !== undefined && path.child('gmsaCredentialSpecName').check(asJson(name), () => dns1123Subdomain(name)),
+    spec !== undefined && validateCredentialSpec(path.child('gmsaCredentialSpec'), spec),
+    user !== undefined && path.child('runAsUserName').check(asJson(user), () => userNameComplaints(user)),
+  )
 }
 
-function validateCredentialSpec(field: string, spec: string): FieldError[] {
-  if (spec === '') return [invalid(field, asJson(spec), 'gmsaCredentialSpec cannot be an empty string')]
+function validateCredentialSpec(path: FieldPath, spec: string): FieldError[] {
+  if (spec === '') return [path.invalid(asJson(spec), 'gmsaCredentialSpec cannot be an empty string')]
   if (byteLength(spec) <= MAX_CREDENTIAL_SPEC_KIB * 1024) return []
-  return [invalid(field, asJson(spec), `gmsaCredentialSpec size must be under ${MAX_CREDENTIAL_SPEC_KIB} KiB`)]
+  return [path.invalid(asJson(spec), `gmsaCredentialSpec size must be under ${MAX_CREDENTIAL_SPEC_KIB} KiB`)]
 }
 
-/** `DOMAIN\user`, the domain optional. */
+/** `DOMAIN\user`; the domain is optional. */
 function userNameComplaints(name: string): string[] {
   if (name === '') return ['runAsUserName cannot be an empty string']
-  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+  // oxlint-disable-next-line no-control-regex -- the expression searches for control characters
   if (/[\0-\x1f\x7f]/.test(name)) return ['runAsUserName cannot contain control characters']
   const parts = name.split('\\')
   if (parts.length > 2) return ['runAsUserName cannot contain more than one backslash']
@@ -68,53 +68,49 @@ function userComplaints(user: string): string[] {
   return complaints
 }
 
-/** Host processes: all containers of a pod or none, on the host's network, where the cluster allows it. */
-export function validateHostProcess(path: string, spec: PodSpec, allowPrivileged: boolean): FieldError[] {
+/** Host processes: all containers of a pod or none, in the host network, if the cluster allows it. */
+export function validateHostProcess(path: FieldPath, spec: PodSpec, allowPrivileged: boolean): FieldError[] {
   const podWide = spec.securityContext?.windowsOptions?.hostProcess
   const containers = containersOf(spec, path).map(({ container, path: at }) => ({
-    at: child(at, 'securityContext', 'windowsOptions', 'hostProcess'),
+    at: at.child('securityContext.windowsOptions.hostProcess'),
     own: container.securityContext?.windowsOptions?.hostProcess,
   }))
   const complaint = `pod hostProcess value must be identical if both are specified, was ${podWide}`
   const errors = containers
     .filter(({ own }) => podWide !== undefined && own !== undefined && podWide !== own)
-    .map(({ at, own }) => invalid(at, own, complaint))
+    .map(({ at, own }) => at.invalid(own, complaint))
   const hostProcesses = containers.filter(({ own }) => own ?? podWide ?? false).length
   if (hostProcesses === 0) return errors
   return [...errors, ...validateHostProcesses(path, spec, hostProcesses === containers.length, allowPrivileged)]
 }
 
-function validateHostProcesses(path: string, spec: PodSpec, all: boolean, allowPrivileged: boolean): FieldError[] {
-  const errors: FieldError[] = []
-  if (!all) {
-    const complaint = 'If pod contains any hostProcess containers then all containers must be HostProcess containers'
-    errors.push(invalid(path, '', complaint))
-  }
-  if (spec.hostNetwork !== true) {
-    const complaint = 'hostNetwork must be true if pod contains any hostProcess containers'
-    errors.push(invalid(child(path, 'hostNetwork'), false, complaint))
-  }
-  if (!allowPrivileged) errors.push(forbidden(path, 'hostProcess containers are disallowed by cluster policy'))
-  return errors
+function validateHostProcesses(path: FieldPath, spec: PodSpec, all: boolean, allowPrivileged: boolean): FieldError[] {
+  return collectErrors(
+    !all &&
+      path.invalid('', 'If pod contains any hostProcess containers then all containers must be HostProcess containers'),
+    spec.hostNetwork !== true &&
+      path.child('hostNetwork').invalid(false, 'hostNetwork must be true if pod contains any hostProcess containers'),
+    !allowPrivileged && path.forbidden('hostProcess containers are disallowed by cluster policy'),
+  )
 }
 
-/** The system a pod is for, and what that rules out. */
-export function validateOs(path: string, spec: PodSpec): FieldError[] {
+/** The operating system of a pod, and the fields it excludes. */
+export function validateOs(path: FieldPath, spec: PodSpec): FieldError[] {
   const { os } = spec
   if (os === undefined) return []
-  const field = child(path, 'os')
-  if (os.name === '') return [required(child(field, 'name'))]
+  const field = path.child('os')
+  if (os.name === '') return [field.child('name').required()]
   if (os.name === 'linux') return refuseWindowsFields(path, spec)
   if (os.name === 'windows') return refuseLinuxFields(path, spec)
-  return [notInSet(field, asJson(os.name), ['linux', 'windows'])]
+  return [field.notInSet(asJson(os.name), ['linux', 'windows'])]
 }
 
-function refuseWindowsFields(path: string, spec: PodSpec): FieldError[] {
-  const places = [{ container: spec, path }, ...containersOf(spec, path)]
-  return places
+function refuseWindowsFields(path: FieldPath, spec: PodSpec): FieldError[] {
+  const contexts = [{ container: spec, path }, ...containersOf(spec, path)]
+  return contexts
     .filter(({ container }) => container.securityContext?.windowsOptions !== undefined)
     .map(({ path: at }) =>
-      forbidden(child(at, 'securityContext', 'windowsOptions'), 'windows options cannot be set for a linux pod'),
+      at.child('securityContext.windowsOptions').forbidden('windows options cannot be set for a linux pod'),
     )
 }
 
@@ -150,8 +146,8 @@ const containerFields = [
   'runAsGroup',
 ] as const satisfies readonly (keyof SecurityContext)[]
 
-function refuseLinuxFields(path: string, spec: PodSpec): FieldError[] {
-  const refused = (field: string): FieldError => forbidden(field, 'cannot be set for a windows pod')
+function refuseLinuxFields(path: FieldPath, spec: PodSpec): FieldError[] {
+  const refused = (path: FieldPath): FieldError => path.forbidden('cannot be set for a windows pod')
   const values: Record<string, unknown> = {
     ...spec,
     ...Object.fromEntries(
@@ -161,11 +157,11 @@ function refuseLinuxFields(path: string, spec: PodSpec): FieldError[] {
   const isSet = (name: string): boolean =>
     values[name] !== undefined && !((name === 'hostPID' || name === 'hostIPC') && values[name] === false)
   return [
-    ...podFields.filter(isSet).map((name) => refused(child(path, name))),
+    ...podFields.filter(isSet).map((name) => refused(path.child(name))),
     ...containersOf(spec, path).flatMap(({ container, path: at }) =>
       containerFields
         .filter((name) => container.securityContext?.[name] !== undefined)
-        .map((name) => refused(child(at, 'securityContext', name))),
+        .map((name) => refused(at.child('securityContext').child(name))),
     ),
   ]
 }

@@ -1,5 +1,5 @@
-/** Arithmetic on amounts by resource. Nothing is changed; every result is fresh. */
-import { compareText } from '#lib/go-text.ts'
+/** Arithmetic on amounts by resource. Never changes its arguments; every result is new. */
+import { compareText } from '#lib/go/text.ts'
 import {
   addQuantities,
   compareQuantities,
@@ -30,7 +30,7 @@ export function addAmounts(a: Amounts, b: Amounts): Map<string, Quantity> {
   return sum
 }
 
-/** What `a` has more than `b`; zero where it has less. */
+/** The excess of `a` over `b`; zero if there is none. */
 export function growth(a: Amounts, b: Amounts): Map<string, Quantity> {
   const grown = new Map<string, Quantity>()
   for (const name of new Set([...a.keys(), ...b.keys()])) {
@@ -50,7 +50,7 @@ export function withoutZeros(amounts: Amounts): Map<string, Quantity> {
   return new Map([...amounts].filter(([, amount]) => !isZeroQuantity(amount)))
 }
 
-/** Names of what exceeds its limit. */
+/** The names of amounts above their limit. */
 export function exceeding(amounts: Amounts, limits: Amounts): Set<string> {
   const over = [...limits].filter(([name, limit]) => {
     const amount = amounts.get(name)
@@ -63,7 +63,7 @@ export function negativeNames(amounts: Amounts): string[] {
   return [...amounts].filter(([, amount]) => quantitySign(amount) < 0).map(([name]) => name)
 }
 
-/** `cpu=1,memory=2Gi`, in order. */
+/** `cpu=1,memory=2Gi`, sorted. */
 export function amountsText(amounts: Amounts): string {
   return [...amounts]
     .sort(([a], [b]) => compareText(a, b))
@@ -75,7 +75,7 @@ export function namesText(names: Iterable<string>): string {
   return [...new Set(names)].sort(compareText).join(',')
 }
 
-/** As a status has them, in order. */
+/** In the form of a status, sorted. */
 export function asResourceList(amounts: Amounts): Record<string, string> {
   const sorted = [...amounts].sort(([a], [b]) => compareText(a, b))
   return Object.fromEntries(sorted.map(([name, amount]) => [name, quantityText(amount)]))

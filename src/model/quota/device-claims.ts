@@ -1,6 +1,6 @@
 /**
- * ResourceClaims: how many, and how many devices of each class they may get at worst. Devices can also be limited as
- * extended resources; what a claim was made for and its pod is charged with already is not charged twice.
+ * The quota usage of ResourceClaims: their number, and the maximum number of devices per class. A claim that was
+ * generated for an extended resource is charged only to its pod.
  */
 import { type Pod, Pods } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
@@ -12,7 +12,7 @@ import {
   type ResourceClaim,
   ResourceClaims,
 } from '#apis/resource/v1.ts'
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 import { controllerOf, type KubeObject } from '#meta/object.ts'
 import { type Quantity, quantityOf, quantitySign, subtractQuantities } from '#meta/quantity.ts'
 import { epochMsOf } from '#meta/time.ts'
@@ -26,10 +26,10 @@ const COUNT = 'count/resourceclaims.resource.k8s.io'
 const BY_CLASS = '.deviceclass.resource.k8s.io/devices'
 const IMPLICIT = `requests.${DEVICE_CLASS_PREFIX}`
 const EXTENDED_CLAIM = 'resource.kubernetes.io/extended-resource-claim'
-/** The most devices a claim can get; what a request for all of them may come to. */
+/** The maximum number of devices of a claim; the worst case of a request for all. */
 const MAX_DEVICES = 32
 
-/** Where other objects are found: the server's store, or the cache of a controller. */
+/** The access to other objects: the server's store, or a controller's cache. */
 export interface ObjectSource {
   get<T extends KubeObject>(kind: Kind<T>, namespace: string, name: string): Promise<T | undefined>
   list<T extends KubeObject>(kind: Kind<T>, namespace: string): Promise<readonly T[]>
@@ -39,7 +39,7 @@ export interface DeviceClaimEvaluatorOptions extends PodEvaluatorOptions {
   readonly objects: ObjectSource
 }
 
-/** Looks at the device classes there are now, so it is good for one decision. */
+/** Reads the current device classes, so it is valid for one decision. */
 export async function createDeviceClaimEvaluator(options: DeviceClaimEvaluatorOptions): Promise<Evaluator> {
   const extended = options.isEnabled('DRAExtendedResource')
     ? await extendedNames(options.objects)
@@ -62,7 +62,7 @@ export async function createDeviceClaimEvaluator(options: DeviceClaimEvaluatorOp
   }
 }
 
-/** By device class, the extended resource it stands for; empty when it stands for none. */
+/** By device class, its extended resource; empty without one. */
 async function extendedNames(objects: ObjectSource): Promise<Map<string, string>> {
   const classes = await objects.list(DeviceClasses, '')
   return new Map(classes.map(({ metadata, spec }) => [metadata.name ?? '', spec?.extendedResourceName ?? '']))
@@ -81,7 +81,7 @@ function deviceUsage({ spec }: ResourceClaim): Map<string, Quantity> {
   return used
 }
 
-/** Any of them may be taken. */
+/** The worst case of all alternatives. */
 function alternatives({ exactly, firstAvailable = [] }: DeviceRequest): (ExactDeviceRequest | DeviceSubRequest)[] {
   if (firstAvailable.length > 0) return firstAvailable
   return exactly === undefined ? [] : [exactly]
@@ -110,7 +110,7 @@ function extendedUsage(used: Amounts, extended: ReadonlyMap<string, string>, cha
   return more
 }
 
-/** What the pod is charged with for which the scheduler made this claim; nothing when it is somebody else's. */
+/** The charge of the pod for which the scheduler generated this claim; empty for other claims. */
 async function chargedToPod(claim: ResourceClaim, options: DeviceClaimEvaluatorOptions): Promise<Amounts> {
   const nothing: Amounts = new Map()
   const owner = podOwner(claim)
@@ -126,7 +126,7 @@ function podOwner(claim: ResourceClaim): { readonly name: string; readonly uid: 
   return owner?.kind === 'Pod' && owner.apiVersion === 'v1' ? owner : undefined
 }
 
-/** The claim that the pod names; before it does, the first that was made for it. */
+/** The claim in the pod's status; before it is set, the first that was generated for it. */
 async function isClaimOf(pod: Pod, claim: ResourceClaim, objects: ObjectSource): Promise<boolean> {
   const status = pod.status?.extendedResourceClaimStatus
   if (status !== undefined) return status.resourceClaimName === claim.metadata.name

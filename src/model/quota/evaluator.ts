@@ -1,7 +1,4 @@
-/**
- * Evaluator: what the objects of one resource count against quotas. Pure but for what `usage` has to look up, and
- * without the request, so that the controller that recounts a namespace can use the same ones.
- */
+/** Evaluator: computes the quota usage of the objects of one resource. Admission and the quota controller share it. */
 import type { ResourceQuota, ScopedResourceSelectorRequirement } from '#apis/core/v1.ts'
 import type { GroupResource } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'
@@ -12,7 +9,7 @@ import type { Amounts } from '../pod-resources.ts'
 /** One scope of a quota. */
 export type Scope = Readonly<ScopedResourceSelectorRequirement>
 
-/** A write, as far as counting goes. */
+/** The relevant parts of a write. */
 export interface CountedWrite {
   readonly operation: string
   readonly subresource: string
@@ -21,13 +18,13 @@ export interface CountedWrite {
 }
 
 export interface Evaluator {
-  /** Whether such a write can change what is used. */
+  /** True if such a write can change the usage. */
   handles(write: CountedWrite): boolean
-  /** Of the resources that a quota limits, those that these objects use. */
+  /** The resources of a quota that these objects use. */
   matching(names: Iterable<string>): string[]
-  /** Whether the object is within the scope. Absent: within none, so that quotas with scopes do not count it. */
+  /** True if the object is within the scope. Absent: within none, so that quotas with scopes do not count it. */
   isWithin?(scope: Scope, object: KubeObject): boolean
-  /** Why the object cannot be counted against these resources. */
+  /** The reason why the object cannot be counted against these resources. */
   complaint?(required: ReadonlySet<string>, object: KubeObject): string | undefined
   usage(object: KubeObject): Amounts | Promise<Amounts>
 }
@@ -37,12 +34,12 @@ export function scopesOf({ spec }: ResourceQuota): Scope[] {
   return [...named, ...(spec?.scopeSelector?.matchExpressions ?? [])]
 }
 
-/** Within every scope of the quota. */
+/** True if it is within every scope of the quota. */
 export function isWithinScopes(evaluator: Evaluator, quota: ResourceQuota, object: KubeObject): boolean {
   return scopesOf(quota).every((scope) => evaluator.isWithin?.(scope, object) ?? false)
 }
 
-/** `value` is what the object has of the scope's kind, if anything: the name of its priority class. */
+/** `value` is the object's value of the scope, if any: its priority class name. */
 export function selects({ scopeName, operator, values = [] }: Scope, value: string | undefined): boolean {
   switch (operator) {
     case 'In':
@@ -65,10 +62,10 @@ export function countName({ group, resource }: GroupResource): string {
   return group === '' ? `count/${resource}` : `count/${resource}.${group}`
 }
 
-/** Resources that were counted under their own name before any could be. */
+/** Resources that had a quota name before `count/` existed. */
 const ALIASED = new Set(['configmaps', 'resourcequotas', 'replicationcontrollers', 'secrets'])
 
-/** Counts objects, whatever they are. */
+/** Counts objects of any kind. */
 export function createCountEvaluator(resource: GroupResource): Evaluator {
   const alias = resource.group === '' && ALIASED.has(resource.resource) ? [resource.resource] : []
   const names = [countName(resource), ...alias]

@@ -1,12 +1,17 @@
-/** Pods: how many, and the compute resources they ask for. Upstream's pkg/quota/v1/evaluator/core, v1.36. */
+/** The quota usage of pods: their number and compute resources. Upstream's pkg/quota/v1/evaluator/core, v1.36. */
 import type { Affinity, Container, Pod, PodAffinityTerm } from '#apis/core/v1.ts'
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { type Quantity, quantityOf } from '#meta/quantity.ts'
 import { epochMsOf } from '#meta/time.ts'
 
 import { type Amounts, amountsOf, podLimits, podRequests, qosClassOf } from '../pod-resources.ts'
-import { isExtendedResource, isHugePages, isNativeResource, isPodLevelResource } from '../pod-spec/resource-names.ts'
+import {
+  isExtendedResource,
+  isHugePages,
+  isNativeResource,
+  isPodLevelResource,
+} from '../pod-spec/containers/resource-names.ts'
 import { isTerminal } from '../pods.ts'
 import type { CountedWrite, Evaluator, Scope } from './evaluator.ts'
 import { selects } from './evaluator.ts'
@@ -20,10 +25,10 @@ const COUNT = 'count/pods'
 const COMPUTE = ['cpu', 'memory', 'ephemeral-storage']
 const NAMES = new Set([COUNT, 'pods', ...COMPUTE, ...COMPUTE.flatMap((name) => [`requests.${name}`, `limits.${name}`])])
 
-/** Every container must say how much of these it wants, once a quota limits them: a mistake that cannot be undone. */
+/** Every container must set these once a quota limits them: a historical mistake of the API. */
 const REQUIRED = new Set(['cpu', 'memory', 'requests.cpu', 'requests.memory', 'limits.cpu', 'limits.memory'])
 
-/** Extended resources of which a device class makes devices. */
+/** Extended resources that device classes provide. */
 export const DEVICE_CLASS_PREFIX = 'deviceclass.resource.kubernetes.io/'
 
 export function createPodEvaluator(options: PodEvaluatorOptions): Evaluator {
@@ -47,7 +52,7 @@ function handlesPod({ operation, subresource, object, oldObject }: CountedWrite)
   return operation === 'UPDATE' && isTerminating(object) !== isTerminating(oldObject)
 }
 
-/** Runs for a limited time. */
+/** True for a pod with a deadline. */
 function isTerminating(pod: KubeObject | undefined): boolean {
   return ((pod as Pod | undefined)?.spec.activeDeadlineSeconds ?? -1) >= 0
 }
@@ -56,7 +61,7 @@ function isPodName(name: string): boolean {
   return NAMES.has(name) || isHugePages(name) || name.startsWith('requests.hugepages-') || isExtendedQuotaName(name)
 }
 
-/** Extended resources cannot be overcommitted, so only requests of them are limited. */
+/** Extended resources cannot be overcommitted, so only their requests are limited. */
 export function isExtendedQuotaName(name: string): boolean {
   if (!name.startsWith('requests.')) return false
   return !isNativeResource(name) || name.startsWith(`requests.${DEVICE_CLASS_PREFIX}`)
@@ -111,7 +116,7 @@ function containerUsage({ resources }: Container): Amounts {
   return computeUsage(amountsOf(resources?.requests), amountsOf(resources?.limits))
 }
 
-/** In the names of quotas. */
+/** With the names of quotas. */
 function computeUsage(requests: Amounts, limits: Amounts): Map<string, Quantity> {
   const used = new Map<string, Quantity>([['pods', quantityOf(1)]])
   for (const [name, amount] of requests) {
@@ -125,7 +130,7 @@ function computeUsage(requests: Amounts, limits: Amounts): Map<string, Quantity>
   return used
 }
 
-/** Every stored pod is counted as an object; resources only of those that may still run. */
+/** All stored pods are counted as objects, but only active ones use resources. */
 export function podUsage(pod: Pod, { nowMs, isEnabled }: PodEvaluatorOptions): Map<string, Quantity> {
   const counted: [string, Quantity] = [COUNT, quantityOf(1)]
   const { spec, metadata } = pod
@@ -138,7 +143,7 @@ export function podUsage(pod: Pod, { nowMs, isEnabled }: PodEvaluatorOptions): M
   return new Map([counted, ...computeUsage(podRequests(subject, options), podLimits(subject, options))])
 }
 
-/** Should have gone by now, as when its node is lost: it must not keep its successor from starting. */
+/** A pod that should be gone by now, for example because its node is lost, must not block its successor. */
 function isOverdue({ metadata }: Pick<Pod, 'metadata'>, nowMs: number): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds } = metadata
   if (deletionTimestamp === undefined || deletionGracePeriodSeconds === undefined) return false

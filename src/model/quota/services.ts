@@ -1,4 +1,4 @@
-/** Services: how many, how many load balancers, and how many ports on nodes they will get. */
+/** The quota usage of Services: their number, load balancers and node ports. */
 import type { Service } from '#apis/core/v1.ts'
 import { quantityOf } from '#meta/quantity.ts'
 
@@ -14,7 +14,7 @@ export const serviceEvaluator: Evaluator = {
   usage: (service) => serviceUsage(service as Service),
 }
 
-/** By what is meant: ports are not allocated yet. */
+/** By the spec, because ports are not allocated yet. */
 function serviceUsage({ spec }: Service): Amounts {
   const ports = allocatesNodePorts(spec) ? (spec.ports ?? []).length : nodePortsOf(spec).length
   return new Map([

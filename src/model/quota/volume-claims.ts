@@ -1,10 +1,10 @@
-/** PersistentVolumeClaims: how many and how much storage, in all and by storage class. */
+/** The quota usage of PersistentVolumeClaims: number and storage, in total and by storage class. */
 import type { PersistentVolumeClaim } from '#apis/core/v1.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { compareQuantities, parseQuantity, type Quantity, quantityOf, roundQuantityUp } from '#meta/quantity.ts'
 
 import { amountOf } from '../resource-lists.ts'
-import { storageClassOf } from '../volumes.ts'
+import { storageClassOf } from '../volumes/volumes.ts'
 import type { CountedWrite, Evaluator, Scope } from './evaluator.ts'
 import { selects } from './evaluator.ts'
 
@@ -26,7 +26,7 @@ export function createVolumeClaimEvaluator({ isEnabled }: VolumeClaimEvaluatorOp
   }
 }
 
-/** Through status a claim grows, or comes to another class of attributes. */
+/** A status update can grow a claim or change its attributes class. */
 function handlesClaim({ operation, subresource, object, oldObject }: CountedWrite): boolean {
   if (subresource === '') return operation === 'CREATE' || operation === 'UPDATE'
   if (subresource !== 'status' || oldObject === undefined) return false
@@ -44,7 +44,7 @@ function isClaimName(name: string): boolean {
   return name.endsWith(BY_CLASS + CLAIMS) || name.endsWith(BY_CLASS + STORAGE)
 }
 
-/** The class that is wished, the one that is set and the one on the way: a claim may be within several at once. */
+/** The desired, current and pending class: a claim may match several at once. */
 function attributeClasses({ spec, status }: PersistentVolumeClaim): string[] {
   const names = [
     spec.volumeAttributesClassName,
@@ -75,11 +75,11 @@ function claimUsage(claim: PersistentVolumeClaim): Map<string, Quantity> {
   return used
 }
 
-/** In whole bytes; what was granted counts when it is more than what is wished. */
+/** In whole bytes; an allocation that exceeds the request counts. */
 function storageOf({ spec, status }: PersistentVolumeClaim): Quantity | undefined {
-  const wished = amountOf(spec.resources?.requests, 'storage')
-  if (wished === undefined) return undefined
-  const wish = parseQuantity(wished)
+  const requestText = amountOf(spec.resources?.requests, 'storage')
+  if (requestText === undefined) return undefined
+  const requested = parseQuantity(requestText)
   const granted = parseQuantity(amountOf(status?.allocatedResources, 'storage') ?? '0')
-  return roundQuantityUp(compareQuantities(granted, wish) > 0 ? granted : wish, 0)
+  return roundQuantityUp(compareQuantities(granted, requested) > 0 ? granted : requested, 0)
 }

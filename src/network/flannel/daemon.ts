@@ -1,23 +1,23 @@
 /**
- * flannel's daemon on one node, with Kubernetes as its memory: the node's range comes from its Node, what others need to know
- * of it goes into annotations, and their annotations become ways to their pods. How a machine gets its end of the network and
- * the ways is its ground: Linux or Windows. Upstream's daemon may run on other nodes. Nothing is taken away when it ends: pods
- * go on talking, and the next one takes over what it finds.
+ * flannel's daemon on one node, with the Kubernetes API as its store. It takes the node's range from its Node,
+ * publishes annotations for others, and turns their annotations into routes. A `MachineNetwork` for Linux or Windows
+ * does the work. It is compatible with upstream's daemon on other nodes. It removes nothing at its end: pods keep their
+ * network, and the next start takes over.
  */
 import { type Node, Nodes } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { follow } from '#client/follow.ts'
-import { writeFileAtomically } from '#lib/atomic-file.ts'
-import { formatCidr, nthAddress } from '#lib/cidr.ts'
-import type { Logger } from '#lib/log.ts'
+import { follow } from '#client/reflector.ts'
+import { writeFileAtomically } from '#lib/files/atomic-file.ts'
+import type { Logger } from '#lib/log/log.ts'
+import { formatCidr, nthAddress } from '#lib/net/cidr.ts'
+import { runPeriodically } from '#lib/periodic.ts'
 import type { Random } from '#lib/random.ts'
-import { startRounds } from '#lib/rounds.ts'
 
 import { annotationNames, type Lease, leasesOf, ownAnnotations, type OwnLease, subnetEnv, subnetOf } from './lease.ts'
 import type { NetConf } from './net-conf.ts'
 
-/** What this node has of one family. */
-export interface Family {
+/** The node's range in one address family. */
+export interface FamilyNetwork {
   readonly family: 4 | 6
   readonly network: string
   readonly publicIp: string
@@ -25,15 +25,15 @@ export interface Family {
   readonly first: string
 }
 
-/** A machine's end of the network. All of it may be asked for again and again, and mends what somebody took away. */
-export interface Ground {
-  /** Makes it; what others are to know of it. `known` is the MAC that they know. */
-  open(families: readonly Family[], known: (family: 4 | 6) => string | undefined): Promise<OwnLease['families']>
-  masquerade(families: readonly Family[]): Promise<void>
-  /** Ways to the pods of others, by the leases of all nodes. Whether anything was not as it should be. */
+/** The network of one machine. All methods are idempotent and repair what is missing. */
+export interface MachineNetwork {
+  /** Sets up the network; returns the data for the annotations. `known` is the published MAC. */
+  open(families: readonly FamilyNetwork[], known: (family: 4 | 6) => string | undefined): Promise<OwnLease['families']>
+  masquerade(families: readonly FamilyNetwork[]): Promise<void>
+  /** Sets up routes to the pods of other nodes from all leases. Returns whether anything changed. */
   reach(family: 4 | 6, leases: readonly Lease[]): Promise<boolean>
-  /** The largest packet that gets through. */
-  mtu(families: readonly Family[]): number
+  /** The MTU for pods. */
+  mtu(families: readonly FamilyNetwork[]): number
 }
 
 export interface DaemonOptions {
@@ -43,41 +43,45 @@ export interface DaemonOptions {
   /** The name of the Node. */
   readonly node: string
   readonly conf: NetConf
-  /** Where other nodes reach this one; a family that is not there has no network. */
+  /** The addresses for other nodes; a missing family has no network. */
   readonly publicIps: { readonly 4?: string; readonly 6?: string }
-  /** Whether pods reach the world as their node. */
+  /** Whether traffic of pods to the outside is masqueraded. */
   readonly masquerades: boolean
-  /** Where to tell CNI's plugin. Undefined: nobody asks. */
+  /** The file for CNI's flannel plugin. Undefined: none. */
   readonly subnetFile?: string
   readonly annotationPrefix?: string
-  /** Whether the Node is told that its network is there. */
+  /** Whether to set the NetworkUnavailable condition of the Node. */
   readonly setsCondition: boolean
-  /** Whatever somebody took away is there again by then. */
-  readonly mendMs?: number
+  /** The period of repairs. */
+  readonly repairMs?: number
 }
 
 const MEND_MS = 10_000
 
 export interface Flannel {
-  /** Resolves when pods of this node can be reached by others that know of it. */
+  /** Resolves when other nodes can reach this node's pods. */
   readonly ready: Promise<void>
 }
 
-/** Ends with `closing`. */
-export function startDaemon(options: DaemonOptions, ground: Ground, closing: AsyncDisposableStack): Flannel {
-  const daemon = new FlannelDaemon(options, ground)
+/** Stops with `closing`. */
+export function startDaemon(
+  options: DaemonOptions,
+  machineNetwork: MachineNetwork,
+  closing: AsyncDisposableStack,
+): Flannel {
+  const daemon = new FlannelDaemon(options, machineNetwork)
   const stop = new AbortController()
-  const { client, random, log, mendMs = MEND_MS } = options
+  const { client, random, log, repairMs: mendMs = MEND_MS } = options
   void follow(
     { client, kind: Nodes, random, signal: stop.signal },
     {
       replace: (nodes) => daemon.replace(nodes),
       change: ({ type, object }) => daemon.change(object, type === 'DELETED'),
-      failed: (error) => log.error(error, 'What other nodes say could not be heard'),
+      failed: (error) => log.error(error, 'Failed to watch nodes'),
     },
   )
-  const onError = (error: unknown): void => log.error(error, 'The network could not be mended')
-  const mending = startRounds({ clock: client.clock, periodMs: mendMs, onError }, () => daemon.mend())
+  const onError = (error: unknown): void => log.error(error, 'Failed to repair the pod network')
+  const mending = runPeriodically({ clock: client.clock, periodMs: mendMs, onError }, () => daemon.repair())
   closing.defer(async () => {
     stop.abort()
     await mending.stop()
@@ -89,21 +93,21 @@ export function startDaemon(options: DaemonOptions, ground: Ground, closing: Asy
 class FlannelDaemon {
   readonly ready: Promise<void>
   readonly #options: DaemonOptions
-  readonly #ground: Ground
+  readonly #machineNetwork: MachineNetwork
   readonly #nameOf: (name: string) => string
   readonly #leases = new Map<string, readonly Lease[]>()
   readonly #isReady: () => void
   #own: Node | undefined
   #work: Promise<void> = Promise.resolve()
-  /** Something has changed since the work that is under way began. */
+  /** A change arrived during the current run. */
   #isDue = false
   #isStopped = false
-  /** What the file says. */
+  /** The file's content. */
   #written = ''
 
-  constructor(options: DaemonOptions, ground: Ground) {
+  constructor(options: DaemonOptions, machineNetwork: MachineNetwork) {
     this.#options = options
-    this.#ground = ground
+    this.#machineNetwork = machineNetwork
     this.#nameOf = annotationNames(options.annotationPrefix)
     const { promise, resolve } = Promise.withResolvers<void>()
     this.ready = promise
@@ -137,7 +141,7 @@ class FlannelDaemon {
     if (name === this.#options.node) this.#own = undefined
   }
 
-  async mend(): Promise<void> {
+  async repair(): Promise<void> {
     this.#trigger()
     await this.#work
   }
@@ -147,7 +151,7 @@ class FlannelDaemon {
     await this.#work
   }
 
-  /** One at a time, and once more when something came meanwhile. */
+  /** One run at a time, and another one if a change arrived meanwhile. */
   #trigger(): void {
     if (this.#isDue || this.#isStopped) return
     this.#isDue = true
@@ -159,7 +163,7 @@ class FlannelDaemon {
     this.#isDue = false
     if (this.#isStopped) return
     await this.#reconcile().catch((error: unknown) =>
-      this.#options.log.error(error, 'The network of this node is not as it should be; it is tried again'),
+      this.#options.log.error(error, 'Failed to set up the pod network; retrying'),
     )
   }
 
@@ -172,22 +176,22 @@ class FlannelDaemon {
       this.#leases.get(this.#options.node)?.find((one) => one.family === family)?.mac
     const lease: OwnLease = {
       backendType: this.#options.conf.backend.type,
-      families: await this.#ground.open(families, known),
+      families: await this.#machineNetwork.open(families, known),
     }
-    if (this.#options.masquerades) await this.#ground.masquerade(families)
+    if (this.#options.masquerades) await this.#machineNetwork.masquerade(families)
     await this.#publish(own, lease)
     await this.#writeFile(families)
     const all = [...this.#leases.values()].flat()
     for (const { family } of families) {
       const others = all.filter((one) => one.family === family)
-      const hasChanged = await this.#ground.reach(family, others)
-      if (hasChanged) this.#options.log.v(2)?.info('Ways to other nodes have changed', { family, nodes: others.length })
+      const hasChanged = await this.#machineNetwork.reach(family, others)
+      if (hasChanged) this.#options.log.v(2)?.info('Updated routes to other nodes', { family, nodes: others.length })
     }
     this.#isReady()
   }
 
-  /** Those that are configured, that this node can be reached by and that it has a range of. */
-  #families(own: Node): readonly Family[] {
+  /** The families that are configured, have a public address and have a range on this node. */
+  #families(own: Node): readonly FamilyNetwork[] {
     const { conf, publicIps } = this.#options
     const networks = { 4: conf.network, 6: conf.ipv6Network }
     return ([4, 6] as const).flatMap((family) => {
@@ -200,27 +204,27 @@ class FlannelDaemon {
   async #publish(own: Node, lease: OwnLease): Promise<void> {
     const { client, node, setsCondition, log } = this.#options
     const annotations = ownAnnotations(lease, this.#nameOf)
-    const said = own.metadata.annotations ?? {}
+    const annotationsFound = own.metadata.annotations ?? {}
     const hasCondition = own.status?.conditions?.some(
       ({ type, status }) => type === 'NetworkUnavailable' && status === 'False',
     )
-    const isSaid = Object.entries(annotations).every(([name, value]) => said[name] === value)
-    if (isSaid && (hasCondition === true || !setsCondition)) return
+    const isPublished = Object.entries(annotations).every(([name, value]) => annotationsFound[name] === value)
+    if (isPublished && (hasCondition === true || !setsCondition)) return
     const now = new Date(client.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z')
     const condition = { ...NETWORK_IS_UP, lastHeartbeatTime: now, lastTransitionTime: now }
     const value = { metadata: { annotations }, ...(setsCondition && { status: { conditions: [condition] } }) }
     const next = await client.patch(Nodes, { name: node, subresource: 'status' }, { type: 'strategic', value })
     this.#learn(next)
-    log.v(1)?.info('This node is part of the network', { node, backendType: lease.backendType })
+    log.v(1)?.info('Node joined the pod network', { node, backendType: lease.backendType })
   }
 
-  async #writeFile(families: readonly Family[]): Promise<void> {
+  async #writeFile(families: readonly FamilyNetwork[]): Promise<void> {
     const { subnetFile, conf, masquerades } = this.#options
     if (subnetFile === undefined) return
     const text = subnetEnv({
       ...conf,
       subnets: families.map(({ subnet }) => subnet),
-      mtu: this.#ground.mtu(families),
+      mtu: this.#machineNetwork.mtu(families),
       masquerades,
     })
     if (text === this.#written) return

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { Node } from '#apis/core/v1.ts'
-import type { LinkState } from '#lib/iproute.ts'
+import type { LinkState } from '#lib/net/iproute.ts'
 
 import { chooseInterface } from './interface.ts'
 import { annotationNames, type Lease, leasesOf, ownAnnotations, subnetEnv } from './lease.ts'
@@ -31,12 +31,12 @@ describe('net-conf.json', () => {
     assert.deepEqual(conf, { network: '10.244.0.0/16', backend: VXLAN })
   })
 
-  it('says what nodes with Windows need', () => {
+  it('sets the values that Windows nodes need', () => {
     const text = '{"Network":"10.244.0.0/16","Backend":{"Type":"vxlan","VNI":4096,"Port":4789}}'
     assert.deepEqual(parseNetConf(text).backend, { ...VXLAN, vni: 4096, port: 4789 })
   })
 
-  it('has two networks where both families are on', () => {
+  it('has two networks in dual stack', () => {
     const text =
       '{"Network":"10.244.0.0/16","EnableIPv6":true,"IPv6Network":"fd00:10::/56","Backend":{"Type":"host-gw","MTU":1400}}'
     assert.deepEqual(parseNetConf(text), {
@@ -62,33 +62,33 @@ describe('leases', () => {
   const node = (annotations: Record<string, string>, podCIDRs = ['10.244.2.0/24']): Node =>
     ({ metadata: { name: 'b', annotations }, spec: { podCIDRs }, status: {} }) as unknown as Node
 
-  it('are what upstream writes, and are read again', () => {
+  it('are written as upstream writes them, and parsed again', () => {
     const data = { vni: 1, mac: '02:00:00:00:00:0b' }
-    const said = ownAnnotations(
+    const annotations = ownAnnotations(
       { backendType: 'vxlan', families: [{ family: 4, publicIp: '192.168.1.8', data }] },
       nameOf,
     )
-    assert.deepEqual(said, {
+    assert.deepEqual(annotations, {
       'flannel.alpha.coreos.com/backend-data': '{"VNI":1,"VtepMAC":"02:00:00:00:00:0b"}',
       'flannel.alpha.coreos.com/backend-type': 'vxlan',
       'flannel.alpha.coreos.com/kube-subnet-manager': 'true',
       'flannel.alpha.coreos.com/public-ip': '192.168.1.8',
     })
-    assert.deepEqual(leasesOf(node(said), nameOf), [{ ...LEASE_B }])
+    assert.deepEqual(leasesOf(node(annotations), nameOf), [{ ...LEASE_B }])
   })
 
-  it('of nodes that say nonsense are none, or have nothing that could become a command', () => {
+  it('with invalid annotations are ignored, and nothing of them reaches a command', () => {
     assert.deepEqual(leasesOf(node({}), nameOf), [])
-    const said = { [nameOf('kube-subnet-manager')]: 'true', [nameOf('backend-type')]: 'vxlan' }
-    assert.deepEqual(leasesOf(node({ ...said, [nameOf('public-ip')]: '1.2.3.4 dev lo' }), nameOf), [])
+    const annotations = { [nameOf('kube-subnet-manager')]: 'true', [nameOf('backend-type')]: 'vxlan' }
+    assert.deepEqual(leasesOf(node({ ...annotations, [nameOf('public-ip')]: '1.2.3.4 dev lo' }), nameOf), [])
     const [lease] = leasesOf(
-      node({ ...said, [nameOf('public-ip')]: '1.2.3.4', [nameOf('backend-data')]: '{"VtepMAC":"x; reboot"}' }),
+      node({ ...annotations, [nameOf('public-ip')]: '1.2.3.4', [nameOf('backend-data')]: '{"VtepMAC":"x; reboot"}' }),
       nameOf,
     )
     assert.equal(lease?.mac, undefined)
   })
 
-  it('are told to plugins and people in subnet.env', () => {
+  it('become subnet.env', () => {
     const facts = { network: '10.244.0.0/16', subnets: ['10.244.2.0/24'], mtu: 1450, masquerades: true }
     assert.equal(
       subnetEnv(facts),
@@ -108,8 +108,8 @@ const LEASE_B: Lease = {
   mac: '02:00:00:00:00:0b',
 }
 
-describe('the link into the overlay', () => {
-  const wish = {
+describe('VXLAN link', () => {
+  const spec = {
     name: 'flannel.1',
     family: 4 as const,
     backend: VXLAN,
@@ -129,23 +129,23 @@ describe('the link into the overlay', () => {
     addr_info: [{ family: 'inet', local: '10.244.1.0', prefixlen: 32, scope: 'global' }],
   })
 
-  it('is made with the MAC that others know', () => {
-    const [made] = planVxlan(wish, undefined)
+  it('is created with the published MAC', () => {
+    const [made] = planVxlan(spec, undefined)
     assert.equal(
       made?.join(' '),
       'link add name flannel.1 address 02:00:00:00:00:0a mtu 1450 type vxlan id 1 local 192.168.1.7 dev eth0 dstport 8472 nolearning',
     )
   })
 
-  it('is taken over when it fits, so that nothing is cut', () => assert.deepEqual(planVxlan(wish, found), []))
+  it('is kept if it fits', () => assert.deepEqual(planVxlan(spec, found), []))
 
-  it('makes room when it is another', () => {
-    const commands = planVxlan({ ...wish, backend: { ...VXLAN, vni: 7 } }, found)
+  it('is replaced if it differs', () => {
+    const commands = planVxlan({ ...spec, backend: { ...VXLAN, vni: 7 } }, found)
     assert.deepEqual(commands[0], ['link', 'delete', 'dev', 'flannel.1'])
   })
 
-  it('gets what it lacks', () => {
-    const commands = planVxlan(wish, { ...found, mtu: 1500, addr_info: [], flags: [] })
+  it('gets missing settings', () => {
+    const commands = planVxlan(spec, { ...found, mtu: 1500, addr_info: [], flags: [] })
     assert.deepEqual(commands, [
       ['link', 'set', 'dev', 'flannel.1', 'mtu', '1450'],
       ['address', 'add', '10.244.1.0/32', 'dev', 'flannel.1'],
@@ -153,13 +153,13 @@ describe('the link into the overlay', () => {
     ])
   })
 
-  it('has room for what VXLAN adds', () => {
+  it('has an MTU that leaves room for VXLAN', () => {
     assert.equal(vxlanMtu({ family: 6, backend: VXLAN, external: EXTERNAL }), 1430)
     assert.equal(vxlanMtu({ family: 4, backend: { ...VXLAN, mtu: 1300 }, external: EXTERNAL }), 1300)
   })
 })
 
-describe('ways to other nodes', () => {
+describe('paths to other nodes', () => {
   const around = { node: 'a', backend: VXLAN, external: EXTERNAL, overlay: 'flannel.1' }
   const whole = {
     overlayRoutes: [{ dst: '10.244.2.0/24', gateway: '10.244.2.0', flags: ['onlink'] }],
@@ -168,7 +168,7 @@ describe('ways to other nodes', () => {
     directRoutes: [],
   }
 
-  it('go through the overlay: a route, a MAC, and where the MAC is', () => {
+  it('through the overlay are a route, a neighbour and a forwarding entry', () => {
     assert.deepEqual(planPaths(around, [{ ...LEASE_B, node: 'a' }, LEASE_B], NOTHING), {
       ip: [
         ['neigh', 'replace', '10.244.2.0', 'lladdr', '02:00:00:00:00:0b', 'dev', 'flannel.1', 'nud', 'permanent'],
@@ -178,10 +178,9 @@ describe('ways to other nodes', () => {
     })
   })
 
-  it('stay as they are when they are whole', () =>
-    assert.deepEqual(planPaths(around, [LEASE_B], whole), { ip: [], bridge: [] }))
+  it('stay unchanged if complete', () => assert.deepEqual(planPaths(around, [LEASE_B], whole), { ip: [], bridge: [] }))
 
-  it('go when the node has gone', () => {
+  it('are removed with the node', () => {
     assert.deepEqual(planPaths(around, [], whole), {
       ip: [
         ['neigh', 'delete', '10.244.2.0', 'dev', 'flannel.1'],
@@ -191,7 +190,7 @@ describe('ways to other nodes', () => {
     })
   })
 
-  it('are direct where one network holds both, and only there', () => {
+  it('are direct routes only within one network', () => {
     const direct = { ...around, backend: { ...VXLAN, directRouting: true } }
     const far = { ...LEASE_B, node: 'c', subnet: '10.244.3.0/24', gateway: '10.244.3.0', publicIp: '192.168.9.9' }
     const { ip } = planPaths(direct, [LEASE_B, far], NOTHING)
@@ -209,7 +208,7 @@ describe('ways to other nodes', () => {
     assert.ok(ip.some((words) => words.includes('10.244.3.0/24') && words.includes('onlink')))
   })
 
-  it("are routes to the nodes with host-gw, and others' routes stay", () => {
+  it('are routes to the nodes with host-gw, and foreign routes stay', () => {
     const plain = { ...around, backend: { type: 'host-gw' as const } }
     const directRoutes = [
       { dst: '10.244.9.0/24', gateway: '192.168.1.9', protocol: '84' },
@@ -224,7 +223,7 @@ describe('ways to other nodes', () => {
     })
   })
 
-  it('do not lead to nodes of another backend or another VNI', () => {
+  it('skip nodes with another backend or VNI', () => {
     const others = [
       { ...LEASE_B, vni: 2 },
       { ...LEASE_B, backendType: 'host-gw' },
@@ -233,8 +232,8 @@ describe('ways to other nodes', () => {
   })
 })
 
-describe('the interface to other nodes', () => {
-  const wish = { iface: [], ifaceRegex: [], publicIp: '', publicIpv6: '', families: [4 as const] }
+describe('external interface', () => {
+  const spec = { iface: [], ifaceRegex: [], publicIp: '', publicIpv6: '', families: [4 as const] }
   const links = [
     link({ ifname: 'lo' }),
     link({ addr_info: [{ family: 'inet', local: '192.168.1.7', prefixlen: 24, scope: 'global' }] }),
@@ -247,28 +246,28 @@ describe('the interface to other nodes', () => {
   const routes = [{ dst: 'default', gateway: '192.168.1.1', dev: 'eth0' }]
 
   it('is the one with the default route', () => {
-    const chosen = chooseInterface(wish, links, routes)
+    const chosen = chooseInterface(spec, links, routes)
     assert.deepEqual(chosen, { external: EXTERNAL, publicIps: { 4: '192.168.1.7' } })
   })
 
-  it('is the one that is asked for: by name, address or pattern', () => {
-    for (const asked of [{ iface: ['nope', 'eth1'] }, { iface: ['10.9.0.7'] }, { ifaceRegex: [/^10\.9\./] }]) {
-      assert.equal(chooseInterface({ ...wish, ...asked }, links, routes).external.name, 'eth1')
+  it('is chosen by name, address or pattern', () => {
+    for (const choice of [{ iface: ['nope', 'eth1'] }, { iface: ['10.9.0.7'] }, { ifaceRegex: [/^10\.9\./] }]) {
+      assert.equal(chooseInterface({ ...spec, ...choice }, links, routes).external.name, 'eth1')
     }
-    assert.throws(() => chooseInterface({ ...wish, iface: ['nope'] }, links, routes), /Could not find valid interface/)
-    assert.throws(() => chooseInterface(wish, links, []), /no default route/)
+    assert.throws(() => chooseInterface({ ...spec, iface: ['nope'] }, links, routes), /Could not find valid interface/)
+    assert.throws(() => chooseInterface(spec, links, []), /no default route/)
   })
 })
 
-it('pods keep their address among themselves and have that of their node elsewhere', () => {
+it("masquerading keeps pod addresses inside the network and uses the node's outside", () => {
   const table = { family: 'ip' as const, name: 'flannel-ipv4' }
   const rules = masqueradeRules({ table, family: 4, network: '10.244.0.0/16', subnet: '10.244.1.0/24' })
   assert.match(rules, /ip saddr 10\.244\.1\.0\/24 ip daddr 10\.244\.0\.0\/16 return/)
   assert.match(rules, /ip saddr 10\.244\.0\.0\/16 ip daddr != 224\.0\.0\.0\/4 masquerade fully-random/)
 })
 
-describe('a node that leaves', () => {
-  it('has neither links nor routes of the network any more, and all others', () => {
+describe('removal from a node', () => {
+  it('deletes links and routes of the network, and no others', () => {
     const vxlan = { linkinfo: { info_kind: 'vxlan' } }
     const links = [
       link({}),

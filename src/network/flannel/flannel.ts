@@ -1,8 +1,8 @@
-/** flannel on Linux: links, routes, neighbours and rules of the kernel. */
-import type { IpRoute } from '#lib/iproute.ts'
+/** flannel on Linux: links, routes, neighbours and nftables rules. */
+import type { IpRoute } from '#lib/net/iproute.ts'
 import type { Random } from '#lib/random.ts'
 
-import { type DaemonOptions, type Family, type Flannel, type Ground, startDaemon } from './daemon.ts'
+import { type DaemonOptions, type FamilyNetwork, type Flannel, type MachineNetwork, startDaemon } from './daemon.ts'
 import { type ExternalInterface, vxlanMtu } from './link.ts'
 import type { NftTable } from './masquerade.ts'
 import { ensureMasquerade, ensurePaths, ensureVxlan } from './node-links.ts'
@@ -16,25 +16,25 @@ export interface FlannelOptions extends DaemonOptions {
   readonly table?: (family: 4 | 6) => NftTable
 }
 
-/** Ends with `closing`. */
+/** Stops with `closing`. */
 export function startFlannel(options: FlannelOptions, closing: AsyncDisposableStack): Flannel {
-  return startDaemon(options, linuxGround(options), closing)
+  return startDaemon(options, linuxNetwork(options), closing)
 }
 
-function linuxGround(options: FlannelOptions): Ground {
+function linuxNetwork(options: FlannelOptions): MachineNetwork {
   const { conf, ip, external, node, random, table = flannelTable } = options
   const { backend } = conf
   const vni = backend.type === 'vxlan' ? backend.vni : 0
   const overlay = options.overlay ?? ((family) => (family === 4 ? `flannel.${vni}` : `flannel-v6.${vni}`))
-  /** The ranges that the rules are for. */
+  /** The ranges of the current rules. */
   let ruled = ''
   return {
     async open(families, known) {
       if (backend.type !== 'vxlan') return families
       return Promise.all(
         families.map(async ({ family, publicIp, first }) => {
-          const wish = { name: overlay(family), family, backend, external, local: publicIp, address: first }
-          const mac = await ensureVxlan(ip, { ...wish, mac: known(family) ?? randomMac(random) })
+          const spec = { name: overlay(family), family, backend, external, local: publicIp, address: first }
+          const mac = await ensureVxlan(ip, { ...spec, mac: known(family) ?? randomMac(random) })
           return { family, publicIp, data: { vni: backend.vni, mac } }
         }),
       )
@@ -46,7 +46,7 @@ function linuxGround(options: FlannelOptions): Ground {
       ruled = next
     },
     reach: (family, leases) => ensurePaths(ip, { node, backend, external, overlay: overlay(family) }, family, leases),
-    mtu: (families) => Math.min(...families.map(({ family }: Family) => mtuOf(options, family))),
+    mtu: (families) => Math.min(...families.map(({ family }: FamilyNetwork) => mtuOf(options, family))),
   }
 }
 
@@ -60,7 +60,7 @@ export const flannelTable = (family: 4 | 6): NftTable => ({
   name: `flannel-ipv${family}`,
 })
 
-/** Of nobody's range: locally administered, of one station. */
+/** A locally administered unicast address. */
 function randomMac(random: Random): string {
   const bytes = random.bytes(6)
   bytes[0] = ((bytes[0] ?? 0) & 0xfc) | 0x02

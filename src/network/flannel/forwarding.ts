@@ -1,6 +1,6 @@
 /**
- * Traffic of pods is let through on machines whose administrator, or Docker, denies forwarding: no table of ours could undo
- * that, so two rules go to the end of the chain that says so, by flannel's name for theirs. Nothing else in it is touched.
+ * Accepts forwarded pod traffic on machines with a FORWARD policy of DROP (Docker sets one). A separate table cannot
+ * override that, so two rules are appended to FORWARD through flannel's own chain.
  */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 const CHAIN = 'FLANNEL-FWD'
 const run = promisify(execFile)
 
-/** `-w` waits for others who change rules. Those that are there stay. */
+/** `-w` waits for the xtables lock. Keeps existing rules. */
 export async function ensureForwarding(program: 'iptables' | 'ip6tables', network: string): Promise<void> {
   await run(program, ['-w', '-N', CHAIN]).catch(() => undefined)
   for (const [chain, ...rule] of forwardRules(network)) {
@@ -20,7 +20,7 @@ export async function ensureForwarding(program: 'iptables' | 'ip6tables', networ
   }
 }
 
-/** Also what an earlier try has left of it. */
+/** Also removes leftovers of an earlier attempt. */
 export async function removeForwarding(program: 'iptables' | 'ip6tables'): Promise<void> {
   for (const args of [
     ['-D', ...JUMP],

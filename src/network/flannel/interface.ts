@@ -1,14 +1,14 @@
-/** Which interface leads to other nodes: the one asked for by name, address or pattern, else the one with the default route. Pure. */
-import { contains, formatIp, parseCidr, parseIp } from '#lib/cidr.ts'
-import type { LinkState, RouteState } from '#lib/iproute.ts'
+/** Selects the interface to other nodes: by name, address or pattern, else the one with the default route. Pure. */
+import { contains, formatIp, parseCidr, parseIp } from '#lib/net/cidr.ts'
+import type { LinkState, RouteState } from '#lib/net/iproute.ts'
 
 import type { ExternalInterface } from './link.ts'
 
-export interface InterfaceWish {
-  /** Names or addresses; the first that is there. */
+export interface InterfaceOptions {
+  /** Names or addresses; the first that exists. */
   readonly iface: readonly string[]
   readonly ifaceRegex: readonly RegExp[]
-  /** Where other nodes reach this one, when not by what the interface has. */
+  /** The address for other nodes, if it is not on the interface. */
   readonly publicIp: string
   readonly publicIpv6: string
   readonly families: readonly (4 | 6)[]
@@ -19,19 +19,19 @@ export interface ChosenInterface {
   readonly publicIps: { readonly 4?: string; readonly 6?: string }
 }
 
-/** Throws an Error that says what is missing. */
+/** Throws an Error with the missing part. */
 export function chooseInterface(
-  wish: InterfaceWish,
+  options: InterfaceOptions,
   links: readonly LinkState[],
   routes: readonly RouteState[],
 ): ChosenInterface {
-  const link = linkFor(wish, links, routes)
-  const given = { 4: wish.publicIp, 6: wish.publicIpv6 }
-  const named = wish.iface.flatMap((text) => parseIp(text) ?? [])
+  const link = linkFor(options, links, routes)
+  const given = { 4: options.publicIp, 6: options.publicIpv6 }
+  const named = options.iface.flatMap((text) => parseIp(text) ?? [])
   const publicIps: { 4?: string; 6?: string } = {}
-  for (const family of wish.families) {
-    const asked = named.find((ip) => ip.family === family && has(link, formatIp(ip)))
-    const found = given[family] || (asked && formatIp(asked)) || addressOf(link, family)
+  for (const family of options.families) {
+    const name = named.find((ip) => ip.family === family && has(link, formatIp(ip)))
+    const found = given[family] || (name && formatIp(name)) || addressOf(link, family)
     if (found === undefined) {
       throw new Error(`failed to find IPv${family} address for interface ${link.ifname}`)
     }
@@ -41,13 +41,13 @@ export function chooseInterface(
 }
 
 function linkFor(
-  { iface, ifaceRegex, families }: InterfaceWish,
+  { iface, ifaceRegex, families }: InterfaceOptions,
   links: readonly LinkState[],
   routes: readonly RouteState[],
 ): LinkState {
-  for (const asked of iface) {
-    const ip = parseIp(asked)
-    const found = links.find((link) => link.ifname === asked || (ip !== undefined && has(link, formatIp(ip))))
+  for (const name of iface) {
+    const ip = parseIp(name)
+    const found = links.find((link) => link.ifname === name || (ip !== undefined && has(link, formatIp(ip))))
     if (found !== undefined) return found
   }
   for (const pattern of ifaceRegex) {
@@ -73,7 +73,7 @@ function addressOf({ addr_info: all }: LinkState, family: 4 | 6): string | undef
   return (own.find(({ scope }) => scope === 'global') ?? own[0])?.local
 }
 
-/** That the link is in, and whose nodes are reached without a gateway. */
+/** The networks of the link, whose nodes need no gateway. */
 function networksOf({ addr_info: all }: LinkState): string[] {
   return all.flatMap(({ local, prefixlen, scope }) => {
     const text = `${local}/${prefixlen}`

@@ -1,38 +1,38 @@
-/** What nodes tell each other of their part of the network: annotations, by flannel's names. Pure. */
+/** Leases of nodes in annotations, under flannel's names. Pure. */
 import type { Node } from '#apis/core/v1.ts'
-import { formatCidr, formatIp, nthAddress, parseCidr, parseIp } from '#lib/cidr.ts'
+import { formatCidr, formatIp, nthAddress, parseCidr, parseIp } from '#lib/net/cidr.ts'
 
 export const ANNOTATION_PREFIX = 'flannel.alpha.coreos.com'
 
-/** Of one node, in one family. Every text was parsed: nothing in it is more than it seems. */
+/** The lease of one node in one family. Every field was parsed, so it is safe in a command. */
 export interface Lease {
   readonly node: string
   readonly family: 4 | 6
-  /** Addresses of its pods. */
+  /** The range of its pods. */
   readonly subnet: string
-  /** The first address of `subnet`, which the node's end of the overlay has. */
+  /** The first address of `subnet`, which the node's overlay link has. */
   readonly gateway: string
-  /** Where its packets go. */
+  /** The tunnel endpoint. */
   readonly publicIp: string
   readonly backendType: string
   readonly vni?: number
   readonly mac?: string
 }
 
-/** What a node is to say of itself. */
+/** The lease of this node. */
 export interface OwnLease {
   readonly backendType: string
   readonly families: readonly {
     readonly family: 4 | 6
     readonly publicIp: string
-    /** Undefined: the backend has nothing to say. */
+    /** Undefined: the backend has no data. */
     readonly data?: { readonly vni: number; readonly mac: string }
   }[]
 }
 
 const MAC = /^[0-9a-f]{2}(?::[0-9a-f]{2}){5}$/
 
-/** As flannel writes them: a key that Kubernetes does not take without a slash gets one. */
+/** As flannel writes them: a prefix without a slash gets one. */
 export function annotationNames(prefix: string = ANNOTATION_PREFIX): (name: string) => string {
   if (!prefix.includes('/')) return (name) => `${prefix}/${name}`
   return (name) => (prefix.endsWith('/') || prefix.endsWith('-') ? `${prefix}${name}` : `${prefix}-${name}`)
@@ -51,17 +51,17 @@ export function ownAnnotations(own: OwnLease, nameOf: (name: string) => string):
   return all
 }
 
-/** Of a node that takes part; empty: it does not, or says something that cannot be. */
+/** Empty for a node without flannel or with invalid annotations. */
 export function leasesOf({ metadata, spec }: Node, nameOf: (name: string) => string): readonly Lease[] {
-  const said = metadata.annotations ?? {}
-  if (said[nameOf('kube-subnet-manager')] !== 'true') return []
-  const backendType = said[nameOf('backend-type')] ?? ''
+  const annotations = metadata.annotations ?? {}
+  if (annotations[nameOf('kube-subnet-manager')] !== 'true') return []
+  const backendType = annotations[nameOf('backend-type')] ?? ''
   const node = metadata.name ?? ''
   return ([4, 6] as const).flatMap((family) => {
     const subnet = subnetOf(spec, family)
-    const publicIp = parseIp(said[nameOf(family === 4 ? 'public-ip' : 'public-ipv6')] ?? '')
+    const publicIp = parseIp(annotations[nameOf(family === 4 ? 'public-ip' : 'public-ipv6')] ?? '')
     if (subnet === undefined || publicIp?.family !== family) return []
-    const data = backendData(said[nameOf(family === 4 ? 'backend-data' : 'backend-v6-data')] ?? '')
+    const data = backendData(annotations[nameOf(family === 4 ? 'backend-data' : 'backend-v6-data')] ?? '')
     const where = { subnet: formatCidr(subnet), gateway: nthAddress(subnet, 0), publicIp: formatIp(publicIp) }
     return [{ node, family, ...where, backendType, ...data }]
   })
@@ -82,7 +82,7 @@ function backendData(text: string): { readonly vni?: number; readonly mac?: stri
   }
 }
 
-/** `/run/flannel/subnet.env`, which CNI's plugin and people read. */
+/** `/run/flannel/subnet.env`, for CNI's plugin and users. */
 export function subnetEnv(facts: {
   readonly network?: string
   readonly ipv6Network?: string

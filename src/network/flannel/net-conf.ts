@@ -1,15 +1,15 @@
-/** flannel's net-conf.json: which addresses pods have, and how packets get from node to node. Pure. */
-import { type Cidr, formatCidr, parseCidr } from '#lib/cidr.ts'
+/** flannel's net-conf.json: pod networks and backend. Pure. */
+import { type Cidr, formatCidr, parseCidr } from '#lib/net/cidr.ts'
 
 export interface VxlanBackend {
   readonly type: 'vxlan'
   readonly vni: number
   readonly port: number
-  /** Whether nodes of one network reach each other without VXLAN. */
+  /** Whether nodes of one network use direct routes instead of VXLAN. */
   readonly directRouting: boolean
   readonly learning: boolean
   readonly gbp: boolean
-  /** Undefined: that of the interface, less what VXLAN adds. */
+  /** Undefined: the interface's MTU minus the VXLAN overhead. */
   readonly mtu?: number
 }
 
@@ -18,7 +18,7 @@ export interface HostGatewayBackend {
   readonly mtu?: number
 }
 
-/** Pods of one node reach each other; nobody makes routes to others. */
+/** Only pods of one node reach each other; no routes are created. */
 export interface AllocBackend {
   readonly type: 'alloc'
   readonly mtu?: number
@@ -27,7 +27,7 @@ export interface AllocBackend {
 export type FlannelBackend = VxlanBackend | HostGatewayBackend | AllocBackend
 
 export interface NetConf {
-  /** Undefined: no pod has one of this family. */
+  /** Undefined: the family is off. */
   readonly network?: string
   readonly ipv6Network?: string
   readonly backend: FlannelBackend
@@ -37,10 +37,10 @@ export class NetConfError extends Error {}
 
 const MAX_VNI = 2 ** 24 - 1
 
-/** What nobody says: the kernel's port, which is older than the number of the standard. */
+/** The defaults: the kernel's port, which is older than the IANA number. */
 const LINUX_DEFAULTS = { vni: 1, port: 8472 }
 
-/** As flannel reads it, which does not look at the case of names. Throws NetConfError. */
+/** Case-insensitive like flannel's. Throws NetConfError. */
 export function parseNetConf(
   text: string,
   defaults: { readonly vni: number; readonly port: number } = LINUX_DEFAULTS,
@@ -64,18 +64,18 @@ function objectOf(text: string): Readonly<Record<string, unknown>> {
     const found: unknown = JSON.parse(text)
     if (typeof found === 'object' && found !== null && !Array.isArray(found)) return found as Record<string, unknown>
   } catch (cause) {
-    throw new NetConfError(`the network configuration is no JSON: ${(cause as Error).message}`, { cause })
+    throw new NetConfError(`the network configuration is not JSON: ${(cause as Error).message}`, { cause })
   }
-  throw new NetConfError('the network configuration is no object')
+  throw new NetConfError('the network configuration is not an object')
 }
 
 function rangeOf(value: unknown, family: 4 | 6, name: string): string {
   const found: Cidr | undefined = typeof value === 'string' ? parseCidr(value) : undefined
-  if (found?.family !== family) throw new NetConfError(`${name} is no range of IPv${family}: ${JSON.stringify(value)}`)
+  if (found?.family !== family) throw new NetConfError(`${name} is not an IPv${family} CIDR: ${JSON.stringify(value)}`)
   return formatCidr(found)
 }
 
-/** By the names as they are written down, whatever the case of those that were given. */
+/** Maps the given keys to their canonical spelling. */
 export function caseless(
   given: Readonly<Record<string, unknown>>,
   names: readonly string[],
@@ -93,13 +93,13 @@ function backendOf(
   defaults: { readonly vni: number; readonly port: number },
 ): FlannelBackend {
   const found = caseless(given, BACKEND_NAMES)
-  // What nobody says is what flannel took first.
+  // flannel's default.
   const type = found['Type'] ?? 'udp'
   const mtu = numberOf(found, 'MTU', 0, 65_535)
   const size = mtu === 0 ? {} : { mtu }
   if (type === 'host-gw' || type === 'alloc') return { type, ...size }
   if (type !== 'vxlan')
-    throw new NetConfError(`unknown backend type: ${JSON.stringify(type)}; there are vxlan, host-gw and alloc`)
+    throw new NetConfError(`unknown backend type: ${JSON.stringify(type)}; use vxlan, host-gw or alloc`)
   return {
     type,
     vni: numberOf(found, 'VNI', defaults.vni, MAX_VNI),
@@ -114,5 +114,7 @@ function backendOf(
 function numberOf(from: Readonly<Record<string, unknown>>, name: string, fallback: number, most: number): number {
   const value = from[name] ?? fallback
   if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= most) return value
-  throw new NetConfError(`error decoding backend config: ${name} is no number up to ${most}: ${JSON.stringify(value)}`)
+  throw new NetConfError(
+    `error decoding backend config: ${name} is not a number up to ${most}: ${JSON.stringify(value)}`,
+  )
 }

@@ -1,25 +1,25 @@
-/** One node's end of the network as the kernel has it: the thin part that reads, compares and changes. */
-import type { IpRoute } from '#lib/iproute.ts'
-import { applyNft, listNftTable } from '#lib/nft.ts'
+/** Applies plans to the kernel: reads, compares and changes. */
+import type { IpRoute } from '#lib/net/iproute.ts'
+import { applyNft, listNftTable } from '#lib/net/nft.ts'
 
 import type { Lease } from './lease.ts'
-import { planVxlan, type VxlanWish } from './link.ts'
-import { masqueradeRules, type MasqueradeWish, type NftTable } from './masquerade.ts'
-import { type Around, planPaths } from './peers.ts'
+import { planVxlan, type VxlanSpec } from './link.ts'
+import { masqueradeRules, type MasqueradeSpec, type NftTable } from './masquerade.ts'
+import { type PathOptions, planPaths } from './peers.ts'
 
-/** Returns the MAC it has. A link that fits is taken as it is. */
-export async function ensureVxlan(ip: IpRoute, wish: VxlanWish): Promise<string> {
-  const found = await ip.link(wish.name)
-  const commands = planVxlan(wish, found)
+/** Returns the link's MAC. Keeps a fitting link. */
+export async function ensureVxlan(ip: IpRoute, spec: VxlanSpec): Promise<string> {
+  const found = await ip.link(spec.name)
+  const commands = planVxlan(spec, found)
   if (commands.length === 0 && found?.address !== undefined) return found.address
   await ip.ip(commands)
-  return (await ip.link(wish.name))?.address ?? wish.mac
+  return (await ip.link(spec.name))?.address ?? spec.mac
 }
 
-/** Whether anything was not as it should be. */
+/** Returns whether anything changed. */
 export async function ensurePaths(
   ip: IpRoute,
-  around: Around,
+  around: PathOptions,
   family: 4 | 6,
   leases: readonly Lease[],
 ): Promise<boolean> {
@@ -37,14 +37,14 @@ export async function ensurePaths(
   return changes.ip.length + changes.bridge.length > 0
 }
 
-function mayBeDirect({ backend }: Around): boolean {
+function mayBeDirect({ backend }: PathOptions): boolean {
   return backend.type === 'host-gw' || (backend.type === 'vxlan' && backend.directRouting)
 }
 
-/** Rules that are there are not touched. */
-export async function ensureMasquerade(wish: MasqueradeWish, isNew: boolean): Promise<void> {
-  if (!isNew && (await isWhole(wish.table))) return
-  await applyNft(masqueradeRules(wish))
+/** Keeps existing rules. */
+export async function ensureMasquerade(spec: MasqueradeSpec, isNew: boolean): Promise<void> {
+  if (!isNew && (await isWhole(spec.table))) return
+  await applyNft(masqueradeRules(spec))
 }
 
 async function isWhole({ family, name }: NftTable): Promise<boolean> {

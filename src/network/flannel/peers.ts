@@ -1,33 +1,33 @@
 /**
- * The ways to the pods of other nodes: through the overlay a route, the MAC of its far end and where packets for that MAC go;
- * or a plain route to the node where one network holds both. What is there is compared with what should be, so that
- * whatever somebody took away comes back, and of a node that has gone nothing stays. Pure.
+ * Plans paths to the pods of other nodes: a route, a neighbour and a forwarding entry in the overlay, or a direct route
+ * within one network. Compares with the existing state: restores missing entries, and removes those of deleted nodes.
+ * Pure.
  */
-import { contains, parseCidr, parseIp } from '#lib/cidr.ts'
-import type { Commands, ForwardingState, NeighbourState, RouteState } from '#lib/iproute.ts'
+import { contains, parseCidr, parseIp } from '#lib/net/cidr.ts'
+import type { Commands, ForwardingState, NeighbourState, RouteState } from '#lib/net/iproute.ts'
 
 import type { Lease } from './lease.ts'
 import type { ExternalInterface } from './link.ts'
 import type { FlannelBackend } from './net-conf.ts'
 
-/** Routes on an interface that others use too: by this number we know ours again. */
+/** The protocol number that identifies our routes on a shared interface. */
 export const ROUTE_PROTOCOL = '84'
 
-export interface Around {
+export interface PathOptions {
   readonly node: string
   readonly backend: FlannelBackend
   readonly external: ExternalInterface
-  /** Name of the link into the overlay of this family. */
+  /** The name of the family's overlay link. */
   readonly overlay: string
 }
 
-/** Of one family. */
+/** The existing state of one family. */
 export interface FoundPaths {
-  /** On the overlay; empty where there is none. */
+  /** Routes on the overlay link; empty without one. */
   readonly overlayRoutes: readonly RouteState[]
   readonly neighbours: readonly NeighbourState[]
   readonly forwarding: readonly ForwardingState[]
-  /** On the interface to other nodes. */
+  /** Routes on the external interface. */
   readonly directRoutes: readonly RouteState[]
 }
 
@@ -36,8 +36,8 @@ export interface PathChanges {
   readonly bridge: Commands
 }
 
-/** Leases are those of one family, of all nodes. A node that says nothing usable has no way to it. */
-export function planPaths(around: Around, leases: readonly Lease[], found: FoundPaths): PathChanges {
+/** `leases` are those of all nodes in one family. Nodes with unusable leases get no path. */
+export function planPaths(around: PathOptions, leases: readonly Lease[], found: FoundPaths): PathChanges {
   const others = leases.filter(({ node, backendType }) => node !== around.node && backendType === around.backend.type)
   const direct = others.filter((lease) => isDirect(around, lease))
   const through = others.filter((lease) => isThrough(around, lease) && !direct.includes(lease))
@@ -46,13 +46,13 @@ export function planPaths(around: Around, leases: readonly Lease[], found: Found
   const { overlay } = around
   const routes = planOverlayRoutes(overlay, through, found.overlayRoutes)
   return {
-    // A packet that finds its route finds the MAC, too.
+    // The neighbour entry exists before the route.
     ip: [...planNeighbours(overlay, through, found.neighbours), ...routes, ...straight],
     bridge: planForwarding(overlay, through, found.forwarding),
   }
 }
 
-function isDirect({ backend, external }: Around, { publicIp }: Lease): boolean {
+function isDirect({ backend, external }: PathOptions, { publicIp }: Lease): boolean {
   if (backend.type === 'host-gw') return true
   if (backend.type !== 'vxlan' || !backend.directRouting) return false
   const ip = parseIp(publicIp)
@@ -62,7 +62,7 @@ function isDirect({ backend, external }: Around, { publicIp }: Lease): boolean {
   })
 }
 
-function isThrough({ backend }: Around, { mac, vni }: Lease): boolean {
+function isThrough({ backend }: PathOptions, { mac, vni }: Lease): boolean {
   return backend.type === 'vxlan' && mac !== undefined && (vni === undefined || vni === backend.vni)
 }
 
@@ -98,7 +98,7 @@ function planOverlayRoutes(dev: string, leases: readonly Lease[], found: readonl
     ...leases
       .filter((lease) => !isThere(lease))
       .map(({ subnet, gateway }) => ['route', 'replace', subnet, 'via', gateway, 'dev', dev, 'onlink']),
-    // The kernel's own have no gateway.
+    // Routes of the kernel have no gateway.
     ...found
       .filter(({ dst, gateway }) => gateway !== undefined && !wanted.has(dst))
       .map(({ dst }) => ['route', 'delete', dst, 'dev', dev]),
@@ -116,7 +116,7 @@ function planNeighbours(dev: string, leases: readonly Lease[], found: readonly N
   ]
 }
 
-/** Where a MAC had two ends, packets would go to either: the old one goes before the new one comes. */
+/** Removes the old entry of a MAC first; with two, packets would go to either. */
 function planForwarding(dev: string, leases: readonly Lease[], found: readonly ForwardingState[]): Commands {
   const isThere = ({ mac, publicIp }: Lease): boolean =>
     found.some((entry) => entry.mac === mac && entry.dst === publicIp)

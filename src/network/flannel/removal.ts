@@ -1,12 +1,12 @@
-/** A node leaves the network: what flannel has made in the kernel of this machine goes, by the names that only it gives. */
-import type { Commands, IpRoute, LinkState, RouteState } from '#lib/iproute.ts'
-import { deleteNftTable } from '#lib/nft.ts'
+/** Removes flannel's links, routes and tables from this machine. */
+import type { Commands, IpRoute, LinkState, RouteState } from '#lib/net/iproute.ts'
+import { deleteNftTable } from '#lib/net/nft.ts'
 
 import { flannelTable } from './flannel.ts'
 import { removeForwarding } from './forwarding.ts'
 import { ROUTE_PROTOCOL } from './peers.ts'
 
-/** Harmless where there is nothing, or not all of it. */
+/** Does nothing where nothing exists. */
 export async function removeFlannel(ip: IpRoute): Promise<void> {
   const links = await ip.links()
   const routes = await Promise.all(([4, 6] as const).map((family) => ip.routes(family)))
@@ -18,7 +18,7 @@ export async function removeFlannel(ip: IpRoute): Promise<void> {
   for (const program of ['iptables', 'ip6tables'] as const) await removeForwarding(program)
 }
 
-/** Links whatever their number is, as the file that said it may have changed since; their routes and neighbours go with them. Pure. */
+/** Links with any VNI, because the configuration may have changed; their routes and neighbours go with them. Pure. */
 export function planRemoval(links: readonly LinkState[], routes: readonly RouteState[]): Commands {
   const overlays = links
     .filter(({ ifname, linkinfo }) => linkinfo?.info_kind === 'vxlan' && /^flannel(?:-v6)?\.\d+$/.test(ifname))

@@ -1,9 +1,11 @@
-/** Whether a table of the kernel still is as it was written: by how many rules each chain has, and how many elements each set. Pure. */
-import type { NftObject } from '#lib/nft.ts'
+/**
+ * Checks whether the kernel's table is intact, by the number of rules in each chain and of elements in each set. Pure.
+ */
+import type { NftObject } from '#lib/net/nft.ts'
 
 import type { Table } from './table.ts'
 
-/** `listed` is what nft says; undefined: there is no such table. */
+/** `listed` is nft's output; undefined if the table does not exist. */
 export function isIntact(
   listed: readonly NftObject[] | undefined,
   { sets, chains }: Pick<Table, 'sets' | 'chains'>,
@@ -12,7 +14,7 @@ export function isIntact(
   const rules = new Map<string, number>()
   const found = new Map<string, number>()
   for (const object of listed) {
-    const { chain, rule, set = object.map } = object as Listed
+    const { chain, rule, set = object.map } = object as ListedObject
     if (chain !== undefined) rules.set(chain.name, rules.get(chain.name) ?? 0)
     if (rule !== undefined) rules.set(rule.chain, (rules.get(rule.chain) ?? 0) + 1)
     if (set !== undefined) found.set((set as ListedSet).name, (set as ListedSet).elem?.length ?? 0)
@@ -30,7 +32,7 @@ interface ListedSet {
   readonly elem?: readonly unknown[]
 }
 
-interface Listed {
+interface ListedObject {
   readonly chain?: { readonly name: string }
   readonly rule?: { readonly chain: string }
   readonly set?: ListedSet

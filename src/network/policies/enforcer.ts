@@ -1,22 +1,22 @@
 /**
- * Keeps the kernel's table in step with the cluster: everything once it is known, then what changes, each in one transaction. What
- * others undo is written anew.
+ * Keeps the kernel's table in sync with the cluster: first the whole table once all caches are synced, then each
+ * change, always in one transaction. Restores a table that others changed.
  */
 import { Namespaces, Nodes, Pods } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import { NetworkPolicies } from '#apis/networking/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { follow } from '#client/follow.ts'
+import { follow } from '#client/reflector.ts'
 import { createBackoff } from '#lib/backoff.ts'
-import { formatCidr, parseCidr } from '#lib/cidr.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
-import type { Logger } from '#lib/log.ts'
-import { applyNft, deleteNftTable, listNftTable, type NftOptions } from '#lib/nft.ts'
+import type { Logger } from '#lib/log/log.ts'
+import { formatCidr, parseCidr } from '#lib/net/cidr.ts'
+import { applyNft, deleteNftTable, listNftTable, type NftOptions } from '#lib/net/nft.ts'
+import { runPeriodically } from '#lib/periodic.ts'
 import type { Random } from '#lib/random.ts'
-import { startRounds } from '#lib/rounds.ts'
 import { type KubeObject, objectKey } from '#meta/object.ts'
 
-import { showBridged } from './bridged.ts'
+import { enableBridgeNetfilter } from './bridge-netfilter.ts'
 import { isIntact } from './check.ts'
 import { PolicyModel } from './model.ts'
 import { podFacts } from './pod-facts.ts'
@@ -24,41 +24,41 @@ import { readPolicy } from './policy.ts'
 import { changeScript, NFT_FAMILY, wholeScript } from './script.ts'
 
 export interface EnforcerOptions {
-  /** May read pods, namespaces, nodes and network policies of the whole cluster. */
+  /** Needs to list and watch pods, namespaces, nodes and network policies of all namespaces. */
   readonly client: ApiClient
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  /** Whose pods' rules these are. */
+  /** The node whose pods the rules protect. */
   readonly node: string
-  /** Of the table; nobody else's. */
+  /** The name of the table, used by nobody else. */
   readonly table: string
-  /** Where the node's network is, when it is not that of this process: put before programs, as in `ip netns exec <name>`. */
+  /** Prefixes programs to run in the node's network namespace, as in `ip netns exec <name>`. */
   readonly within?: readonly string[]
-  /** How often to look whether others undid something; default: every ten seconds. */
+  /** The period of checks for foreign changes. Default: ten seconds. */
   readonly lookMs?: number
 }
 
 export interface Enforcer {
-  /** When rules first hold, or something is in the way, which the log says. */
+  /** Resolves when rules are first applied, or after a logged failure. */
   readonly ready: Promise<void>
-  /** The kernel has the rules of what was known when they were last written. */
-  isHeld(): boolean
-  /** Rules stay: pods do not lose them because this program ends. `removePolicies` is for when the pods are gone. */
+  /** Whether the kernel has the latest rules. */
+  isApplied(): boolean
+  /** Keeps the rules: pods stay protected when this program ends. `removePolicies` removes them. */
   stop(): Promise<void>
 }
 
-/** Changes that come together are written together. */
+/** Changes within this time are written together. */
 const GATHER_MS = 20
 const LOOK_MS = 10_000
 const RETRY = { baseMs: 500, factor: 2, capMs: 30_000, jitter: 0.2 }
 
 export function startEnforcer(options: EnforcerOptions): Enforcer {
   const enforcement = new Enforcement(options)
-  return { ready: enforcement.ready.promise, isHeld: () => enforcement.isHeld(), stop: () => enforcement.stop() }
+  return { ready: enforcement.ready.promise, isApplied: () => enforcement.isApplied(), stop: () => enforcement.stop() }
 }
 
-/** Harmless where there is none. */
+/** Does nothing if the table does not exist. */
 export function removePolicies(table: string, options: NftOptions = {}): Promise<void> {
   return deleteNftTable(NFT_FAMILY, table, options)
 }
@@ -70,10 +70,10 @@ class Enforcement {
   readonly #model = new PolicyModel()
   readonly #end = new AbortController()
   readonly #following: Promise<unknown>
-  readonly #rounds: ReturnType<typeof startRounds>
-  /** Kinds that are not known yet: without them rules would shut, or open, what they should not. */
+  readonly #rounds: ReturnType<typeof runPeriodically>
+  /** Kinds that are not synced yet: without them rules would allow or deny too much. */
   readonly #missing = new Set<Kind>()
-  /** The kernel has what the model had when it was last taken. */
+  /** The kernel has the model's last state. */
   #isWritten = false
   #writing: Promise<void> | undefined
   #isWaiting = false
@@ -98,11 +98,11 @@ class Enforcement {
         { fieldSelector: `metadata.name=${node}` },
       ),
     ])
-    const onError = (error: unknown): void => log.error(error, 'Rules of network policies could not be looked at')
-    this.#rounds = startRounds({ clock, periodMs: lookMs, onError }, () => this.#look())
+    const onError = (error: unknown): void => log.error(error, 'Failed to check network policy rules')
+    this.#rounds = runPeriodically({ clock, periodMs: lookMs, onError }, () => this.#check())
   }
 
-  isHeld(): boolean {
+  isApplied(): boolean {
     return this.#isWritten
   }
 
@@ -124,7 +124,7 @@ class Enforcement {
     let known = new Set<string>()
     const failed = (error: unknown): void => {
       this.ready.resolve()
-      log.error(error, 'What network policies are about could not be read', { kind: kind.kind })
+      log.error(error, 'Failed to watch objects for network policies', { kind: kind.kind })
     }
     await follow(
       { client, kind, random, signal: this.#end.signal, selection },
@@ -155,7 +155,7 @@ class Enforcement {
     else this.#isWaiting = true
   }
 
-  /** Until nothing is left to be written. Never rejects. */
+  /** Writes until nothing is pending. Never rejects. */
   async #writeAll(): Promise<void> {
     const { clock, random, log } = this.#options
     const { signal } = this.#end
@@ -170,7 +170,7 @@ class Enforcement {
       } catch (error) {
         this.#isWritten = false
         this.#isWaiting = true
-        log.error(error, 'Rules of network policies could not be written; they are tried again')
+        log.error(error, 'Failed to write network policy rules; retrying')
       }
       this.ready.resolve()
       if (!this.#isWritten) await sleep(clock, backoff.next(), signal).catch(() => undefined)
@@ -183,31 +183,28 @@ class Enforcement {
     const state = this.#model.settle()
     const touched = state.take()
     const script = this.#isWritten ? changeScript(table, state, touched) : wholeScript(table, state)
-    if (!this.#isWritten) await this.#showBridged()
+    if (!this.#isWritten) await this.#enableBridgeNetfilter()
     if (script !== '') await applyNft(script, this.#nft)
     this.#isWritten = true
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     if (this.#model.age()) this.#changed()
     if (!this.#isWritten || this.#writing !== undefined) return
     const { table, log } = this.#options
-    await this.#showBridged()
+    await this.#enableBridgeNetfilter()
     const listed = await listNftTable(NFT_FAMILY, table, this.#nft)
-    // What changed meanwhile is another matter, for the next time.
+    // A change during the check makes its result obsolete.
     if (this.#writing !== undefined || isIntact(listed, this.#model.table)) return
-    log.info('Rules of network policies are not as they were written; they are written anew', { table })
+    log.info('Network policy rules were changed by another program; rewriting the table', { table })
     this.#isWritten = false
     this.#changed()
   }
 
-  async #showBridged(): Promise<void> {
+  async #enableBridgeNetfilter(): Promise<void> {
     const { log, within } = this.#options
-    await showBridged(within).catch((error: unknown) =>
-      log.error(
-        error,
-        'Network policies do not hold between pods of this node: the kernel does not show what bridges carry',
-      ),
+    await enableBridgeNetfilter(within).catch((error: unknown) =>
+      log.error(error, 'Failed to enable br_netfilter; network policies do not apply between pods of this node'),
     )
   }
 }

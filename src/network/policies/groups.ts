@@ -1,6 +1,6 @@
 /**
- * What policies name and pods belong to, as sets of a table: peers by their selectors, ports by their names. A group is there once, however
- * many policies name it, and as long as one does.
+ * Groups of pods as nftables sets: peers by selector, and ports by name. A group exists once, however many policies use
+ * it, and as long as one does.
  */
 import { type Labels, matchesLabels } from '#meta/labels.ts'
 
@@ -15,9 +15,9 @@ export interface Element {
 }
 
 interface Group extends GroupPlan {
-  /** How many policies name it. */
+  /** The number of policies that use it. */
   users: number
-  /** Two pods may have one address for a moment, when one has gone and the other has come. */
+  /** Reference counts, because two pods may briefly share an address. */
   readonly counts: Map<string, number>
 }
 
@@ -25,7 +25,7 @@ interface GroupPlan {
   readonly key: string
   readonly type: SetType
   readonly setOf: (family: Family) => string
-  /** What a pod puts into the sets; nothing when it does not belong. */
+  /** The elements of a pod; empty if it does not belong. */
   readonly elementsOf: (pod: PodFacts) => readonly Element[]
 }
 
@@ -33,16 +33,16 @@ export class Groups {
   readonly #table: Table
   readonly #namespaces: ReadonlyMap<string, Labels>
   readonly #groups = new Map<string, Group>()
-  /** What each pod has put where, to be taken away again. */
+  /** The elements that each pod added, for removal. */
   readonly #memberships = new Map<string, Map<Group, readonly Element[]>>()
 
-  /** `namespaces` are looked at whenever a pod joins. */
+  /** `namespaces` is read whenever a pod joins. */
   constructor(table: Table, namespaces: ReadonlyMap<string, Labels>) {
     this.#table = table
     this.#namespaces = namespaces
   }
 
-  /** `pods`: all there are, for groups that nobody named before. */
+  /** `pods` are all pods, to fill new groups. */
   name(policy: Policy, pods: ReadonlyMap<string, PodFacts>): void {
     for (const plan of this.#plansOf(policy)) {
       const group = this.#groups.get(plan.key) ?? this.#found(plan, pods)
@@ -57,7 +57,7 @@ export class Groups {
     }
   }
 
-  /** Puts a pod where it belongs now, and takes it from where it did. */
+  /** Updates the memberships of a pod. */
   join(pod: PodFacts): void {
     for (const group of this.#groups.values()) this.#place(pod, group, group.elementsOf(pod))
   }
@@ -67,7 +67,7 @@ export class Groups {
     this.#memberships.delete(pod.key)
   }
 
-  /** What nobody names any more goes. */
+  /** Removes unused groups. */
   sweep(): void {
     for (const [key, group] of this.#groups) {
       if (group.users > 0) continue
@@ -88,7 +88,7 @@ export class Groups {
   #place(pod: PodFacts, group: Group, elements: readonly Element[]): void {
     const before = this.#memberships.get(pod.key)?.get(group) ?? []
     if (before.length === 0 && elements.length === 0) return
-    // In this order: what stays is not touched.
+    // Adds first, so that unchanged elements are not touched.
     for (const element of elements) this.#count(group, element, 1)
     for (const element of before) this.#count(group, element, -1)
     let memberships = this.#memberships.get(pod.key)
@@ -108,7 +108,7 @@ export class Groups {
     }
   }
 
-  /** Each once. */
+  /** Without duplicates. */
   #plansOf({ rules }: Policy): Iterable<GroupPlan> {
     const all = DIRECTIONS.flatMap((direction) => rules[direction] ?? [])
     const plans = [

@@ -1,6 +1,6 @@
 /**
- * Where packets of the node's own pods are led: by the address, to the chain of the policies that select the pod. Shut as long as there is
- * doubt: before the address of an isolated pod is known, and for a while after the pod has gone.
+ * Maps the addresses of the node's pods to the chain of their policies. Fails closed: before the address of an isolated
+ * pod is known, and for a while after the pod is gone.
  */
 import type { Element } from './groups.ts'
 import { FAMILIES, type PodFacts } from './pod-facts.ts'
@@ -8,24 +8,24 @@ import { type Direction, DIRECTIONS } from './policy.ts'
 import { entryChain, isolationChain, isolationRules, podMap, selfSet, startingSet } from './rules.ts'
 import type { Table } from './table.ts'
 
-/** By direction, names of the chains of policies that select a pod, in order. */
-export type Selecting = Readonly<Record<Direction, readonly string[]>>
+/** By direction: the chains of the policies that select a pod, in order. */
+export type SelectingPolicies = Readonly<Record<Direction, readonly string[]>>
 
-/** How often `age` is called until what is left of a pod is forgotten. */
+/** The number of `age` calls before the address of a deleted pod is forgotten. */
 const LEFT_AGES = 6
 
 export class Isolation {
   readonly #table: Table
-  /** Pods by address: the last that came has it. */
+  /** Pods by address: the latest one counts. */
   readonly #holders = new Map<string, Map<string, PodFacts>>()
-  readonly #selecting = new Map<string, Selecting>()
-  /** How many addresses lead to a chain. */
+  readonly #selecting = new Map<string, SelectingPolicies>()
+  /** The number of addresses that use a chain. */
   readonly #users = new Map<string, number>()
-  /** Where an address leads: by the map and the address. */
+  /** The chain of an address, by map and address. */
   readonly #ledTo = new Map<string, string>()
-  /** Addresses that isolated pods had: a pod whose object is gone may run for a moment longer. */
+  /** Addresses of deleted isolated pods: their containers may run for a moment longer. */
   readonly #left = new Map<string, { readonly map: string; readonly text: string; age: number }>()
-  /** Isolated pods whose address is not known yet. */
+  /** Isolated pods without a known address. */
   readonly #starting: Readonly<Record<Direction, Set<string>>> = { ingress: new Set(), egress: new Set() }
   #ranges: readonly Element[] = []
 
@@ -41,17 +41,17 @@ export class Isolation {
     for (const direction of DIRECTIONS) table.setChain(direction, entryChain(direction))
   }
 
-  /** Of which pods of the node have addresses. */
+  /** Sets the pod ranges of the node. */
   setRanges(ranges: readonly Element[]): void {
     const gone = this.#ranges.filter(({ text }) => !ranges.some((range) => range.text === text))
     for (const direction of DIRECTIONS)
       for (const { family, text } of gone) this.#table.removeElement(startingSet(direction, family), text)
     this.#ranges = ranges
-    for (const direction of DIRECTIONS) this.#shut(direction)
+    for (const direction of DIRECTIONS) this.#block(direction)
   }
 
-  /** For a pod that has come, and when other policies select it. */
-  lead(pod: PodFacts, selecting: Selecting): void {
+  /** Called for a new pod, and when its policies change. */
+  lead(pod: PodFacts, selecting: SelectingPolicies): void {
     this.#selecting.set(pod.key, selecting)
     for (const direction of DIRECTIONS)
       this.#setStarting(direction, pod.key, pod.addresses.length === 0 && selecting[direction].length > 0)
@@ -65,7 +65,7 @@ export class Isolation {
     }
   }
 
-  /** With the facts that it was led by. */
+  /** With the facts passed to `lead`. */
   release(pod: PodFacts): void {
     this.#selecting.delete(pod.key)
     for (const direction of DIRECTIONS) this.#setStarting(direction, pod.key, false)
@@ -80,7 +80,7 @@ export class Isolation {
     }
   }
 
-  /** From time to time. Whether anything came of it. */
+  /** Called periodically. Returns whether anything changed. */
   age(): boolean {
     let isChanged = false
     for (const [at, left] of this.#left) {
@@ -93,7 +93,7 @@ export class Isolation {
     return isChanged
   }
 
-  /** Chains that nobody is led to go. */
+  /** Removes unused chains. */
   sweep(): void {
     for (const [chain, users] of this.#users) {
       if (users > 0) continue
@@ -108,7 +108,7 @@ export class Isolation {
     for (const direction of DIRECTIONS) this.#leadTo(direction, address, selecting?.[direction])
   }
 
-  /** No policies: the address is open; undefined: nobody has it. */
+  /** Empty: not isolated; undefined: no pod has the address. */
   #leadTo(direction: Direction, { family, text }: Element, policies: readonly string[] | undefined): void {
     const map = podMap(direction, family)
     const at = `${map} ${text}`
@@ -132,18 +132,18 @@ export class Isolation {
   }
 
   /**
-   * A pod must not run a moment without its policies, and its address is known only after it has started. While an isolated one
-   * starts, addresses of the node that nobody is known to have are shut.
+   * A pod must never run without its policies, but its address is known only after it starts. While an isolated pod
+   * starts, unassigned addresses of the node are blocked.
    */
   #setStarting(direction: Direction, key: string, isStarting: boolean): void {
     const starting = this.#starting[direction]
     if (starting.has(key) === isStarting) return
     if (isStarting) starting.add(key)
     else starting.delete(key)
-    this.#shut(direction)
+    this.#block(direction)
   }
 
-  #shut(direction: Direction): void {
+  #block(direction: Direction): void {
     for (const { family, text } of this.#ranges) {
       const set = startingSet(direction, family)
       if (this.#starting[direction].size > 0) this.#table.addElement(set, text)

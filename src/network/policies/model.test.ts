@@ -1,6 +1,6 @@
 /**
- * What the table does with a packet against what the objects say about it. The oracle reads policies as their documentation does,
- * connection by connection, and knows nothing of sets and chains.
+ * Compares the table's verdict on packets with an oracle that reads the policies as documented, connection by
+ * connection, without sets and chains.
  */
 import { deepEqual, equal } from 'node:assert/strict'
 import { suite, test } from 'node:test'
@@ -9,7 +9,7 @@ import fc from 'fast-check'
 
 import type { Pod } from '#apis/core/v1.ts'
 import type { NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort } from '#apis/networking/v1.ts'
-import { contains, type Ip, parseCidr, parseIp } from '#lib/cidr.ts'
+import { contains, type Ip, parseCidr, parseIp } from '#lib/net/cidr.ts'
 import { asSelector } from '#meta/label-selector.ts'
 import { matchesLabels } from '#meta/labels.ts'
 
@@ -58,12 +58,12 @@ const addressesOf = (pod: Pod): readonly string[] => pod.status?.podIPs?.map(({ 
 function isAllowed(cluster: Cluster, packet: Packet): boolean {
   const [from, to] = [packet.from, packet.to].map((ip) => cluster.pods.find((pod) => addressesOf(pod).includes(ip)))
   if (packet.from === packet.to) return true
-  const isLetOut = from?.spec.nodeName !== NODE || isLet(cluster, packet, 'egress', { subject: from, to })
-  const isLetIn = to?.spec.nodeName !== NODE || isLet(cluster, packet, 'ingress', { subject: to, to })
+  const isLetOut = from?.spec.nodeName !== NODE || isAllowedByPolicies(cluster, packet, 'egress', { subject: from, to })
+  const isLetIn = to?.spec.nodeName !== NODE || isAllowedByPolicies(cluster, packet, 'ingress', { subject: to, to })
   return isLetOut && isLetIn
 }
 
-function isLet(
+function isAllowedByPolicies(
   cluster: Cluster,
   packet: Packet,
   direction: Direction,
@@ -121,9 +121,9 @@ function passes(table: Table, packet: Packet): boolean {
   return (['egress', 'ingress'] as const).every((chain) => walk(table, chain, packet) !== 'drop')
 }
 
-type Outcome = 'accept' | 'drop' | 'fell through'
+type PacketOutcome = 'accept' | 'drop' | 'fell through'
 
-function walk(table: Table, chain: string, packet: Packet): Outcome {
+function walk(table: Table, chain: string, packet: Packet): PacketOutcome {
   const found = table.chains.get(chain)
   if (found === undefined) throw new Error(`No chain ${chain}`)
   for (const rule of found.rules) {
@@ -134,17 +134,17 @@ function walk(table: Table, chain: string, packet: Packet): Outcome {
   return 'fell through'
 }
 
-/** Undefined: the next rule. */
-function follow(table: Table, { verdict }: Rule, packet: Packet): Outcome | undefined {
+/** Undefined: continue with the next rule. */
+function follow(table: Table, { verdict }: Rule, packet: Packet): PacketOutcome | undefined {
   if ('chain' in verdict) {
     const outcome = walk(table, verdict.chain, packet)
     return outcome === 'fell through' && verdict.do === 'jump' ? undefined : outcome
   }
   if (!('map' in verdict)) return verdict.do
   const address = verdict.side === 'source' ? packet.from : packet.to
-  const said = table.sets.get(verdict.map)?.elements.get(address)
-  if (said === undefined) return undefined
-  return said === 'accept' || said === 'drop' ? said : walk(table, said.slice('goto '.length), packet)
+  const target = table.sets.get(verdict.map)?.elements.get(address)
+  if (target === undefined) return undefined
+  return target === 'accept' || target === 'drop' ? target : walk(table, target.slice('goto '.length), packet)
 }
 
 function isMatch({ sets }: Table, match: Match, { from, to, protocol, port }: Packet): boolean {
@@ -178,7 +178,7 @@ function isMatch({ sets }: Table, match: Match, { from, to, protocol, port }: Pa
   }
 }
 
-// Clusters by chance.
+// Random clusters.
 
 const labels = fc.dictionary(fc.constantFrom('app', 'tier'), fc.constantFrom('x', 'y', 'z'), { maxKeys: 2 })
 const namespaceNames = ['a', 'b', 'c']
@@ -241,7 +241,7 @@ const policy: fc.Arbitrary<NetworkPolicy> = fc.record({
   ),
 })
 const NETS = { here: ['10.0.0.', 'fd00::'], there: ['10.0.1.', 'fd00:0:0:1::'] } as const
-/** The number is its name, and the end of its addresses. */
+/** The number is its name and the end of its addresses. */
 const pod = (number: number): fc.Arbitrary<Pod> =>
   fc
     .record({
@@ -299,8 +299,8 @@ function packets({ pods }: Cluster): readonly Packet[] {
 const PROTOCOLS = ['TCP', 'UDP', 'SCTP']
 const PORTS = [80, 81, 443, 444]
 
-suite('the table of a node', () => {
-  test('lets through what the policies let through, and nothing else', () => {
+suite('node table', () => {
+  test('accepts exactly what the policies allow', () => {
     fc.assert(
       fc.property(clusters, (cluster) => {
         const { table } = modelOf(cluster)
@@ -311,7 +311,7 @@ suite('the table of a node', () => {
     )
   })
 
-  test('is the same, however it came about', () => {
+  test('is independent of the order of changes', () => {
     const change = fc.oneof(
       fc.record({ policy, isGone: fc.boolean() }),
       fc.constantFrom(...POD_NUMBERS).chain((number) => fc.record({ pod: pod(number), isGone: fc.boolean() })),
@@ -393,7 +393,7 @@ function denying(name: string, policyTypes: string[] = ['Ingress']): NetworkPoli
 suite('pods', () => {
   const toUnknown = { from: '192.0.2.7', to: '10.0.0.9', protocol: 'TCP', port: 80 }
 
-  test('that start are shut until their address is known, when policies select them', () => {
+  test('are blocked while they start, if a policy selects them', () => {
     const starting = { namespaces: {}, pods: [podAt('one', {})], policies: [denying('p')] }
     const model = modelOf(starting)
     equal(passes(model.table, toUnknown), false)
@@ -403,7 +403,7 @@ suite('pods', () => {
     equal(passes(modelOf({ ...starting, policies: [] }).table, toUnknown), true)
   })
 
-  test('on the network of their node, and those that have ended, are left alone', () => {
+  test('with host network, and terminated ones, are ignored', () => {
     const pods = [
       podAt('one', { ip: '10.0.0.9', hostNetwork: true }),
       podAt('two', { ip: '10.0.0.9', phase: 'Succeeded' }),
@@ -411,7 +411,7 @@ suite('pods', () => {
     equal(passes(modelOf({ namespaces: {}, pods, policies: [denying('p')] }).table, toUnknown), true)
   })
 
-  test('that were isolated and have gone stay shut for a while, or until another has the address', () => {
+  test('that were isolated stay blocked briefly after deletion, or until their address is reused', () => {
     const isolated = { namespaces: {}, pods: [podAt('one', { ip: '10.0.0.9' })], policies: [denying('p')] }
     const model = modelOf(isolated)
     model.setPod('a/one', undefined)
@@ -428,7 +428,7 @@ suite('pods', () => {
     equal(passes(other.settle(), toUnknown), true)
   })
 
-  test('an address belongs to who has it last, and to the one before when that goes', () => {
+  test('share an address by recency, and the previous owner gets it back', () => {
     const open = podAt('one', { ip: '10.0.0.9' })
     const model = modelOf({ namespaces: {}, pods: [open], policies: [] })
     const other = podFacts({ ...podAt('two', { ip: '10.0.0.9' }), metadata: { namespace: 'b', name: 'two' } }, NODE)
@@ -441,7 +441,7 @@ suite('pods', () => {
 })
 
 suite('scripts', () => {
-  test('write nothing when nothing differs', () => {
+  test('are empty without a difference', () => {
     const model = modelOf({ namespaces: {}, pods: [podAt('one', { ip: '10.0.0.9' })], policies: [denying('p')] })
     model.settle().take()
     model.setPod('a/one', podFacts({ ...podAt('one', { ip: '10.0.0.9' }), kind: 'Pod' }, NODE))
@@ -450,7 +450,7 @@ suite('scripts', () => {
     equal(changeScript('t', table, table.take()), '')
   })
 
-  test('a pod that comes is a few elements', () => {
+  test('add a few elements for a new pod', () => {
     const model = modelOf({ namespaces: {}, pods: [], policies: [denying('p')] })
     model.settle().take()
     model.setPod('a/one', podFacts(podAt('one', { ip: '10.0.0.9' }), NODE))
@@ -472,7 +472,7 @@ suite('scripts', () => {
     )
   })
 
-  test('nothing of what users write gets in but letters of names', () => {
+  test('contain no user text except letters of names', () => {
     const hostile = denying('p" ; flush ruleset; #')
     hostile.spec.ingress = [
       { from: [{ ipBlock: { cidr: '10.0.0.0/8 } ; flush ruleset' } }], ports: [{ port: 'a; flush ruleset' }] },

@@ -1,6 +1,6 @@
 /**
- * Pods, namespaces and policies of the cluster, and the table that follows from them for one node. A change costs what it touches: a pod is
- * held against the groups that policies name and the policies of its namespace, a policy against pods. Nothing is asked twice.
+ * Pods, namespaces and policies of the cluster, and the resulting table of one node. The cost of a change depends on
+ * what it touches: a pod is matched with groups and the policies of its namespace, a policy with pods.
  */
 import { type Labels, matchesLabels } from '#meta/labels.ts'
 
@@ -21,7 +21,7 @@ export class PolicyModel {
   readonly #groups = new Groups(this.table, this.#namespaces)
   readonly #isolation = new Isolation(this.table)
 
-  /** Of which pods of the node have addresses: blocks, as nft writes them. */
+  /** The pod ranges of the node, as nft writes them. */
   setRanges(ranges: readonly Element[]): void {
     this.#isolation.setRanges(ranges)
   }
@@ -46,7 +46,7 @@ export class PolicyModel {
 
   setPolicy(key: string, policy: Policy | undefined): void {
     const before = this.#policies.get(key)
-    // Groups that both name keep their pods.
+    // Groups used by both keep their pods.
     if (policy !== undefined) this.#groups.name(policy, this.#pods)
     if (before !== undefined) {
       this.#groups.unname(before)
@@ -64,12 +64,12 @@ export class PolicyModel {
         this.#isolation.lead(pod, this.#selecting(pod))
   }
 
-  /** From time to time: what is kept of pods that have gone is forgotten. Whether anything came of it. */
+  /** Called periodically: forgets deleted pods. Returns whether anything changed. */
   age(): boolean {
     return this.#isolation.age()
   }
 
-  /** To be called before the table is looked at: what nobody uses any more goes. */
+  /** Call before reading the table: removes unused groups and chains. */
   settle(): Table {
     this.#isolation.sweep()
     this.#groups.sweep()
@@ -79,7 +79,7 @@ export class PolicyModel {
   #forget(pod: PodFacts, next: PodFacts | undefined): void {
     this.#pods.delete(pod.key)
     removed(this.#podsOf, pod.namespace, pod)
-    // One that is there still goes from where it was by itself.
+    // A pod that still exists moves its memberships itself.
     if (next === undefined) this.#groups.leave(pod)
     if (pod.isLocal) this.#isolation.release(pod)
   }

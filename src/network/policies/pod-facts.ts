@@ -1,6 +1,6 @@
-/** What of a Pod decides about its traffic. Everything else about it may change without anybody here looking at it again. */
+/** The fields of a Pod that affect its traffic. Other changes cause no work. */
 import type { Pod } from '#apis/core/v1.ts'
-import { formatIp, parseIp } from '#lib/cidr.ts'
+import { formatIp, parseIp } from '#lib/net/cidr.ts'
 import type { Labels } from '#meta/labels.ts'
 import { objectKey } from '#meta/object.ts'
 import { isTerminal } from '#model/pods.ts'
@@ -12,7 +12,7 @@ export const FAMILIES: readonly Family[] = [4, 6]
 
 export interface PodAddress {
   readonly family: Family
-  /** As nft and everybody else writes it. */
+  /** In canonical form, as nft writes it. */
   readonly text: string
 }
 
@@ -27,15 +27,15 @@ export interface PodFacts {
   readonly namespace: string
   readonly labels: Labels
   readonly addresses: readonly PodAddress[]
-  /** Those that have a name. */
+  /** Named ports. */
   readonly ports: readonly PodPort[]
-  /** It runs, or will, on the node whose rules these are. */
+  /** It runs or will run on this node. */
   readonly isLocal: boolean
 }
 
 /**
- * Undefined for pods that no policy concerns: one that has ended has given its address back, and one on the network of its node
- * has none of its own; upstream leaves those to the node's own rules.
+ * Undefined for pods without policies: terminated ones have released their address, and host-network pods have none;
+ * upstream leaves the latter to the node's rules.
  */
 export function podFacts(pod: Pod, node: string): PodFacts | undefined {
   const { spec, status, metadata } = pod

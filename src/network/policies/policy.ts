@@ -1,6 +1,6 @@
 /**
- * A NetworkPolicy as its rules are asked: selectors read, blocks and ports as numbers, defaults said. What cannot be read (the
- * API server refuses it, an old object may have it) allows nothing: a policy that isolates must not open by a mistake.
+ * A parsed NetworkPolicy: selectors, blocks, ports and defaults. An invalid part (the API server rejects it, but old
+ * objects may have it) allows nothing: an isolating policy must fail closed.
  */
 import type {
   NetworkPolicy,
@@ -9,7 +9,7 @@ import type {
   NetworkPolicyPeer,
   NetworkPolicyPort,
 } from '#apis/networking/v1.ts'
-import { type Cidr, contains, parseCidr } from '#lib/cidr.ts'
+import { type Cidr, contains, parseCidr } from '#lib/net/cidr.ts'
 import { asSelector, type LabelSelector } from '#meta/label-selector.ts'
 import { nothing, type Selector, selectorText } from '#meta/labels.ts'
 
@@ -27,7 +27,7 @@ export interface PodPeer {
   readonly namespace: string | undefined
   readonly namespaces: Selector
   readonly pods: Selector
-  /** Peers with the same key have the same pods. */
+  /** Peers with the same key select the same pods. */
   readonly key: string
 }
 
@@ -39,22 +39,22 @@ export interface BlockPeer {
 
 export type Peer = PodPeer | BlockPeer
 
-/** A port that pods give a name to: its number is that of the pod which is connected to. */
+/** A named port: its number comes from the destination pod. */
 export interface NamedPort {
   readonly protocol: Protocol
   readonly name: string
 }
 
 export interface Ports {
-  /** Of these any port is meant when the list is empty. */
+  /** An empty list means any port of the protocol. */
   readonly numbers: ReadonlyMap<Protocol, readonly PortRange[]>
   readonly names: readonly NamedPort[]
 }
 
 export interface PolicyRule {
-  /** Undefined: everybody. */
+  /** Undefined: any peer. */
   readonly peers: readonly Peer[] | undefined
-  /** Undefined: all, of all protocols. */
+  /** Undefined: all ports of all protocols. */
   readonly ports: Ports | undefined
 }
 
@@ -62,7 +62,7 @@ export interface Policy {
   readonly namespace: string
   readonly name: string
   readonly pods: Selector
-  /** By direction; a direction that is not there is none of this policy's business. */
+  /** By direction; the policy does not apply to a missing direction. */
   readonly rules: Readonly<Partial<Record<Direction, readonly PolicyRule[]>>>
 }
 
@@ -71,7 +71,7 @@ const PROTOCOLS: Readonly<Record<string, Protocol>> = { TCP: 'tcp', UDP: 'udp', 
 export function readPolicy({ metadata, spec }: NetworkPolicy): Policy {
   const { namespace = '', name = '' } = metadata
   const types = spec.policyTypes ?? []
-  // As the API server has it where nothing is said.
+  // The API server's default.
   const concerns = types.length > 0 ? types : ['Ingress', ...((spec.egress ?? []).length > 0 ? ['Egress'] : [])]
   const of = (rules: readonly (NetworkPolicyIngressRule & NetworkPolicyEgressRule)[] = []): readonly PolicyRule[] =>
     rules.map(({ from, to, ports }) => ({
@@ -130,8 +130,8 @@ function readPorts(ports: readonly NetworkPolicyPort[] = []): Ports | undefined 
   if (ports.length === 0) return undefined
   const ranges = new Map<Protocol, PortRange[] | 'any'>()
   const names: NamedPort[] = []
-  for (const { protocol: said = 'TCP', port, endPort } of ports) {
-    const protocol = PROTOCOLS[said]
+  for (const { protocol: protocolName = 'TCP', port, endPort } of ports) {
+    const protocol = PROTOCOLS[protocolName]
     if (protocol === undefined) continue
     if (typeof port === 'string') names.push({ protocol, name: port })
     else if (port === undefined) ranges.set(protocol, 'any')
@@ -146,7 +146,7 @@ function readPorts(ports: readonly NetworkPolicyPort[] = []): Ports | undefined 
   return { numbers, names }
 }
 
-/** In order, and apart from each other. */
+/** Sorted and disjoint. */
 function joined(ranges: readonly PortRange[]): readonly PortRange[] {
   const found: [number, number][] = []
   for (const [first, last] of [...ranges].sort(([one], [other]) => one - other)) {
@@ -157,7 +157,7 @@ function joined(ranges: readonly PortRange[]): readonly PortRange[] {
   return found
 }
 
-/** Whether all of a block is among its exceptions, so that nobody is left. */
+/** Whether the exceptions cover the whole block. */
 export function isEmptyBlock({ block, except }: BlockPeer): boolean {
   return except.some(
     (hole) => hole.prefixLength <= block.prefixLength && contains(hole, { family: block.family, value: block.base }),

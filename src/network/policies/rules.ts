@@ -1,7 +1,7 @@
 /**
- * Policies as chains of nftables. A packet that is forwarded passes two chains of its own accord: `egress` looks up who sends it, `ingress`
- * who gets it, and each leads to the chain of those policies that select the pod, where whatever no policy lets through ends.
- * "Accept" is the last word of one of the two, not of both, so that a packet must be let out and let in.
+ * Policies as nftables chains. A forwarded packet passes two base chains: `egress` looks up its source, `ingress` its
+ * destination, and each jumps to the chain of the pod's policies, which ends in a drop. An accept ends only one of the
+ * two, so a packet needs both.
  */
 import { createHash } from 'node:crypto'
 
@@ -9,25 +9,25 @@ import { FAMILIES, type Family } from './pod-facts.ts'
 import { type Direction, isEmptyBlock, type NamedPort, type Peer, type PolicyRule, type Ports } from './policy.ts'
 import type { ChainState, Match, Rule } from './table.ts'
 
-/** Behind `filter`, where others may have refused already; the second of the two behind the first. */
+/** After `filter`, where others may have dropped the packet; ingress after egress. */
 const PRIORITY: Readonly<Record<Direction, number>> = { egress: 5, ingress: 6 }
 
 const short = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16)
 
-/** Addresses of pods that a peer names. */
+/** Pod addresses of a peer. */
 export const peerSet = (key: string, family: Family): string => `peers${family}-${short(key)}`
-/** Where ports of this name are. */
+/** Addresses and ports with this port name. */
 export const namedSet = ({ protocol, name }: NamedPort, family: Family): string =>
   `named${family}-${short(`${protocol} ${name}`)}`
-/** Which chain decides about a pod of this node. */
+/** The chain of each isolated pod of this node. */
 export const podMap = (direction: Direction, family: Family): string => `${direction}${family}`
-/** Pods of this node with themselves. */
+/** Pairs of each pod of this node with itself. */
 export const selfSet = (family: Family): string => `self${family}`
-/** Addresses of which all that no pod is known to have are shut: one that starts may have any of them. */
+/** Ranges where unassigned addresses are blocked: a starting pod may get any of them. */
 export const startingSet = (direction: Direction, family: Family): string => `starting-${direction}${family}`
 export const policyChain = (direction: Direction, namespace: string, name: string): string =>
   `policy-${direction}-${short(`${namespace}/${name}`)}`
-/** Of all who are selected by just these policies. */
+/** The chain for pods selected by exactly these policies. */
 export const isolationChain = (direction: Direction, policies: readonly string[]): string =>
   `pods-${direction}-${short(policies.join(' '))}`
 
@@ -38,18 +38,18 @@ const otherSideOf = (direction: Direction): 'source' | 'destination' =>
 const ACCEPT = { do: 'accept' } as const
 const DROP = { do: 'drop' } as const
 
-/** Where every packet that is forwarded comes by. */
+/** The base chain for forwarded packets. */
 export function entryChain(direction: Direction): ChainState {
   const side = sideOf(direction)
   return {
     priority: PRIORITY[direction],
     rules: [
-      // Routers are never behind a bridge: a pod that says to be one would have the traffic of all others (CVE-2020-10749).
+      // A pod must not send router advertisements, which would redirect the traffic of others (CVE-2020-10749).
       { matches: [{ is: 'router' }], verdict: DROP },
-      // What was let through once keeps going, whatever changes meanwhile: NetworkPolicy leaves that to who implements it.
+      // Established connections continue after changes; NetworkPolicy leaves that to implementations.
       { matches: [{ is: 'established' }], verdict: ACCEPT },
       { matches: [{ is: 'neighbours' }], verdict: ACCEPT },
-      // "A pod cannot block access to itself": by way of a Service, such packets come here.
+      // "A pod cannot block access to itself": through a Service such packets arrive here.
       ...FAMILIES.map((family): Rule => ({ matches: [{ is: 'pair', family, set: selfSet(family) }], verdict: ACCEPT })),
       ...FAMILIES.map((family): Rule => ({
         matches: [],
@@ -71,7 +71,7 @@ export function isolationRules(policies: readonly string[]): readonly Rule[] {
   ]
 }
 
-/** What a policy lets through; whoever falls out of its chain was not meant. */
+/** The accept rules of a policy; other packets return to the caller. */
 export function policyRules(rules: readonly PolicyRule[], direction: Direction): readonly Rule[] {
   return rules.flatMap(({ peers, ports }) =>
     peerMatches(peers, direction).flatMap((peer) =>
@@ -103,7 +103,7 @@ function portMatches(ports: Ports | undefined): readonly (readonly Match[])[] {
   ]
 }
 
-/** No packet is of both families. */
+/** A packet has only one family. */
 function isPossible(matches: readonly Match[]): boolean {
   const families = matches.flatMap((match) => {
     if (match.is === 'block') return [match.block.family]

@@ -1,21 +1,21 @@
 /**
- * What nft is told: all of a table, or what differs. Pure. Whatever users wrote has become numbers, addresses and names of our own
- * before: no text of theirs is in a script, but for comments, of letters that mean nothing to nft.
+ * nft scripts for a whole table or a difference. Pure. User input was converted to numbers, addresses and our own names
+ * before; only comments contain letters of user names.
  */
-import { type Cidr, formatCidr } from '#lib/cidr.ts'
+import { type Cidr, formatCidr } from '#lib/net/cidr.ts'
 
 import type { Family } from './pod-facts.ts'
 import type { PortRange } from './policy.ts'
-import type { ChainState, Match, Rule, SetState, SetType, Table, Touched, Verdict } from './table.ts'
+import type { ChainState, Match, Rule, SetState, SetType, Table, TableChanges, Verdict } from './table.ts'
 
-/** Both families at once. */
+/** Both address families. */
 export const NFT_FAMILY = 'inet'
-/** Longer lines are no faster, and harder to read. */
+/** Longer lines are not faster, and harder to read. */
 const ELEMENTS_OF_A_LINE = 500
-/** nft has 128 bytes for a comment. */
+/** nft allows 128 bytes. */
 const COMMENT_CHARS = 100
 
-/** Whatever was there of the table goes in the same transaction: nobody is without rules in between. */
+/** Deletes the old table in the same transaction, so that there is no moment without rules. */
 export function wholeScript(name: string, { sets, chains }: Pick<Table, 'sets' | 'chains'>): string {
   const at = `${NFT_FAMILY} ${name}`
   return lines([
@@ -29,8 +29,12 @@ export function wholeScript(name: string, { sets, chains }: Pick<Table, 'sets' |
   ])
 }
 
-/** Nothing when nothing differs. In an order in which nothing is named before it is there or after it has gone. */
-export function changeScript(name: string, { sets, chains }: Pick<Table, 'sets' | 'chains'>, touched: Touched): string {
+/** Empty without a difference. Ordered so that nothing is referenced before its creation or after its deletion. */
+export function changeScript(
+  name: string,
+  { sets, chains }: Pick<Table, 'sets' | 'chains'>,
+  touched: TableChanges,
+): string {
   const at = `${NFT_FAMILY} ${name}`
   const madeSets = [...touched.sets].flatMap(([set]) => entry(sets, set))
   const goneSets = [...touched.sets.keys()].filter((set) => !sets.has(set))
@@ -49,7 +53,7 @@ export function changeScript(name: string, { sets, chains }: Pick<Table, 'sets' 
     ...changedChains.flatMap(([chain, { rules }]) => [`flush chain ${at} ${chain}`, ...newRules(at, chain, rules)]),
     ...elements.flatMap(({ set, gone }) => removeElements(at, set, gone)),
     ...elements.flatMap(({ set, added }) => addElements(at, set, added)),
-    // Those that lead to each other must all be empty before the first goes.
+    // Chains that reference each other must be flushed before the first deletion.
     ...goneChains.map((chain) => `flush chain ${at} ${chain}`),
     ...goneChains.map((chain) => `delete chain ${at} ${chain}`),
     ...goneSets.flatMap((set) => (touched.sets.get(set) === undefined ? [] : [`delete set ${at} ${set}`])),
@@ -61,7 +65,7 @@ const entry = <T>(map: ReadonlyMap<string, T>, name: string): readonly (readonly
   return found === undefined ? [] : [[name, found]]
 }
 
-const lines = (said: readonly string[]): string => said.map((line) => `${line}\n`).join('')
+const lines = (texts: readonly string[]): string => texts.map((line) => `${line}\n`).join('')
 
 function elementChanges(
   { elements }: SetState,
@@ -92,8 +96,8 @@ function newSet(at: string, name: string, { family, type }: SetState): string {
 
 function newChain(at: string, name: string, { priority, comment = '' }: ChainState): string {
   const hook = priority === undefined ? '' : ` type filter hook forward priority ${priority}; policy accept;`
-  const said = comment.replaceAll(/[^\w./-]/g, '').slice(0, COMMENT_CHARS)
-  const text = `${hook}${said === '' ? '' : ` comment "${said}";`}`
+  const texts = comment.replaceAll(/[^\w./-]/g, '').slice(0, COMMENT_CHARS)
+  const text = `${hook}${texts === '' ? '' : ` comment "${texts}";`}`
   return `add chain ${at} ${name}${text === '' ? '' : ` {${text} }`}`
 }
 
@@ -145,9 +149,9 @@ function matchText(match: Match): string {
   }
 }
 
-/** One exception may be within another, which a set of nft's would refuse: each is asked by itself. */
+/** Exceptions may nest, which an nft set would reject: each one is its own match. */
 function blockText(field: string, block: Cidr, except: readonly Cidr[]): string {
-  // nft takes a length of 0 for a mistake where it stands alone.
+  // nft rejects prefix length 0 on its own.
   const within =
     block.prefixLength === 0 ? `meta nfproto ${block.family === 4 ? 'ipv4' : 'ipv6'}` : `${field} ${formatCidr(block)}`
   return [within, ...except.map((hole) => `${field} != ${formatCidr(hole)}`)].join(' ')

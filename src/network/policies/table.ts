@@ -1,9 +1,8 @@
 /**
- * A table of nftables as it should be: sets, maps and chains by name, with what has been touched since somebody last asked. From it come
- * the script that writes all of it and the one that writes the difference, each one transaction. Rules are data, so that tests
- * can follow a packet through them.
+ * Desired state of an nftables table: sets, maps and chains by name, with the changes since the last `take`. Rules are
+ * data, so that tests can evaluate packets.
  */
-import type { Cidr } from '#lib/cidr.ts'
+import type { Cidr } from '#lib/net/cidr.ts'
 
 import type { Family } from './pod-facts.ts'
 import type { PortRange, Protocol } from './policy.ts'
@@ -13,25 +12,25 @@ type Side = 'source' | 'destination'
 export type Match =
   /** An address in a set. */
   | { readonly is: 'member'; readonly family: Family; readonly side: Side; readonly set: string }
-  /** An address in one block and in none of others. */
+  /** An address in a block and in none of the exceptions. */
   | { readonly is: 'block'; readonly side: Side; readonly block: Cidr; readonly except: readonly Cidr[] }
-  /** A port of the protocol; of no ranges: any. */
+  /** A port of the protocol; without ranges any. */
   | { readonly is: 'ports'; readonly protocol: Protocol; readonly ranges: readonly PortRange[] }
-  /** Where the packet goes, with protocol and port, in a set. */
+  /** Destination address, protocol and port in a set. */
   | { readonly is: 'named'; readonly family: Family; readonly set: string }
-  /** From whom and to whom at once. */
+  /** Source and destination in a set. */
   | { readonly is: 'pair'; readonly family: Family; readonly set: string }
-  /** Of a connection that was let through, or part of one. */
+  /** Of an accepted connection, or related to one. */
   | { readonly is: 'established' }
-  /** How neighbours of IPv6 find each other: the ARP of IPv4, which is no IP and never comes here. */
+  /** IPv6 neighbour discovery; ARP of IPv4 does not pass here. */
   | { readonly is: 'neighbours' }
-  /** Of one who says to be a router of IPv6. */
+  /** An IPv6 router advertisement. */
   | { readonly is: 'router' }
 
 export type Verdict =
   | { readonly do: 'accept' | 'drop' }
   | { readonly do: 'jump' | 'goto'; readonly chain: string }
-  /** What the map says of the address; the next rule when it says nothing. */
+  /** The map's verdict for the address; the next rule if there is none. */
   | { readonly do: 'look up'; readonly family: Family; readonly side: Side; readonly map: string }
 
 export interface Rule {
@@ -39,28 +38,28 @@ export interface Rule {
   readonly verdict: Verdict
 }
 
-/** What elements of a set are. */
+/** The type of a set's elements. */
 export type SetType = 'address' | 'pair' | 'named' | 'blocks' | 'verdicts'
 
 export interface SetState {
   readonly family: Family
   readonly type: SetType
-  /** What a map has for each, as nft says it; empty in sets. */
+  /** The map values in nft syntax; empty in sets. */
   readonly elements: Map<string, string>
 }
 
 export interface ChainState {
   readonly rules: readonly Rule[]
-  /** Packets that are forwarded come here by themselves, in the order of this number. */
+  /** The priority of a base chain. */
   readonly priority?: number
   readonly comment?: string
 }
 
-/** What differs from when it was last asked: undefined stands for what was not, or is not, there. */
-export interface Touched {
-  /** Sets that were made or have gone since. */
+/** The changes since the last `take`: undefined means absent. */
+export interface TableChanges {
+  /** Created or deleted sets. */
   readonly sets: ReadonlyMap<string, SetState | undefined>
-  /** By set: elements with what they had. */
+  /** By set: elements with their previous values. */
   readonly elements: ReadonlyMap<string, ReadonlyMap<string, string | undefined>>
   readonly chains: ReadonlyMap<string, ChainState | undefined>
 }
@@ -77,7 +76,7 @@ export class Table {
     this.sets.set(name, { family, type, elements: new Map() })
   }
 
-  /** It must not come back before `take`. */
+  /** The name must not be reused before `take`. */
   removeSet(name: string): void {
     this.#touchSet(name)
     this.sets.delete(name)
@@ -111,8 +110,8 @@ export class Table {
     this.chains.delete(name)
   }
 
-  /** Once: what is told is not told again. */
-  take(): Touched {
+  /** Returns the changes and resets them. */
+  take(): TableChanges {
     const taken = { sets: this.#touchedSets, elements: this.#touchedElements, chains: this.#touchedChains }
     this.#touchedSets = new Map()
     this.#touchedElements = new Map()
@@ -122,7 +121,7 @@ export class Table {
 
   #setOf(name: string): SetState {
     const found = this.sets.get(name)
-    if (found === undefined) throw new Error(`There is no set "${name}"`)
+    if (found === undefined) throw new Error(`Set "${name}" does not exist`)
     return found
   }
 
@@ -141,7 +140,7 @@ export class Table {
   }
 }
 
-/** Blocks have numbers that JSON has no form for. */
+/** JSON cannot encode BigInt. */
 function exact(_: string, value: unknown): unknown {
   return typeof value === 'bigint' ? `${value}` : value
 }

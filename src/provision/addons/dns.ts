@@ -1,4 +1,7 @@
-/** Names: Service `kube-dns` with our name server behind it, under the names of RKE's CoreDNS. With `system_images.coredns` it is CoreDNS. Pure. */
+/**
+ * Cluster DNS: Service `kube-dns` and our DNS server, with the names of RKE's CoreDNS. `system_images.coredns` selects
+ * CoreDNS instead. Pure.
+ */
 import type { ClusterFile } from '../cluster.ts'
 import {
   account,
@@ -51,7 +54,7 @@ export function dnsManifest(cluster: ClusterFile, context: AddonContext): string
   ])
 }
 
-/** Without replicas: those are the autoscaler's. */
+/** Without replicas, which the autoscaler sets. */
 function deployment(cluster: ClusterFile, context: AddonContext): object {
   const { dns } = cluster
   const image = imageOf(cluster, 'coredns')
@@ -74,7 +77,7 @@ function deployment(cluster: ClusterFile, context: AddonContext): object {
   }
 }
 
-/** Node itself takes what CoreDNS takes in all; names of fifty thousand endpoints fit. */
+/** Node alone uses as much memory as CoreDNS; the limit fits fifty thousand endpoints. */
 const OWN_RESOURCES = { limits: { memory: '512Mi' }, requests: { cpu: '100m', memory: '100Mi' } }
 
 function ownPod({ dns, services: { kubelet } }: ClusterFile): object {
@@ -119,7 +122,7 @@ function corednsPod(image: string): object {
   return { containers: [container], volumes: [{ name: 'config-volume', configMap: { name: 'coredns', items } }] }
 }
 
-/** What RKE writes, and clusters rely on. */
+/** RKE's Corefile, which clusters rely on. */
 export function corefile({ dns, services: { kubelet } }: ClusterFile): string {
   const reverse = dns.reversecidrs.length > 0 ? dns.reversecidrs.join(' ') : 'in-addr.arpa ip6.arpa'
   const upstreams = dns.upstreamnameservers.length > 0 ? dns.upstreamnameservers.join(' ') : '/etc/resolv.conf'

@@ -1,4 +1,4 @@
-/** The way in for HTTP: our own controller on every worker, under the names and with the class of RKE's nginx. Pure. */
+/** The ingress controller: ours on every worker, with the names and the class of RKE's nginx. Pure. */
 import type { ClusterFile, Ingress } from '../cluster.ts'
 import {
   account,
@@ -96,7 +96,7 @@ function daemonSet(ingress: Ingress, context: AddonContext): object {
 
 function container(ingress: Ingress): object {
   const { http_port: http, https_port: https, network_mode: mode } = ingress
-  // Where clients come, so that it can tell them where HTTPS is.
+  // The external port, for redirects to HTTPS.
   const listen = mode === 'none' ? { http: 80, https: 443 } : { http, https }
   const hostPort = (port: number): object => (mode === 'hostPort' ? { hostPort: port } : {})
   const flags = {

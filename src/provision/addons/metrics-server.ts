@@ -1,4 +1,6 @@
-/** What `kubectl top` and autoscalers ask: our own metrics-server, under the names of upstream's, which `system_images.metrics_server` puts in its place. Pure. */
+/**
+ * The metrics API: our metrics-server with upstream's names; `system_images.metrics_server` selects upstream's. Pure.
+ */
 import type { ClusterFile } from '../cluster.ts'
 import {
   account,
@@ -22,7 +24,7 @@ const NAME = 'metrics-server'
 const LABELS = { 'k8s-app': NAME }
 const GROUP = 'metrics.k8s.io'
 const PORT = 10_250
-/** Upstream's reads resource metrics of kubelets, ours their statistics. */
+/** Upstream's server reads resource metrics of kubelets, ours reads their statistics. */
 const RULES = [
   rule('', 'nodes/metrics nodes/stats', 'get'),
   rule('', 'pods nodes namespaces configmaps', 'get list watch'),
@@ -74,7 +76,7 @@ function deployment(cluster: ClusterFile, context: AddonContext): object {
   const flags = [
     '--cert-dir=/tmp',
     `--secure-port=${PORT}`,
-    // Kubelets have certificates of their own making unless the file asks for others.
+    // Kubelets have self-signed certificates unless the file configures others.
     ...(cluster.services.kubelet.generate_serving_certificate
       ? ['--kubelet-certificate-authority=/var/run/secrets/kubernetes.io/serviceaccount/ca.crt']
       : ['--kubelet-insecure-tls']),

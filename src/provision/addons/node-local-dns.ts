@@ -1,4 +1,4 @@
-/** A cache of names on every node, at the address that kubelets give to pods. Pure. */
+/** The DNS cache on every node, at the address that kubelets give to pods. Pure. */
 import type { ClusterFile, Dns } from '../cluster.ts'
 import { stubs } from './dns.ts'
 import {
@@ -16,7 +16,7 @@ import {
 
 const NAME = 'node-local-dns'
 const LABELS = { 'k8s-app': NAME }
-/** As upstream's: not that of the name server, which may run on the same machine. */
+/** Upstream's port, which differs from the DNS server's, because both may run on one machine. */
 const METRICS_PORT = 9253
 
 export function nodeLocalManifest(
@@ -39,7 +39,7 @@ export function nodeLocalManifest(
     startupProbe: { ...probe('/health'), ...TO_START },
     livenessProbe: { ...probe('/health'), timeoutSeconds: 5 },
     readinessProbe: { ...probe('/ready'), periodSeconds: 2 },
-    // For its address, and for port 53 of it.
+    // The capabilities for its address and for port 53.
     securityContext: securityOf('NET_ADMIN', 'NET_BIND_SERVICE'),
   })
   const spec = {

@@ -1,5 +1,5 @@
-/** Parts that addons are made of. Pure. */
-import { stringifyYaml } from '#lib/yaml.ts'
+/** Building blocks of addon manifests. Pure. */
+import { stringifyYaml } from '#lib/yaml/yaml.ts'
 import { ownImage } from '#model/own-image.ts'
 
 import type { AddonPlacement, ClusterFile, Toleration, UpdateStrategy } from '../cluster.ts'
@@ -7,11 +7,11 @@ import type { AddonPlacement, ClusterFile, Toleration, UpdateStrategy } from '..
 export const SYSTEM_NAMESPACE = 'kube-system'
 
 export interface AddonContext {
-  /** What tells one copy of our program from another: pods are replaced when it changes. */
+  /** The digest of our program: pods are replaced when it changes. */
   readonly program: string
 }
 
-/** One manifest of them all, in the order in which they are applied. */
+/** One manifest with all objects in apply order. */
 export function manifestOf(objects: readonly object[]): string {
   return objects.map((each) => stringifyYaml(each)).join('---\n')
 }
@@ -29,7 +29,7 @@ export function rule(group: string, resources: string, verbs: string): Rule {
   return { apiGroups: [group], resources: resources.split(' '), verbs: verbs.split(' ') }
 }
 
-/** An account that may do what the rules say, everywhere. */
+/** A service account with the rules as a cluster role. */
 export function account(name: string, namespace: string, role: string, rules: readonly Rule[]): object[] {
   return [
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace } },
@@ -48,7 +48,7 @@ export function clusterBinding(name: string, role: string, of: string, namespace
   }
 }
 
-/** Lets an account of any namespace have a role of this one. */
+/** Binds a role of this namespace to an account of any namespace. */
 export function binding(
   { name, namespace }: { readonly name: string; readonly namespace: string },
   role: string,
@@ -63,17 +63,17 @@ export function binding(
   }
 }
 
-/** What the file names instead of our own; undefined: nothing. */
+/** The image in the file that replaces ours; undefined without one. */
 export function imageOf({ system_images }: ClusterFile, name: string): string | undefined {
   return system_images[name] || undefined
 }
 
-/** Our own program in a container. */
+/** A container with our program. */
 export function ownContainer(name: string, args: readonly string[], rest: object): object {
   return { name, image: ownImage(), imagePullPolicy: 'IfNotPresent', args, ...rest }
 }
 
-/** Capabilities that are left of all. */
+/** The only remaining capabilities. */
 export function securityOf(...added: string[]): object {
   return {
     allowPrivilegeEscalation: false,
@@ -82,7 +82,7 @@ export function securityOf(...added: string[]): object {
   }
 }
 
-/** Linux only, and where pods of users run. */
+/** Linux nodes that run user pods. */
 export const ON_WORKERS: object = onNodes([{ key: 'node-role.kubernetes.io/worker', operator: 'Exists' }])
 export const ON_LINUX: object = onNodes([])
 
@@ -92,7 +92,7 @@ function onNodes(further: readonly object[]): object {
   return { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required } }
 }
 
-/** As RKE has it where the file says nothing: whatever keeps other pods away does not keep these away. */
+/** RKE's default: these pods tolerate all taints. */
 const ALL_TAINTS: readonly Toleration[] = [
   { effect: 'NoExecute', operator: 'Exists' },
   { effect: 'NoSchedule', operator: 'Exists' },
@@ -109,7 +109,7 @@ export function placementOf(
   }
 }
 
-/** What the file says, or what RKE does. */
+/** The update strategy in the file, or RKE's. */
 export function strategyOf(given: UpdateStrategy | undefined, byDefault: object): object {
   if (given === undefined) return { type: 'RollingUpdate', rollingUpdate: byDefault }
   const { strategy, rollingUpdate } = given
@@ -122,7 +122,7 @@ export function podTemplate(labels: object, { program }: AddonContext, spec: obj
   return { metadata: { labels, annotations: { 'build.hyperkube.io/program': program } }, spec }
 }
 
-/** Until it has answered once nothing else counts: on a machine that has much to do a start takes its time. */
+/** The startup probe gates the others, because a start may be slow on a busy machine. */
 export const TO_START = { periodSeconds: 2, failureThreshold: 150 } as const
 
 export function httpProbe(path: string, port: number, rest: object = {}): object {

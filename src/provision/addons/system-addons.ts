@@ -1,4 +1,4 @@
-/** What a cluster gets besides its own programs, in RKE's order and by its names. Pure. */
+/** The addons of a cluster in RKE's order and with its names. Pure. */
 import type { ClusterFile } from '../cluster.ts'
 import type { Addon } from '../desired.ts'
 import { dnsManifest } from './dns.ts'
@@ -7,7 +7,7 @@ import { metricsManifest } from './metrics-server.ts'
 import { nodeLocalManifest } from './node-local-dns.ts'
 import type { AddonContext } from './objects.ts'
 
-/** A provider that is "none" has no addon: what was there of it goes. */
+/** Provider "none" has no addon: an existing one is deleted. */
 export function systemAddons(cluster: ClusterFile, context: AddonContext): Addon[] {
   const { dns, monitoring, ingress } = cluster
   return [

@@ -1,4 +1,4 @@
-/** What this machine is. */
+/** Collects facts about this machine. */
 import { access, readFile, statfs } from 'node:fs/promises'
 import { arch, availableParallelism, hostname, networkInterfaces, release, totalmem } from 'node:os'
 import { delimiter, join } from 'node:path'
@@ -7,9 +7,9 @@ import type { Clock } from '#lib/clock.ts'
 
 import type { MachineFacts } from '../machine.ts'
 
-/** What nodes use of their machine. */
+/** Programs that nodes use. */
 const PROGRAMS = ['containerd', 'runc', 'ip', 'nft', 'iptables', 'conntrack', 'mount', 'umount', 'etcd', 'etcdctl']
-/** Where system programs are, whatever PATH a login without a terminal has. */
+/** The folders of system programs, independent of the PATH of a login without a terminal. */
 const FOLDERS = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
 
 export async function readFacts(clock: Clock, path: string): Promise<MachineFacts> {
@@ -47,8 +47,8 @@ async function findPrograms(path: string): Promise<string[]> {
   const folders = [...new Set([...path.split(delimiter).filter(Boolean), ...FOLDERS])]
   const found = await Promise.all(
     PROGRAMS.map(async (name) => {
-      const places = await Promise.all(folders.map((folder) => isThere(join(folder, name))))
-      return places.includes(true) ? [name] : []
+      const exist = await Promise.all(folders.map((folder) => isThere(join(folder, name))))
+      return exist.includes(true) ? [name] : []
     }),
   )
   return found.flat()

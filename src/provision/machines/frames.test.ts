@@ -13,7 +13,7 @@ async function read(chunks: readonly Buffer[]): Promise<unknown[]> {
 const BOTH = Buffer.concat([encodeFrame({ id: 1, text: 'ä' }, Buffer.from('bytes')), encodeFrame({ id: 2 })])
 
 describe('readFrames()', () => {
-  it('finds frames wherever they are cut', async () => {
+  it('finds frames across any chunk boundaries', async () => {
     const expected = [
       [{ id: 1, text: 'ä' }, 'bytes'],
       [{ id: 2 }, ''],
@@ -23,11 +23,11 @@ describe('readFrames()', () => {
     assert.deepEqual(await read([...BOTH].map((byte) => Buffer.from([byte]))), expected)
   })
 
-  it('leaves out a part of a frame at the end', async () => {
+  it('drops an incomplete frame at the end', async () => {
     assert.deepEqual(await read([BOTH.subarray(0, BOTH.length - 1)]), [[{ id: 1, text: 'ä' }, 'bytes']])
   })
 
-  it('ends for what cannot be a frame', async () => {
-    await assert.rejects(read([Buffer.from('SSH-2.0-OpenSSH_9.2')]), /larger than any call/)
+  it('fails for an invalid frame', async () => {
+    await assert.rejects(read([Buffer.from('SSH-2.0-OpenSSH_9.2')]), /exceeds the limit of calls/)
   })
 })

@@ -1,6 +1,6 @@
 /**
- * How calls travel: two lengths of four bytes, a JSON text, and bytes that are no text. A frame that is larger than any call
- * makes ends the connection: whoever sends it does not speak this language.
+ * The wire format of calls: two lengths of four bytes, a JSON text, and binary content. An oversized frame ends the
+ * connection, because the peer does not speak this protocol.
  */
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
@@ -22,16 +22,16 @@ export function encodeFrame(head: unknown, body: Uint8Array = Buffer.alloc(0)): 
   return Buffer.concat([lengths, text, body])
 }
 
-/** Frames in order, until the stream ends. Throws RangeError for a frame that cannot be one; a part of one at the end is nobody's. */
+/** Yields frames until the stream ends. Throws RangeError for an invalid frame; drops an incomplete one at the end. */
 export async function* readFrames(stream: Readable): AsyncGenerator<Frame> {
-  let held: Buffer[] = []
+  let buffered: Buffer[] = []
   let size = 0
   let wanted = LENGTHS
   for await (const chunk of stream as AsyncIterable<Buffer>) {
-    held.push(chunk)
+    buffered.push(chunk)
     size += chunk.length
     if (size < wanted) continue
-    let bytes = Buffer.concat(held)
+    let bytes = Buffer.concat(buffered)
     for (;;) {
       const length = frameLength(bytes)
       wanted = length ?? LENGTHS
@@ -39,7 +39,7 @@ export async function* readFrames(stream: Readable): AsyncGenerator<Frame> {
       yield decode(bytes.subarray(0, length))
       bytes = bytes.subarray(length)
     }
-    held = [bytes]
+    buffered = [bytes]
     size = bytes.length
   }
 }
@@ -47,7 +47,7 @@ export async function* readFrames(stream: Readable): AsyncGenerator<Frame> {
 function frameLength(bytes: Buffer): number | undefined {
   if (bytes.length < LENGTHS) return undefined
   const length = LENGTHS + bytes.readUInt32BE(0) + bytes.readUInt32BE(4)
-  if (length > MAX_BYTES) throw new RangeError(`A frame of ${length} bytes is larger than any call makes`)
+  if (length > MAX_BYTES) throw new RangeError(`A frame of ${length} bytes exceeds the limit of calls`)
   return length
 }
 
@@ -57,7 +57,7 @@ function decode(bytes: Buffer): Frame {
   return { head, body: Buffer.from(bytes.subarray(LENGTHS + text)) }
 }
 
-/** Waits while the other side does not read. Never rejects: who reads notices that the other side has gone. */
+/** Waits while the other side does not read. Never rejects: the reader notices a lost connection. */
 export async function sendFrame(stream: Writable, frame: Buffer): Promise<void> {
   if (stream.destroyed || stream.write(frame)) return
   await Promise.race([once(stream, 'drain'), once(stream, 'close')]).catch(() => undefined)

@@ -16,7 +16,7 @@ async function withFolder(task: (folder: string) => Promise<void>): Promise<void
 }
 
 describe('openJournal()', () => {
-  it('takes away what was made and puts back what was there, also for whoever comes later', () =>
+  it('removes created files and restores earlier ones, even for a later process', () =>
     withFolder(async (folder) => {
       const home = join(folder, 'home')
       const [own, old] = [join(folder, 'etc/kubernetes/ca.pem'), join(folder, 'hosts')]
@@ -35,7 +35,7 @@ describe('openJournal()', () => {
       assert.equal(await readFile(old, 'utf8'), 'before')
     }))
 
-  it('leaves folders that somebody else has something in, and trees that were there before', () =>
+  it('keeps folders with other files, and trees that existed before', () =>
     withFolder(async (folder) => {
       const journal = openJournal(join(folder, 'home'))
       await mkdir(join(folder, 'kubelet'))
@@ -47,7 +47,7 @@ describe('openJournal()', () => {
       await stat(join(folder, 'etc/theirs'))
     }))
 
-  it('takes off a shelf what was put onto it since', () =>
+  it('removes files that were added to a shared folder', () =>
     withFolder(async (folder) => {
       const journal = openJournal(join(folder, 'home'))
       const [old, fresh] = [join(folder, 'pods'), join(folder, 'containers')]
@@ -60,7 +60,7 @@ describe('openJournal()', () => {
       await assert.rejects(stat(fresh), /ENOENT/)
     }))
 
-  it('does without the line that was being written when all ended', () =>
+  it('ignores an incomplete last line', () =>
     withFolder(async (folder) => {
       const home = join(folder, 'home')
       await openJournal(home).file(join(folder, 'a'))

@@ -1,36 +1,36 @@
 /**
- * What was made on a machine, written down before it is made: whatever is interrupted, `restore` finds all of it. Files that
- * were there before are kept beside the journal, and put back.
+ * The journal of a machine: records every change before it is made, so that `restore` can undo all of them. It keeps
+ * copies of files that existed before.
  */
 import { copyFile, lstat, mkdir, open, readdir, readFile, rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-import { unmountBelow } from '#lib/mount-table.ts'
+import { unmountBelow } from '#lib/files/mount-table.ts'
 
 import { sha256 } from '../service-digest.ts'
 
 interface Entry {
   readonly path: string
-  /** A folder goes only if nothing is left in it; a tree goes with everything; of a shelf goes what was put onto it since. */
+  /** A folder is deleted if it is empty; a tree is deleted recursively; of a shelf only new entries are deleted. */
   readonly kind: 'file' | 'folder' | 'tree' | 'shelf'
-  /** What was on a shelf before. */
+  /** The earlier entries of a shelf. */
   readonly had?: readonly string[]
-  /** Where what was there before is kept. */
+  /** The path of the copy. */
   readonly kept?: string
 }
 
 export interface Journal {
-  /** To be called before a file is written. Makes its folders. */
+  /** Call it before writing a file. Creates its folders. */
   file(path: string): Promise<void>
-  /** To be called for what others will make. Makes the folders above it. */
+  /** Call it for paths that others will create. Creates the parent folders. */
   tree(path: string): Promise<void>
-  /** The same for all that others will put into a folder that may be there already. */
+  /** The same for everything that others will create in a folder, which may exist. */
   shelf(path: string): Promise<void>
-  /** Takes all of it away, newest first, and then what the journal itself keeps. */
+  /** Undoes everything in reverse order, then deletes the journal. */
   undo(): Promise<void>
 }
 
-/** `home`: the folder that it is kept in. */
+/** `home`: the folder of the journal. */
 export function openJournal(home: string): Journal {
   const file = join(home, 'made')
   let known: Map<string, Entry> | undefined
@@ -47,7 +47,7 @@ export function openJournal(home: string): Journal {
     if (!isWithin(path, await entries())) await note({ path, kind: 'folder' })
     await mkdir(path, { recursive: true, mode: 0o755 })
   }
-  // One after the other: two writes of one folder would both find it missing.
+  // Serialized: two writes to one folder would both find it missing.
   const inTurn = (task: () => Promise<void>): Promise<void> => {
     const turn = last.then(task, task)
     last = turn.catch(() => undefined)
@@ -85,7 +85,7 @@ export function openJournal(home: string): Journal {
 async function appendEntry(home: string, file: string, entry: Entry): Promise<void> {
   await mkdir(home, { recursive: true, mode: 0o755 })
   await using handle = await open(file, 'a', 0o600)
-  // The line before may be a part of one.
+  // The previous line may be incomplete.
   await handle.writeFile(`\n${JSON.stringify(entry)}\n`)
   await handle.sync()
 }
@@ -94,7 +94,7 @@ async function keep(path: string, home: string): Promise<string> {
   const kept = join(home, 'kept', sha256(path))
   await mkdir(dirname(kept), { recursive: true, mode: 0o700 })
   await copyFile(path, kept)
-  // It is all there is of the original once that is written over.
+  // After the overwrite, the copy is the only original.
   await using handle = await open(kept, 'r')
   await handle.sync()
   return kept
@@ -115,7 +115,7 @@ async function takeAway({ path, kind, kept, had = [] }: Entry): Promise<void> {
   if (kept !== undefined) await copyFile(kept, path)
 }
 
-/** Whether it is known itself, or below what goes as a whole. */
+/** True if the path itself or a tree above it is recorded. */
 function isWithin(path: string, entries: ReadonlyMap<string, Entry>): boolean {
   if (entries.has(path)) return true
   for (let above = dirname(path); above !== dirname(above); above = dirname(above))
@@ -123,7 +123,7 @@ function isWithin(path: string, entries: ReadonlyMap<string, Entry>): boolean {
   return false
 }
 
-/** A line may be a part of one, where all ended while it was written: what it is about was not made. */
+/** The last line may be incomplete after a crash: its change was not made. */
 async function readEntries(file: string): Promise<Map<string, Entry>> {
   const text = await readFile(file, 'utf8').catch(() => '')
   const lines = text.split('\n').filter((line) => line.endsWith('}'))

@@ -1,25 +1,25 @@
 /**
- * Keeps services alive where there is no systemd: one process for all of them, which starts what the folder describes, starts
- * it again when it ends, and takes orders on a socket. What a keeper that was killed has left behind is ended first.
+ * Supervises services without systemd: one process starts the defined services, restarts them when they end, and takes
+ * orders on a socket. It first stops services of a killed keeper.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 
 import { aborted } from '#lib/abort.ts'
-import { writeFileAtomically } from '#lib/atomic-file.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
-import { keepProcess } from '#lib/kept-process.ts'
-import type { Logger } from '#lib/log.ts'
-import { beganAt } from '#lib/process-began.ts'
+import { writeFileAtomically } from '#lib/files/atomic-file.ts'
+import type { Logger } from '#lib/log/log.ts'
+import { keepProcess } from '#lib/process/kept-process.ts'
+import { beganAt } from '#lib/process/start-time.ts'
 import type { Random } from '#lib/random.ts'
 
 import type { ServiceSpec } from '../machine.ts'
-import { askKeeper, type Order, type Reply } from './keeper-orders.ts'
-import { keeperPlaces, type KeeperPlaces } from './keeper-places.ts'
+import { keeperPaths, type KeeperPaths } from './keeper-paths.ts'
+import { sendToKeeper, type Order, type Reply } from './keeper-protocol.ts'
 
 export interface KeeperOptions {
-  /** Where machines keep what the builder needs. */
+  /** The builder's folder. */
   readonly home: string
   readonly clock: Clock
   readonly random: Random
@@ -27,9 +27,9 @@ export interface KeeperOptions {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-interface Running {
+interface KeptProcess {
   readonly closing: AsyncDisposableStack
-  /** When its first process is there. */
+  /** Resolved when its first process is started. */
   started: Promise<unknown>
   child: ChildProcess | undefined
 }
@@ -37,22 +37,22 @@ interface Running {
 const STOP_SECONDS = 30
 const LOG_BYTES = 32 << 20
 
-/** Until `signal` is aborted; then everything it keeps ends too. False: there is another keeper. */
+/** Runs until `signal` is aborted, then stops all services. Returns false if another keeper runs. */
 export async function runKeeper(options: KeeperOptions, signal: AbortSignal): Promise<boolean> {
-  const places = keeperPlaces(options.home)
-  if ((await askKeeper(places.socket, { order: 'state', name: '' })) !== undefined) return false
-  for (const folder of [places.state, places.logs]) await mkdir(folder, { recursive: true, mode: 0o700 })
+  const paths = keeperPaths(options.home)
+  if ((await sendToKeeper(paths.socket, { order: 'state', name: '' })) !== undefined) return false
+  for (const folder of [paths.state, paths.logs]) await mkdir(folder, { recursive: true, mode: 0o700 })
   const left = new AbortController()
-  const keeper = new Keeper(options, places, () => left.abort())
-  await rm(places.socket, { force: true })
+  const keeper = new Keeper(options, paths, () => left.abort())
+  await rm(paths.socket, { force: true })
   const server = createServer({ allowHalfOpen: true }, (socket) => void takeOrder(socket, keeper))
-  await listening(server, places.socket)
-  const files = (await readdir(places.specs).catch(() => [])).filter((file) => file.endsWith('.json'))
+  await listening(server, paths.socket)
+  const files = (await readdir(paths.specs).catch(() => [])).filter((file) => file.endsWith('.json'))
   await Promise.allSettled(files.map((file) => keeper.start(file.slice(0, -'.json'.length))))
   await aborted(AbortSignal.any([signal, left.signal]))
   server.close()
   await keeper.stopAll()
-  await rm(places.socket, { force: true })
+  await rm(paths.socket, { force: true })
   return true
 }
 
@@ -74,24 +74,24 @@ async function takeOrder(socket: Socket, keeper: Keeper): Promise<void> {
   }
 }
 
-/** Whoever iterates over a socket closes it in both directions at the end: the reply would not get out. */
+/** Iterating over a socket closes both directions at the end, which would lose the reply. */
 function readAll(socket: Socket): Promise<string> {
   let text = ''
   socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
   return new Promise((resolve, reject) => {
-    socket.once('end', () => resolve(text)).once('close', () => reject(new Error('Whoever asked has gone')))
+    socket.once('end', () => resolve(text)).once('close', () => reject(new Error('The client has disconnected')))
   })
 }
 
 class Keeper {
   readonly #options: KeeperOptions
-  readonly #places: KeeperPlaces
+  readonly #paths: KeeperPaths
   readonly #left: () => void
-  readonly #running = new Map<string, Running>()
+  readonly #running = new Map<string, KeptProcess>()
 
-  constructor(options: KeeperOptions, places: KeeperPlaces, left: () => void) {
+  constructor(options: KeeperOptions, paths: KeeperPaths, left: () => void) {
     this.#options = options
-    this.#places = places
+    this.#paths = paths
     this.#left = left
   }
 
@@ -110,7 +110,7 @@ class Keeper {
   async start(name: string): Promise<Reply> {
     const known = this.#running.get(name)
     if (known === undefined) {
-      const running: Running = { closing: new AsyncDisposableStack(), started: Promise.resolve(), child: undefined }
+      const running: KeptProcess = { closing: new AsyncDisposableStack(), started: Promise.resolve(), child: undefined }
       this.#running.set(name, running)
       running.started = this.#begin(name, running)
       running.started.catch(() => this.#running.delete(name))
@@ -119,8 +119,8 @@ class Keeper {
     return this.state(name)
   }
 
-  async #begin(name: string, running: Running): Promise<void> {
-    const service = JSON.parse(await readFile(this.#places.spec(name), 'utf8')) as ServiceSpec
+  async #begin(name: string, running: KeptProcess): Promise<void> {
+    const service = JSON.parse(await readFile(this.#paths.spec(name), 'utf8')) as ServiceSpec
     await this.#endForgotten(name)
     const { clock, random, log } = this.#options
     const stopMs = (service.stopSeconds ?? STOP_SECONDS) * 1000
@@ -142,29 +142,29 @@ class Keeper {
   }
 
   async #spawn({ name, command, env = {}, envFile }: ServiceSpec): Promise<ChildProcess> {
-    const file = this.#places.log(name)
+    const file = this.#paths.log(name)
     const { size } = await stat(file).catch(() => ({ size: 0 }))
     if (size > LOG_BYTES) await rename(file, `${file}.1`)
     await using log = await open(file, 'a', 0o600)
     const [program = '', ...args] = command
-    const said = envFile === undefined ? {} : readEnvironment(await readFile(envFile, 'utf8').catch(() => ''))
+    const fileEnv = envFile === undefined ? {} : readEnvironment(await readFile(envFile, 'utf8').catch(() => ''))
     const child = spawn(program, args, {
       detached: true,
       stdio: ['ignore', log.fd, log.fd],
       cwd: '/',
-      env: { ...this.#options.env, ...said, ...env },
+      env: { ...this.#options.env, ...fileEnv, ...env },
     })
     child.on('error', () => undefined)
     if (child.pid !== undefined) {
       const mark = JSON.stringify({ pid: child.pid, began: await beganAt(child.pid) })
-      await writeFileAtomically(this.#places.mark(name), mark, { mode: 0o600 })
+      await writeFileAtomically(this.#paths.mark(name), mark, { mode: 0o600 })
     }
     return child
   }
 
-  /** Of a keeper that was killed: only a child can be watched. */
+  /** A service of a killed keeper: only children can be watched. */
   async #endForgotten(name: string): Promise<void> {
-    const text = await readFile(this.#places.mark(name), 'utf8').catch(() => undefined)
+    const text = await readFile(this.#paths.mark(name), 'utf8').catch(() => undefined)
     if (text === undefined) return
     const { pid, began } = JSON.parse(text) as { pid: number; began?: string }
     for (const [order, waitMs] of ENDING) {
@@ -173,7 +173,7 @@ class Keeper {
       for (let waited = 0; waited < waitMs && (await beganAt(pid)) === began; waited += LOOK_MS)
         await sleep(this.#options.clock, LOOK_MS)
     }
-    await rm(this.#places.mark(name), { force: true })
+    await rm(this.#paths.mark(name), { force: true })
   }
 }
 
@@ -183,7 +183,7 @@ const ENDING = [
   ['SIGKILL', 5000],
 ] as const
 
-/** As systemd reads such a file, without its quotes: lines of `NAME=value`. Pure. */
+/** Parses `NAME=value` lines like systemd, without quotes. Pure. */
 export function readEnvironment(text: string): Record<string, string> {
   const lines = text.split('\n').filter((line) => /^[A-Za-z_]\w*=/.test(line))
   return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]))

@@ -1,26 +1,26 @@
-/** This machine: what `hyperkube machine` does for whoever is at the other end of its pipes. */
+/** The local machine: the implementation behind `hyperkube machine`. */
 import { execFile } from 'node:child_process'
 import { access, chown, lstat, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import { writeFileAtomically } from '#lib/atomic-file.ts'
 import type { Clock } from '#lib/clock.ts'
+import { writeFileAtomically } from '#lib/files/atomic-file.ts'
+import { unmountBelow } from '#lib/files/mount-table.ts'
 import { createHttpClient } from '#lib/http/client.ts'
-import { unmountBelow } from '#lib/mount-table.ts'
 
 import { type FileState, type HttpAnswer, type Machine, MachineError, type Outcome } from '../machine.ts'
 import { readFacts } from './facts.ts'
 import { openJournal } from './journal.ts'
-import { keptServices } from './kept-services.ts'
+import { keeperServices } from './keeper-services.ts'
 import type { Services } from './services.ts'
 import { dialProblem, Listeners } from './sockets.ts'
 import { systemdServices } from './systemd.ts'
 import { digestOf, openUploads } from './uploads.ts'
 
 export interface LocalMachineOptions {
-  /** The folder of the builder on this machine: what it keeps beside what it was asked to write. */
+  /** The builder's folder on this machine. */
   readonly home: string
-  /** What a keeper of services is started with, where there is no systemd. */
+  /** The command of the service keeper, for machines without systemd. */
   readonly keeper: readonly string[]
   readonly clock: Clock
   readonly env: Readonly<Record<string, string | undefined>>
@@ -29,7 +29,7 @@ export interface LocalMachineOptions {
 const MAX_OUTPUT = 16 << 20
 const MAX_ANSWER = 4 << 20
 
-/** Ends with `closing`; services do not. */
+/** Ends with `closing`; services keep running. */
 export async function localMachine(options: LocalMachineOptions, closing: AsyncDisposableStack): Promise<Machine> {
   const { clock, home, env } = options
   const journal = openJournal(home)
@@ -76,7 +76,7 @@ export async function localMachine(options: LocalMachineOptions, closing: AsyncD
     dial: async (ask) => ({ problem: await dialProblem(ask, clock) }),
     listen: async ({ ports }) => ({ taken: await listeners.open(ports) }),
     unlisten: async () => nothing(listeners.close()),
-    http: (ask) => askServer(ask, clock),
+    http: (ask) => requestServer(ask, clock),
   }
 }
 
@@ -87,7 +87,7 @@ async function servicesOf(options: LocalMachineOptions, journal: ReturnType<type
   )
   return hasSystemd
     ? systemdServices({ folder: join(options.home, 'services'), journal })
-    : keptServices({ ...options, journal })
+    : keeperServices({ ...options, journal })
 }
 
 async function nothing(work: Promise<void>): Promise<object> {
@@ -145,7 +145,7 @@ function run(
   })
 }
 
-async function askServer(ask: Parameters<Machine['http']>[0], clock: Clock): Promise<HttpAnswer> {
+async function requestServer(ask: Parameters<Machine['http']>[0], clock: Clock): Promise<HttpAnswer> {
   const { method = 'GET', url, content, authority, certificate, key, insecure, timeoutMs } = ask
   const textOf = (path: string | undefined): Promise<string | undefined> =>
     path === undefined ? Promise.resolve(undefined) : readFile(path, 'utf8')

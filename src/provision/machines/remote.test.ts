@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { describe, it } from 'node:test'
 
+import { emptyState, simulatedMachine } from '#kits/provision/simulated-machine.ts'
+
 import type { Machine } from '../machine.ts'
 import { remoteMachine } from './remote.ts'
 import { serveMachine } from './serve.ts'
-import { emptyState, simulatedMachine } from './simulated.ts'
 
 function connected(far: Partial<Machine> = {}): { machine: Machine; hangUp: () => void; served: Promise<void> } {
   const [there, back] = [new PassThrough(), new PassThrough()]
@@ -26,7 +27,7 @@ function connected(far: Partial<Machine> = {}): { machine: Machine; hangUp: () =
 }
 
 describe('remoteMachine()', () => {
-  it('passes calls, answers and bytes on', async () => {
+  it('forwards calls, answers and binary content', async () => {
     const { machine } = connected()
     const content = Buffer.from([0, 1, 2, 255])
     await machine.write({ path: '/a', mode: 0o600, content })
@@ -35,13 +36,13 @@ describe('remoteMachine()', () => {
     assert.equal((await machine.facts({})).hostname, 'far')
   })
 
-  it('says what the machine says is wrong, with its name', async () => {
+  it('reports errors with the name of the machine', async () => {
     const { machine } = connected({ serve: () => Promise.reject(new Error('no room')) })
     const service = { name: 'x', description: 'x', command: ['/x'] }
     await assert.rejects(machine.serve({ service }), { name: 'MachineError', message: 'far: no room' })
   })
 
-  it('answers in whatever order answers are ready', async () => {
+  it('accepts answers in any order', async () => {
     const slow = Promise.withResolvers<{ text: string }>()
     const { machine } = connected({ tail: () => slow.promise })
     const tail = machine.tail({ name: 'x', lines: 1 })
@@ -50,7 +51,7 @@ describe('remoteMachine()', () => {
     assert.deepEqual(await tail, { text: 'late' })
   })
 
-  it('aborts at the far end what is no longer wanted here', async () => {
+  it('aborts a remote call when the local signal is aborted', async () => {
     const begun = Promise.withResolvers<void>()
     const { machine } = connected({
       run: (_, signal) =>
@@ -66,7 +67,7 @@ describe('remoteMachine()', () => {
     await assert.rejects(running, /aborted/)
   })
 
-  it('loses what is under way, and all that follows, with the connection', async () => {
+  it('rejects pending and later calls after the connection is lost', async () => {
     const { machine, hangUp, served } = connected({ tail: () => new Promise(() => undefined) })
     const waiting = machine.tail({ name: 'x', lines: 1 })
     hangUp()

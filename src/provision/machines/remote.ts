@@ -1,4 +1,4 @@
-/** A machine at the other end of two pipes: each call is a frame, and so is each answer. */
+/** A machine behind two pipes: each call and each answer is a frame. */
 import type { Readable, Writable } from 'node:stream'
 
 import { onAbort } from '#lib/abort.ts'
@@ -7,23 +7,23 @@ import { type Machine, MACHINE_CALLS, type MachineCall, MachineError, MachineLos
 import { encodeFrame, readFrames, sendFrame } from './frames.ts'
 import type { AnswerHead, CallHead } from './serve.ts'
 
-interface Waiting {
+interface PendingCall {
   readonly resolve: (answer: object) => void
   readonly reject: (error: Error) => void
 }
 
 export interface RemoteOptions {
-  /** How it is called in what goes wrong. */
+  /** The name in error messages. */
   readonly name: string
   readonly input: Readable
   readonly output: Writable
-  /** Asked when the connection has ended: what the other side, or the way there, had to say. */
+  /** Returns the last output of the other side after the connection has ended. */
   readonly lastWords?: () => Promise<string>
 }
 
-/** Calls reject with MachineError for what the machine says, with MachineLost once the connection has ended. */
+/** Calls reject with MachineError for errors of the machine, with MachineLost after the connection has ended. */
 export function remoteMachine({ name, input, output, lastWords }: RemoteOptions): Machine {
-  const waiting = new Map<number, Waiting>()
+  const waiting = new Map<number, PendingCall>()
   let lost: MachineLost | undefined
   let last = 0
   output.on('error', () => undefined)
@@ -61,7 +61,7 @@ function named(error: Error, name: string): MachineError {
   return new MachineError(`${name}: ${error.message}`, { cause: error })
 }
 
-async function listen(input: Readable, waiting: Map<number, Waiting>): Promise<void> {
+async function listen(input: Readable, waiting: Map<number, PendingCall>): Promise<void> {
   for await (const { head, body } of readFrames(input)) {
     const { id, answer = {}, hasContent = false, problem } = head as AnswerHead
     const one = waiting.get(id)

@@ -1,4 +1,4 @@
-/** The far end of a connection: calls come in, the machine does them, answers go out in whatever order they are ready. */
+/** The remote end of a connection: executes calls and sends answers in order of completion. */
 import type { Readable, Writable } from 'node:stream'
 
 import { type Machine, MACHINE_CALLS, type MachineCall } from '../machine.ts'
@@ -6,10 +6,10 @@ import { encodeFrame, readFrames, sendFrame } from './frames.ts'
 
 export interface CallHead {
   readonly id: number
-  /** Absent: the call of this number is no longer wanted. */
+  /** Absent: aborts the call with this number. */
   readonly call?: MachineCall
   readonly ask?: Readonly<Record<string, unknown>>
-  /** Whether the body is the content of what is asked. */
+  /** True if the body is the content of the call. */
   readonly hasContent?: boolean
 }
 
@@ -22,7 +22,7 @@ export interface AnswerHead {
 
 type AnyCall = (ask: object, signal: AbortSignal) => Promise<object>
 
-/** Until whoever asks has gone; what is under way then is aborted. */
+/** Runs until the client disconnects, then aborts running calls. */
 export async function serveMachine(machine: Machine, input: Readable, output: Writable): Promise<void> {
   const running = new Map<number, AbortController>()
   const done: Promise<void>[] = []
@@ -48,7 +48,7 @@ export async function serveMachine(machine: Machine, input: Readable, output: Wr
   }
 }
 
-/** More calls at a time wait in the pipe. */
+/** More concurrent calls wait in the pipe. */
 const MANY = 64
 
 async function answer(

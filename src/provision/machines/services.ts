@@ -1,18 +1,18 @@
-/** What keeps the services of a machine: systemd where that runs, else a keeper of our own. */
+/** The service manager of a machine: systemd if it runs, or our keeper. */
 import type { ServiceSpec, ServiceState } from '../machine.ts'
 
 export interface Services {
   look(name: string): Promise<ServiceState | undefined>
-  /** Stops the one of this name first: what is written down is never newer than what runs. */
+  /** Stops the service first, so that the recorded definition is never newer than the running one. */
   serve(service: ServiceSpec): Promise<void>
-  /** Harmless where there is none. */
+  /** Has no effect if it does not exist. */
   retire(name: string): Promise<void>
   tail(name: string, lines: number): Promise<string>
-  /** Retires all that were ever served, and what keeps them if that is ours. */
+  /** Removes all services ever installed, and our keeper. */
   leave(): Promise<void>
 }
 
-/** What services are called by systemd, and their logs by the keeper: ours among those of others. */
+/** The name prefix of systemd units and log files. */
 export function unitName(name: string): string {
   return `hyperkube-${name}`
 }

@@ -1,9 +1,9 @@
-/** Connections that are made to find out whether they can be, and servers that only accept. */
+/** Test connections, and servers that only accept. */
 import { connect, createServer, type Server } from 'node:net'
 
 import type { Clock } from '#lib/clock.ts'
 
-/** Empty: somebody accepts connections there; else why not. */
+/** Empty: the port accepts connections; otherwise the reason. */
 export function dialProblem(
   { host, port, timeoutMs }: { readonly host: string; readonly port: number; readonly timeoutMs: number },
   clock: Clock,
@@ -24,7 +24,7 @@ export function dialProblem(
 export class Listeners {
   readonly #servers: Server[] = []
 
-  /** The ports that somebody else has. */
+  /** The ports that are in use. */
   async open(ports: readonly number[]): Promise<number[]> {
     const taken: number[] = []
     for (const port of ports) if (!(await this.#listen(port))) taken.push(port)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 
 import { systemdUnit } from './systemd-unit.ts'
 
-test('systemdUnit() lets nothing of an argument mean anything to systemd', () => {
+test('systemdUnit() escapes all special characters of arguments', () => {
   const unit = systemdUnit({
     name: 'x',
     description: '100% of it\nsecond line',

@@ -1,4 +1,4 @@
-/** A service as a unit file of systemd says it. Pure. */
+/** The systemd unit file of a service. Pure. */
 import { unitValue, unitWord } from '#lib/systemd-text.ts'
 
 import type { ServiceSpec } from '../machine.ts'
@@ -7,7 +7,7 @@ import { unitName } from './services.ts'
 
 const STOP_SECONDS = 30
 
-/** The same bytes for the same service. Keys that begin with X- are left alone by systemd. */
+/** Deterministic. systemd ignores keys that begin with X-. */
 export function systemdUnit(service: ServiceSpec): string {
   const { description, command, env = {}, envFile, after = [], stopSeconds = STOP_SECONDS, leavesChildren } = service
   const earlier = after.map((name) => `${unitName(name)}.service`)
@@ -39,5 +39,5 @@ export function systemdUnit(service: ServiceSpec): string {
   ].join('\n')
 }
 
-/** A line is one line: what breaks it becomes a blank. */
+/** Line breaks become spaces. */
 const flat = (text: string): string => text.replaceAll(/[\r\n]+/g, ' ')

@@ -1,10 +1,10 @@
-/** Services that systemd keeps. */
+/** Services under systemd. */
 import { execFile } from 'node:child_process'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-import { writeFileAtomically } from '#lib/atomic-file.ts'
+import { writeFileAtomically } from '#lib/files/atomic-file.ts'
 
 import type { ServiceSpec } from '../machine.ts'
 import { serviceDigest } from '../service-digest.ts'
@@ -15,7 +15,7 @@ import { systemdUnit } from './systemd-unit.ts'
 const UNITS = '/etc/systemd/system'
 
 export interface SystemdOptions {
-  /** Where services are described as they were asked for. */
+  /** The folder of service definitions. */
   readonly folder: string
   readonly journal: Journal
 }
@@ -51,7 +51,7 @@ export function systemdServices(options: SystemdOptions): Services {
       const { name } = service
       if ((await readText(unitFile(name))) !== undefined) await systemctl('stop', unitName(name))
       await write(specFile(name), `${JSON.stringify(service, undefined, 2)}\n`, 0o600)
-      // Its environment may hold secrets.
+      // Its environment may contain secrets.
       await write(unitFile(name), systemdUnit(service), 0o600)
       await systemctl('daemon-reload')
       await journal.file(join(UNITS, 'multi-user.target.wants', `${unitName(name)}.service`))

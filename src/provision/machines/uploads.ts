@@ -1,4 +1,4 @@
-/** Files that come in parts: what has come stays beside the place where it is to go, until its digest is right. */
+/** File uploads in parts: the received part stays beside the target until its digest matches. */
 import { createHash } from 'node:crypto'
 import { chmod, open, rename, rm, stat } from 'node:fs/promises'
 
@@ -31,9 +31,7 @@ export function openUploads(journal: Journal): Uploads {
       if (found === undefined && (await digestOf(path)) === sha256) return
       if (found !== sha256) {
         await rm(part, { force: true })
-        throw new MachineError(
-          `${path} has not come as it was sent: its digest is ${found ?? 'nothing'}, not ${sha256}`,
-        )
+        throw new MachineError(`${path} was not uploaded correctly: its digest is ${found ?? 'nothing'}, not ${sha256}`)
       }
       await journal.file(path)
       await chmod(part, mode)
@@ -46,7 +44,7 @@ function partOf({ path, sha256 }: Upload): string {
   return `${path}.${sha256.slice(0, 12)}.part`
 }
 
-/** Undefined: there is no such file. */
+/** Undefined if the file does not exist. */
 export async function digestOf(path: string): Promise<string | undefined> {
   try {
     await using handle = await open(path, 'r')

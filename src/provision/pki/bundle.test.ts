@@ -7,8 +7,8 @@ import { parseBundle, parseCertificate } from '#lib/x509/certificate.ts'
 import { verifyChain } from '#lib/x509/chain.ts'
 import { isSameKey, parsePrivateKey } from '#lib/x509/key.ts'
 
-import { readClusterFile } from '../cluster-file.ts'
 import type { ClusterFile } from '../cluster.ts'
+import { readClusterFile } from '../file/cluster-file.ts'
 import { type Bundle, completeBundle, isSettling, type PkiTools, rotateBundle, settleBundle } from './bundle.ts'
 import { planCertificates } from './plan.ts'
 
@@ -35,8 +35,8 @@ function certificate(bundle: Bundle, name: string): ReturnType<typeof parseCerti
   return parseCertificate(bundle[name]?.certificatePEM ?? '')
 }
 
-describe('the certificates of a cluster', () => {
-  it('are those of RKE, with an identity for each node and an authority for etcd', () => {
+describe('certificates of a cluster', () => {
+  it("are RKE's, with an identity for each node and an authority for etcd", () => {
     const rows = planCertificates(cluster).map(({ name, signer, commonName, organizations, purpose }) =>
       [name, signer, commonName, organizations.join(), purpose].join(' '),
     )
@@ -60,7 +60,7 @@ describe('the certificates of a cluster', () => {
     ])
   })
 
-  it('say what was planned, hold together and last for ten years', () => {
+  it('match the plan, form valid chains and are valid for ten years', () => {
     const nowMs = Date.parse('2026-11-16T12:00:00Z')
     for (const plan of planCertificates(cluster)) {
       const found = certificate(made.bundle, plan.name)
@@ -74,7 +74,7 @@ describe('the certificates of a cluster', () => {
     }
   })
 
-  it('name the API server by everything it is called', () => {
+  it('contain all names of the API server', () => {
     const { names } = certificate(made.bundle, 'kube-apiserver')
     assert.deepEqual([...names.ips], ['10.0.0.1', '127.0.0.1', '10.43.0.1'])
     assert.deepEqual(
@@ -94,17 +94,17 @@ describe('the certificates of a cluster', () => {
     )
   })
 
-  it('have keys of their own, that of service accounts too', () => {
+  it('have separate keys, including the service account key', () => {
     const keys = Object.values(made.bundle).map(({ keyPEM }) => keyPEM)
     assert.equal(new Set(keys).size, keys.length)
   })
 
-  it('stay as they are when nothing has changed', () => {
+  it('stay unchanged if nothing has changed', () => {
     const again = completeBundle(cluster, made.bundle, tools())
     assert.deepEqual(again, { bundle: made.bundle, changes: [] })
   })
 
-  it('are signed again with the same key when names change', () => {
+  it('are reissued with the same key when names change', () => {
     const { bundle, changes } = completeBundle(
       clusterOf('authentication: {sans: [api.example.com]}'),
       made.bundle,
@@ -115,7 +115,7 @@ describe('the certificates of a cluster', () => {
     assert.ok(certificate(bundle, 'kube-apiserver').names.dns.includes('api.example.com'))
   })
 
-  it('come and go with machines and touch no other', () => {
+  it('follow the machines without affecting others', () => {
     const other = readClusterFile(`nodes:
 - {address: 10.0.0.1, user: root, role: [controlplane, etcd], hostname_override: cp1}
 - {address: 10.0.0.3, user: root, role: [etcd, worker]}
@@ -132,7 +132,7 @@ services: {kubelet: {generate_serving_certificate: true}}
     ])
   })
 
-  it('are made again when they have expired, unless an authority has', () => {
+  it('are reissued after expiry, unless an authority has expired', () => {
     const later = tools(Date.parse('2026-11-16T12:00:00Z') + 10 * 365 * 24 * HOUR_MS - 2 * 60_000)
     const { changes } = completeBundle(cluster, made.bundle, later)
     assert.ok(changes.length > 5 && changes.every(({ reason }) => reason === 'expired'))
@@ -140,7 +140,7 @@ services: {kubelet: {generate_serving_certificate: true}}
     assert.throws(() => completeBundle(cluster, made.bundle, tooLate), { code: 'expired', message: /rotate-ca/ })
   })
 
-  it('of an external etcd are those that were given', () => {
+  it('of an external etcd are the given ones', () => {
     const pem = '-----BEGIN CERTIFICATE-----\n      xxxx\n      -----END CERTIFICATE-----'
     const external = readClusterFile(`nodes: [{address: 10.0.0.1, user: root, role: [controlplane]}]
 services:
@@ -160,19 +160,19 @@ services:
     assert.equal(isSettling(bundle), false)
   })
 
-  it('that cannot be read are not replaced silently', () => {
+  it('that are unreadable are not replaced silently', () => {
     const broken = { ...made.bundle, 'kube-proxy': { certificatePEM: 'x', keyPEM: '' } }
     assert.throws(() => completeBundle(cluster, broken, tools()), { code: 'unreadable' })
   })
 })
 
-describe('a rotation', () => {
+describe('rotation', () => {
   const kept = (bundle: Bundle): string[] =>
     Object.keys(bundle)
       .filter((name) => bundle[name]?.keyPEM === made.bundle[name]?.keyPEM)
       .toSorted()
 
-  it('of everything makes new keys, but for the authorities and service accounts', () => {
+  it('of everything creates new keys, except for authorities and service accounts', () => {
     const { bundle, changes } = rotateBundle(cluster, made.bundle, {}, tools())
     assert.deepEqual(kept(bundle), [
       'kube-apiserver-requestheader-ca',
@@ -183,7 +183,7 @@ describe('a rotation', () => {
     assert.ok(changes.every(({ reason }) => reason === 'rotated'))
   })
 
-  it('of one service touches no other', () => {
+  it('of one service affects no other', () => {
     const { changes } = rotateBundle(cluster, made.bundle, { service: 'etcd' }, tools())
     assert.deepEqual(
       changes.map(({ name }) => name),

@@ -1,6 +1,6 @@
 /**
- * The certificates a cluster has, and how they become those it should have. What is right stays byte for byte: a second
- * run changes nothing. What is wrong is signed again with the key it had; new keys come only by rotation.
+ * The certificates of a cluster and their renewal. Valid ones stay unchanged, so that a second run changes nothing.
+ * Invalid ones are reissued with the same key; only a rotation creates new keys.
  */
 import type { KeyObject } from 'node:crypto'
 
@@ -14,18 +14,18 @@ import { createKey, isSameKey, parsePrivateKey } from '#lib/x509/key.ts'
 import type { ClusterFile } from '../cluster.ts'
 import { ETCD_CLIENT, ETCD_CLIENT_CA, type PlannedCertificate, planCertificates, type RotatedService } from './plan.ts'
 
-/** One certificate and its key, PEM. An authority may be followed by the one it replaces, which is still trusted. */
+/** One certificate and its key as PEM. An authority may be followed by its predecessor, which is still trusted. */
 export interface BundleEntry {
   readonly certificatePEM: string
-  /** Empty: somebody else's, and nothing can be signed with it. */
+  /** Empty: an external authority, which cannot sign. */
   readonly keyPEM: string
-  /** Given by the operator, who answers for what it says: it is never made again but by rotation. */
+  /** Given by the operator: it is replaced only by rotation. */
   readonly custom?: true
 }
 
 export type Bundle = Readonly<Record<string, BundleEntry>>
 
-/** Why a certificate is not the one it was. */
+/** The reasons for a changed certificate. */
 export type Reason = 'new' | 'names' | 'subject' | 'signer' | 'expired' | 'rotated' | 'dropped'
 
 export interface BundleChange {
@@ -43,7 +43,7 @@ export interface PkiTools {
   readonly random: Random
 }
 
-/** `authority`: its key is needed and not there. `expired`: only a rotation of the authorities helps. */
+/** `authority`: its key is needed but missing. `expired`: only a rotation of the authorities helps. */
 export type PkiErrorCode = 'authority' | 'expired' | 'unreadable'
 
 export class PkiError extends Error {
@@ -58,7 +58,7 @@ export class PkiError extends Error {
 
 const TEN_YEARS_MS = 10 * 365 * 24 * 3_600_000
 
-/** What the cluster should have, as far as possible from what it has. Throws a PkiError. */
+/** Completes the bundle from the existing certificates. Throws PkiError. */
 export function completeBundle(cluster: ClusterFile, old: Bundle, tools: PkiTools): CompletedBundle {
   const plans = planCertificates(cluster)
   const bundle: Record<string, BundleEntry> = {}
@@ -85,17 +85,17 @@ function externalEtcd({ services: { etcd } }: ClusterFile): Bundle {
   }
 }
 
-interface Making extends PkiTools {
-  /** Already complete; nothing for an authority of its own. */
+interface SigningContext extends PkiTools {
+  /** The completed authority; undefined for a self-signed one. */
   readonly signer: BundleEntry | undefined
 }
 
-interface Made {
+interface CompletedEntry {
   readonly entry: BundleEntry
   readonly reason?: Reason
 }
 
-function completeOne(plan: PlannedCertificate, old: BundleEntry | undefined, making: Making): Made {
+function completeOne(plan: PlannedCertificate, old: BundleEntry | undefined, making: SigningContext): CompletedEntry {
   const found = old && readEntry(plan, old)
   if (found?.entry.custom) return { entry: found.entry }
   if (plan.purpose === 'authority') return completeAuthority(plan, found, making)
@@ -110,20 +110,20 @@ interface FoundEntry {
   readonly key: KeyObject | undefined
 }
 
-/** Throws when it cannot be read: to make another silently would lose what somebody may still need. */
+/** Throws for an unreadable certificate, because a silent replacement could lose data that is still needed. */
 function readEntry(plan: PlannedCertificate, entry: BundleEntry): FoundEntry {
   try {
     const certificate = parseCertificate(entry.certificatePEM)
     const key = entry.keyPEM === '' ? undefined : parsePrivateKey(entry.keyPEM)
-    if (key && !isSameKey(certificate.publicKey, key)) throw new Error('The key is not that of the certificate')
+    if (key && !isSameKey(certificate.publicKey, key)) throw new Error('The key does not belong to the certificate')
     return { entry, certificate, key }
   } catch (cause) {
     throw new PkiError('unreadable', `Certificate "${plan.name}" of the state cannot be read; rotate it`, { cause })
   }
 }
 
-/** An authority is never replaced by the way: everything in the cluster hangs on it. */
-function completeAuthority(plan: PlannedCertificate, found: FoundEntry | undefined, tools: PkiTools): Made {
+/** An authority is never replaced implicitly, because the whole cluster depends on it. */
+function completeAuthority(plan: PlannedCertificate, found: FoundEntry | undefined, tools: PkiTools): CompletedEntry {
   if (!found) {
     const made = createAuthority({ commonName: plan.commonName, validityMs: TEN_YEARS_MS }, tools)
     return { entry: { certificatePEM: made.certificatePem, keyPEM: made.keyPem }, reason: 'new' }
@@ -132,13 +132,17 @@ function completeAuthority(plan: PlannedCertificate, found: FoundEntry | undefin
     const end = new Date(found.certificate.notAfterMs).toISOString()
     throw new PkiError(
       'expired',
-      `Authority "${plan.name}" has expired at ${end}; make new ones with "cert rotate --rotate-ca"`,
+      `Authority "${plan.name}" expired at ${end}; create new ones with "cert rotate --rotate-ca"`,
     )
   }
   return { entry: found.entry }
 }
 
-function faultOf(plan: PlannedCertificate, { certificate }: FoundEntry, { signer, clock }: Making): Reason | undefined {
+function faultOf(
+  plan: PlannedCertificate,
+  { certificate }: FoundEntry,
+  { signer, clock }: SigningContext,
+): Reason | undefined {
   const { subject, names } = certificate
   if (subject.commonName !== plan.commonName || !isSame(subject.organizations, plan.organizations)) return 'subject'
   if (!isSame(names.dns, plan.names.dns) || !isSame(names.ips, plan.names.ips)) return 'names'
@@ -151,7 +155,7 @@ function isSame(one: readonly string[], other: readonly string[]): boolean {
   return left.size === new Set(other).size && other.every((name) => left.has(name))
 }
 
-/** By the present authority; the one it replaced is trusted but no longer good enough. */
+/** Signed by the current authority; a signature of its predecessor does not suffice. */
 function isSignedBy(certificate: Certificate, signer: BundleEntry, nowMs: number): boolean {
   try {
     verifyChain(certificate, { roots: [parseCertificate(signer.certificatePEM)], nowMs, usage: 'client auth' })
@@ -161,7 +165,11 @@ function isSignedBy(certificate: Certificate, signer: BundleEntry, nowMs: number
   }
 }
 
-function issue(plan: PlannedCertificate, key: KeyObject | undefined, { signer, ...tools }: Making): BundleEntry {
+function issue(
+  plan: PlannedCertificate,
+  key: KeyObject | undefined,
+  { signer, ...tools }: SigningContext,
+): BundleEntry {
   const issued = authorityOf(plan, signer as BundleEntry, tools).issue({
     commonName: plan.commonName,
     organizations: plan.organizations,
@@ -183,15 +191,15 @@ function authorityOf(plan: PlannedCertificate, signer: BundleEntry, tools: PkiTo
   return loadAuthority({ certificate: signer.certificatePEM, key: signer.keyPEM }, tools)
 }
 
-/** Everything, one service, or everything with the authorities. */
+/** Everything, one service, or everything including the authorities. */
 export interface Rotation {
   readonly service?: RotatedService
   readonly authorities?: boolean
 }
 
 /**
- * New certificates with new keys; the key of service accounts stays, or every token would be void. After a rotation of the
- * authorities the old ones are still trusted, so that machines can be changed one after another: see `settleBundle`.
+ * New certificates with new keys. The service account key stays, so that tokens remain valid. After a rotation the old
+ * authorities are still trusted, so that machines can change one after another: see `settleBundle`.
  */
 export function rotateBundle(cluster: ClusterFile, old: Bundle, rotation: Rotation, tools: PkiTools): CompletedBundle {
   const plans = planCertificates(cluster)
@@ -221,7 +229,7 @@ function trustBoth(plans: readonly PlannedCertificate[], bundle: Bundle, old: Bu
   return { ...bundle, ...Object.fromEntries(both) }
 }
 
-/** Without the authorities that were replaced: when every machine has certificates of the new ones. */
+/** Without the old authorities: for the time when every machine has certificates of the new ones. */
 export function settleBundle(cluster: ClusterFile, bundle: Bundle): Bundle {
   const authorities = planCertificates(cluster).filter(({ purpose }) => purpose === 'authority')
   const settled = authorities.flatMap(({ name }): [string, BundleEntry][] => {
@@ -231,7 +239,7 @@ export function settleBundle(cluster: ClusterFile, bundle: Bundle): Bundle {
   return { ...bundle, ...Object.fromEntries(settled) }
 }
 
-/** Whether authorities that were replaced are still trusted. */
+/** True if old authorities are still trusted. */
 export function isSettling(bundle: Bundle): boolean {
   return Object.entries(bundle).some(
     ([name, entry]) => name.endsWith('-ca') && name !== ETCD_CLIENT_CA && parseBundle(entry.certificatePEM).length > 1,

@@ -1,6 +1,6 @@
 /**
- * Certificates that somebody else signs: requests to give away (`cert generate-csr`), and the folder in which the answers
- * come back (`--custom-certs --cert-dir`), as RKE names the files: `<name>.pem`, `<name>-key.pem`, `<name>-csr.pem`.
+ * Certificates from an external authority: signing requests (`cert generate-csr`) and the folder of signed certificates
+ * (`--custom-certs --cert-dir`). File names are RKE's: `<name>.pem`, `<name>-key.pem`, `<name>-csr.pem`.
  */
 import { parseCertificate } from '#lib/x509/certificate.ts'
 import { createKey, isSameKey, keyToPem, parsePrivateKey } from '#lib/x509/key.ts'
@@ -10,18 +10,18 @@ import type { ClusterFile } from '../cluster.ts'
 import type { Bundle, BundleEntry } from './bundle.ts'
 import { ETCD_CA, KUBE_CA, type PlannedCertificate, planCertificates, REQUESTHEADER_CA } from './plan.ts'
 
-/** Name of a file of the folder and what it holds. */
+/** File names and contents of the folder. */
 export type FolderFiles = ReadonlyMap<string, string>
 
-/** A key and a request for every certificate but the authorities. A key that the folder has already is used again. */
+/** A key and a request for every certificate except the authorities. Existing keys are reused. */
 export function makeRequests(cluster: ClusterFile, present: FolderFiles): Map<string, string> {
   const out = new Map<string, string>()
   for (const plan of planCertificates(cluster)) {
     if (plan.purpose === 'authority') continue
-    const held = present.get(`${plan.name}-key.pem`)
-    const key = held === undefined ? createKey() : parsePrivateKey(held)
+    const existing = present.get(`${plan.name}-key.pem`)
+    const key = existing === undefined ? createKey() : parsePrivateKey(existing)
     const { commonName, organizations, names } = plan
-    out.set(`${plan.name}-key.pem`, held ?? keyToPem(key))
+    out.set(`${plan.name}-key.pem`, existing ?? keyToPem(key))
     out.set(
       `${plan.name}-csr.pem`,
       createRequest({ commonName, organizations, names, usages: usagesOf(plan) }, key).pem,
@@ -37,13 +37,13 @@ function usagesOf({ purpose }: PlannedCertificate): string[] {
 
 export interface CustomBundle {
   readonly bundle: Bundle
-  /** What the operator must add or repair; sentences. */
+  /** The faults that the operator must fix, as sentences. */
   readonly faults: readonly string[]
 }
 
 /**
- * The folder's certificates as the beginning of a bundle; `completeBundle` makes what is missing, where the folder has the
- * key of the authority. etcd's authority is the cluster's where the folder has none, as with RKE.
+ * The folder's certificates as a partial bundle; `completeBundle` creates missing ones if the folder has the key of the
+ * authority. Like RKE, etcd uses the cluster's authority if the folder has none.
  */
 export function readCustomBundle(cluster: ClusterFile, files: FolderFiles): CustomBundle {
   const plans = planCertificates(cluster)

@@ -6,10 +6,10 @@ import { createSeededRandom } from '#lib/random.ts'
 import { parseCertificate } from '#lib/x509/certificate.ts'
 import { createKey, keyToPem, parsePrivateKey } from '#lib/x509/key.ts'
 import { parseRequest, verifyRequest } from '#lib/x509/request.ts'
-import { parseYaml } from '#lib/yaml.ts'
+import { parseYaml } from '#lib/yaml/yaml.ts'
 
-import { readClusterFile } from '../cluster-file.ts'
 import type { ClusterFile, ClusterNode } from '../cluster.ts'
+import { readClusterFile } from '../file/cluster-file.ts'
 import { completeBundle } from './bundle.ts'
 import { makeRequests, readCustomBundle } from './custom.ts'
 import { adminKubeconfig, certificateFiles } from './files.ts'
@@ -28,7 +28,7 @@ function namesOn(at: number): string[] {
   )
 }
 
-describe('the files of a machine', () => {
+describe('files of a machine', () => {
   const worker = [
     'kube-ca.pem',
     'kube-proxy.pem',
@@ -42,7 +42,7 @@ describe('the files of a machine', () => {
     'kubecfg-kube-node.yaml',
   ]
 
-  it('are what its roles need', () => {
+  it('cover the needs of its roles', () => {
     assert.deepEqual(namesOn(1), worker)
     assert.deepEqual(namesOn(2), [
       ...worker,
@@ -58,7 +58,7 @@ describe('the files of a machine', () => {
     assert.equal(new Set(controlPlane).size, controlPlane.length)
   })
 
-  it('are for their owner, and say who the node is', () => {
+  it('are readable only by their owner, and identify the node', () => {
     const files = certificateFiles(cluster, cluster.nodes[1] as ClusterNode, bundle)
     assert.ok(files.every(({ mode }) => mode === 0o600))
     const own = files.find(({ path }) => path.endsWith('kube-node.pem'))
@@ -96,7 +96,7 @@ describe('the files of a machine', () => {
   })
 })
 
-it("the operator's kubeconfig is whole in itself", () => {
+it("the operator's kubeconfig is self-contained", () => {
   const config = parseYaml(adminKubeconfig(cluster, bundle, 'fd00::1')) as {
     clusters: { cluster: { server: string } }[]
     users: { name: string }[]
@@ -105,8 +105,8 @@ it("the operator's kubeconfig is whole in itself", () => {
   assert.equal(config.users[0]?.name, 'kube-admin-local')
 })
 
-describe('certificates that somebody else signs', () => {
-  it('are asked for with a request each, and a key that stays', () => {
+describe('certificates from an external authority', () => {
+  it('have a signing request each, and a persistent key', () => {
     const made = makeRequests(cluster, new Map())
     const request = parseRequest(made.get('kube-apiserver-csr.pem') ?? '')
     verifyRequest(request)
@@ -123,13 +123,13 @@ describe('certificates that somebody else signs', () => {
     ]),
   )
 
-  it('are taken as they are', () => {
+  it('are used unchanged', () => {
     const read = readCustomBundle(cluster, folder)
     assert.deepEqual(read.faults, [])
     assert.deepEqual(completeBundle(cluster, read.bundle, tools).changes, [])
   })
 
-  it('are completed where the key of the authority is there', () => {
+  it('are completed if the key of the authority is present', () => {
     const few = new Map([...folder].filter(([name]) => /^kube-(ca|apiserver-requestheader-ca)/.test(name)))
     const { bundle: begun, faults } = readCustomBundle(cluster, few)
     assert.deepEqual(faults, [])
@@ -138,7 +138,7 @@ describe('certificates that somebody else signs', () => {
     assert.equal(whole['kube-ca']?.certificatePEM, bundle['kube-ca']?.certificatePEM)
   })
 
-  it('are said to be missing or wrong, all at once', () => {
+  it('are reported as missing or invalid, all at once', () => {
     const wrong = new Map(folder)
     for (const name of [
       'kube-ca-key.pem',

@@ -1,40 +1,40 @@
 /**
- * Which machine gets which certificates, under which names, and the kubeconfigs beside them. A machine gets what its
- * roles need and nothing more: keys of other machines and of authorities it does not sign with stay away.
+ * Assigns certificates and kubeconfigs to machines. A machine gets only what its roles need, without keys of other
+ * machines or of authorities that it does not use for signing.
  */
-import { stringifyYaml } from '#lib/yaml.ts'
+import { stringifyYaml } from '#lib/yaml/yaml.ts'
 
 import { type ClusterFile, type ClusterNode, hasRole, holdsPolicies } from '../cluster.ts'
 import { certificatePaths } from '../host-paths.ts'
 import { type Bundle, type BundleEntry, PkiError } from './bundle.ts'
 import * as plan from './plan.ts'
 
-/** Every program asks the API server of its own machine, or the machine's load balancer, which are at one address. */
+/** Every program uses the local API server or the local load balancer, which have the same address. */
 export const LOCAL_API_SERVER = 'https://127.0.0.1:6443'
 
 export interface PkiFile {
   readonly path: string
-  /** For their owner alone. */
+  /** Readable only by the owner. */
   readonly mode: number
   readonly content: string
 }
 
 /** One certificate on one machine. */
 interface Share {
-  /** In the bundle. */
+  /** The name in the bundle. */
   readonly name: string
-  /** On the machine, where it is another. */
+  /** The name on the machine, if it differs. */
   readonly stem?: string
   readonly withoutKey?: boolean
   readonly withKubeconfig?: boolean
 }
 
-/** What a machine holds, by its roles. */
+/** The certificates of a machine by its roles. */
 export function sharesOf(cluster: ClusterFile, node: ClusterNode): readonly Share[] {
   const isExternal = cluster.services.etcd.external_urls.length > 0
   const isControlPlane = hasRole(node, 'controlplane')
   const everyone: Share[] = [
-    // The controller manager signs with it what nodes and users ask for.
+    // The controller manager signs certificate requests with it.
     { name: plan.KUBE_CA, withoutKey: !isControlPlane },
     { name: plan.PROXY, withKubeconfig: true },
     ...(holdsPolicies(cluster) ? [{ name: plan.NETWORK_POLICIES, withKubeconfig: true }] : []),
@@ -64,7 +64,7 @@ export function sharesOf(cluster: ClusterFile, node: ClusterNode): readonly Shar
   return [...new Map([...everyone, ...serving, ...etcd, ...controlPlane].map((one) => [one.name, one])).values()]
 }
 
-/** All files of one machine. Throws a PkiError when the bundle lacks one. */
+/** All files of one machine. Throws PkiError if the bundle lacks one. */
 export function certificateFiles(cluster: ClusterFile, node: ClusterNode, bundle: Bundle): PkiFile[] {
   return sharesOf(cluster, node).flatMap(({ name, stem = name, withoutKey, withKubeconfig }) => {
     const entry = entryOf(bundle, name)
@@ -82,7 +82,7 @@ function entryOf(bundle: Bundle, name: string): BundleEntry {
   return entry
 }
 
-/** With paths instead of certificates: a certificate that is replaced needs no new kubeconfig. */
+/** With paths instead of certificate data: a new certificate needs no new kubeconfig. */
 function nodeKubeconfig(cluster: ClusterFile, stem: string): string {
   const paths = certificatePaths(cluster, stem)
   const user = `${stem}-local`
@@ -104,7 +104,7 @@ function nodeKubeconfig(cluster: ClusterFile, stem: string): string {
   })
 }
 
-/** The operator's own, whole in itself: certificates are inside. */
+/** The operator's kubeconfig, with embedded certificates. */
 export function adminKubeconfig(cluster: ClusterFile, bundle: Bundle, address: string): string {
   const authority = entryOf(bundle, plan.KUBE_CA)
   const admin = entryOf(bundle, plan.ADMIN)

@@ -1,9 +1,8 @@
 /**
- * Every certificate of a cluster as data: who signs it, whom it names, what it is good for, to which service it belongs.
- * RKE's names and subjects, but for what let one machine act as another: each node has an identity of its own
- * (`system:node:<name>`), and etcd an authority of its own, so that no certificate of a node opens it.
+ * The plan of all certificates: issuer, subject, usage and service. Names and subjects are RKE's, with two exceptions
+ * for security: each node has a separate identity (`system:node:<name>`), and etcd has a separate authority.
  */
-import { nthAddress, parseCidr, parseIp } from '#lib/cidr.ts'
+import { nthAddress, parseCidr, parseIp } from '#lib/net/cidr.ts'
 
 import { type ClusterFile, type ClusterNode, holdsPolicies, nodesOf } from '../cluster.ts'
 
@@ -19,11 +18,11 @@ export const NETWORK_POLICIES = 'kube-network-policies'
 export const NODE = 'kube-node'
 export const ADMIN = 'kube-admin'
 export const PROXY_CLIENT = 'kube-apiserver-proxy-client'
-/** What the API server shows to etcd; with an external etcd, as it was given. */
+/** The API server's client certificate for etcd; for an external etcd, the given one. */
 export const ETCD_CLIENT = 'kube-etcd-client'
 export const ETCD_CLIENT_CA = 'kube-etcd-client-ca'
 
-/** As `cert rotate --service` names them. */
+/** The names of `cert rotate --service`. */
 export type RotatedService =
   | 'kube-apiserver'
   | 'kube-controller-manager'
@@ -33,26 +32,26 @@ export type RotatedService =
   | 'etcd'
 
 export interface PlannedCertificate {
-  /** Key of the bundle, and stem of the files unless the machine's own files drop what tells machines apart. */
+  /** The key in the bundle, and the base of file names, unless files on the machine omit the machine part. */
   readonly name: string
-  /** Name of the authority; its own name when it signs itself. */
+  /** The name of the issuer; its own name if self-signed. */
   readonly signer: string
   readonly commonName: string
   readonly organizations: readonly string[]
   readonly names: { readonly dns: readonly string[]; readonly ips: readonly string[] }
   /** `peer` is both client and server. */
   readonly purpose: 'authority' | 'client' | 'peer'
-  /** Whose rotation makes it anew; none: only when everything is. */
+  /** The service whose rotation renews it; none: only a full rotation does. */
   readonly service?: RotatedService
-  /** The key outlives every rotation: tokens that are out there are signed with it. */
+  /** The key survives every rotation, because existing tokens are signed with it. */
   readonly keepsKey?: true
-  /** Whether its user has a kubeconfig on the machines. */
+  /** True if its user has a kubeconfig on the machines. */
   readonly hasKubeconfig?: true
 }
 
 const NO_NAMES = { dns: [], ips: [] } as const
 
-/** In an order in which authorities come before what they sign. */
+/** Authorities come before the certificates that they sign. */
 export function planCertificates(cluster: ClusterFile): PlannedCertificate[] {
   const isExternal = cluster.services.etcd.external_urls.length > 0
   return [
@@ -99,7 +98,7 @@ function nodeIdentity(node: ClusterNode): PlannedCertificate {
   }
 }
 
-/** Own names only: a member that joins or leaves changes no other's certificate. */
+/** Only the member's own names: other members do not affect its certificate. */
 function planEtcd(cluster: ClusterFile): PlannedCertificate[] {
   const members = nodesOf(cluster, 'etcd').map((node): PlannedCertificate => ({
     ...client(hostStem('kube-etcd', node), 'kube-etcd'),
@@ -121,7 +120,7 @@ function kubeletServing(node: ClusterNode): PlannedCertificate {
   }
 }
 
-/** `kube-etcd-10-0-0-1`: by the internal address where there is one, in characters that file names have. */
+/** `kube-etcd-10-0-0-1`: by the internal address if there is one, in characters that file names allow. */
 export function hostStem(prefix: string, node: Pick<ClusterNode, 'address' | 'internal_address'>): string {
   const host = node.internal_address === node.address ? node.address : node.internal_address
   return `${prefix}-${host.replaceAll(/[.:]/g, '-')}`
@@ -151,7 +150,7 @@ function namesOfNode(node: ClusterNode): string[] {
   return [node.address, node.internal_address, node.hostname_override]
 }
 
-/** Sorted into addresses and names, each once, in the order of first mention. */
+/** Sorted into addresses and names, distinct, in order of first occurrence. */
 function namesOf(mixed: readonly string[]): PlannedCertificate['names'] {
   const all = [...new Set(mixed)]
   return {

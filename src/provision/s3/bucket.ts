@@ -1,4 +1,4 @@
-/** A folder of a bucket of S3, or of whoever speaks as it does. What breaks off on the way is tried again, what is refused is not. */
+/** A folder in a bucket of S3 or a compatible service. Interrupted requests are retried, rejected ones are not. */
 import type { IncomingHttpHeaders } from 'node:http'
 
 import { type Clock, sleep } from '#lib/clock.ts'
@@ -7,36 +7,36 @@ import type { HttpResponse } from '#lib/http/response.ts'
 
 import { encodePath, encodeQuery, sign } from './signature.ts'
 
-export interface BucketPlace {
-  /** A host, with a port if need be. TLS, unless it begins with `http://`. */
+export interface BucketLocation {
+  /** A host, optionally with a port. Uses TLS unless it begins with `http://`. */
   readonly endpoint: string
   readonly bucket: string
   readonly region: string
   /** Without slashes at its ends; empty: the bucket itself. */
   readonly folder: string
-  /** Empty: nothing is signed. */
+  /** Empty: requests are not signed. */
   readonly accessKey: string
   readonly secretKey: string
-  /** PEM; empty: those that everybody trusts. */
+  /** PEM; empty: the public authorities. */
   readonly authority: string
 }
 
 export interface Content {
   readonly size: number
-  /** In hexadecimal digits. */
+  /** In hex. */
   readonly sha256: string
-  /** From the beginning, as often as it is asked for. */
+  /** From the beginning at each call. */
   readonly bytes: () => AsyncIterable<Buffer>
 }
 
-/** S3 has said no. */
+/** S3 rejected the request. */
 class BucketError extends Error {
   override readonly name = 'BucketError'
 }
 
-interface Ask {
+interface BucketRequest {
   readonly method: string
-  /** Of the object; empty: the bucket. */
+  /** The key of the object; empty: the bucket. */
   readonly key: string
   readonly query?: Readonly<Record<string, string>>
   readonly headers?: Readonly<Record<string, string>>
@@ -50,20 +50,20 @@ const PAUSE_MS = 1000
 const MAX_ANSWER_BYTES = 16 << 20
 
 export class Bucket {
-  readonly #place: BucketPlace
+  readonly #location: BucketLocation
   readonly #clock: Clock
   readonly #pauseMs: number
   readonly #client: HttpClient
   readonly #prefix: string
 
-  /** `pauseMs`: before what broke off is tried again, and twice that the next time. */
-  constructor(place: BucketPlace, clock: Clock, pauseMs: number = PAUSE_MS) {
-    this.#place = place
+  /** `pauseMs`: the pause before the first retry; it doubles. */
+  constructor(location: BucketLocation, clock: Clock, pauseMs: number = PAUSE_MS) {
+    this.#location = location
     this.#clock = clock
     this.#pauseMs = pauseMs
-    const tls = place.authority === '' ? {} : { ca: place.authority }
+    const tls = location.authority === '' ? {} : { ca: location.authority }
     this.#client = createHttpClient({ clock, tls, http1Only: true })
-    this.#prefix = place.folder === '' ? '' : `${place.folder}/`
+    this.#prefix = location.folder === '' ? '' : `${location.folder}/`
   }
 
   async put(name: string, content: Content, signal: AbortSignal): Promise<void> {
@@ -71,7 +71,7 @@ export class Bucket {
     await this.#finish({ method: 'PUT', key: this.#prefix + name, headers, content }, signal)
   }
 
-  /** `take` is given all of it again when the first did not come to its end. Rejects when there is none of that name. */
+  /** `take` receives the whole content again after an interruption. Rejects if the object does not exist. */
   async get(
     name: string,
     take: (bytes: AsyncIterable<Buffer>, sha256: string | undefined) => Promise<void>,
@@ -83,7 +83,7 @@ export class Bucket {
     }, signal)
   }
 
-  /** What is in the folder itself. */
+  /** The objects directly in the folder. */
   async list(signal: AbortSignal): Promise<{ readonly name: string; readonly size: number }[]> {
     const found: { name: string; size: number }[] = []
     const prefix = this.#prefix
@@ -91,8 +91,8 @@ export class Bucket {
       const query = { 'list-type': '2', prefix, delimiter: '/', ...(token !== '' && { 'continuation-token': token }) }
       const text: string = await this.#insist(async () => {
         const answer = await (await this.#send({ method: 'GET', key: '', query }, signal)).text(MAX_ANSWER_BYTES)
-        // Else what cannot be read would look as if nothing were there.
-        if (!answer.includes('<ListBucketResult')) throw new Error(`${this.#place.endpoint} answers with no list`)
+        // Otherwise an unreadable answer would look like an empty folder.
+        if (!answer.includes('<ListBucketResult')) throw new Error(`${this.#location.endpoint} answers with no list`)
         return answer
       }, signal)
       for (const entry of tagsIn(text, 'Contents')) {
@@ -104,7 +104,7 @@ export class Bucket {
     return found
   }
 
-  /** Also when there is none. */
+  /** Also succeeds if the object does not exist. */
   async delete(name: string, signal: AbortSignal): Promise<void> {
     await this.#finish({ method: 'DELETE', key: this.#prefix + name }, signal)
   }
@@ -113,7 +113,7 @@ export class Bucket {
     this.#client.close()
   }
 
-  #finish(ask: Ask, signal: AbortSignal): Promise<string> {
+  #finish(ask: BucketRequest, signal: AbortSignal): Promise<string> {
     return this.#insist(async () => (await this.#send(ask, signal)).text(MAX_ANSWER_BYTES), signal)
   }
 
@@ -128,13 +128,16 @@ export class Bucket {
     }
   }
 
-  /** Rejects for what is no success; with BucketError when another try would be told the same. */
-  async #send({ method, key, query = {}, headers = {}, content }: Ask, signal: AbortSignal): Promise<HttpResponse> {
-    const { accessKey, region, bucket } = this.#place
-    const { origin, host, root } = addressOf(this.#place)
+  /** Rejects on failure; with BucketError if a retry is pointless. */
+  async #send(
+    { method, key, query = {}, headers = {}, content }: BucketRequest,
+    signal: AbortSignal,
+  ): Promise<HttpResponse> {
+    const { accessKey, region, bucket } = this.#location
+    const { origin, host, root } = addressOf(this.#location)
     const path = encodePath(root + key)
     const unsigned = { method, host, path, query, headers, sha256: content?.sha256 ?? EMPTY_SHA256 }
-    const credentials = { ...this.#place, region: region === '' ? DEFAULT_REGION : region }
+    const credentials = { ...this.#location, region: region === '' ? DEFAULT_REGION : region }
     const sent = accessKey === '' ? headers : sign(unsigned, credentials, this.#clock.now())
     const search = encodeQuery(query)
     const answer = await this.#client.request({
@@ -147,16 +150,16 @@ export class Bucket {
     })
     if (answer.status < 300) return answer
     const text = await answer.text(MAX_ANSWER_BYTES).catch(() => '')
-    const said = ['Code', 'Message'].map((tag) => tagsIn(text, tag)[0] ?? '').filter(Boolean)
-    const message = `${method} ${key || bucket}: ${host} answers ${answer.status} ${said.join(': ')}`.trim()
+    const details = ['Code', 'Message'].map((tag) => tagsIn(text, tag)[0] ?? '').filter(Boolean)
+    const message = `${method} ${key || bucket}: ${host} answers ${answer.status} ${details.join(': ')}`.trim()
     throw answer.status >= 500 || answer.status === 429 ? new Error(message) : new BucketError(message)
   }
 }
 
 const DEFAULT_REGION = 'us-east-1'
 
-/** Amazon has a host for each bucket; others have one for all. */
-function addressOf({ endpoint, bucket, region }: BucketPlace): { origin: string; host: string; root: string } {
+/** Amazon has a host for each bucket; other services use one host. */
+function addressOf({ endpoint, bucket, region }: BucketLocation): { origin: string; host: string; root: string } {
   const [, scheme = 'https://', given = ''] = /^(https?:\/\/)?([^/]*)/.exec(endpoint) ?? []
   const regional = region !== '' && given === 's3.amazonaws.com' ? `s3.${region}.amazonaws.com` : given
   const isAmazon = regional.endsWith('.amazonaws.com')
@@ -171,7 +174,9 @@ function digestIn(headers: IncomingHttpHeaders): string | undefined {
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
-/** Contents of the elements of that name. S3's answers have no attributes, and no element within one of its own name. */
+/**
+ * The contents of elements with that name. S3's answers have no attributes, and no nested elements of the same name.
+ */
 function tagsIn(xml: string, tag: string): string[] {
   const found = [...xml.matchAll(new RegExp(`<${tag}>([^]*?)</${tag}>`, 'g'))].map(([, text = '']) => text)
   return found.map((text) =>

@@ -1,6 +1,6 @@
 /**
- * A small S3, for tests: keeps objects in memory, checks every signature by the rules as they are written down (and not by our own
- * code), and does wrong when told to.
+ * A small S3 server for tests: keeps objects in memory, verifies signatures independently of our code, and fails on
+ * command.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
@@ -11,13 +11,13 @@ import type { AddressInfo } from 'node:net'
 export interface S3Server {
   readonly endpoint: string
   readonly objects: Map<string, { readonly content: Buffer; readonly meta: string }>
-  /** Done wrong, one after the other, with the next requests. */
+  /** Faults for the next requests, in order. */
   readonly faults: Fault[]
-  /** What was asked: `PUT /bucket/key`. */
-  readonly asked: string[]
+  /** The received requests: `PUT /bucket/key`. */
+  readonly requests: string[]
 }
 
-/** Refuse it, hang up in the middle of the body that is sent or answered, answer other bytes, or fail. */
+/** Reject it, disconnect during a body, send wrong bytes, or fail. */
 export type Fault = 'refuse' | 'cut' | 'spoil' | 'fail'
 
 export const TEST_KEYS: { readonly accessKey: string; readonly secretKey: string } = {
@@ -37,7 +37,7 @@ export async function startS3(
   closing: AsyncDisposableStack,
   { host = '127.0.0.1', tls }: S3Options = {},
 ): Promise<S3Server> {
-  const state: Omit<S3Server, 'endpoint'> = { objects: new Map(), faults: [], asked: [] }
+  const state: Omit<S3Server, 'endpoint'> = { objects: new Map(), faults: [], requests: [] }
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
     handle(request, response, state).catch(() => request.socket.destroy())
   }
@@ -59,7 +59,7 @@ type State = Omit<S3Server, 'endpoint'>
 async function handle(request: IncomingMessage, response: ServerResponse, state: State): Promise<void> {
   const { method = '', url = '' } = request
   const path = decodeURIComponent(new URL(url, 'http://s3').pathname)
-  state.asked.push(`${method} ${path}`)
+  state.requests.push(`${method} ${path}`)
   const fault = state.faults.shift()
   if (fault === 'cut' && method === 'PUT') return void request.once('data', () => request.socket.destroy())
   const chunks: Buffer[] = []
@@ -128,21 +128,21 @@ const AUTHORIZATION =
 
 function problemOf(request: IncomingMessage, body: Buffer): string | undefined {
   const { headers } = request
-  const said = AUTHORIZATION.exec(headers.authorization ?? '')?.groups as Record<Said, string> | undefined
-  if (said === undefined) return 'MissingSecurityHeader'
-  if (said.id !== TEST_KEYS.accessKey) return 'InvalidAccessKeyId'
+  const signed = AUTHORIZATION.exec(headers.authorization ?? '')?.groups as Record<SignedPart, string> | undefined
+  if (signed === undefined) return 'MissingSecurityHeader'
+  if (signed.id !== TEST_KEYS.accessKey) return 'InvalidAccessKeyId'
   if (headers['x-amz-content-sha256'] !== digest(body)) return 'XAmzContentSHA256Mismatch'
-  if (!String(headers['x-amz-date']).startsWith(said.day)) return 'AuthorizationHeaderMalformed'
-  const isRight = timingSafeEqual(signatureOf(request, said), Buffer.from(said.signature, 'hex'))
+  if (!String(headers['x-amz-date']).startsWith(signed.day)) return 'AuthorizationHeaderMalformed'
+  const isRight = timingSafeEqual(signatureOf(request, signed), Buffer.from(signed.signature, 'hex'))
   return isRight ? undefined : 'SignatureDoesNotMatch'
 }
 
-type Said = 'id' | 'day' | 'region' | 'names' | 'signature'
+type SignedPart = 'id' | 'day' | 'region' | 'names' | 'signature'
 
-/** As the service's own description has it: what was signed is put together again from what has come. */
+/** Recomputes the signature from the received request, by the service's documentation. */
 function signatureOf(
   { method, url = '', headers }: IncomingMessage,
-  { day, region, names }: Record<Said, string>,
+  { day, region, names }: Record<SignedPart, string>,
 ): Buffer {
   const [path = '', query = ''] = url.split('?')
   let canonical = `${method}\n${path}\n${query.split('&').toSorted().join('&')}\n`

@@ -7,14 +7,14 @@ import { test } from 'node:test'
 import { realClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 
-import { readClusterFile } from '../cluster-file.ts'
+import { copySnapshot, deleteCopies, fetchSnapshot, listCopies } from '../apply/snapshot-copies.ts'
+import { readClusterFile } from '../file/cluster-file.ts'
 import { completeBundle } from '../pki/bundle.ts'
-import { Bucket, type BucketPlace } from './bucket.ts'
+import { Bucket, type BucketLocation } from './bucket.ts'
 import { type S3Options, type S3Server, startS3, TEST_KEYS } from './s3-server.fixture.ts'
 import { encodePath, sign } from './signature.ts'
-import { copySnapshot, deleteCopies, fetchSnapshot, listCopies } from './snapshot-copies.ts'
 
-/** The examples of the service's own documentation. */
+/** Examples from the service's documentation. */
 const EXAMPLE = {
   accessKey: 'AKIAIOSFODNN7EXAMPLE',
   secretKey: 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY',
@@ -49,7 +49,7 @@ const VECTORS: readonly [name: string, request: Partial<Parameters<typeof sign>[
   ],
 ]
 
-test('sign() signs as the examples of the service do', () => {
+test("sign() matches the documentation's examples", () => {
   for (const [name, request, signature] of VECTORS) {
     const whole = {
       method: 'GET',
@@ -74,11 +74,11 @@ interface World {
 
 async function makeWorld(
   closing: AsyncDisposableStack,
-  more: Partial<BucketPlace> = {},
+  more: Partial<BucketLocation> = {},
   options: S3Options = {},
 ): Promise<World> {
   const s3 = await startS3(closing, options)
-  const place = {
+  const location = {
     endpoint: s3.endpoint,
     bucket: 'copies',
     region: '',
@@ -87,7 +87,7 @@ async function makeWorld(
     ...TEST_KEYS,
     ...more,
   }
-  const bucket = new Bucket(place, realClock, 1)
+  const bucket = new Bucket(location, realClock, 1)
   closing.defer(() => bucket.close())
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-s3-'))
   closing.defer(() => rm(folder, { recursive: true }))
@@ -113,7 +113,7 @@ async function read(folder: string): Promise<Record<string, string>> {
 
 const SORTED = Object.fromEntries(Object.entries(FILES).toSorted(([one], [other]) => (one < other ? -1 : 1)))
 
-test('a snapshot goes to the bucket as one object, is listed, and comes back as it was', async () => {
+test('stores a snapshot as one object, lists it and returns it unchanged', async () => {
   await using closing = new AsyncDisposableStack()
   const { s3, bucket, folder } = await makeWorld(closing)
   await fill(folder)
@@ -128,7 +128,7 @@ test('a snapshot goes to the bucket as one object, is listed, and comes back as 
   assert.deepEqual(await read(elsewhere), SORTED)
 })
 
-test('more than fits one answer is listed, and what is too old goes', async () => {
+test('lists more than one page, and deletes old snapshots', async () => {
   await using closing = new AsyncDisposableStack()
   const { s3, bucket } = await makeWorld(closing, { folder: '' })
   for (const name of ['a', 'b', 'c', 'd', 'e'])
@@ -141,24 +141,24 @@ test('more than fits one answer is listed, and what is too old goes', async () =
   )
 })
 
-test('what is refused is said and not tried again', async () => {
+test('reports a rejected request without a retry', async () => {
   await using closing = new AsyncDisposableStack()
   const { s3, bucket, folder } = await makeWorld(closing)
   await fill(folder)
   s3.faults.push('refuse')
   await assert.rejects(copySnapshot(bucket, folder, 'one', never), /answers 403 AccessDenied: No & no/)
-  assert.equal(s3.asked.length, 1)
+  assert.equal(s3.requests.length, 1)
   await assert.rejects(fetchSnapshot(bucket, folder, 'gone', never), /answers 404 NoSuchKey/)
 })
 
-test('a key that is not the right one is found out', async () => {
+test('detects a wrong secret key', async () => {
   await using closing = new AsyncDisposableStack()
   const { bucket, folder } = await makeWorld(closing, { secretKey: 'another' })
   await fill(folder)
   await assert.rejects(copySnapshot(bucket, folder, 'one', never), /SignatureDoesNotMatch/)
 })
 
-test('an endpoint is believed by the authority that is given, and by no other', async () => {
+test('trusts an endpoint only with the given authority', async () => {
   await using closing = new AsyncDisposableStack()
   const { cluster } = readClusterFile('nodes: [{address: 10.0.0.1, user: root, role: [controlplane, etcd, worker]}]')
   assert.ok(cluster)
@@ -173,18 +173,18 @@ test('an endpoint is believed by the authority that is given, and by no other', 
   await assert.rejects(listCopies(stranger.bucket, never), /certificate/)
 })
 
-test('what is cut off on its way there, or fails, is sent again from its beginning', async () => {
+test('restarts an interrupted or failed upload', async () => {
   await using closing = new AsyncDisposableStack()
   const { s3, bucket, folder } = await makeWorld(closing)
   await fill(folder)
   s3.faults.push('cut', 'fail')
   await copySnapshot(bucket, folder, 'one', never)
-  assert.equal(s3.asked.length, 3)
+  assert.equal(s3.requests.length, 3)
   await fetchSnapshot(bucket, join(folder, 'back'), 'one', never)
   assert.deepEqual(await read(join(folder, 'back')), SORTED)
 })
 
-test('what is cut off or spoilt on its way back is fetched again, and never taken for the snapshot', async () => {
+test('repeats an interrupted or corrupted download, and never accepts it', async () => {
   await using closing = new AsyncDisposableStack()
   const { s3, bucket, folder } = await makeWorld(closing)
   await fill(folder)

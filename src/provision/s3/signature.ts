@@ -1,4 +1,4 @@
-/** AWS Signature Version 4, as S3 and those that speak as it does want it: who asks, and that nobody has changed what is asked. Pure. */
+/** AWS Signature Version 4 for S3 and compatible services. Pure. */
 import { createHash, createHmac } from 'node:crypto'
 
 export interface Credentials {
@@ -7,16 +7,16 @@ export interface Credentials {
   readonly region: string
 }
 
-export interface Unsigned {
+export interface UnsignedRequest {
   readonly method: string
-  /** As in the Host header. */
+  /** The Host header. */
   readonly host: string
-  /** Already encoded, by `encodePath`. */
+  /** Already encoded by `encodePath`. */
   readonly path: string
   readonly query: Readonly<Record<string, string>>
-  /** Names in lower case; all of them are signed. */
+  /** Names in lower case; all are signed. */
   readonly headers: Readonly<Record<string, string>>
-  /** SHA-256 of the body, in hexadecimal digits. */
+  /** SHA-256 of the body in hex. */
   readonly sha256: string
 }
 
@@ -24,7 +24,7 @@ const ALGORITHM = 'AWS4-HMAC-SHA256'
 
 /** The headers to send, without Host. */
 export function sign(
-  request: Unsigned,
+  request: UnsignedRequest,
   { accessKey, secretKey, region }: Credentials,
   nowMs: number,
 ): Record<string, string> {
@@ -61,13 +61,13 @@ export function encodePath(path: string): string {
   return path.split('/').map(encode).join('/')
 }
 
-/** In the order in which it is signed. */
+/** In signing order. */
 export function encodeQuery(query: Readonly<Record<string, string>>): string {
   const pairs = Object.entries(query).map(([name, value]) => `${encode(name)}=${encode(value)}`)
   return pairs.toSorted().join('&')
 }
 
-/** All but letters, digits and `-._~`, which is more than URLs need. */
+/** Encodes all but letters, digits and `-._~`, which is stricter than URLs require. */
 function encode(text: string): string {
   return encodeURIComponent(text).replaceAll(/[!'()*]/g, (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`)
 }

@@ -1,10 +1,9 @@
 /**
- * The one command that is ever sent to a machine over SSH. It is a constant: whatever it needs to know comes as lines on its
- * standard input, so no name, path or digest is ever part of a command. It finds our program on the machine, or
- * takes it in (what has come of it already is not sent again), and becomes it.
+ * The only command that is sent over SSH. It is a constant: its parameters arrive as lines on standard input, so that
+ * no name, path or digest is part of a command. It finds or receives our program (uploads resume) and executes it.
  */
 
-/** Without single quotes, as it is put between two of them. */
+/** Without single quotes, because it is quoted with them. */
 const SCRIPT = `
 set -eu
 umask 022
@@ -40,7 +39,7 @@ export XDG_CACHE_HOME
 exec "$to/bin/hyperkube" machine serve --home "$home"
 `
 
-/** For root, and for whoever may become root without being asked. */
+/** For root, and for users with passwordless sudo. */
 export const BOOTSTRAP: { readonly asRoot: string; readonly bySudo: string } = {
   asRoot: `exec sh -c '${SCRIPT}'`,
   bySudo: `exec sudo -n sh -c '${SCRIPT}'`,

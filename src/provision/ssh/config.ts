@@ -1,17 +1,17 @@
 /**
- * What `ssh` is told, as one file of its own form: addresses, users and paths are data there, and appear in no command line. Pure.
- * Nothing of the operator's own configuration counts: the same cluster.yml does the same for everybody.
+ * The configuration file of `ssh`: addresses, users and paths are data there and appear in no command line. The
+ * operator's own SSH configuration is ignored, so that a cluster.yml works the same for everybody. Pure.
  */
 import { ProgramError } from '#lib/program.ts'
 
-/** How to reach one machine. Keys are files. */
+/** The SSH settings of one machine. Keys are files. */
 export interface SshTarget {
   readonly address: string
   readonly port: number
   readonly user: string
   readonly keyFile?: string
   readonly certificateFile?: string
-  /** Socket of an agent; without, no agent is asked. */
+  /** The socket of an agent; undefined disables agents. */
   readonly agent?: string
 }
 
@@ -19,16 +19,16 @@ export interface SshSettings {
   readonly target: SshTarget
   readonly bastion?: SshTarget
   readonly knownHostsFile: string
-  /** Whether a passphrase can be had: then keys may need one. */
+  /** True if a passphrase is available for encrypted keys. */
   readonly hasPassphrase: boolean
   readonly connectSeconds: number
 }
 
-/** What the machine and the bastion are called in the file. */
+/** The host aliases of the machine and the bastion in the file. */
 export const TARGET = 'target'
 const BASTION = 'bastion'
 
-/** Throws ProgramError for what cannot be said in such a file. */
+/** Throws ProgramError for values that the file format cannot express. */
 export function sshConfig(settings: SshSettings): string {
   const { target, bastion } = settings
   const blocks = [
@@ -46,7 +46,7 @@ function host(name: string, target: SshTarget, settings: SshSettings): string[] 
     `  HostName ${value(address)}`,
     `  Port ${port}`,
     `  User ${value(user)}`,
-    // A new key is remembered; one that has changed ends everything.
+    // A new host key is recorded; a changed one fails the connection.
     '  StrictHostKeyChecking accept-new',
     `  UserKnownHostsFile ${value(knownHostsFile)}`,
     '  GlobalKnownHostsFile none',
@@ -74,7 +74,7 @@ function host(name: string, target: SshTarget, settings: SshSettings): string[] 
   ]
 }
 
-/** Percent signs mean something in some of them, and quotes end a value. */
+/** Percent signs are special in some values, and quotes end a value. */
 function value(text: string): string {
   if (text === '' || /["\n\r\\]/.test(text) || text.startsWith('-'))
     throw new ProgramError(`"${text}" cannot be part of an SSH connection`)

@@ -1,6 +1,6 @@
 /**
- * A connection to a machine over SSH: the system's own `ssh`, and our own program at the other end of it. For the machine that we are
- * on it is the system's own shell, and all else is the same.
+ * An SSH connection to a machine: the system's `ssh` with our program at the other end. For the local machine a shell
+ * replaces `ssh`.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,35 +20,35 @@ import { sshConfig, type SshSettings, TARGET } from './config.ts'
 import { LineReader } from './line-reader.ts'
 
 export interface SshConnectOptions extends SshSettings {
-  /** How the machine is called in messages; no two have the same. */
+  /** The name of the machine in messages; unique. */
   readonly name: string
-  /** It is the machine that we are on. */
+  /** True for the local machine. */
   readonly isHere: boolean
-  /** Where files for `ssh` may be put, for as long as the connection lasts. */
+  /** The folder for temporary files of `ssh`. */
   readonly folder: string
-  /** Where the builder keeps its things on the machine. */
+  /** The builder's folder on the machine. */
   readonly home: string
-  /** Our program for machines of this kind, as `uname -m` says it. */
+  /** Our program for an architecture from `uname -m`. */
   readonly payload: (kind: string) => Promise<Payload>
-  /** Whether the program is taken there when it is missing. */
+  /** True if a missing program is uploaded. */
   readonly installs: boolean
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Told how many bytes of the program were sent, of how many. */
+  /** Receives the progress of the upload in bytes. */
   readonly progress?: (sent: number, size: number) => void
 }
 
-export interface Connected {
-  /** Undefined: the program is not there, and was not to be brought. */
+export interface SshConnection {
+  /** Undefined: the program is not installed and must not be uploaded. */
   readonly machine?: Machine
-  /** Of the program that it has, or would have. */
+  /** The digest of the program on the machine. */
   readonly program: string
   close(): Promise<void>
 }
 
 type Ssh = ChildProcessByStdio<Writable, Readable, Readable>
 
-/** Rejects with MachineLost, which says what `ssh` said. */
-export async function connectBySsh(options: SshConnectOptions, signal: AbortSignal): Promise<Connected> {
+/** Rejects with MachineLost and the output of `ssh`. */
+export async function connectBySsh(options: SshConnectOptions, signal: AbortSignal): Promise<SshConnection> {
   const { name, folder, target, isHere } = options
   const config = join(folder, `${name.replaceAll(/[^\w.-]/g, '_')}.config`)
   await writeFile(config, sshConfig(options), { mode: 0o600 })
@@ -71,12 +71,12 @@ export async function connectBySsh(options: SshConnectOptions, signal: AbortSign
     return { machine, program, close }
   } catch (error) {
     ssh.kill('SIGTERM')
-    const said = await words()
-    throw new MachineLost(`${name}: ${said === '' ? (error as Error).message : said}`, { cause: error })
+    const output = await words()
+    throw new MachineLost(`${name}: ${output === '' ? (error as Error).message : output}`, { cause: error })
   }
 }
 
-/** What is said before the pipes belong to the program. Throws when the other side says something else. */
+/** The handshake before the program takes over the pipes. Throws for unexpected output. */
 async function bootstrap(
   ssh: Ssh,
   { home, payload, installs, progress }: SshConnectOptions,
@@ -84,7 +84,8 @@ async function bootstrap(
   ssh.stdin.on('error', () => undefined)
   const lines = new LineReader(ssh.stdout)
   const kind = /^hello (\S+)$/.exec(await lines.next())?.[1]
-  if (kind === undefined) throw new Error('The machine does not answer as a shell does: its login prints something')
+  if (kind === undefined)
+    throw new Error('The shell of the machine gives an unexpected answer: its login prints something')
   const { file, size, sha256 } = await payload(kind)
   ssh.stdin.write(`${home}\n${sha256}\n${size}\n${installs ? 'install' : 'look'}\n`)
   let line = await lines.next()
@@ -95,7 +96,7 @@ async function bootstrap(
   }
   lines.release()
   if (line === 'absent') return { digest: sha256, isThere: false }
-  if (line === 'broken') throw new Error('The program has not come as it was sent; another try sends it again')
+  if (line === 'broken') throw new Error('The program was not uploaded correctly; another attempt uploads it again')
   if (line !== 'here') throw new Error(`The machine answers "${line}"`)
   return { digest: sha256, isThere: true }
 }
@@ -119,7 +120,7 @@ async function send(
 
 const WORDS = 4096
 
-/** The last of what `ssh` says, once it has ended. */
+/** The last output of `ssh`, after it has ended. */
 function lastWordsOf(ssh: Ssh): () => Promise<string> {
   let text = ''
   ssh.stderr.setEncoding('utf8').on('data', (chunk: string) => (text = (text + chunk).slice(-WORDS)))

@@ -1,11 +1,11 @@
-/** Keys that machines were known by, as `ssh` keeps them. Pure. */
+/** The known host keys of machines, from the file of `ssh`. Pure. */
 import { createHash } from 'node:crypto'
 
 export interface KnownHost {
   readonly host: string
   /** `ssh-ed25519` and the like. */
   readonly type: string
-  /** As `ssh-keygen -l` prints it: `SHA256:…`. */
+  /** The format of `ssh-keygen -l`: `SHA256:…`. */
   readonly fingerprint: string
 }
 

@@ -1,35 +1,35 @@
-/** Reads lines off a stream, and gives back what is left of it: the pipes are for others afterwards. */
+/** Reads lines from a stream and pushes the rest back, because the pipes are used by others afterwards. */
 import type { Readable } from 'node:stream'
 
-/** Longer ones are no lines of ours. */
+/** Longer lines are not of our protocol. */
 const MAX_LINE = 4096
 
 export class LineReader {
   readonly #stream: Readable
-  #held: Buffer = Buffer.alloc(0)
+  #buffered: Buffer = Buffer.alloc(0)
 
   constructor(stream: Readable) {
     this.#stream = stream
   }
 
-  /** Rejects when the stream ends before. */
+  /** Rejects if the stream ends early. */
   async next(): Promise<string> {
     for (;;) {
-      const end = this.#held.indexOf('\n')
+      const end = this.#buffered.indexOf('\n')
       if (end >= 0) {
-        const line = this.#held.toString('utf8', 0, end)
-        this.#held = this.#held.subarray(end + 1)
+        const line = this.#buffered.toString('utf8', 0, end)
+        this.#buffered = this.#buffered.subarray(end + 1)
         return line
       }
-      if (this.#held.length > MAX_LINE) throw new Error('The machine says too much')
-      this.#held = Buffer.concat([this.#held, await this.#chunk()])
+      if (this.#buffered.length > MAX_LINE) throw new Error('The machine sends too much output')
+      this.#buffered = Buffer.concat([this.#buffered, await this.#chunk()])
     }
   }
 
-  /** What was read beyond the last line goes back to the stream. */
+  /** Pushes unread data back to the stream. */
   release(): void {
-    if (this.#held.length > 0) this.#stream.unshift(this.#held)
-    this.#held = Buffer.alloc(0)
+    if (this.#buffered.length > 0) this.#stream.unshift(this.#buffered)
+    this.#buffered = Buffer.alloc(0)
   }
 
   #chunk(): Promise<Buffer> {

@@ -1,16 +1,22 @@
-/** Rules in chains of iptables that are ours alone, for one family. What is not ours is neither emptied nor moved. */
-import { type IptablesOptions, type IptablesTable, listIptables, restoreIptables, saveIptables } from '#lib/iptables.ts'
+/** The iptables backend for one address family. It never flushes or moves foreign rules. */
+import {
+  type IptablesOptions,
+  type IptablesTable,
+  listIptables,
+  restoreIptables,
+  saveIptables,
+} from '#lib/net/iptables.ts'
 import type { IpFamily } from '#model/services.ts'
 
 import type { Backend, FailureFamily, SyncOutcome } from '../backend.ts'
 import type { Route } from '../routing.ts'
-import { type Found, IptablesLedger } from './ledger.ts'
+import { IptablesLedger, type SavedRules } from './ledger.ts'
 import { removalOf } from './removal.ts'
 import { CANARY, type IptablesSettings, natTail, TABLES } from './skeleton.ts'
 
 export interface IptablesBackendOptions {
   readonly settings: IptablesSettings
-  /** Put before the programs, as in `ip netns exec <name>`. */
+  /** Prefixes the programs, as in `ip netns exec <name>`. */
   readonly within?: readonly string[]
 }
 
@@ -18,13 +24,13 @@ export function createIptablesBackend(options: IptablesBackendOptions): Backend 
   return new IptablesBackend(options)
 }
 
-/** What tells of each table whether it is still as we left it: a chain, and what one of its lines ends with. */
+/** Rules that show whether each table is intact: a chain, and the end of one of its lines. */
 const SIGNS: readonly (readonly [table: IptablesTable, chain: string, ending: string])[] = [
   ['mangle', CANARY, CANARY],
   ['nat', 'PREROUTING', '-j KUBE-SERVICES'],
   ['filter', 'FORWARD', '-j KUBE-FORWARD'],
 ]
-/** Where the chain of Services has a last rule: somebody may have emptied it, and left what leads there. */
+/** The last rule of the Service chain: others may have flushed the chain but kept the jump to it. */
 const LAST_SIGN = ['nat', 'KUBE-SERVICES', '-j KUBE-NODEPORTS'] as const
 
 class IptablesBackend implements Backend {
@@ -44,7 +50,7 @@ class IptablesBackend implements Backend {
     this.#ledger.set(service, routes)
   }
 
-  /** Addresses that no Service has are nobody's business here, as upstream's mode has it. */
+  /** Unassigned Service addresses get no rules in this mode, as upstream. */
   setServiceCidrs(): void {}
 
   setNodePortIps(nodePortIps: readonly string[] | undefined): void {
@@ -78,21 +84,21 @@ class IptablesBackend implements Backend {
     return removeIptablesRules(this.#where)
   }
 
-  async #found(): Promise<Found> {
+  async #found(): Promise<SavedRules> {
     const [nat, filter] = [
-      await saveIptables('nat', isTold, this.#where),
-      await saveIptables('filter', isTold, this.#where),
+      await saveIptables('nat', isRelevant, this.#where),
+      await saveIptables('filter', isRelevant, this.#where),
     ]
     return { nat, filter }
   }
 }
 
-/** Chains, and rules of those that are the kernel's own. */
-function isTold(line: string): boolean {
+/** Selects chains, and rules of built-in chains. */
+function isRelevant(line: string): boolean {
   return line.startsWith(':') || /^-A (?:INPUT|FORWARD|OUTPUT|PREROUTING|POSTROUTING) /.test(line)
 }
 
-/** Takes away what kube-proxy has in iptables, ours or upstream's. Harmless where there is nothing. */
+/** Removes kube-proxy's iptables rules, ours or upstream's. Does nothing if there are none. */
 export async function removeIptablesRules(where: IptablesOptions): Promise<void> {
   for (const table of TABLES) {
     const removal = removalOf(table, await saveIptables(table, () => true, where))

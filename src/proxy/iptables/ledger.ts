@@ -1,7 +1,7 @@
 /**
- * What our chains hold, and the scripts that bring them from what they are to what they should be: all of it at once, or only what
- * the changes of some Services touch. Chains that all Services share are written anew each time, as iptables has no other way
- * that keeps them whole. Pure: whoever applied a script says so (`applied`); after a failure all of it is due.
+ * State of our iptables chains, and the scripts that update them: everything, or only changed Services. Shared chains
+ * are rewritten each time, because iptables cannot update them atomically in another way. Pure: the caller confirms a
+ * script with `applied`; after a failure everything is due.
  */
 import type { Route } from '../routing.ts'
 import { isServiceChain } from './names.ts'
@@ -22,8 +22,8 @@ import {
   TOP_CHAINS,
 } from './skeleton.ts'
 
-/** Of a table before it is filled: lines of `iptables-save`, at least of chains and of rules in the kernel's own. */
-export interface Found {
+/** Output of `iptables-save`, at least chains and the rules of built-in chains. */
+export interface SavedRules {
   readonly nat: readonly string[]
   readonly filter: readonly string[]
 }
@@ -38,21 +38,21 @@ export interface Script {
   readonly counts: Readonly<Record<'nat' | 'filter', RuleCount>>
 }
 
-/** Comments are left out where there are more endpoints, as upstream does. */
+/** Comments are omitted above this number of endpoints, as upstream. */
 const MANY_ENDPOINTS = 1000
 
-interface Held {
+interface ServiceState {
   readonly routes: readonly Route[]
   readonly portals: Portals
-  /** Rules in chains of its own. */
+  /** Rules in its own chains. */
   readonly rules: number
   readonly endpoints: number
 }
 
 export class IptablesLedger {
   #settings: IptablesSettings
-  readonly #held = new Map<string, Held>()
-  /** Services that have changed since a script was applied, with the chains they had then. */
+  readonly #services = new Map<string, ServiceState>()
+  /** Services changed since the last applied script, with their previous chains. */
   readonly #changed = new Map<string, readonly string[]>()
   #endpoints = 0
   #ownRules = 0
@@ -66,17 +66,17 @@ export class IptablesLedger {
     this.#settings = settings
   }
 
-  /** None: the Service has gone. */
+  /** Empty: the Service is deleted. */
   set(service: string, routes: readonly Route[]): void {
-    const before = this.#held.get(service)
+    const before = this.#services.get(service)
     if (!this.#changed.has(service)) this.#changed.set(service, before === undefined ? [] : this.#chainsOf(before))
     this.#count(before, -1)
-    if (routes.length === 0) this.#held.delete(service)
-    else this.#held.set(service, this.#hold(routes))
-    this.#count(this.#held.get(service), 1)
+    if (routes.length === 0) this.#services.delete(service)
+    else this.#services.set(service, this.#stateOf(routes))
+    this.#count(this.#services.get(service), 1)
   }
 
-  /** Brings about what has changed since the last one; undefined: nothing has. */
+  /** The script for all changes since the last one; undefined: none. */
   changes(): Script | undefined {
     if (this.#changed.size === 0) return undefined
     const [chains, rules, wanted] = [[], [], new Set()] as [string[], string[], Set<string>]
@@ -85,19 +85,19 @@ export class IptablesLedger {
     return this.#script({ chains, rules, gone, jumps: [], missing: [], canaries: false })
   }
 
-  /** Brings about everything, whatever is there: what is ours and not wanted goes. */
-  everything(found: Found): Script {
+  /** The script for everything: removes unwanted chains of ours. */
+  everything(found: SavedRules): Script {
     const [chains, rules, wanted] = [[], [], new Set()] as [string[], string[], Set<string>]
-    for (const service of this.#held.keys()) this.#writeChains(service, { chains, rules, wanted })
+    for (const service of this.#services.keys()) this.#writeChains(service, { chains, rules, wanted })
     const left = chainsIn(found.nat).filter((name) => isServiceChain(name) && !wanted.has(name))
     const jumps = [...JUMPS, ...KUBELET_JUMPS].filter((one) => !found[one.table].some((line) => isJump(line, one)))
     const known = new Set(chainsIn(found.filter))
-    // What others fill as well is made, and not emptied.
+    // Shared chains are created but not flushed.
     const missing = new Set(KUBELET_JUMPS.map(({ to }) => to).filter((name) => !known.has(name)))
     return this.#script({ chains, rules, gone: new Set(left), jumps, missing: [...missing], canaries: true })
   }
 
-  /** The last script, of either kind, is in the kernel. */
+  /** The last script was applied. */
   applied(): void {
     this.#changed.clear()
   }
@@ -106,7 +106,7 @@ export class IptablesLedger {
     return this.#endpoints <= MANY_ENDPOINTS
   }
 
-  #hold(routes: readonly Route[]): Held {
+  #stateOf(routes: readonly Route[]): ServiceState {
     const chains = renderChains(routes, this.#settings, false)
     return {
       routes,
@@ -116,19 +116,19 @@ export class IptablesLedger {
     }
   }
 
-  #chainsOf({ routes }: Held): string[] {
+  #chainsOf({ routes }: ServiceState): string[] {
     return [...renderChains(routes, this.#settings, false).keys()]
   }
 
-  #count(held: Held | undefined, sign: 1 | -1): void {
-    this.#endpoints += sign * (held?.endpoints ?? 0)
-    this.#ownRules += sign * (held?.rules ?? 0)
+  #count(state: ServiceState | undefined, sign: 1 | -1): void {
+    this.#endpoints += sign * (state?.endpoints ?? 0)
+    this.#ownRules += sign * (state?.rules ?? 0)
   }
 
   #writeChains(service: string, into: { chains: string[]; rules: string[]; wanted: Set<string> }): void {
-    const held = this.#held.get(service)
-    if (held === undefined) return
-    for (const [name, lines] of renderChains(held.routes, this.#settings, this.#explains)) {
+    const state = this.#services.get(service)
+    if (state === undefined) return
+    for (const [name, lines] of renderChains(state.routes, this.#settings, this.#explains)) {
       into.wanted.add(name)
       into.chains.push(chainLine(name))
       for (const line of lines) into.rules.push(line)
@@ -140,7 +140,7 @@ export class IptablesLedger {
     readonly rules: readonly string[]
     readonly gone: ReadonlySet<string>
     readonly jumps: readonly Jump[]
-    /** Chains of the table `filter` that are not ours alone. */
+    /** Chains of the table `filter` that the kubelet shares. */
     readonly missing: readonly string[]
     readonly canaries: boolean
   }): Script {
@@ -180,13 +180,13 @@ export class IptablesLedger {
 
   #portals(table: 'nat' | 'filter', head: readonly string[], tail: readonly string[]): string[] {
     const lines = [...head]
-    for (const { portals } of this.#held.values()) for (const line of portals[table]) lines.push(line)
+    for (const { portals } of this.#services.values()) for (const line of portals[table]) lines.push(line)
     lines.push(...tail)
     return lines
   }
 }
 
-/** Of lines of `iptables-save`. */
+/** Chain names in the output of `iptables-save`. */
 export function chainsIn(lines: readonly string[]): string[] {
   return lines.flatMap((line) => (line.startsWith(':') ? [line.slice(1, line.indexOf(' '))] : []))
 }

@@ -1,4 +1,4 @@
-/** What chains are called: upstream's names, because people and programs look for them. */
+/** Chain names: upstream's, because users and programs look for them. */
 import { createHash } from 'node:crypto'
 
 import { destination, type Endpoint } from '../endpoints.ts'
@@ -7,11 +7,11 @@ import type { ServicePort } from '../service-port.ts'
 const PREFIXES = {
   /** Any endpoint of a Service. */
   cluster: 'KUBE-SVC-',
-  /** Those on this node. */
+  /** Endpoints on this node. */
   local: 'KUBE-SVL-',
-  /** Where what comes from outside goes first. */
+  /** The entry for external traffic. */
   external: 'KUBE-EXT-',
-  /** Who may use a load balancer. */
+  /** Load balancer source ranges. */
   firewall: 'KUBE-FW-',
 } as const
 const ENDPOINT = 'KUBE-SEP-'
@@ -26,18 +26,18 @@ export function endpointChainName({ name, protocol }: ServicePort, endpoint: Pic
   return `${ENDPOINT}${hashed(`${name}${protocol}${destination(endpoint)}`)}`
 }
 
-/** Whether it belongs to one Service, as opposed to those that are always there. */
+/** Whether the chain belongs to one Service, unlike the fixed ones. */
 export function isServiceChain(name: string): boolean {
   return name.startsWith(ENDPOINT) || Object.values(PREFIXES).some((prefix) => name.startsWith(prefix))
 }
 
-/** The first 80 bits of the digest, five at a time. */
+/** The first 80 bits of the digest in base32. */
 function hashed(text: string): string {
   const digest = createHash('sha256').update(text).digest()
-  let [bits, held, out] = [0, 0, '']
+  let [bits, buffer, out] = [0, 0, '']
   for (const byte of digest) {
-    held = ((held << 8) | byte) & 0xff_ff
-    for (bits += 8; bits >= 5; bits -= 5) out += BASE32[(held >> (bits - 5)) & 31]
+    buffer = ((buffer << 8) | byte) & 0xff_ff
+    for (bits += 8; bits >= 5; bits -= 5) out += BASE32[(buffer >> (bits - 5)) & 31]
     if (out.length >= HASH_CHARS) break
   }
   return out.slice(0, HASH_CHARS)

@@ -51,12 +51,12 @@ function route(port: Partial<ServicePort>, ...endpoints: readonly Endpoint[]): R
 const SVC = chainName('cluster', PORT)
 const SEP = endpointChainName(PORT, at('10.180.0.1'))
 
-describe('a Service in iptables', () => {
-  it("has upstream's names", () => {
+describe('iptables rules of a Service', () => {
+  it("are in chains with upstream's names", () => {
     assert.deepEqual([SVC, SEP], ['KUBE-SVC-XPGD46QRK7WJZT7O', 'KUBE-SEP-SXIVWICOYRO3J4NJ'])
   })
 
-  it('leads from its cluster IP to its endpoints, and says why unless there are very many', () => {
+  it('lead from the cluster IP to the endpoints, and have no comments if there are many', () => {
     const routes = [route({}, at('10.180.0.1'))]
     const to = '-m tcp -p tcp -d 172.30.0.41 --dport 80'
     assert.deepEqual(renderPortals(routes), {
@@ -74,7 +74,7 @@ describe('a Service in iptables', () => {
     ])
   })
 
-  it('draws among endpoints, after it has looked whom a client came to', () => {
+  it('choose endpoints at random, after session affinity', () => {
     const routes = [
       route({ affinitySeconds: 600, protocol: 'sctp' }, at('10.180.0.1'), at('10.180.0.2'), at('10.180.0.3')),
     ]
@@ -89,7 +89,7 @@ describe('a Service in iptables', () => {
     )
   })
 
-  it('without endpoints is refused; without any on this node it is dropped', () => {
+  it('reject traffic without endpoints, and drop Local traffic without local endpoints', () => {
     const refused = renderPortals([route({ nodePort: 30_000 })]).filter
     assert.deepEqual(refused.map((rule) => / has no .*endpoints| -j \w+$/g[Symbol.match](rule)), [
       [' has no endpoints', ' -j REJECT'],
@@ -103,16 +103,16 @@ describe('a Service in iptables', () => {
     )
   })
 
-  it('takes nothing into a rule that is not a name', () => {
+  it('contain only chain names that iptables accepts', () => {
     const [line = ''] = renderPortals([route({ name: 'a/b" -j ACCEPT\n-A X' }, at('10.180.0.1'))]).nat
     assert.match(line, /--comment "a\/b__-j_ACCEPT_-A_X cluster IP"/)
   })
 })
 
-describe('the ledger of iptables', () => {
+describe('IptablesLedger', () => {
   const empty = { nat: [], filter: [] }
 
-  it('writes chains of what has changed, and takes away those that have gone', () => {
+  it('writes changed chains and deletes obsolete ones', () => {
     const ledger = new IptablesLedger(SETTINGS)
     ledger.set('ns1/svc1', [route({}, at('10.180.0.1'))])
     ledger.set('ns1/svc2', [route({ name: 'ns1/svc2' }, at('10.180.0.1'))])
@@ -128,7 +128,7 @@ describe('the ledger of iptables', () => {
     assert.doesNotMatch(changed?.text ?? '', new RegExp(chainName('cluster', { ...PORT, name: 'ns1/svc2' }) + ' - '))
   })
 
-  it('leads into its chains once, and removes what another one left', () => {
+  it('adds each jump rule only once, and deletes leftover KUBE-SVC chains, but no others', () => {
     const left = [':KUBE-SVC-AAAAAAAAAAAAAAAA - [0:0]', ':OTHER - [0:0]']
     const { text } = new IptablesLedger(SETTINGS).everything({ nat: left, filter: [] })
     assert.match(text, /\n-X KUBE-SVC-AAAAAAAAAAAAAAAA\n/)
@@ -138,12 +138,12 @@ describe('the ledger of iptables', () => {
     assert.ok(!new IptablesLedger(SETTINGS).everything({ nat: [jump], filter: [] }).text.includes('-I PREROUTING'))
   })
 
-  it('does not empty what the kubelet fills as well', () => {
+  it('does not flush chains shared with the kubelet', () => {
     const ledger = new IptablesLedger({ ...SETTINGS, localhostNodePorts: false })
     const filter = [':KUBE-FIREWALL - [0:0]']
     assert.doesNotMatch(ledger.everything({ nat: [], filter }).text, /:KUBE-FIREWALL/)
     assert.match(ledger.everything(empty).text, /:KUBE-FIREWALL/)
-    // Only who routes 127.0.0.0/8 has to keep neighbours from it.
+    // Only needed if 127.0.0.0/8 is routed.
     assert.doesNotMatch(ledger.everything(empty).text, /block incoming localnet/)
     assert.match(
       new IptablesLedger(SETTINGS).everything(empty).text,
@@ -152,8 +152,8 @@ describe('the ledger of iptables', () => {
   })
 })
 
-describe('what is ours of a table', () => {
-  it('is taken away, and nothing else', () => {
+describe('removalOf()', () => {
+  it('deletes only the chains of kube-proxy and the rules that jump to them', () => {
     const jump = '-A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES'
     const saved = [':PREROUTING ACCEPT [1:2]', ':OTHER - [0:0]', ':KUBE-SERVICES - [0:0]', ':KUBE-MARK-MASQ - [0:0]']
     const rules = [jump, '-A PREROUTING -j OTHER', '-A OTHER -p tcp -j KUBE-MARK-MASQ']

@@ -1,6 +1,6 @@
 /**
- * What the routes of one Service are in iptables: rules in chains that all Services share, which say where packets enter, and
- * chains of its own. Names, comments and order are upstream's, rule by rule. Pure; lines are those of `iptables-restore`.
+ * iptables rules of one Service: rules in shared chains and its own chains. Names, comments and order are upstream's.
+ * Pure; lines are in `iptables-restore` syntax.
  */
 import { destination, type Endpoint } from '../endpoints.ts'
 import type { LocalDetector } from '../local-detector.ts'
@@ -8,15 +8,15 @@ import { reachable, type Route, usesCluster, usesLocal } from '../routing.ts'
 import { holds, isExternal, type ServicePort } from '../service-port.ts'
 import { chainName, endpointChainName } from './names.ts'
 
-export interface RenderSettings {
+export interface IptablesRenderSettings {
   readonly masqueradeAll: boolean
-  /** How to tell packets of pods of this node; undefined: nobody can. */
+  /** Detects traffic of local pods; undefined: unknown. */
   readonly detector: LocalDetector | undefined
-  /** Of this node and family; empty: not known. */
+  /** Of this node and family; empty: unknown. */
   readonly nodeIp: string
 }
 
-/** Rules of chains that all Services share, by table. */
+/** Rules in shared chains, by table. */
 export interface Portals {
   readonly nat: readonly string[]
   readonly filter: readonly string[]
@@ -27,45 +27,46 @@ export type Chains = ReadonlyMap<string, readonly string[]>
 export function renderPortals(routes: readonly Route[]): Portals {
   const draft: { nat: string[]; filter: string[] } = { nat: [], filter: [] }
   for (const route of routes) {
-    const ways = waysOf(route)
-    enterByClusterIp(draft, ways)
-    enterByAddresses(draft, ways)
-    enterByNodePort(draft, ways)
-    enterForHealthCheck(draft, ways.port)
+    const routeChains = routeChainsOf(route)
+    enterByClusterIp(draft, routeChains)
+    enterByAddresses(draft, routeChains)
+    enterByNodePort(draft, routeChains)
+    enterForHealthCheck(draft, routeChains.port)
   }
   return draft
 }
 
-/** `explains`: with comments in chains of Services and endpoints, which are left out where there are very many. */
-export function renderChains(routes: readonly Route[], settings: RenderSettings, explains: boolean): Chains {
+/** `explains` adds comments to the chains of Services and endpoints. */
+export function renderChains(routes: readonly Route[], settings: IptablesRenderSettings, explains: boolean): Chains {
   const chains = new Map<string, string[]>()
   for (const route of routes) {
-    const ways = waysOf(route)
-    if (ways.hasEndpoints && isExternal(ways.port)) chains.set(ways.external, externalRules(ways, settings))
-    if (ways.usesFirewall) chains.set(ways.firewall, firewallRules(ways, settings))
-    policyChains(chains, ways, settings, explains)
+    const routeChains = routeChainsOf(route)
+    if (routeChains.hasEndpoints && isExternal(routeChains.port))
+      chains.set(routeChains.external, externalRules(routeChains, settings))
+    if (routeChains.usesFirewall) chains.set(routeChains.firewall, firewallRules(routeChains, settings))
+    policyChains(chains, routeChains, settings, explains)
     for (const endpoint of reachable(route))
-      chains.set(endpointChainName(ways.port, endpoint), endpointRules(ways.port, endpoint, explains))
+      chains.set(endpointChainName(routeChains.port, endpoint), endpointRules(routeChains.port, endpoint, explains))
   }
   return chains
 }
 
-interface Ways {
+interface RouteChains {
   readonly route: Route
   readonly port: ServicePort
-  /** Chains. */
+  /** Chain names. */
   readonly cluster: string
   readonly local: string
   readonly external: string
   readonly firewall: string
-  /** Anywhere; for what comes by cluster IP; for what comes by any other way. */
+  /** In the cluster; for traffic to the cluster IP; for other traffic. */
   readonly hasEndpoints: boolean
   readonly hasInternal: boolean
   readonly hasExternal: boolean
   readonly usesFirewall: boolean
 }
 
-function waysOf(route: Route): Ways {
+function routeChainsOf(route: Route): RouteChains {
   const { port, local, hasEndpoints } = route
   const isServed = (isLocal: boolean): boolean => hasEndpoints && !(isLocal && local.length === 0)
   return {
@@ -82,14 +83,14 @@ function waysOf(route: Route): Ways {
   }
 }
 
-interface Draft {
+interface RuleLines {
   readonly nat: string[]
   readonly filter: string[]
 }
 
 const MARK = '-j KUBE-MARK-MASQ'
 
-/** Nothing but what names are made of reaches a rule, whoever it is that we listen to. */
+/** Only valid name characters reach a rule, whatever the API server sends. */
 function nameOf({ name }: ServicePort): string {
   return name.replaceAll(/[^A-Za-z0-9/._:-]/g, '_')
 }
@@ -102,17 +103,17 @@ function matches({ protocol }: ServicePort): string {
   return `-m ${protocol} -p ${protocol}`
 }
 
-/** What becomes of packets that nobody here is there for: another node may have somebody. */
-function refusal({ port, hasEndpoints }: Ways): { readonly why: string; readonly target: string } {
+/** The verdict for traffic without endpoints here: drop if other nodes have some. */
+function refusal({ port, hasEndpoints }: RouteChains): { readonly why: string; readonly target: string } {
   return hasEndpoints
     ? { why: comment(`${nameOf(port)} has no local endpoints`), target: '-j DROP' }
     : { why: comment(`${nameOf(port)} has no endpoints`), target: '-j REJECT' }
 }
 
-function enterByClusterIp({ nat, filter }: Draft, ways: Ways): void {
-  const { port, hasInternal, cluster, local } = ways
+function enterByClusterIp({ nat, filter }: RuleLines, routeChains: RouteChains): void {
+  const { port, hasInternal, cluster, local } = routeChains
   const to = `${matches(port)} -d ${port.clusterIp} --dport ${port.port}`
-  const { why, target } = refusal(ways)
+  const { why, target } = refusal(routeChains)
   if (hasInternal)
     nat.push(
       `-A KUBE-SERVICES ${comment(`${nameOf(port)} cluster IP`)} ${to} -j ${port.isInternalLocal ? local : cluster}`,
@@ -120,11 +121,11 @@ function enterByClusterIp({ nat, filter }: Draft, ways: Ways): void {
   else filter.push(`-A KUBE-SERVICES ${why} ${to} ${target}`)
 }
 
-function enterByAddresses(draft: Draft, ways: Ways): void {
-  const { port, external, firewall, usesFirewall } = ways
-  for (const ip of port.externalIps) enterByAddress(draft, ways, { ip, what: 'external IP', chain: external })
+function enterByAddresses(draft: RuleLines, routeChains: RouteChains): void {
+  const { port, external, firewall, usesFirewall } = routeChains
+  for (const ip of port.externalIps) enterByAddress(draft, routeChains, { ip, what: 'external IP', chain: external })
   for (const ip of port.loadBalancerIps) {
-    enterByAddress(draft, ways, { ip, what: 'loadbalancer IP', chain: usesFirewall ? firewall : external })
+    enterByAddress(draft, routeChains, { ip, what: 'loadbalancer IP', chain: usesFirewall ? firewall : external })
     if (!usesFirewall) continue
     const why = comment(`${nameOf(port)} traffic not accepted by ${firewall}`)
     draft.filter.push(`-A KUBE-PROXY-FIREWALL ${why} ${matches(port)} -d ${ip} --dport ${port.port} -j DROP`)
@@ -132,43 +133,43 @@ function enterByAddresses(draft: Draft, ways: Ways): void {
 }
 
 function enterByAddress(
-  { nat, filter }: Draft,
-  ways: Ways,
+  { nat, filter }: RuleLines,
+  routeChains: RouteChains,
   { ip, what, chain }: { readonly ip: string; readonly what: string; readonly chain: string },
 ): void {
-  const { port, hasEndpoints, hasExternal } = ways
+  const { port, hasEndpoints, hasExternal } = routeChains
   const to = `${matches(port)} -d ${ip} --dport ${port.port}`
-  const { why, target } = refusal(ways)
+  const { why, target } = refusal(routeChains)
   if (hasEndpoints) nat.push(`-A KUBE-SERVICES ${comment(`${nameOf(port)} ${what}`)} ${to} -j ${chain}`)
   if (!hasExternal) filter.push(`-A KUBE-EXTERNAL-SERVICES ${why} ${to} ${target}`)
 }
 
-function enterByNodePort({ nat, filter }: Draft, ways: Ways): void {
-  const { port, hasEndpoints, hasExternal, external } = ways
+function enterByNodePort({ nat, filter }: RuleLines, routeChains: RouteChains): void {
+  const { port, hasEndpoints, hasExternal, external } = routeChains
   if (port.nodePort === 0) return
   const to = `${matches(port)} --dport ${port.nodePort}`
-  const { why, target } = refusal(ways)
+  const { why, target } = refusal(routeChains)
   if (hasEndpoints) nat.push(`-A KUBE-NODEPORTS ${comment(nameOf(port))} ${to} -j ${external}`)
   if (!hasExternal) filter.push(`-A KUBE-EXTERNAL-SERVICES ${why} -m addrtype --dst-type LOCAL ${to} ${target}`)
 }
 
-/** Whoever has no endpoints here must be able to say so. */
-function enterForHealthCheck({ filter }: Draft, port: ServicePort): void {
+/** Accepts health checks, also without local endpoints. */
+function enterForHealthCheck({ filter }: RuleLines, port: ServicePort): void {
   if (port.healthCheckNodePort === 0) return
   const why = comment(`${nameOf(port)} health check node port`)
   filter.push(`-A KUBE-NODEPORTS ${why} -m tcp -p tcp --dport ${port.healthCheckNodePort} -j ACCEPT`)
 }
 
-/** For what comes from outside: masqueraded if it may leave the node again, else with the address it came from. */
-function externalRules(ways: Ways, { detector }: RenderSettings): string[] {
-  const { port, cluster, local, external, hasExternal } = ways
+/** External traffic: masqueraded if it may leave the node, otherwise with its source address. */
+function externalRules(routeChains: RouteChains, { detector }: IptablesRenderSettings): string[] {
+  const { port, cluster, local, external, hasExternal } = routeChains
   const add = (why: string, rest: string): string => `-A ${external} ${comment(why)} ${rest}`
   const name = nameOf(port)
   const onwards = hasExternal ? [`-A ${external} -j ${port.isExternalLocal ? local : cluster}`] : []
   if (!port.isExternalLocal) return [add(`masquerade traffic for ${name} external destinations`, MARK), ...onwards]
   const isHere = '-m addrtype --src-type LOCAL'
   return [
-    // Pods of this node, and the node itself, are treated as if they had gone out and come back in.
+    // Local pods and the node itself may use all endpoints.
     ...(detector === undefined
       ? []
       : [add(`pod traffic for ${name} external destinations`, `${detector.iptables.isLocal.join(' ')} -j ${cluster}`)]),
@@ -178,9 +179,9 @@ function externalRules(ways: Ways, { detector }: RenderSettings): string[] {
   ]
 }
 
-function firewallRules({ port, external, firewall }: Ways, { nodeIp }: RenderSettings): string[] {
+function firewallRules({ port, external, firewall }: RouteChains, { nodeIp }: IptablesRenderSettings): string[] {
   const { sourceRanges, loadBalancerIps } = port
-  // Where the node has the load balancer's address itself, it is the one packets of the node come from.
+  // If the node has the load balancer's address, its own traffic comes from it.
   const own = holds(sourceRanges, nodeIp) ? loadBalancerIps : []
   const why = comment(`${nameOf(port)} loadbalancer IP`)
   return [
@@ -189,28 +190,37 @@ function firewallRules({ port, external, firewall }: Ways, { nodeIp }: RenderSet
   ]
 }
 
-function policyChains(chains: Map<string, string[]>, ways: Ways, settings: RenderSettings, explains: boolean): void {
-  const { port, route } = ways
-  const internal = port.isInternalLocal ? ways.local : ways.cluster
+function policyChains(
+  chains: Map<string, string[]>,
+  routeChains: RouteChains,
+  settings: IptablesRenderSettings,
+  explains: boolean,
+): void {
+  const { port, route } = routeChains
+  const internal = port.isInternalLocal ? routeChains.local : routeChains.cluster
   for (const [chain, endpoints, isUsed] of [
-    [ways.cluster, route.cluster, usesCluster(port)],
-    [ways.local, route.local, usesLocal(port)],
+    [routeChains.cluster, route.cluster, usesCluster(port)],
+    [routeChains.local, route.local, usesLocal(port)],
   ] as const) {
     if (!isUsed || endpoints.length === 0) continue
-    const entry = chain === internal && ways.hasInternal ? masqueradeRules(chain, port, settings) : []
+    const entry = chain === internal && routeChains.hasInternal ? masqueradeRules(chain, port, settings) : []
     chains.set(chain, [...entry, ...choice(chain, port, endpoints, explains)])
   }
 }
 
-/** Who is not of this cluster may send to cluster IPs through any node; answers must come back through the same. */
-function masqueradeRules(chain: string, port: ServicePort, { masqueradeAll, detector }: RenderSettings): string[] {
+/** Clients outside of the cluster may use cluster IPs through any node; masquerading brings replies back. */
+function masqueradeRules(
+  chain: string,
+  port: ServicePort,
+  { masqueradeAll, detector }: IptablesRenderSettings,
+): string[] {
   const to = `${comment(`${nameOf(port)} cluster IP`)} ${matches(port)} -d ${port.clusterIp} --dport ${port.port}`
   if (masqueradeAll) return [`-A ${chain} ${to} ${MARK}`]
   return detector === undefined ? [] : [`-A ${chain} ${to} ${detector.iptables.isNotLocal.join(' ')} ${MARK}`]
 }
 
 function choice(chain: string, port: ServicePort, endpoints: readonly Endpoint[], explains: boolean): string[] {
-  const ways = endpoints.map((endpoint) => ({
+  const routeChains = endpoints.map((endpoint) => ({
     to: endpointChainName(port, endpoint),
     why: explains ? ` ${comment(`${nameOf(port)} -> ${destination(endpoint)}`)}` : '',
   }))
@@ -218,11 +228,11 @@ function choice(chain: string, port: ServicePort, endpoints: readonly Endpoint[]
   return [
     ...(seconds === 0
       ? []
-      : ways.map(
+      : routeChains.map(
           ({ to, why }) => `-A ${chain}${why} -m recent --name ${to} --rcheck --seconds ${seconds} --reap -j ${to}`,
         )),
-    ...ways.map(({ to, why }, at) => {
-      const left = ways.length - at
+    ...routeChains.map(({ to, why }, at) => {
+      const left = routeChains.length - at
       const drawn = left === 1 ? '' : ` -m statistic --mode random --probability ${(1 / left).toFixed(10)}`
       return `-A ${chain}${why}${drawn} -j ${to}`
     }),
@@ -234,7 +244,7 @@ function endpointRules(port: ServicePort, endpoint: Endpoint, explains: boolean)
   const start = `-A ${chain}${explains ? ` ${comment(nameOf(port))}` : ''}`
   const remembers = port.affinitySeconds === 0 ? '' : ` -m recent --name ${chain} --set`
   return [
-    // A pod that reaches itself through a Service would answer itself directly, and not know the answer.
+    // Hairpin: a pod that reaches itself through a Service must see another source address.
     `${start} -s ${endpoint.ip} ${MARK}`,
     `${start}${remembers} ${matches(port)} -j DNAT --to-destination ${destination(endpoint)}`,
   ]

@@ -1,23 +1,23 @@
 /**
- * The part of the rules that is there whatever Services there are: chains at fixed places, ways from the kernel's own chains into
- * them, and what marks and masquerades packets. Names, comments and order are upstream's. Pure.
+ * The fixed part of the rules: base chains, jumps from built-in chains, and masquerading. Names, comments and order are
+ * upstream's. Pure.
  */
-import type { IptablesTable } from '#lib/iptables.ts'
+import type { IptablesTable } from '#lib/net/iptables.ts'
 import type { IpFamily } from '#model/services.ts'
 
-import type { RenderSettings } from './rendering.ts'
+import type { IptablesRenderSettings } from './rendering.ts'
 
-export interface IptablesSettings extends RenderSettings {
+export interface IptablesSettings extends IptablesRenderSettings {
   readonly family: IpFamily
-  /** `0x004000`: what tells netfilter to masquerade a packet when it leaves. */
+  /** `0x004000`: the packet mark for masquerading. */
   readonly masqueradeMark: string
-  /** Addresses at which node ports are served; undefined: all of the node. */
+  /** Node port addresses; undefined: all of the node. */
   readonly nodePortIps: readonly string[] | undefined
-  /** Whether node ports are served at 127.0.0.1 as well, for which the kernel must have been told to route it. */
+  /** Whether node ports are also served on 127.0.0.1, which needs packets to 127.0.0.0/8 to be routed. */
   readonly localhostNodePorts: boolean
-  /** Whether the kernel takes packets of TCP that are out of its window. */
+  /** Whether the kernel accepts out-of-window TCP packets. */
   readonly isTcpLiberal: boolean
-  /** Whether iptables knows the word. */
+  /** Whether iptables supports --random-fully. */
   readonly hasRandomFully: boolean
 }
 
@@ -25,7 +25,7 @@ type Portal = 'filter' | 'nat'
 
 export interface Jump {
   readonly table: Portal
-  /** The kernel's chain. */
+  /** The built-in chain. */
   readonly from: string
   readonly to: string
   readonly condition: string
@@ -33,9 +33,9 @@ export interface Jump {
   readonly comment: string
 }
 
-/** Its absence tells that somebody has emptied a table. */
+/** Its absence shows that the table was flushed. */
 export const CANARY = 'KUBE-PROXY-CANARY'
-/** The kubelet's as well: made where it is missing, and never removed. */
+/** Shared with the kubelet: created if missing, never deleted. */
 const FIREWALL = 'KUBE-FIREWALL'
 
 const NEW = '-m conntrack --ctstate NEW'
@@ -47,7 +47,7 @@ function jump(table: Portal, from: string, [to, comment]: readonly [string, stri
   return { table, from, to, condition, comment }
 }
 
-/** In upstream's order; each goes before what is there. */
+/** In upstream's order; each is inserted at the top. */
 export const JUMPS: readonly Jump[] = [
   jump('filter', 'INPUT', EXTERNAL, NEW),
   jump('filter', 'FORWARD', EXTERNAL, NEW),
@@ -63,13 +63,13 @@ export const JUMPS: readonly Jump[] = [
   jump('nat', 'POSTROUTING', ['KUBE-POSTROUTING', 'kubernetes postrouting rules']),
 ]
 
-/** As the kubelet makes them. */
+/** As the kubelet creates them. */
 export const KUBELET_JUMPS: readonly Jump[] = [
   jump('filter', 'INPUT', [FIREWALL, '']),
   jump('filter', 'OUTPUT', [FIREWALL, '']),
 ]
 
-/** Ours alone, whatever Services there are. */
+/** Our fixed chains. */
 export const TOP_CHAINS: Readonly<Record<Portal, readonly string[]>> = {
   filter: ['KUBE-SERVICES', 'KUBE-EXTERNAL-SERVICES', 'KUBE-FORWARD', 'KUBE-NODEPORTS', 'KUBE-PROXY-FIREWALL'],
   nat: ['KUBE-SERVICES', 'KUBE-NODEPORTS', 'KUBE-POSTROUTING', 'KUBE-MARK-MASQ'],
@@ -77,7 +77,7 @@ export const TOP_CHAINS: Readonly<Record<Portal, readonly string[]>> = {
 
 export const TABLES: readonly IptablesTable[] = ['mangle', 'filter', 'nat']
 
-/** Whether a line of `iptables-save` is such a rule. */
+/** Whether a line of `iptables-save` is this jump. */
 export function isJump(line: string, { from, to, comment }: Jump): boolean {
   const isFromTo = line.startsWith(`-A ${from} `) && line.endsWith(` -j ${to}`)
   return isFromTo && (comment === '' ? !line.includes('--comment') : line.includes(`--comment "${comment}"`))
@@ -88,21 +88,21 @@ export function jumpRule({ from, to, condition, comment }: Jump): string {
   return [`-I ${from}`, ...(condition === '' ? [] : [condition]), ...explained, `-j ${to}`].join(' ')
 }
 
-/** Names one that is made where it is missing, and emptied. */
+/** The line that creates or flushes a chain. */
 export function chainLine(name: string): string {
   return `:${name} - [0:0]`
 }
 
-/** Chains beside those above that the rules below fill. */
+/** Further chains for the rules below. */
 export function moreChains({ family, localhostNodePorts }: IptablesSettings): readonly string[] {
   return family === 'IPv4' && localhostNodePorts ? [FIREWALL] : []
 }
 
-/** Go before rules of Services. */
+/** Before the rules of Services. */
 export function natHead({ masqueradeMark: mark, hasRandomFully }: IptablesSettings): string[] {
   return [
     `-A KUBE-POSTROUTING -m mark ! --mark ${mark}/${mark} -j RETURN`,
-    // One that passes here again must not be masqueraded again.
+    // Clears the mark, so that the packet is masqueraded once.
     `-A KUBE-POSTROUTING -j MARK --xor-mark ${mark}`,
     `-A KUBE-POSTROUTING -m comment --comment "kubernetes service traffic requiring SNAT" -j MASQUERADE${hasRandomFully ? ' --random-fully' : ''}`,
     `-A KUBE-MARK-MASQ -j MARK --or-mark ${mark}`,
@@ -111,7 +111,7 @@ export function natHead({ masqueradeMark: mark, hasRandomFully }: IptablesSettin
 
 const LAST = '-m comment --comment "kubernetes service nodeports; NOTE: this must be the last rule in this chain"'
 
-/** Goes after them: what is for no Service by its address may be for one by its port. */
+/** After the rules of Services: node ports. */
 export function natTail({ family, nodePortIps, localhostNodePorts }: IptablesSettings): string[] {
   const to = '-j KUBE-NODEPORTS'
   if (nodePortIps !== undefined)
@@ -126,12 +126,12 @@ export function natTail({ family, nodePortIps, localhostNodePorts }: IptablesSet
 export function filterRules(settings: IptablesSettings): string[] {
   const { masqueradeMark: mark, isTcpLiberal } = settings
   return [
-    // Who routes 127.0.0.0/8 for node ports must keep neighbours from it (CVE-2020-8558).
+    // When packets to 127.0.0.0/8 are routed, other machines must not reach it (CVE-2020-8558).
     ...moreChains(settings).map(
       (chain) =>
         `-A ${chain} -m comment --comment "block incoming localnet connections" -d 127.0.0.0/8 ! -s 127.0.0.0/8 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP`,
     ),
-    // A packet that conntrack cannot place would reach a client with the endpoint's address, and be refused by it.
+    // An INVALID packet would reach the client with the endpoint's address and reset the connection.
     ...(isTcpLiberal ? [] : ['-A KUBE-FORWARD -m conntrack --ctstate INVALID -j DROP']),
     `-A KUBE-FORWARD -m comment --comment "kubernetes forwarding rules" -m mark --mark ${mark}/${mark} -j ACCEPT`,
     '-A KUBE-FORWARD -m comment --comment "kubernetes forwarding conntrack rule" -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT',

@@ -1,11 +1,11 @@
-/** Rules in a table of nftables that is ours alone, one for each family. */
+/** The nftables backend: one table for each address family. */
 import type { Clock } from '#lib/clock.ts'
-import { applyNft, deleteNftTable, listNft, listNftTable, NftError, type NftOptions } from '#lib/nft.ts'
+import { applyNft, deleteNftTable, listNft, listNftTable, NftError, type NftOptions } from '#lib/net/nft.ts'
 import type { IpFamily } from '#model/services.ts'
 
 import type { Backend, FailureFamily, SyncOutcome } from '../backend.ts'
 import type { Route } from '../routing.ts'
-import { type Found, Ledger } from './ledger.ts'
+import { type ExistingTable, Ledger } from './ledger.ts'
 import { renderRoutes, type RenderSettings } from './rendering.ts'
 import { CANARY, familyWord, type TableSettings } from './skeleton.ts'
 
@@ -13,11 +13,11 @@ export interface NftBackendOptions {
   readonly settings: TableSettings & Pick<RenderSettings, 'nodeIp'>
   readonly clock: Clock
   readonly nft?: NftOptions
-  /** Told when what has gone could not be cleaned up yet. */
+  /** Called if obsolete objects could not be deleted yet. */
   readonly onCleanupFailure?: (error: unknown) => void
 }
 
-const NOTHING: Found = { chains: [], sets: [] }
+const NOTHING: ExistingTable = { chains: [], sets: [] }
 
 export function createNftBackend(options: NftBackendOptions): Backend {
   return new NftBackend(options)
@@ -27,7 +27,7 @@ class NftBackend implements Backend {
   readonly family: IpFamily
   readonly #options: NftBackendOptions
   readonly #ledger: Ledger
-  /** `ip kube-proxy`, in parts. */
+  /** `ip kube-proxy`, split. */
   readonly #table: readonly ['ip' | 'ip6', string]
   #settings: NftBackendOptions['settings']
 
@@ -85,14 +85,14 @@ class NftBackend implements Backend {
       return script
     } catch (error) {
       if (error instanceof NftError && error.code === 'missing') throw error
-      // What is there has another shape than ours.
+      // The existing table has another layout.
       const anew = this.#ledger.everything(NOTHING, { anew: true })
       await applyNft(anew, nft)
       return anew
     }
   }
 
-  async #found(): Promise<Found> {
+  async #found(): Promise<ExistingTable> {
     const objects = (await listNftTable(...this.#table, { ...this.#options.nft, terse: true })) ?? []
     const named = (kind: string): string[] =>
       objects.flatMap((one) => (one[kind] as { readonly name?: string } | undefined)?.name ?? [])
@@ -104,7 +104,7 @@ class NftBackend implements Backend {
     const cleaning = this.#ledger.cleaning(clock.elapsed())
     if (cleaning === undefined) return
     this.#ledger.cleaned(cleaning.chains)
-    // What is left is found again by the next full sync.
+    // The next full sync finds leftovers again.
     await applyNft(cleaning.text, nft).catch((error: unknown) => onCleanupFailure?.(error))
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Elements of a table's sets and maps, each of them shown once, whoever else would show it: who came first does, and the next when
- * that one has gone. There may be very many, so the text of one is held once, in what it was rendered as. Pure.
+ * Elements of sets and maps. If several Services claim a key, the first one has it, and the next one after that is
+ * gone. Stores each text once, because there may be very many. Pure.
  */
 
 /** `<set> <key>` or `<map> <key> : <value>`. */
@@ -11,19 +11,19 @@ export class Elements {
   readonly #services: () => Iterable<string>
   /** By `<container> <key>`. */
   readonly #shown = new Map<string, Element>()
-  /** Of those that several would show, all of them; the first does. */
+  /** Keys with several claims: all of them; the first one counts. */
   readonly #rivals = new Map<string, string[]>()
-  /** What the next script has to do. */
+  /** The changes for the next script. */
   readonly #deleted = new Map<string, Element>()
   readonly #added = new Map<string, Element>()
 
-  /** `ofService`: what a Service is rendered as now. */
+  /** `ofService` returns the current rendering of a Service. */
   constructor(services: () => Iterable<string>, ofService: (service: string) => readonly Element[]) {
     this.#services = services
     this.#ofService = ofService
   }
 
-  /** The Service's are others than before. */
+  /** Replaces the elements of the Service. */
   change(service: string, before: readonly Element[], after: readonly Element[]): void {
     if (before.length === after.length && before.every((element, at) => element === after[at])) return
     const [old, wanted] = [byKey(before), byKey(after)]
@@ -77,7 +77,7 @@ export class Elements {
     if (next !== undefined) this.#show(key, next)
   }
 
-  /** Nobody remembers as long as there is no other; that there is one is rare. */
+  /** Finds the owner by search, because conflicts are rare. */
   #ownerOf(key: string, other: string): string {
     for (const service of this.#services())
       if (service !== other && this.#ofService(service).some((one) => keyOf(one) === key)) return service

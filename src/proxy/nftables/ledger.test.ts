@@ -27,8 +27,8 @@ function linesOf(ledger: Ledger): string[] {
   return lines
 }
 
-describe('the ledger of a table', () => {
-  it('writes what has changed and nothing else', () => {
+describe('nftables ledger', () => {
+  it('writes only changes', () => {
     const ledger = new Ledger(SETTINGS)
     ledger.set('a', rendering(['m 1 : goto x', 's 1'], { x: ['accept'] }))
     assert.deepEqual(linesOf(ledger), [
@@ -51,7 +51,7 @@ describe('the ledger of a table', () => {
     assert.equal(ledger.cleaning(1000)?.text, 'delete chain ip t x\n')
   })
 
-  it('shows the element of whoever came first, and then of the next', () => {
+  it('keeps the element of the first Service, and then of the next', () => {
     const ledger = new Ledger(SETTINGS)
     ledger.set('a', rendering(['m 1 : goto a', 's 1']))
     ledger.set('b', rendering(['m 1 : goto b', 's 1']))
@@ -64,7 +64,7 @@ describe('the ledger of a table', () => {
     assert.deepEqual(linesOf(ledger), ['delete element ip t m { 1 }', 'delete element ip t s { 1 }'])
   })
 
-  it('comes to the same by changes as by everything', () => {
+  it('has the same result incrementally as from scratch', () => {
     const renderings = fc.option(
       fc.uniqueArray(fc.tuple(fc.nat(4), fc.constantFrom('', ' : goto x', ' : drop')), { selector: ([key]) => key }),
       { nil: undefined },
@@ -86,7 +86,7 @@ describe('the ledger of a table', () => {
   })
 })
 
-/** As the kernel would; what it would refuse is refused. */
+/** A model of the kernel that rejects invalid changes. */
 function apply(state: Map<string, string>, lines: readonly string[]): void {
   for (const line of lines) {
     const [, verb, text = ''] = /^(add|delete) element ip t m \{ (.*) \}$/.exec(line) ?? []

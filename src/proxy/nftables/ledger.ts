@@ -1,6 +1,6 @@
 /**
- * What is in a table of ours, and the scripts that bring it from what it is to what it should be: all of it at once, or only what
- * the changes of some Services touch. Pure: whoever applied a script says so (`applied`); after a failure all of it is due.
+ * State of our nftables table, and the scripts that update it: everything, or only changed Services. Pure: the caller
+ * confirms a script with `applied`; after a failure everything is due.
  */
 import { Elements, keyOf } from './elements.ts'
 import { isAffinitySet, isServiceChain } from './names.ts'
@@ -8,8 +8,8 @@ import type { Rendering } from './rendering.ts'
 import { sharedRules } from './shared-chains.ts'
 import { familyWord, skeleton, type TableSettings } from './skeleton.ts'
 
-/** What was found in the table before it is filled anew. */
-export interface Found {
+/** The existing content of the table before a full script. */
+export interface ExistingTable {
   readonly chains: readonly string[]
   readonly sets: readonly string[]
 }
@@ -24,11 +24,11 @@ export class Ledger {
   )
   readonly #chains = new Map<string, readonly string[]>()
   readonly #sets = new Map<string, string>()
-  /** What the next script has to do. */
+  /** The changes for the next script. */
   readonly #changedChains = new Set<string>()
   readonly #newSets = new Set<string>()
   readonly #goneSets = new Set<string>()
-  /** Chains that nothing leads to any more, and since when: the kernel may take a moment to notice. */
+  /** Unreferenced chains and since when: the kernel needs a moment to notice. */
   readonly #stale = new Map<string, number>()
 
   constructor(settings: TableSettings) {
@@ -41,7 +41,7 @@ export class Ledger {
     this.#settings = settings
   }
 
-  /** Undefined: the Service has gone. Those who could not show an element because of it show theirs now. */
+  /** Undefined: the Service is deleted. Other Services with the same elements then take over. */
   set(service: string, rendering: Rendering | undefined): void {
     const before = this.#renderings.get(service)
     if (rendering === undefined) this.#renderings.delete(service)
@@ -81,7 +81,7 @@ export class Ledger {
     }
   }
 
-  /** Brings about what has changed since the last one; undefined: nothing has. */
+  /** The script for all changes since the last one; undefined: none. */
   changes(): string | undefined {
     const lines = this.#chainLines(this.#changedChains)
     const text = [
@@ -96,10 +96,10 @@ export class Ledger {
   }
 
   /**
-   * Brings about everything, whatever is there: what is ours and not wanted goes. `anew`: from nothing, for tables that others
-   * left in another shape; who came to which endpoint is forgotten then.
+   * The script for everything: removes unwanted objects of ours. `anew` recreates the table, for another layout;
+   * session affinity is lost then.
    */
-  everything(found: Found, { anew = false }: { readonly anew?: boolean } = {}): string {
+  everything(found: ExistingTable, { anew = false }: { readonly anew?: boolean } = {}): string {
     const wanted = new Set(this.#chains.keys())
     const lines = this.#chainLines(wanted)
     const leftChains = anew ? [] : found.chains.filter((name) => isServiceChain(name) && !wanted.has(name))
@@ -118,7 +118,7 @@ export class Ledger {
     return `${text.join('\n')}\n`
   }
 
-  /** The last script, of either kind, is in the kernel. */
+  /** The last script was applied. */
   applied(nowMs: number): void {
     for (const name of this.#changedChains) if (!this.#chains.has(name)) this.#stale.set(name, nowMs)
     for (const name of this.#chains.keys()) this.#stale.delete(name)
@@ -128,7 +128,7 @@ export class Ledger {
     this.#goneSets.clear()
   }
 
-  /** Removes chains that have been empty for a while; undefined: there are none. `cleaned` says that it came about. */
+  /** Deletes chains that were unreferenced for a while; undefined: none. Confirm with `cleaned`. */
   cleaning(nowMs: number): { readonly text: string; readonly chains: readonly string[] } | undefined {
     const chains = Array.from(this.#stale).flatMap(([name, sinceMs]) => (nowMs - sinceMs >= STALE_MS ? [name] : []))
     if (chains.length === 0) return undefined
@@ -139,12 +139,12 @@ export class Ledger {
     for (const name of chains) this.#stale.delete(name)
   }
 
-  /** All chains before any rule, because rules lead from one to another. */
+  /** Creates all chains before any rule, because rules reference chains. */
   #chainLines(names: Iterable<string>): { readonly added: string[]; readonly filled: string[] } {
     const [added, filled]: [string[], string[]] = [[], []]
     for (const name of names) {
       const rules = this.#chains.get(name)
-      // Also of those that go: one that came and went between two scripts was never there.
+      // Also deleted ones: a chain that was created and deleted between two scripts never existed.
       added.push(`add chain ${this.#of} ${name}`)
       filled.push(`flush chain ${this.#of} ${name}`)
       for (const rule of rules ?? []) filled.push(`add rule ${this.#of} ${name} ${rule}`)
@@ -166,5 +166,5 @@ export class Ledger {
   }
 }
 
-/** Kernels before 6.2 know only a moment later that nothing leads to a chain any more. */
+/** Kernels before 6.2 notice unreferenced chains with a delay. */
 const STALE_MS = 1000

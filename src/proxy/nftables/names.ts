@@ -1,10 +1,10 @@
-/** What chains and sets of a Service are called: a hash that tells them apart, and words for people. */
+/** Names of Service chains and sets: a hash and readable parts. */
 import { createHash } from 'node:crypto'
 
 import type { Endpoint } from '../endpoints.ts'
 import type { ServicePort } from '../service-port.ts'
 
-/** Names of nftables have less than 256 bytes; the longest prefix has 9. */
+/** nftables names have less than 256 bytes; the longest prefix has 9. */
 const MOST_CHARS = 240
 const HASH_CHARS = 8
 
@@ -17,12 +17,12 @@ export function endpointChainName(port: ServicePort, endpoint: Endpoint): string
   return `endpoint-${named(endpointBase(port, endpoint))}`
 }
 
-/** Of those who were here lately. A set keeps its time-out, so that another one is another set. */
+/** The set of recent clients. Its timeout is fixed, so another timeout needs another set. */
 export function affinitySetName(port: ServicePort, endpoint: Endpoint): string {
   return `affinity-${named(`${endpointBase(port, endpoint)}/${port.affinitySeconds}`)}`
 }
 
-/** Chains that belong to Services, however many of them share one, as opposed to those that are always there. */
+/** Whether the chain belongs to Services, shared or not, unlike the fixed ones. */
 export function isServiceChain(name: string): boolean {
   return name.includes('/')
 }
@@ -41,6 +41,6 @@ function endpointBase(port: ServicePort, { ip, port: number }: Endpoint): string
 
 function named(text: string): string {
   const hash = createHash('sha256').update(text).digest('hex').slice(0, HASH_CHARS).toUpperCase()
-  // The API server lets nothing else through; whoever it is that we listen to, nothing else becomes a rule.
+  // Only valid name characters reach a rule, whatever the API server sends.
   return `${hash}-${text.replaceAll(/[^A-Za-z0-9/._-]/g, '_')}`.slice(0, MOST_CHARS)
 }

@@ -41,15 +41,15 @@ function render(port: Partial<ServicePort>, ...endpoints: readonly Endpoint[]): 
   return renderRoutes([routeOf({ ...PORT, ...port }, endpoints, VANTAGE)], SETTINGS)
 }
 
-/** Names without what tells them apart. */
+/** Names without hashes. */
 const plain = (text: string): string => text.replaceAll(/-[0-9A-F]{8}-ns\/web\/tcp\//g, '')
 
 function chainsOf({ chains }: Rendering): Record<string, string[]> {
   return Object.fromEntries(Array.from(chains, ([name, rules]) => [plain(name), rules.map(plain)]))
 }
 
-describe('a Service in nftables', () => {
-  it('that has a cluster IP only shares its chain, and its endpoints are elements', () => {
+describe('nftables rules of a Service', () => {
+  it('with only a cluster IP share a chain, and endpoints are elements', () => {
     const { elements, chains, shared } = render({}, at('10.1.0.1', true), at('10.1.0.2'))
     assert.deepEqual(elements, [
       'hairpin-connections 10.1.0.1 . 10.1.0.1 . tcp . 8080',
@@ -62,7 +62,7 @@ describe('a Service in nftables', () => {
     assert.match(sharedRules('any-of/2', 'IPv6')[1] ?? '', /^meta l4proto udp dnat ip6 to .* mod 2 map @endpoints-udp$/)
   })
 
-  it('without endpoints is refused, by whatever way it is reached', () => {
+  it('reject without endpoints, on every address', () => {
     const { elements } = render({ nodePort: 30_000, externalIps: ['198.51.100.1'] })
     assert.deepEqual(elements, [
       'cluster-ips 10.0.0.9',
@@ -72,14 +72,14 @@ describe('a Service in nftables', () => {
     ])
   })
 
-  it('from outside is masqueraded where it may leave the node', () => {
+  it('masquerade external traffic that may leave the node', () => {
     assert.deepEqual(chainsOf(render({ nodePort: 30_000 }, at('10.1.0.1'))), {
       service: ['meta l4proto tcp dnat ip to numgen random mod 1 map { 0 : 10.1.0.1 . 8080 }'],
       external: ['mark set mark or 0x00004000', 'goto service'],
     })
   })
 
-  it('that must stay on the node is dropped there without endpoints, except for the node and its pods', () => {
+  it('drop Local traffic without local endpoints, except from the node and its pods', () => {
     const rendering = render({ nodePort: 30_000, isExternalLocal: true }, at('10.1.0.1'))
     assert.deepEqual(chainsOf(rendering)['external'], [
       'ip saddr 10.244.0.0/16 goto service',
@@ -89,18 +89,18 @@ describe('a Service in nftables', () => {
     assert.ok(rendering.elements.includes('no-endpoint-nodeports tcp . 30000 : drop'))
   })
 
-  it('with affinity looks first whom a client came to', () => {
+  it('check session affinity first', () => {
     const rendering = render({ affinitySeconds: 60 }, at('10.1.0.1'))
     assert.deepEqual(Object.values(chainsOf(rendering)).map((rules) => rules.length), [2, 2]) // prettier-ignore
     assert.deepEqual([...rendering.sets.values()], ['type ipv4_addr ; flags dynamic,timeout ; timeout 60s'])
   })
 
-  it('lets only those in whom the load balancer lets in, and the node where it is one of them', () => {
+  it('accept only the source ranges of the load balancer, and the node if it is among them', () => {
     const ranges = { loadBalancerIps: ['198.51.100.2'], sourceRanges: ['192.0.2.0/24'] }
     assert.deepEqual(chainsOf(render(ranges, at('10.1.0.1')))['firewall'], [
       'ip saddr != { 192.0.2.0/24, 198.51.100.2/32 } drop',
     ])
-    // nft refuses ranges that overlap.
+    // nft rejects overlapping ranges.
     const overlapping = { ...ranges, sourceRanges: ['203.0.113.0/25', '203.0.113.0/24'] }
     assert.deepEqual(chainsOf(render(overlapping, at('10.1.0.1')))['firewall'], ['ip saddr != { 203.0.113.0/24 } drop'])
   })

@@ -1,8 +1,8 @@
 /**
- * What the routes of one Service are in nftables: elements of sets and maps, and chains of its own where it needs them, which is
- * where it has session affinity or is reached from outside. Pure; what is written here reads as nft's own language does.
+ * nftables objects of one Service: elements of sets and maps, and its own chains if it has session affinity or external
+ * addresses. Pure; texts are in nft syntax.
  */
-import { formatCidr, parseCidr } from '#lib/cidr.ts'
+import { formatCidr, parseCidr } from '#lib/net/cidr.ts'
 import type { IpFamily } from '#model/services.ts'
 
 import { destination, type Endpoint } from '../endpoints.ts'
@@ -13,13 +13,13 @@ import { sharedChain } from './shared-chains.ts'
 import { familyWord, type TableSettings } from './skeleton.ts'
 
 export interface Rendering {
-  /** `<set> <key>` or `<map> <key> : <value>`, each once. */
+  /** `<set> <key>` or `<map> <key> : <value>`, without duplicates. */
   readonly elements: readonly string[]
-  /** Its own, with their rules. */
+  /** Its own chains with their rules. */
   readonly chains: ReadonlyMap<string, readonly string[]>
-  /** Those that it goes to and shares with others. */
+  /** The shared chains that it uses. */
   readonly shared: readonly string[]
-  /** Sets of its own, with what they are declared as. */
+  /** Its own sets with their declarations. */
   readonly sets: ReadonlyMap<string, string>
 }
 
@@ -33,12 +33,12 @@ const NO_SETS: ReadonlyMap<string, string> = new Map()
 const NO_NAMES: readonly string[] = []
 
 export function renderRoutes(routes: readonly Route[], settings: RenderSettings): Rendering {
-  const draft = new Draft()
+  const draft = new RenderingDraft()
   for (const route of routes) renderRoute(draft, route, settings)
   return draft.finished()
 }
 
-class Draft {
+class RenderingDraft {
   readonly elements = new Set<string>()
   readonly chains = new Map<string, string[]>()
   readonly shared = new Set<string>()
@@ -55,15 +55,15 @@ class Draft {
 }
 
 interface Verdicts {
-  /** Where packets go that came by cluster IP, and by any other way; undefined: nowhere. */
+  /** The chains for traffic to the cluster IP and for other traffic; undefined: none. */
   readonly internal: string | undefined
   readonly external: string | undefined
-  /** What becomes of those that went nowhere; undefined: there are none. */
+  /** The verdict for traffic without a chain; undefined: none. */
   readonly internalRefusal: string | undefined
   readonly externalRefusal: string | undefined
 }
 
-function renderRoute(draft: Draft, route: Route, settings: RenderSettings): void {
+function renderRoute(draft: RenderingDraft, route: Route, settings: RenderSettings): void {
   const { port } = route
   for (const { ip, port: number, isLocal } of reachable(route)) {
     if (isLocal) draft.elements.add(`hairpin-connections ${ip} . ${ip} . ${port.protocol} . ${number}`)
@@ -82,19 +82,19 @@ function verdictsOf(
     const refusal = 'goto reject-chain'
     return { internal: undefined, external: undefined, internalRefusal: refusal, externalRefusal: refusal }
   }
-  // Another node has some: this one must not answer for it.
+  // Other nodes have endpoints: this one must not reject.
   const isMissing = (isLocal: boolean): boolean => isLocal && local.length === 0
   const noInternal = isMissing(port.isInternalLocal)
   return {
     internal: noInternal ? undefined : internal,
-    // Who is on this node passes by the policy.
+    // Local clients bypass the policy.
     external,
     internalRefusal: noInternal ? 'drop' : undefined,
     externalRefusal: isMissing(port.isExternalLocal) ? 'drop' : undefined,
   }
 }
 
-function renderFrontends(draft: Draft, port: ServicePort, verdicts: Verdicts): void {
+function renderFrontends(draft: RenderingDraft, port: ServicePort, verdicts: Verdicts): void {
   const { protocol, clusterIp, port: number, nodePort, externalIps, loadBalancerIps } = port
   const { internal, external, internalRefusal, externalRefusal } = verdicts
   const add = (map: string, key: string, verdict: string | undefined): void => {
@@ -114,8 +114,8 @@ function renderFrontends(draft: Draft, port: ServicePort, verdicts: Verdicts): v
   add('no-endpoint-nodeports', `${protocol} . ${nodePort}`, externalRefusal)
 }
 
-/** By cluster IP only, so the address and the port that a packet is sent to say which Service it is for. */
-function shareChain(draft: Draft, { port, cluster, local }: Route): Pick<Verdicts, 'internal' | 'external'> {
+/** With only a cluster IP, destination address and port identify the Service. */
+function shareChain(draft: RenderingDraft, { port, cluster, local }: Route): Pick<Verdicts, 'internal' | 'external'> {
   const endpoints = port.isInternalLocal ? local : cluster
   if (endpoints.length === 0) return { internal: undefined, external: undefined }
   const chain = sharedChain(endpoints.length)
@@ -125,7 +125,11 @@ function shareChain(draft: Draft, { port, cluster, local }: Route): Pick<Verdict
   return { internal: `goto ${chain}`, external: undefined }
 }
 
-function ownChains(draft: Draft, route: Route, settings: RenderSettings): Pick<Verdicts, 'internal' | 'external'> {
+function ownChains(
+  draft: RenderingDraft,
+  route: Route,
+  settings: RenderSettings,
+): Pick<Verdicts, 'internal' | 'external'> {
   const { port, cluster, local, hasEndpoints } = route
   const names = { cluster: chainName('service', port), local: chainName('local', port) }
   if (cluster.length > 0 && usesCluster(port))
@@ -139,7 +143,7 @@ function ownChains(draft: Draft, route: Route, settings: RenderSettings): Pick<V
   return { internal, external: `goto ${external}` }
 }
 
-/** For what comes from outside: masqueraded if it may leave the node again, else with the address it came from. */
+/** External traffic: masqueraded if it may leave the node, otherwise with its source address. */
 function externalRules(
   { port, cluster, local }: Route,
   names: { readonly cluster: string; readonly local: string },
@@ -149,7 +153,7 @@ function externalRules(
   const toCluster = cluster.length === 0 ? [] : [`goto ${names.cluster}`]
   if (!port.isExternalLocal) return [marks, ...toCluster]
   return [
-    // Pods of this node, and the node itself, are treated as if they had gone out and come back in.
+    // Local pods and the node itself may use all endpoints.
     ...(detector === undefined ? [] : toCluster.map((go) => `${detector.nft.isLocal} ${go}`)),
     `fib saddr type local ${marks}`,
     ...toCluster.map((go) => `fib saddr type local ${go}`),
@@ -157,7 +161,7 @@ function externalRules(
   ]
 }
 
-function choice(draft: Draft, port: ServicePort, endpoints: readonly Endpoint[], family: IpFamily): string[] {
+function choice(draft: RenderingDraft, port: ServicePort, endpoints: readonly Endpoint[], family: IpFamily): string[] {
   const ip = familyWord(family)
   const drawn = `numgen random mod ${endpoints.length}`
   if (port.affinitySeconds === 0) {
@@ -171,9 +175,9 @@ function choice(draft: Draft, port: ServicePort, endpoints: readonly Endpoint[],
   ]
 }
 
-/** Remembers who came, for as long as the Service says, counted from when they came last. */
+/** Remembers clients for the affinity timeout, counted from their last connection. */
 function stickyChain(
-  draft: Draft,
+  draft: RenderingDraft,
   port: ServicePort,
   endpoint: Endpoint,
   family: IpFamily,
@@ -189,11 +193,11 @@ function stickyChain(
   return { name, set }
 }
 
-function renderFirewall(draft: Draft, port: ServicePort, { family, nodeIp }: RenderSettings): void {
+function renderFirewall(draft: RenderingDraft, port: ServicePort, { family, nodeIp }: RenderSettings): void {
   const { protocol, port: number, loadBalancerIps, sourceRanges } = port
   if (loadBalancerIps.length === 0 || sourceRanges.length === 0) return
   const chain = chainName('firewall', port)
-  // Where the node has the load balancer's address itself, it is the one packets of the node come from.
+  // If the node has the load balancer's address, its own traffic comes from it.
   const own = holds(sourceRanges, nodeIp) ? loadBalancerIps.map((ip) => `${ip}/${family === 'IPv4' ? 32 : 128}`) : []
   const allowed = withoutOverlaps([...sourceRanges, ...own].flatMap((text) => parseCidr(text) ?? [])).map(formatCidr)
   draft.chains.set(chain, [`${familyWord(family)} saddr != { ${allowed.join(', ')} } drop`])

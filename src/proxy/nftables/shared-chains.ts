@@ -1,25 +1,25 @@
 /**
- * Services that are reached by cluster IP alone have no chain of their own. Those with the same number of endpoints share one, that
- * draws a number and looks the endpoint up by it and by what the packet was sent to. So an endpoint is an element of one map,
- * and a change of it touches neither chains nor rules, which are what makes nft slow when there are many.
+ * Shared chains for Services with only a cluster IP: Services with the same number of endpoints share a chain, which
+ * draws a number and looks up the endpoint by destination and number. So an endpoint is a map element, and a change
+ * touches no chains or rules, which are slow in nft.
  */
 import type { IpFamily } from '#model/services.ts'
 
 import type { Protocol } from '../service-port.ts'
 
-/** From what a packet is sent to, and a number, to an endpoint. One for each protocol, because rules must name it. */
+/** Maps destination and number to an endpoint. One for each protocol, because rules must name it. */
 export const ENDPOINT_MAPS: readonly { readonly protocol: Protocol; readonly name: string }[] = [
   { protocol: 'tcp', name: 'endpoints-tcp' },
   { protocol: 'udp', name: 'endpoints-udp' },
   { protocol: 'sctp', name: 'endpoints-sctp' },
 ]
 
-/** Also a Service's chain by its name, which has a slash. */
+/** Cannot collide with a Service's chain, whose name contains a slash. */
 export function sharedChain(endpoints: number): string {
   return `any-of/${endpoints}`
 }
 
-/** The rules of such a chain; none for the name of another. */
+/** The rules of a shared chain; empty for other names. */
 export function sharedRules(name: string, family: IpFamily): readonly string[] {
   const [, count] = /^any-of\/(\d+)$/.exec(name) ?? []
   if (count === undefined) return []

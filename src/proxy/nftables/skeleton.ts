@@ -1,6 +1,6 @@
 /**
- * The part of a table that is there whatever Services there are: chains at netfilter's hooks, maps from what packets are sent to
- * to the chain that knows about it, and rules that lead from the ones to the others. Names are upstream's. Pure.
+ * The fixed part of the table: base chains, maps from destinations to chains, and the rules that connect them. Names
+ * are upstream's. Pure.
  */
 import type { IpFamily } from '#model/services.ts'
 
@@ -10,26 +10,26 @@ import { ENDPOINT_MAPS } from './shared-chains.ts'
 export interface TableSettings {
   readonly family: IpFamily
   readonly table: string
-  /** `0x00004000`: what tells netfilter to masquerade a packet when it leaves. */
+  /** `0x00004000`: the packet mark for masquerading. */
   readonly masqueradeMark: string
-  /** Whether all that is sent to cluster IPs is masqueraded. */
+  /** Whether all traffic to cluster IPs is masqueraded. */
   readonly masqueradeAll: boolean
-  /** How to tell packets of pods of this node; undefined: nobody can. */
+  /** Detects traffic of local pods; undefined: unknown. */
   readonly detector: LocalDetector | undefined
-  /** Addresses at which node ports are served; undefined: all of the node. */
+  /** Node port addresses; undefined: all of the node. */
   readonly nodePortIps: readonly string[] | undefined
-  /** Addresses that belong to Services even while none has them. */
+  /** Service CIDRs, including unassigned addresses. */
   readonly serviceCidrs: readonly string[]
-  /** Interfaces that are other clusters' on the same machine: their packets are not for us. */
+  /** Interfaces of other clusters on this machine, whose packets are ignored. */
   readonly others?: { readonly prefix: string; readonly own: string }
 }
 
-/** Name, what it declares, and what it leads to. */
+/** Name, declaration and jumps. */
 type BaseChain = readonly [name: string, declared: string, jumps: readonly string[]]
 
 const NEW = 'ct state new'
 
-/** Refusing is only allowed where packets come in, go on or go out; dropping by source must see what was sent to. */
+/** Reject is only allowed in input, forward and output; dropping by source needs the original destination. */
 const BASE_CHAINS: readonly BaseChain[] = [
   ['filter-prerouting-pre-dnat', 'type filter hook prerouting priority -110', [`${NEW} jump firewall-check`]],
   ['filter-output-pre-dnat', 'type filter hook output priority -110', [`${NEW} jump firewall-check`]],
@@ -53,15 +53,15 @@ const BASE_CHAINS: readonly BaseChain[] = [
   ['nat-postrouting', 'type nat hook postrouting priority 100', ['jump masquerading']],
 ]
 
-/** One that shows whether the table still works: a flush empties it too. */
+/** Shows whether the table is intact: a flush empties it too. */
 export const CANARY = 'nat-prerouting'
 
-/** `ip` and `ip6` are both the table's family and the word for its addresses in rules. */
+/** `ip` and `ip6` are both the table's family and the address keyword in rules. */
 export function familyWord(family: IpFamily): 'ip' | 'ip6' {
   return family === 'IPv4' ? 'ip' : 'ip6'
 }
 
-/** The types of sets and maps whose elements come from Services. */
+/** The types of sets and maps with elements of Services. */
 function containers(family: IpFamily): ReadonlyMap<string, string> {
   const [ip, address] = family === 'IPv4' ? ['ip', 'ipv4_addr'] : ['ip6', 'ipv6_addr']
   const frontend = `type ${address} . inet_proto . inet_service : verdict`
@@ -81,7 +81,7 @@ function containers(family: IpFamily): ReadonlyMap<string, string> {
   ])
 }
 
-/** Makes what is missing of the skeleton and fills it anew. Elements of sets and maps go; those of Services come after this. */
+/** Creates missing parts and refills the fixed rules. Clears sets and maps; Services refill them afterwards. */
 export function skeleton(settings: TableSettings): string[] {
   const { family, table, nodePortIps } = settings
   const of = `${familyWord(family)} ${table}`
@@ -155,14 +155,14 @@ function chainRules(settings: TableSettings): Map<string, readonly string[]> {
       'masquerading',
       [
         `mark and ${mark} != 0 mark set mark xor ${mark} masquerade fully-random`,
-        // A pod that reaches itself through a Service would answer itself directly, and not know the answer.
+        // Hairpin: a pod that reaches itself through a Service must see another source address.
         `ct status dnat ${ip} saddr . ${ip} daddr . meta l4proto . th dport @hairpin-connections masquerade fully-random`,
       ],
     ],
   ])
 }
 
-/** Who is not of this cluster may send to cluster IPs through any node; answers must come back through the same. */
+/** Clients outside of the cluster may use cluster IPs through any node; masquerading brings replies back. */
 function masquerade({ family, masqueradeMark, masqueradeAll, detector }: TableSettings): string[] {
   const toService = `${familyWord(family)} daddr @cluster-ips`
   const marks = `mark set mark or ${masqueradeMark}`

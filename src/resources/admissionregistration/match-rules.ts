@@ -1,19 +1,10 @@
-/** Which requests a webhook or policy is asked about: rules of operations and resources, and conditions. */
+/** Match rules of webhooks and policies: operations, resources and conditions. */
 import type { MatchCondition, Rule, RuleWithOperations } from '#apis/admissionregistration/v1.ts'
-import {
-  asJson,
-  child,
-  duplicate,
-  type FieldError,
-  index,
-  invalid,
-  notInSet,
-  required,
-  tooMany,
-} from '#meta/validation/field-error.ts'
+import { createRepetition } from '#lib/repetition.ts'
+import { collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'
+import { oneOfSet, validateQualifiedName } from '#meta/validation/rules.ts'
 import { type AdmissionCompiler, createAdmissionCompiler } from '#model/expressions/admission.ts'
 import { expressionErrors } from '#model/expressions/compile.ts'
-import { validateQualifiedName } from '#model/pod-spec/checks.ts'
 
 import { isBlank } from '../expressions.ts'
 
@@ -24,96 +15,93 @@ export const failurePolicies: readonly string[] = ['Ignore', 'Fail']
 export const matchPolicies: readonly string[] = ['Exact', 'Equivalent']
 export const reinvocationPolicies: readonly string[] = ['Never', 'IfNeeded']
 
-/** For fields whose values upstream lists sorted; absent is fine. */
-export function oneOfSet(field: string, value: string | undefined, supported: readonly string[]): FieldError[] {
-  return value === undefined || supported.includes(value) ? [] : [notInSet(field, asJson(value), supported)]
-}
-
 export function defaultRule(rule: Rule): void {
   rule.scope ??= '*'
 }
 
-export function validateRuleWithOperations(path: string, rule: RuleWithOperations): FieldError[] {
-  const field = child(path, 'operations')
+export function validateRuleWithOperations(path: FieldPath, rule: RuleWithOperations): FieldError[] {
+  const field = path.child('operations')
   const list = rule.operations ?? []
   return [
     ...validateStars(field, list, 'operations'),
-    ...list.flatMap((operation, at) => oneOfSet(index(field, at), operation, operations)),
+    ...field.each(list, (path, operation) => oneOfSet(path, operation, operations)),
     ...validateRule(path, rule),
   ]
 }
 
-/** Must hold something; a star must be alone. */
-function validateStars(field: string, values: readonly string[], others: string): FieldError[] {
-  if (values.length === 0) return [required(field)]
+/** Must not be empty; a star must be alone. */
+function validateStars(path: FieldPath, values: readonly string[], others: string): FieldError[] {
+  if (values.length === 0) return [path.required()]
   if (values.length === 1 || !values.includes('*')) return []
-  return [invalid(field, values, `if '*' is present, must not specify other ${others}`)]
+  return [path.invalid(values, `if '*' is present, must not specify other ${others}`)]
 }
 
-function validateRule(path: string, { apiGroups = [], apiVersions = [], resources = [], scope }: Rule): FieldError[] {
-  const versions = child(path, 'apiVersions')
+function validateRule(
+  path: FieldPath,
+  { apiGroups = [], apiVersions = [], resources = [], scope }: Rule,
+): FieldError[] {
+  const versions = path.child('apiVersions')
   return [
-    ...validateStars(child(path, 'apiGroups'), apiGroups, 'API groups'),
+    ...validateStars(path.child('apiGroups'), apiGroups, 'API groups'),
     ...validateStars(versions, apiVersions, 'API versions'),
-    ...apiVersions.flatMap((version, at) => (version === '' ? [required(index(versions, at))] : [])),
-    ...validateResources(child(path, 'resources'), resources),
-    ...oneOfSet(child(path, 'scope'), scope, scopes),
+    ...versions.each(apiVersions, (path, version) => version === '' && path.required()),
+    ...validateResources(path.child('resources'), resources),
+    ...oneOfSet(path.child('scope'), scope, scopes),
   ]
 }
 
-/** `pods`, `pods/status`, with a star for either part; what a star covers must not be named besides. */
-function validateResources(field: string, resources: readonly string[]): FieldError[] {
-  if (resources.length === 0) return [required(field)]
+/** `pods`, `pods/status`, with a star for either part; a name that a star covers must not be listed. */
+function validateResources(path: FieldPath, resources: readonly string[]): FieldError[] {
+  if (resources.length === 0) return [path.required()]
   const errors: FieldError[] = []
   const [anyPart, anyResource] = [new Set<string>(), new Set<string>()]
   for (const [at, text] of resources.entries()) {
-    const place = index(field, at)
-    if (text === '') errors.push(required(place))
+    const itemPath = path.index(at)
+    if (text === '') errors.push(itemPath.required())
     const slash = text.indexOf('/')
     if (slash < 0) continue
     const [resource, part] = [text.slice(0, slash), text.slice(slash + 1)]
-    const covered = (by: string): FieldError => invalid(place, text, `if '${by}' is present, must not specify ${text}`)
+    const covered = (by: string): FieldError =>
+      itemPath.invalid(text, `if '${by}' is present, must not specify ${text}`)
     if (anyPart.has(resource)) errors.push(covered(`${resource}/*`))
     if (anyResource.has(part)) errors.push(covered(`*/${part}`))
     if (part === '*') anyPart.add(resource)
     if (resource === '*') anyResource.add(part)
   }
   if (resources.length > 1 && resources.includes('*/*')) {
-    errors.push(invalid(field, resources, "if '*/*' is present, must not specify other resources"))
+    errors.push(path.invalid(resources, "if '*/*' is present, must not specify other resources"))
   }
-  // Upstream looks at the last resource without a part only.
+  // Upstream checks only the last resource without a subresource.
   const whole = resources.filter((text) => text !== '' && !text.includes('/'))
   if (whole.includes('*') && whole.at(-1) !== '*') {
-    errors.push(invalid(field, resources, "if '*' is present, must not specify other resources without subresources"))
+    errors.push(path.invalid(resources, "if '*' is present, must not specify other resources without subresources"))
   }
   return errors
 }
 
 const MAX_CONDITIONS = 64
 
-/** Conditions of policies are judged without the variables of the policy, although they may use them when they run. */
+/** Match conditions are validated without the policy's variables, although they may use them at run time. */
 const conditionCompilers = [false, true].map((hasParams) => createAdmissionCompiler({ hasParams, hasVariables: false }))
 
 export function validateMatchConditions(
-  field: string,
+  path: FieldPath,
   conditions: readonly MatchCondition[] = [],
   hasParams = false,
 ): FieldError[] {
   const compiler = conditionCompilers[hasParams ? 1 : 0] as AdmissionCompiler
-  const seen = new Set<string>()
-  return [
-    ...(conditions.length > MAX_CONDITIONS ? [tooMany(field, conditions.length, MAX_CONDITIONS)] : []),
-    ...conditions.flatMap(({ name, expression }, at) => {
-      const path = index(field, at)
-      const repeated = name !== '' && seen.has(name)
-      seen.add(name)
-      return [
-        ...(isBlank(expression)
-          ? [required(child(path, 'expression'))]
-          : expressionErrors(child(path, 'expression'), compiler.compile(expression.trim(), 'match-condition'))),
-        ...(name === '' ? [required(child(path, 'name'))] : validateQualifiedName(child(path, 'name'), name)),
-        ...(repeated ? [duplicate(child(path, 'name'), name)] : []),
-      ]
+  const isRepeated = createRepetition()
+  return collectErrors(
+    conditions.length > MAX_CONDITIONS && path.tooMany(conditions.length, MAX_CONDITIONS),
+    path.each(conditions, (path, { name, expression }) => {
+      const repeated = isRepeated(name) && name !== ''
+      return collectErrors(
+        isBlank(expression)
+          ? path.child('expression').required()
+          : expressionErrors(path.child('expression'), compiler.compile(expression.trim(), 'match-condition')),
+        name === '' ? path.child('name').required() : validateQualifiedName(path.child('name'), name),
+        repeated && path.child('name').duplicate(name),
+      )
     }),
-  ]
+  )
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { mutatingAdmissionPolicy } from './mutatingadmissionpolicy.ts'
 import { rule, selector } from './requests.fixture.ts'
 
-const { create, cells } = judge(mutatingAdmissionPolicy, { off: ['ManifestBasedAdmissionControlConfig'] })
+const { create, cells } = tryRules(mutatingAdmissionPolicy, { off: ['ManifestBasedAdmissionControlConfig'] })
 
 const body = {
   metadata: { name: 'x' },
@@ -29,12 +29,12 @@ const body = {
   },
 }
 
-test('says how which requests are changed', async () => {
+test('a MutatingAdmissionPolicy describes mutations of requests', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
 })
 
-test('refuses mutations that are none', async () => {
+test('a MutatingAdmissionPolicy rejects invalid mutations', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     ['spec.mutations', [], ['spec.mutations: Required value: mutations must contain at least one item']],
     ['spec.mutations.0', { patchType: '' }, ['spec.mutations[0].patchType: Required value']],
@@ -79,7 +79,7 @@ test('refuses mutations that are none', async () => {
   }
 })
 
-test('shows how many mutations there are and what their parameters are', () => {
+test('a MutatingAdmissionPolicy prints the number of mutations and the param kind', () => {
   assert.deepEqual(
     mutatingAdmissionPolicy.columns?.map(({ name }) => name),
     ['Name', 'Mutations', 'ParamKind', 'Age'],

@@ -1,4 +1,4 @@
-/** MutatingAdmissionPolicy: changes to requests, in CEL, where a binding puts them to use. */
+/** MutatingAdmissionPolicy: mutations of requests in CEL, activated by a binding. */
 import {
   MutatingAdmissionPolicies,
   type MutatingAdmissionPolicy,
@@ -9,17 +9,17 @@ import { MutatingAdmissionPolicies as BetaPolicies } from '#apis/admissionregist
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { type KubeObject, semanticEqual } from '#meta/object.ts'
-import { asJson, child, type FieldError, index, invalid, notInSet, required } from '#meta/validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
+import { oneOfSet, requiredOneOfSet } from '#meta/validation/rules.ts'
 import { type AdmissionCompiler, createAdmissionCompiler } from '#model/expressions/admission.ts'
 import { expressionErrors } from '#model/expressions/compile.ts'
 
 import { isBlank } from '../expressions.ts'
-import { failurePolicies, oneOfSet, reinvocationPolicies, validateMatchConditions } from './match-rules.ts'
+import { failurePolicies, reinvocationPolicies, validateMatchConditions } from './match-rules.ts'
 import { guardParamKind, type ParamAccess } from './param-access.ts'
 import {
   defaultMatchResources,
   paramKindText,
-  requiredOneOfSet,
   validateMatchConstraints,
   validateMutatingOperations,
   validateParamKind,
@@ -28,7 +28,7 @@ import {
 import { staticNameWarnings, validateStaticName } from './static-name.ts'
 
 export const mutatingAdmissionPolicy: Resource<MutatingAdmissionPolicy> = defineResource<MutatingAdmissionPolicy>({
-  // Upstream still stores the version before.
+  // Upstream still stores the previous version.
   kind: BetaPolicies,
   metadataRules: { update: ['whole'], plainFinalizers: true },
   otherVersions: [MutatingAdmissionPolicies, AlphaPolicies].map((kind) => ({
@@ -49,7 +49,7 @@ export const mutatingAdmissionPolicy: Resource<MutatingAdmissionPolicy> = define
   putNeedsVersion: true,
 })
 
-/** The same in all versions. */
+/** Equal in all versions. */
 function applyPolicyDefaults(object: KubeObject): void {
   const { spec } = object as MutatingAdmissionPolicy
   spec.failurePolicy ??= 'Fail'
@@ -65,51 +65,51 @@ function validatePolicy({ spec }: MutatingAdmissionPolicy, old?: MutatingAdmissi
     semanticEqual(paramKind, old.spec.paramKind) &&
     semanticEqual(matchConditions, old.spec.matchConditions)
   const compiler = createAdmissionCompiler({ hasParams, hasVariables: true })
-  return [
-    ...requiredOneOfSet('spec.failurePolicy', spec.failurePolicy, failurePolicies),
-    ...(paramKind === undefined ? [] : validateParamKind('spec.paramKind', paramKind)),
-    ...validateMatchConstraints('spec.matchConstraints', matchConstraints),
-    ...validateMutatingOperations('spec.matchConstraints', matchConstraints),
-    ...(sameConditions ? [] : validateMatchConditions('spec.matchConditions', matchConditions, hasParams)),
-    ...validateVariables('spec.variables', variables, compiler),
-    ...(mutations.length === 0 ? [required('spec.mutations', 'mutations must contain at least one item')] : []),
-    ...mutations.flatMap((one, at) => validateMutation(index('spec.mutations', at), one, compiler)),
-    ...(reinvocationPolicy === ''
-      ? [required('spec.reinvocationPolicy')]
-      : oneOfSet('spec.reinvocationPolicy', reinvocationPolicy, reinvocationPolicies)),
-  ]
+  return collectErrors(
+    requiredOneOfSet(fieldPath('spec.failurePolicy'), spec.failurePolicy, failurePolicies),
+    paramKind !== undefined && validateParamKind(fieldPath('spec.paramKind'), paramKind),
+    validateMatchConstraints(fieldPath('spec.matchConstraints'), matchConstraints),
+    validateMutatingOperations(fieldPath('spec.matchConstraints'), matchConstraints),
+    !sameConditions && validateMatchConditions(fieldPath('spec.matchConditions'), matchConditions, hasParams),
+    validateVariables(fieldPath('spec.variables'), variables, compiler),
+    mutations.length === 0 && fieldPath('spec.mutations').required('mutations must contain at least one item'),
+    fieldPath('spec.mutations').each(mutations, (path, one) => validateMutation(path, one, compiler)),
+    reinvocationPolicy === ''
+      ? fieldPath('spec.reinvocationPolicy').required()
+      : oneOfSet(fieldPath('spec.reinvocationPolicy'), reinvocationPolicy, reinvocationPolicies),
+  )
 }
 
-/** Of each type of patch: the field that holds it, and what its expression is for. */
+/** For each patch type: its field, and the purpose of its expression. */
 const patches = [
   { type: 'ApplyConfiguration', field: 'applyConfiguration', purpose: 'apply-configuration' },
   { type: 'JSONPatch', field: 'jsonPatch', purpose: 'json-patch' },
 ] as const
 
-function validateMutation(path: string, mutation: Mutation, compiler: AdmissionCompiler): FieldError[] {
+function validateMutation(path: FieldPath, mutation: Mutation, compiler: AdmissionCompiler): FieldError[] {
   const { patchType } = mutation
-  if (patchType === '') return [required(child(path, 'patchType'))]
+  if (patchType === '') return [path.child('patchType').required()]
   const patch = patches.find(({ type }) => type === patchType)
   if (patch === undefined) {
     const types = patches.map(({ type }) => type)
-    return [notInSet(child(path, 'patchType'), asJson(patchType), types)]
+    return [path.child('patchType').notInSet(asJson(patchType), types)]
   }
-  const field = child(path, patch.field)
+  const field = path.child(patch.field)
   const own = mutation[patch.field]
   const { expression = '' } = own ?? {}
   const others = patches.filter((one) => one !== patch && mutation[one.field] !== undefined)
   const checked = isBlank(expression)
-    ? [required(child(field, 'expression'))]
-    : expressionErrors(child(field, 'expression'), compiler.compile(expression.trim(), patch.purpose))
+    ? [field.child('expression').required()]
+    : expressionErrors(field.child('expression'), compiler.compile(expression.trim(), patch.purpose))
   return [
-    ...(own === undefined ? [required(field, `must be specified when patchType is ${patchType}`)] : checked),
+    ...(own === undefined ? [field.required(`must be specified when patchType is ${patchType}`)] : checked),
     ...others.map((one) =>
-      invalid(child(path, one.field), `{${one.field}}`, `must not be specified when patchType is ${patchType}`),
+      path.child(one.field).invalid(`{${one.field}}`, `must not be specified when patchType is ${patchType}`),
     ),
   ]
 }
 
-/** Without somebody to ask, whoever may write policies may name every kind of parameters. */
+/** Without an authorizer, everybody who may write policies may use any param kind. */
 export function defineMutatingAdmissionPolicy(access: ParamAccess | undefined): Resource<MutatingAdmissionPolicy> {
   return guardParamKind(mutatingAdmissionPolicy, access)
 }

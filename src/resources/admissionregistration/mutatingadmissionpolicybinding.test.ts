@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { mutatingAdmissionPolicyBinding } from './mutatingadmissionpolicybinding.ts'
 import { rule, selector } from './requests.fixture.ts'
 
-const { create, cells } = judge(mutatingAdmissionPolicyBinding, { off: ['ManifestBasedAdmissionControlConfig'] })
+const { create, cells } = tryRules(mutatingAdmissionPolicyBinding, { off: ['ManifestBasedAdmissionControlConfig'] })
 
 const body = {
   metadata: { name: 'x' },
@@ -22,12 +22,12 @@ const body = {
   },
 }
 
-test('puts a policy to use', async () => {
+test('a MutatingAdmissionPolicyBinding refers to a policy', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
 })
 
-test('refuses policies and requests that break the rules', async () => {
+test('a MutatingAdmissionPolicyBinding rejects invalid policies and match resources', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     ['spec.policyName', undefined, ['spec.policyName: Required value']],
     [
@@ -54,7 +54,7 @@ test('refuses policies and requests that break the rules', async () => {
   }
 })
 
-test('shows the policy and its parameters', () => {
+test('a MutatingAdmissionPolicyBinding prints the policy and its parameters', () => {
   assert.deepEqual(
     mutatingAdmissionPolicyBinding.columns?.map(({ name }) => name),
     ['Name', 'PolicyName', 'ParamRef', 'Age'],

@@ -1,4 +1,4 @@
-/** MutatingAdmissionPolicyBinding: where a policy applies, and with which parameters. */
+/** MutatingAdmissionPolicyBinding: the scope and parameters of a policy. */
 import {
   MutatingAdmissionPolicies,
   MutatingAdmissionPolicyBindings,
@@ -7,19 +7,20 @@ import {
 import { MutatingAdmissionPolicyBindings as AlphaBindings } from '#apis/admissionregistration/v1alpha1.ts'
 import { MutatingAdmissionPolicyBindings as BetaBindings } from '#apis/admissionregistration/v1beta1.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
 
 import { guardParamRef, type ParamAccess } from './param-access.ts'
 import { validateMutatingOperations } from './policies.ts'
 import { bindingRules } from './policy-binding.ts'
 
 const rules = bindingRules<MutatingAdmissionPolicyBinding>(({ matchResources }) =>
-  validateMutatingOperations('spec.matchResources', matchResources),
+  validateMutatingOperations(fieldPath('spec.matchResources'), matchResources),
 )
 
 export const mutatingAdmissionPolicyBinding: Resource<MutatingAdmissionPolicyBinding> =
   defineResource<MutatingAdmissionPolicyBinding>({
     ...rules,
-    // Upstream still stores the version before.
+    // Upstream still stores the previous version.
     kind: BetaBindings,
     otherVersions: [MutatingAdmissionPolicyBindings, AlphaBindings].map((kind) => ({
       kind,
@@ -27,13 +28,13 @@ export const mutatingAdmissionPolicyBinding: Resource<MutatingAdmissionPolicyBin
     })),
   })
 
-/** Without somebody to ask, whoever may write bindings may name all parameters. */
+/** Without an authorizer, everybody who may write bindings may use any parameters. */
 export function defineMutatingAdmissionPolicyBinding(
   access: ParamAccess | undefined,
 ): Resource<MutatingAdmissionPolicyBinding> {
   return guardParamRef(mutatingAdmissionPolicyBinding, access, {
     policies: MutatingAdmissionPolicies,
-    // Upstream has mixed the two up.
+    // Upstream confuses the two.
     refusal: (user, verb) => `user ${verb} does not have "${user}" permission on the object referenced by paramRef`,
   })
 }

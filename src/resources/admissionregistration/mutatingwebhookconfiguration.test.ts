@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { mutatingWebhookConfiguration } from './mutatingwebhookconfiguration.ts'
 import { rule, selector } from './requests.fixture.ts'
 
-const { create, cells, read } = judge(mutatingWebhookConfiguration, { off: ['ManifestBasedAdmissionControlConfig'] })
+const { create, cells, read } = tryRules(mutatingWebhookConfiguration, { off: ['ManifestBasedAdmissionControlConfig'] })
 
 const body = {
   metadata: { name: 'x' },
@@ -40,12 +40,12 @@ const body = {
   ],
 }
 
-test('says which webhook changes what', async () => {
+test('a MutatingWebhookConfiguration describes a webhook that mutates requests', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
 })
 
-test('refuses what only mutating webhooks can get wrong', async () => {
+test('a MutatingWebhookConfiguration is rejected for faults that only mutating webhooks can have', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     [
       'webhooks.0.reinvocationPolicy',
@@ -78,7 +78,7 @@ test('refuses what only mutating webhooks can get wrong', async () => {
   }
 })
 
-test('is called once unless told otherwise', () => {
+test('a MutatingWebhookConfiguration has reinvocationPolicy Never by default', () => {
   const { webhooks } = read({
     metadata: { name: 'x' },
     webhooks: [
@@ -106,7 +106,7 @@ test('is called once unless told otherwise', () => {
   )
 })
 
-test('shows how many webhooks there are', () => {
+test('a MutatingWebhookConfiguration prints the number of webhooks', () => {
   assert.deepEqual(
     mutatingWebhookConfiguration.columns?.map(({ name }) => name),
     ['Name', 'Webhooks', 'Age'],

@@ -1,4 +1,4 @@
-/** MutatingWebhookConfiguration: which webhooks may change requests before they are judged. */
+/** MutatingWebhookConfiguration: webhooks that may change requests before validation. */
 import { type MutatingWebhookConfiguration, MutatingWebhookConfigurations } from '#apis/admissionregistration/v1.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 

@@ -1,20 +1,21 @@
 /**
- * Nobody reads through a policy what they may not read: whoever names a kind of parameters must be able to get all objects
- * of it, and whoever binds a policy the parameters that the binding names.
+ * Prevents reading objects through a policy without permission: the author of a policy must be able to get all objects
+ * of its param kind, and the author of a binding its parameters.
  */
 import type { ParamKind, ParamRef } from '#apis/admissionregistration/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
-import { type Access, type Authorizer, PRIVILEGED_GROUP, resourceAccess } from '#apiserver/authorizers/authorizer.ts'
-import type { Finish, Resource, User, WriteContext } from '#apiserver/registry/resource.ts'
-import { compareText } from '#lib/go-text.ts'
+import type { Finish, Resource, WriteContext } from '#apiserver/registry/resource.ts'
+import { type Access, type Authorizer, PRIVILEGED_GROUP, resourceAccess } from '#auth/authorizer.ts'
+import type { User } from '#auth/user.ts'
+import { compareText } from '#lib/go/text.ts'
 import { type GroupVersionKind, parseApiVersion } from '#meta/kind.ts'
 import { type KubeObject, semanticEqual } from '#meta/object.ts'
 import { invalidError } from '#meta/status-errors.ts'
-import { forbidden } from '#meta/validation/field-error.ts'
+import { fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 
 export interface ParamAccess {
   readonly ask: Authorizer['authorize']
-  /** The resource that serves the kind; undefined when none does. */
+  /** The resource of the kind; undefined if there is none. */
   readonly resourceOf: (kind: GroupVersionKind) => string | undefined
 }
 
@@ -24,7 +25,7 @@ interface PolicyLike extends KubeObject {
   readonly spec: { readonly paramKind?: ParamKind }
 }
 
-/** The resource with the check; as it is where authorization is off. */
+/** The resource with the check; unchanged if authorization is off. */
 export function guardParamKind<T extends PolicyLike>(
   resource: Resource<T>,
   access: ParamAccess | undefined,
@@ -34,7 +35,7 @@ export function guardParamKind<T extends PolicyLike>(
     const { paramKind } = next.spec
     if (paramKind === undefined || semanticEqual(paramKind, old?.spec.paramKind)) return nothingReserved
     return refuseUnless(resource, [next, old], context, {
-      field: 'spec.paramKind',
+      field: fieldPath('spec.paramKind'),
       why: await kindRefusal(access, context.user, paramKind),
     })
   }
@@ -61,13 +62,13 @@ interface BindingLike extends KubeObject {
 }
 
 export interface BindingTerms {
-  /** Of the policies that are bound. */
+  /** The policies of the bindings. */
   readonly policies: Kind<PolicyLike>
-  /** Upstream's text for one of the two kinds names verb and user in the wrong order. */
+  /** Upstream's text for one of the two kinds has verb and user in the wrong order. */
   readonly refusal: (user: string, verb: string) => string
 }
 
-/** The same for what a binding names. */
+/** The same for the parameters of a binding. */
 export function guardParamRef<T extends BindingLike>(
   resource: Resource<T>,
   access: ParamAccess | undefined,
@@ -79,7 +80,7 @@ export function guardParamRef<T extends BindingLike>(
     const isSame = semanticEqual(paramRef, old?.spec.paramRef) && policyName === old?.spec.policyName
     if (paramRef === undefined || isSame) return nothingReserved
     return refuseUnless(resource, [next, old], context, {
-      field: 'spec.paramRef',
+      field: fieldPath('spec.paramRef'),
       why: await refRefusal(access, terms, next, context),
     })
   }
@@ -108,11 +109,11 @@ async function refRefusal(
 
 interface ParamResource {
   readonly resource: Pick<Access, 'group' | 'version' | 'resource'>
-  /** What could not be done about the kind. */
+  /** The failed operation on the kind. */
   readonly problem?: string
 }
 
-/** What is not known for sure needs the right to everything. */
+/** An unresolved kind requires permission for everything. */
 function resourceOfParams(paramKind: ParamKind | undefined, resourceOf: ParamAccess['resourceOf']): ParamResource {
   const everything = { group: '*', version: '*', resource: '*' }
   if (paramKind === undefined) return { resource: everything }
@@ -128,11 +129,11 @@ function resourceOfParams(paramKind: ParamKind | undefined, resourceOf: ParamAcc
 const nothingReserved: Finish = () => Promise.resolve()
 
 interface Refusal {
-  readonly field: string
+  readonly field: FieldPath
   readonly why: string | undefined
 }
 
-/** Members of `system:masters` may do everything. Of an object that is not well formed only that is said, by its rules. */
+/** Members of `system:masters` may do everything. An invalid object gets only its validation errors. */
 function refuseUnless<T extends KubeObject>(
   { kind, validate, validateUpdate }: Resource<T>,
   [next, old]: readonly [T, T | undefined],
@@ -142,10 +143,10 @@ function refuseUnless<T extends KubeObject>(
   if (why === undefined || context.user.groups.includes(PRIVILEGED_GROUP)) return nothingReserved
   const faults = old === undefined ? validate?.(next, context) : validateUpdate?.(next, old, context)
   if ((faults ?? []).length > 0) return nothingReserved
-  throw invalidError({ group: kind.group, kind: kind.kind }, next.metadata.name ?? '', [forbidden(field, why)])
+  throw invalidError({ group: kind.group, kind: kind.kind }, next.metadata.name ?? '', [field.forbidden(why)])
 }
 
-/** As Go prints upstream's struct. */
+/** Go's form of upstream's struct. */
 function userText({ name, uid, groups, extra }: User): string {
   const extras = Object.entries(extra)
     .sort(([one], [other]) => compareText(one, other))

@@ -1,4 +1,4 @@
-/** What admission policies share, and what the bindings that put them to use share. */
+/** The shared rules of admission policies and of their bindings. */
 import type {
   MatchResources,
   NamedRuleWithOperations,
@@ -8,25 +8,14 @@ import type {
 } from '#apis/admissionregistration/v1.ts'
 import { createRepetition } from '#lib/repetition.ts'
 import { labelSelectorText, validateLabelSelector } from '#meta/label-selector.ts'
-import {
-  asJson,
-  child,
-  duplicate,
-  type FieldError,
-  forbidden,
-  index,
-  invalid,
-  notInSet,
-  notSupported,
-  required,
-} from '#meta/validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { dns1035Label, dns1123Subdomain, pathSegmentName } from '#meta/validation/names.ts'
-import { complaining } from '#meta/validation/rules.ts'
+import { requiredOneOfSet } from '#meta/validation/rules.ts'
 import type { AdmissionCompiler } from '#model/expressions/admission.ts'
 import { expressionErrors } from '#model/expressions/compile.ts'
 
 import { isBlank } from '../expressions.ts'
-import { defaultRule, matchPolicies, oneOfSet, validateRuleWithOperations } from './match-rules.ts'
+import { defaultRule, matchPolicies, validateRuleWithOperations } from './match-rules.ts'
 
 export function defaultMatchResources(match: MatchResources | undefined): void {
   if (match === undefined) return
@@ -36,47 +25,42 @@ export function defaultMatchResources(match: MatchResources | undefined): void {
   for (const rule of [...(match.resourceRules ?? []), ...(match.excludeResourceRules ?? [])]) defaultRule(rule)
 }
 
-/** A value that must be there and must be known, of a field whose values upstream lists sorted. */
-export function requiredOneOfSet(field: string, value: string | undefined, supported: readonly string[]): FieldError[] {
-  return value === undefined ? [required(field)] : oneOfSet(field, value, supported)
-}
-
-export function validateParamKind(path: string, { apiVersion = '', kind = '' }: ParamKind): FieldError[] {
-  const field = child(path, 'kind')
+export function validateParamKind(path: FieldPath, { apiVersion = '', kind = '' }: ParamKind): FieldError[] {
+  const field = path.child('kind')
   const complaints = dns1035Label(kind.toLowerCase())
   const detail = `may have mixed case, but should otherwise match: ${complaints.join(',')}`
-  return [
-    ...validateApiVersion(child(path, 'apiVersion'), apiVersion),
-    ...(kind === '' ? [required(field)] : complaints.length > 0 ? [invalid(field, kind, detail)] : []),
-  ]
+  return collectErrors(
+    validateApiVersion(path.child('apiVersion'), apiVersion),
+    kind === '' ? field.required() : complaints.length > 0 && field.invalid(kind, detail),
+  )
 }
 
-function validateApiVersion(field: string, text: string): FieldError[] {
-  if (text === '') return [required(field)]
+function validateApiVersion(path: FieldPath, text: string): FieldError[] {
+  if (text === '') return [path.required()]
   const parts = text === '/' ? [''] : text.split('/')
-  if (parts.length > 2) return [invalid(field, text, `unexpected GroupVersion string: ${text}`)]
+  if (parts.length > 2) return [path.invalid(text, `unexpected GroupVersion string: ${text}`)]
   const version = parts.at(-1) ?? ''
   const group = parts.length === 2 ? (parts[0] ?? '') : ''
   const joined = (value: string, complaints: readonly string[]): FieldError[] =>
-    complaints.length === 0 ? [] : [invalid(field, value, complaints.join(','))]
-  return [
-    ...(group === '' ? [] : joined(group, dns1123Subdomain(group))),
-    ...(version === '' ? [invalid(field, text, 'version must be specified')] : joined(version, dns1035Label(version))),
-  ]
+    complaints.length === 0 ? [] : [path.invalid(value, complaints.join(','))]
+  return collectErrors(
+    group !== '' && joined(group, dns1123Subdomain(group)),
+    version === '' ? path.invalid(text, 'version must be specified') : joined(version, dns1035Label(version)),
+  )
 }
 
 export function paramKindText(kind: ParamKind | undefined): string {
   return kind === undefined ? '<unset>' : `${kind.apiVersion ?? ''}/${kind.kind ?? ''}`
 }
 
-export function validateMatchResources(path: string, match: MatchResources | undefined): FieldError[] {
+export function validateMatchResources(path: FieldPath, match: MatchResources | undefined): FieldError[] {
   if (match === undefined) return []
   const rules = (name: 'resourceRules' | 'excludeResourceRules'): FieldError[] =>
-    (match[name] ?? []).flatMap((rule, at) => validateNamedRule(index(child(path, name), at), rule))
+    path.child(name).each(match[name], validateNamedRule)
   const selector = (name: 'namespaceSelector' | 'objectSelector'): FieldError[] =>
-    match[name] === undefined ? [required(child(path, name))] : validateLabelSelector(child(path, name), match[name])
+    match[name] === undefined ? [path.child(name).required()] : validateLabelSelector(path.child(name), match[name])
   return [
-    ...requiredOneOfSet(child(path, 'matchPolicy'), match.matchPolicy, matchPolicies),
+    ...requiredOneOfSet(path.child('matchPolicy'), match.matchPolicy, matchPolicies),
     ...selector('namespaceSelector'),
     ...selector('objectSelector'),
     ...rules('resourceRules'),
@@ -84,32 +68,31 @@ export function validateMatchResources(path: string, match: MatchResources | und
   ]
 }
 
-/** Of a policy, which must say what it is about. */
-export function validateMatchConstraints(path: string, match: MatchResources | undefined): FieldError[] {
-  if (match === undefined) return [required(path)]
+/** The match constraints of a policy, which are required. */
+export function validateMatchConstraints(path: FieldPath, match: MatchResources | undefined): FieldError[] {
+  if (match === undefined) return [path.required()]
   const none = (match.resourceRules ?? []).length === 0
-  return [...validateMatchResources(path, match), ...(none ? [required(child(path, 'resourceRules'))] : [])]
+  return collectErrors(validateMatchResources(path, match), none && path.child('resourceRules').required())
 }
 
-/** What is going is not there to be changed. */
+/** Without DELETE, because a deleted object cannot be mutated. */
 const mutatingOperations = ['*', 'CREATE', 'UPDATE', 'CONNECT']
 
-export function validateMutatingOperations(path: string, match: MatchResources | undefined): FieldError[] {
+export function validateMutatingOperations(path: FieldPath, match: MatchResources | undefined): FieldError[] {
   return (match?.resourceRules ?? [])
     .flatMap(({ operations = [] }) => operations)
     .filter((operation) => !mutatingOperations.includes(operation))
-    .map((operation) => notInSet(`${path}.resourceRules.operations`, asJson(operation), mutatingOperations))
+    .map((operation) => path.child('resourceRules.operations').notInSet(asJson(operation), mutatingOperations))
 }
 
-function validateNamedRule(path: string, rule: NamedRuleWithOperations): FieldError[] {
+function validateNamedRule(path: FieldPath, rule: NamedRuleWithOperations): FieldError[] {
   const names = rule.resourceNames ?? []
-  const field = child(path, 'resourceNames')
+  const field = path.child('resourceNames')
   const isRepeated = createRepetition()
   return [
-    ...names.flatMap((name, at) => [
-      ...complaining(index(field, at), name, pathSegmentName(name)),
-      ...(isRepeated(name) ? [duplicate(index(field, at), name)] : []),
-    ]),
+    ...field.each(names, (path, name) =>
+      collectErrors(path.check(name, pathSegmentName), isRepeated(name) && path.duplicate(name)),
+    ),
     ...validateRuleWithOperations(path, rule),
   ]
 }
@@ -120,54 +103,53 @@ const reservedWords = new Set(
   ),
 )
 
-/** Each is declared for those that follow it. */
+/** Each variable is declared for those after it. */
 export function validateVariables(
-  field: string,
+  path: FieldPath,
   variables: readonly Variable[] = [],
   compiler: AdmissionCompiler,
 ): FieldError[] {
-  return variables.flatMap(({ name, expression }, at) => {
-    const path = index(field, at)
+  return path.each(variables, (path, { name, expression }) => {
     const isIdentifier = /^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name) && !reservedWords.has(name)
     const nameErrors = isBlank(name)
-      ? [required(child(path, 'name'), 'name is not specified')]
+      ? [path.child('name').required('name is not specified')]
       : isIdentifier
         ? []
-        : [invalid(child(path, 'name'), name, 'must be a valid CEL identifier')]
+        : [path.child('name').invalid(name, 'must be a valid CEL identifier')]
     if (isBlank(expression)) {
-      return [...nameErrors, required(child(path, 'expression'), 'expression is not specified')]
+      return [...nameErrors, path.child('expression').required('expression is not specified')]
     }
     const compiled = compiler.declareVariable(name, expression)
-    return [...nameErrors, ...expressionErrors(child(path, 'expression'), compiled)]
+    return [...nameErrors, ...expressionErrors(path.child('expression'), compiled)]
   })
 }
 
 export function validatePolicyName(name = ''): FieldError[] {
-  return name === '' ? [required('spec.policyName')] : complaining('spec.policyName', name, dns1123Subdomain(name))
+  return name === ''
+    ? [fieldPath('spec.policyName').required()]
+    : fieldPath('spec.policyName').check(name, dns1123Subdomain)
 }
 
 const notFoundActions = ['Deny', 'Allow']
 
-export function validateParamRef(path: string, ref: ParamRef | undefined): FieldError[] {
+export function validateParamRef(path: FieldPath, ref: ParamRef | undefined): FieldError[] {
   if (ref === undefined) return []
   const { name = '', selector, parameterNotFoundAction: action = '' } = ref
   const exclusive = 'name and selector are mutually exclusive'
   const both = name !== '' && selector !== undefined
-  const field = child(path, 'parameterNotFoundAction')
-  return [
-    ...(name === '' ? [] : complaining(child(path, 'name'), name, pathSegmentName(name))),
-    ...(both ? [forbidden(child(path, 'name'), exclusive)] : []),
-    ...validateLabelSelector(child(path, 'selector'), selector),
-    ...(both ? [forbidden(child(path, 'selector'), exclusive)] : []),
-    ...(name === '' && selector === undefined ? [required(path, 'one of name or selector must be specified')] : []),
-    ...(action === '' ? [required(field)] : []),
-    ...(action === '' || notFoundActions.includes(action)
-      ? []
-      : [notSupported(field, asJson(action), notFoundActions)]),
-  ]
+  const field = path.child('parameterNotFoundAction')
+  return collectErrors(
+    name !== '' && path.child('name').check(name, pathSegmentName),
+    both && path.child('name').forbidden(exclusive),
+    validateLabelSelector(path.child('selector'), selector),
+    both && path.child('selector').forbidden(exclusive),
+    name === '' && selector === undefined && path.required('one of name or selector must be specified'),
+    action === '' && field.required(),
+    action !== '' && !notFoundActions.includes(action) && field.notSupported(asJson(action), notFoundActions),
+  )
 }
 
-/** Whether parameters have a namespace cannot be told from here: a star stands for any. */
+/** The scope of the params is unknown here: a star means any namespace. */
 export function paramRefText(ref: ParamRef | undefined): string {
   const { name = '', namespace = '', selector } = ref ?? {}
   if (name !== '') return `${namespace || '*'}/${name}`

@@ -1,9 +1,9 @@
-/** What the two kinds of bindings share: where a policy applies, and with which parameters. */
+/** The shared part of both binding kinds: scope and parameters. */
 import type { MatchResources, ParamRef } from '#apis/admissionregistration/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import type { ResourceSpec } from '#apiserver/registry/resource.ts'
 import type { KubeObject } from '#meta/object.ts'
-import type { FieldError } from '#meta/validation/field-error.ts'
+import { type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 
 import {
   defaultMatchResources,
@@ -22,7 +22,7 @@ export interface PolicyBinding extends KubeObject {
   }
 }
 
-type Shared =
+type SharedMember =
   | 'metadataRules'
   | 'generation'
   | 'validate'
@@ -31,20 +31,20 @@ type Shared =
   | 'columns'
   | 'putNeedsVersion'
 
-/** All of a binding but its kind; `validateOwn` has what only this kind of binding has. */
+/** Everything except the kind; `validateOwn` has the rules of one kind. */
 export function bindingRules<T extends PolicyBinding>(
   validateOwn: (spec: T['spec']) => FieldError[],
-): Pick<ResourceSpec<T>, Shared> & { readonly applyDefaults: (object: KubeObject) => void } {
+): Pick<ResourceSpec<T>, SharedMember> & { readonly applyDefaults: (object: KubeObject) => void } {
   const validateBinding = ({ spec }: T): FieldError[] => [
     ...validatePolicyName(spec.policyName),
-    ...validateParamRef('spec.paramRef', spec.paramRef),
-    ...validateMatchResources('spec.matchResources', spec.matchResources),
+    ...validateParamRef(fieldPath('spec.paramRef'), spec.paramRef),
+    ...validateMatchResources(fieldPath('spec.matchResources'), spec.matchResources),
     ...validateOwn(spec),
   ]
   return {
     metadataRules: { update: ['whole'], plainFinalizers: true },
     generation: 'spec',
-    // The same in all versions.
+    // Equal in all versions.
     applyDefaults: (object) => defaultMatchResources((object as T).spec.matchResources),
     validate: (object, context) => [...validateBinding(object), ...validateStaticName(object, context)],
     validateUpdate: validateBinding,

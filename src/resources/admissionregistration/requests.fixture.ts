@@ -1,4 +1,7 @@
-/** Which requests a hook or a policy of the tests is about, with every member set. New each time: tests change them. */
+/**
+ * The match rules of test webhooks and policies, with every member set. A new object each time, because tests change
+ * it.
+ */
 export function rule(): object {
   return {
     operations: ['CREATE', 'UPDATE'],

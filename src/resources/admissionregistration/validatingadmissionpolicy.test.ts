@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { rule, selector } from './requests.fixture.ts'
 import { validatingAdmissionPolicy } from './validatingadmissionpolicy.ts'
 
-const { create, update, cells } = judge(validatingAdmissionPolicy, { off: ['ManifestBasedAdmissionControlConfig'] })
+const { create, update, cells } = tryRules(validatingAdmissionPolicy, { off: ['ManifestBasedAdmissionControlConfig'] })
 
 const body = {
   metadata: { name: 'x' },
@@ -39,12 +39,12 @@ const body = {
   },
 }
 
-test('says what must hold of which requests', async () => {
+test('a ValidatingAdmissionPolicy describes validations of requests', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
 })
 
-test('refuses what is wrong around expressions', async () => {
+test('a ValidatingAdmissionPolicy is rejected for faults outside of its expressions', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     [
       'spec.failurePolicy',
@@ -135,7 +135,7 @@ test('refuses what is wrong around expressions', async () => {
   }
 })
 
-test('takes the findings of the type checker', async () => {
+test('a ValidatingAdmissionPolicy accepts the results of the type checker', async () => {
   assert.deepEqual((await update(body, body, 'status')).errors, [])
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     [
@@ -157,7 +157,7 @@ test('takes the findings of the type checker', async () => {
   }
 })
 
-test('shows how many validations there are and what their parameters are', () => {
+test('a ValidatingAdmissionPolicy prints the number of validations and the param kind', () => {
   assert.deepEqual(
     validatingAdmissionPolicy.columns?.map(({ name }) => name),
     ['Name', 'Validations', 'ParamKind', 'Age'],

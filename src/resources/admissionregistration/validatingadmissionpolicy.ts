@@ -1,4 +1,4 @@
-/** ValidatingAdmissionPolicy: conditions in CEL that requests must meet, where a binding puts them to use. */
+/** ValidatingAdmissionPolicy: validations of requests in CEL, activated by a binding. */
 import {
   type AuditAnnotation,
   type ExpressionWarning,
@@ -8,22 +8,21 @@ import {
 } from '#apis/admissionregistration/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
-import { byteLength } from '#lib/go-text.ts'
+import { byteLength } from '#lib/go/text.ts'
 import { createRepetition } from '#lib/repetition.ts'
 import { type Condition, validateConditions } from '#meta/conditions.ts'
 import { semanticEqual } from '#meta/object.ts'
-import { child, duplicate, type FieldError, index, invalid, required } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
+import { oneOfSet, requiredOneOfSet, validateQualifiedName } from '#meta/validation/rules.ts'
 import { type AdmissionPurpose, createAdmissionCompiler } from '#model/expressions/admission.ts'
 import { expressionErrors } from '#model/expressions/compile.ts'
-import { validateQualifiedName } from '#model/pod-spec/checks.ts'
 
 import { hasLineBreak, isBlank } from '../expressions.ts'
-import { failurePolicies, oneOfSet, validateMatchConditions } from './match-rules.ts'
+import { failurePolicies, validateMatchConditions } from './match-rules.ts'
 import { guardParamKind, type ParamAccess } from './param-access.ts'
 import {
   defaultMatchResources,
   paramKindText,
-  requiredOneOfSet,
   validateMatchConstraints,
   validateParamKind,
   validateVariables,
@@ -65,39 +64,40 @@ function validatePolicy({ metadata, spec }: ValidatingAdmissionPolicy, old?: Val
   const compiler = createAdmissionCompiler({ hasParams, hasVariables: variables.length > 0 })
   const check: ExpressionCheck = (field, expression, purpose) =>
     expressionErrors(field, compiler.compile(expression, purpose))
-  return [
-    ...requiredOneOfSet('spec.failurePolicy', spec.failurePolicy, failurePolicies),
-    ...(paramKind === undefined ? [] : validateParamKind('spec.paramKind', paramKind)),
-    ...validateMatchConstraints('spec.matchConstraints', spec.matchConstraints),
-    ...(sameConditions ? [] : validateMatchConditions('spec.matchConditions', matchConditions, hasParams)),
-    ...validateVariables('spec.variables', variables, compiler),
-    ...(validations.length + auditAnnotations.length === 0
-      ? [required('spec.validations', EMPTY), required('spec.auditAnnotations', EMPTY)]
-      : []),
-    ...validations.flatMap((one, at) => validateValidation(index('spec.validations', at), one, check)),
-    ...validateAuditAnnotations(metadata.name ?? '', auditAnnotations, check),
-  ]
+  return collectErrors(
+    requiredOneOfSet(fieldPath('spec.failurePolicy'), spec.failurePolicy, failurePolicies),
+    paramKind !== undefined && validateParamKind(fieldPath('spec.paramKind'), paramKind),
+    validateMatchConstraints(fieldPath('spec.matchConstraints'), spec.matchConstraints),
+    !sameConditions && validateMatchConditions(fieldPath('spec.matchConditions'), matchConditions, hasParams),
+    validateVariables(fieldPath('spec.variables'), variables, compiler),
+    validations.length + auditAnnotations.length === 0 && [
+      fieldPath('spec.validations').required(EMPTY),
+      fieldPath('spec.auditAnnotations').required(EMPTY),
+    ],
+    fieldPath('spec.validations').each(validations, (path, one) => validateValidation(path, one, check)),
+    validateAuditAnnotations(metadata.name ?? '', auditAnnotations, check),
+  )
 }
 
-type ExpressionCheck = (field: string, expression: string, purpose: AdmissionPurpose) => FieldError[]
+type ExpressionCheck = (path: FieldPath, expression: string, purpose: AdmissionPurpose) => FieldError[]
 
 const reasons = ['Forbidden', 'Invalid', 'RequestEntityTooLarge']
 
-function validateValidation(path: string, validation: Validation, check: ExpressionCheck): FieldError[] {
+function validateValidation(path: FieldPath, validation: Validation, check: ExpressionCheck): FieldError[] {
   const { expression, message = '', messageExpression = '', reason } = validation
-  const at = (name: string): string => child(path, name)
+  const at = (name: string): FieldPath => path.child(name)
   const blankMessage = (name: string, value: string): FieldError[] =>
-    value !== '' && isBlank(value) ? [invalid(at(name), value, 'must be non-empty if specified')] : []
-  return [
-    ...(isBlank(expression)
-      ? [required(at('expression'), 'expression is not specified')]
-      : check(at('expression'), expression, 'validation')),
-    ...blankMessage('messageExpression', messageExpression),
-    ...(isBlank(messageExpression) ? [] : check(at('messageExpression'), messageExpression, 'message')),
-    ...blankMessage('message', message),
-    ...(hasLineBreak(message.trim()) ? [invalid(at('message'), message, 'must not contain line breaks')] : []),
-    ...oneOfSet(at('reason'), reason, reasons),
-  ]
+    value !== '' && isBlank(value) ? [at(name).invalid(value, 'must be non-empty if specified')] : []
+  return collectErrors(
+    isBlank(expression)
+      ? at('expression').required('expression is not specified')
+      : check(at('expression'), expression, 'validation'),
+    blankMessage('messageExpression', messageExpression),
+    !isBlank(messageExpression) && check(at('messageExpression'), messageExpression, 'message'),
+    blankMessage('message', message),
+    hasLineBreak(message.trim()) && at('message').invalid(message, 'must not contain line breaks'),
+    oneOfSet(at('reason'), reason, reasons),
+  )
 }
 
 const MAX_ANNOTATIONS = 20
@@ -108,50 +108,48 @@ function validateAuditAnnotations(
   annotations: readonly AuditAnnotation[],
   check: ExpressionCheck,
 ): FieldError[] {
-  const field = 'spec.auditAnnotations'
+  const field = fieldPath('spec.auditAnnotations')
   const isRepeated = createRepetition()
-  return [
-    ...(annotations.length > MAX_ANNOTATIONS
-      ? [invalid(field, annotations, `must not have more than ${MAX_ANNOTATIONS} auditAnnotations`)]
-      : []),
-    ...annotations.flatMap(({ key, valueExpression }, at) => {
-      const path = index(field, at)
-      return [
-        ...(policy === ''
-          ? [invalid(child(path, 'key'), key, 'requires metadata.name be non-empty')]
-          : validateQualifiedName(child(path, 'key'), `${policy}/${key}`)),
-        ...validateValueExpression(child(path, 'valueExpression'), valueExpression, check),
-        ...(isRepeated(key) ? [duplicate(child(path, 'key'), key)] : []),
-      ]
-    }),
-  ]
+  return collectErrors(
+    annotations.length > MAX_ANNOTATIONS &&
+      field.invalid(annotations, `must not have more than ${MAX_ANNOTATIONS} auditAnnotations`),
+    field.each(annotations, (path, { key, valueExpression }) =>
+      collectErrors(
+        policy === ''
+          ? path.child('key').invalid(key, 'requires metadata.name be non-empty')
+          : validateQualifiedName(path.child('key'), `${policy}/${key}`),
+        validateValueExpression(path.child('valueExpression'), valueExpression, check),
+        isRepeated(key) && path.child('key').duplicate(key),
+      ),
+    ),
+  )
 }
 
-function validateValueExpression(field: string, expression: string, check: ExpressionCheck): FieldError[] {
-  if (isBlank(expression)) return [required(field, 'valueExpression is not specified')]
+function validateValueExpression(path: FieldPath, expression: string, check: ExpressionCheck): FieldError[] {
+  if (isBlank(expression)) return [path.required('valueExpression is not specified')]
   if (byteLength(expression.trim()) > MAX_VALUE_BYTES) {
-    return [required(field, `must not exceed ${MAX_VALUE_BYTES} bytes in length`)]
+    return [path.required(`must not exceed ${MAX_VALUE_BYTES} bytes in length`)]
   }
-  return check(field, expression.trim(), 'audit-annotation')
+  return check(path, expression.trim(), 'audit-annotation')
 }
 
 function validateStatus({ status }: ValidatingAdmissionPolicy): FieldError[] {
   return [
     ...(status?.typeChecking?.expressionWarnings ?? []).flatMap(validateWarning),
-    ...validateConditions('status.conditions', status?.conditions as Condition[] | undefined),
+    ...validateConditions(fieldPath('status.conditions'), status?.conditions as Condition[] | undefined),
   ]
 }
 
-/** The type checker writes them; that `fieldRef` is a JSON path is not checked. */
+/** The type checker writes these; `fieldRef` is not validated as a JSON path. */
 function validateWarning({ fieldRef, warning }: ExpressionWarning, at: number): FieldError[] {
-  const path = index('status.typeChecking.expressionWarnings', at)
-  return [
-    ...(warning === '' ? [required(child(path, 'warning'))] : []),
-    ...(isBlank(fieldRef) ? [required(child(path, 'fieldRef'))] : []),
-  ]
+  const path = fieldPath('status.typeChecking.expressionWarnings').index(at)
+  return collectErrors(
+    warning === '' && path.child('warning').required(),
+    isBlank(fieldRef) && path.child('fieldRef').required(),
+  )
 }
 
-/** Without somebody to ask, whoever may write policies may name every kind of parameters. */
+/** Without an authorizer, everybody who may write policies may use any param kind. */
 export function defineValidatingAdmissionPolicy(access: ParamAccess | undefined): Resource<ValidatingAdmissionPolicy> {
   return guardParamKind(validatingAdmissionPolicy, access)
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { rule, selector } from './requests.fixture.ts'
 import { validatingAdmissionPolicyBinding } from './validatingadmissionpolicybinding.ts'
 
-const { create, cells } = judge(validatingAdmissionPolicyBinding, { off: ['ManifestBasedAdmissionControlConfig'] })
+const { create, cells } = tryRules(validatingAdmissionPolicyBinding, { off: ['ManifestBasedAdmissionControlConfig'] })
 
 const body = {
   metadata: { name: 'x' },
@@ -23,12 +23,12 @@ const body = {
   },
 }
 
-test('puts a policy to use', async () => {
+test('a ValidatingAdmissionPolicyBinding refers to a policy', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
 })
 
-test('refuses policies, parameters and actions that break the rules', async () => {
+test('a ValidatingAdmissionPolicyBinding rejects invalid policies, parameters and actions', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     ['spec.policyName', '', ['spec.policyName: Required value']],
     [
@@ -81,7 +81,7 @@ test('refuses policies, parameters and actions that break the rules', async () =
   }
 })
 
-test('shows the policy and its parameters', () => {
+test('a ValidatingAdmissionPolicyBinding prints the policy and its parameters', () => {
   assert.deepEqual(
     validatingAdmissionPolicyBinding.columns?.map(({ name }) => name),
     ['Name', 'PolicyName', 'ParamRef', 'Age'],

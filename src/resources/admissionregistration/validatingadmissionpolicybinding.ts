@@ -1,4 +1,4 @@
-/** ValidatingAdmissionPolicyBinding: where a policy applies, with which parameters, and what a violation does. */
+/** ValidatingAdmissionPolicyBinding: the scope, parameters and actions of a policy. */
 import {
   ValidatingAdmissionPolicies,
   ValidatingAdmissionPolicyBindings,
@@ -6,16 +6,16 @@ import {
 } from '#apis/admissionregistration/v1.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { createRepetition } from '#lib/repetition.ts'
-import { asJson, duplicate, type FieldError, index, invalid, required } from '#meta/validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
+import { oneOfSet } from '#meta/validation/rules.ts'
 
-import { oneOfSet } from './match-rules.ts'
 import { guardParamRef, type ParamAccess } from './param-access.ts'
 import { bindingRules } from './policy-binding.ts'
 
 export const validatingAdmissionPolicyBinding: Resource<ValidatingAdmissionPolicyBinding> =
   defineResource<ValidatingAdmissionPolicyBinding>({
     ...bindingRules<ValidatingAdmissionPolicyBinding>(({ validationActions = [] }) =>
-      validateActions('spec.validationActions', validationActions),
+      validateActions(fieldPath('spec.validationActions'), validationActions),
     ),
     kind: ValidatingAdmissionPolicyBindings,
   })
@@ -24,19 +24,18 @@ const actions = ['Deny', 'Warn', 'Audit']
 const TWICE =
   'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)'
 
-function validateActions(field: string, list: readonly string[]): FieldError[] {
+function validateActions(path: FieldPath, list: readonly string[]): FieldError[] {
   const isRepeated = createRepetition()
-  return [
-    ...list.flatMap((action, at) => [
-      ...oneOfSet(index(field, at), action, actions),
-      ...(isRepeated(action) ? [duplicate(index(field, at), asJson(action))] : []),
-    ]),
-    ...(list.includes('Deny') && list.includes('Warn') ? [invalid(field, list, TWICE)] : []),
-    ...(list.length === 0 ? [required(field, 'at least one validation action is required')] : []),
-  ]
+  return collectErrors(
+    path.each(list, (path, action) =>
+      collectErrors(oneOfSet(path, action, actions), isRepeated(action) && path.duplicate(asJson(action))),
+    ),
+    list.includes('Deny') && list.includes('Warn') && path.invalid(list, TWICE),
+    list.length === 0 && path.required('at least one validation action is required'),
+  )
 }
 
-/** Without somebody to ask, whoever may write bindings may name all parameters. */
+/** Without an authorizer, everybody who may write bindings may use any parameters. */
 export function defineValidatingAdmissionPolicyBinding(
   access: ParamAccess | undefined,
 ): Resource<ValidatingAdmissionPolicyBinding> {

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { rule, selector } from './requests.fixture.ts'
 import { validatingWebhookConfiguration } from './validatingwebhookconfiguration.ts'
 
-const { create, cells, read } = judge(validatingWebhookConfiguration, { off: ['ManifestBasedAdmissionControlConfig'] })
+const { create, cells, read } = tryRules(validatingWebhookConfiguration, {
+  off: ['ManifestBasedAdmissionControlConfig'],
+})
 
 const body = {
   metadata: { name: 'x' },
@@ -26,12 +28,12 @@ const body = {
   ],
 }
 
-test('says which webhook is asked about what', async () => {
+test('a ValidatingWebhookConfiguration describes a webhook that validates requests', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
 })
 
-test('refuses webhooks that cannot be reached or asked', async () => {
+test('a ValidatingWebhookConfiguration rejects webhooks that cannot be called', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     [
       'webhooks.0.name',
@@ -207,7 +209,7 @@ test('refuses webhooks that cannot be reached or asked', async () => {
   }
 })
 
-test('fails closed, after ten seconds, on the port of https', () => {
+test('a ValidatingWebhookConfiguration has failurePolicy Fail, a timeout of ten seconds and port 443 by default', () => {
   const { webhooks } = read({
     metadata: { name: 'x' },
     webhooks: [
@@ -241,7 +243,7 @@ test('fails closed, after ten seconds, on the port of https', () => {
   )
 })
 
-test('shows how many webhooks there are', () => {
+test('a ValidatingWebhookConfiguration prints the number of webhooks', () => {
   assert.deepEqual(
     validatingWebhookConfiguration.columns?.map(({ name }) => name),
     ['Name', 'Webhooks', 'Age'],
@@ -251,8 +253,8 @@ test('shows how many webhooks there are', () => {
   assert.equal(validatingWebhookConfiguration.putNeedsVersion, true)
 })
 
-test('keeps on an update what older releases let pass', async () => {
-  const { update } = judge(validatingWebhookConfiguration, { off: ['ManifestBasedAdmissionControlConfig'] })
+test('a ValidatingWebhookConfiguration keeps values on update that an older release allowed', async () => {
+  const { update } = tryRules(validatingWebhookConfiguration, { off: ['ManifestBasedAdmissionControlConfig'] })
   const odd = {
     sideEffects: 'Some',
     admissionReviewVersions: ['v9'],
@@ -264,10 +266,10 @@ test('keeps on an update what older releases let pass', async () => {
   assert.equal((await update(old, body)).errors.length, 5)
 })
 
-test('is warned of a name that files may bring', async () => {
+test('a ValidatingWebhookConfiguration warns of a name that is reserved for manifest files', async () => {
   const named = changed(body, 'metadata.name', 'x.static.k8s.io')
   assert.deepEqual((await create(named)).warnings, [
     'metadata.name: names ending with ".static.k8s.io" are reserved for static manifest-based configurations and cannot be managed via the API',
   ])
-  assert.equal((await judge(validatingWebhookConfiguration).create(named)).errors.length, 1)
+  assert.equal((await tryRules(validatingWebhookConfiguration).create(named)).errors.length, 1)
 })

@@ -1,4 +1,4 @@
-/** ValidatingWebhookConfiguration: which webhooks may refuse requests. */
+/** ValidatingWebhookConfiguration: webhooks that may reject requests. */
 import { type ValidatingWebhookConfiguration, ValidatingWebhookConfigurations } from '#apis/admissionregistration/v1.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 

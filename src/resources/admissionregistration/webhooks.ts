@@ -1,21 +1,20 @@
-/** What the two webhook configurations have in common, which is nearly everything. */
+/** The shared part of both webhook configurations. */
 import type { MutatingWebhook, ValidatingWebhook } from '#apis/admissionregistration/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import type { ResourceSpec } from '#apiserver/registry/resource.ts'
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 import { createRepetition } from '#lib/repetition.ts'
 import { validateLabelSelector } from '#meta/label-selector.ts'
 import { type KubeObject, semanticEqual } from '#meta/object.ts'
-import { child, duplicate, type FieldError, index, invalid, required } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { dns1035Label } from '#meta/validation/names.ts'
-import { complaining, validateFullyQualifiedName } from '#meta/validation/rules.ts'
+import { oneOfSet, validateFullyQualifiedName } from '#meta/validation/rules.ts'
 
 import { DEFAULT_WEBHOOK_PORT, validateWebhookClient } from '../webhook-client.ts'
 import {
   defaultRule,
   failurePolicies,
   matchPolicies,
-  oneOfSet,
   reinvocationPolicies,
   validateMatchConditions,
   validateRuleWithOperations,
@@ -31,13 +30,13 @@ interface Configuration extends KubeObject {
 const DEFAULT_TIMEOUT_SECONDS = 10
 const MAX_TIMEOUT_SECONDS = 30
 
-/** What an update may keep because the old object had it already. */
+/** Invalid values that an update may keep, because the old object has them. */
 interface Tolerance {
   readonly sideEffects: boolean
   readonly reviewVersions: boolean
   readonly repeatedNames: boolean
   readonly invalidValues: boolean
-  /** Conditions are not looked at: they are as they were. */
+  /** Unchanged match conditions are not validated again. */
   readonly sameConditions: boolean
 }
 
@@ -49,7 +48,7 @@ const strict: Tolerance = {
   sameConditions: false,
 }
 
-/** Everything but the kind. `mutating` webhooks may be called again after others have changed the object. */
+/** Everything except the kind. `mutating` webhooks may be reinvoked after later changes. */
 export function webhookRules<T extends Configuration>(mutating: boolean): Omit<ResourceSpec<T>, 'kind'> {
   return {
     metadataRules: { update: ['whole'], plainFinalizers: true },
@@ -90,7 +89,8 @@ const reviewVersions = ['v1', 'v1beta1']
 
 function toleranceOf({ webhooks: next = [] }: Configuration, { webhooks: old = [] }: Configuration): Tolerance {
   const names = old.map(({ name }) => name)
-  const bad = (selector: Webhook['objectSelector']): boolean => validateLabelSelector('', selector).length > 0
+  const bad = (selector: Webhook['objectSelector']): boolean =>
+    validateLabelSelector(fieldPath(''), selector).length > 0
   return {
     sideEffects: old.some(({ sideEffects }) => !harmless.includes(sideEffects)),
     reviewVersions: old.some(({ admissionReviewVersions: versions }) => {
@@ -106,56 +106,51 @@ function toleranceOf({ webhooks: next = [] }: Configuration, { webhooks: old = [
 }
 
 function validateWebhooks(webhooks: readonly Webhook[], tolerance: Tolerance): FieldError[] {
-  const seen = new Set<string>()
-  return webhooks.flatMap((webhook, at) => {
-    const path = index('webhooks', at)
+  const isRepeated = createRepetition()
+  return fieldPath('webhooks').each(webhooks, (path, webhook) => {
     const { name, admissionReviewVersions: versions } = webhook
-    const repeated = !tolerance.repeatedNames && name !== '' && seen.has(name)
-    seen.add(name)
-    return [
-      ...validateWebhook(path, webhook, tolerance),
-      ...validateReviewVersions(child(path, 'admissionReviewVersions'), versions ?? [], tolerance.reviewVersions),
-      ...(repeated ? [duplicate(child(path, 'name'), name)] : []),
-    ]
+    const repeated = isRepeated(name) && !tolerance.repeatedNames && name !== ''
+    return collectErrors(
+      validateWebhook(path, webhook, tolerance),
+      validateReviewVersions(path.child('admissionReviewVersions'), versions ?? [], tolerance.reviewVersions),
+      repeated && path.child('name').duplicate(name),
+    )
   })
 }
 
-function validateWebhook(path: string, webhook: Webhook, tolerance: Tolerance): FieldError[] {
+function validateWebhook(path: FieldPath, webhook: Webhook, tolerance: Tolerance): FieldError[] {
   const { timeoutSeconds: timeout = DEFAULT_TIMEOUT_SECONDS } = webhook
-  const at = (name: string): string => child(path, name)
-  return [
-    ...validateFullyQualifiedName(at('name'), webhook.name),
-    ...(webhook.rules ?? []).flatMap((rule, place) => validateRuleWithOperations(index(at('rules'), place), rule)),
-    ...oneOfSet(at('failurePolicy'), webhook.failurePolicy, failurePolicies),
-    ...oneOfSet(at('matchPolicy'), webhook.matchPolicy, matchPolicies),
-    ...validateSideEffects(at('sideEffects'), webhook.sideEffects, tolerance),
-    ...(timeout < 1 || timeout > MAX_TIMEOUT_SECONDS
-      ? [invalid(at('timeoutSeconds'), timeout, 'the timeout value must be between 1 and 30 seconds')]
-      : []),
-    ...validateLabelSelector(at('namespaceSelector'), webhook.namespaceSelector, tolerance),
-    ...validateLabelSelector(at('objectSelector'), webhook.objectSelector, tolerance),
-    ...oneOfSet(at('reinvocationPolicy'), webhook.reinvocationPolicy, reinvocationPolicies),
-    ...validateWebhookClient(at('clientConfig'), webhook.clientConfig),
-    ...(tolerance.sameConditions ? [] : validateMatchConditions(at('matchConditions'), webhook.matchConditions)),
-  ]
+  const at = (name: string): FieldPath => path.child(name)
+  return collectErrors(
+    validateFullyQualifiedName(at('name'), webhook.name),
+    at('rules').each(webhook.rules, validateRuleWithOperations),
+    oneOfSet(at('failurePolicy'), webhook.failurePolicy, failurePolicies),
+    oneOfSet(at('matchPolicy'), webhook.matchPolicy, matchPolicies),
+    validateSideEffects(at('sideEffects'), webhook.sideEffects, tolerance),
+    (timeout < 1 || timeout > MAX_TIMEOUT_SECONDS) &&
+      at('timeoutSeconds').invalid(timeout, 'the timeout value must be between 1 and 30 seconds'),
+    validateLabelSelector(at('namespaceSelector'), webhook.namespaceSelector, tolerance),
+    validateLabelSelector(at('objectSelector'), webhook.objectSelector, tolerance),
+    oneOfSet(at('reinvocationPolicy'), webhook.reinvocationPolicy, reinvocationPolicies),
+    validateWebhookClient(at('clientConfig'), webhook.clientConfig),
+    !tolerance.sameConditions && validateMatchConditions(at('matchConditions'), webhook.matchConditions),
+  )
 }
 
-/** A pointer that is always written: absent may read as null. */
-function validateSideEffects(field: string, value: string | null | undefined, tolerance: Tolerance): FieldError[] {
+/** A pointer that is always written: an absent value is null. */
+function validateSideEffects(path: FieldPath, value: string | null | undefined, tolerance: Tolerance): FieldError[] {
   const allowed = tolerance.sideEffects ? allSideEffects : harmless
-  if (value !== null && value !== undefined) return oneOfSet(field, value, allowed)
-  return [required(field, `must specify one of ${[...allowed].sort(compareText).join(', ')}`)]
+  if (value !== null && value !== undefined) return oneOfSet(path, value, allowed)
+  return [path.required(`must specify one of ${[...allowed].sort(compareText).join(', ')}`)]
 }
 
-function validateReviewVersions(field: string, versions: readonly string[], tolerated: boolean): FieldError[] {
+function validateReviewVersions(path: FieldPath, versions: readonly string[], tolerated: boolean): FieldError[] {
   const known = reviewVersions.join(', ')
-  if (versions.length === 0) return [required(field, `must specify one of ${known}`)]
+  if (versions.length === 0) return [path.required(`must specify one of ${known}`)]
   const isRepeated = createRepetition()
-  const errors = versions.flatMap((version, at) =>
-    isRepeated(version)
-      ? [invalid(index(field, at), version, 'duplicate version')]
-      : complaining(index(field, at), version, dns1035Label(version)),
+  const errors = path.each(versions, (path, version) =>
+    isRepeated(version) ? [path.invalid(version, 'duplicate version')] : path.check(version, dns1035Label),
   )
   if (tolerated || versions.some((version) => reviewVersions.includes(version))) return errors
-  return [...errors, invalid(field, versions, `must include at least one of ${known}`)]
+  return [...errors, path.invalid(versions, `must include at least one of ${known}`)]
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { apiService } from './apiservice.ts'
 
-const { create, update, cells } = judge(apiService)
+const { create, update, cells } = tryRules(apiService)
 
 const body = {
   metadata: { name: 'v1.g.io' },
@@ -19,12 +19,12 @@ const body = {
   status: { conditions: [{ type: 'Available', status: 'True', lastTransitionTime: '2024-01-01T00:00:00Z' }] },
 }
 
-test('says who answers for a group version', async () => {
+test('an APIService describes the server of a group version', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
 })
 
-test('refuses names, priorities and places that break the rules', async () => {
+test('an APIService rejects invalid names, priorities and services', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     [
       'metadata.name',
@@ -64,7 +64,7 @@ test('refuses names, priorities and places that break the rules', async () => {
   }
 })
 
-test('takes conditions', async () => {
+test('an APIService accepts conditions in its status', async () => {
   assert.deepEqual((await update(body, body, 'status')).errors, [])
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     [
@@ -78,7 +78,7 @@ test('takes conditions', async () => {
   }
 })
 
-test('shows where it is and whether it is there', () => {
+test('an APIService prints the service and its availability', () => {
   assert.deepEqual(
     apiService.columns?.map(({ name }) => name),
     ['Name', 'Service', 'Available', 'Age'],

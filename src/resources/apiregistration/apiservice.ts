@@ -1,12 +1,11 @@
-/** APIService: who answers for a group version: this server, or one behind a Service. */
+/** APIService: the server of a group version: this server, or one behind a Service. */
 import { type APIService, type APIServiceCondition, APIServices } from '#apis/apiregistration/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { timeOf } from '#meta/time.ts'
-import { asJson, child, type FieldError, index, invalid, notSupported, required } from '#meta/validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { dns1035Label, dns1123Subdomain, type NameRule, pathSegmentName, portNumber } from '#meta/validation/names.ts'
-import { complaining } from '#meta/validation/rules.ts'
 
 const DEFAULT_PORT = 443
 const MAX_GROUP_PRIORITY = 20_000
@@ -48,16 +47,16 @@ export const apiService: Resource<APIService> = defineResource<APIService>({
 
 function validateApiService(object: APIService): FieldError[] {
   const { group = '', version = '', groupPriorityMinimum, versionPriority } = object.spec
-  return [
-    ...(group === '' && version !== 'v1'
-      ? [required('spec.group', 'only v1 may have an empty group and it better be legacy kube')]
-      : []),
-    ...(group === '' ? [] : complaining('spec.group', group, dns1123Subdomain(group))),
-    ...complaining('spec.version', version, dns1035Label(version)),
-    ...validatePriority('spec.groupPriorityMinimum', groupPriorityMinimum, MAX_GROUP_PRIORITY),
-    ...validatePriority('spec.versionPriority', versionPriority, MAX_VERSION_PRIORITY),
-    ...(object.spec.service === undefined ? validateLocal(object) : validateRemote(object)),
-  ]
+  return collectErrors(
+    group === '' &&
+      version !== 'v1' &&
+      fieldPath('spec.group').required('only v1 may have an empty group and it better be legacy kube'),
+    group !== '' && fieldPath('spec.group').check(group, dns1123Subdomain),
+    fieldPath('spec.version').check(version, dns1035Label),
+    validatePriority(fieldPath('spec.groupPriorityMinimum'), groupPriorityMinimum, MAX_GROUP_PRIORITY),
+    validatePriority(fieldPath('spec.versionPriority'), versionPriority, MAX_VERSION_PRIORITY),
+    object.spec.service === undefined ? validateLocal(object) : validateRemote(object),
+  )
 }
 
 function nameRuleOf({ spec: { group = '', version = '' } }: APIService): NameRule {
@@ -69,41 +68,39 @@ function nameRuleOf({ spec: { group = '', version = '' } }: APIService): NameRul
   }
 }
 
-function validatePriority(field: string, value: number, limit: number): FieldError[] {
-  return value > 0 && value <= limit ? [] : [invalid(field, value, `must be positive and less than ${limit}`)]
+function validatePriority(path: FieldPath, value: number, limit: number): FieldError[] {
+  return value > 0 && value <= limit ? [] : [path.invalid(value, `must be positive and less than ${limit}`)]
 }
 
 function validateLocal({ spec: { caBundle = '', insecureSkipTLSVerify: insecure } }: APIService): FieldError[] {
   const size = `${Buffer.byteLength(caBundle, 'base64')} bytes`
-  return [
-    ...(caBundle === '' ? [] : [invalid('spec.caBundle', size, 'local APIServices may not have a caBundle')]),
-    ...(insecure === true
-      ? [invalid('spec.insecureSkipTLSVerify', insecure, 'local APIServices may not have insecureSkipTLSVerify')]
-      : []),
-  ]
+  return collectErrors(
+    caBundle !== '' && fieldPath('spec.caBundle').invalid(size, 'local APIServices may not have a caBundle'),
+    insecure === true &&
+      fieldPath('spec.insecureSkipTLSVerify').invalid(insecure, 'local APIServices may not have insecureSkipTLSVerify'),
+  )
 }
 
 function validateRemote({ spec }: APIService): FieldError[] {
   const { caBundle = '', insecureSkipTLSVerify: insecure } = spec
   const { namespace = '', name = '', port = 0 } = spec.service ?? {}
   const complaints = portNumber(port)
-  return [
-    ...(namespace === '' ? [required('spec.service.namespace')] : []),
-    ...(name === '' ? [required('spec.service.name')] : []),
-    ...(complaints.length > 0
-      ? [invalid('spec.service.port', port, `port is not valid: ${complaints.join(', ')}`)]
-      : []),
-    ...(insecure === true && caBundle !== ''
-      ? [invalid('spec.insecureSkipTLSVerify', insecure, 'may not be true if caBundle is present')]
-      : []),
-  ]
+  return collectErrors(
+    namespace === '' && fieldPath('spec.service.namespace').required(),
+    name === '' && fieldPath('spec.service.name').required(),
+    complaints.length > 0 &&
+      fieldPath('spec.service.port').invalid(port, `port is not valid: ${complaints.join(', ')}`),
+    insecure === true &&
+      caBundle !== '' &&
+      fieldPath('spec.insecureSkipTLSVerify').invalid(insecure, 'may not be true if caBundle is present'),
+  )
 }
 
 const statuses = ['True', 'False', 'Unknown']
 
 function validateCondition({ status }: APIServiceCondition, at: number): FieldError[] {
   if (statuses.includes(status)) return []
-  return [notSupported(child(index('status.conditions', at), 'status'), asJson(status), statuses)]
+  return [fieldPath('status.conditions').index(at).child('status').notSupported(asJson(status), statuses)]
 }
 
 function availableText({ status }: APIService): string {

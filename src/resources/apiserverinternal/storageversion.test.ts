@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { storageVersion } from './storageversion.ts'
 
-const { create, update, cells } = judge(storageVersion)
+const { create, update, cells } = tryRules(storageVersion)
 const body = { metadata: { name: 'apps.deployments' }, spec: {} }
 const server = {
   apiServerID: 'a',
@@ -17,7 +17,7 @@ async function statusErrors(status: object): Promise<readonly string[]> {
   return (await update({ ...body, status }, body, 'status')).errors
 }
 
-test('is named after a group and a resource', async () => {
+test('a StorageVersion requires a name that consists of group and resource', async () => {
   assert.deepEqual((await create(body)).errors, [])
   const table: readonly (readonly [string, RegExp])[] = [
     ['pods', /name must be in the form of <group>\.<resource>$/],
@@ -33,7 +33,7 @@ test('is named after a group and a resource', async () => {
   }
 })
 
-test('each server says what it writes, which it must be able to read', async () => {
+test('a StorageVersion requires that each server can decode the version it encodes', async () => {
   const agreed = { storageVersions: [server], commonEncodingVersion: 'apps/v1' }
   assert.deepEqual(await statusErrors(agreed), [])
   const at = 'status.storageVersions[0]'
@@ -58,7 +58,7 @@ test('each server says what it writes, which it must be able to read', async () 
   )
 })
 
-test('there is a common version exactly when all agree', async () => {
+test('a StorageVersion requires commonEncodingVersion if all servers agree, and forbids it otherwise', async () => {
   const field = 'status.commonEncodingVersion: Invalid value:'
   const other = { ...server, apiServerID: 'b', encodingVersion: 'apps/v1beta1' }
   assert.deepEqual(await statusErrors({ storageVersions: [server, other] }), [])
@@ -73,7 +73,7 @@ test('there is a common version exactly when all agree', async () => {
   ])
 })
 
-test('conditions have a type each, a reason and a message', async () => {
+test('a StorageVersion requires distinct types, a reason and a message in conditions', async () => {
   const condition = { type: 'A', status: 'True', reason: 'R', message: 'm', lastTransitionTime: '2026-01-01T00:00:00Z' }
   assert.deepEqual(await statusErrors({ conditions: [condition] }), [])
   assert.deepEqual(await statusErrors({ conditions: [condition, { ...condition, reason: '', message: '' }] }), [
@@ -83,13 +83,13 @@ test('conditions have a type each, a reason and a message', async () => {
   ])
 })
 
-test('an update changes no status and is not judged by it', async () => {
+test('a StorageVersion ignores the status on an update', async () => {
   const stored = { ...body, status: { commonEncodingVersion: 'wrong' } }
   const { object, errors } = await update({ ...body, status: {} }, stored)
   assert.deepEqual([object.status, errors], [stored.status, []])
 })
 
-test('shows three servers and how many more there are', () => {
+test('a StorageVersion prints at most three servers and the number of the rest', () => {
   assert.deepEqual(cells(body), ['apps.deployments', '<unset>', '<unset>', '<unknown>'])
   const servers = ['a', 'b', 'c', 'd'].map((apiServerID) => ({ apiServerID, encodingVersion: 'v1' }))
   const shown = cells({ ...body, status: { storageVersions: servers, commonEncodingVersion: 'v1' } })

@@ -1,4 +1,4 @@
-/** StorageVersion: in which version each API server writes the objects of one resource, and which ones it can read. */
+/** StorageVersion: the versions that each API server encodes and decodes for one resource. */
 import {
   type ServerStorageVersion,
   type StorageVersion,
@@ -8,10 +8,10 @@ import {
 } from '#apis/apiserverinternal/v1alpha1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
-import { child, duplicate, type FieldError, index, invalid, required } from '#meta/validation/field-error.ts'
+import { createRepetition } from '#lib/repetition.ts'
+import { collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { dns1035Label, dns1123Subdomain, emptyText, regexText } from '#meta/validation/names.ts'
-import { complaining } from '#meta/validation/rules.ts'
-import { validateQualifiedName } from '#model/pod-spec/checks.ts'
+import { validateQualifiedName } from '#meta/validation/rules.ts'
 
 const SHOWN_SERVERS = 3
 
@@ -19,7 +19,7 @@ export const storageVersion: Resource<StorageVersion> = defineResource<StorageVe
   kind: StorageVersions,
   nameRule: nameComplaints,
   metadataRules: { update: [], part: [] },
-  // There is nothing in the spec, and the status has its own way in.
+  // The spec is empty, and the status is a subresource.
   validateUpdate: () => [],
   status: { validateUpdate: ({ status }) => validateStatus(status) },
   columns: [
@@ -31,7 +31,7 @@ export const storageVersion: Resource<StorageVersion> = defineResource<StorageVe
   putNeedsVersion: true,
 })
 
-/** `<group>.<resource>`, with `core` for the group that has no name. */
+/** `<group>.<resource>`, with `core` for the core group. */
 function nameComplaints(name: string): string[] {
   const dot = name.lastIndexOf('.')
   if (dot < 0) return ['name must be in the form of <group>.<resource>']
@@ -51,13 +51,11 @@ function serversText(servers: readonly ServerStorageVersion[] = []): string {
 }
 
 function validateStatus({ storageVersions: servers = [], ...rest }: StorageVersionStatus = {}): FieldError[] {
-  const seen = new Set<string>()
+  const isRepeated = createRepetition()
   return [
-    ...servers.flatMap((server, at) => {
-      const path = index('status.storageVersions', at)
+    ...fieldPath('status.storageVersions').each(servers, (path, server) => {
       const { apiServerID: id = '' } = server
-      const repeated = seen.has(id) ? [duplicate(child(path, 'apiServerID'), id)] : []
-      seen.add(id)
+      const repeated = isRepeated(id) ? [path.child('apiServerID').duplicate(id)] : []
       return [...repeated, ...validateServer(path, server)]
     }),
     ...validateCommonVersion(servers, rest.commonEncodingVersion),
@@ -65,76 +63,70 @@ function validateStatus({ storageVersions: servers = [], ...rest }: StorageVersi
   ]
 }
 
-function validateServer(path: string, server: ServerStorageVersion): FieldError[] {
+function validateServer(path: FieldPath, server: ServerStorageVersion): FieldError[] {
   const { apiServerID = '', encodingVersion = '', decodableVersions, servedVersions = [] } = server
   const decodable = decodableVersions ?? []
-  const validateVersion = (field: string, version: string): FieldError[] => {
+  const validateVersion = (path: FieldPath, version: string): FieldError[] => {
     const complaints = apiVersionComplaints(version)
-    return complaints.length === 0 ? [] : [invalid(field, version, complaints.join(','))]
+    return complaints.length === 0 ? [] : [path.invalid(version, complaints.join(','))]
   }
-  const [decodableField, servedField] = ['decodableVersions', 'servedVersions'].map((name) => child(path, name)) as [
-    string,
-    string,
-  ]
-  return [
-    ...complaining(child(path, 'apiServerID'), apiServerID, dns1123Subdomain(apiServerID)),
-    ...validateVersion(child(path, 'encodingVersion'), encodingVersion),
-    ...decodable.flatMap((version, at) => validateVersion(index(decodableField, at), version)),
-    ...(decodable.includes(encodingVersion)
-      ? []
-      : [
-          invalid(
-            decodableField,
-            decodableVersions ?? null,
-            `decodableVersions must include encodingVersion ${encodingVersion}`,
+  const decodablePath = path.child('decodableVersions')
+  const servedPath = path.child('servedVersions')
+  return collectErrors(
+    path.child('apiServerID').check(apiServerID, dns1123Subdomain),
+    validateVersion(path.child('encodingVersion'), encodingVersion),
+    decodablePath.each(decodable, validateVersion),
+    !decodable.includes(encodingVersion) &&
+      decodablePath.invalid(
+        decodableVersions ?? null,
+        `decodableVersions must include encodingVersion ${encodingVersion}`,
+      ),
+    servedPath.each(servedVersions, (path, version) =>
+      collectErrors(
+        validateVersion(path, version),
+        !decodable.includes(version) &&
+          path.invalid(
+            version,
+            `individual served version : ${version} must be included in decodableVersions : [${decodable.join(' ')}]`,
           ),
-        ]),
-    ...servedVersions.flatMap((version, at) => [
-      ...validateVersion(index(servedField, at), version),
-      ...(decodable.includes(version)
-        ? []
-        : [
-            invalid(
-              index(servedField, at),
-              version,
-              `individual served version : ${version} must be included in decodableVersions : [${decodable.join(' ')}]`,
-            ),
-          ]),
-    ]),
-  ]
+      ),
+    ),
+  )
 }
 
-/** What all servers write; nothing while they differ or none has reported. */
-function validateCommonVersion(servers: readonly ServerStorageVersion[], said: string | undefined): FieldError[] {
+/** The version that all servers encode; undefined while they differ or none has reported. */
+function validateCommonVersion(
+  servers: readonly ServerStorageVersion[],
+  commonVersion: string | undefined,
+): FieldError[] {
   const versions = new Set(servers.map(({ encodingVersion = '' }) => encodingVersion))
   const actual = versions.size === 1 ? [...versions][0] : undefined
-  if (actual === said) return []
-  const field = 'status.commonEncodingVersion'
+  if (actual === commonVersion) return []
+  const field = fieldPath('status.commonEncodingVersion')
   if (actual === undefined) {
     const detail =
       'should be nil if servers do not agree on the same encoding version, or if there is no server reporting the supported versions yet'
-    return [invalid(field, said, detail)]
+    return [field.invalid(commonVersion, detail)]
   }
-  return said === undefined
-    ? [invalid(field, null, `the common encoding version is ${actual}`)]
-    : [invalid(field, said, `the actual common encoding version is ${actual}`)]
+  return commonVersion === undefined
+    ? [field.invalid(null, `the common encoding version is ${actual}`)]
+    : [field.invalid(commonVersion, `the actual common encoding version is ${actual}`)]
 }
 
-/** Upstream leaves `conditions` out of the paths. */
+/** Upstream omits `conditions` from the paths. */
 function validateConditions(conditions: readonly StorageVersionCondition[] = []): FieldError[] {
   const seen = new Map<string, number>()
-  return conditions.flatMap(({ type, status, reason, message = '' }, at) => {
-    const path = index('status', at)
+  return fieldPath('status').each(conditions, (path, { type, status, reason, message = '' }, at) => {
     const first = seen.get(type)
     seen.set(type, at)
     const detail = `the type of the condition is not unique, it also appears in conditions[${first}]`
-    return [
-      ...(first === undefined ? [] : [invalid(child(path, 'type'), type, detail)]),
-      ...validateQualifiedName(child(path, 'type'), type),
-      ...validateQualifiedName(child(path, 'status'), status),
-      ...(reason === '' ? [required(child(path, 'reason'))] : []),
-      ...(message === '' ? [required(child(path, 'message'))] : []),
-    ]
+    return collectErrors(
+      first !== undefined && path.child('type').invalid(type, detail),
+      validateQualifiedName(path.child('type'), type),
+      validateQualifiedName(path.child('status'), status),
+      reason === '' && path.child('reason').required(),
+      message === '' && path.child('message').required(),
+    )
   })
 }
 
@@ -154,10 +146,10 @@ function apiVersionComplaints(text: string): string[] {
     ]
   }
   const [group, version] = parts.length === 2 ? parts : [undefined, text]
-  const judge = (what: string, value: string, check: (text: string) => string[]): string[] =>
+  const validatePart = (what: string, value: string, check: (text: string) => string[]): string[] =>
     (value === '' ? [emptyText()] : check(value)).map((complaint) => `${what} part: ${complaint}`)
   return [
-    ...(group === undefined ? [] : judge('group', group, dns1123Subdomain)),
-    ...judge('version', version ?? '', dns1035Label),
+    ...(group === undefined ? [] : validatePart('group', group, dns1123Subdomain)),
+    ...validatePart('version', version ?? '', dns1035Label),
   ]
 }

@@ -1,21 +1,22 @@
-/** ControllerRevision: one past state of a workload's template, kept by its controller for rollbacks. */
+/** ControllerRevision: an earlier state of a workload's template, kept for rollbacks. */
 import { type ControllerRevision, ControllerRevisions } from '#apis/apps/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { equalValues } from '#meta/apply/equal.ts'
 import { kindOf } from '#meta/kind.ts'
 import { controllerOf } from '#meta/object.ts'
-import { type FieldError, invalid, required } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { nonNegative } from '#meta/validation/rules.ts'
 
 export const controllerRevision: Resource<ControllerRevision> = defineResource<ControllerRevision>({
   kind: ControllerRevisions,
   metadataRules: { update: ['change', 'whole'] },
-  validate: ({ revision, data }) => [...nonNegative('revision', revision), ...validateData(data)],
-  validateUpdate: ({ revision, data }, old) => [
-    ...nonNegative('revision', revision),
-    ...(equalValues(data, old.data) ? [] : [invalid('data', data, 'field is immutable')]),
-  ],
+  validate: ({ revision, data }) => [...nonNegative(fieldPath('revision'), revision), ...validateData(data)],
+  validateUpdate: ({ revision, data }, old) =>
+    collectErrors(
+      nonNegative(fieldPath('revision'), revision),
+      !equalValues(data, old.data) && fieldPath('data').invalid(data, 'field is immutable'),
+    ),
   columns: [
     nameColumn,
     { name: 'Controller', value: controllerText },
@@ -25,9 +26,9 @@ export const controllerRevision: Resource<ControllerRevision> = defineResource<C
 })
 
 function validateData(data: unknown): FieldError[] {
-  if (data === null || data === undefined) return [required('data', 'data is mandatory')]
+  if (data === null || data === undefined) return [fieldPath('data').required('data is mandatory')]
   if (typeof data === 'object' && !Array.isArray(data)) return []
-  return [required('data', 'data must be a valid JSON object')]
+  return [fieldPath('data').required('data must be a valid JSON object')]
 }
 
 function controllerText(object: ControllerRevision): string {

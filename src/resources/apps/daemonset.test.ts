@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { daemonSet } from './daemonset.ts'
 
-const { create, update, read, cells } = judge(daemonSet)
+const { create, update, read, cells } = tryRules(daemonSet)
 
 const GENERATION = 'deprecated.daemonset.template.generation'
 
@@ -19,13 +19,13 @@ const body = {
   },
 }
 
-test('replaces one pod at a time by default', () => {
+test('a DaemonSet replaces one pod at a time by default', () => {
   const { spec } = read(body)
   assert.deepEqual(spec.updateStrategy, { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } })
   assert.equal(spec.revisionHistoryLimit, 10)
 })
 
-test('goes one way: by surge or by unavailability', async () => {
+test('a DaemonSet allows either maxSurge or maxUnavailable', async () => {
   assert.deepEqual((await create(body)).errors, [])
   const roll = (maxUnavailable: unknown, maxSurge: unknown): object => ({ rollingUpdate: { maxUnavailable, maxSurge } })
   const field = 'spec.updateStrategy.rollingUpdate'
@@ -64,7 +64,7 @@ test('goes one way: by surge or by unavailability', async () => {
   }
 })
 
-test('an annotation counts the changes of the template', async () => {
+test('a DaemonSet counts changes of the template in an annotation', async () => {
   const generationOf = ({ metadata }: { metadata: { annotations?: Record<string, string> } }): string | undefined =>
     metadata.annotations?.[GENERATION]
   assert.equal(generationOf((await create(changed(body, 'metadata.annotations', undefined))).object), '1')
@@ -78,7 +78,7 @@ test('an annotation counts the changes of the template', async () => {
   assert.throws(() => read(changed(body, 'metadata.annotations', { [GENERATION]: 'x' })), /as int64/)
 })
 
-test('the selector stays, and the counts of the status do not shrink below zero', async () => {
+test('a DaemonSet rejects a changed selector and negative counts in the status', async () => {
   assert.match(
     (await update(changed(body, 'spec.selector.matchLabels', { app: 'agent', a: 'b' }), body)).errors[0] ?? '',
     /^spec\.selector: Invalid value: .*: field is immutable$/,
@@ -90,7 +90,7 @@ test('the selector stays, and the counts of the status do not shrink below zero'
   ])
 })
 
-test('shows its nodes', () => {
+test('a DaemonSet prints its node counts', () => {
   const status = {
     desiredNumberScheduled: 5,
     currentNumberScheduled: 4,

@@ -1,31 +1,23 @@
-/** DaemonSet: one pod of a template on every node that fits. */
+/** DaemonSet: one pod of a template on every matching node. */
 import { type DaemonSet, DaemonSets, type DaemonSetUpdateStrategy } from '#apis/apps/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
 import { hasInvalidLabelValue, labelSelectorText, validateLabelSelector } from '#meta/label-selector.ts'
 import { labelsText } from '#meta/labels.ts'
 import { semanticEqual } from '#meta/object.ts'
-import {
-  asJson,
-  child,
-  type FieldError,
-  forbidden,
-  invalid,
-  notSupported,
-  required,
-} from '#meta/validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { immutable, nonNegative } from '#meta/validation/rules.ts'
 import { intOrPercentValue, validateAtMostAll, validateIntOrPercent } from '#model/int-or-percent.ts'
 import { defaultPodTemplate } from '#model/pod-spec/defaults.ts'
 import { dropDisabledTemplateFields } from '#model/pod-spec/gated-fields.ts'
 import { podTemplateOptions } from '#model/pod-spec/options.ts'
 import { validatePodTemplate, validateTemplateLabels } from '#model/pod-spec/pod-template.ts'
-import { podWarnings } from '#model/pod-spec/warnings.ts'
+import { podWarnings } from '#model/pod-spec/warnings/warnings.ts'
 
 import { containerColumns, isEmptySelector, selectorOf, validateCollisionCount, validateCounts } from '../workload.ts'
 import { keepAnnotation, readIntegerAnnotation, settleIntegerAnnotation } from './integer-annotation.ts'
 
-/** Counts changes of the template; a field of its own before apps/v1. */
+/** The template generation; a field before apps/v1. */
 const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation'
 
 export const daemonSet: Resource<DaemonSet> = defineResource<DaemonSet>({
@@ -43,20 +35,20 @@ export const daemonSet: Resource<DaemonSet> = defineResource<DaemonSet>({
   },
   validate: (object, context) => validateDaemonSet(object, undefined, context),
   validateUpdate: (next, old, context) => [
-    ...immutable('spec.selector', next.spec.selector, old.spec.selector),
+    ...immutable(fieldPath('spec.selector'), next.spec.selector, old.spec.selector),
     ...validateDaemonSet(next, old, context),
   ],
   warnings: (next, old) =>
     old !== undefined && semanticEqual(next.spec.template, old.spec.template)
       ? []
-      : podWarnings('spec.template', next.spec.template),
+      : podWarnings(fieldPath('spec.template'), next.spec.template),
   status: {
     keeps: ['spec'],
     prepareUpdate(next, old) {
       keepAnnotation(next, old, TEMPLATE_GENERATION)
     },
     validateUpdate: ({ status }, old) => [
-      ...validateCounts('status', status, counters),
+      ...validateCounts(fieldPath('status'), status, counters),
       ...validateCollisionCount(status, old.status),
     ],
   },
@@ -77,7 +69,7 @@ export const daemonSet: Resource<DaemonSet> = defineResource<DaemonSet>({
 function applyDefaults(object: DaemonSet): void {
   const { spec } = object
   settleIntegerAnnotation(object, TEMPLATE_GENERATION)
-  // Whoever writes the object owns the count, whatever it will be.
+  // The writer of the object manages the annotation, whatever its value.
   if (readIntegerAnnotation(object, TEMPLATE_GENERATION) === undefined) setTemplateGeneration(object, 0)
   const strategy = (spec.updateStrategy ??= {})
   strategy.type ||= 'RollingUpdate'
@@ -98,46 +90,44 @@ function validateDaemonSet({ spec }: DaemonSet, old: DaemonSet | undefined, cont
   const { selector, template, minReadySeconds, updateStrategy, revisionHistoryLimit } = spec
   const { restartPolicy = '', activeDeadlineSeconds } = template.spec
   const meant = selectorOf(selector)
-  const path = 'spec.template'
-  return [
-    ...validateLabelSelector('spec.selector', selector, { invalidValues: hasInvalidLabelValue(old?.spec.selector) }),
-    ...(meant === undefined ? [] : validateTemplateLabels(template, meant, path)),
-    ...(selector != null && isEmptySelector(selector)
-      ? [invalid('spec.selector', selector, 'empty selector is invalid for daemonset')]
-      : []),
-    ...validatePodTemplate(template, path, podTemplateOptions(context, old?.spec.template)),
-    ...(restartPolicy === 'Always'
-      ? []
-      : [notSupported(`${path}.spec.restartPolicy`, asJson(restartPolicy), ['Always'])]),
-    ...(activeDeadlineSeconds === undefined
-      ? []
-      : [forbidden(`${path}.spec.activeDeadlineSeconds`, 'activeDeadlineSeconds in DaemonSet is not Supported')]),
-    ...nonNegative('spec.minReadySeconds', minReadySeconds),
-    ...validateUpdateStrategy('spec.updateStrategy', updateStrategy),
-    ...nonNegative('spec.revisionHistoryLimit', revisionHistoryLimit),
-  ]
+  const path = fieldPath('spec.template')
+  return collectErrors(
+    validateLabelSelector(fieldPath('spec.selector'), selector, {
+      invalidValues: hasInvalidLabelValue(old?.spec.selector),
+    }),
+    meant !== undefined && validateTemplateLabels(template, meant, path),
+    selector != null &&
+      isEmptySelector(selector) &&
+      fieldPath('spec.selector').invalid(selector, 'empty selector is invalid for daemonset'),
+    validatePodTemplate(template, path, podTemplateOptions(context, old?.spec.template)),
+    restartPolicy !== 'Always' && path.child('spec.restartPolicy').notSupported(asJson(restartPolicy), ['Always']),
+    activeDeadlineSeconds !== undefined &&
+      path.child('spec.activeDeadlineSeconds').forbidden('activeDeadlineSeconds in DaemonSet is not Supported'),
+    nonNegative(fieldPath('spec.minReadySeconds'), minReadySeconds),
+    validateUpdateStrategy(fieldPath('spec.updateStrategy'), updateStrategy),
+    nonNegative(fieldPath('spec.revisionHistoryLimit'), revisionHistoryLimit),
+  )
 }
 
 const strategies = ['RollingUpdate', 'OnDelete']
 
-function validateUpdateStrategy(path: string, strategy: DaemonSetUpdateStrategy): FieldError[] {
+function validateUpdateStrategy(path: FieldPath, strategy: DaemonSetUpdateStrategy): FieldError[] {
   const { type = '', rollingUpdate } = strategy
-  if (!strategies.includes(type)) return [notSupported(path, strategy, strategies)]
+  if (!strategies.includes(type)) return [path.notSupported(strategy, strategies)]
   if (type === 'OnDelete') return []
-  const field = child(path, 'rollingUpdate')
-  if (rollingUpdate === undefined) return [required(field)]
+  const field = path.child('rollingUpdate')
+  if (rollingUpdate === undefined) return [field.required()]
   const { maxUnavailable = 0, maxSurge = 0 } = rollingUpdate
-  const [unavailable, surge] = [child(field, 'maxUnavailable'), child(field, 'maxSurge')]
-  const errors = [
-    ...validateIntOrPercent(unavailable, maxUnavailable),
-    ...validateIntOrPercent(surge, maxSurge),
-    ...validateAtMostAll(unavailable, maxUnavailable),
-    ...validateAtMostAll(surge, maxSurge),
-  ]
+  const [unavailable, surge] = [field.child('maxUnavailable'), field.child('maxSurge')]
   const ways = [maxUnavailable, maxSurge].filter((value) => intOrPercentValue(value) !== 0).length
-  if (ways === 0) errors.push(required(unavailable, 'cannot be 0 when maxSurge is 0'))
-  if (ways === 2) errors.push(invalid(surge, maxSurge, 'may not be set when maxUnavailable is non-zero'))
-  return errors
+  return collectErrors(
+    validateIntOrPercent(unavailable, maxUnavailable),
+    validateIntOrPercent(surge, maxSurge),
+    validateAtMostAll(unavailable, maxUnavailable),
+    validateAtMostAll(surge, maxSurge),
+    ways === 0 && unavailable.required('cannot be 0 when maxSurge is 0'),
+    ways === 2 && surge.invalid(maxSurge, 'may not be set when maxUnavailable is non-zero'),
+  )
 }
 
 const counters = [

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { deployment } from './deployment.ts'
 
-const { create, update, read, cells } = judge(deployment)
+const { create, update, read, cells } = tryRules(deployment)
 
 const body = {
   metadata: { name: 'web', namespace: 'ns', generation: 2 },
@@ -14,7 +14,7 @@ const body = {
   },
 }
 
-test('one replica, rolled by a quarter, by default', () => {
+test('a Deployment has one replica and a rolling update of a quarter by default', () => {
   const { spec } = read(body)
   assert.equal(spec.replicas, 1)
   assert.equal(spec.revisionHistoryLimit, 10)
@@ -27,7 +27,7 @@ test('one replica, rolled by a quarter, by default', () => {
   assert.deepEqual(read(changed(body, 'spec.strategy', { type: 'Recreate' })).spec.strategy, { type: 'Recreate' })
 })
 
-test('the selector selects the template, and the strategy can proceed', async () => {
+test('a Deployment requires a matching selector and a strategy that can proceed', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual([errors, warnings], [[], []])
   const roll = (maxUnavailable: number | string, maxSurge: number | string): object => ({
@@ -85,19 +85,19 @@ test('the selector selects the template, and the strategy can proceed', async ()
       ['spec.template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in ReplicaSet is not Supported'],
     ],
   ]
-  for (const [path, value, said] of table) {
-    assert.deepEqual((await create(changed(body, path, value))).errors, said, `${path} ${JSON.stringify(value)}`)
+  for (const [path, value, errors] of table) {
+    assert.deepEqual((await create(changed(body, path, value))).errors, errors, `${path} ${JSON.stringify(value)}`)
   }
 })
 
-test('a name that pods cannot have for a host name is a warning', async () => {
+test('a Deployment warns of a name that is no valid host name', async () => {
   const { warnings } = await create(changed(body, 'metadata.name', 'web.v1'))
   assert.deepEqual(warnings, [
     'metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: [must not contain dots]',
   ])
 })
 
-test('the selector stays; spec and annotations are a new generation', async () => {
+test('a Deployment rejects a changed selector; changes of spec and annotations increase the generation', async () => {
   const other = { matchLabels: { app: 'web' }, matchExpressions: [{ key: 'app', operator: 'Exists' }] }
   assert.deepEqual((await update(changed(body, 'spec.selector', other), body)).errors, [
     'spec.selector: Invalid value: {"matchLabels":{"app":"web"},"matchExpressions":[{"key":"app","operator":"Exists"}]}: field is immutable',
@@ -109,7 +109,7 @@ test('the selector stays; spec and annotations are a new generation', async () =
   assert.equal(await generation('metadata.labels', { a: 'b' }), 2)
 })
 
-test('the status has counts that add up, and touches neither spec nor labels', async () => {
+test('a Deployment validates counts in the status, and ignores spec and labels there', async () => {
   const status = { replicas: 2, updatedReplicas: 3, readyReplicas: 1, availableReplicas: 2, collisionCount: 1 }
   const old = { ...body, status: { collisionCount: 2 } }
   const next = { ...changed(changed(body, 'metadata.labels', { a: 'b' }), 'spec.replicas', 9), status }
@@ -123,14 +123,14 @@ test('the status has counts that add up, and touches neither spec nor labels', a
   assert.equal(object.spec.replicas, 1)
 })
 
-test('a count of pods that are going needs its gate', async () => {
-  const without = judge(deployment, { off: ['DeploymentReplicaSetTerminatingReplicas'] })
+test('a Deployment drops status.terminatingReplicas while its feature gate is off', async () => {
+  const without = tryRules(deployment, { off: ['DeploymentReplicaSetTerminatingReplicas'] })
   const next = { ...body, status: { terminatingReplicas: 1 } }
   assert.equal((await update(next, body, 'status')).object.status.terminatingReplicas, 1)
   assert.equal((await without.update(next, body, 'status')).object.status.terminatingReplicas, undefined)
 })
 
-test('the revision of an old rollback is a number', async () => {
+test('a Deployment requires an integer in the deprecated rollback annotation', async () => {
   const rollback = (to: string): object =>
     changed(body, 'metadata.annotations', { 'deprecated.deployment.rollback.to': to })
   assert.deepEqual(read(rollback('')).metadata.annotations, undefined)
@@ -140,14 +140,14 @@ test('the revision of an old rollback is a number', async () => {
   assert.throws(() => read(rollback('four')), /failed to parse annotation.*=four as int64: strconv.ParseInt/)
 })
 
-test('is scaled', () => {
+test('a Deployment has a scale subresource', () => {
   const object = read({ ...body, status: { replicas: 4 } })
   const scale = deployment.scale ?? assert.fail()
   scale.setReplicas(object, 7)
   assert.deepEqual([scale.replicas(object), scale.statusReplicas(object), scale.selector(object)], [7, 4, 'app=web'])
 })
 
-test('shows how far it is', () => {
+test('a Deployment prints its progress', () => {
   const status = { readyReplicas: 1, updatedReplicas: 2, availableReplicas: 1 }
   assert.deepEqual(cells({ ...body, status }), ['web', '1/1', 2, 1, '<unknown>', 'c', 'i:1', 'app=web'])
 })

@@ -1,10 +1,10 @@
-/** Deployment: pods of one template, replaced step by step when the template changes. */
+/** Deployment: replicated pods with rolling updates of the template. */
 import { type Deployment, Deployments, type DeploymentStatus, type DeploymentStrategy } from '#apis/apps/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
 import { selectorText } from '#meta/labels.ts'
 import { semanticEqual } from '#meta/object.ts'
-import { child, type FieldError, forbidden, invalid, notSupported, required } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { immutable, nonNegative } from '#meta/validation/rules.ts'
 import { intOrPercentValue, validateAtMostAll, validateIntOrPercent } from '#model/int-or-percent.ts'
 import { defaultPodTemplate } from '#model/pod-spec/defaults.ts'
@@ -23,12 +23,12 @@ import {
 import { keepAnnotation, readIntegerAnnotation, settleIntegerAnnotation } from './integer-annotation.ts'
 import { dropTerminatingReplicas, validateSelectedTemplate } from './replicas.ts'
 
-/** Where `kubectl rollout undo` of old put the revision to go back to. */
+/** The annotation with the target revision of an old `kubectl rollout undo`. */
 const ROLLBACK_TO = 'deprecated.deployment.rollback.to'
 
 export const deployment: Resource<Deployment> = defineResource<Deployment>({
   kind: Deployments,
-  // Annotations are copied to the ReplicaSets, so that a change of one is work too.
+  // Annotations are copied to ReplicaSets, so a change of them is a new generation.
   generation: (next, old) =>
     !semanticEqual(next.spec, old.spec) || !semanticEqual(next.metadata.annotations, old.metadata.annotations),
   applyDefaults,
@@ -37,7 +37,7 @@ export const deployment: Resource<Deployment> = defineResource<Deployment>({
   validate: (object, context) => validateDeployment(object, undefined, context),
   validateUpdate: (next, old, context) => [
     ...validateDeployment(next, old, context),
-    ...immutable('spec.selector', next.spec.selector, old.spec.selector),
+    ...immutable(fieldPath('spec.selector'), next.spec.selector, old.spec.selector),
   ],
   warnings: (next, old) => [
     ...(old === undefined ? podNameWarnings(next.metadata) : []),
@@ -82,41 +82,41 @@ function applyDefaults(object: Deployment): void {
 function validateDeployment(object: Deployment, old: Deployment | undefined, context: RuleContext): FieldError[] {
   const { spec } = object
   const { replicas, strategy, minReadySeconds = 0, revisionHistoryLimit, progressDeadlineSeconds: deadline } = spec
-  return [
-    ...nonNegative('spec.replicas', replicas),
-    ...validateSelectedTemplate(spec, old?.spec.template, context),
-    ...validateStrategy('spec.strategy', strategy),
-    ...nonNegative('spec.minReadySeconds', minReadySeconds),
-    ...nonNegative('spec.revisionHistoryLimit', revisionHistoryLimit),
-    ...nonNegative('spec.rollback.version', readIntegerAnnotation(object, ROLLBACK_TO)),
-    ...nonNegative('spec.progressDeadlineSeconds', deadline),
-    ...(deadline !== undefined && deadline <= minReadySeconds
-      ? [invalid('spec.progressDeadlineSeconds', deadline, 'must be greater than minReadySeconds')]
-      : []),
-  ]
+  return collectErrors(
+    nonNegative(fieldPath('spec.replicas'), replicas),
+    validateSelectedTemplate(spec, old?.spec.template, context),
+    validateStrategy(fieldPath('spec.strategy'), strategy),
+    nonNegative(fieldPath('spec.minReadySeconds'), minReadySeconds),
+    nonNegative(fieldPath('spec.revisionHistoryLimit'), revisionHistoryLimit),
+    nonNegative(fieldPath('spec.rollback.version'), readIntegerAnnotation(object, ROLLBACK_TO)),
+    nonNegative(fieldPath('spec.progressDeadlineSeconds'), deadline),
+    deadline !== undefined &&
+      deadline <= minReadySeconds &&
+      fieldPath('spec.progressDeadlineSeconds').invalid(deadline, 'must be greater than minReadySeconds'),
+  )
 }
 
 const strategies = ['Recreate', 'RollingUpdate']
 
-function validateStrategy(path: string, strategy: DeploymentStrategy): FieldError[] {
+function validateStrategy(path: FieldPath, strategy: DeploymentStrategy): FieldError[] {
   const { type = '', rollingUpdate } = strategy
-  const field = child(path, 'rollingUpdate')
-  if (!strategies.includes(type)) return [notSupported(path, strategy, strategies)]
+  const field = path.child('rollingUpdate')
+  if (!strategies.includes(type)) return [path.notSupported(strategy, strategies)]
   if (type === 'Recreate') {
     if (rollingUpdate === undefined) return []
-    return [forbidden(field, "may not be specified when strategy `type` is 'Recreate'")]
+    return [field.forbidden("may not be specified when strategy `type` is 'Recreate'")]
   }
-  if (rollingUpdate === undefined) return [required(field, 'this should be defaulted and never be nil')]
+  if (rollingUpdate === undefined) return [field.required('this should be defaulted and never be nil')]
   const { maxUnavailable = 0, maxSurge = 0 } = rollingUpdate
-  const unavailable = child(field, 'maxUnavailable')
-  return [
-    ...validateIntOrPercent(unavailable, maxUnavailable),
-    ...validateIntOrPercent(child(field, 'maxSurge'), maxSurge),
-    ...(intOrPercentValue(maxUnavailable) === 0 && intOrPercentValue(maxSurge) === 0
-      ? [invalid(unavailable, maxUnavailable, 'may not be 0 when `maxSurge` is 0')]
-      : []),
-    ...validateAtMostAll(unavailable, maxUnavailable),
-  ]
+  const unavailable = field.child('maxUnavailable')
+  return collectErrors(
+    validateIntOrPercent(unavailable, maxUnavailable),
+    validateIntOrPercent(field.child('maxSurge'), maxSurge),
+    intOrPercentValue(maxUnavailable) === 0 &&
+      intOrPercentValue(maxSurge) === 0 &&
+      unavailable.invalid(maxUnavailable, 'may not be 0 when `maxSurge` is 0'),
+    validateAtMostAll(unavailable, maxUnavailable),
+  )
 }
 
 const counters = [
@@ -132,7 +132,7 @@ const counters = [
 
 function validateStatus(status: DeploymentStatus): FieldError[] {
   return [
-    ...validateCounts('status', status, counters),
+    ...validateCounts(fieldPath('status'), status, counters),
     ...validateNotAbove(status, ['updatedReplicas', 'readyReplicas', 'availableReplicas'], 'replicas'),
     ...validateNotAbove(status, ['availableReplicas'], 'readyReplicas', 'readyReplicas'),
   ]

@@ -1,11 +1,11 @@
-/** Annotations that stand for integer fields of versions long gone. */
-import { parseGoInt } from '#lib/go-text.ts'
+/** Annotations that replace integer fields of removed API versions. */
+import { parseGoInt } from '#lib/go/text.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { badRequestError } from '#meta/status-errors.ts'
 
 /**
- * The annotation as a number; undefined when it is absent. Throws StatusError 400 when it is no integer, for then the
- * object cannot be understood.
+ * The annotation as a number; undefined if it is absent. Throws StatusError 400 if it is no integer, because the object
+ * then cannot be converted.
  */
 export function readIntegerAnnotation(object: KubeObject, name: string): number | undefined {
   const { annotations } = object.metadata
@@ -21,13 +21,13 @@ export function readIntegerAnnotation(object: KubeObject, name: string): number 
   }
 }
 
-/** Brings the annotation into its one canonical form. Throws as `readIntegerAnnotation`. */
+/** Rewrites the annotation in canonical form. Throws like `readIntegerAnnotation`. */
 export function settleIntegerAnnotation(object: KubeObject, name: string): void {
   const value = readIntegerAnnotation(object, name)
   if (value !== undefined) object.metadata.annotations = { ...object.metadata.annotations, [name]: String(value) }
 }
 
-/** Writes of the status leave it as it was, as they do fields of the spec. */
+/** Status updates keep the annotation, like fields of the spec. */
 export function keepAnnotation(next: KubeObject, old: KubeObject, name: string): void {
   const value = old.metadata.annotations?.[name]
   if (value !== undefined) next.metadata.annotations = { ...next.metadata.annotations, [name]: value }

@@ -1,21 +1,21 @@
-/** What Deployments and the ReplicaSets they make have in common. */
+/** The shared rules of Deployments and ReplicaSets. */
 import type { PodTemplateSpec } from '#apis/core/v1.ts'
 import type { RuleContext } from '#apiserver/registry/resource.ts'
 import { type LabelSelector, validateLabelSelector } from '#meta/label-selector.ts'
-import { type FieldError, invalid, required } from '#meta/validation/field-error.ts'
+import { type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { podTemplateOptions } from '#model/pod-spec/options.ts'
 import { validatePodTemplateForSelector } from '#model/pod-spec/pod-template.ts'
 
 import { isEmptySelector, selectorOf } from '../workload.ts'
 
-interface Selecting {
+interface SelectorAndTemplate {
   readonly selector: LabelSelector | null
   readonly template: PodTemplateSpec
 }
 
-/** A selector that selects something, and a template of pods that it selects. */
+/** A non-empty selector, and a pod template that it matches. */
 export function validateSelectedTemplate(
-  { selector, template }: Selecting,
+  { selector, template }: SelectorAndTemplate,
   old: PodTemplateSpec | undefined,
   context: RuleContext,
 ): FieldError[] {
@@ -24,27 +24,31 @@ export function validateSelectedTemplate(
   return [
     ...validateSelector(selector, 'deployment'),
     ...(meant === undefined
-      ? [invalid('spec.selector', selector, 'invalid label selector')]
-      : validatePodTemplateForSelector(template, 'spec.template', { selector: meant, kind: 'ReplicaSet', options })),
+      ? [fieldPath('spec.selector').invalid(selector, 'invalid label selector')]
+      : validatePodTemplateForSelector(template, fieldPath('spec.template'), {
+          selector: meant,
+          kind: 'ReplicaSet',
+          options,
+        })),
   ]
 }
 
-/** `kind`: as the complaint about an empty selector names it. */
+/** `kind`: the name in the error for an empty selector. */
 export function validateSelector(selector: LabelSelector | null, kind: string): FieldError[] {
-  if (selector === null) return [required('spec.selector')]
-  const errors = validateLabelSelector('spec.selector', selector)
+  if (selector === null) return [fieldPath('spec.selector').required()]
+  const errors = validateLabelSelector(fieldPath('spec.selector'), selector)
   if (!isEmptySelector(selector)) return errors
-  return [...errors, invalid('spec.selector', selector, `empty selector is invalid for ${kind}`)]
+  return [...errors, fieldPath('spec.selector').invalid(selector, `empty selector is invalid for ${kind}`)]
 }
 
-interface Terminating {
+interface TerminatingCount {
   terminatingReplicas?: number
 }
 
-/** A count that only exists behind its gate. */
+/** A count behind a feature gate. */
 export function dropTerminatingReplicas(
-  next: Terminating | undefined,
-  old: Terminating | undefined,
+  next: TerminatingCount | undefined,
+  old: TerminatingCount | undefined,
   { isEnabled }: RuleContext,
 ): void {
   if (next === undefined || isEnabled('DeploymentReplicaSetTerminatingReplicas')) return

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { replicaSet } from './replicaset.ts'
 
-const { create, update, read, cells } = judge(replicaSet)
+const { create, update, read, cells } = tryRules(replicaSet)
 
 const body = {
   metadata: { name: 'web', namespace: 'ns', generation: 2 },
@@ -14,9 +14,9 @@ const body = {
   },
 }
 
-test('one replica by default', () => assert.equal(read(body).spec.replicas, 1))
+test('a ReplicaSet has one replica by default', () => assert.equal(read(body).spec.replicas, 1))
 
-test('selects pods of its template', async () => {
+test('a ReplicaSet requires a selector that matches its template', async () => {
   assert.deepEqual((await create(body)).errors, [])
   const table: readonly (readonly [string, unknown, readonly string[]])[] = [
     ['spec.replicas', -1, ['spec.replicas: Invalid value: -1: must be greater than or equal to 0']],
@@ -34,7 +34,7 @@ test('selects pods of its template', async () => {
   }
 })
 
-test('the selector stays; other changes of the spec are a new generation', async () => {
+test('a ReplicaSet rejects a changed selector; other changes of the spec increase the generation', async () => {
   assert.match(
     (await update(changed(body, 'spec.selector.matchLabels', { app: 'web', x: 'y' }), body)).errors.at(-1) ?? '',
     /^spec\.selector: Invalid value: .*: field is immutable$/,
@@ -43,7 +43,7 @@ test('the selector stays; other changes of the spec are a new generation', async
   assert.equal(object.metadata.generation, 3)
 })
 
-test('the status has counts that add up', async () => {
+test('a ReplicaSet validates counts in the status', async () => {
   const status = { replicas: 1, fullyLabeledReplicas: 2, readyReplicas: 0, availableReplicas: 1 }
   assert.deepEqual((await update({ ...body, status }, body, 'status')).errors, [
     'status.fullyLabeledReplicas: Invalid value: 2: cannot be greater than status.replicas',
@@ -51,7 +51,7 @@ test('the status has counts that add up', async () => {
   ])
 })
 
-test('shows its counts', () => {
+test('a ReplicaSet prints its counts', () => {
   assert.deepEqual(cells({ ...body, status: { replicas: 2, readyReplicas: 1 } }), [
     'web',
     1,

@@ -1,9 +1,9 @@
-/** ReplicaSet: so many pods of one template, whichever they are. Mostly made by Deployments. */
+/** ReplicaSet: a number of interchangeable pods of one template. Usually created by a Deployment. */
 import { type ReplicaSet, ReplicaSets, type ReplicaSetStatus } from '#apis/apps/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
 import { labelSelectorText } from '#meta/label-selector.ts'
-import type { FieldError } from '#meta/validation/field-error.ts'
+import { type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { immutable } from '#meta/validation/rules.ts'
 import { defaultPodTemplate } from '#model/pod-spec/defaults.ts'
 import { dropDisabledTemplateFields } from '#model/pod-spec/gated-fields.ts'
@@ -30,7 +30,7 @@ export const replicaSet: Resource<ReplicaSet> = defineResource<ReplicaSet>({
   validate: (object, context) => validateReplicaSet(object, undefined, context),
   validateUpdate: (next, old, context) => [
     ...validateReplicaSet(next, old, context),
-    ...immutable('spec.selector', next.spec.selector, old.spec.selector),
+    ...immutable(fieldPath('spec.selector'), next.spec.selector, old.spec.selector),
   ],
   warnings: (next, old) => [
     ...(old === undefined ? podNameWarnings(next.metadata) : []),
@@ -57,7 +57,7 @@ export const replicaSet: Resource<ReplicaSet> = defineResource<ReplicaSet>({
 
 function validateReplicaSet({ spec }: ReplicaSet, old: ReplicaSet | undefined, context: RuleContext): FieldError[] {
   return [
-    ...validateCounts('spec', spec, ['replicas', 'minReadySeconds']),
+    ...validateCounts(fieldPath('spec'), spec, ['replicas', 'minReadySeconds']),
     ...validateSelectedTemplate(spec, old?.spec.template, context),
   ]
 }
@@ -73,7 +73,7 @@ const counters = [
 
 function validateStatus(status: ReplicaSetStatus): FieldError[] {
   return [
-    ...validateCounts('status', status, counters),
+    ...validateCounts(fieldPath('status'), status, counters),
     ...validateNotAbove(status, ['fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'], 'replicas'),
     ...validateNotAbove(status, ['availableReplicas'], 'readyReplicas', 'readyReplicas'),
   ]

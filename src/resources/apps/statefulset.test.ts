@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { statefulSet } from './statefulset.ts'
 
-const { create, update, read, cells } = judge(statefulSet)
+const { create, update, read, cells } = tryRules(statefulSet)
 
 const body = {
   metadata: { name: 'db', namespace: 'ns', generation: 2 },
@@ -27,7 +27,7 @@ const body = {
   },
 }
 
-test('ordered, rolled, and its claims are kept, by default', () => {
+test('a StatefulSet has ordered pods, rolling updates and retained claims by default', () => {
   const { spec } = read(body)
   assert.equal(spec.podManagementPolicy, 'OrderedReady')
   assert.deepEqual(spec.updateStrategy, { type: 'RollingUpdate', rollingUpdate: { partition: 0 } })
@@ -42,7 +42,7 @@ test('ordered, rolled, and its claims are kept, by default', () => {
   assert.deepEqual(read(typed).spec.updateStrategy, { type: 'RollingUpdate' })
 })
 
-test('what the controller will overwrite is not judged, what it will add is there', async () => {
+test('a StatefulSet validates the template with the claims as volumes', async () => {
   assert.deepEqual((await create(body)).errors, [])
   const without = changed(body, 'spec.volumeClaimTemplates', undefined)
   assert.deepEqual((await create(without)).errors, [
@@ -50,7 +50,7 @@ test('what the controller will overwrite is not judged, what it will add is ther
   ])
 })
 
-test('its rules', async () => {
+test('a StatefulSet rejects invalid specs', async () => {
   const field = 'spec.updateStrategy'
   const table: readonly (readonly [string, unknown, readonly RegExp[]])[] = [
     ['metadata.name', 'a.b', [/^metadata\.name: Invalid value: "a\.b": must not contain dots$/]],
@@ -100,7 +100,7 @@ test('its rules', async () => {
   }
 })
 
-test('some of the spec may change', async () => {
+test('a StatefulSet rejects updates of all but some fields of its spec', async () => {
   const rule =
     "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
   assert.deepEqual((await update(changed(body, 'spec.serviceName', 'other'), body)).errors, [rule])
@@ -110,25 +110,25 @@ test('some of the spec may change', async () => {
   assert.equal(object.metadata.generation, 3)
 })
 
-test('a template that was wrong before may stay wrong', async () => {
+test('a StatefulSet keeps an invalid template that the old object has', async () => {
   const old = changed(body, 'spec.template.spec.containers.0.name', 'Bad_Name')
   assert.equal((await create(old)).errors.length, 1)
   assert.deepEqual((await update(changed(old, 'spec.replicas', 2), old)).errors, [])
 })
 
-test('how many may be unavailable needs its gate, or to have been there', async () => {
+test('a StatefulSet drops maxUnavailable while its feature gate is off, unless the old object has it', async () => {
   const next = changed(body, 'spec.updateStrategy', { rollingUpdate: { maxUnavailable: '200%' } })
   const { object } = await create(next)
   assert.deepEqual(object.spec.updateStrategy.rollingUpdate, { partition: 0 })
-  const { errors } = await judge(statefulSet, { off: [] }).create(next)
+  const { errors } = await tryRules(statefulSet, { off: [] }).create(next)
   assert.deepEqual(errors, [
     'spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value: "200%": must not be greater than 100%',
   ])
-  assert.equal(judge(statefulSet, { off: [] }).read(body).spec.updateStrategy.rollingUpdate?.maxUnavailable, 1)
+  assert.equal(tryRules(statefulSet, { off: [] }).read(body).spec.updateStrategy.rollingUpdate?.maxUnavailable, 1)
   assert.equal((await update(next, next)).object.spec.updateStrategy.rollingUpdate?.maxUnavailable, '200%')
 })
 
-test('warns of fractions of bytes and of histories without end', async () => {
+test('a StatefulSet warns of fractional bytes and of a negative revisionHistoryLimit', async () => {
   const odd = changed(
     changed(body, 'spec.volumeClaimTemplates.0.spec.resources.requests.storage', '100m'),
     'spec.revisionHistoryLimit',
@@ -140,7 +140,7 @@ test('warns of fractions of bytes and of histories without end', async () => {
   ])
 })
 
-test('the status has counts that add up', async () => {
+test('a StatefulSet validates counts in the status', async () => {
   const status = { replicas: 1, readyReplicas: 0, currentReplicas: 2, availableReplicas: 1 }
   assert.deepEqual((await update({ ...body, status }, body, 'status')).errors, [
     'status.currentReplicas: Invalid value: 2: cannot be greater than status.replicas',
@@ -148,6 +148,6 @@ test('the status has counts that add up', async () => {
   ])
 })
 
-test('shows how many are ready', () => {
+test('a StatefulSet prints the number of ready pods', () => {
   assert.deepEqual(cells({ ...body, status: { readyReplicas: 1 } }), ['db', '1/1', '<unknown>', 'c', 'i:1'])
 })

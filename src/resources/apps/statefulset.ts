@@ -1,4 +1,4 @@
-/** StatefulSet: pods with names and volumes of their own, made and replaced in order. */
+/** StatefulSet: pods with stable names and volumes, created and replaced in order. */
 import {
   type StatefulSet,
   StatefulSets,
@@ -9,31 +9,20 @@ import {
 import type { PersistentVolumeClaim, PodTemplateSpec } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { parseQuantity, quantityMilliValue } from '#meta/quantity.ts'
-import {
-  asJson,
-  child,
-  type FieldError,
-  forbidden,
-  index,
-  invalid,
-  key,
-  notSupported,
-  required,
-} from '#meta/validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { nameIsLabel } from '#meta/validation/names.ts'
-import { nonNegative, validateAnnotations, validateLabels } from '#meta/validation/rules.ts'
+import { nonNegative, oneOf, validateAnnotations, validateDnsLabel, validateLabels } from '#meta/validation/rules.ts'
 import { intOrPercentValue, validateAtMostAll, validateIntOrPercent } from '#model/int-or-percent.ts'
 import { validatePodAnnotations } from '#model/pod-spec/annotations.ts'
-import { oneOf, validateDnsLabel } from '#model/pod-spec/checks.ts'
-import { validateClaimSpec } from '#model/pod-spec/claim-spec.ts'
 import { defaultPodTemplate, roundAmounts } from '#model/pod-spec/defaults.ts'
 import { dropDisabledTemplateFields } from '#model/pod-spec/gated-fields.ts'
 import { podTemplateOptions } from '#model/pod-spec/options.ts'
 import { validatePodTemplate, validateTemplateLabels } from '#model/pod-spec/pod-template.ts'
 import type { PodOptions } from '#model/pod-spec/rules.ts'
+import { validateClaimSpec } from '#model/pod-spec/volumes/claim-spec.ts'
 import { amountOf } from '#model/resource-lists.ts'
 
 import {
@@ -98,7 +87,7 @@ function applyDefaults(spec: StatefulSetSpec, context: RuleContext): void {
   for (const claim of spec.volumeClaimTemplates ?? []) defaultClaim(claim)
 }
 
-/** A strategy whose type is given gets no rolling update unless it has one. */
+/** A strategy with a type gets no default rollingUpdate. */
 function defaultStrategy(strategy: StatefulSetUpdateStrategy, { isEnabled }: RuleContext): void {
   if ((strategy.type ?? '') === '') {
     strategy.type = 'RollingUpdate'
@@ -110,7 +99,7 @@ function defaultStrategy(strategy: StatefulSetUpdateStrategy, { isEnabled }: Rul
   }
 }
 
-/** They are written with their kind, as whole objects; so are the ones in the answer. */
+/** Claim templates are written as complete objects with their kind. */
 function defaultClaim(claim: PersistentVolumeClaim): void {
   claim.kind = 'PersistentVolumeClaim'
   claim.apiVersion = 'v1'
@@ -131,7 +120,7 @@ function dropMaxUnavailable(
   delete updateStrategy.rollingUpdate?.maxUnavailable
 }
 
-/** Which parts are judged: an update leaves alone what cannot change, or what was wrong before. */
+/** The validated parts: an update skips immutable parts and parts that were invalid before. */
 interface Scope {
   readonly claims: boolean
   readonly serviceName: boolean
@@ -140,87 +129,86 @@ interface Scope {
 
 function validateSpec(spec: StatefulSetSpec, options: PodOptions, scope: Scope): FieldError[] {
   const { podManagementPolicy: policy = '', persistentVolumeClaimRetentionPolicy: retention } = spec
-  const field = 'spec.persistentVolumeClaimRetentionPolicy'
-  return [
-    ...validateManagementPolicy(policy),
-    ...validateUpdateStrategy('spec.updateStrategy', spec.updateStrategy),
-    ...oneOf(child(field, 'whenDeleted'), retention && (retention.whenDeleted ?? ''), ['Retain', 'Delete']),
-    ...oneOf(child(field, 'whenScaled'), retention && (retention.whenScaled ?? ''), ['Retain', 'Delete']),
-    ...(scope.claims
-      ? (spec.volumeClaimTemplates ?? []).flatMap((claim, at) =>
-          validateClaimSpec(child(index('spec.volumeClaimTemplates', at), 'spec'), claim.spec),
-        )
-      : []),
-    ...validateCounts('spec', spec, ['replicas', 'minReadySeconds']),
-    ...nonNegative('spec.ordinals.start', spec.ordinals?.start),
-    ...(scope.serviceName && spec.serviceName !== '' ? validateDnsLabel('spec.serviceName', spec.serviceName) : []),
-    ...validateSelector(spec.selector, 'statefulset'),
-    ...validateTemplate(spec, options, scope),
-  ]
+  const field = fieldPath('spec.persistentVolumeClaimRetentionPolicy')
+  return collectErrors(
+    validateManagementPolicy(policy),
+    validateUpdateStrategy(fieldPath('spec.updateStrategy'), spec.updateStrategy),
+    oneOf(field.child('whenDeleted'), retention && (retention.whenDeleted ?? ''), ['Retain', 'Delete']),
+    oneOf(field.child('whenScaled'), retention && (retention.whenScaled ?? ''), ['Retain', 'Delete']),
+    scope.claims &&
+      fieldPath('spec.volumeClaimTemplates').each(spec.volumeClaimTemplates, (path, claim) =>
+        validateClaimSpec(path.child('spec'), claim.spec),
+      ),
+    validateCounts(fieldPath('spec'), spec, ['replicas', 'minReadySeconds']),
+    nonNegative(fieldPath('spec.ordinals.start'), spec.ordinals?.start),
+    scope.serviceName && spec.serviceName !== '' && validateDnsLabel(fieldPath('spec.serviceName'), spec.serviceName),
+    validateSelector(spec.selector, 'statefulset'),
+    validateTemplate(spec, options, scope),
+  )
 }
 
 function validateManagementPolicy(policy: string): FieldError[] {
-  if (policy === '') return [required('spec.podManagementPolicy')]
+  if (policy === '') return [fieldPath('spec.podManagementPolicy').required()]
   if (policy === 'OrderedReady' || policy === 'Parallel') return []
-  return [invalid('spec.podManagementPolicy', asJson(policy), "must be 'OrderedReady' or 'Parallel'")]
+  return [fieldPath('spec.podManagementPolicy').invalid(asJson(policy), "must be 'OrderedReady' or 'Parallel'")]
 }
 
-function validateUpdateStrategy(path: string, strategy: StatefulSetUpdateStrategy): FieldError[] {
+function validateUpdateStrategy(path: FieldPath, strategy: StatefulSetUpdateStrategy): FieldError[] {
   const { type = '', rollingUpdate } = strategy
-  const field = child(path, 'rollingUpdate')
+  const field = path.child('rollingUpdate')
   switch (type) {
     case '':
-      return [required(path)]
+      return [path.required()]
     case 'OnDelete':
       if (rollingUpdate === undefined) return []
-      return [invalid(field, rollingUpdate, "only allowed for updateStrategy 'RollingUpdate'")]
+      return [field.invalid(rollingUpdate, "only allowed for updateStrategy 'RollingUpdate'")]
     case 'RollingUpdate':
       return [
-        ...nonNegative(child(field, 'partition'), rollingUpdate?.partition),
-        ...validateMaxUnavailable(child(field, 'maxUnavailable'), rollingUpdate?.maxUnavailable),
+        ...nonNegative(field.child('partition'), rollingUpdate?.partition),
+        ...validateMaxUnavailable(field.child('maxUnavailable'), rollingUpdate?.maxUnavailable),
       ]
     default:
-      return [invalid(path, strategy, "must be 'RollingUpdate' or 'OnDelete'")]
+      return [path.invalid(strategy, "must be 'RollingUpdate' or 'OnDelete'")]
   }
 }
 
-function validateMaxUnavailable(field: string, value: number | string | undefined): FieldError[] {
+function validateMaxUnavailable(path: FieldPath, value: number | string | undefined): FieldError[] {
   if (value === undefined) return []
-  return [
-    ...validateIntOrPercent(field, value),
-    ...(intOrPercentValue(value) === 0 ? [invalid(field, value, 'cannot be 0')] : []),
-    ...validateAtMostAll(field, value),
-  ]
+  return collectErrors(
+    validateIntOrPercent(path, value),
+    intOrPercentValue(value) === 0 && path.invalid(value, 'cannot be 0'),
+    validateAtMostAll(path, value),
+  )
 }
 
 function validateTemplate(spec: StatefulSetSpec, options: PodOptions, scope: Scope): FieldError[] {
-  const path = 'spec.template'
+  const path = fieldPath('spec.template')
   const { metadata, spec: pod } = spec.template
   const selector = selectorOf(spec.selector)
   const errors: FieldError[] = []
-  if (selector === undefined) errors.push(invalid('spec.selector', spec.selector, ''))
+  if (selector === undefined) errors.push(fieldPath('spec.selector').invalid(spec.selector, ''))
   else {
     const template = templateAsRun(spec)
     errors.push(...validateTemplateLabels(template, selector, path))
     if (scope.template) errors.push(...validatePodTemplate(template, path, options))
     errors.push(
-      ...validateLabels(child(path, 'labels'), metadata.labels),
-      ...validateAnnotations(child(path, 'annotations'), metadata.annotations),
-      ...validatePodAnnotations(child(path, 'annotations'), template, options),
+      ...validateLabels(path.child('labels'), metadata.labels),
+      ...validateAnnotations(path.child('annotations'), metadata.annotations),
+      ...validatePodAnnotations(path.child('annotations'), template, options),
     )
   }
   const { restartPolicy = '', activeDeadlineSeconds } = pod
   if (restartPolicy !== 'Always') {
-    errors.push(notSupported(`${path}.spec.restartPolicy`, asJson(restartPolicy), ['Always']))
+    errors.push(path.child('spec.restartPolicy').notSupported(asJson(restartPolicy), ['Always']))
   }
   if (activeDeadlineSeconds !== undefined) {
     const rule = 'activeDeadlineSeconds in StatefulSet is not Supported'
-    errors.push(forbidden(`${path}.spec.activeDeadlineSeconds`, rule))
+    errors.push(path.child('spec.activeDeadlineSeconds').forbidden(rule))
   }
   return errors
 }
 
-/** What the controller makes of the template: names of its own, and the claims as volumes, before all others. */
+/** The template as the controller uses it: with pod names, and the claims as first volumes. */
 function templateAsRun({ template, volumeClaimTemplates: claims = [] }: StatefulSetSpec): PodTemplateSpec {
   const { subdomain: _, hostname: __, ...spec } = template.spec
   if (claims.length === 0) return { ...template, spec }
@@ -248,7 +236,10 @@ function validateSpecUpdate(next: StatefulSetSpec, old: StatefulSetSpec, context
   if (semanticEqual(unchangeable(next), unchangeable(old))) return errors
   const names = changeable.map((name) => `'${name}'`)
   const list = `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
-  return [...errors, forbidden('spec', `updates to statefulset spec for fields other than ${list} are forbidden`)]
+  return [
+    ...errors,
+    fieldPath('spec').forbidden(`updates to statefulset spec for fields other than ${list} are forbidden`),
+  ]
 }
 
 function unchangeable(spec: StatefulSetSpec): Partial<StatefulSetSpec> {
@@ -257,15 +248,17 @@ function unchangeable(spec: StatefulSetSpec): Partial<StatefulSetSpec> {
   return rest
 }
 
-/** Upstream's path has one segment less when the set is new. */
+/** Upstream's path has one segment less for a new set. */
 function claimWarnings({ volumeClaimTemplates = [] }: StatefulSetSpec, isNew: boolean): string[] {
   return volumeClaimTemplates.flatMap(({ spec }, at) => {
-    const path = child(index('spec.volumeClaimTemplates', at), ...(isNew ? [] : ['Spec']), 'resources')
+    const path = fieldPath('spec.volumeClaimTemplates')
+      .index(at)
+      .child(isNew ? 'resources' : 'Spec.resources')
     return (['requests', 'limits'] as const).flatMap((list) => {
       const amount = amountOf(spec.resources?.[list], 'storage')
       if (amount === undefined || quantityMilliValue(parseQuantity(amount)) % 1000 === 0) return []
       const complaint = `fractional byte value ${goQuote(amount)} is invalid, must be an integer`
-      return [`${key(child(path, list), 'storage')}: ${complaint}`]
+      return [`${path.child(list).key('storage')}: ${complaint}`]
     })
   })
 }
@@ -283,7 +276,7 @@ const counters = [
 function validateStatus(status: StatefulSetStatus): FieldError[] {
   const parts = ['readyReplicas', 'currentReplicas', 'updatedReplicas', 'availableReplicas'] as const
   return [
-    ...validateCounts('status', status, counters),
+    ...validateCounts(fieldPath('status'), status, counters),
     ...validateNotAbove(status, parts, 'replicas'),
     ...validateNotAbove(status, ['availableReplicas'], 'readyReplicas'),
   ]

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { TokenReview } from '#apis/authentication/v1.ts'
-import { CredentialError, type TokenIdentity } from '#apiserver/authenticators/authenticator.ts'
 import type { WriteContext } from '#apiserver/registry/resource.ts'
+import { CredentialError, type TokenIdentity } from '#auth/authenticator.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 
 import { selfSubjectReview } from './selfsubjectreview.ts'
@@ -17,14 +17,14 @@ async function review(spec: TokenReview['spec'], answer: () => Promise<TokenIden
   return (await defineTokenReview(answer).answer({ metadata: {}, spec, status: { user: {} } }, context)) as TokenReview
 }
 
-describe('token reviews', () => {
-  it('tell whose a token is', async () => {
+describe('TokenReview', () => {
+  it('returns the user of a token', async () => {
     const found = await review({ token: 't', audiences: ['a'] }, () => Promise.resolve({ user, audiences: ['a'] }))
     assert.deepEqual(found.status, { authenticated: true, user: shown, audiences: ['a'] })
     assert.equal(found.spec.token, 't')
   })
 
-  it('tell what is wrong, in upstream’s words', async () => {
+  it("reports errors in upstream's words", async () => {
     const error = async (message: string) =>
       (await review({ token: 't' }, () => Promise.reject(new CredentialError(message)))).status
     assert.deepEqual(await error('invalid bearer token'), { user: {}, error: 'invalid bearer token' })
@@ -35,7 +35,7 @@ describe('token reviews', () => {
     assert.equal((await error('[a, b]')).error, '[invalid bearer token, a, b]')
   })
 
-  it('need a token, and do not hide failures of the server', async () => {
+  it('requires a token, and reports server failures', async () => {
     await assert.rejects(
       review({}, () => Promise.reject(new Error('x'))),
       /token is required for TokenReview in authentication/,
@@ -47,8 +47,8 @@ describe('token reviews', () => {
   })
 })
 
-describe('self subject reviews', () => {
-  it('tell who one is', async () => {
+describe('SelfSubjectReview', () => {
+  it('returns the requesting user', async () => {
     const question = { metadata: {}, status: { userInfo: {} } }
     assert.deepEqual(await selfSubjectReview.answer(question, context), {
       kind: 'SelfSubjectReview',

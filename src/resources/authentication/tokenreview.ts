@@ -1,11 +1,12 @@
-/** TokenReview: whose token is this? Asked by those whom clients show their tokens, such as kubelets. */
+/** TokenReview: the user of a token. Kubelets and other servers send it. */
 import { type TokenReview, TokenReviews, type TokenReviewStatus, type UserInfo } from '#apis/authentication/v1.ts'
-import { CredentialError, type TokenIdentity } from '#apiserver/authenticators/authenticator.ts'
-import { INVALID } from '#apiserver/authenticators/index.ts'
-import { defineReview, type Review, type User } from '#apiserver/registry/resource.ts'
+import { defineReview, type Review } from '#apiserver/registry/resource.ts'
+import { CredentialError, type TokenIdentity } from '#auth/authenticator.ts'
+import { INVALID } from '#auth/authenticators/index.ts'
+import type { User } from '#auth/user.ts'
 import { badRequestError } from '#meta/status-errors.ts'
 
-/** Rejects with CredentialError for tokens that are not good. No audiences: those of the API server. */
+/** Rejects with CredentialError for invalid tokens. Without audiences it uses those of the API server. */
 type AuthenticateToken = (token: string, audiences: readonly string[]) => Promise<TokenIdentity>
 
 export function defineTokenReview(authenticateToken: AuthenticateToken): Review<TokenReview> {
@@ -29,13 +30,13 @@ async function statusOf(authenticate: () => Promise<TokenIdentity>): Promise<Tok
     }
   } catch (error) {
     if (!(error instanceof CredentialError)) throw error
-    // Upstream's server asks about its own loopback token first, and says so.
+    // Upstream's server first tries its loopback token, and the error mentions it.
     const text = error.message === INVALID ? INVALID : `[${INVALID}, ${error.message.replace(/^\[(.*)\]$/, '$1')}]`
     return { user: {}, error: text }
   }
 }
 
-/** A user as reviews show it. */
+/** The form of a user in reviews. */
 export function userInfo({ name, uid, groups, extra }: User): UserInfo {
   return {
     username: name,

@@ -1,4 +1,4 @@
-/** What the access reviews share: their question as an access, its rules, and the verdict as a status. */
+/** The shared part of access reviews: attributes, validation and status. */
 import type {
   FieldSelectorAttributes,
   LabelSelectorAttributes,
@@ -8,26 +8,26 @@ import type {
   SubjectAccessReviewStatus,
 } from '#apis/authorization/v1.ts'
 import type { FieldSelectorRequirement } from '#apis/meta/v1.ts'
-import { type Access, pathAccess, resourceAccess, type Verdict } from '#apiserver/authorizers/authorizer.ts'
-import type { User } from '#apiserver/registry/resource.ts'
+import { type Access, pathAccess, resourceAccess, type Verdict } from '#auth/authorizer.ts'
+import type { User } from '#auth/user.ts'
 import { fieldSelectorText, parseFieldSelector } from '#meta/fields.ts'
 import { asSelector, type LabelSelectorRequirement, validateLabelSelectorRequirement } from '#meta/label-selector.ts'
 import { parseSelector, selectorText } from '#meta/labels.ts'
 import type { KubeObject } from '#meta/object.ts'
-import { child, type FieldError, forbidden, index, invalid, required } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 
-/** An access, and what of its selectors could not be understood. */
+/** The attributes, and the selector parts that could not be parsed. */
 export interface Question {
   readonly access: Access
   readonly ignored: readonly string[]
 }
 
-interface Asked {
+interface ReviewSpec {
   readonly resourceAttributes?: ResourceAttributes
   readonly nonResourceAttributes?: NonResourceAttributes
 }
 
-export function questionFrom({ resourceAttributes, nonResourceAttributes }: Asked): Question {
+export function questionFrom({ resourceAttributes, nonResourceAttributes }: ReviewSpec): Question {
   if (resourceAttributes === undefined) {
     const { verb = '', path = '' } = nonResourceAttributes ?? {}
     return { access: pathAccess(verb, path), ignored: [] }
@@ -60,7 +60,9 @@ export function statusFrom(
   }
 }
 
-/** What was understood, as text; requirements are all to hold, so leaving one out asks for more, never for less. */
+/**
+ * The parsed requirements as text. All requirements must match, so omitting one asks for more access, never for less.
+ */
 interface ReadSelector {
   readonly text: string
   readonly isBroken: boolean
@@ -100,7 +102,7 @@ function readLabels(selector: LabelSelectorAttributes | undefined): ReadSelector
   }
 }
 
-/** Selectors of real requests are part of a URL, which is shorter. Parsing megabytes would keep all others waiting. */
+/** Selectors in real requests are limited by the length of a URL. Parsing megabytes would block other requests. */
 const MAX_RAW_LENGTH = 64 << 10
 
 function readRaw(raw: string, canonical: (text: string) => string): ReadSelector {
@@ -113,78 +115,83 @@ function readRaw(raw: string, canonical: (text: string) => string): ReadSelector
   }
 }
 
-export function validateQuestion(spec: Asked): FieldError[] {
+export function validateQuestion(spec: ReviewSpec): FieldError[] {
   const { resourceAttributes, nonResourceAttributes } = spec
-  const errors: FieldError[] = []
-  if (resourceAttributes !== undefined && nonResourceAttributes !== undefined) {
-    const why = 'cannot be specified in combination with resourceAttributes'
-    errors.push(invalid('spec.nonResourceAttributes', nonResourceAttributes, why))
-  }
-  if (resourceAttributes === undefined && nonResourceAttributes === undefined) {
-    const why = 'exactly one of nonResourceAttributes or resourceAttributes must be specified'
-    errors.push(invalid('spec.resourceAttributes', null, why))
-  }
-  return errors
+  return collectErrors(
+    resourceAttributes !== undefined &&
+      nonResourceAttributes !== undefined &&
+      fieldPath('spec.nonResourceAttributes').invalid(
+        nonResourceAttributes,
+        'cannot be specified in combination with resourceAttributes',
+      ),
+    resourceAttributes === undefined &&
+      nonResourceAttributes === undefined &&
+      fieldPath('spec.resourceAttributes').invalid(
+        null,
+        'exactly one of nonResourceAttributes or resourceAttributes must be specified',
+      ),
+  )
 }
 
 export function validateSubject({ user = '', groups = [] }: SubjectAccessReviewSpec): FieldError[] {
   return user === '' && groups.length === 0
-    ? [invalid('spec.user', user, 'at least one of user or group must be specified')]
+    ? [fieldPath('spec.user').invalid(user, 'at least one of user or group must be specified')]
     : []
 }
 
-export function validateSelectors({ resourceAttributes = {} }: Asked): FieldError[] {
+export function validateSelectors({ resourceAttributes = {} }: ReviewSpec): FieldError[] {
   const { fieldSelector, labelSelector } = resourceAttributes
   return [
-    ...validateSelector('spec.resourceAttributes.fieldSelector', fieldSelector, validateFieldRequirement),
-    ...validateSelector('spec.resourceAttributes.labelSelector', labelSelector, validateLabelRequirement),
+    ...validateSelector(fieldPath('spec.resourceAttributes.fieldSelector'), fieldSelector, validateFieldRequirement),
+    ...validateSelector(fieldPath('spec.resourceAttributes.labelSelector'), labelSelector, validateLabelRequirement),
   ]
 }
 
 function validateSelector<R>(
-  path: string,
+  path: FieldPath,
   selector: { readonly rawSelector?: string; readonly requirements?: readonly R[] } | undefined,
-  validate: (path: string, requirement: R) => FieldError[],
+  validate: (path: FieldPath, requirement: R) => FieldError[],
 ): FieldError[] {
   if (selector === undefined) return []
   const { rawSelector = '', requirements = [] } = selector
-  const errors: FieldError[] = []
-  if (rawSelector !== '' && requirements.length > 0) {
-    errors.push(invalid(child(path, 'rawSelector'), rawSelector, 'may not specified at the same time as requirements'))
-  }
-  if (rawSelector === '' && requirements.length === 0) {
-    const why = `when ${path} is specified, requirements or rawSelector is required`
-    errors.push(required(child(path, 'requirements'), why))
-  }
-  return [...errors, ...requirements.flatMap((one, at) => validate(index(child(path, 'requirements'), at), one))]
+  return collectErrors(
+    rawSelector !== '' &&
+      requirements.length > 0 &&
+      path.child('rawSelector').invalid(rawSelector, 'may not specified at the same time as requirements'),
+    rawSelector === '' &&
+      requirements.length === 0 &&
+      path.child('requirements').required(`when ${path} is specified, requirements or rawSelector is required`),
+    path.child('requirements').each(requirements, validate),
+  )
 }
 
-/** Operators of clients newer than this server are let through: what they narrow is then ignored. */
-function validateLabelRequirement(path: string, requirement: LabelSelectorRequirement): FieldError[] {
+/** Operators of newer clients are accepted and ignored. */
+function validateLabelRequirement(path: FieldPath, requirement: LabelSelectorRequirement): FieldError[] {
   return validateLabelSelectorRequirement(path, requirement, { unknownOperators: true })
 }
 
 function validateFieldRequirement(
-  path: string,
+  path: FieldPath,
   { key, operator, values = [] }: FieldSelectorRequirement,
 ): FieldError[] {
-  const errors = key === '' ? [required(child(path, 'key'), 'must be specified')] : []
-  const list = child(path, 'values')
-  if ((operator === 'In' || operator === 'NotIn') && values.length === 0) {
-    errors.push(required(list, "must be specified when `operator` is 'In' or 'NotIn'"))
-  }
-  if ((operator === 'Exists' || operator === 'DoesNotExist') && values.length > 0) {
-    errors.push(forbidden(list, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
-  }
-  return errors
+  const list = path.child('values')
+  return collectErrors(
+    key === '' && path.child('key').required('must be specified'),
+    (operator === 'In' || operator === 'NotIn') &&
+      values.length === 0 &&
+      list.required("must be specified when `operator` is 'In' or 'NotIn'"),
+    (operator === 'Exists' || operator === 'DoesNotExist') &&
+      values.length > 0 &&
+      list.forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'"),
+  )
 }
 
-/** A review is a question, not an object. */
+/** A review is a question, not a stored object. */
 export function validateNoMetadata({ metadata }: KubeObject, allowed: readonly string[] = []): FieldError[] {
   const set = Object.entries(metadata).filter(
     ([name, value]) => !allowed.includes(name) && name !== 'managedFields' && value !== undefined && value !== '',
   )
   if (set.length === 0) return []
   const except = allowed.length === 0 ? '' : ` except for ${allowed.join(' and ')}`
-  return [invalid('metadata', metadata, `must be empty${except}`)]
+  return [fieldPath('metadata').invalid(metadata, `must be empty${except}`)]
 }

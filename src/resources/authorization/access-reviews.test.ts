@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import type { SubjectAccessReview, SubjectAccessReviewSpec } from '#apis/authorization/v1.ts'
-import { type Access, type Authorizer, NO_RULES, type Verdict } from '#apiserver/authorizers/authorizer.ts'
-import type { RuleContext, User, WriteContext } from '#apiserver/registry/resource.ts'
+import type { RuleContext, WriteContext } from '#apiserver/registry/resource.ts'
+import { type Access, type Authorizer, NO_RULES, type Verdict } from '#auth/authorizer.ts'
+import type { User } from '#auth/user.ts'
 import { StatusError } from '#meta/status.ts'
 import { fieldErrorText } from '#meta/validation/field-error.ts'
 
@@ -16,30 +17,30 @@ const me: User = { name: 'me', uid: 'u', groups: ['g'], extra: {} }
 const context = { user: me, namespace: 'n1' } as WriteContext & { namespace: string }
 const status = { allowed: false }
 
-/** Remembers what it was asked. */
+/** Records its calls. */
 function createAuthorizer(verdict: Partial<Verdict> = {}) {
-  const asked: [User, Access][] = []
+  const calls: [User, Access][] = []
   const authorizer: Authorizer = {
     authorize: (user, access) => (
-      asked.push([user, access]),
+      calls.push([user, access]),
       { allowed: true, denied: false, reason: 'because', ...verdict }
     ),
     rulesFor: () => NO_RULES,
   }
-  return { authorizer, asked }
+  return { authorizer, calls }
 }
 
 async function review(spec: SubjectAccessReviewSpec, verdict: Partial<Verdict> = {}) {
-  const { authorizer, asked } = createAuthorizer(verdict)
+  const { authorizer, calls } = createAuthorizer(verdict)
   const answer = (await defineSubjectAccessReview(authorizer).answer(
     { metadata: {}, spec, status },
     context,
   )) as SubjectAccessReview
-  return { answer, asked, status: answer.status }
+  return { answer, calls, status: answer.status }
 }
 
 describe('access reviews', () => {
-  it('ask about whom and what they name', async () => {
+  it('ask for the given user and attributes', async () => {
     const resourceAttributes = {
       namespace: 'n1',
       verb: 'get',
@@ -48,14 +49,14 @@ describe('access reviews', () => {
       subresource: 'scale',
       name: 'x',
     }
-    const { asked, answer } = await review({
+    const { calls, answer } = await review({
       resourceAttributes,
       user: 'jane',
       groups: ['dev'],
       uid: '7',
       extra: { a: ['b'] },
     })
-    const [[user, access] = []] = asked
+    const [[user, access] = []] = calls
     assert.deepEqual(user, { name: 'jane', groups: ['dev'], uid: '7', extra: { a: ['b'] } })
     assert.deepEqual(
       { ...access },
@@ -74,12 +75,12 @@ describe('access reviews', () => {
     assert.equal(answer.spec.user, 'jane')
   })
 
-  it('ask about paths', async () => {
-    const { asked } = await review({ nonResourceAttributes: { verb: 'get', path: '/metrics' }, user: 'jane' })
-    assert.deepEqual([asked[0]?.[1].isResource, asked[0]?.[1].path, asked[0]?.[1].verb], [false, '/metrics', 'get'])
+  it('ask for non-resource paths', async () => {
+    const { calls } = await review({ nonResourceAttributes: { verb: 'get', path: '/metrics' }, user: 'jane' })
+    assert.deepEqual([calls[0]?.[1].isResource, calls[0]?.[1].path, calls[0]?.[1].verb], [false, '/metrics', 'get'])
   })
 
-  it('tell a final no, and what went wrong', async () => {
+  it('report denials and evaluation errors', async () => {
     const { status: found } = await review(
       { resourceAttributes: {}, user: 'x' },
       { allowed: false, denied: true, reason: '', error: 'away' },
@@ -87,7 +88,7 @@ describe('access reviews', () => {
     assert.deepEqual(found, { allowed: false, denied: true, evaluationError: 'away' })
   })
 
-  it('understand selectors as far as they can, and say so', async () => {
+  it('report selectors that cannot be parsed', async () => {
     const table: [object, string, string, string | undefined][] = [
       [{ fieldSelector: { rawSelector: 'spec.nodeName=a' } }, 'spec.nodeName=a', '', undefined],
       [{ labelSelector: { rawSelector: 'a in (b, c)' } }, '', 'a in (b,c)', undefined],
@@ -132,16 +133,16 @@ describe('access reviews', () => {
       ],
     ]
     for (const [selectors, fields, labels, error] of table) {
-      const { asked, status: found } = await review({
+      const { calls, status: found } = await review({
         resourceAttributes: { verb: 'list', resource: 'pods', ...selectors },
         user: 'x',
       })
-      assert.deepEqual([asked[0]?.[1].fieldSelector, asked[0]?.[1].labelSelector], [fields, labels])
+      assert.deepEqual([calls[0]?.[1].fieldSelector, calls[0]?.[1].labelSelector], [fields, labels])
       assert.equal(found.evaluationError, error)
     }
   })
 
-  it('refuse questions that are none', () => {
+  it('reject invalid reviews', () => {
     const kind = defineSubjectAccessReview(createAuthorizer().authorizer)
     const texts = (spec: SubjectAccessReviewSpec, metadata = {}) =>
       kind.validate!({ metadata, spec, status }, {} as RuleContext).map(fieldErrorText)
@@ -170,7 +171,7 @@ describe('access reviews', () => {
     ])
   })
 
-  it('inside a namespace are about that namespace', () => {
+  it('of one namespace are limited to it', () => {
     const kind = defineLocalSubjectAccessReview(createAuthorizer().authorizer)
     const texts = (spec: SubjectAccessReviewSpec) =>
       kind.validate!({ metadata: { namespace: 'n1' }, spec, status }, {} as RuleContext).map(fieldErrorText)
@@ -183,14 +184,14 @@ describe('access reviews', () => {
     ])
   })
 
-  it('about oneself take the asker', async () => {
-    const { authorizer, asked } = createAuthorizer()
+  it('of the own user use the requester', async () => {
+    const { authorizer, calls } = createAuthorizer()
     const self = defineSelfSubjectAccessReview(authorizer)
     await self.answer({ metadata: {}, spec: { resourceAttributes: { verb: 'get' } }, status }, context)
-    assert.equal(asked[0]?.[0], me)
+    assert.equal(calls[0]?.[0], me)
   })
 
-  it('list what one may do', async () => {
+  it('list the rules of a user', async () => {
     const rules = {
       resourceRules: [{ verbs: ['get'], apiGroups: [''], resources: ['pods'], resourceNames: [] }],
       nonResourceRules: [{ verbs: ['get'], nonResourceURLs: ['/x'] }],

@@ -1,8 +1,8 @@
-/** LocalSubjectAccessReview: the same question inside one namespace, so that it can be allowed for that alone. */
+/** LocalSubjectAccessReview: a SubjectAccessReview within one namespace, so that it can be granted per namespace. */
 import { type LocalSubjectAccessReview, LocalSubjectAccessReviews } from '#apis/authorization/v1.ts'
-import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
 import { defineReview, type Review } from '#apiserver/registry/resource.ts'
-import { type FieldError, invalid } from '#meta/validation/field-error.ts'
+import type { Authorizer } from '#auth/authorizer.ts'
+import { collectErrors, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 
 import {
   questionFrom,
@@ -34,13 +34,12 @@ export function defineLocalSubjectAccessReview(authorizer: Authorizer): Review<L
 
 function validateNamespace({ metadata, spec }: LocalSubjectAccessReview): FieldError[] {
   const { resourceAttributes, nonResourceAttributes } = spec
-  const errors: FieldError[] = []
   const { namespace = '' } = resourceAttributes ?? {}
-  if (resourceAttributes !== undefined && namespace !== (metadata.namespace ?? '')) {
-    errors.push(invalid('spec.resourceAttributes.namespace', namespace, 'must match metadata.namespace'))
-  }
-  if (nonResourceAttributes !== undefined) {
-    errors.push(invalid('spec.nonResourceAttributes', nonResourceAttributes, 'disallowed on this kind of request'))
-  }
-  return errors
+  return collectErrors(
+    resourceAttributes !== undefined &&
+      namespace !== (metadata.namespace ?? '') &&
+      fieldPath('spec.resourceAttributes.namespace').invalid(namespace, 'must match metadata.namespace'),
+    nonResourceAttributes !== undefined &&
+      fieldPath('spec.nonResourceAttributes').invalid(nonResourceAttributes, 'disallowed on this kind of request'),
+  )
 }

@@ -1,7 +1,7 @@
-/** SelfSubjectAccessReview: may I do something? `kubectl auth can-i`. */
+/** SelfSubjectAccessReview: a check of the requester's own access. `kubectl auth can-i`. */
 import { type SelfSubjectAccessReview, SelfSubjectAccessReviews } from '#apis/authorization/v1.ts'
-import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
 import { defineReview, type Review } from '#apiserver/registry/resource.ts'
+import type { Authorizer } from '#auth/authorizer.ts'
 
 import {
   questionFrom,

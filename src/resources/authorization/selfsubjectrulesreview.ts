@@ -1,7 +1,7 @@
-/** SelfSubjectRulesReview: what may I do in a namespace? `kubectl auth can-i --list`. */
+/** SelfSubjectRulesReview: the requester's rules in a namespace. `kubectl auth can-i --list`. */
 import { type SelfSubjectRulesReview, SelfSubjectRulesReviews } from '#apis/authorization/v1.ts'
-import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
 import { defineReview, type Review } from '#apiserver/registry/resource.ts'
+import type { Authorizer } from '#auth/authorizer.ts'
 import { apiVersionOf } from '#meta/kind.ts'
 import { badRequestError } from '#meta/status-errors.ts'
 
@@ -11,7 +11,7 @@ export function defineSelfSubjectRulesReview(authorizer: Authorizer): Review<Sel
     answer({ spec: { namespace = '' } }, { user }) {
       if (namespace === '') throw badRequestError('no namespace on request')
       const { resourceRules, nonResourceRules, incomplete, error } = authorizer.rulesFor(user, namespace)
-      // Upstream answers with a new object: the question is not repeated.
+      // Upstream returns a new object without the spec.
       const review: SelfSubjectRulesReview = {
         kind: SelfSubjectRulesReviews.kind,
         apiVersion: apiVersionOf(SelfSubjectRulesReviews),

@@ -1,7 +1,7 @@
-/** SubjectAccessReview: may somebody do something? Asked by those who decide for others, such as kubelets. */
+/** SubjectAccessReview: a check of another user's access. Kubelets and other servers send it. */
 import { type SubjectAccessReview, SubjectAccessReviews } from '#apis/authorization/v1.ts'
-import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
 import { defineReview, type Review } from '#apiserver/registry/resource.ts'
+import type { Authorizer } from '#auth/authorizer.ts'
 
 import {
   questionFrom,

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { cronJob } from './cronjob.ts'
 
-const { create, update, read, cells } = judge(cronJob)
+const { create, update, read, cells } = tryRules(cronJob)
 
 const body = {
   metadata: { name: 'backup', namespace: 'ns', generation: 2 },
@@ -16,7 +16,7 @@ const body = {
   },
 }
 
-test('allows concurrency and keeps some history by default', () => {
+test('a CronJob has concurrencyPolicy Allow and history limits by default', () => {
   const { jobTemplate, ...rest } = read(body).spec
   assert.deepEqual(rest, {
     schedule: '0 3 * * *',
@@ -28,7 +28,7 @@ test('allows concurrency and keeps some history by default', () => {
   assert.equal(jobTemplate.spec.completions, undefined)
 })
 
-test('its rules', async () => {
+test('a CronJob rejects invalid specs', async () => {
   assert.deepEqual((await create(body)).errors, [])
   const iana = 'timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones'
   const table: readonly (readonly [string, unknown, readonly string[]])[] = [
@@ -97,7 +97,7 @@ test('its rules', async () => {
   }
 })
 
-test('a zone in the schedule may stay, but not beside another', async () => {
+test('a CronJob keeps a time zone in the schedule of the old object, but not beside timeZone', async () => {
   const old = changed(body, 'spec.schedule', 'TZ=UTC 0 0 * * *')
   const { errors, warnings } = await update(changed(old, 'spec.suspend', true), old)
   assert.deepEqual(errors, [])
@@ -107,14 +107,14 @@ test('a zone in the schedule may stay, but not beside another', async () => {
   ])
 })
 
-test('a long name and an unknown zone of old may stay', async () => {
+test('a CronJob keeps an overlong name and an unknown time zone that the old object has', async () => {
   const old = changed(changed(body, 'metadata.name', 'n'.repeat(53)), 'spec.timeZone', 'Europe/Nowhere')
   const { errors, object } = await update(changed(old, 'spec.suspend', true), old)
   assert.deepEqual(errors, [])
   assert.equal(object.metadata.generation, 3)
 })
 
-test('shows when it was last', () => {
+test('a CronJob prints its last schedule time', () => {
   assert.deepEqual(cells(body), [
     'backup',
     '0 3 * * *',

@@ -8,11 +8,11 @@ import { createKey } from '#lib/x509/key.ts'
 import { encodePem } from '#lib/x509/pem.ts'
 import { createRequest } from '#lib/x509/request.ts'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { defineCertificateSigningRequest } from './certificatesigningrequest.ts'
 
 const certificateSigningRequest = defineCertificateSigningRequest()
-const { create, update, cells } = judge(certificateSigningRequest)
+const { create, update, cells } = tryRules(certificateSigningRequest)
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64')
 
@@ -34,7 +34,7 @@ const condition = (type: string, status = 'True'): object => ({
   lastTransitionTime: NOW,
 })
 
-test('is asked for by whoever asks, and decided later', async () => {
+test('a CertificateSigningRequest records the requester, and is decided later', async () => {
   const { object, errors } = await create({ ...body, status: { conditions: [condition('Approved')] } })
   assert.deepEqual(errors, [])
   const { username, uid, groups, extra } = object.spec
@@ -50,7 +50,7 @@ test('is asked for by whoever asks, and decided later', async () => {
   assert.deepEqual(object.status, {})
 })
 
-test('its rules', async () => {
+test('a CertificateSigningRequest rejects invalid requests', async () => {
   const tampered = Buffer.from(der)
   tampered[tampered.length - 3] = (tampered.at(-3) ?? 0) ^ 1
   const forged = base64(encodePem('CERTIFICATE REQUEST', tampered))
@@ -91,21 +91,21 @@ test('its rules', async () => {
   )
 })
 
-test('the main resource changes neither spec nor status', async () => {
+test('a CertificateSigningRequest ignores changes of spec and status without a subresource', async () => {
   const next = { ...changed(body, 'spec.usages', ['any']), status: { certificate } }
   const { object, errors } = await update(next, body)
   assert.deepEqual(errors, [])
   assert.deepEqual([object.spec.usages, object.status], [['client auth'], {}])
 })
 
-test('approval sets conditions, and nothing else', async () => {
+test('a CertificateSigningRequest takes only conditions from updates of the approval subresource', async () => {
   const next = { ...body, status: { conditions: [{ type: 'Approved', status: 'True' }], certificate } }
   const { object, errors } = await update(next, body, 'approval')
   assert.deepEqual(errors, [])
   assert.deepEqual(object.status, { conditions: [condition('Approved')] })
 })
 
-test('a decision is one, is true, and stays', async () => {
+test('a CertificateSigningRequest has only one of Approved and Denied, with status True, and keeps it', async () => {
   const decide = async (conditions: object[], old: object[] = []): Promise<readonly string[]> =>
     (await update({ ...body, status: { conditions } }, { ...body, status: { conditions: old } }, 'approval')).errors
   assert.deepEqual(await decide([condition('Approved'), condition('Denied')]), [
@@ -123,7 +123,7 @@ test('a decision is one, is true, and stays', async () => {
   ])
 })
 
-test('the status sets the certificate once, and decides nothing', async () => {
+test('a CertificateSigningRequest takes its certificate once, and no decision, from updates of the status subresource', async () => {
   const approved = { ...body, status: { conditions: [condition('Approved')] } }
   const issued = changed(approved, 'status.certificate', certificate)
   assert.deepEqual((await update(issued, approved, 'status')).errors, [])
@@ -141,7 +141,7 @@ test('the status sets the certificate once, and decides nothing', async () => {
   ])
 })
 
-test('shows where it stands', () => {
+test('a CertificateSigningRequest prints its condition', () => {
   assert.deepEqual(cells(body), ['jane', '<unknown>', 'example.com/signer', 'root', '<none>', 'Pending'])
   const failed = { conditions: [condition('Approved'), condition('Failed')], certificate }
   const shown = cells({ ...changed(body, 'spec.expirationSeconds', 3600 * 24), status: failed })

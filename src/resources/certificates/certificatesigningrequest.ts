@@ -1,11 +1,12 @@
-/** CertificateSigningRequest: somebody asks a signer for a certificate; somebody else approves; the signer signs. */
+/** CertificateSigningRequest: a client requests a certificate, an approver decides, the signer signs. */
 import {
   type CertificateSigningRequest,
   CertificateSigningRequests,
   type CertificateSigningRequestStatus,
 } from '#apis/certificates/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
-import { defineResource, type Resource, type RuleContext, type User } from '#apiserver/registry/resource.ts'
+import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
+import type { User } from '#auth/user.ts'
 import { humanDuration } from '#meta/duration.ts'
 import { timeOf } from '#meta/time.ts'
 import { nameIsPathSegment } from '#meta/validation/names.ts'
@@ -66,7 +67,7 @@ export function defineCertificateSigningRequest(
   })
 }
 
-/** Whom the certificate is for is whoever asks, not whoever they say. */
+/** The user in the request is the requester, regardless of the body. */
 function setRequester(spec: CertificateSigningRequest['spec'], { name, uid, groups, extra }: User): void {
   spec.username = name
   spec.uid = uid
@@ -76,17 +77,17 @@ function setRequester(spec: CertificateSigningRequest['spec'], { name, uid, grou
   if (entries.length > 0) spec.extra = Object.fromEntries(entries.map(([key, values]) => [key, [...values]]))
 }
 
-/** Unless there are more or fewer of them than before, which validation will refuse. */
+/** Unless their number changed, which validation rejects. */
 function keepDecisions(next: Conditions, old: Conditions): void {
   for (const type of ['Approved', 'Denied']) {
-    const places = next.flatMap((condition, at) => (condition.type === type ? [at] : []))
+    const indexes = next.flatMap((condition, at) => (condition.type === type ? [at] : []))
     const before = old.filter((condition) => condition.type === type)
-    if (places.length !== before.length) continue
-    for (const [nth, place] of places.entries()) next[place] = { ...(before[nth] as Conditions[number]) }
+    if (indexes.length !== before.length) continue
+    for (const [nth, place] of indexes.entries()) next[place] = { ...(before[nth] as Conditions[number]) }
   }
 }
 
-/** A condition that stays as it was keeps the time of its transition. */
+/** An unchanged condition keeps its transition time. */
 function setTimes(next: CertificateSigningRequest, old: CertificateSigningRequest, { clock }: RuleContext): void {
   const now = timeOf(clock.now())
   for (const condition of next.status.conditions ?? []) {

@@ -5,10 +5,10 @@ import { createVirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { createAuthority } from '#lib/x509/authority.ts'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { clusterTrustBundle } from './clustertrustbundle.ts'
 
-const { create, update, cells } = judge(clusterTrustBundle)
+const { create, update, cells } = tryRules(clusterTrustBundle)
 const authority = createAuthority({ commonName: 'ca' }, { clock: createVirtualClock(), random: createSeededRandom(1) })
 const anchor = authority.certificatePem
 const leaf = authority.issue({ commonName: 'leaf', purpose: 'client' }).certificatePem
@@ -19,7 +19,7 @@ const signed = {
   spec: { signerName: 'example.com/signer', trustBundle: anchor },
 }
 
-test('holds authorities, each once', async () => {
+test('a ClusterTrustBundle contains certificates of authorities, each once', async () => {
   const shown = 'spec.trustBundle: Invalid value: "<value omitted>":'
   const table: readonly (readonly [string, readonly string[]])[] = [
     [anchor, []],
@@ -38,7 +38,7 @@ test('holds authorities, each once', async () => {
   }
 })
 
-test('is named after its signer, when it has one', async () => {
+test('a ClusterTrustBundle is named after its signer, if there is one', async () => {
   assert.deepEqual((await create(signed)).errors, [])
   assert.deepEqual((await create(changed(body, 'metadata.name', 'a:b'))).errors, [
     'metadata.name: Invalid value: "a:b": ClusterTrustBundle without signer name must not have ":" in its name',
@@ -55,7 +55,7 @@ test('is named after its signer, when it has one', async () => {
   )
 })
 
-test('keeps its signer; what was accepted once is not read again', async () => {
+test('a ClusterTrustBundle rejects updates of signerName, and does not parse an unchanged bundle again', async () => {
   const old = changed(body, 'spec.trustBundle', 'accepted long ago')
   assert.deepEqual((await update(old, old)).errors, [])
   assert.equal((await update(changed(body, 'spec.trustBundle', ''), body)).errors.length, 1)
@@ -64,7 +64,7 @@ test('keeps its signer; what was accepted once is not read again', async () => {
   ])
 })
 
-test('shows and can be found by its signer', () => {
+test('a ClusterTrustBundle prints its signer, and can be selected by it', () => {
   assert.deepEqual(cells(body), ['roots', '<none>'])
   assert.deepEqual(cells(signed), ['example.com:signer:roots', 'example.com/signer'])
   assert.equal(clusterTrustBundle.fieldSelectors?.['spec.signerName']?.(signed as never), 'example.com/signer')

@@ -11,7 +11,7 @@ import { createIssueMeter } from './issue-metrics.ts'
 
 const DAY_SECONDS = 86_400
 
-it('certificates are counted when they are issued, and whether they are good for as long as was asked', () => {
+it('counts issued certificates by whether they have the requested duration', () => {
   const meters = createServerMeters()
   const issued = createIssueMeter(meters)
   const tools = { clock: createVirtualClock(), random: createSeededRandom(1) }

@@ -1,13 +1,13 @@
-/** Whether signers make certificates that are good for as long as was asked. */
+/** Counts whether signers issue certificates with the requested duration. */
 import type { CertificateSigningRequest } from '#apis/certificates/v1.ts'
 import { parseBundle } from '#lib/x509/certificate.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 
-/** What certificates may be longer or shorter than wished: they are dated back, and lives are rounded. */
+/** The tolerance of the duration: certificates are backdated, and durations are rounded. */
 const TOLERANCE_MS = 5 * 60_000
 const TOLERANCE_PART = 1 / 20
 
-/** Told of every change that was stored; the certificate is counted when it comes, if its life was asked for. */
+/** Called for every stored change; counts a new certificate if a duration was requested. */
 export function createIssueMeter(
   meters: ServerMeters,
 ): (next: CertificateSigningRequest, old: CertificateSigningRequest | undefined) => void {
@@ -24,7 +24,7 @@ export function createIssueMeter(
   }
 }
 
-/** A request that is new has no status at all. */
+/** A new request has no status. */
 function certificateOf({ status }: Partial<CertificateSigningRequest>): string {
   return status?.certificate ?? ''
 }

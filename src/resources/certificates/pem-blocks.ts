@@ -1,6 +1,6 @@
 /**
- * PEM blocks as Go's encoding/pem finds them: what is not well-formed is text between blocks, not an error. Validation
- * counts blocks, so it has to see the same ones.
+ * Parses PEM blocks like Go's encoding/pem: malformed parts are text between blocks, not errors. Validation counts
+ * blocks, so it must find the same ones.
  */
 
 export interface FoundBlock {
@@ -13,7 +13,7 @@ const BEGIN = '-----BEGIN '
 const END = '-----END '
 const DASHES = '-----'
 
-/** In order. Every search goes on where the last one ended, so the cost grows with the length of the text. */
+/** In order. Each search continues after the previous one, so the cost is linear. */
 export function* findPemBlocks(text: string): Generator<FoundBlock> {
   let at = 0
   for (;;) {
@@ -35,20 +35,20 @@ export function* findPemBlocks(text: string): Generator<FoundBlock> {
   }
 }
 
-/** Where a line begins with `mark`; negative when none does. */
+/** The position of a line that begins with `mark`; negative if there is none. */
 function startOfLine(text: string, mark: string, from: number): number {
   if (text.startsWith(mark, from) && (from === 0 || text[from - 1] === '\n')) return from
   const before = text.indexOf(`\n${mark}`, Math.max(from - 1, 0))
   return before < 0 ? -1 : before + 1
 }
 
-/** A line without the white space at its end, and where the next one begins. */
+/** A line without trailing white space, and the position of the next. */
 function readLine(text: string, from: number): readonly [line: string, next: number] {
   const end = text.indexOf('\n', from)
   return end < 0 ? [text.slice(from).trimEnd(), text.length] : [text.slice(from, end).trimEnd(), end + 1]
 }
 
-/** `Key: value` lines; they end at the first line that is none. */
+/** `Key: value` lines; they end at the first other line. */
 function skipHeaders(text: string, from: number): readonly [hasHeaders: boolean, next: number] {
   let at = from
   for (;;) {

@@ -1,18 +1,18 @@
-/** PEM inside of objects, base64 once more: what is wrong with it, in upstream's words where it has any. */
-import { goQuote } from '#lib/go-text.ts'
+/** PEM inside of objects, encoded in base64 again; errors have upstream's words if there are any. */
+import { goQuote } from '#lib/go/text.ts'
 import { parseCertificate } from '#lib/x509/certificate.ts'
 import { X509Error } from '#lib/x509/error.ts'
 import { parsePem, type PemBlock } from '#lib/x509/pem.ts'
 import { parseRequest, verifyRequest } from '#lib/x509/request.ts'
 
-/** What Go's crypto says of a signature that does not fit, by the type of the key. */
+/** Go's error for an invalid signature, by key type. */
 const misfits = new Map([
   ['rsa', 'crypto/rsa: verification error'],
   ['ec', 'x509: ECDSA verification failure'],
   ['ed25519', 'x509: Ed25519 verification failure'],
 ])
 
-/** Undefined when the first block is a request that its own key has signed. */
+/** Undefined if the first block is a request signed by its own key. */
 export function requestComplaint(base64: string): string | undefined {
   const [block] = blocksOf(base64)
   if (block === undefined || block.label !== 'CERTIFICATE REQUEST') return 'PEM block type must be CERTIFICATE REQUEST'
@@ -34,7 +34,7 @@ function signatureComplaint(request: ReturnType<typeof parseRequest>): string | 
   }
 }
 
-/** Undefined when there is nothing, or nothing but certificates. */
+/** Undefined for no text, or only certificates. */
 export function certificatesComplaint(base64: string): string | undefined {
   if (base64 === '') return undefined
   let blocks: readonly PemBlock[]
@@ -56,7 +56,7 @@ export function certificatesComplaint(base64: string): string | undefined {
   return undefined
 }
 
-/** None where something in the text looks like a block and is none. */
+/** Empty if a part of the text looks like a malformed block. */
 function blocksOf(base64: string): readonly PemBlock[] {
   try {
     return parsePem(textOf(base64))

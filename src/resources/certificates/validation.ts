@@ -1,22 +1,12 @@
 /**
- * The rules of certificate signing requests. An update may keep what today's rules refuse, or an object of an older
- * release could never be written again.
+ * The rules of certificate signing requests. An update may keep old faults, so that objects of older releases stay
+ * writable.
  */
 import type { CertificateSigningRequest, CertificateSigningRequestCondition } from '#apis/certificates/v1.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { createRepetition } from '#lib/repetition.ts'
 import { semanticEqual } from '#meta/object.ts'
-import {
-  asJson,
-  child,
-  duplicate,
-  type FieldError,
-  forbidden,
-  index,
-  invalid,
-  notInSet,
-  required,
-} from '#meta/validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { validateSignerName } from '#model/pod-spec/signer-names.ts'
 
 import { certificatesComplaint, requestComplaint } from './pem.ts'
@@ -50,11 +40,11 @@ const usages = new Set([
   'netscape sgc',
 ])
 
-/** What was decided once stays so; these conditions cannot be anything but true. */
+/** A decision is permanent; these conditions must be true. */
 const finalTypes = ['Approved', 'Denied', 'Failed']
 const decisionTypes = ['Approved', 'Denied']
 
-/** What a request through this subresource may set. */
+/** The fields that this subresource may set. */
 export interface Powers {
   readonly decides?: boolean
   readonly setsCertificate?: boolean
@@ -69,14 +59,16 @@ export function validateChange(
   old: CertificateSigningRequest,
   powers: Powers,
 ): FieldError[] {
-  return [
-    ...validateRequest(next, old),
-    ...finalTypes
+  return collectErrors(
+    validateRequest(next, old),
+    finalTypes
       .filter((type) => withType(next, type).length < withType(old, type).length)
-      .map((type) => forbidden('status.conditions', `updates may not remove a condition of type ${goQuote(type)}`)),
-    ...(powers.decides === true ? [] : decisionTypes.flatMap((type) => validateUndecided(next, old, type))),
-    ...validateCertificateChange(next, old, powers),
-  ]
+      .map((type) =>
+        fieldPath('status.conditions').forbidden(`updates may not remove a condition of type ${goQuote(type)}`),
+      ),
+    powers.decides !== true && decisionTypes.flatMap((type) => validateUndecided(next, old, type)),
+    validateCertificateChange(next, old, powers),
+  )
 }
 
 function conditionsOf({ status }: CertificateSigningRequest): readonly CertificateSigningRequestCondition[] {
@@ -97,10 +89,10 @@ function validateUndecided(
   type: string,
 ): FieldError[] {
   const [now, before] = [withType(next, type), withType(old, type)]
-  // That one may not be removed has been said.
+  // The removal was already reported.
   if (now.length < before.length || semanticEqual(now, before)) return []
   const what = now.length > before.length ? 'add' : 'modify'
-  return [forbidden('status.conditions', `updates may not ${what} a condition of type ${goQuote(type)}`)]
+  return [fieldPath('status.conditions').forbidden(`updates may not ${what} a condition of type ${goQuote(type)}`)]
 }
 
 function validateCertificateChange(
@@ -109,33 +101,31 @@ function validateCertificateChange(
   { setsCertificate }: Powers,
 ): FieldError[] {
   if (certificateOf(next) === certificateOf(old)) return []
-  if (setsCertificate !== true) return [forbidden('status.certificate', 'updates may not set certificate content')]
+  if (setsCertificate !== true)
+    return [fieldPath('status.certificate').forbidden('updates may not set certificate content')]
   if (certificateOf(old) === '') return []
-  return [forbidden('status.certificate', 'updates may not modify existing certificate content')]
+  return [fieldPath('status.certificate').forbidden('updates may not modify existing certificate content')]
 }
 
 function validateRequest(next: CertificateSigningRequest, old: CertificateSigningRequest | undefined): FieldError[] {
   const { request, signerName, expirationSeconds } = next.spec
   const complaint = requestComplaint(request ?? '')
   const legacyAllowed = old?.spec.signerName === LEGACY_SIGNER
-  return [
-    ...(complaint === undefined ? [] : [invalid('spec.request', request, complaint)]),
-    ...validateUsages(next.spec.usages ?? [], old?.spec.usages ?? []),
-    ...(signerName === LEGACY_SIGNER && !legacyAllowed
-      ? [invalid('spec.signerName', signerName, 'the legacy signerName is not allowed via this API version')]
-      : validateSignerName('spec.signerName', signerName)),
-    ...(expirationSeconds !== undefined && expirationSeconds < MIN_EXPIRATION_SECONDS
-      ? [
-          invalid(
-            'spec.expirationSeconds',
-            expirationSeconds,
-            `may not specify a duration less than ${MIN_EXPIRATION_SECONDS} seconds (10 minutes)`,
-          ),
-        ]
-      : []),
-    ...validateConditions(conditionsOf(next), old === undefined ? [] : conditionsOf(old)),
-    ...validateCertificate(next, old),
-  ]
+  return collectErrors(
+    complaint !== undefined && fieldPath('spec.request').invalid(request, complaint),
+    validateUsages(next.spec.usages ?? [], old?.spec.usages ?? []),
+    signerName === LEGACY_SIGNER && !legacyAllowed
+      ? fieldPath('spec.signerName').invalid(signerName, 'the legacy signerName is not allowed via this API version')
+      : validateSignerName(fieldPath('spec.signerName'), signerName),
+    expirationSeconds !== undefined &&
+      expirationSeconds < MIN_EXPIRATION_SECONDS &&
+      fieldPath('spec.expirationSeconds').invalid(
+        expirationSeconds,
+        `may not specify a duration less than ${MIN_EXPIRATION_SECONDS} seconds (10 minutes)`,
+      ),
+    validateConditions(conditionsOf(next), old === undefined ? [] : conditionsOf(old)),
+    validateCertificate(next, old),
+  )
 }
 
 function hasRepetition(values: readonly string[]): boolean {
@@ -143,15 +133,15 @@ function hasRepetition(values: readonly string[]): boolean {
 }
 
 function validateUsages(next: readonly string[], old: readonly string[]): FieldError[] {
-  const field = 'spec.usages'
+  const field = fieldPath('spec.usages')
   const unknown = old.every((usage) => usages.has(usage))
-    ? next.flatMap((usage, at) => (usages.has(usage) ? [] : [notInSet(index(field, at), asJson(usage), usages)]))
+    ? field.each(next, (path, usage) => !usages.has(usage) && path.notInSet(asJson(usage), usages))
     : []
   const isRepeated = createRepetition()
   const repeated = hasRepetition(old)
     ? []
-    : next.flatMap((usage, at) => (isRepeated(usage) ? [duplicate(index(field, at), asJson(usage))] : []))
-  return [...(next.length === 0 ? [required(field)] : []), ...unknown, ...repeated]
+    : field.each(next, (path, usage) => isRepeated(usage) && path.duplicate(asJson(usage)))
+  return collectErrors(next.length === 0 && field.required(), unknown, repeated)
 }
 
 function validateConditions(
@@ -162,24 +152,23 @@ function validateConditions(
   const [allowsEmpty, allowsRepeated] = [before.includes(''), hasRepetition(before)]
   const earlier = new Set<string>()
   const allowsBoth = decisionTypes.every((type) => before.includes(type))
-  return next.flatMap(({ type, status }, at) => {
-    const path = index('status.conditions', at)
-    const errors = type === '' && !allowsEmpty ? [required(child(path, 'type'))] : []
+  return fieldPath('status.conditions').each(next, (path, { type, status }) => {
+    const errors = type === '' && !allowsEmpty ? [path.child('type').required()] : []
     const statuses = finalTypes.includes(type) ? ['True'] : ['False', 'True', 'Unknown']
-    if (status === '') errors.push(required(child(path, 'status')))
-    else if (!statuses.includes(status)) errors.push(notInSet(child(path, 'status'), asJson(status), statuses))
+    if (status === '') errors.push(path.child('status').required())
+    else if (!statuses.includes(status)) errors.push(path.child('status').notInSet(asJson(status), statuses))
     const other = decisionTypes.includes(type) ? decisionTypes.find((one) => one !== type) : undefined
     if (other !== undefined && !allowsBoth && earlier.has(other)) {
       const rule = 'Approved and Denied conditions are mutually exclusive'
-      errors.push(invalid('status.conditions', asJson(type), rule, 'zeroOrOneOf'))
+      errors.push(fieldPath('status.conditions').invalid(asJson(type), rule, 'zeroOrOneOf'))
     }
-    if (!allowsRepeated && earlier.has(type)) errors.push(duplicate(child(path, 'type'), asJson(type)))
+    if (!allowsRepeated && earlier.has(type)) errors.push(path.child('type').duplicate(asJson(type)))
     earlier.add(type)
     return errors
   })
 }
 
-/** One that has not changed, or follows one that was no certificate either, is let pass. */
+/** An unchanged certificate, or one that replaces an invalid one, is accepted. */
 function validateCertificate(
   next: CertificateSigningRequest,
   old: CertificateSigningRequest | undefined,
@@ -187,5 +176,5 @@ function validateCertificate(
   const [now, before] = [certificateOf(next), old === undefined ? undefined : certificateOf(old)]
   if (now === before || (before !== undefined && certificatesComplaint(before) !== undefined)) return []
   const complaint = certificatesComplaint(now)
-  return complaint === undefined ? [] : [invalid('status.certificate', '<certificate data>', complaint)]
+  return complaint === undefined ? [] : [fieldPath('status.certificate').invalid('<certificate data>', complaint)]
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { lease } from './lease.ts'
 
 const body = {
@@ -13,8 +13,8 @@ const coordinated = {
   spec: { ...body.spec, strategy: 'OldestEmulationVersion', preferredHolder: 'you' },
 }
 
-test('lasts for a while', async () => {
-  const { create } = judge(lease)
+test('a Lease requires a positive duration', async () => {
+  const { create } = tryRules(lease)
   assert.deepEqual((await create(body)).errors, [])
   const table: readonly (readonly [string, unknown, readonly string[]])[] = [
     ['spec.leaseDurationSeconds', 0, ['spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0']],
@@ -28,15 +28,15 @@ test('lasts for a while', async () => {
   }
 })
 
-test('fields of coordinated leader election need its gate, or to have been there', async () => {
-  const { create, update } = judge(lease)
+test('a Lease needs a gate, or an old value, for fields of coordinated leader election', async () => {
+  const { create, update } = tryRules(lease)
   assert.deepEqual((await create(coordinated)).object.spec, body.spec)
   assert.deepEqual((await update(coordinated, body)).object.spec, body.spec)
   assert.deepEqual((await update(coordinated, coordinated)).object.spec, coordinated.spec)
 })
 
-test('a strategy is one of ours or a qualified name', async () => {
-  const { create } = judge(lease, { off: [] })
+test('a Lease requires a known strategy or a qualified name', async () => {
+  const { create } = tryRules(lease, { off: [] })
   assert.deepEqual((await create(coordinated)).errors, [])
   assert.deepEqual((await create(changed(coordinated, 'spec.strategy', 'example.com/mine'))).errors, [])
   assert.deepEqual((await create(changed(coordinated, 'spec.strategy', 'mine'))).errors, [
@@ -47,7 +47,7 @@ test('a strategy is one of ours or a qualified name', async () => {
   ])
 })
 
-test('shows its holder', () => {
-  assert.deepEqual(judge(lease).cells(body), ['l', 'me', '<unknown>'])
+test('a Lease prints its holder', () => {
+  assert.deepEqual(tryRules(lease).cells(body), ['l', 'me', '<unknown>'])
   assert.deepEqual([lease.putCreates, lease.putNeedsVersion], [true, true])
 })

@@ -1,8 +1,8 @@
-/** Lease: who leads, or that a node is alive, until when. */
+/** Lease: the leader of a component or the heartbeat of a node, with its duration. */
 import { type Lease, Leases } from '#apis/coordination/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
-import { type FieldError, forbidden, invalid } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { nonNegative } from '#meta/validation/rules.ts'
 
 import { validateStrategy } from './strategy.ts'
@@ -28,14 +28,14 @@ export const lease: Resource<Lease> = defineResource<Lease>({
 
 function validateLease({ spec }: Lease): FieldError[] {
   const { leaseDurationSeconds: duration, leaseTransitions, strategy, preferredHolder = '' } = spec
-  return [
-    ...(duration !== undefined && duration <= 0
-      ? [invalid('spec.leaseDurationSeconds', duration, 'must be greater than 0')]
-      : []),
-    ...nonNegative('spec.leaseTransitions', leaseTransitions),
-    ...(strategy === undefined ? [] : validateStrategy(strategy)),
-    ...(preferredHolder !== '' && (strategy ?? '') === ''
-      ? [forbidden('spec.preferredHolder', 'may only be specified if `strategy` is defined')]
-      : []),
-  ]
+  return collectErrors(
+    duration !== undefined &&
+      duration <= 0 &&
+      fieldPath('spec.leaseDurationSeconds').invalid(duration, 'must be greater than 0'),
+    nonNegative(fieldPath('spec.leaseTransitions'), leaseTransitions),
+    strategy !== undefined && validateStrategy(strategy),
+    preferredHolder !== '' &&
+      (strategy ?? '') === '' &&
+      fieldPath('spec.preferredHolder').forbidden('may only be specified if `strategy` is defined'),
+  )
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { leaseCandidate } from './leasecandidate.ts'
 
-const { create, update, cells } = judge(leaseCandidate)
+const { create, update, cells } = tryRules(leaseCandidate)
 const body = {
   metadata: { name: 'Scheduler_1-', namespace: 'kube-system' },
   spec: {
@@ -15,7 +15,7 @@ const body = {
   },
 }
 
-test('says which lease, with which versions, by which strategy', async () => {
+test('a LeaseCandidate requires leaseName, versions and a strategy', async () => {
   assert.deepEqual((await create(body)).errors, [])
   assert.deepEqual((await create(changed(body, 'spec.strategy', 'example.com/mine'))).errors, [])
   const semver = 'must be a valid semantic version'
@@ -52,14 +52,14 @@ test('says which lease, with which versions, by which strategy', async () => {
   }
 })
 
-test('stays a candidate for the same lease', async () => {
+test('a LeaseCandidate rejects updates of leaseName', async () => {
   assert.deepEqual((await update(changed(body, 'spec.leaseName', 'other'), body)).errors, [
     'spec.leaseName: Invalid value: "other": field is immutable',
   ])
   assert.deepEqual((await update(changed(body, 'spec.binaryVersion', '1.37.0'), body)).errors, [])
 })
 
-test('shows its versions, and may be made by a PUT that then needs a version', () => {
+test('a LeaseCandidate prints its versions, and may be created by PUT', () => {
   assert.deepEqual(cells(body), ['Scheduler_1-', 'kube-scheduler', '1.36.0', '1.35.0', '<unknown>'])
   assert.deepEqual([leaseCandidate.putCreates, leaseCandidate.putNeedsVersion], [true, true])
 })

@@ -1,10 +1,10 @@
-/** LeaseCandidate: somebody who would lead, and the versions by which one of them is chosen. */
+/** LeaseCandidate: a candidate for a lease, with the versions that decide the election. */
 import { LeaseCandidates as AlphaLeaseCandidates } from '#apis/coordination/v1alpha2.ts'
 import { type LeaseCandidate, LeaseCandidates, type LeaseCandidateSpec } from '#apis/coordination/v1beta1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { compareSemanticVersions, parseSemanticVersion, type SemanticVersion } from '#lib/semver.ts'
-import { type FieldError, invalid, required } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { configMapKey } from '#meta/validation/names.ts'
 import { immutable } from '#meta/validation/rules.ts'
 
@@ -14,12 +14,12 @@ export const leaseCandidate: Resource<LeaseCandidate> = defineResource<LeaseCand
   kind: LeaseCandidates,
   otherVersions: [{ kind: AlphaLeaseCandidates }],
   metadataRules: { plainFinalizers: true },
-  // A trailing dash is fine in a key, so a generateName needs no rule of its own.
+  // A trailing dash is valid in a key, so generateName needs no special rule.
   nameRule: (name) => configMapKey(name),
   validate: ({ spec }) => validateSpec(spec),
   validateUpdate: (next, old) => [
     ...validateSpec(next.spec),
-    ...immutable('spec.leaseName', next.spec.leaseName, old.spec.leaseName),
+    ...immutable(fieldPath('spec.leaseName'), next.spec.leaseName, old.spec.leaseName),
   ],
   columns: [
     nameColumn,
@@ -34,31 +34,30 @@ export const leaseCandidate: Resource<LeaseCandidate> = defineResource<LeaseCand
 
 const NO_VERSION: SemanticVersion = { numbers: [0n, 0n, 0n], preRelease: [] }
 
-/** A text that is no version counts as 0.0.0 in what follows, as it does upstream. */
+/** An invalid version counts as 0.0.0 from here on, as in upstream. */
 function validateSpec(spec: LeaseCandidateSpec): FieldError[] {
   const { leaseName, binaryVersion, emulationVersion = '', strategy = '' } = spec
   const [binary, emulation] = [binaryVersion, emulationVersion].map(parseSemanticVersion)
   const notAVersion = 'must be a valid semantic version'
   const isOlder = compareSemanticVersions(binary ?? NO_VERSION, emulation ?? NO_VERSION) < 0
-  return [
-    ...(leaseName === '' ? [required('spec.leaseName')] : []),
-    ...(emulationVersion !== '' && emulation === undefined
-      ? [invalid('spec.emulationVersion', emulationVersion, notAVersion)]
-      : []),
-    ...(binaryVersion === '' ? [required('spec.binaryVersion')] : []),
-    ...(binaryVersion !== '' && binary === undefined
-      ? [invalid('spec.binaryVersion', binaryVersion, notAVersion)]
-      : []),
-    ...(binaryVersion !== '' && emulationVersion !== '' && isOlder
-      ? [invalid('spec.binaryVersion', binaryVersion, 'must be greater than or equal to `emulationVersion`')]
-      : []),
-    ...validateCandidateStrategy(strategy, emulation ?? NO_VERSION),
-  ]
+  return collectErrors(
+    leaseName === '' && fieldPath('spec.leaseName').required(),
+    emulationVersion !== '' &&
+      emulation === undefined &&
+      fieldPath('spec.emulationVersion').invalid(emulationVersion, notAVersion),
+    binaryVersion === '' && fieldPath('spec.binaryVersion').required(),
+    binaryVersion !== '' && binary === undefined && fieldPath('spec.binaryVersion').invalid(binaryVersion, notAVersion),
+    binaryVersion !== '' &&
+      emulationVersion !== '' &&
+      isOlder &&
+      fieldPath('spec.binaryVersion').invalid(binaryVersion, 'must be greater than or equal to `emulationVersion`'),
+    validateCandidateStrategy(strategy, emulation ?? NO_VERSION),
+  )
 }
 
 function validateCandidateStrategy(strategy: string, emulation: SemanticVersion): FieldError[] {
-  if (strategy === '') return [required('spec.strategy')]
+  if (strategy === '') return [fieldPath('spec.strategy').required()]
   const detail = "must be specified when `strategy` is 'OldestEmulationVersion'"
   const unknown = strategy === OLDEST_EMULATION_VERSION && compareSemanticVersions(emulation, NO_VERSION) === 0
-  return [...(unknown ? [required('spec.emulationVersion', detail)] : []), ...validateStrategy(strategy)]
+  return collectErrors(unknown && fieldPath('spec.emulationVersion').required(detail), validateStrategy(strategy))
 }

@@ -3,9 +3,9 @@ import { describe, it } from 'node:test'
 
 import type { ComponentStatus } from '#apis/core/v1.ts'
 import { schemaFor } from '#apis/schemas.ts'
-import type { Call } from '#apiserver/call.ts'
 import { ByteMemo } from '#apiserver/registry/byte-memo.ts'
 import type { Services } from '#apiserver/registry/services.ts'
+import type { Call } from '#component/requests/call.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { StatusError } from '#meta/status.ts'
 
@@ -16,13 +16,13 @@ const health: Readonly<Record<string, ComponentHealth>> = {
   'etcd-0': { status: 'True', message: 'ok' },
 }
 
-const asked: string[] = []
+const probed: string[] = []
 const { handlers, deprecation } = defineComponentStatus(
   new Map(
     Object.entries(health).map(([name, how]) => [
       name,
       () => {
-        asked.push(name)
+        probed.push(name)
         return Promise.resolve(how)
       },
     ]),
@@ -48,8 +48,8 @@ async function ask(verb: string, name = '', query = '', accept = 'application/js
   return answer.body
 }
 
-describe('component statuses', () => {
-  it('tells how all of them are', async () => {
+describe('ComponentStatus', () => {
+  it('lists all components', async () => {
     const { items } = JSON.parse(await ask('list')) as { items: ComponentStatus[] }
     assert.deepEqual(items, [
       { metadata: { name: 'scheduler' }, conditions: [{ type: 'Healthy', status: 'False', message: 'gone' }] },
@@ -57,10 +57,10 @@ describe('component statuses', () => {
     ])
   })
 
-  it('asks only the one that was named', async () => {
-    asked.length = 0
+  it('probes only the named component', async () => {
+    probed.length = 0
     const status = JSON.parse(await ask('get', 'etcd-0')) as ComponentStatus
-    assert.deepEqual([status.kind, status.metadata.name, asked], ['ComponentStatus', 'etcd-0', ['etcd-0']])
+    assert.deepEqual([status.kind, status.metadata.name, probed], ['ComponentStatus', 'etcd-0', ['etcd-0']])
   })
 
   it('selects by name and by labels, of which there are none', async () => {
@@ -72,7 +72,7 @@ describe('component statuses', () => {
     assert.deepEqual(await names('labelSelector=a%3Db'), [])
   })
 
-  it('shows a table', async () => {
+  it('prints a table', async () => {
     const table = await ask('list', '', '', 'application/json;as=Table;g=meta.k8s.io;v=v1')
     const { rows } = JSON.parse(table) as { rows: { cells: unknown[] }[] }
     assert.deepEqual(
@@ -84,7 +84,7 @@ describe('component statuses', () => {
     )
   })
 
-  it('knows no others, in words of its own', async () => {
+  it('reports an unknown component with a specific text', async () => {
     await assert.rejects(ask('get', 'x'), (error) => {
       return error instanceof StatusError && error.message === 'componentstatus "x" not found'
     })

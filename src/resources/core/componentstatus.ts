@@ -1,17 +1,17 @@
-/** ComponentStatus: whether the scheduler, the controllers and the store are well. Deprecated since long; still asked for. */
+/** ComponentStatus: the health of scheduler, controllers and store. Deprecated, but still used. */
 import { type ComponentStatus, ComponentStatuses } from '#apis/core/v1.ts'
 import { defineObserved } from '#apiserver/handlers/observed.ts'
 import { nameColumn } from '#apiserver/registry/columns.ts'
 import type { VirtualResource } from '#apiserver/registry/virtual.ts'
 
-/** How a component is: `message` is what it says or what went wrong, `error` why it could not be asked. */
+/** The health of a component: `message` is its answer or the failure, `error` the reason why it could not be probed. */
 export interface ComponentHealth {
   readonly status: 'True' | 'False' | 'Unknown'
   readonly message?: string
   readonly error?: string
 }
 
-/** In the order to be shown. None of them throws. */
+/** In print order. None of them throws. */
 export type ComponentProbes = ReadonlyMap<string, (signal: AbortSignal) => Promise<ComponentHealth>>
 
 export function defineComponentStatus(probes: ComponentProbes): VirtualResource {
@@ -20,8 +20,8 @@ export function defineComponentStatus(probes: ComponentProbes): VirtualResource 
     missing: 'componentstatus',
     deprecation: 'v1 ComponentStatus is deprecated in v1.19+',
     observe({ name }, signal) {
-      const asked = [...probes].filter(([each]) => name === undefined || each === name)
-      return Promise.all(asked.map(async ([each, probe]) => describe(each, await probe(signal))))
+      const selected = [...probes].filter(([each]) => name === undefined || each === name)
+      return Promise.all(selected.map(async ([each, probe]) => describe(each, await probe(signal))))
     },
     columns: [
       nameColumn,

@@ -23,15 +23,15 @@ const INVALID: readonly [what: string, object: Partial<ConfigMap>, text: string]
   ['a binary key with a slash', { binaryData: { 'a/b': '' } }, `binaryData[a/b]: Invalid value: "a/b": ${KEY_RULE}`],
   ['a key that is a dot', { data: { '.': '' } }, `data[.]: Invalid value: ".": must not be '.'`],
   [
-    'a key in both',
+    'a key in both data and binaryData',
     { data: { k: '' }, binaryData: { k: '' } },
     'data[k]: Invalid value: "k": duplicate of key present in binaryData',
   ],
   ['too much data', { data: { k: 'x'.repeat(1024 * 1024 + 1) } }, '[]: Too long: may not be more than 1048576 bytes'],
 ]
 
-describe('configmap', () => {
-  it('takes text and bytes up to the limit', () => {
+describe('ConfigMap', () => {
+  it('accepts text and bytes up to the limit', () => {
     assert.deepEqual(configMap.validate?.(make({ data: { k: 'v' }, binaryData: { b: 'AA==' } }), context), [])
     assert.deepEqual(configMap.validate?.(make({ data: { k: 'x'.repeat(1024 * 1024) } }), context), [])
   })
@@ -42,7 +42,7 @@ describe('configmap', () => {
     })
   }
 
-  it('cannot be changed once immutable, nor made mutable again', () => {
+  it('rejects changes once immutable, and a reset of immutable', () => {
     const old = make({ data: { k: '1' }, immutable: true })
     const texts = configMap.validateUpdate?.(make({ data: { k: '2' } }), old, context).map(fieldErrorText)
     const rule = 'Forbidden: field is immutable when `immutable` is set'
@@ -53,7 +53,7 @@ describe('configmap', () => {
     )
   })
 
-  it('counts its entries', () => {
+  it('prints the number of its entries', () => {
     const cell = configMap.columns?.[1]?.value(make({ data: { a: '' }, binaryData: { b: '' } }), 0)
     assert.equal(cell, 2)
   })

@@ -1,4 +1,4 @@
-/** Endpoints: the addresses behind a Service as they were before EndpointSlices. */
+/** Endpoints: the addresses of a Service, the predecessor of EndpointSlices. */
 import {
   type EndpointAddress,
   type EndpointPort,
@@ -10,14 +10,13 @@ import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { validateLegacyIp } from '#meta/validation/addresses.ts'
-import { child, type FieldError, index, required } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { dns1123Subdomain, portNumber } from '#meta/validation/names.ts'
-import { complaining } from '#meta/validation/rules.ts'
+import { requiredOneOf, validateDnsLabel, validateQualifiedName } from '#meta/validation/rules.ts'
 import { validateEndpointIp } from '#model/addresses.ts'
-import { addressWarnings } from '#model/pod-spec/address-warnings.ts'
-import { requiredOneOf, validateDnsLabel, validateQualifiedName } from '#model/pod-spec/checks.ts'
+import { addressWarnings } from '#model/pod-spec/warnings/addresses.ts'
 
-/** What the endpoints controller writes is in order, and there is a lot of it. */
+/** Objects of the endpoints controller get no address warnings: they are valid, and large. */
 const MANAGED_BY = 'endpoints.kubernetes.io/managed-by'
 const CONTROLLER = 'endpoint-controller'
 
@@ -32,7 +31,7 @@ export const endpoints: Resource<EndpointsObject> = defineResource<EndpointsObje
   validate: validateSubsets,
   validateUpdate(next, old, context) {
     const errors = validateSubsets(next, context)
-    // What an older release let pass may stay as it is.
+    // Faults that older releases accepted may stay.
     return errors.length > 0 && semanticEqual(next.subsets, old.subsets) ? [] : errors
   },
   warnings: ({ metadata, subsets = [] }) =>
@@ -46,56 +45,55 @@ const addressLists = ['addresses', 'notReadyAddresses'] as const
 function subsetWarnings(subset: EndpointSubset, at: number): string[] {
   return addressLists.flatMap((list) =>
     (subset[list] ?? []).flatMap(({ ip }, place) =>
-      addressWarnings(`${index(child(index('subsets', at), list), place)}.ip`, ip),
+      addressWarnings(fieldPath('subsets').index(at).child(list).index(place).child('ip'), ip),
     ),
   )
 }
 
 function validateSubsets({ subsets = [] }: EndpointsObject, context: RuleContext): FieldError[] {
   const strict = context.isEnabled('StrictIPCIDRValidation')
-  return subsets.flatMap(({ addresses = [], notReadyAddresses = [], ports = [] }, at) => {
-    const path = index('subsets', at)
+  return fieldPath('subsets').each(subsets, (path, { addresses = [], notReadyAddresses = [], ports = [] }) => {
     const some = addresses.length + notReadyAddresses.length > 0
     const check = (list: string) => (address: EndpointAddress, place: number) =>
-      validateAddress(index(child(path, list), place), address, strict)
-    return [
-      ...(some ? [] : [required(path, 'must specify `addresses` or `notReadyAddresses`')]),
-      ...addresses.flatMap(check('addresses')),
-      ...notReadyAddresses.flatMap(check('notReadyAddresses')),
-      ...ports.flatMap((port, place) => validatePort(index(child(path, 'ports'), place), port, ports.length > 1)),
-    ]
+      validateAddress(path.child(list).index(place), address, strict)
+    return collectErrors(
+      !some && path.required('must specify `addresses` or `notReadyAddresses`'),
+      addresses.flatMap(check('addresses')),
+      notReadyAddresses.flatMap(check('notReadyAddresses')),
+      path.child('ports').each(ports, (path, port) => validatePort(path, port, ports.length > 1)),
+    )
   })
 }
 
 function validateAddress(
-  path: string,
+  path: FieldPath,
   { ip, hostname = '', nodeName }: EndpointAddress,
   strict: boolean,
 ): FieldError[] {
   const nameComplaints = nodeName === undefined ? [] : dns1123Subdomain(nodeName)
-  return [
-    ...validateLegacyIp(child(path, 'ip'), ip, { strict }),
-    ...(hostname === '' ? [] : validateDnsLabel(child(path, 'hostname'), hostname)),
-    ...complaining(child(path, 'nodeName'), nodeName, nameComplaints, 'format=dns-label'),
-    ...validateEndpointIp(child(path, 'ip'), ip),
-  ]
+  return collectErrors(
+    validateLegacyIp(path.child('ip'), ip, { strict }),
+    hostname !== '' && validateDnsLabel(path.child('hostname'), hostname),
+    path.child('nodeName').check(nodeName, () => nameComplaints, 'format=dns-label'),
+    validateEndpointIp(path.child('ip'), ip),
+  )
 }
 
 function validatePort(
-  path: string,
+  path: FieldPath,
   { name = '', port, protocol, appProtocol }: EndpointPort,
   named: boolean,
 ): FieldError[] {
-  return [
-    ...(name === '' ? [] : validateDnsLabel(child(path, 'name'), name)),
-    ...(name === '' && named ? [required(child(path, 'name'))] : []),
-    ...complaining(child(path, 'port'), port, portNumber(port), 'portNum'),
-    ...requiredOneOf(child(path, 'protocol'), protocol, ['SCTP', 'TCP', 'UDP']),
-    ...(appProtocol === undefined ? [] : validateQualifiedName(child(path, 'appProtocol'), appProtocol)),
-  ]
+  return collectErrors(
+    name !== '' && validateDnsLabel(path.child('name'), name),
+    name === '' && named && path.child('name').required(),
+    path.child('port').check(port, portNumber, 'portNum'),
+    requiredOneOf(path.child('protocol'), protocol, ['SCTP', 'TCP', 'UDP']),
+    appProtocol !== undefined && validateQualifiedName(path.child('appProtocol'), appProtocol),
+  )
 }
 
-/** More would not fit a line. */
+/** The number that fits into a line. */
 const SHOWN_ADDRESSES = 3
 
 function addressesText({ subsets = [] }: EndpointsObject): string {

@@ -21,17 +21,17 @@ const newShape = {
 }
 const mismatch = 'involvedObject.namespace: Invalid value: "": does not match event.namespace'
 
-describe('event', () => {
-  it('goes after an hour', () => assert.equal(event.ttlMs, 3_600_000))
+describe('Event', () => {
+  it('expires after an hour', () => assert.equal(event.ttlMs, 3_600_000))
 
-  it('of old clients is about an object of its namespace', () => {
+  it('of core/v1 refers to an object in its namespace', () => {
     assert.deepEqual(trial.create({ metadata, involvedObject }).errors, [])
     assert.deepEqual(trial.create({ metadata, involvedObject: { kind: 'Node' } }).errors, [mismatch])
     const elsewhere = { ...metadata, namespace: 'default' }
     assert.deepEqual(trial.create({ metadata: elsewhere, involvedObject: { kind: 'Node' } }).errors, [])
   })
 
-  it('with a time says who reports what', () => {
+  it('with eventTime requires a reporting controller and an action', () => {
     assert.deepEqual(trial.create(newShape).errors, [])
     const bare = { metadata, eventTime: newShape.eventTime, message: 'x'.repeat(1025), action: 'x'.repeat(129) }
     assert.deepEqual(
@@ -47,7 +47,7 @@ describe('event', () => {
     )
   })
 
-  it('is checked strictly when it comes as events.k8s.io', () => {
+  it('is validated strictly through events.k8s.io', () => {
     const strict = (sent: Record<string, unknown>): string[] =>
       validateStrictEvent(trial.load(sent)).map(fieldErrorText)
     assert.deepEqual(strict(newShape), [])
@@ -69,7 +69,7 @@ describe('event', () => {
     )
   })
 
-  it('changes nothing but its series there', () => {
+  it('allows only changes of its series through events.k8s.io', () => {
     const update = (change: Record<string, unknown>): string[] =>
       validateStrictEventUpdate(trial.load({ ...newShape, ...change }), trial.load(newShape)).map(fieldErrorText)
     assert.deepEqual(update({ series: { count: 2, lastObservedTime: newShape.eventTime } }), [])
@@ -80,7 +80,7 @@ describe('event', () => {
     ])
   })
 
-  it('shows when it was seen first and last', () => {
+  it('prints its first and last occurrence', () => {
     const at = (seconds: number): string => new Date(Date.parse(NOW) - seconds * 1000).toISOString().replace('.000', '')
     const old = { ...newShape, message: ' m ', source: { component: 'c', host: 'h' }, count: 3 }
     const row = trial.cells({ ...old, eventTime: null, firstTimestamp: at(120), lastTimestamp: at(60) })
@@ -89,7 +89,7 @@ describe('event', () => {
     assert.deepEqual([once[0], once[5], once[8]], ['30s', 'k8s.io/x, x-1', 1])
   })
 
-  it('is found by what it is about', () => {
+  it('can be selected by its object', () => {
     const object = trial.load(newShape)
     const value = (name: string): string | undefined => event.fieldSelectors?.[name]?.(object)
     assert.deepEqual(['involvedObject.name', 'source', 'reportingComponent', 'type'].map(value), [

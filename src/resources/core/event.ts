@@ -1,19 +1,18 @@
 /**
- * Event: that something happened to an object, kept for an hour. One store, two shapes: what old clients write as v1
- * is checked loosely, what comes as events.k8s.io/v1 strictly, and after that hardly anything of it may change.
+ * Event: an occurrence at an object, kept for an hour. Both API groups share one store: core/v1 is validated loosely,
+ * events.k8s.io/v1 strictly, where hardly any change is allowed.
  */
 import { type Event, Events } from '#apis/core/v1.ts'
 import { Events as NewEvents } from '#apis/events/v1.ts'
 import { defineResource, type Column, type Resource } from '#apiserver/registry/resource.ts'
-import { byteLength } from '#lib/go-text.ts'
+import { byteLength } from '#lib/go/text.ts'
 import { ageText } from '#meta/duration.ts'
 import { type ObjectMeta, semanticEqual } from '#meta/object.ts'
-import { type FieldError, invalid, required } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { dns1123Subdomain, nameIsPathSegment, nameIsSubdomain } from '#meta/validation/names.ts'
-import { complaining, immutable } from '#meta/validation/rules.ts'
-import { validateQualifiedName } from '#model/pod-spec/checks.ts'
+import { immutable, validateQualifiedName } from '#meta/validation/rules.ts'
 
-/** `--event-ttl`'s default. */
+/** The default of `--event-ttl`. */
 const TTL_MS = 60 * 60 * 1000
 
 const referenceFields = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'] as const
@@ -27,7 +26,7 @@ const columns: readonly Column<Event>[] = [
   { name: 'Source', wide: true, value: sourceText },
   { name: 'Message', value: ({ message = '' }) => message.trim() },
   { name: 'First Seen', wide: true, value: (object, nowMs) => ageOf(firstSeen(object), nowMs) },
-  // An event that happened once has no count in the new shape.
+  // A single event has no count in the new form.
   {
     name: 'Count',
     wide: true,
@@ -38,7 +37,7 @@ const columns: readonly Column<Event>[] = [
 
 export const event: Resource<Event> = createEventResource(TTL_MS)
 
-/** Events that go by themselves after `ttlMs`. */
+/** Events expire after `ttlMs`. */
 export function createEventResource(ttlMs: number): Resource<Event> {
   return defineResource<Event>({
     kind: Events,
@@ -79,23 +78,23 @@ export function createEventResource(ttlMs: number): Resource<Event> {
   })
 }
 
-/** No time is null in canonical form, the zero one included. */
+/** A missing or zero time is null in canonical form. */
 function isUnset(time: string | null | undefined): boolean {
   return time === null || time === undefined
 }
 
-/** What holds for every event. The field of the reporter has another name in each of the two shapes. */
-function validateLegacyEvent(object: Event, reporterField = 'reportingComponent'): FieldError[] {
+/** The rules of every event. The field of the reporter has a different name in each form. */
+function validateLegacyEvent(object: Event, reporterField = fieldPath('reportingComponent')): FieldError[] {
   const { namespace = '' } = object.metadata
   const errors = isUnset(object.eventTime) ? validateOldShape(object) : validateNewShape(object, reporterField)
-  return [...errors, ...complaining('namespace', namespace, dns1123Subdomain(namespace))]
+  return [...errors, ...fieldPath('namespace').check(namespace, dns1123Subdomain)]
 }
 
 function mismatch(namespace: string): FieldError {
-  return invalid('involvedObject.namespace', namespace, 'does not match event.namespace')
+  return fieldPath('involvedObject.namespace').invalid(namespace, 'does not match event.namespace')
 }
 
-/** Events about objects without a namespace are in `default`, or, from very old clients, in none. */
+/** Events about cluster-scoped objects are in `default`, or, from very old clients, in no namespace. */
 function validateOldShape({ metadata: { namespace = '' }, involvedObject }: Event): FieldError[] {
   const about = involvedObject?.namespace ?? ''
   const fits = about === '' ? ['', 'default'].includes(namespace) : namespace === about
@@ -105,58 +104,59 @@ function validateOldShape({ metadata: { namespace = '' }, involvedObject }: Even
 const LIMIT_BYTES = 128
 const MESSAGE_LIMIT_BYTES = 1024
 
-function validateNewShape(object: Event, reporterField: string): FieldError[] {
+function validateNewShape(object: Event, reporterField: FieldPath): FieldError[] {
   const { metadata, involvedObject, reportingComponent, message = '' } = object
   const about = involvedObject?.namespace ?? ''
   const lost = about === '' && !['default', 'kube-system'].includes(metadata.namespace ?? '')
-  return [
-    ...(lost ? [mismatch(about)] : []),
-    ...(reportingComponent === '' ? [required(reporterField)] : []),
-    ...validateQualifiedName(reporterField, reportingComponent),
-    ...(['reportingInstance', 'action', 'reason'] as const).flatMap((name) => validateWord(name, object[name] ?? '')),
-    ...validateLength('message', message, MESSAGE_LIMIT_BYTES),
-  ]
+  return collectErrors(
+    lost && mismatch(about),
+    reportingComponent === '' && reporterField.required(),
+    validateQualifiedName(reporterField, reportingComponent),
+    (['reportingInstance', 'action', 'reason'] as const).flatMap((name) =>
+      validateRequiredText(fieldPath(name), object[name] ?? ''),
+    ),
+    validateLength(fieldPath('message'), message, MESSAGE_LIMIT_BYTES),
+  )
 }
 
-function validateWord(field: string, text: string): FieldError[] {
-  return text === '' ? [required(field)] : validateLength(field, text, LIMIT_BYTES)
+function validateRequiredText(path: FieldPath, text: string): FieldError[] {
+  return text === '' ? [path.required()] : validateLength(path, text, LIMIT_BYTES)
 }
 
-function validateLength(field: string, text: string, limit: number): FieldError[] {
-  return byteLength(text) > limit ? [invalid(field, '', `can have at most ${limit} characters`)] : []
+function validateLength(path: FieldPath, text: string, limit: number): FieldError[] {
+  return byteLength(text) > limit ? [path.invalid('', `can have at most ${limit} characters`)] : []
 }
 
-/** An event that is created through events.k8s.io/v1; `object` is in the form of v1. */
+/** Creation through events.k8s.io/v1; `object` has the form of v1. */
 export function validateStrictEvent(object: Event): FieldError[] {
   const { metadata, type = '', source, count = 0 } = object
-  const unset = (field: string, isSet: boolean): FieldError[] =>
-    isSet ? [invalid(field, '', 'needs to be unset')] : []
-  return [
-    ...validateLegacyEvent(object, 'reportingController'),
-    ...validateNames(metadata),
-    ...validateSeries(object),
-    ...(isUnset(object.eventTime) ? [required('eventTime')] : []),
-    ...(type === 'Normal' || type === 'Warning' ? [] : [invalid('type', '', `has invalid value: ${type}`)]),
-    ...unset('firstTimestamp', !isUnset(object.firstTimestamp)),
-    ...unset('lastTimestamp', !isUnset(object.lastTimestamp)),
-    ...unset('count', count !== 0),
-    ...unset('source', (source?.component ?? '') !== '' || (source?.host ?? '') !== ''),
-  ]
+  const unset = (path: FieldPath, isSet: boolean): FieldError[] =>
+    isSet ? [path.invalid('', 'needs to be unset')] : []
+  return collectErrors(
+    validateLegacyEvent(object, fieldPath('reportingController')),
+    validateNames(metadata),
+    validateSeries(object),
+    isUnset(object.eventTime) && fieldPath('eventTime').required(),
+    type !== 'Normal' && type !== 'Warning' && fieldPath('type').invalid('', `has invalid value: ${type}`),
+    unset(fieldPath('firstTimestamp'), !isUnset(object.firstTimestamp)),
+    unset(fieldPath('lastTimestamp'), !isUnset(object.lastTimestamp)),
+    unset(fieldPath('count'), count !== 0),
+    unset(fieldPath('source'), (source?.component ?? '') !== '' || (source?.host ?? '') !== ''),
+  )
 }
 
-/** Stricter than what holds for every version. That a name is missing has been refused by then. */
+/** Stricter than the rules of every version. A missing name was already rejected. */
 function validateNames({ name = '', generateName = '' }: ObjectMeta): FieldError[] {
-  return [
-    ...(generateName === ''
-      ? []
-      : complaining('metadata.generateName', generateName, nameIsSubdomain(generateName, true))),
-    ...(name === '' ? [] : complaining('metadata.name', name, nameIsSubdomain(name, false))),
-  ]
+  return collectErrors(
+    generateName !== '' &&
+      fieldPath('metadata.generateName').check(generateName, () => nameIsSubdomain(generateName, true)),
+    name !== '' && fieldPath('metadata.name').check(name, () => nameIsSubdomain(name, false)),
+  )
 }
 
 /**
- * In the order in which upstream looks at them, which has `reason` twice, and what Go has instead of nothing. The time
- * of the event counts to the microsecond, which is all there is of it here.
+ * In the order of upstream's checks, which contain `reason` twice, with Go's zero values. The event time is compared in
+ * microseconds.
  */
 const fixedFields: readonly (readonly [name: keyof Event, zero?: '' | 0])[] = [
   ['involvedObject'],
@@ -173,23 +173,23 @@ const fixedFields: readonly (readonly [name: keyof Event, zero?: '' | 0])[] = [
   ['related'],
 ]
 
-/** An event that is changed through events.k8s.io/v1: only its series may grow. */
+/** An update through events.k8s.io/v1: only its series may grow. */
 export function validateStrictEventUpdate(next: Event, old: Event): FieldError[] {
-  return [
-    ...validateLegacyEvent(next, 'reportingController'),
-    ...(semanticEqual(next.series, old.series) ? [] : validateSeries(next)),
-    ...fixedFields.flatMap(([name, zero]) => immutable(name, next[name] ?? zero, old[name] ?? zero)),
-    ...immutable('reportingController', next.reportingComponent, old.reportingComponent),
-    ...immutable('reportingInstance', next.reportingInstance, old.reportingInstance),
-  ]
+  return collectErrors(
+    validateLegacyEvent(next, fieldPath('reportingController')),
+    !semanticEqual(next.series, old.series) && validateSeries(next),
+    fixedFields.flatMap(([name, zero]) => immutable(fieldPath(name), next[name] ?? zero, old[name] ?? zero)),
+    immutable(fieldPath('reportingController'), next.reportingComponent, old.reportingComponent),
+    immutable(fieldPath('reportingInstance'), next.reportingInstance, old.reportingInstance),
+  )
 }
 
 function validateSeries({ series }: Event): FieldError[] {
   if (series === undefined) return []
-  return [
-    ...((series.count ?? 0) < 2 ? [invalid('series.count', '', 'should be at least 2')] : []),
-    ...(isUnset(series.lastObservedTime) ? [required('series.lastObservedTime')] : []),
-  ]
+  return collectErrors(
+    (series.count ?? 0) < 2 && fieldPath('series.count').invalid('', 'should be at least 2'),
+    isUnset(series.lastObservedTime) && fieldPath('series.lastObservedTime').required(),
+  )
 }
 
 function ageOf(time: string | null | undefined, nowMs: number): string {

@@ -8,8 +8,8 @@ const trial = trialOf(limitRange)
 const metadata = { name: 'l', namespace: 'ns' }
 const sent = (...limits: unknown[]): Record<string, unknown> => ({ metadata, spec: { limits } })
 
-describe('limit range', () => {
-  it('derives defaults of containers from what is said, in thousandths', () => {
+describe('LimitRange', () => {
+  it('derives container defaults, in thousandths', () => {
     const [item] = trial.load(sent({ type: 'Container', max: { cpu: '2', memory: '1Gi' }, min: { disk: '100u' } })).spec
       .limits as { default: unknown; defaultRequest: unknown }[]
     assert.deepEqual(item?.default, { cpu: '2', memory: '1Gi' })
@@ -17,7 +17,7 @@ describe('limit range', () => {
     assert.equal(trial.load(sent({ type: 'Pod', max: { cpu: '2' } })).spec.limits?.[0]?.default, undefined)
   })
 
-  it('gets a name when it has none', () => {
+  it('is accepted without a name, and gets one', () => {
     assert.match(
       trial.create({ metadata: { namespace: 'ns' }, spec: { limits: [] } }).object.metadata.name ?? '',
       /^[\da-f-]{36}$/,
@@ -32,7 +32,7 @@ describe('limit range', () => {
       [`${path}.type: Invalid value: "x": must be a standard limit type or fully qualified`],
     ],
     [
-      'defaults of pods',
+      'defaults for pods',
       { type: 'Pod', default: { cpu: '1' }, defaultRequest: { cpu: '1' } },
       [
         `${path}.default: Forbidden: may not be specified when \`type\` is 'Pod'`,
@@ -45,7 +45,7 @@ describe('limit range', () => {
       [`${path}.limits: Required value: either minimum or maximum storage value is required, but neither was provided`],
     ],
     [
-      'bounds in the wrong order',
+      'a minimum above the maximum',
       {
         type: 'Container',
         min: { cpu: '3' },
@@ -62,7 +62,7 @@ describe('limit range', () => {
       ],
     ],
     [
-      'a ratio that nothing can have',
+      'a ratio beyond maximum and minimum',
       { type: 'Pod', min: { cpu: '1' }, max: { cpu: '2' }, maxLimitRequestRatio: { cpu: '3' } },
       [`${path}.maxLimitRequestRatio[cpu]: Invalid value: "3": ratio 3 is greater than max/min = 2.000000`],
     ],
@@ -72,14 +72,14 @@ describe('limit range', () => {
       [`${path}.maxLimitRequestRatio[cpu]: Invalid value: "500m": ratio 500m is less than 1`],
     ],
     [
-      'different defaults of what cannot be overcommitted',
+      'different defaults of a resource without overcommitment',
       { type: 'Container', default: { 'x.io/gpu': '2' }, defaultRequest: { 'x.io/gpu': '1' } },
       [
         `${path}.defaultRequest[x.io/gpu]: Invalid value: "1": default value 2 must equal to defaultRequest value 1 in x.io/gpu`,
       ],
     ],
     [
-      'storage of pods',
+      'storage limits of pods',
       { type: 'Pod', max: { storage: '1' } },
       [`${path}.max[storage]: Invalid value: "storage": must be a standard resource for containers`],
     ],
@@ -88,7 +88,7 @@ describe('limit range', () => {
     it(`refuses ${what}`, () => assert.deepEqual(trial.create(sent(item)).errors, errors))
   }
 
-  it('refuses two items of a type', () => {
+  it('rejects two items of the same type', () => {
     assert.deepEqual(trial.create(sent({ type: 'Pod' }, { type: 'Pod' })).errors, [
       'spec.limits[1].type: Duplicate value: "Pod"',
     ])

@@ -1,9 +1,10 @@
-/** LimitRange: least, most and default amounts for the pods, containers and claims of a namespace. */
+/** LimitRange: minimum, maximum and default amounts for pods, containers and claims of a namespace. */
 import { type LimitRange, type LimitRangeItem, LimitRanges } from '#apis/core/v1.ts'
 import { nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 import { uuid } from '#lib/random.ts'
+import { createRepetition } from '#lib/repetition.ts'
 import {
   compareQuantities,
   parseQuantity,
@@ -13,25 +14,14 @@ import {
   quantityText,
   quantityValue,
 } from '#meta/quantity.ts'
-import {
-  asJson,
-  child,
-  duplicate,
-  type FieldError,
-  forbidden,
-  index,
-  invalid,
-  key,
-  required,
-} from '#meta/validation/field-error.ts'
+import { asJson, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { qualifiedName } from '#meta/validation/names.ts'
-import { complaining } from '#meta/validation/rules.ts'
-import { roundAmounts } from '#model/pod-spec/defaults.ts'
 import {
   isOvercommitAllowed,
   validateContainerResourceName,
   validateResourceName,
-} from '#model/pod-spec/resource-names.ts'
+} from '#model/pod-spec/containers/resource-names.ts'
+import { roundAmounts } from '#model/pod-spec/defaults.ts'
 import { amountOf, type ResourceList, sortedAmounts } from '#model/resource-lists.ts'
 
 import { createdAtColumn } from '../created-at.ts'
@@ -60,27 +50,25 @@ function defaultLimits(item: LimitRangeItem): void {
 const standardTypes = ['Pod', 'Container', 'PersistentVolumeClaim']
 
 function validateLimitRange({ spec }: LimitRange): FieldError[] {
-  const seen = new Set<string>()
-  return (spec?.limits ?? []).flatMap((item, at) => {
-    const path = index('spec.limits', at)
-    const twice = seen.has(item.type) ? [duplicate(child(path, 'type'), asJson(item.type))] : []
-    seen.add(item.type)
-    return [...validateType(child(path, 'type'), item.type), ...twice, ...validateItem(path, item)]
+  const isRepeated = createRepetition()
+  return fieldPath('spec.limits').each(spec?.limits, (path, item) => {
+    const twice = isRepeated(item.type) ? [path.child('type').duplicate(asJson(item.type))] : []
+    return [...validateType(path.child('type'), item.type), ...twice, ...validateItem(path, item)]
   })
 }
 
-function validateType(field: string, type: string): FieldError[] {
-  const errors = complaining(field, asJson(type), qualifiedName(type))
+function validateType(path: FieldPath, type: string): FieldError[] {
+  const errors = path.check(asJson(type), () => qualifiedName(type))
   if (errors.length > 0 || type.includes('/') || standardTypes.includes(type)) return errors
-  return [invalid(field, asJson(type), 'must be a standard limit type or fully qualified')]
+  return [path.invalid(asJson(type), 'must be a standard limit type or fully qualified')]
 }
 
-function validateItem(path: string, item: LimitRangeItem): FieldError[] {
+function validateItem(path: FieldPath, item: LimitRangeItem): FieldError[] {
   const isPod = item.type === 'Pod'
   const names = (list: (typeof listNames)[number]): FieldError[] => validateNames(path, item, list)
   const refused = (list: 'default' | 'defaultRequest'): FieldError[] =>
     sortedAmounts(item[list]).length > 0
-      ? [forbidden(child(path, list), "may not be specified when `type` is 'Pod'")]
+      ? [path.child(list).forbidden("may not be specified when `type` is 'Pod'")]
       : []
   const defaults = (['default', 'defaultRequest'] as const).flatMap((list) => (isPod ? refused(list) : names(list)))
   return [
@@ -93,16 +81,16 @@ function validateItem(path: string, item: LimitRangeItem): FieldError[] {
   ]
 }
 
-function validateNames(path: string, item: LimitRangeItem, list: (typeof listNames)[number]): FieldError[] {
+function validateNames(path: FieldPath, item: LimitRangeItem, list: (typeof listNames)[number]): FieldError[] {
   const check = item.type === 'Pod' || item.type === 'Container' ? validateContainerResourceName : validateResourceName
-  return sortedAmounts(item[list]).flatMap(([name]) => check(key(child(path, list), name), name))
+  return sortedAmounts(item[list]).flatMap(([name]) => check(path.child(list).key(name), name))
 }
 
-function validateClaimLimits(path: string, { type, min, max }: LimitRangeItem): FieldError[] {
+function validateClaimLimits(path: FieldPath, { type, min, max }: LimitRangeItem): FieldError[] {
   if (type !== 'PersistentVolumeClaim' || amountOf(min, 'storage') !== undefined) return []
   if (amountOf(max, 'storage') !== undefined) return []
   const rule = 'either minimum or maximum storage value is required, but neither was provided'
-  return [required(child(path, 'limits'), rule)]
+  return [path.child('limits').required(rule)]
 }
 
 function resourcesOf(item: LimitRangeItem, isPod: boolean): string[] {
@@ -115,12 +103,12 @@ type Bound = 'min' | 'max' | 'default' | 'defaultRequest'
 interface OrderRule {
   readonly lower: Bound
   readonly upper: Bound
-  /** Of which list the complaint is, and whose value it shows. */
+  /** The list of the error, and the list with its value. */
   readonly field: Bound
   readonly shown: Bound
 }
 
-/** What must not be greater than what. */
+/** The pairs of which the first must not exceed the second. */
 const orderRules: readonly OrderRule[] = [
   { lower: 'min', upper: 'max', field: 'min', shown: 'min' },
   { lower: 'min', upper: 'defaultRequest', field: 'defaultRequest', shown: 'defaultRequest' },
@@ -139,7 +127,7 @@ const words: Readonly<Record<Bound, string>> = {
 
 type Amounts = Readonly<Partial<Record<(typeof listNames)[number], Quantity>>>
 
-function validateAmounts(path: string, name: string, item: LimitRangeItem): FieldError[] {
+function validateAmounts(path: FieldPath, name: string, item: LimitRangeItem): FieldError[] {
   const isPod = item.type === 'Pod'
   const amount = (list: ResourceList | undefined): Quantity | undefined => {
     const text = amountOf(list, name)
@@ -155,38 +143,38 @@ function validateAmounts(path: string, name: string, item: LimitRangeItem): Fiel
   )
   return [
     ...orderRules.flatMap((rule) => validateOrder(path, name, amounts, rule)),
-    ...validateRatio(key(child(path, 'maxLimitRequestRatio'), name), amounts),
-    ...validateSameDefaults(key(child(path, 'defaultRequest'), name), name, amounts),
+    ...validateRatio(path.child('maxLimitRequestRatio').key(name), amounts),
+    ...validateSameDefaults(path.child('defaultRequest').key(name), name, amounts),
   ]
 }
 
-function validateOrder(path: string, name: string, amounts: Amounts, rule: OrderRule): FieldError[] {
+function validateOrder(path: FieldPath, name: string, amounts: Amounts, rule: OrderRule): FieldError[] {
   const lower = amounts[rule.lower]
   const upper = amounts[rule.upper]
   const shown = amounts[rule.shown]
   if (lower === undefined || upper === undefined || shown === undefined || compareQuantities(lower, upper) <= 0)
     return []
-  // One of the six calls the default a limit.
+  // One of the six texts calls the default a limit.
   const upperWords =
     rule.lower === 'defaultRequest' && rule.upper === 'default' ? 'default limit value' : words[rule.upper]
   const detail = `${words[rule.lower]} ${quantityText(lower)} is greater than ${upperWords} ${quantityText(upper)}`
-  return [invalid(key(child(path, rule.field), name), quantityText(shown), detail)]
+  return [path.child(rule.field).key(name).invalid(quantityText(shown), detail)]
 }
 
-/** From here on thousandths are beyond int64. */
+/** From here on thousandths exceed int64. */
 const MAX_MILLI_VALUE = Number((2n ** 63n - 1n) / 1000n)
 
-function validateRatio(field: string, { maxLimitRequestRatio: ratio, min, max }: Amounts): FieldError[] {
+function validateRatio(path: FieldPath, { maxLimitRequestRatio: ratio, min, max }: Amounts): FieldError[] {
   if (ratio === undefined) return []
   const shown = quantityText(ratio)
   const errors =
-    compareQuantities(ratio, quantityOf(1)) < 0 ? [invalid(field, shown, `ratio ${shown} is less than 1`)] : []
+    compareQuantities(ratio, quantityOf(1)) < 0 ? [path.invalid(shown, `ratio ${shown} is less than 1`)] : []
   if (min === undefined || max === undefined) return errors
   const fine = [ratio, min, max].every((one) => quantityValue(one) < MAX_MILLI_VALUE)
   const value = fine ? quantityMilliValue(ratio) / 1000 : quantityValue(ratio)
   const limit = fine ? quantityMilliValue(max) / quantityMilliValue(min) : quantityValue(max) / quantityValue(min)
   if (!(value > limit)) return errors
-  return [...errors, invalid(field, shown, `ratio ${shown} is greater than max/min = ${fixedText(limit)}`)]
+  return [...errors, path.invalid(shown, `ratio ${shown} is greater than max/min = ${fixedText(limit)}`)]
 }
 
 /** Go's `%f`. */
@@ -195,11 +183,11 @@ function fixedText(value: number): string {
   return value > 0 ? '+Inf' : '-Inf'
 }
 
-function validateSameDefaults(field: string, name: string, amounts: Amounts): FieldError[] {
+function validateSameDefaults(path: FieldPath, name: string, amounts: Amounts): FieldError[] {
   const { default: limit, defaultRequest: request } = amounts
   if (isOvercommitAllowed(name) || limit === undefined || request === undefined) return []
   if (compareQuantities(limit, request) === 0) return []
   const [limitText, requestText] = [quantityText(limit), quantityText(request)]
   const detail = `default value ${limitText} must equal to defaultRequest value ${requestText} in ${name}`
-  return [invalid(field, requestText, detail)]
+  return [path.invalid(requestText, detail)]
 }

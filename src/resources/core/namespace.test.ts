@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
-import { isNamespaceHeld, namespace } from './namespace.ts'
+import { hasSpecFinalizers, namespace } from './namespace.ts'
 import { contextWith, NOW, trialOf } from './trial.suite.ts'
 
 const trial = trialOf(namespace)
 const metadata = { name: 'n' }
 
-describe('namespace', () => {
-  it('begins active, labelled with its name and held by a finalizer of its own', () => {
+describe('Namespace', () => {
+  it('starts active, with a label of its name and its finalizer', () => {
     const { object, errors } = trial.create({
       metadata,
       spec: { finalizers: ['example.com/x'] },
@@ -20,17 +20,17 @@ describe('namespace', () => {
       [object.spec, object.status],
       [{ finalizers: ['example.com/x', 'kubernetes'] }, { phase: 'Active' }],
     )
-    assert.equal(isNamespaceHeld(object), true)
+    assert.equal(hasSpecFinalizers(object), true)
   })
 
-  it("refuses finalizers that are nobody's", () => {
+  it('rejects finalizers without a domain', () => {
     assert.deepEqual(trial.create({ metadata, spec: { finalizers: ['x', 'A b/c'] } }).errors, [
       'spec.finalizers: Invalid value: "x": name is neither a standard finalizer name nor is it fully qualified',
       "spec.finalizers: Invalid value: \"A b/c\": prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
     ])
   })
 
-  it('loses finalizers through finalize only, and keeps its label', () => {
+  it('loses finalizers only through the finalize subresource, and keeps its label', () => {
     const old = { metadata, spec: { finalizers: ['kubernetes'] } }
     const { object } = trial.update({ metadata: { ...metadata, labels: {} }, spec: {} }, old)
     assert.deepEqual(object.spec, { finalizers: ['kubernetes'] })
@@ -40,10 +40,10 @@ describe('namespace', () => {
     assert.deepEqual(finalized.errors, [
       'spec.finalizers[0]: Invalid value: "y": name is neither a standard finalizer name nor is it fully qualified',
     ])
-    assert.equal(isNamespaceHeld(trial.update({ metadata, spec: {} }, old, 'finalize').object), false)
+    assert.equal(hasSpecFinalizers(trial.update({ metadata, spec: {} }, old, 'finalize').object), false)
   })
 
-  it('is terminating from the delete on, and only then', () => {
+  it('has phase Terminating if and only if it was deleted', () => {
     const object = trial.load({ metadata, status: { conditions: [] } })
     namespace.deletion?.(object, {}, contextWith())
     assert.equal(object.status.phase, 'Terminating')
@@ -56,7 +56,7 @@ describe('namespace', () => {
     ])
   })
 
-  it('shows its phase', () => {
+  it('prints its phase', () => {
     assert.deepEqual(trial.cells({ metadata, status: { phase: 'Terminating' } }), ['n', 'Terminating', '<unknown>'])
     assert.equal(namespace.fieldSelectors?.['status.phase']?.(trial.load({ metadata })), 'Active')
   })

@@ -1,14 +1,13 @@
 /**
- * Namespace: a room for names. Besides the finalizers every object has, it has its own in `spec`: after a delete it
- * stays, terminating, until the namespace controller has emptied it and taken its finalizer off through `finalize`.
+ * Namespace: a scope for names. In addition to metadata finalizers it has some in `spec`: a deleted namespace is
+ * terminating until the namespace controller has emptied it and removed its finalizer through `finalize`.
  */
 import { type Namespace, Namespaces } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
-import { asJson, type FieldError, index, invalid } from '#meta/validation/field-error.ts'
+import { asJson, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { nameIsLabel, qualifiedName } from '#meta/validation/names.ts'
 import { validateFinalizerName } from '#meta/validation/object-meta.ts'
-import { complaining } from '#meta/validation/rules.ts'
 
 const NAME_LABEL = 'kubernetes.io/metadata.name'
 const KUBERNETES = 'kubernetes'
@@ -32,11 +31,12 @@ export const namespace: Resource<Namespace> = defineResource<Namespace>({
     labelWithName(next)
     next.spec = old.spec
   },
-  validate: ({ spec }) => (spec?.finalizers ?? []).flatMap((one) => validateFinalizer('spec.finalizers', one)),
+  validate: ({ spec }) =>
+    (spec?.finalizers ?? []).flatMap((one) => validateFinalizer(fieldPath('spec.finalizers'), one)),
   deletion(object) {
     object.status = { ...object.status, phase: 'Terminating' }
   },
-  isHeld: isNamespaceHeld,
+  isDeletionBlocked: hasSpecFinalizers,
   marksFirst: 'with-policy',
   status: {
     keeps: ['spec'],
@@ -45,8 +45,7 @@ export const namespace: Resource<Namespace> = defineResource<Namespace>({
   parts: {
     finalize: {
       keeps: ['status'],
-      validateUpdate: ({ spec }) =>
-        (spec?.finalizers ?? []).flatMap((one, at) => validateFinalizer(index('spec.finalizers', at), one)),
+      validateUpdate: ({ spec }) => fieldPath('spec.finalizers').each(spec?.finalizers, validateFinalizer),
     },
   },
   fieldSelectors: { 'status.phase': ({ status }) => status.phase ?? '' },
@@ -55,19 +54,19 @@ export const namespace: Resource<Namespace> = defineResource<Namespace>({
   deleteAnswersObject: true,
 })
 
-/** Whether its own finalizers keep it, deleted or not; the last one goes through `finalize`. */
-export function isNamespaceHeld({ spec }: Namespace): boolean {
+/** True if it has spec finalizers, deleted or not; `finalize` removes the last one. */
+export function hasSpecFinalizers({ spec }: Namespace): boolean {
   return (spec?.finalizers?.length ?? 0) > 0
 }
 
-/** So that selectors of namespaces can name one. A name that is still to be generated comes before creation. */
+/** The label that selectors of namespaces use. Generated names are set before creation. */
 function labelWithName({ metadata }: Namespace): void {
   const { name = '' } = metadata
   if (name !== '') metadata.labels = { ...metadata.labels, [NAME_LABEL]: name }
 }
 
-function validateFinalizer(field: string, finalizer: string): FieldError[] {
-  return [...complaining(field, finalizer, qualifiedName(finalizer)), ...validateFinalizerName(field, finalizer)]
+function validateFinalizer(path: FieldPath, finalizer: string): FieldError[] {
+  return [...path.check(finalizer, qualifiedName), ...validateFinalizerName(path, finalizer)]
 }
 
 function validatePhase({ metadata, status }: Namespace): FieldError[] {
@@ -75,5 +74,5 @@ function validatePhase({ metadata, status }: Namespace): FieldError[] {
   const phase = deleted ? 'Terminating' : 'Active'
   if (status?.phase === phase) return []
   const rule = `may only be '${phase}' if \`deletionTimestamp\` is ${deleted ? 'not ' : ''}empty`
-  return [invalid('status.Phase', asJson(status?.phase ?? ''), rule)]
+  return [fieldPath('status.Phase').invalid(asJson(status?.phase ?? ''), rule)]
 }

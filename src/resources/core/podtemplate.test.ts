@@ -22,8 +22,8 @@ function templateOf(patch: Partial<PodTemplate['template']['spec']> = {}, genera
   return object
 }
 
-describe('pod template resource', () => {
-  it('fills in defaults and drops what no gate is open for', () => {
+describe('PodTemplate', () => {
+  it('sets defaults and drops fields of disabled gates', () => {
     const object = templateOf({ schedulingGroup: { podGroupName: 'g' } })
     podTemplate.prepareCreate?.(object, context)
     assert.equal(object.template.spec.restartPolicy, 'Always')
@@ -33,7 +33,7 @@ describe('pod template resource', () => {
     assert.deepEqual(kept.template.spec.schedulingGroup, { podGroupName: 'g' })
   })
 
-  it('judges its template, on update too', () => {
+  it('validates its template, also on update', () => {
     const bad = templateOf({ restartPolicy: 'Perhaps' })
     const texts = [
       'template.spec.restartPolicy: Unsupported value: "Perhaps": supported values: "Always", "OnFailure", "Never"',
@@ -43,7 +43,7 @@ describe('pod template resource', () => {
     assert.deepEqual(podTemplate.validateUpdate?.(bad, templateOf(), context).map(fieldErrorText), texts)
   })
 
-  it('warns again only of what has changed', () => {
+  it('warns on update only if the template has changed', () => {
     const odd = { terminationGracePeriodSeconds: -1 }
     const warning =
       'template.spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1'
@@ -52,7 +52,7 @@ describe('pod template resource', () => {
     assert.deepEqual(podTemplate.warnings?.(templateOf(odd, 2), templateOf({})), [warning])
   })
 
-  it('has its columns', () => {
+  it('prints its columns', () => {
     const cells = podTemplate.columns?.map((column) => [column.name, column.value(templateOf(), 0)])
     assert.deepEqual(cells, [
       ['Name', 't'],

@@ -8,8 +8,8 @@ const trial = trialOf(replicationController)
 const metadata = { name: 'rc', namespace: 'ns' }
 const template = { metadata: { labels: { app: 'x' } }, spec: { containers: [{ name: 'c', image: 'i:1' }] } }
 
-describe('replication controller', () => {
-  it('selects by the labels of its template, and runs one pod, unless something else is said', () => {
+describe('ReplicationController', () => {
+  it('defaults to one replica and to the labels of its template as selector', () => {
     const { object, errors } = trial.create({ metadata, spec: { template } })
     assert.deepEqual(errors, [])
     assert.deepEqual(
@@ -19,12 +19,12 @@ describe('replication controller', () => {
     assert.equal(object.spec.template?.spec.restartPolicy, 'Always')
   })
 
-  it('refuses a generated name and not its prefix', () => {
+  it('reports an invalid generated name, not its generateName prefix', () => {
     const { nameRule } = replicationController
     assert.deepEqual([nameRule('Bad_', true), nameRule('Bad_x', false).length], [[], 1])
   })
 
-  it('refuses what could never run', () => {
+  it('rejects specs that could never run', () => {
     assert.deepEqual(trial.create({ metadata, spec: {} }).errors, [
       'spec.selector: Required value',
       'spec.template: Required value',
@@ -37,7 +37,7 @@ describe('replication controller', () => {
     ])
   })
 
-  it('does not change what could not be converted', () => {
+  it('keeps annotations of failed conversions', () => {
     const annotations = { 'non-convertible.kubernetes.io/selector': 'x', 'non-convertible.kubernetes.io/y': 'z' }
     const old = { metadata: { ...metadata, annotations }, spec: { template } }
     const next = { metadata, spec: { selector: {}, template: { ...template, metadata: { labels: { app: 'z' } } } } }
@@ -47,7 +47,7 @@ describe('replication controller', () => {
     ])
   })
 
-  it('counts in its status no more than there are', () => {
+  it('rejects status counts above the replicas', () => {
     const status = { replicas: 1, readyReplicas: 2, availableReplicas: 3, observedGeneration: -1 }
     assert.deepEqual(trial.update({ metadata, status }, { metadata }, 'status').errors, [
       'status.observedGeneration: Invalid value: -1: must be greater than or equal to 0',
@@ -57,7 +57,7 @@ describe('replication controller', () => {
     ])
   })
 
-  it('leaves its pods behind, unless the client says otherwise', () => {
+  it('orphans its pods on deletion unless the client sets a propagation policy', () => {
     const deleted = (options: object, extra: object = {}): readonly string[] | undefined => {
       const object = trial.load({ metadata: { ...metadata, ...extra }, spec: { template } })
       replicationController.deletion?.(object, options, contextWith())
@@ -69,7 +69,7 @@ describe('replication controller', () => {
     assert.equal(deleted({}, { deletionTimestamp: NOW }), undefined)
   })
 
-  it('scales', () => {
+  it('has a scale subresource', () => {
     const object = trial.load({ metadata, spec: { replicas: 2, template }, status: { replicas: 1 } })
     const { scale } = replicationController
     assert.deepEqual([scale?.replicas(object), scale?.statusReplicas(object), scale?.selector(object)], [2, 1, 'app=x'])
@@ -77,12 +77,12 @@ describe('replication controller', () => {
     assert.equal(object.spec.replicas, 5)
   })
 
-  it('warns of a name that is no host name', () => {
+  it('warns of a name that is no valid host name', () => {
     const [warning] = trial.create({ metadata: { ...metadata, name: 'a.b' }, spec: { template } }).warnings
     assert.match(warning ?? '', /^metadata\.name: this is used in Pod names.*: \[must not contain dots\]$/)
   })
 
-  it('shows counts, containers and selector', () => {
+  it('prints counts, containers and selector', () => {
     const row = trial.cells({ metadata, spec: { replicas: 3, template }, status: { replicas: 2, readyReplicas: 1 } })
     assert.deepEqual(row, ['rc', 3, 2, 1, '<unknown>', 'c', 'i:1', 'app=x'])
     assert.equal(

@@ -1,24 +1,24 @@
-/** ReplicationController: what ReplicaSets were before apps/v1, with a plain map for a selector. */
+/** ReplicationController: the predecessor of ReplicaSet, with a plain map as selector. */
 import { type ReplicationController, ReplicationControllers, type ReplicationControllerStatus } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
 import { labelsText, selectorFromLabels, selectorText } from '#meta/labels.ts'
 import { addFinalizer, hasFinalizer, semanticEqual } from '#meta/object.ts'
-import { type FieldError, invalid, notFound, required } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { nameIsSubdomain } from '#meta/validation/names.ts'
 import { nonNegative } from '#meta/validation/rules.ts'
 import { defaultPodTemplate } from '#model/pod-spec/defaults.ts'
 import { dropDisabledTemplateFields } from '#model/pod-spec/gated-fields.ts'
 import { podTemplateOptions } from '#model/pod-spec/options.ts'
 import { validatePodTemplateForSelector } from '#model/pod-spec/pod-template.ts'
-import { podWarnings } from '#model/pod-spec/warnings.ts'
+import { podWarnings } from '#model/pod-spec/warnings/warnings.ts'
 
 import { podNameWarnings, validateCounts, validateNotAbove } from '../workload.ts'
 
 export const replicationController: Resource<ReplicationController> = defineResource<ReplicationController>({
   kind: ReplicationControllers,
   storagePrefix: 'controllers',
-  // Upstream validates the name that it generates, not its prefix.
+  // Upstream validates the generated name, not its prefix.
   nameRule: (name, prefix) => (prefix ? [] : nameIsSubdomain(name, false)),
   generation: 'spec',
   applyDefaults,
@@ -27,7 +27,7 @@ export const replicationController: Resource<ReplicationController> = defineReso
   validate: (object, context) => validateSpec(object, undefined, context),
   validateUpdate: (next, old, context) => [...validateSpec(next, old, context), ...validateConvertible(next, old)],
   warnings,
-  // Its pods outlive it unless the client says otherwise; other kinds have changed their mind about that.
+  // Its pods outlive it unless the client decides otherwise; later kinds have another default.
   deletion(object, { propagationPolicy, orphanDependents }) {
     const decided = propagationPolicy !== undefined || orphanDependents !== undefined
     const known = hasFinalizer(object, 'orphan') || hasFinalizer(object, 'foregroundDeletion')
@@ -100,32 +100,33 @@ function validateSpec(
   const { minReadySeconds, selector, replicas, template } = spec ?? {}
   const options = podTemplateOptions(context, old?.spec?.template)
   const owner = { selector: selectorFromLabels(selector), kind: 'ReplicationController' as const, options }
-  return [
-    ...nonNegative('spec.minReadySeconds', minReadySeconds),
-    ...(isEmpty(selector) ? [required('spec.selector')] : []),
-    ...(replicas === undefined ? [required('spec.replicas')] : nonNegative('spec.replicas', replicas)),
-    ...validatePodTemplateForSelector(template, 'spec.template', owner),
-  ]
+  return collectErrors(
+    nonNegative(fieldPath('spec.minReadySeconds'), minReadySeconds),
+    isEmpty(selector) && fieldPath('spec.selector').required(),
+    replicas === undefined ? fieldPath('spec.replicas').required() : nonNegative(fieldPath('spec.replicas'), replicas),
+    validatePodTemplateForSelector(template, fieldPath('spec.template'), owner),
+  )
 }
 
 const NON_CONVERTIBLE = 'non-convertible.kubernetes.io'
 
-/** Fields that could not be put into this shape when the object was written as a ReplicaSet. */
+/** Fields that could not be converted when the object was written as a ReplicaSet. */
 function validateConvertible(next: ReplicationController, old: ReplicationController): FieldError[] {
   return Object.entries(old.metadata.annotations ?? {}).flatMap(([name, value]) => {
     const parts = name.split('/')
     const field = parts[1] ?? ''
     if (!name.startsWith(NON_CONVERTIBLE) || parts.length !== 2) return []
-    if (!field.includes('selector')) return [{ ...notFound(field, value), detail: 'unknown non-convertible field' }]
+    if (!field.includes('selector'))
+      return [{ ...fieldPath(field).notFound(value), detail: 'unknown non-convertible field' }]
     if (semanticEqual(next.spec?.selector, old.spec?.selector)) return []
-    return [invalid('spec.selector', next.spec?.selector, 'cannot update non-convertible selector')]
+    return [fieldPath('spec.selector').invalid(next.spec?.selector, 'cannot update non-convertible selector')]
   })
 }
 
 function validateStatus(status: ReplicationControllerStatus): FieldError[] {
   const parts = ['fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'] as const
   return [
-    ...validateCounts('status', status, ['replicas', ...parts, 'observedGeneration']),
+    ...validateCounts(fieldPath('status'), status, ['replicas', ...parts, 'observedGeneration']),
     ...validateNotAbove(status, parts, 'replicas'),
     ...validateNotAbove(status, ['availableReplicas'], 'readyReplicas', 'readyReplicas'),
   ]
@@ -133,7 +134,7 @@ function validateStatus(status: ReplicationControllerStatus): FieldError[] {
 
 function warnings(next: ReplicationController, old: ReplicationController | undefined): string[] {
   const { template } = next.spec ?? {}
-  const ofTemplate = template === undefined ? [] : podWarnings('spec.template', template)
+  const ofTemplate = template === undefined ? [] : podWarnings(fieldPath('spec.template'), template)
   if (old !== undefined) return next.metadata.generation === old.metadata.generation ? [] : ofTemplate
   return [...podNameWarnings(next.metadata), ...ofTemplate]
 }

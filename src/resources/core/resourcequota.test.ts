@@ -8,8 +8,8 @@ const trial = trialOf(resourceQuota)
 const metadata = { name: 'q', namespace: 'ns' }
 const errorsOf = (spec: Record<string, unknown>): string[] => trial.create({ metadata, spec }).errors
 
-describe('resource quota', () => {
-  it('counts what it knows and what others define', () => {
+describe('ResourceQuota', () => {
+  it('counts built-in and custom resources', () => {
     const hard = {
       pods: '10',
       'count/jobs.batch': '1',
@@ -22,7 +22,7 @@ describe('resource quota', () => {
   const matching = 'spec.scopeSelector.matchExpressions'
   const refusals: [string, Record<string, unknown>, string[]][] = [
     [
-      'unknown resources and wrong amounts',
+      'unknown resources and invalid amounts',
       { hard: { disk: '1', pods: '1500m', services: '-1' } },
       [
         'spec.hard[disk]: Invalid value: "disk": must be a standard resource type or fully qualified',
@@ -33,17 +33,17 @@ describe('resource quota', () => {
     ],
     ['an unknown scope', { scopes: ['x'] }, ['spec.scopes: Invalid value: ["x"]: unsupported scope']],
     [
-      'a scope that does not fit',
+      'a scope that does not apply to the resource',
       { hard: { services: '1' }, scopes: ['BestEffort'] },
       ['spec.scopes: Invalid value: ["BestEffort"]: unsupported scope applied to resource'],
     ],
     [
-      'scopes against each other',
+      'contradictory scopes',
       { scopes: ['Terminating', 'NotTerminating'] },
       ['spec.scopes: Invalid value: ["Terminating","NotTerminating"]: conflicting scopes'],
     ],
     [
-      'selectors that select nothing',
+      'invalid scope selectors',
       {
         scopeSelector: {
           matchExpressions: [
@@ -65,7 +65,7 @@ describe('resource quota', () => {
     it(`refuses ${what}`, () => assert.deepEqual(errorsOf(spec), errors))
   }
 
-  it('keeps its scopes, in whatever order', () => {
+  it('rejects updates of scopes, except for their order', () => {
     const of = (...scopes: string[]): Record<string, unknown> => ({ metadata, spec: { scopes } })
     assert.deepEqual(trial.update(of('BestEffort', 'Terminating'), of('Terminating', 'BestEffort')).errors, [])
     assert.deepEqual(trial.update(of('BestEffort'), of()).errors, [
@@ -73,19 +73,19 @@ describe('resource quota', () => {
     ])
   })
 
-  it('judges what its controller counted', () => {
+  it('validates the counts of its controller', () => {
     const status = { hard: { pods: '1' }, used: { disk: '1' } }
     assert.equal(trial.update({ metadata, status }, { metadata }, 'status').errors.length, 2)
   })
 
-  it('warns of more requests than limits', () => {
+  it('warns if a request exceeds its limit', () => {
     const spec = { hard: { cpu: '2', 'limits.cpu': '1', 'requests.storage': '3', 'limits.storage': '4' } }
     assert.deepEqual(trial.create({ metadata, spec }).warnings, [
       'ResourceQuota cpu (2) should be less than limits.cpu (1)',
     ])
   })
 
-  it('shows what is used of what', () => {
+  it('prints used and hard amounts', () => {
     const status = { hard: { pods: '10', 'limits.cpu': '1', 'count/x.y': '2' }, used: { pods: '3' } }
     assert.deepEqual(trial.cells({ metadata, status }), [
       'q',

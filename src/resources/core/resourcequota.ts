@@ -1,10 +1,10 @@
-/** ResourceQuota: how much a namespace may use and have. Counting is the controller's, refusing is admission's. */
+/** ResourceQuota: limits of a namespace. The controller counts, admission rejects. */
 import { type ResourceQuota, ResourceQuotas, type ResourceQuotaSpec } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 import { compareQuantities, parseQuantity } from '#meta/quantity.ts'
-import { asJson, child, type FieldError, invalid, required } from '#meta/validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { roundAmounts } from '#model/pod-spec/defaults.ts'
 import {
   conflictingScopes,
@@ -26,8 +26,8 @@ export const resourceQuota: Resource<ResourceQuota> = defineResource<ResourceQuo
   status: {
     keeps: ['spec'],
     validateUpdate: ({ status }) => [
-      ...validateQuotaAmounts('status.hard', status?.hard),
-      ...validateQuotaAmounts('status.used', status?.used),
+      ...validateQuotaAmounts(fieldPath('status.hard'), status?.hard),
+      ...validateQuotaAmounts(fieldPath('status.used'), status?.used),
     ],
   },
   columns: [
@@ -41,10 +41,14 @@ export const resourceQuota: Resource<ResourceQuota> = defineResource<ResourceQuo
 
 function validateSpec(spec: ResourceQuotaSpec | undefined): FieldError[] {
   if (spec === undefined) return []
-  return [...validateQuotaAmounts('spec.hard', spec.hard), ...validateScopes(spec), ...validateSelector(spec)]
+  return [
+    ...validateQuotaAmounts(fieldPath('spec.hard'), spec.hard),
+    ...validateScopes(spec),
+    ...validateSelector(spec),
+  ]
 }
 
-/** The counted resources that a scope does not fit, in order. */
+/** The counted resources that a scope does not support, in order. */
 function misfits({ hard }: ResourceQuotaSpec, scope: string): string[] {
   const names = Object.keys(hard ?? {}).sort(compareText)
   return names.filter((name) => isStandardQuotaResource(name) && !scopeFits(scope, name))
@@ -56,35 +60,38 @@ function conflicts(scopes: readonly string[]): readonly unknown[] {
 
 function validateScopes(spec: ResourceQuotaSpec): FieldError[] {
   const { scopes = [] } = spec
-  const field = 'spec.scopes'
+  const field = fieldPath('spec.scopes')
   return [
-    ...scopes.flatMap((scope) => [
-      ...(isQuotaScope(scope) ? [] : [invalid(field, scopes, 'unsupported scope')]),
-      ...misfits(spec, scope).map(() => invalid(field, scopes, 'unsupported scope applied to resource')),
-    ]),
-    ...conflicts(scopes).map(() => invalid(field, scopes, 'conflicting scopes')),
+    ...scopes.flatMap((scope) =>
+      collectErrors(
+        !isQuotaScope(scope) && field.invalid(scopes, 'unsupported scope'),
+        misfits(spec, scope).map(() => field.invalid(scopes, 'unsupported scope applied to resource')),
+      ),
+    ),
+    ...conflicts(scopes).map(() => field.invalid(scopes, 'conflicting scopes')),
   ]
 }
 
-/** Scopes that are there or not; only a priority class or a class of attributes has values to choose from. */
+/** Scopes with the Exists operator only; priority classes and VolumeAttributesClasses have values. */
 const valueless = ['BestEffort', 'NotBestEffort', 'Terminating', 'NotTerminating', 'CrossNamespacePodAffinity']
 
 function validateSelector(spec: ResourceQuotaSpec): FieldError[] {
   const { scopeSelector, scopes = null } = spec
   if (scopeSelector === undefined) return []
-  const field = 'spec.scopeSelector.matchExpressions'
+  const field = fieldPath('spec.scopeSelector.matchExpressions')
   const expressions = scopeSelector.matchExpressions ?? []
   return [
-    ...expressions.flatMap((expression) => [
-      ...(isQuotaScope(expression.scopeName)
-        ? []
-        : [invalid(child(field, 'scopeName'), asJson(expression.scopeName), 'unsupported scope')]),
-      ...misfits(spec, expression.scopeName).map(() =>
-        invalid(field, scopeSelector, 'unsupported scope applied to resource'),
+    ...expressions.flatMap((expression) =>
+      collectErrors(
+        !isQuotaScope(expression.scopeName) &&
+          field.child('scopeName').invalid(asJson(expression.scopeName), 'unsupported scope'),
+        misfits(spec, expression.scopeName).map(() =>
+          field.invalid(scopeSelector, 'unsupported scope applied to resource'),
+        ),
+        validateExpression(field, expression),
       ),
-      ...validateExpression(field, expression),
-    ]),
-    ...conflicts(expressions.map(({ scopeName }) => scopeName)).map(() => invalid(field, scopes, 'conflicting scopes')),
+    ),
+    ...conflicts(expressions.map(({ scopeName }) => scopeName)).map(() => field.invalid(scopes, 'conflicting scopes')),
   ]
 }
 
@@ -94,32 +101,32 @@ interface Expression {
   readonly values?: readonly string[]
 }
 
-function validateExpression(field: string, { scopeName, operator, values = [] }: Expression): FieldError[] {
+function validateExpression(path: FieldPath, { scopeName, operator, values = [] }: Expression): FieldError[] {
   const errors: FieldError[] = []
   if (valueless.includes(scopeName) && operator !== 'Exists') {
     const scopes =
       'ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity'
-    errors.push(invalid(child(field, 'operator'), asJson(operator), `must be 'Exists' when scope is any of ${scopes}`))
+    errors.push(path.child('operator').invalid(asJson(operator), `must be 'Exists' when scope is any of ${scopes}`))
   }
   if (operator === 'In' || operator === 'NotIn') {
     const rule = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
-    return values.length > 0 ? errors : [...errors, required(child(field, 'values'), rule)]
+    return values.length > 0 ? errors : [...errors, path.child('values').required(rule)]
   }
   if (operator === 'Exists' || operator === 'DoesNotExist') {
     const rule = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
-    return values.length === 0 ? errors : [...errors, invalid(child(field, 'values'), values, rule)]
+    return values.length === 0 ? errors : [...errors, path.child('values').invalid(values, rule)]
   }
-  return [...errors, invalid(child(field, 'operator'), asJson(operator), 'not a valid selector operator')]
+  return [...errors, path.child('operator').invalid(asJson(operator), 'not a valid selector operator')]
 }
 
 function validateSameScopes(next: ResourceQuota, old: ResourceQuota): FieldError[] {
   const now = new Set(next.spec?.scopes)
   const before = new Set(old.spec?.scopes)
   if (now.size === before.size && [...now].every((scope) => before.has(scope))) return []
-  return [invalid('spec.scopes', next.spec?.scopes ?? null, 'field is immutable')]
+  return [fieldPath('spec.scopes').invalid(next.spec?.scopes ?? null, 'field is immutable')]
 }
 
-/** Requests may be written without their prefix, for the two that pods have always had. */
+/** The prefix `requests.` is optional for cpu and memory. */
 function requestWarnings({ hard }: ResourceQuotaSpec): string[] {
   return ['cpu', 'memory', 'storage', 'ephemeral-storage'].flatMap((name) => {
     const bare = name === 'cpu' || name === 'memory' ? [name] : []

@@ -1,9 +1,9 @@
-/** Whether a certificate and a private key belong together, told in the words of Go's tls.X509KeyPair. */
+/** Checks whether a certificate and a private key match, with the errors of Go's tls.X509KeyPair. */
 import type { KeyObject, X509Certificate } from 'node:crypto'
 
 const block = /-----BEGIN ([^-\n]*)-----\r?\n[^]*?-----END \1-----/g
 
-/** Nothing when they do. */
+/** Undefined if they match. */
 export function keyPairComplaint(certificate: Buffer, key: Buffer): string[] {
   const complaint = certificateComplaint(certificate) ?? keyComplaint(key) ?? mismatch(certificate, key)
   return complaint === undefined ? [] : [`tls: ${complaint}`]
@@ -38,7 +38,7 @@ function keyComplaint(pem: Buffer): string | undefined {
 }
 
 function mismatch(certificate: Buffer, key: Buffer): string | undefined {
-  // Loaded when it is needed: secrets of this type are few.
+  // Loaded on use: secrets of this type are rare.
   const crypto = process.getBuiltinModule('node:crypto')
   let leaf: X509Certificate
   let secret: KeyObject

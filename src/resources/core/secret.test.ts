@@ -8,8 +8,8 @@ const trial = trialOf(secret)
 const metadata = { name: 's', namespace: 'ns' }
 const base64 = (text: string): string => Buffer.from(text).toString('base64')
 
-describe('secret', () => {
-  it('is Opaque and bytes only, whatever was written as text', () => {
+describe('Secret', () => {
+  it('is Opaque by default, and converts stringData to bytes', () => {
     const { object, errors } = trial.create({ metadata, data: { a: 'eA==', b: 'eA==' }, stringData: { b: 'text' } })
     assert.deepEqual(errors, [])
     assert.deepEqual(
@@ -52,7 +52,7 @@ describe('secret', () => {
     })
   }
 
-  it('takes one of name and password, even an empty one', () => {
+  it('requires a username or password, which may be empty', () => {
     assert.deepEqual(trial.create({ metadata, type: 'kubernetes.io/basic-auth', data: { password: '' } }).errors, [])
   })
 
@@ -66,7 +66,7 @@ describe('secret', () => {
     assert.deepEqual(trial.update(old, old).errors, [])
   })
 
-  it('warns of a certificate and a key that cannot be used', () => {
+  it('warns of an unusable certificate and key', () => {
     const warnings = (data: Record<string, string>): string[] =>
       trial.create({ metadata, type: 'kubernetes.io/tls', data }, contextWith()).warnings
     assert.deepEqual(warnings({ 'tls.crt': base64('x'), 'tls.key': '' }), [
@@ -78,7 +78,7 @@ describe('secret', () => {
     ])
   })
 
-  it('shows its type and how many values it has', () => {
+  it('prints its type and the number of its values', () => {
     const row = trial.cells({
       metadata: { ...metadata, creationTimestamp: '2025-12-31T23:59:00Z' },
       data: { a: '', b: '' },

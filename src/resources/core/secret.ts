@@ -1,17 +1,16 @@
-/** Secret: like a ConfigMap, for what is not everybody's business. Some types promise to have certain keys. */
+/** Secret: like a ConfigMap, for confidential data. Some types require certain keys. */
 import { type Secret, Secrets } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
-import { isJsonObject } from '#lib/json-value.ts'
-import { parseJson } from '#lib/json.ts'
+import { parseJson } from '#lib/json/json.ts'
+import { isJsonObject } from '#lib/json/value.ts'
 import { semanticEqual } from '#meta/object.ts'
-import { asJson, type FieldError, forbidden, invalid, key, required, tooLong } from '#meta/validation/field-error.ts'
+import { asJson, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { configMapKey } from '#meta/validation/names.ts'
-import { complaining } from '#meta/validation/rules.ts'
 
 import { keyPairComplaint } from './secret-key-pair.ts'
 
-/** All values together; the object itself may be larger by its metadata. */
+/** The total size of values; the object may be larger by its metadata. */
 const MAX_DATA_BYTES = 1024 * 1024
 
 const SERVICE_ACCOUNT_NAME = 'kubernetes.io/service-account.name'
@@ -23,7 +22,7 @@ export const secret: Resource<Secret> = defineResource<Secret>({
     absorbStringData(object)
     object.type ||= 'Opaque'
   },
-  // Admission may have added text once more.
+  // Admission may have added stringData again.
   prepareCreate: absorbStringData,
   prepareUpdate: absorbStringData,
   validate: validateSecret,
@@ -40,7 +39,7 @@ export const secret: Resource<Secret> = defineResource<Secret>({
   ],
 })
 
-/** Text is a convenience of writers; stored and answered are bytes only. */
+/** stringData is write-only; the stored object has bytes only. */
 function absorbStringData(object: Secret): void {
   const { stringData } = object
   delete object.stringData
@@ -62,33 +61,35 @@ const typeRules: ReadonlyMap<string, TypeRule> = new Map<string, TypeRule>([
     'kubernetes.io/service-account-token',
     (_data, { metadata }) =>
       (metadata.annotations?.[SERVICE_ACCOUNT_NAME] ?? '') === ''
-        ? [required(key('metadata.annotations', SERVICE_ACCOUNT_NAME))]
+        ? [fieldPath('metadata.annotations').key(SERVICE_ACCOUNT_NAME).required()]
         : [],
   ],
   ['kubernetes.io/dockercfg', needsJson('.dockercfg')],
   ['kubernetes.io/dockerconfigjson', needsJson('.dockerconfigjson')],
   [
     'kubernetes.io/basic-auth',
-    // One of the two is enough, and may be empty.
+    // One of the two suffices, and may be empty.
     (data) =>
       Object.hasOwn(data, 'username') || Object.hasOwn(data, 'password') ? [] : needs('username', 'password')(data),
   ],
   [
     'kubernetes.io/ssh-auth',
-    (data) => (bytesOf(data, 'ssh-privatekey').length === 0 ? [required(key('data', 'ssh-privatekey'))] : []),
+    (data) =>
+      bytesOf(data, 'ssh-privatekey').length === 0 ? [fieldPath('data').key('ssh-privatekey').required()] : [],
   ],
   ['kubernetes.io/tls', needs('tls.crt', 'tls.key')],
 ])
 
 function needs(...names: readonly string[]): (data: Data) => FieldError[] {
-  return (data) => names.filter((name) => !Object.hasOwn(data, name)).map((name) => required(key('data', name)))
+  return (data) =>
+    names.filter((name) => !Object.hasOwn(data, name)).map((name) => fieldPath('data').key(name).required())
 }
 
 function needsJson(name: string): TypeRule {
   return (data) => {
-    if (!Object.hasOwn(data, name)) return [required(key('data', name))]
+    if (!Object.hasOwn(data, name)) return [fieldPath('data').key(name).required()]
     const complaint = jsonObjectComplaint(bytesOf(data, name))
-    return complaint === undefined ? [] : [invalid(key('data', name), '<secret contents redacted>', complaint)]
+    return complaint === undefined ? [] : [fieldPath('data').key(name).invalid('<secret contents redacted>', complaint)]
   }
 }
 
@@ -108,20 +109,22 @@ function validateSecret(object: Secret): FieldError[] {
   const errors: FieldError[] = []
   let bytes = 0
   for (const [name, value] of Object.entries(data)) {
-    errors.push(...complaining(key('data', name), name, configMapKey(name)))
-    // In Go, and so in JSON, bytes may be nil.
+    errors.push(...fieldPath('data').key(name).check(name, configMapKey))
+    // Bytes may be null in JSON, because Go allows nil.
     bytes += Buffer.byteLength(value ?? '', 'base64')
   }
-  if (bytes > MAX_DATA_BYTES) errors.push(tooLong('data', MAX_DATA_BYTES))
+  if (bytes > MAX_DATA_BYTES) errors.push(fieldPath('data').tooLong(MAX_DATA_BYTES))
   return [...errors, ...(typeRules.get(type)?.(data, object) ?? [])]
 }
 
 function validateChange(next: Secret, old: Secret): FieldError[] {
   const errors =
-    next.type === old.type ? [] : [invalid('type', asJson(next.type ?? ''), 'field is immutable', 'immutable')]
+    next.type === old.type
+      ? []
+      : [fieldPath('type').invalid(asJson(next.type ?? ''), 'field is immutable', 'immutable')]
   if (old.immutable !== true) return errors
   const rule = 'field is immutable when `immutable` is set'
-  if (next.immutable !== true) errors.push(forbidden('immutable', rule))
-  if (!semanticEqual(next.data, old.data)) errors.push(forbidden('data', rule))
+  if (next.immutable !== true) errors.push(fieldPath('immutable').forbidden(rule))
+  if (!semanticEqual(next.data, old.data)) errors.push(fieldPath('data').forbidden(rule))
   return errors
 }

@@ -4,14 +4,14 @@ import { afterEach, describe, it } from 'node:test'
 import type { TokenRequest } from '#apis/authentication/v1.ts'
 import { Nodes, Pods, Secrets, ServiceAccounts } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
-import { createLiveObjects } from '#apiserver/authenticators/live-objects.ts'
-import { createServiceAccountAuthenticator } from '#apiserver/authenticators/service-account.ts'
-import type { Call, WholeAnswer } from '#apiserver/call.ts'
+import { createLiveObjects } from '#apiserver/auth/live-objects.ts'
 import { createDispatch } from '#apiserver/dispatch.ts'
 import { type Admission, admitAll, type Attributes } from '#apiserver/registry/admission.ts'
 import { Registry } from '#apiserver/registry/registry.ts'
 import { defineResource } from '#apiserver/registry/resource.ts'
-import { requestInfoOf } from '#apiserver/request-info.ts'
+import { createServiceAccountAuthenticator } from '#auth/authenticators/service-account.ts'
+import { requestInfoOf } from '#auth/request-info.ts'
+import type { Call, WholeAnswer } from '#component/requests/call.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { verifyingKey } from '#lib/jwt/key.ts'
 import { createSigner, readUnverified } from '#lib/jwt/token.ts'
@@ -113,7 +113,7 @@ const bound = (kind: string, name: string, uid?: string) => ({
 })
 
 describe('token requests', () => {
-  it('are answered with a token for the API server, for an hour', async () => {
+  it('return a token for the API server that is valid for an hour', async () => {
     const { ask, uids, clock, admitted } = await createWorld()
     const answer = await ask({ spec: {} })
     const now = clock.now() / 1000
@@ -146,7 +146,7 @@ describe('token requests', () => {
     assert.deepEqual((await own(bound('Secret', 'bound')))['secret'], { name: 'bound', uid: uids.secret })
   })
 
-  it('give tokens that authenticate until what they are bound to goes', async () => {
+  it('return tokens that are valid until the bound object is deleted', async () => {
     const { ask, registry, clock } = await createWorld()
     const keys = [verifyingKey(key)]
     const objects = createLiveObjects(registry)
@@ -165,7 +165,7 @@ describe('token requests', () => {
     await assert.rejects(async () => authenticate(status.token, []), /service account token has been invalidated/)
   })
 
-  it('let pods’ own tokens last, with the time to warn in them', async () => {
+  it('return tokens with an extended lifetime for pods, and with the time after which the server warns', async () => {
     const { ask, clock } = await createWorld()
     const injected = { ...bound('Pod', 'web'), expirationSeconds: 3607 }
     const answer = await ask({ spec: injected })
@@ -178,13 +178,13 @@ describe('token requests', () => {
     assert.equal(claimsOf(await ask({ spec: { ...injected, audiences: ['vault'] } }))['exp'], now + 3607)
   })
 
-  it('are shortened to what is allowed', async () => {
+  it('are limited to the maximum lifetime', async () => {
     const { ask, warnings } = await createWorld({ maxExpirationSeconds: 7200 })
     assert.equal((await ask({ spec: { expirationSeconds: 9000 } })).spec.expirationSeconds, 7200)
     assert.deepEqual(warnings, ['requested expiration of 9000 seconds shortened to 7200 seconds'])
   })
 
-  it('are judged before anybody is told whether the account is there', async () => {
+  it('are validated before a missing service account is reported', async () => {
     const refusal = forbiddenError({ group: '', resource: 'serviceaccounts' }, 'ghost', 'not yours')
     let seen: Attributes | undefined
     const mutate = (attributes: Attributes): Promise<void> => {
@@ -207,14 +207,14 @@ describe('token requests', () => {
       'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes',
     ],
     [
-      'too long',
+      'with too long a lifetime',
       { spec: { expirationSeconds: 2 ** 33 } },
       422,
       /may not specify a duration larger than 2\^32 seconds$/,
     ],
-    ['for an account that is not there', { spec: {} }, 404, 'serviceaccounts "ghost" not found', 'ghost'],
+    ['for a missing service account', { spec: {} }, 404, 'serviceaccounts "ghost" not found', 'ghost'],
     [
-      'under another name',
+      'under the name of another service account',
       { metadata: { name: 'x' }, spec: {} },
       422,
       /must match the service account name if specified$/,
@@ -226,12 +226,12 @@ describe('token requests', () => {
       'the namespace of the provided object does not match the namespace sent on the request',
     ],
     [
-      'for an account made again',
+      'for a service account that was recreated with another UID',
       { metadata: { uid: 'old' }, spec: {} },
       409,
       /the UID in the token request \(old\) does not match the UID of the service account/,
     ],
-    ['bound to nothing', { spec: bound('Pod', 'ghost') }, 404, 'pods "ghost" not found'],
+    ['bound to a missing pod', { spec: bound('Pod', 'ghost') }, 404, 'pods "ghost" not found'],
     [
       'bound to a pod of another account',
       { spec: bound('Pod', 'other') },
@@ -239,18 +239,23 @@ describe('token requests', () => {
       'cannot bind token for serviceaccount "bot" to pod running with different serviceaccount name.',
     ],
     [
-      'bound to an object made again',
+      'bound to a recreated object',
       { spec: bound('Secret', 'bound', 'old') },
       409,
       /^Operation cannot be fulfilled on Secret "bound": the UID in the bound object reference \(old\)/,
     ],
     [
-      'bound to other kinds',
+      'bound to an object of another kind than Pod, Node and Secret',
       { spec: bound('ConfigMap', 'x') },
       400,
       'cannot bind token to object of type /v1, Kind=ConfigMap',
     ],
-    ['bound to what prototypes have', { spec: bound('constructor', 'x') }, 400, /cannot bind token/],
+    [
+      'if the kind of the bound object is a property of Object.prototype, such as "constructor"',
+      { spec: bound('constructor', 'x') },
+      400,
+      /cannot bind token/,
+    ],
   ]
   for (const [what, body, code, message, name] of refused) {
     it(`are refused ${what}`, async () => {

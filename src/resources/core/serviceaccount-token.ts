@@ -1,12 +1,10 @@
 /**
- * The token subresource of service accounts: a signed token for an account, for audiences, for a time, and bound to a
- * pod, node or secret with which it dies. Upstream's pkg/registry/core/serviceaccount, v1.36.
+ * The token subresource of service accounts: a signed token for an account, with audiences and a lifetime, optionally
+ * bound to a pod, node or secret. Upstream's pkg/registry/core/serviceaccount, v1.36.
  */
 import type { BoundObjectReference, TokenRequest } from '#apis/authentication/v1.ts'
 import { Nodes, type Pod, Pods, Secrets, type ServiceAccount } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
-import type { Call } from '#apiserver/call.ts'
-import { serviceAccountUser } from '#apiserver/credentials/service-account-name.ts'
 import type { Handler } from '#apiserver/dispatch.ts'
 import { admitBody } from '#apiserver/handlers/admit.ts'
 import { answerWithValue } from '#apiserver/handlers/answers.ts'
@@ -15,6 +13,8 @@ import { readEntry } from '#apiserver/handlers/get.ts'
 import { formOf } from '#apiserver/handlers/view.ts'
 import { trackAnswered } from '#apiserver/registry/field-tracking.ts'
 import type { ObjectReader } from '#apiserver/registry/resource.ts'
+import { serviceAccountUser } from '#auth/credentials/service-account-name.ts'
+import type { Call } from '#component/requests/call.ts'
 import type { TokenSigner } from '#lib/jwt/token.ts'
 import { uuid } from '#lib/random.ts'
 import { parseApiVersion } from '#meta/kind.ts'
@@ -23,17 +23,17 @@ import { createOptionsQuery, invalidOptionsError, validateCreateOptions } from '
 import { decodeQuery } from '#meta/query.ts'
 import { badRequestError, conflictError, invalidError, notFoundError } from '#meta/status-errors.ts'
 import { timeOf } from '#meta/time.ts'
-import { type FieldError, invalid } from '#meta/validation/field-error.ts'
+import { type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 
 export interface ServiceAccountTokenOptions {
   readonly signer: TokenSigner
   /** The first of `--service-account-issuer`. */
   readonly issuer: string
-  /** `--api-audiences`: what a token is for when the request does not say. */
+  /** `--api-audiences`: the default audiences of a token. */
   readonly apiAudiences: readonly string[]
   /** `--service-account-max-token-expiration`; 0: no limit. */
   readonly maxExpirationSeconds?: number
-  /** `--service-account-extend-token-expiration`: pods' own tokens last a year, and a warning is due after an hour. */
+  /** `--service-account-extend-token-expiration`: tokens of pods last a year, with a warning after an hour. */
   readonly extendExpiration?: boolean
 }
 
@@ -41,7 +41,7 @@ const KIND = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenReques
 
 const DEFAULT_SECONDS = 3600
 const MIN_SECONDS = 600
-/** What kubelets ask for on behalf of pods that asked for nothing: told apart by the odd seven seconds. */
+/** The lifetime that kubelets request by default for pods: the odd seven seconds identify it. */
 const INJECTED_SECONDS = 3607
 const EXTENDED_SECONDS = 365 * 24 * 3600
 
@@ -55,8 +55,8 @@ export function createServiceAccountTokenHandler(options: ServiceAccountTokenOpt
     settleNamespace(sent, call, true)
     sent.spec.expirationSeconds ??= DEFAULT_SECONDS
     const asking = { manager: managerOf(call, query), subresource: 'token' }
-    const request = trackAnswered(KIND, view.services, asking, sent) as TokenRequest
-    // Whoever may not ask is not told what there is.
+    const request = (await trackAnswered(KIND, view.services, asking, sent)) as TokenRequest
+    // The existence of objects is not revealed to clients without permission.
     const validate = await admitBody(call, view, KIND, request)
     matchName(request, call)
     const account = (await readEntry(call, view)).object as ServiceAccount
@@ -77,11 +77,11 @@ export function createServiceAccountTokenHandler(options: ServiceAccountTokenOpt
   }
 }
 
-/** The name may be left out of the body, not differ. */
+/** The body may omit the name, but not contain another. */
 function matchName({ metadata: { name = '' } }: TokenRequest, { info }: Call): void {
   if (name === '' || name === info.name) return
   const detail = 'must match the service account name if specified'
-  throw invalidError(KIND, info.name, [invalid('metadata.name', name, detail)])
+  throw invalidError(KIND, info.name, [fieldPath('metadata.name').invalid(name, detail)])
 }
 
 function settle(
@@ -97,20 +97,20 @@ function settle(
   }
   const { name, namespace, uid: own } = metadata
   const settled = { name, namespace, uid: own, creationTimestamp: timeOf(nowMs) }
-  // Twice: for the order of the members, and for their values.
+  // Twice: for the order of members, and for their values.
   request.metadata = { ...settled, ...request.metadata, ...settled } as KubeObject['metadata']
   if ((request.spec.audiences ?? []).length === 0) request.spec.audiences = [...apiAudiences]
 }
 
 export function validateTokenRequest({ spec }: TokenRequest): FieldError[] {
-  const field = 'spec.expirationSeconds'
+  const field = fieldPath('spec.expirationSeconds')
   const seconds = spec.expirationSeconds ?? DEFAULT_SECONDS
-  if (seconds < MIN_SECONDS) return [invalid(field, seconds, 'may not specify a duration less than 10 minutes')]
-  if (seconds > 2 ** 32) return [invalid(field, seconds, 'may not specify a duration larger than 2^32 seconds')]
+  if (seconds < MIN_SECONDS) return [field.invalid(seconds, 'may not specify a duration less than 10 minutes')]
+  if (seconds > 2 ** 32) return [field.invalid(seconds, 'may not specify a duration larger than 2^32 seconds')]
   return []
 }
 
-/** What the token will be bound to. */
+/** The object that the token is bound to. */
 interface BoundObjects {
   readonly pod?: KubeObject
   readonly node?: KubeObject
@@ -150,7 +150,7 @@ function checkAccount({ spec }: Pod, { metadata: { name = '' } }: ServiceAccount
   )
 }
 
-/** A pod's token also tells the node it runs on, by name alone when the Node object is not there. */
+/** A token of a pod also contains its node, by name only if the Node does not exist. */
 async function withNode(objects: ObjectReader, pod: Pod): Promise<BoundObjects> {
   const name = pod.spec.nodeName ?? ''
   if (name === '') return { pod }
@@ -158,9 +158,9 @@ async function withNode(objects: ObjectReader, pod: Pod): Promise<BoundObjects> 
 }
 
 function shorten({ spec }: TokenRequest, call: Call, { maxExpirationSeconds = 0 }: ServiceAccountTokenOptions): void {
-  const wish = spec.expirationSeconds ?? DEFAULT_SECONDS
-  if (maxExpirationSeconds <= 0 || wish <= maxExpirationSeconds) return
-  call.warn(`requested expiration of ${wish} seconds shortened to ${maxExpirationSeconds} seconds`)
+  const requested = spec.expirationSeconds ?? DEFAULT_SECONDS
+  if (maxExpirationSeconds <= 0 || requested <= maxExpirationSeconds) return
+  call.warn(`requested expiration of ${requested} seconds shortened to ${maxExpirationSeconds} seconds`)
   spec.expirationSeconds = maxExpirationSeconds
 }
 
@@ -173,7 +173,7 @@ interface ClaimParts {
   readonly tokenId: string
 }
 
-/** Names in the order of the alphabet, as Go writes maps. */
+/** Sorted names, like Go's maps. */
 function claimsFor({ request, account, bound, nowMs, options, tokenId }: ClaimParts): Record<string, unknown> {
   const now = Math.floor(nowMs / 1000)
   const audiences = request.spec.audiences ?? []

@@ -7,14 +7,14 @@ import { trialOf } from './trial.suite.ts'
 const trial = trialOf(serviceAccount)
 const metadata = { name: 'sa', namespace: 'ns' }
 
-describe('service account', () => {
+describe('ServiceAccount', () => {
   it('keeps only the names of its secrets', () => {
     const sent = { metadata, secrets: [{ name: 's', namespace: 'other', kind: 'Secret' }, {}] }
     assert.deepEqual(trial.create(sent).object.secrets, [{ name: 's' }, {}])
     assert.deepEqual(trial.update(sent, { metadata }).object.secrets, [{ name: 's' }, {}])
   })
 
-  it('warns once of an annotation that is going away', () => {
+  it('warns once of a deprecated annotation', () => {
     const annotated = { metadata: { ...metadata, annotations: { 'kubernetes.io/enforce-mountable-secrets': 'true' } } }
     const warning =
       'metadata.annotations[kubernetes.io/enforce-mountable-secrets]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets'

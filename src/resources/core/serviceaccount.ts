@@ -1,4 +1,4 @@
-/** ServiceAccount: who a pod is towards the API. */
+/** ServiceAccount: the identity of a pod at the API. */
 import { type ServiceAccount, ServiceAccounts } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
@@ -19,7 +19,7 @@ export const serviceAccount: Resource<ServiceAccount> = defineResource<ServiceAc
   deleteAnswersObject: true,
 })
 
-/** Secrets are of the same namespace and nothing but secrets: only their names mean anything. */
+/** Secrets are in the same namespace, so only their names matter. */
 function keepSecretNames(object: ServiceAccount): void {
   object.secrets &&= object.secrets.map(({ name }) => (name === undefined ? {} : { name }))
 }

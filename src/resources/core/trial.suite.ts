@@ -1,4 +1,4 @@
-/** Tries resources out as the store would: decoded, defaulted, prepared, judged. For the tests of this folder. */
+/** Runs resources like the store: decode, default, prepare, validate. For tests of this folder. */
 import { schemaFor } from '#apis/schemas.ts'
 import type { Resource, WriteContext } from '#apiserver/registry/resource.ts'
 import { prepareUpdate } from '#apiserver/registry/write-rules.ts'
@@ -7,7 +7,8 @@ import { createSeededRandom } from '#lib/random.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
 import { deepCopy, type KubeObject } from '#meta/object.ts'
 import type { TableCell } from '#meta/table.ts'
-import { type FieldError, fieldErrorText } from '#meta/validation/field-error.ts'
+import { fieldErrorText } from '#meta/validation/field-error.ts'
+import type { FieldError } from '#meta/validation/field-path.ts'
 
 export const NOW = '2026-01-01T00:00:00Z'
 
@@ -27,7 +28,7 @@ export function contextWith(overrides: Partial<WriteContext> = {}): WriteContext
   return context as WriteContext
 }
 
-/** Any part of an object, as a client may send it. */
+/** A partial object, as a client may send it. */
 export type Sent = Readonly<Record<string, unknown>>
 
 export interface Outcome<T> {
@@ -37,15 +38,15 @@ export interface Outcome<T> {
 }
 
 export interface Trial<T> {
-  /** Decoded and with its defaults. */
+  /** Decoded, with defaults. */
   load(sent: Sent): T
   create(sent: Sent, context?: WriteContext): Outcome<T>
-  /** `part` is the subresource, the object itself without. */
+  /** `part` is the subresource; empty for the object itself. */
   update(sent: Sent, old: Sent, part?: string): Outcome<T>
   cells(sent: Sent): TableCell[]
 }
 
-/** Metadata is not judged: that is the store's. */
+/** Metadata is not validated, because the store does that. */
 export function trialOf<T extends KubeObject>(resource: Resource<T>): Trial<T> {
   const schema = schemaFor(resource.kind)
   if (schema === undefined) throw new Error(`No schema for ${resource.kind.kind}`)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { endpointSlice } from './endpointslice.ts'
 
-const { create, update, read, cells } = judge(endpointSlice)
+const { create, update, read, cells } = tryRules(endpointSlice)
 
 const body = {
   metadata: { name: 's', namespace: 'ns', generation: 2, labels: { a: 'b' } },
@@ -13,11 +13,11 @@ const body = {
   ports: [{ port: 80 }],
 }
 
-test('ports get a name and a protocol', () => {
+test('an EndpointSlice defaults the name and protocol of ports', () => {
   assert.deepEqual(read(body).ports, [{ name: '', protocol: 'TCP', port: 80 }])
 })
 
-test('addresses are of the family of the slice', async () => {
+test('an EndpointSlice requires addresses of the slice’s family', async () => {
   assert.deepEqual((await create(body)).errors, [])
   const addresses = 'endpoints[0].addresses'
   const table: readonly (readonly [string, unknown, readonly string[]])[] = [
@@ -52,14 +52,14 @@ test('addresses are of the family of the slice', async () => {
   }
 })
 
-test('domain names still pass, with a warning', async () => {
+test('an EndpointSlice accepts domain names with a warning', async () => {
   const named = { ...body, addressType: 'FQDN', endpoints: [{ addresses: ['a.example.com'] }] }
   const { errors, warnings } = await create(named)
   assert.deepEqual(errors, [])
   assert.deepEqual(warnings, ['spec.addressType: FQDN endpoints are deprecated'])
 })
 
-test('the type stays; labels and content are a new generation, annotations are not', async () => {
+test('an EndpointSlice rejects a changed type; labels and content increase the generation, annotations do not', async () => {
   const other = { ...body, addressType: 'IPv6', endpoints: [] }
   assert.deepEqual((await update(other, body)).errors, ['addressType: Invalid value: "IPv6": field is immutable'])
   const generation = async (next: object): Promise<number | undefined> =>
@@ -69,7 +69,7 @@ test('the type stays; labels and content are a new generation, annotations are n
   assert.equal(await generation(changed(body, 'metadata.annotations', { x: 'y' })), 2)
 })
 
-test('the topology of old is dropped, but for a node name that was there', async () => {
+test('an EndpointSlice drops deprecatedTopology, except for a node name that the old object has', async () => {
   const topology = { 'kubernetes.io/hostname': 'node-1' }
   const old = changed(body, 'endpoints', [{ addresses: ['10.0.0.1'], deprecatedTopology: topology }])
   assert.deepEqual((await create(old)).object.endpoints, [{ addresses: ['10.0.0.1'], conditions: {} }])
@@ -79,13 +79,13 @@ test('the topology of old is dropped, but for a node name that was there', async
   ])
 })
 
-test('endpoints that were let in by an older release may stay', async () => {
+test('an EndpointSlice accepts endpoints that an older release allowed', async () => {
   const old = changed(body, 'endpoints.0.addresses', ['10.0.0.01'])
   assert.equal((await create(old)).errors.length, 1)
   assert.deepEqual((await update(changed(old, 'ports.0.port', 81), old)).errors, [])
 })
 
-test('shows three of each', () => {
+test('an EndpointSlice prints at most three ports and three endpoints', () => {
   assert.deepEqual(cells(body), ['s', 'IPv4', '80', '10.0.0.1', '<unknown>'])
   const many = { ...body, endpoints: [{ addresses: ['1.0.0.1', '1.0.0.2', '1.0.0.3', '1.0.0.4', '1.0.0.5'] }] }
   assert.deepEqual(cells({ ...many, ports: null }).slice(2, 4), ['<unset>', '1.0.0.1,1.0.0.2,1.0.0.3 + 2 more...'])

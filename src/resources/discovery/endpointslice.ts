@@ -1,4 +1,4 @@
-/** EndpointSlice: some of the addresses behind a Service, of one family, with the ports they all have. */
+/** EndpointSlice: some addresses of a Service, of one family, with their common ports. */
 import {
   type Endpoint,
   type EndpointHints,
@@ -8,24 +8,22 @@ import {
 } from '#apis/discovery/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
+import { createRepetition } from '#lib/repetition.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { validateIp, validateLegacyIp } from '#meta/validation/addresses.ts'
-import {
-  asJson,
-  child,
-  duplicate,
-  type FieldError,
-  index,
-  invalid,
-  notInSet,
-  required,
-  tooMany,
-} from '#meta/validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { type Check, dns1123Subdomain, labelValue } from '#meta/validation/names.ts'
-import { complaining, immutable, validateFullyQualifiedDomainName, validateLabels } from '#meta/validation/rules.ts'
+import {
+  immutable,
+  oneOfSet,
+  requiredOneOfSet,
+  validateDnsLabel,
+  validateFullyQualifiedDomainName,
+  validateLabels,
+  validateQualifiedName,
+} from '#meta/validation/rules.ts'
 import { ipFamilyOf, validateEndpointIp } from '#model/addresses.ts'
-import { addressWarnings } from '#model/pod-spec/address-warnings.ts'
-import { validateDnsLabel, validateQualifiedName } from '#model/pod-spec/checks.ts'
+import { addressWarnings } from '#model/pod-spec/warnings/addresses.ts'
 
 const MAX_ENDPOINTS = 1000
 const MAX_ADDRESSES = 100
@@ -36,7 +34,7 @@ const MAX_HINTS = 8
 const addressTypes = ['IPv4', 'IPv6', 'FQDN']
 const protocols = ['TCP', 'UDP', 'SCTP']
 
-/** What these controllers write is in order, and there is a lot of it. */
+/** Objects of these controllers get no address warnings: they are valid, and large. */
 const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by'
 const controllers = ['endpointslice-controller.k8s.io', 'endpointslicemirroring-controller.k8s.io']
 
@@ -62,16 +60,16 @@ export const endpointSlice: Resource<EndpointSlice> = defineResource<EndpointSli
   validate: (object, context) => [...validateHead(object), ...validateEndpoints(object, context)],
   validateUpdate(next, old, context) {
     const errors = validateEndpoints(next, context)
-    // What an older release let pass may stay as it is.
+    // Faults that older releases accepted may stay.
     const tolerated = errors.length > 0 && semanticEqual(next.endpoints, old.endpoints)
-    return [
-      ...validateHead(next),
-      ...(tolerated ? [] : errors),
-      ...immutable('addressType', next.addressType, old.addressType).map((error) => ({
+    return collectErrors(
+      validateHead(next),
+      !tolerated && errors,
+      immutable(fieldPath('addressType'), next.addressType, old.addressType).map((error) => ({
         ...error,
         badValue: asJson(next.addressType),
       })),
-    ]
+    )
   },
   warnings: (next, old) => [
     ...(old === undefined && next.addressType === 'FQDN' ? ['spec.addressType: FQDN endpoints are deprecated'] : []),
@@ -98,7 +96,7 @@ function dropNodeHints(next: EndpointSlice, old: EndpointSlice | undefined, { is
 
 const HOSTNAME_LABEL = 'kubernetes.io/hostname'
 
-/** A field of v1beta1. A client that sends back what it has read keeps the node name that was in there. */
+/** A field of v1beta1. A client that sends back a read object keeps its node name. */
 function dropTopology(next: EndpointSlice, old: EndpointSlice | undefined): void {
   const nodeOf = ({ deprecatedTopology }: Endpoint): string => deprecatedTopology?.[HOSTNAME_LABEL] ?? ''
   const known = new Set((old?.endpoints ?? []).map(nodeOf))
@@ -111,49 +109,45 @@ function dropTopology(next: EndpointSlice, old: EndpointSlice | undefined): void
 }
 
 function validateHead({ addressType, ports }: EndpointSlice): FieldError[] {
-  const errors: FieldError[] = []
-  if (addressType === '') errors.push(required('addressType'))
-  else if (!addressTypes.includes(addressType)) {
-    errors.push(notInSet('addressType', asJson(addressType), addressTypes))
-  }
-  return [...errors, ...validatePorts(ports ?? [])]
+  return collectErrors(
+    addressType === ''
+      ? fieldPath('addressType').required()
+      : oneOfSet(fieldPath('addressType'), addressType, addressTypes),
+    validatePorts(ports ?? []),
+  )
 }
 
 function validatePorts(ports: readonly EndpointPort[]): FieldError[] {
-  if (ports.length > MAX_PORTS) return [tooMany('ports', ports.length, MAX_PORTS)]
-  const seen = new Set<string>()
-  return ports.flatMap(({ name = '', protocol, appProtocol }, at) => {
-    const path = index('ports', at)
-    const errors = name === '' ? [] : validateDnsLabel(child(path, 'name'), name)
-    if (seen.has(name)) errors.push(duplicate(child(path, 'name'), name))
-    seen.add(name)
-    if (protocol === undefined) errors.push(required(child(path, 'protocol')))
-    else if (!protocols.includes(protocol)) {
-      errors.push(notInSet(child(path, 'protocol'), asJson(protocol), protocols))
-    }
-    if (appProtocol !== undefined) errors.push(...validateQualifiedName(child(path, 'appProtocol'), appProtocol))
-    return errors
-  })
+  if (ports.length > MAX_PORTS) return [fieldPath('ports').tooMany(ports.length, MAX_PORTS)]
+  const isRepeated = createRepetition()
+  return fieldPath('ports').each(ports, (path, { name = '', protocol, appProtocol }) =>
+    collectErrors(
+      name !== '' && validateDnsLabel(path.child('name'), name),
+      isRepeated(name) && path.child('name').duplicate(name),
+      requiredOneOfSet(path.child('protocol'), protocol, protocols),
+      appProtocol !== undefined && validateQualifiedName(path.child('appProtocol'), appProtocol),
+    ),
+  )
 }
 
 function validateEndpoints({ endpoints, addressType }: EndpointSlice, context: RuleContext): FieldError[] {
   const list = endpoints ?? []
-  if (list.length > MAX_ENDPOINTS) return [tooMany('endpoints', list.length, MAX_ENDPOINTS)]
+  if (list.length > MAX_ENDPOINTS) return [fieldPath('endpoints').tooMany(list.length, MAX_ENDPOINTS)]
   const check = addressChecks(context).get(addressType)
-  return list.flatMap((endpoint, at) => validateEndpoint(index('endpoints', at), endpoint, check))
+  return fieldPath('endpoints').each(list, (path, endpoint) => validateEndpoint(path, endpoint, check))
 }
 
-/** Complaints about one address; `list` is the field of all addresses, which upstream names for the wrong family. */
-type AddressCheck = (field: string, address: string, list: string) => FieldError[]
+/** Errors of one address; `list` is the field of all addresses, which upstream uses for a wrong family. */
+type AddressCheck = (path: FieldPath, address: string, list: FieldPath) => FieldError[]
 
 function addressChecks({ isEnabled }: RuleContext): ReadonlyMap<string, AddressCheck> {
   const strict = isEnabled('StrictIPCIDRValidation')
   const ofFamily =
-    (family: 'IPv4' | 'IPv6', isIp: (field: string, address: string) => FieldError[]): AddressCheck =>
+    (family: 'IPv4' | 'IPv6', isIp: (path: FieldPath, address: string) => FieldError[]): AddressCheck =>
     (field, address, list) => {
       const errors = isIp(field, address)
       if (errors.length > 0) return errors
-      const stray = ipFamilyOf(address) === family ? [] : [invalid(list, address, `must be an ${family} address`)]
+      const stray = ipFamilyOf(address) === family ? [] : [list.invalid(address, `must be an ${family} address`)]
       return [...stray, ...validateEndpointIp(field, address)]
     }
   return new Map([
@@ -163,51 +157,54 @@ function addressChecks({ isEnabled }: RuleContext): ReadonlyMap<string, AddressC
   ])
 }
 
-function validateEndpoint(path: string, endpoint: Endpoint, check: AddressCheck | undefined): FieldError[] {
+function validateEndpoint(path: FieldPath, endpoint: Endpoint, check: AddressCheck | undefined): FieldError[] {
   const { nodeName, deprecatedTopology, hostname, hints } = endpoint
-  const topology = child(path, 'deprecatedTopology')
+  const topology = path.child('deprecatedTopology')
   const labels = Object.keys(deprecatedTopology ?? {}).length
-  return [
-    ...validateAddresses(child(path, 'addresses'), endpoint.addresses ?? [], check),
-    ...(nodeName === undefined ? [] : complaining(child(path, 'nodeName'), nodeName, dns1123Subdomain(nodeName))),
-    ...(labels > MAX_TOPOLOGY_LABELS ? [tooMany(topology, labels, MAX_TOPOLOGY_LABELS)] : []),
-    ...validateLabels(topology, deprecatedTopology),
-    ...(hostname === undefined ? [] : validateDnsLabel(child(path, 'hostname'), hostname)),
-    ...(hints === undefined ? [] : validateHints(child(path, 'hints'), hints)),
-  ]
+  return collectErrors(
+    validateAddresses(path.child('addresses'), endpoint.addresses ?? [], check),
+    nodeName !== undefined && path.child('nodeName').check(nodeName, dns1123Subdomain),
+    labels > MAX_TOPOLOGY_LABELS && topology.tooMany(labels, MAX_TOPOLOGY_LABELS),
+    validateLabels(topology, deprecatedTopology),
+    hostname !== undefined && validateDnsLabel(path.child('hostname'), hostname),
+    hints !== undefined && validateHints(path.child('hints'), hints),
+  )
 }
 
-function validateAddresses(field: string, addresses: readonly string[], check: AddressCheck | undefined): FieldError[] {
+function validateAddresses(
+  path: FieldPath,
+  addresses: readonly string[],
+  check: AddressCheck | undefined,
+): FieldError[] {
   const count = addresses.length
   const errors: FieldError[] = []
-  if (count === 0) errors.push(required(field, 'must contain at least 1 address'))
-  if (count > MAX_ADDRESSES) errors.push(tooMany(field, count, MAX_ADDRESSES))
+  if (count === 0) errors.push(path.required('must contain at least 1 address'))
+  if (count > MAX_ADDRESSES) errors.push(path.tooMany(count, MAX_ADDRESSES))
   if (check === undefined) return errors
-  return [...errors, ...addresses.flatMap((address, at) => check(index(field, at), address, field))]
+  return [...errors, ...path.each(addresses, (itemPath, address) => check(itemPath, address, path))]
 }
 
-/** Too many of one sort end the judgement. */
-function validateHints(path: string, { forZones = [], forNodes = [] }: EndpointHints): FieldError[] {
-  if (forZones.length > MAX_HINTS) return [tooMany(child(path, 'forZones'), forZones.length, MAX_HINTS)]
-  const zones = validateNames(child(path, 'forZones'), forZones, labelValue)
-  if (forNodes.length > MAX_HINTS) return [...zones, tooMany(child(path, 'forNodes'), forNodes.length, MAX_HINTS)]
-  return [...zones, ...validateNames(child(path, 'forNodes'), forNodes, dns1123Subdomain)]
+/** Too many errors of one kind end the validation. */
+function validateHints(path: FieldPath, { forZones = [], forNodes = [] }: EndpointHints): FieldError[] {
+  if (forZones.length > MAX_HINTS) return [path.child('forZones').tooMany(forZones.length, MAX_HINTS)]
+  const zones = validateNames(path.child('forZones'), forZones, labelValue)
+  if (forNodes.length > MAX_HINTS) return [...zones, path.child('forNodes').tooMany(forNodes.length, MAX_HINTS)]
+  return [...zones, ...validateNames(path.child('forNodes'), forNodes, dns1123Subdomain)]
 }
 
-function validateNames(field: string, named: readonly { readonly name: string }[], check: Check): FieldError[] {
-  const seen = new Set<string>()
-  return named.flatMap(({ name }, at) => {
-    const path = child(index(field, at), 'name')
-    const errors = seen.has(name) ? [duplicate(path, name)] : []
-    seen.add(name)
-    return [...errors, ...complaining(path, name, check(name))]
+function validateNames(field: FieldPath, named: readonly { readonly name: string }[], check: Check): FieldError[] {
+  const isRepeated = createRepetition()
+  return field.each(named, (itemPath, { name }) => {
+    const path = itemPath.child('name')
+    const errors = isRepeated(name) ? [path.duplicate(name)] : []
+    return [...errors, ...path.check(name, check)]
   })
 }
 
 function ipWarnings({ endpoints }: EndpointSlice): string[] {
   return (endpoints ?? []).flatMap(({ addresses }, at) =>
     (addresses ?? []).flatMap((address, place) =>
-      addressWarnings(index(child(index('endpoints', at), 'addresses'), place), address),
+      addressWarnings(fieldPath('endpoints').index(at).child('addresses').index(place), address),
     ),
   )
 }

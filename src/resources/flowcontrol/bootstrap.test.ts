@@ -7,23 +7,23 @@ import {
   mandatoryPriorityLevels,
   suggestedFlowSchemas,
   suggestedPriorityLevels,
-} from '#apiserver/bootstrap/flow-control.ts'
+} from '#apiserver/fairness/default-objects.ts'
 
 import { apiService } from '../apiregistration/apiservice.ts'
-import { judge } from '../rules.fixture.ts'
+import { tryRules } from '../rules.fixture.ts'
 import { flowSchema } from './flowschema.ts'
 import { priorityLevelConfiguration } from './prioritylevelconfiguration.ts'
 
-test('what a server begins with is in order and needs no defaults', async () => {
+test('the default FlowSchemas and PriorityLevelConfigurations pass validation and have all defaults', async () => {
   for (const level of [...mandatoryPriorityLevels, ...suggestedPriorityLevels]) {
-    const { errors, object } = await judge(priorityLevelConfiguration).create(level)
+    const { errors, object } = await tryRules(priorityLevelConfiguration).create(level)
     assert.deepEqual([errors, object.spec], [[], level.spec], level.metadata.name ?? '')
   }
   for (const schema of [...mandatoryFlowSchemas, ...suggestedFlowSchemas]) {
-    const { errors, object } = await judge(flowSchema).create(schema)
+    const { errors, object } = await tryRules(flowSchema).create(schema)
     assert.deepEqual([errors, object.spec], [[], schema.spec], schema.metadata.name ?? '')
   }
   for (const service of localApiServices(() => true)) {
-    assert.deepEqual((await judge(apiService).create(service)).errors, [], service.metadata.name ?? '')
+    assert.deepEqual((await tryRules(apiService).create(service)).errors, [], service.metadata.name ?? '')
   }
 })

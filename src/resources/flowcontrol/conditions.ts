@@ -1,22 +1,22 @@
-/** Conditions in the status of what configures flow control: each type once. */
+/** Conditions in the status of flow control objects: each type once. */
 import type { KubeObject } from '#meta/object.ts'
-import { asJson, child, duplicate, type FieldError, index, required } from '#meta/validation/field-error.ts'
+import { asJson, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 
-interface Conditioned {
+interface ConditionList {
   readonly conditions?: readonly { readonly type?: string }[]
 }
 
-/** Of the metadata that comes with a status nothing counts, not even another uid, which other kinds refuse. */
+/** Metadata of a status update is ignored, even another uid, which other kinds reject. */
 export function keepUid(next: KubeObject, old: KubeObject): void {
   if (old.metadata.uid !== undefined) next.metadata.uid = old.metadata.uid
 }
 
-export function validateStatusConditions(status: Conditioned | undefined): FieldError[] {
+export function validateStatusConditions(status: ConditionList | undefined): FieldError[] {
   const seen = new Set<string>()
-  return (status?.conditions ?? []).flatMap(({ type = '' }, at) => {
-    const field = child(index('status.conditions', at), 'type')
-    const errors = seen.has(type) ? [duplicate(field, asJson(type))] : []
+  return fieldPath('status.conditions').each(status?.conditions, (path, { type = '' }) => {
+    const field = path.child('type')
+    const errors = seen.has(type) ? [field.duplicate(asJson(type))] : []
     seen.add(type)
-    return type === '' ? [...errors, required(field)] : errors
+    return type === '' ? [...errors, field.required()] : errors
   })
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { flowSchema } from './flowschema.ts'
 
-const { create, update, cells, read } = judge(flowSchema)
+const { create, update, cells, read } = tryRules(flowSchema)
 
 const body = {
   metadata: { name: 'x' },
@@ -35,12 +35,12 @@ const body = {
   status: { conditions: [{ type: 'Dangling', status: 'True' }] },
 }
 
-test('says which requests have which priority', async () => {
+test('a FlowSchema assigns requests to a priority level', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
 })
 
-test('refuses precedences, subjects and rules that break the rules', async () => {
+test('a FlowSchema rejects invalid precedences, subjects and rules', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     [
       'spec.matchingPrecedence',
@@ -133,7 +133,7 @@ test('refuses precedences, subjects and rules that break the rules', async () =>
   }
 })
 
-test('takes each condition once', async () => {
+test('a FlowSchema rejects two conditions of one type in its status', async () => {
   assert.deepEqual((await update(body, body, 'status')).errors, [])
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     [
@@ -147,12 +147,12 @@ test('takes each condition once', async () => {
   }
 })
 
-test('comes in the middle unless told otherwise', () => {
+test('a FlowSchema has matchingPrecedence 1000 by default', () => {
   const { spec } = read({ metadata: { name: 'x' }, spec: { priorityLevelConfiguration: { name: 'p' } } })
   assert.deepEqual({ spec }, { spec: { priorityLevelConfiguration: { name: 'p' }, matchingPrecedence: 1000 } })
 })
 
-test('shows its level and whether that is missing', () => {
+test('a FlowSchema prints its priority level and whether that is missing', () => {
   assert.deepEqual(
     flowSchema.columns?.map(({ name }) => name),
     ['Name', 'PriorityLevel', 'MatchingPrecedence', 'DistinguisherMethod', 'Age', 'MissingPL'],

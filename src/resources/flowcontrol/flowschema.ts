@@ -1,4 +1,4 @@
-/** FlowSchema: which requests belong together and which priority level they have. */
+/** FlowSchema: assigns requests to a priority level. */
 import {
   type FlowSchema,
   FlowSchemas,
@@ -8,23 +8,13 @@ import {
   type ResourcePolicyRule,
   type Subject,
 } from '#apis/flowcontrol/v1.ts'
-import { mandatoryFlowSchemas } from '#apiserver/bootstrap/flow-control.ts'
+import { mandatoryFlowSchemas } from '#apiserver/fairness/default-objects.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 import { semanticEqual } from '#meta/object.ts'
-import {
-  asJson,
-  child,
-  type FieldError,
-  forbidden,
-  index,
-  invalid,
-  notInSet,
-  required,
-} from '#meta/validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { dns1123Subdomain, nameIsLabel } from '#meta/validation/names.ts'
-import { complaining } from '#meta/validation/rules.ts'
 
 import { keepUid, validateStatusConditions } from './conditions.ts'
 
@@ -51,7 +41,7 @@ export const flowSchema: Resource<FlowSchema> = defineResource<FlowSchema>({
   ],
 })
 
-/** As requests meet them: the first that matches takes a request. */
+/** In matching order: the first match handles a request. */
 function inOrderOfMatching(one: FlowSchema, other: FlowSchema): number {
   const first = (one.spec.matchingPrecedence ?? 0) - (other.spec.matchingPrecedence ?? 0)
   return first === 0 ? compareText(one.metadata.name ?? '', other.metadata.name ?? '') : first
@@ -60,16 +50,16 @@ function inOrderOfMatching(one: FlowSchema, other: FlowSchema): number {
 function validateFlowSchema({ metadata: { name = '' }, spec, status }: FlowSchema): FieldError[] {
   const fixed = mandatoryFlowSchemas.find(({ metadata }) => metadata.name === name)
   const changed = fixed !== undefined && !semanticEqual(fixed.spec, spec)
-  return [
-    ...validatePrecedence(name, spec.matchingPrecedence),
-    ...validateSpec(spec),
-    ...(changed ? [invalid('spec', spec, `spec of '${name}' must equal the fixed value`)] : []),
-    ...validateStatusConditions(status),
-  ]
+  return collectErrors(
+    validatePrecedence(name, spec.matchingPrecedence),
+    validateSpec(spec),
+    changed && fieldPath('spec').invalid(spec, `spec of '${name}' must equal the fixed value`),
+    validateStatusConditions(status),
+  )
 }
 
 function validatePrecedence(name: string, precedence: number): FieldError[] {
-  const refuse = (detail: string): FieldError[] => [invalid('spec.matchingPrecedence', precedence, detail)]
+  const refuse = (detail: string): FieldError[] => [fieldPath('spec.matchingPrecedence').invalid(precedence, detail)]
   if (precedence <= 0) return refuse('must be a positive value')
   if (precedence > MAX_PRECEDENCE) return refuse(`must not be greater than ${MAX_PRECEDENCE}`)
   if (precedence > 1 || name === 'exempt') return []
@@ -84,110 +74,107 @@ function validateSpec({
   rules,
 }: FlowSchemaSpec): FieldError[] {
   const { name } = priorityLevelConfiguration
-  const field = 'spec.priorityLevelConfiguration.name'
-  return [
-    ...(method === undefined || methods.includes(method.type)
-      ? []
-      : [notInSet('spec.distinguisherMethod.type', method, methods)]),
-    ...(name === ''
-      ? [required(field, 'must reference a priority level')]
-      : complaining(field, name, dns1123Subdomain(name))),
-    ...(rules ?? []).flatMap((rule, at) => validateRule(index('spec.rules', at), rule)),
-  ]
+  const field = fieldPath('spec.priorityLevelConfiguration.name')
+  return collectErrors(
+    method !== undefined &&
+      !methods.includes(method.type) &&
+      fieldPath('spec.distinguisherMethod.type').notInSet(method, methods),
+    name === '' ? field.required('must reference a priority level') : field.check(name, dns1123Subdomain),
+    fieldPath('spec.rules').each(rules, validateRule),
+  )
 }
 
-function validateRule(path: string, rule: PolicyRulesWithSubjects): FieldError[] {
+function validateRule(path: FieldPath, rule: PolicyRulesWithSubjects): FieldError[] {
   const { resourceRules = [], nonResourceRules = [] } = rule
   const subjects = rule.subjects ?? []
-  const field = child(path, 'subjects')
-  return [
-    ...(subjects.length === 0 ? [required(field, 'subjects must contain at least one value')] : []),
-    ...subjects.flatMap((subject, at) => validateSubject(index(field, at), subject)),
-    ...(resourceRules.length + nonResourceRules.length === 0
-      ? [required(path, 'at least one of resourceRules and nonResourceRules has to be non-empty')]
-      : []),
-    ...resourceRules.flatMap((one, at) => validateResourceRule(index(child(path, 'resourceRules'), at), one)),
-    ...nonResourceRules.flatMap((one, at) => validateNonResourceRule(index(child(path, 'nonResourceRules'), at), one)),
-  ]
+  const field = path.child('subjects')
+  return collectErrors(
+    subjects.length === 0 && field.required('subjects must contain at least one value'),
+    field.each(subjects, validateSubject),
+    resourceRules.length + nonResourceRules.length === 0 &&
+      path.required('at least one of resourceRules and nonResourceRules has to be non-empty'),
+    path.child('resourceRules').each(resourceRules, validateResourceRule),
+    path.child('nonResourceRules').each(nonResourceRules, validateNonResourceRule),
+  )
 }
 
-/** The field that says more about a subject of each kind. */
+/** The detail field of each subject kind. */
 const subjectFields = [
   ['ServiceAccount', 'serviceAccount'],
   ['User', 'user'],
   ['Group', 'group'],
 ] as const
 
-function validateSubject(path: string, subject: Subject): FieldError[] {
+function validateSubject(path: FieldPath, subject: Subject): FieldError[] {
   const own = subjectFields.find(([kind]) => kind === subject.kind)?.[1]
   if (own === undefined) {
     const kinds = subjectFields.map(([kind]) => kind)
-    return [notInSet(child(path, 'kind'), asJson(subject.kind), kinds)]
+    return [path.child('kind').notInSet(asJson(subject.kind), kinds)]
   }
   const others = subjectFields.filter(([, field]) => field !== own && subject[field] !== undefined)
   return [
     ...validateSubjectField(path, subject, own),
     ...others.map(([kind, field]) =>
-      forbidden(child(path, field), `${field} is forbidden when subject kind is not '${kind}'`),
+      path.child(field).forbidden(`${field} is forbidden when subject kind is not '${kind}'`),
     ),
   ]
 }
 
-function validateSubjectField(path: string, subject: Subject, own: 'serviceAccount' | 'user' | 'group'): FieldError[] {
-  const field = child(path, own)
+function validateSubjectField(
+  path: FieldPath,
+  subject: Subject,
+  own: 'serviceAccount' | 'user' | 'group',
+): FieldError[] {
+  const field = path.child(own)
   const value = subject[own]
-  if (value === undefined) return [required(field, `${own} is required when subject kind is '${subject.kind}'`)]
-  const errors = value.name === '' ? [required(child(field, 'name'))] : []
+  if (value === undefined) return [field.required(`${own} is required when subject kind is '${subject.kind}'`)]
+  const errors = value.name === '' ? [field.child('name').required()] : []
   if (!('namespace' in value)) return errors
   const { name, namespace } = value
-  if (name !== '' && name !== '*') errors.push(...complaining(child(field, 'name'), name, dns1123Subdomain(name)))
+  if (name !== '' && name !== '*') errors.push(...field.child('name').check(name, dns1123Subdomain))
   return [
     ...errors,
     ...(namespace === ''
-      ? [required(child(field, 'namespace'), 'must specify namespace for service account')]
-      : complaining(child(field, 'namespace'), namespace, nameIsLabel(namespace, false))),
+      ? [field.child('namespace').required('must specify namespace for service account')]
+      : field.child('namespace').check(namespace, () => nameIsLabel(namespace, false))),
   ]
 }
 
-/** Must hold something; a star must be alone. True when it is worth while to look at each. */
+/** Must not be empty; a star must be alone. True if each element should be validated. */
 function validateStars(
-  field: string,
+  path: FieldPath,
   values: readonly string[],
   text: { readonly empty: string; readonly others: string },
 ): { errors: FieldError[]; each: boolean } {
-  if (values.length === 0) return { errors: [required(field, text.empty)], each: false }
+  if (values.length === 0) return { errors: [path.required(text.empty)], each: false }
   if (!values.includes('*')) return { errors: [], each: true }
   const detail = `if '*' is present, must not specify other ${text.others}`
-  return { errors: values.length > 1 ? [invalid(field, values, detail)] : [], each: false }
+  return { errors: values.length > 1 ? [path.invalid(values, detail)] : [], each: false }
 }
 
 const verbs = ['get', 'list', 'create', 'update', 'delete', 'deletecollection', 'patch', 'watch', 'proxy']
 
-function validateVerbs(path: string, values: readonly string[]): FieldError[] {
-  const field = child(path, 'verbs')
+function validateVerbs(path: FieldPath, values: readonly string[]): FieldError[] {
+  const field = path.child('verbs')
   const { errors, each } = validateStars(field, values, {
     empty: 'verbs must contain at least one value',
     others: 'verbs',
   })
-  return each && values.some((verb) => !verbs.includes(verb)) ? [notInSet(field, values, verbs)] : errors
+  return each && values.some((verb) => !verbs.includes(verb)) ? [field.notInSet(values, verbs)] : errors
 }
 
-function validateNonResourceRule(path: string, rule: NonResourcePolicyRule): FieldError[] {
+function validateNonResourceRule(path: FieldPath, rule: NonResourcePolicyRule): FieldError[] {
   const urls = rule.nonResourceURLs ?? []
-  const field = child(path, 'nonResourceURLs')
+  const field = path.child('nonResourceURLs')
   const { errors, each } = validateStars(field, urls, {
     empty: 'nonResourceURLs must contain at least one value',
     others: 'non-resource URLs',
   })
-  return [
-    ...validateVerbs(path, rule.verbs ?? []),
-    ...errors,
-    ...(each ? urls.flatMap((url, at) => validateUrl(index(field, at), url)) : []),
-  ]
+  return collectErrors(validateVerbs(path, rule.verbs ?? []), errors, each && field.each(urls, validateUrl))
 }
 
-function validateUrl(field: string, url: string): FieldError[] {
-  const refuse = (detail: string): FieldError[] => [invalid(field, url, detail)]
+function validateUrl(path: FieldPath, url: string): FieldError[] {
+  const refuse = (detail: string): FieldError[] => [path.invalid(url, detail)]
   if (url === '') return refuse('must not be empty')
   if (url === '/') return []
   if (!url.startsWith('/')) return refuse('must start with slash')
@@ -197,9 +184,9 @@ function validateUrl(field: string, url: string): FieldError[] {
   return stars > 1 || (stars === 1 && !url.endsWith('/*')) ? refuse('wildcard can only do suffix matching') : []
 }
 
-function validateResourceRule(path: string, rule: ResourcePolicyRule): FieldError[] {
+function validateResourceRule(path: FieldPath, rule: ResourcePolicyRule): FieldError[] {
   const list = (name: 'apiGroups' | 'resources', one: string, others: string): FieldError[] =>
-    validateStars(child(path, name), rule[name] ?? [], {
+    validateStars(path.child(name), rule[name] ?? [], {
       empty: `resource rules must supply at least one ${one}`,
       others,
     }).errors
@@ -207,24 +194,22 @@ function validateResourceRule(path: string, rule: ResourcePolicyRule): FieldErro
     ...validateVerbs(path, rule.verbs ?? []),
     ...list('apiGroups', 'api group', 'api groups'),
     ...list('resources', 'resource', 'resources'),
-    ...validateNamespaces(child(path, 'namespaces'), rule),
+    ...validateNamespaces(path.child('namespaces'), rule),
   ]
 }
 
 const NAMESPACE_RULE = "each member of this list must be '*' or a DNS-1123 label; "
 
-function validateNamespaces(field: string, { namespaces, clusterScope }: ResourcePolicyRule): FieldError[] {
+function validateNamespaces(path: FieldPath, { namespaces, clusterScope }: ResourcePolicyRule): FieldError[] {
   const list = namespaces ?? []
   if (list.length === 0 && clusterScope === true) return []
-  const { errors, each } = validateStars(field, list, {
+  const { errors, each } = validateStars(path, list, {
     empty: 'resource rules that are not cluster scoped must supply at least one namespace',
     others: 'namespaces',
   })
   if (!each) return errors
-  return list.flatMap((namespace, at) =>
-    nameIsLabel(namespace, false).map((complaint) =>
-      invalid(index(field, at), namespace, `${NAMESPACE_RULE}${complaint}`),
-    ),
+  return path.each(list, (path, namespace) =>
+    nameIsLabel(namespace, false).map((complaint) => path.invalid(namespace, `${NAMESPACE_RULE}${complaint}`)),
   )
 }
 

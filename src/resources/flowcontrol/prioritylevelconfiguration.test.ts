@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { priorityLevelConfiguration } from './prioritylevelconfiguration.ts'
 
-const { create, update, cells, read } = judge(priorityLevelConfiguration)
+const { create, update, cells, read } = tryRules(priorityLevelConfiguration)
 
 const body = {
   metadata: { name: 'x' },
@@ -20,12 +20,12 @@ const body = {
   status: { conditions: [{ type: 'A', status: 'True' }] },
 }
 
-test('says how many requests run and wait', async () => {
+test('a PriorityLevelConfiguration defines how many requests run and wait', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
 })
 
-test('refuses shares and queues that break the rules', async () => {
+test('a PriorityLevelConfiguration rejects invalid shares and queues', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     [
       'spec.type',
@@ -112,7 +112,7 @@ test('refuses shares and queues that break the rules', async () => {
   }
 })
 
-test('takes each condition once', async () => {
+test('a PriorityLevelConfiguration rejects two conditions of one type in its status', async () => {
   assert.deepEqual((await update(body, body, 'status')).errors, [])
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     ['status.conditions', [{ type: 'A' }, { type: 'A' }], ['status.conditions[1].type: Duplicate value: "A"']],
@@ -122,7 +122,7 @@ test('takes each condition once', async () => {
   }
 })
 
-test('has the usual queues unless told otherwise', () => {
+test('a PriorityLevelConfiguration has defaults for the number and length of its queues', () => {
   const { spec } = read({
     metadata: { name: 'x' },
     spec: { type: 'Limited', limited: { limitResponse: { type: 'Queue', queuing: {} } } },
@@ -142,7 +142,7 @@ test('has the usual queues unless told otherwise', () => {
   )
 })
 
-test('shows its shares and queues', () => {
+test('a PriorityLevelConfiguration prints its shares and queues', () => {
   assert.deepEqual(
     priorityLevelConfiguration.columns?.map(({ name }) => name),
     ['Name', 'Type', 'NominalConcurrencyShares', 'Queues', 'HandSize', 'QueueLengthLimit', 'Age'],

@@ -1,4 +1,4 @@
-/** PriorityLevelConfiguration: how many requests of a level run at a time and what happens to the rest. */
+/** PriorityLevelConfiguration: the concurrency of a level, and the handling of excess requests. */
 import {
   type ExemptPriorityLevelConfiguration,
   type LimitedPriorityLevelConfiguration,
@@ -8,17 +8,17 @@ import {
   type PriorityLevelConfigurationSpec,
   type QueuingConfiguration,
 } from '#apis/flowcontrol/v1.ts'
-import { mandatoryPriorityLevels } from '#apiserver/bootstrap/flow-control.ts'
+import { mandatoryPriorityLevels } from '#apiserver/fairness/default-objects.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { semanticEqual } from '#meta/object.ts'
 import type { TableCell } from '#meta/table.ts'
-import { asJson, child, type FieldError, forbidden, invalid, notInSet, required } from '#meta/validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 
 import { keepUid, validateStatusConditions } from './conditions.ts'
 
 const EXEMPT = 'exempt'
-/** Of v1beta3, where it told a zero from nothing. */
+/** An annotation of v1beta3 that distinguishes zero from unset. */
 const ZERO_SHARES_ANNOTATION = 'flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares'
 
 const DEFAULT_SHARES = 30
@@ -63,14 +63,13 @@ function queuingCell(name: keyof QueuingConfiguration): (level: PriorityLevelCon
 
 function validateLevel({ metadata, spec, status }: PriorityLevelConfiguration): FieldError[] {
   const { name = '', annotations = {} } = metadata
-  return [
-    ...(Object.hasOwn(annotations, ZERO_SHARES_ANNOTATION)
-      ? [forbidden('metadata.annotations', `annotation '${ZERO_SHARES_ANNOTATION}' is forbidden`)]
-      : []),
-    ...validateSpec(name, spec),
-    ...validateMandatory(name, spec),
-    ...validateStatusConditions(status),
-  ]
+  return collectErrors(
+    Object.hasOwn(annotations, ZERO_SHARES_ANNOTATION) &&
+      fieldPath('metadata.annotations').forbidden(`annotation '${ZERO_SHARES_ANNOTATION}' is forbidden`),
+    validateSpec(name, spec),
+    validateMandatory(name, spec),
+    validateStatusConditions(status),
+  )
 }
 
 function validateMandatory(name: string, spec: PriorityLevelConfigurationSpec): FieldError[] {
@@ -80,7 +79,7 @@ function validateMandatory(name: string, spec: PriorityLevelConfigurationSpec): 
   const { exempt: _, ...rest } = spec
   if (semanticEqual(isExempt ? { ...rest, exempt: fixed.exempt } : spec, fixed)) return []
   const part = isExempt ? " except the 'spec.exempt' field" : ''
-  return [invalid('spec', spec, `spec of '${name}'${part} must equal the fixed value`)]
+  return [fieldPath('spec').invalid(spec, `spec of '${name}'${part} must equal the fixed value`)]
 }
 
 const types = ['Exempt', 'Limited']
@@ -88,73 +87,83 @@ const types = ['Exempt', 'Limited']
 function validateSpec(name: string, { type, limited, exempt }: PriorityLevelConfigurationSpec): FieldError[] {
   const errors: FieldError[] = []
   if ((name === EXEMPT) !== (type === 'Exempt')) {
-    errors.push(invalid('spec.type', asJson(type), "must be 'Exempt' if and only if `name` is 'exempt'"))
+    errors.push(fieldPath('spec.type').invalid(asJson(type), "must be 'Exempt' if and only if `name` is 'exempt'"))
   }
   if (type === 'Exempt') {
-    if (limited !== undefined) errors.push(forbidden('spec.limited', 'must be nil if the type is not Limited'))
-    return [...errors, ...(exempt === undefined ? [] : validateShares('spec.exempt', exempt))]
+    if (limited !== undefined)
+      errors.push(fieldPath('spec.limited').forbidden('must be nil if the type is not Limited'))
+    return collectErrors(errors, exempt !== undefined && validateShares(fieldPath('spec.exempt'), exempt))
   }
   if (type !== 'Limited') {
-    return [...errors, type === '' ? required('spec.type') : notInSet('spec.type', asJson(type), types)]
+    return [
+      ...errors,
+      type === '' ? fieldPath('spec.type').required() : fieldPath('spec.type').notInSet(asJson(type), types),
+    ]
   }
-  if (exempt !== undefined) errors.push(forbidden('spec.exempt', 'must be nil if the type is Limited'))
-  if (limited === undefined) return [...errors, required('spec.limited', 'must not be empty when type is Limited')]
+  if (exempt !== undefined) errors.push(fieldPath('spec.exempt').forbidden('must be nil if the type is Limited'))
+  if (limited === undefined)
+    return [...errors, fieldPath('spec.limited').required('must not be empty when type is Limited')]
   return [...errors, ...validateLimited(limited)]
 }
 
 function validateLimited(limited: LimitedPriorityLevelConfiguration): FieldError[] {
   const { limitResponse, borrowingLimitPercent: borrowing = 0 } = limited
-  const [shares, lendable] = [validateCount('spec.limited', limited), validateLendable('spec.limited', limited)]
-  return [
-    ...shares,
-    ...validateResponse('spec.limited.limitResponse', limitResponse),
-    ...lendable,
-    ...(borrowing < 0
-      ? [invalid('spec.limited.borrowingLimitPercent', borrowing, 'if specified, must be a non-negative integer')]
-      : []),
+  const [shares, lendable] = [
+    validateCount(fieldPath('spec.limited'), limited),
+    validateLendable(fieldPath('spec.limited'), limited),
   ]
+  return collectErrors(
+    shares,
+    validateResponse(fieldPath('spec.limited.limitResponse'), limitResponse),
+    lendable,
+    borrowing < 0 &&
+      fieldPath('spec.limited.borrowingLimitPercent').invalid(
+        borrowing,
+        'if specified, must be a non-negative integer',
+      ),
+  )
 }
 
-type Sharing = ExemptPriorityLevelConfiguration | LimitedPriorityLevelConfiguration
+type ConcurrencyShares = ExemptPriorityLevelConfiguration | LimitedPriorityLevelConfiguration
 
-function validateShares(path: string, sharing: Sharing): FieldError[] {
+function validateShares(path: FieldPath, sharing: ConcurrencyShares): FieldError[] {
   return [...validateCount(path, sharing), ...validateLendable(path, sharing)]
 }
 
-function validateCount(path: string, { nominalConcurrencyShares: shares }: Sharing): FieldError[] {
+function validateCount(path: FieldPath, { nominalConcurrencyShares: shares }: ConcurrencyShares): FieldError[] {
   if ((shares ?? 0) >= 0) return []
-  return [invalid(child(path, 'nominalConcurrencyShares'), shares, 'must be a non-negative integer')]
+  return [path.child('nominalConcurrencyShares').invalid(shares, 'must be a non-negative integer')]
 }
 
-function validateLendable(path: string, { lendablePercent: percent = 0 }: Sharing): FieldError[] {
+function validateLendable(path: FieldPath, { lendablePercent: percent = 0 }: ConcurrencyShares): FieldError[] {
   if (percent >= 0 && percent <= 100) return []
-  return [invalid(child(path, 'lendablePercent'), percent, 'must be between 0 and 100, inclusive')]
+  return [path.child('lendablePercent').invalid(percent, 'must be between 0 and 100, inclusive')]
 }
 
 const responses = ['Queue', 'Reject']
 
-function validateResponse(path: string, { type, queuing }: LimitResponse): FieldError[] {
-  const field = child(path, 'queuing')
+function validateResponse(path: FieldPath, { type, queuing }: LimitResponse): FieldError[] {
+  const field = path.child('queuing')
   if (type === 'Reject') {
     const detail = 'must be nil if limited.limitResponse.type is not Limited'
-    return queuing === undefined ? [] : [forbidden(field, detail)]
+    return queuing === undefined ? [] : [field.forbidden(detail)]
   }
   if (type === 'Queue') {
     const detail = 'must not be empty if limited.limitResponse.type is Limited'
-    return queuing === undefined ? [required(field, detail)] : validateQueuing(field, queuing)
+    return queuing === undefined ? [field.required(detail)] : validateQueuing(field, queuing)
   }
-  const at = child(path, 'type')
-  return [type === '' ? required(at) : notInSet(at, asJson(type), responses)]
+  const at = path.child('type')
+  return [type === '' ? at.required() : at.notInSet(asJson(type), responses)]
 }
 
 const MAX_QUEUES = 10_000_000
-/** How much of the hash of a flow can be used to deal it a hand of queues. */
+/** The number of hash bits available for dealing a flow its hand of queues. */
 const MAX_HASH_BITS = 60
 
-function validateQueuing(path: string, { queues, handSize, queueLengthLimit }: QueuingConfiguration): FieldError[] {
+function validateQueuing(path: FieldPath, { queues, handSize, queueLengthLimit }: QueuingConfiguration): FieldError[] {
   const errors: FieldError[] = []
   const refuse = (name: string, value: number, detail: string): void => {
-    errors.push(invalid(child(path, name), value, detail))
+    errors.push(path.child(name).invalid(value, detail))
   }
   if (queueLengthLimit <= 0) refuse('queueLengthLimit', queueLengthLimit, 'must be positive')
   if (queues <= 0) refuse('queues', queues, 'must be positive')

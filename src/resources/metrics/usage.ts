@@ -1,6 +1,6 @@
 /**
- * NodeMetrics and PodMetrics: what `kubectl top` shows and autoscalers read. Kubelets measure, and are asked when somebody
- * asks; what they said is good for a while. A node that cannot be asked has no metrics, and neither have its pods.
+ * NodeMetrics and PodMetrics for `kubectl top` and autoscalers. The server queries kubelets on request and caches their
+ * answers. An unreachable node and its pods have no metrics.
  */
 import { Nodes, Pods } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
@@ -30,7 +30,7 @@ interface ContainerStats extends Stats {
   readonly name: string
 }
 
-/** The part of a kubelet's `/stats/summary` that counts here. */
+/** The used part of a kubelet's `/stats/summary`. */
 export interface StatsSummary {
   readonly node: Stats
   readonly pods?: readonly {
@@ -42,21 +42,21 @@ export interface StatsSummary {
 export interface UsageSource {
   readonly objects: ObjectReader
   readonly clock: Clock
-  /** What a node's kubelet says; undefined when it cannot be asked. Never rejects. */
+  /** The summary of a node's kubelet; undefined if it is unreachable. Never rejects. */
   readonly summaryOf: (node: string, signal: AbortSignal) => Promise<StatsSummary | undefined>
 }
 
-/** Kubelets measure no more often. */
+/** The measuring interval of kubelets. */
 const WINDOW_MS = 15_000
 const WINDOW = '15s'
 
-/** Nodes that are asked at the same time. */
+/** The number of concurrent requests. */
 const AT_ONCE = 64
 
-/** The two kinds, over one memory of what kubelets said. */
+/** Both kinds share one cache. */
 export function defineUsage(source: UsageSource): readonly VirtualResource[] {
   const { objects } = source
-  const ask = askOf(source)
+  const ask = createFetchSummaries(source)
   return [
     defineObserved<NodeUsage>({
       kind: NodeUsages,
@@ -65,9 +65,9 @@ export function defineUsage(source: UsageSource): readonly VirtualResource[] {
       columns: columnsOf(({ usage }) => usage),
       async observe(where, signal) {
         const nodes = await lookUp(objects, Nodes, where)
-        const said = await ask(namesOf(nodes), signal)
+        const summaries = await ask(namesOf(nodes), signal)
         return nodes.flatMap((node) => {
-          const stats = said.get(node.metadata.name ?? '')?.node
+          const stats = summaries.get(node.metadata.name ?? '')?.node
           return stats?.cpu === undefined ? [] : [{ ...headOf(node, stats), usage: usageOf(stats) }]
         })
       },
@@ -79,9 +79,9 @@ export function defineUsage(source: UsageSource): readonly VirtualResource[] {
       columns: columnsOf(({ containers }) => totalOf((containers ?? []).map(({ usage = {} }) => usage))),
       async observe(where, signal) {
         const pods = (await lookUp(objects, Pods, where)).filter(({ status }) => status?.phase === 'Running')
-        const said = await ask(new Set(pods.map(({ spec }) => spec?.nodeName ?? '')), signal)
+        const summaries = await ask(new Set(pods.map(({ spec }) => spec?.nodeName ?? '')), signal)
         const stats = new Map(
-          [...said.values()].flatMap(({ pods: measured = [] }) =>
+          [...summaries.values()].flatMap(({ pods: measured = [] }) =>
             measured.map(({ podRef, containers = [] }) => [podRef.uid, containers] as const),
           ),
         )
@@ -91,24 +91,24 @@ export function defineUsage(source: UsageSource): readonly VirtualResource[] {
   ]
 }
 
-type Ask = (nodes: ReadonlySet<string>, signal: AbortSignal) => Promise<ReadonlyMap<string, StatsSummary>>
+type FetchSummaries = (nodes: ReadonlySet<string>, signal: AbortSignal) => Promise<ReadonlyMap<string, StatsSummary>>
 
-/** Asks each node once in a window, a few at a time. */
-function askOf({ clock, summaryOf }: UsageSource): Ask {
-  const said = new Map<string, { readonly atMs: number; readonly summary: StatsSummary }>()
-  const isFresh = (node: string): boolean => clock.now() - (said.get(node)?.atMs ?? -Infinity) < WINDOW_MS
+/** Queries each node once per window, a few at a time. */
+function createFetchSummaries({ clock, summaryOf }: UsageSource): FetchSummaries {
+  const cached = new Map<string, { readonly atMs: number; readonly summary: StatsSummary }>()
+  const isFresh = (node: string): boolean => clock.now() - (cached.get(node)?.atMs ?? -Infinity) < WINDOW_MS
   const askOne = async (node: string, signal: AbortSignal): Promise<void> => {
     const summary = await summaryOf(node, signal)
-    if (summary === undefined) said.delete(node)
-    else said.set(node, { atMs: clock.now(), summary })
+    if (summary === undefined) cached.delete(node)
+    else cached.set(node, { atMs: clock.now(), summary })
   }
   return async (nodes, signal) => {
-    for (const node of said.keys()) if (!isFresh(node)) said.delete(node)
+    for (const node of cached.keys()) if (!isFresh(node)) cached.delete(node)
     const waiting = [...nodes].filter((node) => !isFresh(node))
     while (waiting.length > 0) await Promise.all(waiting.splice(0, AT_ONCE).map((node) => askOne(node, signal)))
     return new Map(
       [...nodes].flatMap((node) => {
-        const known = said.get(node)
+        const known = cached.get(node)
         return known === undefined ? [] : [[node, known.summary] as const]
       }),
     )
@@ -129,7 +129,7 @@ function namesOf(objects: readonly KubeObject[]): ReadonlySet<string> {
   return new Set(objects.map(({ metadata }) => metadata.name ?? ''))
 }
 
-/** None of a pod of which a container was not measured yet: half of what it uses would mislead an autoscaler. */
+/** Omits a pod with an unmeasured container, because partial usage would mislead an autoscaler. */
 function podUsage(pod: KubeObject, containers: readonly ContainerStats[]): readonly PodUsage[] {
   const [first] = containers
   if (first === undefined || containers.some(({ cpu, memory }) => cpu === undefined || memory === undefined)) return []

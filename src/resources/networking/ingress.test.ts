@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { ingress } from './ingress.ts'
 
-const { create, update, cells } = judge(ingress)
+const { create, update, cells } = tryRules(ingress)
 
 const body = {
   metadata: { name: 'x', namespace: 'n', annotations: { 'kubernetes.io/ingress.class': 'nginx' } },
@@ -37,12 +37,12 @@ const body = {
   status: { loadBalancer: { ingress: [{ ip: '1.2.3.4' }, { hostname: 'h.io' }, { ip: '1.02.3.4' }] } },
 }
 
-test('takes hosts, paths and backends', async () => {
+test('an Ingress accepts hosts, paths and backends', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
 })
 
-test('refuses hosts, paths and backends that cannot be served', async () => {
+test('an Ingress rejects invalid hosts, paths and backends', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     ['spec', {}, ['spec: Invalid value: null: either `defaultBackend` or `rules` must be specified']],
     [
@@ -146,7 +146,7 @@ test('refuses hosts, paths and backends that cannot be served', async () => {
   }
 })
 
-test('takes addresses of load balancers from their controllers', async () => {
+test('an Ingress accepts addresses of load balancers in the status', async () => {
   assert.deepEqual((await update(body, body, 'status')).errors, [])
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     [
@@ -167,7 +167,7 @@ test('takes addresses of load balancers from their controllers', async () => {
   }
 })
 
-test('shows class, hosts, addresses and ports', () => {
+test('an Ingress prints class, hosts, addresses and ports', () => {
   assert.deepEqual(
     ingress.columns?.map(({ name }) => name),
     ['Name', 'Class', 'Hosts', 'Address', 'Ports', 'Age'],

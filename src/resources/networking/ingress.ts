@@ -1,4 +1,4 @@
-/** Ingress: which HTTP requests from outside go to which Service, by host and path. */
+/** Ingress: routes HTTP requests from outside to Services, by host and path. */
 import {
   type HTTPIngressPath,
   type Ingress,
@@ -11,10 +11,10 @@ import {
 } from '#apis/networking/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
-import { parseIp } from '#lib/cidr.ts'
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
+import { parseIp } from '#lib/net/cidr.ts'
 import { validateLegacyIp } from '#meta/validation/addresses.ts'
-import { asJson, child, type FieldError, index, invalid, notInSet, required } from '#meta/validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import {
   dns1035Label,
   dns1123Label,
@@ -23,16 +23,15 @@ import {
   portNumber,
   wildcardDns1123Subdomain,
 } from '#meta/validation/names.ts'
-import { complaining } from '#meta/validation/rules.ts'
-import { addressWarnings } from '#model/pod-spec/address-warnings.ts'
-import { validateObjectName } from '#model/pod-spec/checks.ts'
+import { validateObjectName } from '#meta/validation/rules.ts'
+import { addressWarnings } from '#model/pod-spec/warnings/addresses.ts'
 
 import { validateTypedReference } from './typed-reference.ts'
 
-/** How the class was named before there was a field for it. */
+/** The annotation that preceded the class field. */
 const CLASS_ANNOTATION = 'kubernetes.io/ingress.class'
 
-/** What an update may keep because the old object had it already. */
+/** Faults that an update may keep, because the old object has them. */
 interface Tolerance {
   readonly secretNames: boolean
   readonly wildcardRules: boolean
@@ -63,7 +62,7 @@ export const ingress: Resource<Ingress> = defineResource<Ingress>({
     validateUpdate: validateStatus,
     warnings: ({ status }) =>
       (status?.loadBalancer.ingress ?? []).flatMap(({ ip = '' }, at) =>
-        ip === '' ? [] : addressWarnings(index('status.loadBalancer.ingress', at), ip),
+        ip === '' ? [] : addressWarnings(fieldPath('status.loadBalancer.ingress').index(at), ip),
       ),
   },
   columns: [
@@ -82,8 +81,10 @@ function toleranceOf({ tls = [], rules = [], defaultBackend }: IngressSpec, { is
   const isRelaxed = ({ service }: IngressBackend = {}): boolean =>
     service !== undefined && dns1123Label(service.name).length === 0 && dns1035Label(service.name).length > 0
   return {
-    secretNames: tls.some(({ secretName }) => validateObjectName('', secretName).length > 0),
-    wildcardRules: rules.some((rule) => rule.host?.includes('*') && validatePaths('', rule, strict).length > 0),
+    secretNames: tls.some(({ secretName }) => validateObjectName(fieldPath(''), secretName).length > 0),
+    wildcardRules: rules.some(
+      (rule) => rule.host?.includes('*') && validatePaths(fieldPath(''), rule, strict).length > 0,
+    ),
     relaxedNames: isEnabled('RelaxedServiceNameValidation') || backends.some(isRelaxed),
   }
 }
@@ -93,136 +94,133 @@ function validateClassAnnotation({ metadata, spec }: Ingress): FieldError[] {
   const name = spec.ingressClassName
   if (annotation === undefined || name === undefined || annotation === name) return []
   const detail = 'must match `ingressClassName` when both are specified'
-  return [invalid(`annotations.${CLASS_ANNOTATION}`, annotation, detail)]
+  return [fieldPath(`annotations.${CLASS_ANNOTATION}`).invalid(annotation, detail)]
 }
 
 function validateSpec(spec: IngressSpec, tolerance: Tolerance): FieldError[] {
   const { rules = [], tls = [], defaultBackend, ingressClassName: className } = spec
-  const errors: FieldError[] = []
-  if (rules.length === 0 && defaultBackend === undefined) {
-    errors.push(invalid('spec', spec.rules ?? null, 'either `defaultBackend` or `rules` must be specified'))
-  }
-  if (defaultBackend !== undefined)
-    errors.push(...validateBackend('spec.defaultBackend', defaultBackend, tolerance.relaxedNames))
-  return [
-    ...errors,
-    ...rules.flatMap((rule, at) => validateRule(index('spec.rules', at), rule, tolerance)),
-    ...tls.flatMap((one, at) => validateTls(index('spec.tls', at), one, tolerance)),
-    ...(className === undefined ? [] : complaining('spec.ingressClassName', className, dns1123Subdomain(className))),
-  ]
+  return collectErrors(
+    rules.length === 0 &&
+      defaultBackend === undefined &&
+      fieldPath('spec').invalid(spec.rules ?? null, 'either `defaultBackend` or `rules` must be specified'),
+    defaultBackend !== undefined &&
+      validateBackend(fieldPath('spec.defaultBackend'), defaultBackend, tolerance.relaxedNames),
+    fieldPath('spec.rules').each(rules, (path, rule) => validateRule(path, rule, tolerance)),
+    fieldPath('spec.tls').each(tls, (path, one) => validateTls(path, one, tolerance)),
+    className !== undefined && fieldPath('spec.ingressClassName').check(className, dns1123Subdomain),
+  )
 }
 
-function validateHost(field: string, host: string): FieldError[] {
-  return complaining(field, host, host.includes('*') ? wildcardDns1123Subdomain(host) : dns1123Subdomain(host))
+function validateHost(path: FieldPath, host: string): FieldError[] {
+  return path.check(host, () => (host.includes('*') ? wildcardDns1123Subdomain(host) : dns1123Subdomain(host)))
 }
 
-function validateNotIp(field: string, host: string): FieldError[] {
+function validateNotIp(path: FieldPath, host: string): FieldError[] {
   return parseIp(host, { sloppy: true }) === undefined
     ? []
-    : [invalid(field, host, 'must be a DNS name, not an IP address')]
+    : [path.invalid(host, 'must be a DNS name, not an IP address')]
 }
 
-function validateTls(path: string, { hosts = [], secretName }: IngressTLS, tolerance: Tolerance): FieldError[] {
-  return [
-    ...hosts.flatMap((host, at) => validateHost(index(child(path, 'hosts'), at), host)),
-    ...(tolerance.secretNames ? [] : validateObjectName(child(path, 'secretName'), secretName)),
-  ]
+function validateTls(path: FieldPath, { hosts = [], secretName }: IngressTLS, tolerance: Tolerance): FieldError[] {
+  return collectErrors(
+    path.child('hosts').each(hosts, validateHost),
+    !tolerance.secretNames && validateObjectName(path.child('secretName'), secretName),
+  )
 }
 
-function validateRule(path: string, rule: IngressRule, tolerance: Tolerance): FieldError[] {
+function validateRule(path: FieldPath, rule: IngressRule, tolerance: Tolerance): FieldError[] {
   const { host = '' } = rule
-  const field = child(path, 'host')
-  return [
-    ...(host === '' ? [] : [...validateNotIp(field, host), ...validateHost(field, host)]),
-    ...(host.includes('*') && tolerance.wildcardRules ? [] : validatePaths(path, rule, tolerance)),
-  ]
+  const field = path.child('host')
+  return collectErrors(
+    host !== '' && [...validateNotIp(field, host), ...validateHost(field, host)],
+    (!host.includes('*') || !tolerance.wildcardRules) && validatePaths(path, rule, tolerance),
+  )
 }
 
-function validatePaths(path: string, { http }: IngressRule, tolerance: Tolerance): FieldError[] {
+function validatePaths(path: FieldPath, { http }: IngressRule, tolerance: Tolerance): FieldError[] {
   if (http === undefined) return []
-  const field = child(path, 'http.paths')
+  const field = path.child('http.paths')
   const paths = http.paths ?? []
-  if (paths.length === 0) return [required(field)]
-  return paths.flatMap((one, at) => validatePath(index(field, at), one, tolerance))
+  if (paths.length === 0) return [field.required()]
+  return field.each(paths, (path, one) => validatePath(path, one, tolerance))
 }
 
 const unsafeParts = ['//', '/./', '/../', '%2f', '%2F']
 const unsafeEnds = ['/..', '/.']
 
 function validatePath(
-  at: string,
+  at: FieldPath,
   { path = '', pathType, backend }: HTTPIngressPath,
   tolerance: Tolerance,
 ): FieldError[] {
   const type = pathType as string | null | undefined
-  // A pointer that is always written: absent reads as null.
-  if (type === undefined || type === null) return [required(child(at, 'pathType'), 'pathType must be specified')]
-  return [
-    ...validatePathText(at, path, type),
-    ...validateBackend(child(at, 'backend'), backend, tolerance.relaxedNames),
-  ]
+  // A pointer that is always written: an absent value is null.
+  if (type === undefined || type === null) return [at.child('pathType').required('pathType must be specified')]
+  return [...validatePathText(at, path, type), ...validateBackend(at.child('backend'), backend, tolerance.relaxedNames)]
 }
 
 const pathTypes = ['Exact', 'Prefix', 'ImplementationSpecific']
 
-function validatePathText(at: string, path: string, type: string): FieldError[] {
-  if (!pathTypes.includes(type)) return [notInSet(child(at, 'pathType'), asJson(type), pathTypes)]
-  const field = child(at, 'path')
-  const absolute = path.startsWith('/') ? [] : [invalid(field, path, 'must be an absolute path')]
+function validatePathText(at: FieldPath, path: string, type: string): FieldError[] {
+  if (!pathTypes.includes(type)) return [at.child('pathType').notInSet(asJson(type), pathTypes)]
+  const field = at.child('path')
+  const absolute = path.startsWith('/') ? [] : [field.invalid(path, 'must be an absolute path')]
   if (type === 'ImplementationSpecific') return path === '' ? [] : absolute
   const parts = unsafeParts.filter((part) => path.includes(part))
   const ends = unsafeEnds.filter((end) => path.endsWith(end))
   return [
     ...absolute,
-    ...parts.map((part) => invalid(field, path, `must not contain '${part}'`)),
-    ...ends.map((end) => invalid(field, path, `cannot end with '${end}'`)),
+    ...parts.map((part) => field.invalid(path, `must not contain '${part}'`)),
+    ...ends.map((end) => field.invalid(path, `cannot end with '${end}'`)),
   ]
 }
 
-function validateBackend(path: string, { resource, service }: IngressBackend, relaxedNames: boolean): FieldError[] {
+function validateBackend(path: FieldPath, { resource, service }: IngressBackend, relaxedNames: boolean): FieldError[] {
   if (resource !== undefined && service !== undefined) {
-    return [invalid(path, '', 'cannot set both resource and service backends')]
+    return [path.invalid('', 'cannot set both resource and service backends')]
   }
-  if (resource !== undefined) return validateTypedReference(child(path, 'resource'), resource)
-  if (service === undefined) return [invalid(path, '', 'resource or service backend is required')]
-  const field = child(path, 'service.name')
+  if (resource !== undefined) return validateTypedReference(path.child('resource'), resource)
+  if (service === undefined) return [path.invalid('', 'resource or service backend is required')]
+  const field = path.child('service.name')
   const check = relaxedNames ? dns1123Label : dns1035Label
   return [
-    ...(service.name === '' ? [required(field)] : complaining(field, service.name, check(service.name))),
+    ...(service.name === '' ? [field.required()] : field.check(service.name, check)),
     ...validateBackendPort(path, service),
   ]
 }
 
-function validateBackendPort(path: string, { port }: IngressServiceBackend): FieldError[] {
+function validateBackendPort(path: FieldPath, { port }: IngressServiceBackend): FieldError[] {
   const { name = '', number = 0 } = port ?? {}
-  const field = child(path, 'service.port')
-  if (name !== '' && number !== 0) return [invalid(path, '', 'cannot set both port name & port number')]
-  if (name !== '') return complaining(child(field, 'name'), name, portName(name))
-  if (number !== 0) return complaining(child(field, 'number'), number, portNumber(number))
-  return [required(path, 'port name or number is required')]
+  const field = path.child('service.port')
+  if (name !== '' && number !== 0) return [path.invalid('', 'cannot set both port name & port number')]
+  if (name !== '') return field.child('name').check(name, portName)
+  if (number !== 0) return field.child('number').check(number, portNumber)
+  return [path.required('port name or number is required')]
 }
 
 function validateStatus({ status }: Ingress, old: Ingress, { isEnabled }: RuleContext): FieldError[] {
   const known = (old.status?.loadBalancer.ingress ?? []).flatMap(({ ip = '' }) => (ip === '' ? [] : [ip]))
   const strict = isEnabled('StrictIPCIDRValidation')
-  return (status?.loadBalancer.ingress ?? []).flatMap(({ ip = '', hostname = '' }, at) => {
-    const path = index('status.loadBalancer.ingress', at)
-    const field = child(path, 'hostname')
-    return [
-      ...(ip === '' ? [] : validateLegacyIp(child(path, 'ip'), ip, { strict, old: known })),
-      ...(hostname === '' ? [] : complaining(field, hostname, dns1123Subdomain(hostname))),
-      ...validateNotIp(field, hostname),
-    ]
-  })
+  return fieldPath('status.loadBalancer.ingress').each(
+    status?.loadBalancer.ingress,
+    (path, { ip = '', hostname = '' }) => {
+      const field = path.child('hostname')
+      return collectErrors(
+        ip !== '' && validateLegacyIp(path.child('ip'), ip, { strict, old: known }),
+        hostname !== '' && field.check(hostname, dns1123Subdomain),
+        validateNotIp(field, hostname),
+      )
+    },
+  )
 }
 
-/** More would not fit a line. */
+/** The number that fits into a line. */
 const SHOWN_HOSTS = 3
 
 function hostsText(rules: readonly IngressRule[] = []): string {
   const hosts: string[] = []
   for (const { host = '' } of rules) {
-    // Upstream counts every rule, those without a host included.
+    // Upstream counts every rule, including those without a host.
     if (hosts.length === SHOWN_HOSTS) return `${hosts.join(',')} + ${rules.length - SHOWN_HOSTS} more...`
     if (host !== '') hosts.push(host)
   }

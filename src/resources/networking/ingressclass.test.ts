@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { ingressClass } from './ingressclass.ts'
 
-const { create, update, cells, read } = judge(ingressClass)
+const { create, update, cells, read } = tryRules(ingressClass)
 
 const body = {
   metadata: { name: 'x', annotations: { 'ingressclass.kubernetes.io/is-default-class': 'true' } },
@@ -14,12 +14,12 @@ const body = {
   },
 }
 
-test('names a controller and its parameters', async () => {
+test('an IngressClass has a controller and parameters', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
 })
 
-test('refuses controllers and parameters that cannot be found', async () => {
+test('an IngressClass rejects invalid controllers and parameters', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     ['spec.controller', '', ['spec.controller: Required value']],
     [
@@ -58,7 +58,7 @@ test('refuses controllers and parameters that cannot be found', async () => {
   }
 })
 
-test('keeps its controller', async () => {
+test('an IngressClass rejects updates of controller', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     ['spec.controller', 'acme.io/other', ['spec.controller: Invalid value: "acme.io/other": field is immutable']],
   ]
@@ -67,7 +67,7 @@ test('keeps its controller', async () => {
   }
 })
 
-test('means parameters of the cluster unless told otherwise', () => {
+test('an IngressClass has cluster-scoped parameters by default', () => {
   const { spec } = read({
     metadata: { name: 'x' },
     spec: { controller: 'a.io/b', parameters: { kind: 'K', name: 'n' } },
@@ -75,7 +75,7 @@ test('means parameters of the cluster unless told otherwise', () => {
   assert.deepEqual({ spec }, { spec: { controller: 'a.io/b', parameters: { kind: 'K', name: 'n', scope: 'Cluster' } } })
 })
 
-test('shows that it is the default, its controller and its parameters', () => {
+test('an IngressClass prints "(default)" behind a default class, its controller and its parameters', () => {
   assert.deepEqual(
     ingressClass.columns?.map(({ name }) => name),
     ['Name', 'Controller', 'Parameters', 'Age'],

@@ -1,11 +1,11 @@
-/** IngressClass: which controller serves the Ingresses that name it. */
+/** IngressClass: the controller of the Ingresses that name it. */
 import { type IngressClass, IngressClasses, type IngressClassParametersReference } from '#apis/networking/v1.ts'
 import { ageColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
-import { byteLength } from '#lib/go-text.ts'
-import { type FieldError, forbidden, notInSet, required, tooLong } from '#meta/validation/field-error.ts'
+import { byteLength } from '#lib/go/text.ts'
+import { collectErrors, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { nameIsLabel } from '#meta/validation/names.ts'
-import { complaining, immutable, validateDomainPrefixedPath } from '#meta/validation/rules.ts'
+import { immutable, validateDomainPrefixedPath } from '#meta/validation/rules.ts'
 
 import { validateTypedReference } from './typed-reference.ts'
 
@@ -21,7 +21,7 @@ export const ingressClass: Resource<IngressClass> = defineResource<IngressClass>
   },
   validate: validateClass,
   validateUpdate: (next, old) => [
-    ...immutable('spec.controller', next.spec.controller ?? '', old.spec.controller ?? ''),
+    ...immutable(fieldPath('spec.controller'), next.spec.controller ?? '', old.spec.controller ?? ''),
     ...validateClass(next),
   ],
   columns: [
@@ -33,27 +33,27 @@ export const ingressClass: Resource<IngressClass> = defineResource<IngressClass>
 })
 
 function validateClass({ spec: { controller = '', parameters } }: IngressClass): FieldError[] {
-  return [
-    ...(byteLength(controller) > MAX_CONTROLLER_BYTES ? [tooLong('spec.controller', MAX_CONTROLLER_BYTES)] : []),
-    ...validateDomainPrefixedPath('spec.controller', controller),
-    ...(parameters === undefined ? [] : validateParameters(parameters)),
-  ]
+  return collectErrors(
+    byteLength(controller) > MAX_CONTROLLER_BYTES && fieldPath('spec.controller').tooLong(MAX_CONTROLLER_BYTES),
+    validateDomainPrefixedPath(fieldPath('spec.controller'), controller),
+    parameters !== undefined && validateParameters(parameters),
+  )
 }
 
 const scopes = ['Cluster', 'Namespace']
 
 function validateParameters(parameters: IngressClassParametersReference): FieldError[] {
   const { scope, namespace } = parameters
-  const errors = validateTypedReference('spec.parameters', parameters)
-  if (scope === undefined || scope === null) return [...errors, required('spec.parameters.scope')]
-  if (!scopes.includes(scope)) return [...errors, notInSet('spec.parameters.scope', scope, scopes)]
-  const field = 'spec.parameters.namespace'
+  const errors = validateTypedReference(fieldPath('spec.parameters'), parameters)
+  if (scope === undefined || scope === null) return [...errors, fieldPath('spec.parameters.scope').required()]
+  if (!scopes.includes(scope)) return [...errors, fieldPath('spec.parameters.scope').notInSet(scope, scopes)]
+  const field = fieldPath('spec.parameters.namespace')
   if (scope === 'Cluster') {
-    return namespace === undefined ? errors : [...errors, forbidden(field, "`parameters.scope` is set to 'Cluster'")]
+    return namespace === undefined ? errors : [...errors, field.forbidden("`parameters.scope` is set to 'Cluster'")]
   }
   return namespace === undefined
-    ? [...errors, required(field, "`parameters.scope` is set to 'Namespace'")]
-    : [...errors, ...complaining(field, namespace, nameIsLabel(namespace, false))]
+    ? [...errors, field.required("`parameters.scope` is set to 'Namespace'")]
+    : [...errors, ...field.check(namespace, () => nameIsLabel(namespace, false))]
 }
 
 function nameText({ metadata: { name = '', annotations } }: IngressClass): string {

@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { ipAddress } from './ipaddress.ts'
 
-const { create, update, cells } = judge(ipAddress)
+const { create, update, cells } = tryRules(ipAddress)
 
 const body = {
   metadata: { name: '10.0.0.1' },
   spec: { parentRef: { group: 'g.io', resource: 'services', namespace: 'ns', name: 'n' } },
 }
 
-test('is named for the address and refers to who has it', async () => {
+test('an IPAddress has the address as its name and a parentRef', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
 })
 
-test('refuses names that are no address and references to nobody', async () => {
+test('an IPAddress rejects names that are no address, and empty references', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     ['metadata.name', '10.0.0.01', ['metadata.name: Invalid value: "10.0.0.01": must not have leading 0s']],
     [
@@ -41,7 +41,7 @@ test('refuses names that are no address and references to nobody', async () => {
   }
 })
 
-test('stays with its holder', async () => {
+test('an IPAddress rejects updates of parentRef', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     [
       'spec.parentRef.name',
@@ -56,7 +56,7 @@ test('stays with its holder', async () => {
   }
 })
 
-test('shows who has it', () => {
+test('an IPAddress prints its parentRef', () => {
   assert.deepEqual(
     ipAddress.columns?.map(({ name }) => name),
     ['Name', 'ParentRef'],

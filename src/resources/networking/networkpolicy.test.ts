@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { networkPolicy } from './networkpolicy.ts'
 
-const { create, cells, read } = judge(networkPolicy)
+const { create, cells, read } = tryRules(networkPolicy)
 
 const body = {
   metadata: { name: 'x', namespace: 'n' },
@@ -30,12 +30,12 @@ const body = {
   },
 }
 
-test('takes peers and ports of both directions', async () => {
+test('a NetworkPolicy accepts peers and ports of both directions', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
 })
 
-test('refuses ports, peers and blocks that mean nothing', async () => {
+test('a NetworkPolicy rejects invalid ports, peers and blocks', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     [
       'spec.ingress.0.ports.0.protocol',
@@ -115,7 +115,7 @@ test('refuses ports, peers and blocks that mean nothing', async () => {
   }
 })
 
-test('is about TCP and about the directions it has rules for', () => {
+test('a NetworkPolicy defaults to TCP and to the directions of its rules', () => {
   const { spec } = read({ metadata: { name: 'x' }, spec: { podSelector: {}, egress: [{ ports: [{ port: 1 }] }] } })
   assert.deepEqual(
     { spec },
@@ -129,7 +129,7 @@ test('is about TCP and about the directions it has rules for', () => {
   )
 })
 
-test('shows which pods it selects', () => {
+test('a NetworkPolicy prints its pod selector', () => {
   assert.deepEqual(
     networkPolicy.columns?.map(({ name }) => name),
     ['Name', 'Pod-Selector', 'Age'],

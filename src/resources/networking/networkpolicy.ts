@@ -1,4 +1,4 @@
-/** NetworkPolicy: which traffic the pods it selects may have. */
+/** NetworkPolicy: the allowed traffic of the selected pods. */
 import { isDeepStrictEqual } from 'node:util'
 
 import {
@@ -11,33 +11,23 @@ import {
 } from '#apis/networking/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
-import { type Cidr, cidrOf, parseCidr } from '#lib/cidr.ts'
+import { type Cidr, cidrOf, parseCidr } from '#lib/net/cidr.ts'
 import { labelSelectorText, type LabelSelectorTolerance, validateLabelSelector } from '#meta/label-selector.ts'
 import { validateLegacyCidr } from '#meta/validation/addresses.ts'
-import {
-  asJson,
-  child,
-  type FieldError,
-  forbidden,
-  index,
-  invalid,
-  notSupported,
-  required,
-} from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { portName, portNumber } from '#meta/validation/names.ts'
-import { complaining } from '#meta/validation/rules.ts'
+import { oneOf } from '#meta/validation/rules.ts'
 import { cidrWarnings } from '#model/addresses.ts'
-import { oneOf } from '#model/pod-spec/checks.ts'
 
 interface Options extends LabelSelectorTolerance {
   readonly strict: boolean
-  /** Blocks that the old object had: they are let pass wherever they stand now. */
+  /** Invalid blocks of the old object, which are accepted at any index. */
   readonly old: readonly string[]
 }
 
 export const networkPolicy: Resource<NetworkPolicy> = defineResource<NetworkPolicy>({
   kind: NetworkPolicies,
-  // An empty selector is everything, an absent one is nothing.
+  // An empty selector matches everything, an absent one nothing.
   generation: (next, old) => !isDeepStrictEqual(next.spec, old.spec),
   applyDefaults({ spec }) {
     for (const { ports } of [...(spec.ingress ?? []), ...(spec.egress ?? [])]) {
@@ -51,14 +41,14 @@ export const networkPolicy: Resource<NetworkPolicy> = defineResource<NetworkPoli
   validateUpdate: (next, old, context) =>
     validateSpec(next.spec, {
       ...strictness(context),
-      invalidValues: validateLabelSelector('', old.spec.podSelector).length > 0,
+      invalidValues: validateLabelSelector(fieldPath(''), old.spec.podSelector).length > 0,
       old: peersOf(old.spec).flatMap(({ peer: { ipBlock } }) =>
         ipBlock === undefined ? [] : [ipBlock.cidr, ...(ipBlock.except ?? [])],
       ),
     }),
   warnings: ({ spec }) =>
     peersOf(spec).flatMap(({ path, peer: { ipBlock } }) =>
-      ipBlock === undefined ? [] : blockWarnings(child(path, 'ipBlock'), ipBlock),
+      ipBlock === undefined ? [] : blockWarnings(path.child('ipBlock'), ipBlock),
     ),
   columns: [nameColumn, { name: 'Pod-Selector', value: ({ spec }) => labelSelectorText(spec.podSelector) }, ageColumn],
 })
@@ -68,26 +58,26 @@ function strictness({ isEnabled }: RuleContext): { strict: boolean } {
 }
 
 interface Rule {
-  readonly path: string
+  readonly path: FieldPath
   readonly ports: readonly NetworkPolicyPort[]
-  readonly peers: readonly { readonly path: string; readonly peer: NetworkPolicyPeer }[]
+  readonly peers: readonly { readonly path: FieldPath; readonly peer: NetworkPolicyPeer }[]
 }
 
-/** Rules of both directions, which differ only in what they call the other side. */
+/** The rules of both directions, which differ only in the field of peers. */
 function rulesOf({ ingress = [], egress = [] }: NetworkPolicySpec): Rule[] {
   const rule = (
-    path: string,
+    path: FieldPath,
     side: string,
     ports: readonly NetworkPolicyPort[] = [],
     peers: readonly NetworkPolicyPeer[] = [],
   ): Rule => ({
     path,
     ports,
-    peers: peers.map((peer, at) => ({ path: index(child(path, side), at), peer })),
+    peers: peers.map((peer, at) => ({ path: path.child(side).index(at), peer })),
   })
   return [
-    ...ingress.map(({ ports, from }, at) => rule(index('spec.ingress', at), 'from', ports, from)),
-    ...egress.map(({ ports, to }, at) => rule(index('spec.egress', at), 'to', ports, to)),
+    ...ingress.map(({ ports, from }, at) => rule(fieldPath('spec.ingress').index(at), 'from', ports, from)),
+    ...egress.map(({ ports, to }, at) => rule(fieldPath('spec.egress').index(at), 'to', ports, to)),
   ]
 }
 
@@ -100,67 +90,61 @@ const policyTypes = ['Ingress', 'Egress']
 function validateSpec(spec: NetworkPolicySpec, options: Options): FieldError[] {
   const types = spec.policyTypes ?? []
   const errors = [
-    ...validateLabelSelector('spec.podSelector', spec.podSelector, options),
+    ...validateLabelSelector(fieldPath('spec.podSelector'), spec.podSelector, options),
     ...rulesOf(spec).flatMap(({ path, ports, peers }) => [
-      ...ports.flatMap((port, at) => validatePort(index(child(path, 'ports'), at), port)),
+      ...path.child('ports').each(ports, validatePort),
       ...peers.flatMap((one) => validatePeer(one.path, one.peer, options)),
     ]),
   ]
   if (types.length > policyTypes.length) {
-    return [...errors, invalid('spec.policyTypes', types, 'may not specify more than two policyTypes')]
+    return [...errors, fieldPath('spec.policyTypes').invalid(types, 'may not specify more than two policyTypes')]
   }
-  const unknown = types.flatMap((type, at) =>
-    policyTypes.includes(type) ? [] : [notSupported(index('spec.policyTypes', at), asJson(type), policyTypes)],
-  )
+  const unknown = fieldPath('spec.policyTypes').each(types, (path, type) => oneOf(path, type, policyTypes))
   return [...errors, ...unknown]
 }
 
-function validatePort(path: string, { protocol, port, endPort }: NetworkPolicyPort): FieldError[] {
-  const end = child(path, 'endPort')
+function validatePort(path: FieldPath, { protocol, port, endPort }: NetworkPolicyPort): FieldError[] {
+  const end = path.child('endPort')
   const misplaced = (why: string): FieldError[] =>
-    endPort === undefined ? [] : [invalid(end, endPort, `may not be specified when \`port\` is ${why}`)]
-  const errors = oneOf(child(path, 'protocol'), protocol, ['TCP', 'UDP', 'SCTP'])
+    endPort === undefined ? [] : [end.invalid(endPort, `may not be specified when \`port\` is ${why}`)]
+  const errors = oneOf(path.child('protocol'), protocol, ['TCP', 'UDP', 'SCTP'])
   if (port === undefined) return [...errors, ...misplaced('not specified')]
   if (typeof port === 'string') {
-    return [...errors, ...misplaced('non-numeric'), ...complaining(child(path, 'port'), port, portName(port))]
+    return [...errors, ...misplaced('non-numeric'), ...path.child('port').check(port, portName)]
   }
-  errors.push(...complaining(child(path, 'port'), port, portNumber(port)))
+  errors.push(...path.child('port').check(port, portNumber))
   if (endPort === undefined) return errors
-  if (endPort < port) errors.push(invalid(end, port, 'must be greater than or equal to `port`'))
-  return [...errors, ...complaining(end, endPort, portNumber(endPort))]
+  if (endPort < port) errors.push(end.invalid(port, 'must be greater than or equal to `port`'))
+  return [...errors, ...end.check(endPort, portNumber)]
 }
 
-function validatePeer(path: string, peer: NetworkPolicyPeer, options: Options): FieldError[] {
+function validatePeer(path: FieldPath, peer: NetworkPolicyPeer, options: Options): FieldError[] {
   const { podSelector, namespaceSelector, ipBlock } = peer
   const selects = podSelector !== undefined || namespaceSelector !== undefined
-  const errors = [
-    ...validateLabelSelector(child(path, 'podSelector'), podSelector, options),
-    ...validateLabelSelector(child(path, 'namespaceSelector'), namespaceSelector, options),
-    ...(ipBlock === undefined ? [] : validateBlock(child(path, 'ipBlock'), ipBlock, options)),
-  ]
-  if (ipBlock === undefined && !selects) errors.push(required(path, 'must specify a peer'))
-  if (ipBlock !== undefined && selects) {
-    errors.push(forbidden(path, 'may not specify both ipBlock and another peer'))
-  }
-  return errors
+  return collectErrors(
+    validateLabelSelector(path.child('podSelector'), podSelector, options),
+    validateLabelSelector(path.child('namespaceSelector'), namespaceSelector, options),
+    ipBlock !== undefined && validateBlock(path.child('ipBlock'), ipBlock, options),
+    ipBlock === undefined && !selects && path.required('must specify a peer'),
+    ipBlock !== undefined && selects && path.forbidden('may not specify both ipBlock and another peer'),
+  )
 }
 
-function validateBlock(path: string, { cidr, except = [] }: IPBlock, options: Options): FieldError[] {
-  const field = child(path, 'cidr')
-  if (cidr === '') return [required(field)]
+function validateBlock(path: FieldPath, { cidr, except = [] }: IPBlock, options: Options): FieldError[] {
+  const field = path.child('cidr')
+  if (cidr === '') return [field.required()]
   const errors = validateLegacyCidr(field, cidr, options)
   const whole = parseCidr(cidr, { sloppy: true })
   if (whole === undefined) return errors
   return [
     ...errors,
-    ...except.flatMap((text, at) => {
-      const place = index(child(path, 'except'), at)
+    ...path.child('except').each(except, (exceptPath, text) => {
       const part = parseCidr(text, { sloppy: true })
       const within = part === undefined || isStrictlyWithin(part, whole)
-      return [
-        ...validateLegacyCidr(place, text, options),
-        ...(within ? [] : [invalid(place, text, 'must be a strict subset of `cidr`')]),
-      ]
+      return collectErrors(
+        validateLegacyCidr(exceptPath, text, options),
+        !within && exceptPath.invalid(text, 'must be a strict subset of `cidr`'),
+      )
     }),
   ]
 }
@@ -170,9 +154,9 @@ function isStrictlyWithin(part: Cidr, whole: Cidr): boolean {
   return cidrOf({ family: part.family, value: part.base }, whole.prefixLength).base === whole.base
 }
 
-function blockWarnings(path: string, { cidr, except = [] }: IPBlock): string[] {
+function blockWarnings(path: FieldPath, { cidr, except = [] }: IPBlock): string[] {
   return [
-    ...cidrWarnings(child(path, 'cidr'), cidr),
-    ...except.flatMap((text, at) => cidrWarnings(index(child(path, 'except'), at), text)),
+    ...cidrWarnings(path.child('cidr'), cidr),
+    ...except.flatMap((text, at) => cidrWarnings(path.child('except').index(at), text)),
   ]
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { serviceCidr } from './servicecidr.ts'
 
-const { create, update, cells } = judge(serviceCidr)
+const { create, update, cells } = tryRules(serviceCidr)
 
 const body = {
   metadata: { name: 'x' },
@@ -16,12 +16,12 @@ const body = {
   },
 }
 
-test('takes one range for each family', async () => {
+test('a ServiceCIDR accepts one range for each family', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
 })
 
-test('refuses ranges that are none, too many or of one family', async () => {
+test('a ServiceCIDR rejects invalid ranges, too many, or two of one family', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     ['spec.cidrs', [], ['spec.cidrs: Required value: at least one CIDR required']],
     [
@@ -57,7 +57,7 @@ test('refuses ranges that are none, too many or of one family', async () => {
   }
 })
 
-test('keeps its ranges', async () => {
+test('a ServiceCIDR rejects updates of cidrs', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     ['spec.cidrs', ['10.1.0.0/24', 'fd00::/64'], ['spec.cidrs[0]: Invalid value: "10.1.0.0/24": field is immutable']],
     ['spec.cidrs', ['10.0.0.0/24'], ['spec.cidrs: Invalid value: ["10.0.0.0/24"]: field is immutable']],
@@ -67,7 +67,7 @@ test('keeps its ranges', async () => {
   }
 })
 
-test('shows its ranges', () => {
+test('a ServiceCIDR prints its ranges', () => {
   assert.deepEqual(
     serviceCidr.columns?.map(({ name }) => name),
     ['Name', 'CIDRs', 'Age'],

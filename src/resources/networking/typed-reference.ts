@@ -1,7 +1,6 @@
-/** A reference to an object of any kind by group, kind and name. */
-import { child, type FieldError, required } from '#meta/validation/field-error.ts'
+/** A reference to an object by group, kind and name. */
+import { collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'
 import { dns1123Subdomain, pathSegmentName } from '#meta/validation/names.ts'
-import { complaining } from '#meta/validation/rules.ts'
 
 export interface TypedReference {
   /** Absent or null for the core group. */
@@ -10,17 +9,15 @@ export interface TypedReference {
   readonly name: string
 }
 
-export function validateTypedReference(path: string, { apiGroup, kind, name }: TypedReference): FieldError[] {
-  return [
-    ...(apiGroup === undefined || apiGroup === null
-      ? []
-      : complaining(child(path, 'apiGroup'), apiGroup, dns1123Subdomain(apiGroup))),
-    ...validateSegment(child(path, 'kind'), kind),
-    ...validateSegment(child(path, 'name'), name),
-  ]
+export function validateTypedReference(path: FieldPath, { apiGroup, kind, name }: TypedReference): FieldError[] {
+  return collectErrors(
+    apiGroup !== undefined && apiGroup !== null && path.child('apiGroup').check(apiGroup, dns1123Subdomain),
+    validateSegment(path.child('kind'), kind),
+    validateSegment(path.child('name'), name),
+  )
 }
 
-/** Must be there and fit between two slashes of a path. */
-export function validateSegment(field: string, value = ''): FieldError[] {
-  return value === '' ? [required(field)] : complaining(field, value, pathSegmentName(value))
+/** Required, and valid as a path segment. */
+export function validateSegment(path: FieldPath, value = ''): FieldError[] {
+  return value === '' ? [path.required()] : path.check(value, pathSegmentName)
 }

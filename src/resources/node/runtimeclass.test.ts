@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { runtimeClass } from './runtimeclass.ts'
 
-const { create, update, cells } = judge(runtimeClass)
+const { create, update, cells } = tryRules(runtimeClass)
 
 const body = {
   metadata: { name: 'gvisor' },
@@ -16,7 +16,7 @@ const body = {
   },
 }
 
-test('names a handler, an overhead and where it runs', async () => {
+test('a RuntimeClass has a handler, an overhead and scheduling rules', async () => {
   assert.deepEqual(await create(body).then(({ errors, warnings }) => [errors, warnings]), [[], []])
   const twice = [{ operator: 'Exists' }, { operator: 'Exists', tolerationSeconds: 3, effect: '' }]
   const table: readonly (readonly [string, unknown, readonly RegExp[]])[] = [
@@ -54,18 +54,18 @@ test('names a handler, an overhead and where it runs', async () => {
   }
 })
 
-test('keeps its handler', async () => {
+test('a RuntimeClass rejects updates of handler', async () => {
   assert.deepEqual((await update(changed(body, 'handler', 'kata'), body)).errors, [
     'handler: Invalid value: "kata": field is immutable',
   ])
 })
 
-test('warns of labels that nodes no longer have', async () => {
+test('a RuntimeClass warns of deprecated node labels', async () => {
   const { warnings } = await create(changed(body, 'scheduling.nodeSelector', { 'beta.kubernetes.io/os': 'linux' }))
   assert.deepEqual(warnings, ['scheduling.nodeSelector: deprecated since v1.14; use "kubernetes.io/os" instead'])
 })
 
-test('shows its handler', () => {
+test('a RuntimeClass prints its handler', () => {
   assert.deepEqual(cells(body), ['gvisor', 'runsc', '<unknown>'])
   assert.equal(runtimeClass.putCreates, true)
   assert.equal(runtimeClass.putNeedsVersion, true)

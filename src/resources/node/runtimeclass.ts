@@ -1,16 +1,16 @@
-/** RuntimeClass: which handler of the container runtime runs a pod, what that costs, and where it can run. */
+/** RuntimeClass: the handler of the container runtime, its overhead and its scheduling rules. */
 import type { Toleration } from '#apis/core/v1.ts'
 import { type RuntimeClass, RuntimeClasses } from '#apis/node/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
-import { duplicate, type FieldError, index, required } from '#meta/validation/field-error.ts'
-import { immutable, validateLabels } from '#meta/validation/rules.ts'
-import { validateDnsLabel } from '#model/pod-spec/checks.ts'
+import { createRepetition } from '#lib/repetition.ts'
+import { type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
+import { immutable, validateDnsLabel, validateLabels } from '#meta/validation/rules.ts'
+import { validateTolerations } from '#model/nodes/taints.ts'
+import { validateOverhead } from '#model/pod-spec/containers/resources.ts'
 import { roundAmounts } from '#model/pod-spec/defaults.ts'
 import { podTemplateOptions } from '#model/pod-spec/options.ts'
-import { validateOverhead } from '#model/pod-spec/resources.ts'
-import { oldNodeLabelText } from '#model/pod-spec/warnings.ts'
-import { validateTolerations } from '#model/taints.ts'
+import { oldNodeLabelText } from '#model/pod-spec/warnings/warnings.ts'
 
 export const runtimeClass: Resource<RuntimeClass> = defineResource<RuntimeClass>({
   kind: RuntimeClasses,
@@ -19,7 +19,7 @@ export const runtimeClass: Resource<RuntimeClass> = defineResource<RuntimeClass>
   validate: validateRuntimeClass,
   validateUpdate: (next, old, context) => [
     ...validateRuntimeClass(next, context),
-    ...immutable('handler', next.handler, old.handler),
+    ...immutable(fieldPath('handler'), next.handler, old.handler),
   ],
   warnings: ({ scheduling }) =>
     Object.keys(scheduling?.nodeSelector ?? {}).flatMap((label) => {
@@ -33,22 +33,21 @@ export const runtimeClass: Resource<RuntimeClass> = defineResource<RuntimeClass>
 
 function validateRuntimeClass({ handler, overhead, scheduling }: RuntimeClass, context: RuleContext): FieldError[] {
   return [
-    ...(handler === '' ? [required('handler')] : validateDnsLabel('handler', handler)),
-    ...validateOverhead('overhead', overhead?.podFixed, podTemplateOptions(context)),
-    ...validateLabels('scheduling.nodeSelector', scheduling?.nodeSelector),
-    ...validateTolerations('scheduling.tolerations', scheduling?.tolerations),
-    ...validateDistinct('scheduling.tolerations', scheduling?.tolerations),
+    ...(handler === '' ? [fieldPath('handler').required()] : validateDnsLabel(fieldPath('handler'), handler)),
+    ...validateOverhead(fieldPath('overhead'), overhead?.podFixed, podTemplateOptions(context)),
+    ...validateLabels(fieldPath('scheduling.nodeSelector'), scheduling?.nodeSelector),
+    ...validateTolerations(fieldPath('scheduling.tolerations'), scheduling?.tolerations),
+    ...validateDistinct(fieldPath('scheduling.tolerations'), scheduling?.tolerations),
   ]
 }
 
-/** They are merged into pods by all but how long they last. */
-function validateDistinct(field: string, tolerations: readonly Toleration[] = []): FieldError[] {
-  const seen = new Set<string>()
-  return tolerations.flatMap((toleration, at) => {
+/** Tolerations are merged into pods by all fields except their duration. */
+function validateDistinct(path: FieldPath, tolerations: readonly Toleration[] = []): FieldError[] {
+  const isRepeated = createRepetition()
+  return path.each(tolerations, (path, toleration) => {
     const { key = '', operator = '', value = '', effect = '' } = toleration
     const identity = JSON.stringify([key, operator, value, effect])
-    const errors = seen.has(identity) ? [duplicate(index(field, at), toleration)] : []
-    seen.add(identity)
+    const errors = isRepeated(identity) ? [path.duplicate(toleration)] : []
     return errors
   })
 }

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { podDisruptionBudget } from './poddisruptionbudget.ts'
 
-const { create, update, cells } = judge(podDisruptionBudget)
+const { create, update, cells } = tryRules(podDisruptionBudget)
 
 const body = {
   metadata: { name: 'b', namespace: 'ns', generation: 3 },
   spec: { minAvailable: 1, selector: { matchLabels: { a: 'b' } } },
 }
 
-test('bounds the disruption from one side', async () => {
+test('a PodDisruptionBudget has either minAvailable or maxUnavailable', async () => {
   const { object, errors } = await create(body)
   assert.deepEqual(errors, [])
   assert.deepEqual(object.status, { disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 })
@@ -37,21 +37,21 @@ test('bounds the disruption from one side', async () => {
   }
 })
 
-test('a change of the spec is a new generation', async () => {
+test('a PodDisruptionBudget increases its generation when its spec changes', async () => {
   const { object, errors } = await update(changed(body, 'spec.minAvailable', '50%'), body)
   assert.deepEqual(errors, [])
   assert.equal(object.metadata.generation, 4)
 })
 
-test('a selector with a bad value may stay', async () => {
+test('a PodDisruptionBudget keeps an invalid label value that its old selector has', async () => {
   const odd = changed(body, 'spec.selector', { matchExpressions: [{ key: 'a', operator: 'In', values: ['-'] }] })
   assert.equal((await create(odd)).errors.length, 1)
   assert.deepEqual((await update(odd, odd)).errors, [])
 })
 
-test('the status counts, and leaves the spec alone', async () => {
-  const told = { ...changed(body, 'spec.minAvailable', 7), status: { disruptionsAllowed: -1, expectedPods: 2 } }
-  const { object, errors } = await update(told, body, 'status')
+test('a PodDisruptionBudget validates counts in the status, and leaves the spec alone', async () => {
+  const next = { ...changed(body, 'spec.minAvailable', 7), status: { disruptionsAllowed: -1, expectedPods: 2 } }
+  const { object, errors } = await update(next, body, 'status')
   assert.deepEqual(errors, ['status.disruptionsAllowed: Invalid value: -1: must be greater than or equal to 0'])
   assert.equal(object.spec.minAvailable, 1)
   const condition = { type: 'DisruptionAllowed', status: 'True', reason: '', message: '' }
@@ -61,7 +61,7 @@ test('the status counts, and leaves the spec alone', async () => {
   ])
 })
 
-test('shows its bounds', () => {
+test('a PodDisruptionBudget prints minAvailable and maxUnavailable', () => {
   assert.deepEqual(cells(body), ['b', '1', 'N/A', 0, '<unknown>'])
   assert.equal(podDisruptionBudget.putNeedsVersion, true)
 })

@@ -1,10 +1,10 @@
-/** PodDisruptionBudget: how many of a workload's pods may be evicted at a time. */
+/** PodDisruptionBudget: limits how many pods of a workload are evicted at a time. */
 import { type PodDisruptionBudget, PodDisruptionBudgets } from '#apis/policy/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { type Condition, validateConditions } from '#meta/conditions.ts'
 import { validateLabelSelector } from '#meta/label-selector.ts'
-import { asJson, type FieldError, invalid, notInSet } from '#meta/validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { nameIsPathSegment } from '#meta/validation/names.ts'
 import { validateAtMostAll, validateIntOrPercent } from '#model/int-or-percent.ts'
 
@@ -16,12 +16,18 @@ export const podDisruptionBudget: Resource<PodDisruptionBudget> = defineResource
   nameRule: nameIsPathSegment,
   generation: 'spec',
   validate: (budget) => validateBudget(budget, false),
-  validateUpdate: (next, old) => validateBudget(next, validateLabelSelector('', old.spec.selector).length > 0),
+  validateUpdate: (next, old) =>
+    validateBudget(next, validateLabelSelector(fieldPath(''), old.spec.selector).length > 0),
   status: {
     keeps: ['spec'],
     validateUpdate: ({ status }) => [
-      ...validateConditions('status.conditions', status.conditions as Condition[] | undefined),
-      ...validateCounts('status', status, ['disruptionsAllowed', 'currentHealthy', 'desiredHealthy', 'expectedPods']),
+      ...validateConditions(fieldPath('status.conditions'), status.conditions as Condition[] | undefined),
+      ...validateCounts(fieldPath('status'), status, [
+        'disruptionsAllowed',
+        'currentHealthy',
+        'desiredHealthy',
+        'expectedPods',
+      ]),
     ],
   },
   columns: [
@@ -36,20 +42,20 @@ export const podDisruptionBudget: Resource<PodDisruptionBudget> = defineResource
 
 const policies = ['IfHealthyBudget', 'AlwaysAllow']
 
-/** `invalidValues`: the selector may have some, because it had before. */
+/** `invalidValues`: the selector may have some, because the old one has. */
 function validateBudget({ spec }: PodDisruptionBudget, invalidValues: boolean): FieldError[] {
   const { minAvailable, maxUnavailable, selector, unhealthyPodEvictionPolicy: policy } = spec
-  return [
-    ...(minAvailable !== undefined && maxUnavailable !== undefined
-      ? [invalid('spec', spec, 'minAvailable and maxUnavailable cannot be both set')]
-      : []),
-    ...validateIntOrPercent('spec.minAvailable', minAvailable),
-    ...validateAtMostAll('spec.minAvailable', minAvailable),
-    ...validateIntOrPercent('spec.maxUnavailable', maxUnavailable),
-    ...validateAtMostAll('spec.maxUnavailable', maxUnavailable),
-    ...validateLabelSelector('spec.selector', selector, { invalidValues }),
-    ...(policy === undefined || policies.includes(policy)
-      ? []
-      : [notInSet('spec.unhealthyPodEvictionPolicy', asJson(policy), policies)]),
-  ]
+  return collectErrors(
+    minAvailable !== undefined &&
+      maxUnavailable !== undefined &&
+      fieldPath('spec').invalid(spec, 'minAvailable and maxUnavailable cannot be both set'),
+    validateIntOrPercent(fieldPath('spec.minAvailable'), minAvailable),
+    validateAtMostAll(fieldPath('spec.minAvailable'), minAvailable),
+    validateIntOrPercent(fieldPath('spec.maxUnavailable'), maxUnavailable),
+    validateAtMostAll(fieldPath('spec.maxUnavailable'), maxUnavailable),
+    validateLabelSelector(fieldPath('spec.selector'), selector, { invalidValues }),
+    policy !== undefined &&
+      !policies.includes(policy) &&
+      fieldPath('spec.unhealthyPodEvictionPolicy').notInSet(asJson(policy), policies),
+  )
 }

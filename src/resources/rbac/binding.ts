@@ -1,25 +1,24 @@
-/** What both kinds of bindings share: the role, the subjects, and the check that nobody gives more than they have. */
+/** The shared part of both binding kinds: role, subjects and the escalation check. */
 import type { ClusterRoleBinding, RoleBinding, Subject } from '#apis/rbac/v1.ts'
-import type { EscalationChecks } from '#apiserver/authorizers/rbac/escalation.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import type { Column, ResourceSpec } from '#apiserver/registry/resource.ts'
+import type { EscalationChecks } from '#auth/authorizers/rbac/escalation.ts'
 import { semanticEqual } from '#meta/object.ts'
-import { child, type FieldError, index, invalid, notSupported, required } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { dns1123Subdomain, pathSegmentName } from '#meta/validation/names.ts'
-import { complaining } from '#meta/validation/rules.ts'
 
 type Binding = RoleBinding | ClusterRoleBinding
 
 const GROUP = 'rbac.authorization.k8s.io'
 
-/** Which group each kind of subject belongs to. */
+/** The API group of each subject kind. */
 const subjectGroups = new Map([
   ['ServiceAccount', ''],
   ['User', GROUP],
   ['Group', GROUP],
 ])
 
-/** The hook that asks before a binding is written. It reserves nothing, so there is nothing to undo. */
+/** The hook that runs the escalation check before a write. It reserves nothing, so there is nothing to undo. */
 export function guardBindingWrites<T extends Binding>(
   checks: EscalationChecks | undefined,
 ): Pick<ResourceSpec<T>, 'allocate'> {
@@ -40,37 +39,40 @@ export function defaultBinding({ roleRef, subjects }: Binding): void {
   }
 }
 
-/** `kinds`: of roles that may be bound. */
+/** `kinds`: the role kinds that may be bound. */
 export function validateBinding(
   { roleRef, subjects }: Binding,
   kinds: readonly string[],
   namespaced: boolean,
 ): FieldError[] {
   const { apiGroup, kind, name } = roleRef
-  const named = name === '' ? [required('roleRef.name')] : complaining('roleRef.name', name, pathSegmentName(name))
-  return [
-    ...(apiGroup === GROUP ? [] : [notSupported('roleRef.apiGroup', apiGroup, [GROUP])]),
-    ...(kinds.includes(kind) ? [] : [notSupported('roleRef.kind', kind, kinds)]),
-    ...named,
-    ...(subjects ?? []).flatMap((subject, at) => validateSubject(index('subjects', at), subject, namespaced)),
-  ]
+  const named =
+    name === '' ? [fieldPath('roleRef.name').required()] : fieldPath('roleRef.name').check(name, pathSegmentName)
+  return collectErrors(
+    apiGroup !== GROUP && fieldPath('roleRef.apiGroup').notSupported(apiGroup, [GROUP]),
+    !kinds.includes(kind) && fieldPath('roleRef.kind').notSupported(kind, kinds),
+    named,
+    fieldPath('subjects').each(subjects, (path, subject) => validateSubject(path, subject, namespaced)),
+  )
 }
 
-function validateSubject(path: string, subject: Subject, namespaced: boolean): FieldError[] {
+function validateSubject(path: FieldPath, subject: Subject, namespaced: boolean): FieldError[] {
   const { kind, name, apiGroup = '', namespace = '' } = subject
-  const errors = name === '' ? [required(child(path, 'name'))] : []
+  const errors = name === '' ? [path.child('name').required()] : []
   const group = subjectGroups.get(kind)
-  if (group === undefined) return [...errors, notSupported(child(path, 'kind'), kind, [...subjectGroups.keys()])]
+  if (group === undefined) return [...errors, path.child('kind').notSupported(kind, [...subjectGroups.keys()])]
   const isAccount = kind === 'ServiceAccount'
-  if (isAccount && name !== '') errors.push(...complaining(child(path, 'name'), name, dns1123Subdomain(name)))
-  if (apiGroup !== group) errors.push(notSupported(child(path, 'apiGroup'), apiGroup, [group]))
-  if (isAccount && !namespaced && namespace === '') errors.push(required(child(path, 'namespace')))
+  if (isAccount && name !== '') errors.push(...path.child('name').check(name, dns1123Subdomain))
+  if (apiGroup !== group) errors.push(path.child('apiGroup').notSupported(apiGroup, [group]))
+  if (isAccount && !namespaced && namespace === '') errors.push(path.child('namespace').required())
   return errors
 }
 
-/** Binding another role would be another decision; whoever wants it deletes the binding. */
+/** The role is immutable; to change it, delete the binding. */
 export function validateSameRole(next: Binding, old: Binding): FieldError[] {
-  return semanticEqual(next.roleRef, old.roleRef) ? [] : [invalid('roleRef', next.roleRef, 'cannot change roleRef')]
+  return semanticEqual(next.roleRef, old.roleRef)
+    ? []
+    : [fieldPath('roleRef').invalid(next.roleRef, 'cannot change roleRef')]
 }
 
 export const bindingColumns: readonly Column<Binding>[] = [

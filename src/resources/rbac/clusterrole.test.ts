@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import type { EscalationChecks } from '#apiserver/authorizers/rbac/escalation.ts'
+import type { EscalationChecks } from '#auth/authorizers/rbac/escalation.ts'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { defineClusterRole } from './clusterrole.ts'
 
 const SELECTORS = 'aggregationRule.clusterRoleSelectors'
@@ -14,8 +14,8 @@ const gathering = {
 }
 const selecting = (selector: object): object => changed(gathering, `${SELECTORS}.0`, selector)
 
-test('a ClusterRole that gathers others says which', async () => {
-  const { create } = judge(defineClusterRole())
+test('an aggregating ClusterRole requires selectors', async () => {
+  const { create } = tryRules(defineClusterRole())
   assert.deepEqual((await create(gathering)).errors, [])
   assert.deepEqual((await create(changed(gathering, SELECTORS, []))).errors, [
     `${SELECTORS}: Required value: at least one clusterRoleSelector required if aggregationRule is non-nil`,
@@ -29,16 +29,16 @@ test('a ClusterRole that gathers others says which', async () => {
   )
 })
 
-test('a value that an older release let into a selector may stay, though the selector is of no use', async () => {
-  const { create, update } = judge(defineClusterRole())
+test('a ClusterRole keeps an invalid label value that its old selector has', async () => {
+  const { create, update } = tryRules(defineClusterRole())
   const old = selecting({ matchExpressions: [{ key: 'a', operator: 'In', values: ['-'] }] })
   assert.equal((await create(old)).errors.length, 2)
   assert.deepEqual((await update(old, old)).errors, [`${SELECTORS}[0]: Invalid value: null: invalid label selector.`])
   assert.equal((await update(old, gathering)).errors.length, 2)
 })
 
-test('a ClusterRole may allow URLs, but no rule is about both URLs and resources', async () => {
-  const { create } = judge(defineClusterRole())
+test('a ClusterRole may allow URLs, but no rule has both URLs and resources', async () => {
+  const { create } = tryRules(defineClusterRole())
   const rule = { verbs: ['get'], nonResourceURLs: ['/healthz', '/metrics/*'] }
   const role = { metadata: { name: 'system:monitoring' }, rules: [rule] }
   assert.deepEqual((await create(role)).errors, [])
@@ -52,21 +52,21 @@ test('a ClusterRole may allow URLs, but no rule is about both URLs and resources
   ])
 })
 
-test('nobody writes a ClusterRole that the checks refuse', async () => {
-  const asked: string[] = []
+test('a ClusterRole is rejected if the escalation check fails', async () => {
+  const calls: string[] = []
   const checks: EscalationChecks = {
     async roleWrite(user, next, old) {
-      asked.push(`${user.name} ${next.metadata.name} ${old === undefined ? 'new' : 'changed'}`)
+      calls.push(`${user.name} ${next.metadata.name} ${old === undefined ? 'new' : 'changed'}`)
     },
     bindingWrite: async () => assert.fail('A role is no binding'),
   }
-  const { create, update } = judge(defineClusterRole(checks))
+  const { create, update } = tryRules(defineClusterRole(checks))
   assert.deepEqual((await create(gathering)).errors, [])
   assert.deepEqual((await update(gathering, gathering)).errors, [])
-  assert.deepEqual(asked, ['jane a new', 'jane a changed'])
+  assert.deepEqual(calls, ['jane a new', 'jane a changed'])
 })
 
-test('a ClusterRole shows when it was made', () => {
+test('a ClusterRole prints its creation time', () => {
   const body = { metadata: { name: 'a', creationTimestamp: '2026-01-01T00:00:00Z' } }
-  assert.deepEqual(judge(defineClusterRole()).cells(body), ['a', '2026-01-01T00:00:00Z'])
+  assert.deepEqual(tryRules(defineClusterRole()).cells(body), ['a', '2026-01-01T00:00:00Z'])
 })

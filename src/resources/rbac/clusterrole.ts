@@ -1,17 +1,20 @@
-/** ClusterRole: what may be done in the whole cluster, or in one namespace when bound there; may gather other roles. */
+/**
+ * ClusterRole: permissions for the whole cluster, or for one namespace through a RoleBinding; may aggregate other
+ * roles.
+ */
 import { type ClusterRole, ClusterRoles } from '#apis/rbac/v1.ts'
-import type { EscalationChecks } from '#apiserver/authorizers/rbac/escalation.ts'
 import { nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
+import type { EscalationChecks } from '#auth/authorizers/rbac/escalation.ts'
 import { asSelector, type LabelSelector, validateLabelSelector } from '#meta/label-selector.ts'
-import { type FieldError, index, invalid, required } from '#meta/validation/field-error.ts'
+import { type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 
 import { createdAtColumn } from '../created-at.ts'
 import { guardRoleWrites, nameIsRbacName, validatePolicyRules } from './rules.ts'
 
-const SELECTORS = 'aggregationRule.clusterRoleSelectors'
+const SELECTORS = fieldPath('aggregationRule.clusterRoleSelectors')
 
-/** `checks` may be left out where everybody who writes is trusted. */
+/** `checks` may be omitted if all writers are trusted. */
 export function defineClusterRole(checks?: EscalationChecks): Resource<ClusterRole> {
   return defineResource<ClusterRole>({
     kind: ClusterRoles,
@@ -30,12 +33,12 @@ function validateClusterRole(role: ClusterRole, invalidValues: boolean): FieldEr
   if (role.aggregationRule === undefined) return errors
   const selectors = selectorsOf(role)
   if (selectors.length === 0) {
-    errors.push(required(SELECTORS, 'at least one clusterRoleSelector required if aggregationRule is non-nil'))
+    errors.push(SELECTORS.required('at least one clusterRoleSelector required if aggregationRule is non-nil'))
   }
   for (const [at, selector] of selectors.entries()) {
-    const field = index(SELECTORS, at)
+    const field = SELECTORS.index(at)
     errors.push(...validateLabelSelector(field, selector, { invalidValues }))
-    if (!isUsable(selector)) errors.push(invalid(field, null, 'invalid label selector.'))
+    if (!isUsable(selector)) errors.push(field.invalid(null, 'invalid label selector.'))
   }
   return errors
 }
@@ -45,7 +48,7 @@ function selectorsOf({ aggregationRule }: ClusterRole): readonly LabelSelector[]
 }
 
 function breaksRules(selector: LabelSelector): boolean {
-  return validateLabelSelector('', selector).length > 0
+  return validateLabelSelector(fieldPath(''), selector).length > 0
 }
 
 function isUsable(selector: LabelSelector): boolean {

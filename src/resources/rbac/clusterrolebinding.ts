@@ -1,14 +1,14 @@
-/** ClusterRoleBinding: who has the rights of a cluster role, everywhere. */
+/** ClusterRoleBinding: grants a cluster role in the whole cluster. */
 import { type ClusterRoleBinding, ClusterRoleBindings } from '#apis/rbac/v1.ts'
-import type { EscalationChecks } from '#apiserver/authorizers/rbac/escalation.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
+import type { EscalationChecks } from '#auth/authorizers/rbac/escalation.ts'
 
 import { bindingColumns, defaultBinding, guardBindingWrites, validateBinding, validateSameRole } from './binding.ts'
 import { nameIsRbacName } from './rules.ts'
 
 const kinds = ['ClusterRole']
 
-/** `checks` may be left out where everybody who writes is trusted. */
+/** `checks` may be omitted if all writers are trusted. */
 export function defineClusterRoleBinding(checks?: EscalationChecks): Resource<ClusterRoleBinding> {
   return defineResource<ClusterRoleBinding>({
     kind: ClusterRoleBindings,

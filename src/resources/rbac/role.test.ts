@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import type { EscalationChecks } from '#apiserver/authorizers/rbac/escalation.ts'
+import type { EscalationChecks } from '#auth/authorizers/rbac/escalation.ts'
 import { forbiddenError } from '#meta/status-errors.ts'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { defineRole } from './role.ts'
 
 const GROUP = 'rbac.authorization.k8s.io'
@@ -14,8 +14,8 @@ const role = {
   rules: [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }],
 }
 
-test('a Role needs verbs, groups and resources, and has no URLs', async () => {
-  const { create } = judge(defineRole())
+test('a Role requires verbs, groups and resources, and rejects URLs', async () => {
+  const { create } = tryRules(defineRole())
   assert.deepEqual((await create(role)).errors, [])
   const table: readonly (readonly [string, unknown, readonly string[]])[] = [
     ['metadata.name', 'a/b', [`metadata.name: Invalid value: "a/b": may not contain '/'`]],
@@ -40,8 +40,8 @@ test('a Role needs verbs, groups and resources, and has no URLs', async () => {
   }
 })
 
-test('a Role may allow nothing, and may be given other rules later', async () => {
-  const { create, update } = judge(defineRole())
+test('a Role may allow nothing, and its rules may change', async () => {
+  const { create, update } = tryRules(defineRole())
   assert.deepEqual((await create({ metadata: role.metadata })).errors, [])
   assert.deepEqual((await create({ metadata: role.metadata, rules: [] })).errors, [])
   assert.deepEqual((await update(changed(role, 'rules.0.verbs', ['*']), role)).errors, [])
@@ -50,8 +50,8 @@ test('a Role may allow nothing, and may be given other rules later', async () =>
   ])
 })
 
-test('every rule is judged, where it stands', async () => {
-  const { errors } = await judge(defineRole()).create({ ...role, rules: [...role.rules, {}] })
+test('a Role reports errors with the index of their rule', async () => {
+  const { errors } = await tryRules(defineRole()).create({ ...role, rules: [...role.rules, {}] })
   assert.deepEqual(errors, [
     'rules[1].verbs: Required value: verbs must contain at least one value',
     'rules[1].apiGroups: Required value: resource rules must supply at least one api group',
@@ -59,26 +59,26 @@ test('every rule is judged, where it stands', async () => {
   ])
 })
 
-test('nobody writes a Role that the checks refuse', async () => {
-  const asked: string[] = []
+test('a Role is rejected if the escalation check fails', async () => {
+  const calls: string[] = []
   const checks: EscalationChecks = {
     async roleWrite(user, next, old) {
-      asked.push(`${user.name} ${next.metadata.name} ${old === undefined ? 'new' : 'changed'}`)
+      calls.push(`${user.name} ${next.metadata.name} ${old === undefined ? 'new' : 'changed'}`)
       throw forbiddenError({ group: GROUP, resource: 'roles' }, 'system:reader', 'no')
     },
     bindingWrite: async () => assert.fail('A role is no binding'),
   }
-  const { create, update } = judge(defineRole(checks))
+  const { create, update } = tryRules(defineRole(checks))
   assert.match(
     (await create(role)).errors[0] ?? '',
     /^roles\.rbac\.authorization\.k8s\.io "system:reader" is forbidden: no$/,
   )
   await update(role, role)
-  assert.deepEqual(asked, ['jane system:reader new', 'jane system:reader changed'])
+  assert.deepEqual(calls, ['jane system:reader new', 'jane system:reader changed'])
 })
 
-test('a Role shows when it was made', () => {
-  const { cells } = judge(defineRole())
+test('a Role prints its creation time', () => {
+  const { cells } = tryRules(defineRole())
   const metadata = { ...role.metadata, creationTimestamp: '2026-01-01T00:00:00Z' }
   assert.deepEqual(cells({ metadata }), ['system:reader', '2026-01-01T00:00:00Z'])
 })

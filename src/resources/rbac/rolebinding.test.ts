@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import type { EscalationChecks } from '#apiserver/authorizers/rbac/escalation.ts'
+import type { EscalationChecks } from '#auth/authorizers/rbac/escalation.ts'
 import { forbiddenError } from '#meta/status-errors.ts'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { defineRoleBinding } from './rolebinding.ts'
 
 const GROUP = 'rbac.authorization.k8s.io'
@@ -19,8 +19,8 @@ const binding = {
   ],
 }
 
-test('a RoleBinding gets its groups, and keeps those it has', () => {
-  const { read } = judge(defineRoleBinding())
+test('a RoleBinding defaults API groups, and keeps given ones', () => {
+  const { read } = tryRules(defineRoleBinding())
   const { roleRef, subjects } = read(binding)
   assert.equal(roleRef.apiGroup, GROUP)
   assert.deepEqual(
@@ -31,8 +31,8 @@ test('a RoleBinding gets its groups, and keeps those it has', () => {
   assert.equal(read(changed(binding, 'subjects.0.apiGroup', 'x')).subjects?.[0]?.apiGroup, 'x')
 })
 
-test('a RoleBinding names a role and subjects that can be', async () => {
-  const { create } = judge(defineRoleBinding())
+test('a RoleBinding requires a valid role and subjects', async () => {
+  const { create } = tryRules(defineRoleBinding())
   assert.deepEqual((await create(binding)).errors, [])
   assert.deepEqual((await create(changed(binding, 'roleRef.kind', 'ClusterRole'))).errors, [])
   const table: readonly (readonly [string, unknown, readonly string[]])[] = [
@@ -57,15 +57,15 @@ test('a RoleBinding names a role and subjects that can be', async () => {
   assert.match(misnamed ?? '', /^subjects\[2\]\.name: Invalid value: "A_b": a lowercase RFC 1123 subdomain must/)
 })
 
-test('users and groups may have any name; a service account of the same namespace need not say so', async () => {
-  const { create } = judge(defineRoleBinding())
+test('a RoleBinding accepts any names of users and groups, and service accounts of its namespace without one', async () => {
+  const { create } = tryRules(defineRoleBinding())
   assert.deepEqual((await create(changed(binding, 'subjects.0.name', 'https://issuer#Ju le'))).errors, [])
   assert.deepEqual((await create(changed(binding, 'subjects.2.namespace', undefined))).errors, [])
   assert.deepEqual((await create(changed(binding, 'subjects', undefined))).errors, [])
 })
 
-test('a RoleBinding keeps its role; its subjects come and go', async () => {
-  const { update } = judge(defineRoleBinding())
+test('a RoleBinding keeps its role, and may change its subjects', async () => {
+  const { update } = tryRules(defineRoleBinding())
   assert.deepEqual((await update(changed(binding, 'roleRef.name', 'other'), binding)).errors, [
     `roleRef: Invalid value: {"apiGroup":"${GROUP}","kind":"Role","name":"other"}: cannot change roleRef`,
   ])
@@ -75,26 +75,26 @@ test('a RoleBinding keeps its role; its subjects come and go', async () => {
   ])
 })
 
-test('nobody writes a RoleBinding that the checks refuse', async () => {
-  const asked: string[] = []
+test('a RoleBinding is rejected if the escalation check fails', async () => {
+  const calls: string[] = []
   const checks: EscalationChecks = {
     roleWrite: async () => assert.fail('A binding is no role'),
     async bindingWrite(user, next, old) {
-      asked.push(`${user.name} ${next.metadata.name} ${old === undefined ? 'new' : 'changed'}`)
+      calls.push(`${user.name} ${next.metadata.name} ${old === undefined ? 'new' : 'changed'}`)
       throw forbiddenError({ group: GROUP, resource: 'rolebindings' }, 'b', 'no')
     },
   }
-  const { create, update } = judge(defineRoleBinding(checks))
+  const { create, update } = tryRules(defineRoleBinding(checks))
   assert.match(
     (await create(binding)).errors[0] ?? '',
     /^rolebindings\.rbac\.authorization\.k8s\.io "b" is forbidden: no$/,
   )
   await update(binding, binding)
-  assert.deepEqual(asked, ['jane b new', 'jane b changed'])
+  assert.deepEqual(calls, ['jane b new', 'jane b changed'])
 })
 
-test('a RoleBinding shows its role, and in wide output its subjects', () => {
-  const { cells } = judge(defineRoleBinding())
+test('a RoleBinding prints its role, and in wide output its subjects', () => {
+  const { cells } = tryRules(defineRoleBinding())
   assert.deepEqual(cells(binding), ['b', 'Role/r', '<unknown>', 'u', 'g', 'n/s'])
   const more = { ...binding, subjects: [...binding.subjects, { kind: 'User', name: 'v' }] }
   assert.deepEqual(cells(more).slice(3), ['u, v', 'g', 'n/s'])

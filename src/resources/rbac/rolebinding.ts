@@ -1,14 +1,14 @@
-/** RoleBinding: who has the rights of a role, in one namespace. */
+/** RoleBinding: grants a role in one namespace. */
 import { type RoleBinding, RoleBindings } from '#apis/rbac/v1.ts'
-import type { EscalationChecks } from '#apiserver/authorizers/rbac/escalation.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
+import type { EscalationChecks } from '#auth/authorizers/rbac/escalation.ts'
 
 import { bindingColumns, defaultBinding, guardBindingWrites, validateBinding, validateSameRole } from './binding.ts'
 import { nameIsRbacName } from './rules.ts'
 
 const kinds = ['Role', 'ClusterRole']
 
-/** `checks` may be left out where everybody who writes is trusted. */
+/** `checks` may be omitted if all writers are trusted. */
 export function defineRoleBinding(checks?: EscalationChecks): Resource<RoleBinding> {
   return defineResource<RoleBinding>({
     kind: RoleBindings,

@@ -1,15 +1,16 @@
 /**
- * Who may change which part of a claim's status: the right to write the status is not enough. Giving devices away needs
- * the right to `resourceclaims/binding`, and reporting on those of a driver the right to `resourceclaims/driver` by the
- * driver's name, from the claim's own node or from anywhere. Upstream: DRAResourceClaimGranularStatusAuthorization.
+ * Authorization for parts of a claim's status, in addition to the permission to write it. Allocations require
+ * `resourceclaims/binding`, device reports `resourceclaims/driver` for the driver, from the claim's node or from
+ * anywhere. Upstream: DRAResourceClaimGranularStatusAuthorization.
  */
 import { type AllocationResult, type ResourceClaim, ResourceClaims } from '#apis/resource/v1.ts'
-import { type Access, type Authorizer, forbiddenAccess, resourceAccess } from '#apiserver/authorizers/authorizer.ts'
-import { EXTRA, extraValue, parseServiceAccountUser } from '#apiserver/credentials/service-account-name.ts'
-import type { User, WriteContext } from '#apiserver/registry/resource.ts'
-import { compareText } from '#lib/go-text.ts'
+import type { WriteContext } from '#apiserver/registry/resource.ts'
+import { type Access, type Authorizer, forbiddenAccess, resourceAccess } from '#auth/authorizer.ts'
+import { EXTRA, extraValue, parseServiceAccountUser } from '#auth/credentials/service-account-name.ts'
+import type { User } from '#auth/user.ts'
+import { compareText } from '#lib/go/text.ts'
 import { semanticEqual } from '#meta/object.ts'
-import { type FieldError, forbidden } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { nameIsSubdomain } from '#meta/validation/names.ts'
 
 import { identityOf } from './claim-status.ts'
@@ -18,25 +19,25 @@ const GATE = 'DRAResourceClaimGranularStatusAuthorization'
 const ASSOCIATED_NODE = 'associated-node:'
 const ARBITRARY_NODE = 'arbitrary-node:'
 
-export type Ask = Authorizer['authorize']
+export type Authorize = Authorizer['authorize']
 
-/** What the user may not do of the change from `old` to `next`. */
+/** The forbidden parts of the change from `old` to `next`. */
 export async function statusAccessErrors(
-  ask: Ask,
+  ask: Authorize,
   [next, old]: readonly [ResourceClaim, ResourceClaim],
   context: WriteContext,
 ): Promise<FieldError[]> {
   if (!context.isEnabled(GATE)) return []
   const isReport = context.isEnabled('DRAResourceClaimDeviceStatus') && next.status?.allocation !== undefined
-  return [
-    ...(await bindingErrors(ask, [next, old], context)),
-    // What is reported of devices goes with them, without anybody's leave.
-    ...(isReport ? await reportErrors(ask, [next, old], context) : []),
-  ]
+  return collectErrors(
+    await bindingErrors(ask, [next, old], context),
+    // The status of a removed device goes with it, without a permission.
+    isReport && (await reportErrors(ask, [next, old], context)),
+  )
 }
 
 async function bindingErrors(
-  ask: Ask,
+  ask: Authorize,
   [next, old]: readonly [ResourceClaim, ResourceClaim],
   { user, verb }: WriteContext,
 ): Promise<FieldError[]> {
@@ -47,11 +48,13 @@ async function bindingErrors(
   const refusal = await refusalOf(ask, user, accessTo({ verb, subresource: 'binding' }))
   if (refusal === undefined) return []
   const wanted = `requires resource="resourceclaims/binding", verb="${verb}" permission`
-  return [forbidden('status.allocation', `changing status.allocation or status.reservedFor ${wanted}: ${refusal}`)]
+  return [
+    fieldPath('status.allocation').forbidden(`changing status.allocation or status.reservedFor ${wanted}: ${refusal}`),
+  ]
 }
 
 async function reportErrors(
-  ask: Ask,
+  ask: Authorize,
   [next, old]: readonly [ResourceClaim, ResourceClaim],
   { user, verb }: WriteContext,
 ): Promise<FieldError[]> {
@@ -64,7 +67,7 @@ async function reportErrors(
     const refusal = await refusalOf(ask, user, ...accesses)
     if (refusal === undefined) continue
     const wanted = `requires resource="resourceclaims/driver", verb="[${verbs.join(' ')}]" permission`
-    errors.push(forbidden('status.devices', `changing status.devices ${wanted}: ${refusal}`))
+    errors.push(fieldPath('status.devices').forbidden(`changing status.devices ${wanted}: ${refusal}`))
   }
   return errors
 }
@@ -74,8 +77,8 @@ function accessTo(parts: Pick<Access, 'verb' | 'subresource'> & Partial<Access>)
   return resourceAccess({ group, version, resource, ...parts })
 }
 
-/** Undefined when one of them is allowed; otherwise why the first is not. */
-async function refusalOf(ask: Ask, user: User, ...accesses: readonly Access[]): Promise<string | undefined> {
+/** Undefined if one of them is allowed; otherwise the denial of the first. */
+async function refusalOf(ask: Authorize, user: User, ...accesses: readonly Access[]): Promise<string | undefined> {
   let first: string | undefined
   for (const access of accesses) {
     const { allowed, reason, error } = await ask(user, access)
@@ -86,7 +89,7 @@ async function refusalOf(ask: Ask, user: User, ...accesses: readonly Access[]): 
   return first
 }
 
-/** Those of which something was added, removed or changed, in order. */
+/** The drivers whose status changed, in order. */
 function changedDrivers(next: ResourceClaim, old: ResourceClaim): string[] {
   const before = new Map((old.status?.devices ?? []).map((device) => [identityOf(device), device]))
   const drivers = new Set<string>()
@@ -99,7 +102,7 @@ function changedDrivers(next: ResourceClaim, old: ResourceClaim): string[] {
   return [...drivers].sort(compareText)
 }
 
-/** The one node whose devices were given away; undefined for devices of the network. */
+/** The node of the allocated devices; undefined for network devices. */
 function nodeOf(allocation: AllocationResult | undefined): string | undefined {
   const [term, ...others] = allocation?.nodeSelector?.nodeSelectorTerms ?? []
   const [field, ...moreFields] = term?.matchFields ?? []
@@ -108,7 +111,7 @@ function nodeOf(allocation: AllocationResult | undefined): string | undefined {
   return isPlain && isName && field.values?.length === 1 ? field.values[0] : undefined
 }
 
-/** Whether the user is a service account of a pod on that node. */
+/** True if the user is a service account of a pod on that node. */
 function isOnNode(user: User, node: string | undefined): boolean {
   if (node === undefined || node === '' || parseServiceAccountUser(user.name) === undefined) return false
   return extraValue(user, EXTRA.nodeName) === node && nameIsSubdomain(node, false).length === 0

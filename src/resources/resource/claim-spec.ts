@@ -1,4 +1,4 @@
-/** What a claim asks for: requests for devices, constraints between them, configuration. Templates hold the same. */
+/** The spec of a claim: device requests, constraints and configuration. Templates have the same. */
 import type {
   DeviceClaim,
   DeviceConstraint,
@@ -10,8 +10,8 @@ import type {
 } from '#apis/resource/v1.ts'
 import type { ResourceClaimSpec as OldResourceClaimSpec } from '#apis/resource/v1beta1.ts'
 import type { RuleContext } from '#apiserver/registry/resource.ts'
-import { asJson, child, type FieldError, index, invalid, notSupported, required } from '#meta/validation/field-error.ts'
-import { validateDnsLabel, validateDnsSubdomain } from '#model/pod-spec/checks.ts'
+import { asJson, collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'
+import { validateDnsLabel, validateDnsSubdomain } from '#meta/validation/rules.ts'
 
 import { validateDeviceConfiguration, validateSelectors, validateToleration } from './device-config.ts'
 import { validateList, validateSet } from './lists.ts'
@@ -30,7 +30,7 @@ function requestsOf({ devices }: ResourceClaimSpec): readonly DeviceRequest[] {
   return devices.requests ?? []
 }
 
-/** Requests for devices of one class each, wherever they stand. */
+/** All requests of a single class, wherever they are. */
 function plainRequests(spec: ResourceClaimSpec): AnyRequest[] {
   return requestsOf(spec).flatMap(({ exactly, firstAvailable = [] }) => [
     ...(exactly === undefined ? [] : [exactly]),
@@ -42,7 +42,7 @@ export function defaultClaimSpec(spec: ResourceClaimSpec): void {
   for (const request of plainRequests(spec)) defaultRequest(request)
 }
 
-/** In v1beta1 a request stands where its `exactly` does now; one with alternatives has no class. */
+/** In v1beta1 the fields of `exactly` are in the request itself; one with alternatives has no class. */
 export function defaultOldClaimSpec({ devices }: OldResourceClaimSpec): void {
   for (const request of devices.requests ?? []) {
     const plain = request.deviceClassName === '' ? [] : [request]
@@ -61,7 +61,7 @@ export function defaultTolerations(tolerations: readonly DeviceToleration[] = []
   for (const toleration of tolerations) toleration.operator ||= 'Equal'
 }
 
-/** What depends on a gate: whether a spec uses it, and how it is taken out. */
+/** Fields behind a gate: whether a spec uses them, and how they are dropped. */
 interface GatedPart {
   readonly gate: string
   readonly isUsed: (spec: ResourceClaimSpec) => boolean
@@ -121,7 +121,7 @@ export function dropGatedClaimFields(
   }
 }
 
-/** Names of requests, each with those of its alternatives. */
+/** Names of requests, with those of their alternatives. */
 export type RequestNames = ReadonlyMap<string, ReadonlySet<string>>
 
 export function requestNamesOf({ requests }: DeviceClaim): RequestNames {
@@ -130,9 +130,9 @@ export function requestNamesOf({ requests }: DeviceClaim): RequestNames {
   )
 }
 
-export function validateClaimSpec(path: string, { devices }: ResourceClaimSpec, context: RuleContext): FieldError[] {
+export function validateClaimSpec(path: FieldPath, { devices }: ResourceClaimSpec, context: RuleContext): FieldError[] {
   const names = requestNamesOf(devices)
-  const at = (name: string): string => child(path, 'devices', name)
+  const at = (name: string): FieldPath => path.child('devices').child(name)
   return [
     ...validateSet(at('requests'), devices.requests ?? [], MAX_REQUESTS, {
       check: validateRequest,
@@ -142,7 +142,7 @@ export function validateClaimSpec(path: string, { devices }: ResourceClaimSpec, 
       validateConstraint(field, constraint, names, context),
     ),
     ...validateList(at('config'), devices.config, MAX_CONFIGS, (field, config) => [
-      ...validateRequestNames(child(field, 'requests'), config.requests, names),
+      ...validateRequestNames(field.child('requests'), config.requests, names),
       ...validateDeviceConfiguration(field, config),
     ]),
   ]
@@ -150,81 +150,81 @@ export function validateClaimSpec(path: string, { devices }: ResourceClaimSpec, 
 
 const ONE_OF = 'exactly one of `exactly` or `firstAvailable` is required'
 
-function validateRequest(path: string, { name, exactly, firstAvailable = [] }: DeviceRequest): FieldError[] {
-  const errors = validateDnsLabel(child(path, 'name'), name)
+function validateRequest(path: FieldPath, { name, exactly, firstAvailable = [] }: DeviceRequest): FieldError[] {
+  const errors = validateDnsLabel(path.child('name'), name)
   if (firstAvailable.length > 0) {
-    if (exactly !== undefined) return [...errors, invalid(path, null, `${ONE_OF}, but multiple fields are set`)]
+    if (exactly !== undefined) return [...errors, path.invalid(null, `${ONE_OF}, but multiple fields are set`)]
     const rules = {
-      check: (field: string, one: DeviceSubRequest): FieldError[] => [
-        ...validateDnsLabel(child(field, 'name'), one.name),
-        ...validatePlainRequest(field, one),
+      check: (path: FieldPath, one: DeviceSubRequest): FieldError[] => [
+        ...validateDnsLabel(path.child('name'), one.name),
+        ...validatePlainRequest(path, one),
       ],
       identity: (one: DeviceSubRequest): string => one.name,
     }
-    return [...errors, ...validateSet(child(path, 'firstAvailable'), firstAvailable, MAX_SUBREQUESTS, rules)]
+    return [...errors, ...validateSet(path.child('firstAvailable'), firstAvailable, MAX_SUBREQUESTS, rules)]
   }
-  if (exactly === undefined) return [...errors, required(path, ONE_OF)]
-  return [...errors, ...validatePlainRequest(child(path, 'exactly'), exactly)]
+  if (exactly === undefined) return [...errors, path.required(ONE_OF)]
+  return [...errors, ...validatePlainRequest(path.child('exactly'), exactly)]
 }
 
-function validatePlainRequest(path: string, request: AnyRequest): FieldError[] {
+function validatePlainRequest(path: FieldPath, request: AnyRequest): FieldError[] {
   const { deviceClassName: className, selectors, tolerations = [] } = request
-  const field = child(path, 'deviceClassName')
+  const field = path.child('deviceClassName')
   return [
-    ...(className === '' ? [required(field)] : validateDnsSubdomain(field, className)),
-    ...validateSelectors(child(path, 'selectors'), selectors),
+    ...(className === '' ? [field.required()] : validateDnsSubdomain(field, className)),
+    ...validateSelectors(path.child('selectors'), selectors),
     ...validateMode(path, request),
-    ...tolerations.flatMap((one, at) => validateToleration(index(child(path, 'tolerations'), at), one)),
+    ...path.child('tolerations').each(tolerations, validateToleration),
   ]
 }
 
-function validateMode(path: string, { allocationMode: mode = '', count = 0 }: AnyRequest): FieldError[] {
-  const field = child(path, 'count')
+function validateMode(path: FieldPath, { allocationMode: mode = '', count = 0 }: AnyRequest): FieldError[] {
+  const field = path.child('count')
   if (mode === 'All') {
-    return count === 0 ? [] : [invalid(field, count, "must not be specified when allocationMode is 'All'")]
+    return count === 0 ? [] : [field.invalid(count, "must not be specified when allocationMode is 'All'")]
   }
-  if (mode === EXACT_COUNT) return count > 0 ? [] : [invalid(field, count, 'must be greater than zero')]
-  return [notSupported(child(path, 'allocationMode'), asJson(mode), ['All', EXACT_COUNT])]
+  if (mode === EXACT_COUNT) return count > 0 ? [] : [field.invalid(count, 'must be greater than zero')]
+  return [path.child('allocationMode').notSupported(asJson(mode), ['All', EXACT_COUNT])]
 }
 
 function validateConstraint(
-  path: string,
+  path: FieldPath,
   { requests, matchAttribute: match, distinctAttribute: distinct }: DeviceConstraint,
   names: RequestNames,
   { isEnabled }: RuleContext,
 ): FieldError[] {
-  const errors = validateRequestNames(child(path, 'requests'), requests, names)
-  if (match !== undefined) return [...errors, ...validateQualifiedAttribute(child(path, 'matchAttribute'), match)]
+  const errors = validateRequestNames(path.child('requests'), requests, names)
+  if (match !== undefined) return [...errors, ...validateQualifiedAttribute(path.child('matchAttribute'), match)]
   if (distinct !== undefined) {
-    return [...errors, ...validateQualifiedAttribute(child(path, 'distinctAttribute'), distinct)]
+    return [...errors, ...validateQualifiedAttribute(path.child('distinctAttribute'), distinct)]
   }
-  // Upstream says so of none.
+  // Upstream never reports this.
   const detail = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
   const either = isEnabled('DRAConsumableCapacity')
-  return [...errors, either ? required(path, detail) : required(child(path, 'matchAttribute'))]
+  return [...errors, either ? path.required(detail) : path.child('matchAttribute').required()]
 }
 
-/** A list of requests that something applies to. */
+/** A list of requests that a constraint or configuration refers to. */
 export function validateRequestNames(
-  field: string,
+  path: FieldPath,
   requests: readonly string[] | undefined,
   names: RequestNames,
 ): FieldError[] {
-  return validateSet(field, requests, MAX_REQUESTS, {
+  return validateSet(path, requests, MAX_REQUESTS, {
     check: (place, name) => validateRequestName(place, name, names),
     identity: (name) => name,
   })
 }
 
-export function validateRequestName(field: string, text: string, names: RequestNames): FieldError[] {
+export function validateRequestName(path: FieldPath, text: string, names: RequestNames): FieldError[] {
   const detail = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
   const [name = '', part, ...more] = text.split('/')
-  if (more.length > 0) return [invalid(field, text, detail)]
+  if (more.length > 0) return [path.invalid(text, detail)]
   const parts = names.get(name)
   const isKnown = parts !== undefined && (part === undefined || parts.has(part))
-  return [
-    ...validateDnsLabel(field, name),
-    ...(part === undefined ? [] : validateDnsLabel(field, part)),
-    ...(isKnown ? [] : [invalid(field, text, detail)]),
-  ]
+  return collectErrors(
+    validateDnsLabel(path, name),
+    part !== undefined && validateDnsLabel(path, part),
+    !isKnown && path.invalid(text, detail),
+  )
 }

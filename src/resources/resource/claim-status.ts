@@ -1,4 +1,4 @@
-/** What a claim got: which devices, who may use them, and what drivers report of them. */
+/** The status of a claim: allocated devices, reservations and device reports. */
 import type {
   AllocatedDeviceStatus,
   AllocationResult,
@@ -9,24 +9,13 @@ import type {
   ResourceClaimConsumerReference,
 } from '#apis/resource/v1.ts'
 import type { RuleContext } from '#apiserver/registry/resource.ts'
-import { formatIp, parseCidr } from '#lib/cidr.ts'
-import { byteLength, goQuote } from '#lib/go-text.ts'
+import { byteLength, goQuote } from '#lib/go/text.ts'
+import { formatIp, parseCidr } from '#lib/net/cidr.ts'
 import { type Condition, validateConditions } from '#meta/conditions.ts'
-import {
-  asJson,
-  child,
-  type FieldError,
-  forbidden,
-  invalid,
-  notSupported,
-  required,
-  tooLong,
-  tooMany,
-} from '#meta/validation/field-error.ts'
-import { immutable } from '#meta/validation/rules.ts'
-import { validateNodeSelector } from '#model/node-affinity.ts'
-import { validateDnsLabel } from '#model/pod-spec/checks.ts'
-import { validateDriverName } from '#model/pod-spec/volume-sources.ts'
+import { asJson, collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
+import { immutable, validateDnsLabel } from '#meta/validation/rules.ts'
+import { validateNodeSelector } from '#model/nodes/affinity.ts'
+import { validateDriverName } from '#model/pod-spec/volumes/volume-sources.ts'
 
 import {
   MAX_CONFIGS,
@@ -55,7 +44,7 @@ interface PlacedDevice {
   readonly shareID?: string
 }
 
-/** Tells devices apart, also those that several share. */
+/** The identity of a device, including shared ones. */
 export function identityOf({ driver, pool, device, shareID }: PlacedDevice): string {
   return `${driver}/${pool}/${device}${shareID === undefined ? '' : `/${shareID}`}`
 }
@@ -64,7 +53,7 @@ function resultsOf({ status }: ResourceClaim): readonly DeviceRequestAllocationR
   return status?.allocation?.devices.results ?? []
 }
 
-/** What the status of a claim may hold only with a gate, or when it held it before. */
+/** Status fields that need a gate, or an old value. */
 const gatedParts: readonly {
   readonly gate: string
   readonly isUsed: (claim: ResourceClaim) => boolean
@@ -120,7 +109,7 @@ export function prepareClaimStatus(next: ResourceClaim, old: ResourceClaim, { is
   dropReleasedDevices(next, old)
 }
 
-/** What was reported of a device goes when the device does. */
+/** The report of a device is removed with the device. */
 function dropReleasedDevices(next: ResourceClaim, old: ResourceClaim): void {
   if (next.status?.devices === undefined) return
   const kept = new Set(resultsOf(next).map(identityOf))
@@ -137,125 +126,125 @@ function dropReleasedDevices(next: ResourceClaim, old: ResourceClaim): void {
 export function validateClaimStatus(next: ResourceClaim, old: ResourceClaim): FieldError[] {
   const { allocation, reservedFor, devices } = next.status ?? {}
   const allocated = new Set(resultsOf(next).map(identityOf))
-  return [
-    ...validateSet('status.reservedFor', reservedFor, MAX_CONSUMERS, {
+  return collectErrors(
+    validateSet(fieldPath('status.reservedFor'), reservedFor, MAX_CONSUMERS, {
       check: validateConsumer,
       identity: ({ uid }) => uid,
     }),
-    ...validateSet('status.devices', devices, Number.POSITIVE_INFINITY, {
+    validateSet(fieldPath('status.devices'), devices, Number.POSITIVE_INFINITY, {
       check: (path, device) => validateDeviceStatus(path, device, allocated),
       identity: identityOf,
     }),
-    ...validateReservation(next, old),
-    ...(old.status?.allocation !== undefined && allocation !== undefined
-      ? immutable('status.allocation', allocation, old.status.allocation)
-      : []),
-    ...(old.status?.allocation === undefined && allocation !== undefined
-      ? validateAllocation('status.allocation', allocation, requestNamesOf(next.spec.devices))
-      : []),
-  ]
+    validateReservation(next, old),
+    old.status?.allocation !== undefined &&
+      allocation !== undefined &&
+      immutable(fieldPath('status.allocation'), allocation, old.status.allocation),
+    old.status?.allocation === undefined &&
+      allocation !== undefined &&
+      validateAllocation(fieldPath('status.allocation'), allocation, requestNamesOf(next.spec.devices)),
+  )
 }
 
-function validateConsumer(path: string, consumer: ResourceClaimConsumerReference): FieldError[] {
+function validateConsumer(path: FieldPath, consumer: ResourceClaimConsumerReference): FieldError[] {
   return (['resource', 'name', 'uid'] as const)
     .filter((name) => consumer[name] === '')
-    .map((name) => required(child(path, name)))
+    .map((name) => path.child(name).required())
 }
 
 function validateReservation({ metadata, status }: ResourceClaim, old: ResourceClaim): FieldError[] {
   const consumers = status?.reservedFor ?? []
   if (consumers.length === 0) return []
   if (status?.allocation === undefined) {
-    return [forbidden('status.reservedFor', 'may not be specified when `allocated` is not set')]
+    return [fieldPath('status.reservedFor').forbidden('may not be specified when `allocated` is not set')]
   }
   const textOf = ({ apiGroup = '', resource, name, uid }: ResourceClaimConsumerReference): string =>
     JSON.stringify([apiGroup, resource, name, uid])
   const known = new Set((old.status?.reservedFor ?? []).map(textOf))
   if (metadata.deletionTimestamp === undefined || consumers.every((one) => known.has(textOf(one)))) return []
   const detail = 'new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set'
-  return [forbidden('status.reservedFor', detail)]
+  return [fieldPath('status.reservedFor').forbidden(detail)]
 }
 
 function validateAllocation(
-  path: string,
+  path: FieldPath,
   { devices, nodeSelector }: AllocationResult,
   names: RequestNames,
 ): FieldError[] {
-  const at = (name: string): string => child(path, 'devices', name)
-  return [
-    ...validateList(at('results'), devices.results, MAX_RESULTS, (field, one) => validateResult(field, one, names)),
-    // Of the class and of the claim.
-    ...validateList(at('config'), devices.config, 2 * MAX_CONFIGS, (field, one) => validateConfig(field, one, names)),
-    ...(nodeSelector === undefined ? [] : validateNodeSelector(child(path, 'nodeSelector'), nodeSelector)),
-  ]
+  const at = (name: string): FieldPath => path.child('devices').child(name)
+  return collectErrors(
+    validateList(at('results'), devices.results, MAX_RESULTS, (field, one) => validateResult(field, one, names)),
+    // The class and the claim.
+    validateList(at('config'), devices.config, 2 * MAX_CONFIGS, (field, one) => validateConfig(field, one, names)),
+    nodeSelector !== undefined && validateNodeSelector(path.child('nodeSelector'), nodeSelector),
+  )
 }
 
-function validateResult(path: string, result: DeviceRequestAllocationResult, names: RequestNames): FieldError[] {
+function validateResult(path: FieldPath, result: DeviceRequestAllocationResult, names: RequestNames): FieldError[] {
   return [
-    ...validateRequestName(child(path, 'request'), result.request, names),
+    ...validateRequestName(path.child('request'), result.request, names),
     ...validatePlace(path, result),
     ...validateBindingConditions(path, result),
-    ...validateShareId(child(path, 'shareID'), result.shareID),
+    ...validateShareId(path.child('shareID'), result.shareID),
   ]
 }
 
-function validatePlace(path: string, { driver, pool, device }: PlacedDevice): FieldError[] {
+function validatePlace(path: FieldPath, { driver, pool, device }: PlacedDevice): FieldError[] {
   return [
-    ...validateDriverName(child(path, 'driver'), driver),
-    ...validatePoolName(child(path, 'pool'), pool),
-    ...validateDnsLabel(child(path, 'device'), device),
+    ...validateDriverName(path.child('driver'), driver),
+    ...validatePoolName(path.child('pool'), pool),
+    ...validateDnsLabel(path.child('device'), device),
   ]
 }
 
 const sources = ['FromClaim', 'FromClass']
 
-function validateConfig(path: string, config: DeviceAllocationConfiguration, names: RequestNames): FieldError[] {
+function validateConfig(path: FieldPath, config: DeviceAllocationConfiguration, names: RequestNames): FieldError[] {
   const { source } = config
-  const field = child(path, 'source')
-  return [
-    ...(source === '' ? [required(field)] : []),
-    ...(source === '' || sources.includes(source) ? [] : [notSupported(field, asJson(source), sources)]),
-    ...validateRequestNames(child(path, 'requests'), config.requests, names),
-    ...validateDeviceConfiguration(path, config),
-  ]
+  const field = path.child('source')
+  return collectErrors(
+    source === '' && field.required(),
+    source !== '' && !sources.includes(source) && field.notSupported(asJson(source), sources),
+    validateRequestNames(path.child('requests'), config.requests, names),
+    validateDeviceConfiguration(path, config),
+  )
 }
 
 function validateDeviceStatus(
-  path: string,
+  path: FieldPath,
   status: AllocatedDeviceStatus,
   allocated: ReadonlySet<string>,
 ): FieldError[] {
   const { shareID, data, networkData } = status
   const conditions = status.conditions ?? []
-  const field = child(path, 'conditions')
+  const field = path.child('conditions')
   const identity = identityOf(status)
-  return [
-    ...validatePlace(path, status),
-    ...validateShareId(child(path, 'shareID'), shareID),
-    ...(allocated.has(identity) ? [] : [invalid(path, identity, 'must be an allocated device in the claim')]),
-    ...(conditions.length > MAX_CONDITIONS ? [tooMany(field, conditions.length, MAX_CONDITIONS)] : []),
-    ...validateConditions(field, conditions as Condition[]),
-    ...(data === undefined ? [] : validateRawObject(child(path, 'data'), data)),
-    ...(networkData === undefined ? [] : validateNetworkData(child(path, 'networkData'), networkData)),
-  ]
+  return collectErrors(
+    validatePlace(path, status),
+    validateShareId(path.child('shareID'), shareID),
+    !allocated.has(identity) && path.invalid(identity, 'must be an allocated device in the claim'),
+    conditions.length > MAX_CONDITIONS && field.tooMany(conditions.length, MAX_CONDITIONS),
+    validateConditions(field, conditions as Condition[]),
+    data !== undefined && validateRawObject(path.child('data'), data),
+    networkData !== undefined && validateNetworkData(path.child('networkData'), networkData),
+  )
 }
 
-function validateNetworkData(path: string, data: NetworkDeviceData): FieldError[] {
+function validateNetworkData(path: FieldPath, data: NetworkDeviceData): FieldError[] {
   const limited = (name: 'interfaceName' | 'hardwareAddress', limitBytes: number): FieldError[] =>
-    byteLength(data[name] ?? '') > limitBytes ? [tooLong(child(path, name), limitBytes)] : []
+    byteLength(data[name] ?? '') > limitBytes ? [path.child(name).tooLong(limitBytes)] : []
   return [
     ...limited('interfaceName', MAX_INTERFACE_NAME_BYTES),
     ...limited('hardwareAddress', MAX_HARDWARE_ADDRESS_BYTES),
-    ...validateSet(child(path, 'ips'), data.ips, MAX_IPS, { check: validateInterfaceAddress, identity: (ip) => ip }),
+    ...validateSet(path.child('ips'), data.ips, MAX_IPS, { check: validateInterfaceAddress, identity: (ip) => ip }),
   ]
 }
 
-/** An address with the length of its network, written the one canonical way. */
-function validateInterfaceAddress(field: string, text: string): FieldError[] {
+/** An address with a prefix length, in canonical form. */
+function validateInterfaceAddress(path: FieldPath, text: string): FieldError[] {
   const cidr = parseCidr(text, { sloppy: true })
   if (cidr === undefined) {
-    return [invalid(field, text, 'must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)')]
+    return [path.invalid(text, 'must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)')]
   }
   const canonical = `${formatIp({ family: cidr.family, value: cidr.address })}/${cidr.prefixLength}`
-  return text === canonical ? [] : [invalid(field, text, `must be in canonical form (${goQuote(canonical)})`)]
+  return text === canonical ? [] : [path.invalid(text, `must be in canonical form (${goQuote(canonical)})`)]
 }

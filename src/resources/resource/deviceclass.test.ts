@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { deviceClass } from './deviceclass.ts'
 
-const { create, cells } = judge(deviceClass)
+const { create, cells } = tryRules(deviceClass)
 
 const body = {
   metadata: { name: 'x' },
@@ -15,12 +15,12 @@ const body = {
   },
 }
 
-test('chooses devices and sets them up', async () => {
+test('a DeviceClass selects devices and configures them', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
 })
 
-test('refuses selectors and configuration that break the rules', async () => {
+test('a DeviceClass rejects invalid selectors and configuration', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     ['spec.selectors.0', {}, ['spec.selectors[0].cel: Required value']],
     [
@@ -66,7 +66,7 @@ test('refuses selectors and configuration that break the rules', async () => {
   }
 })
 
-test('is judged by its name, not by the prefix the name was drawn from', async () => {
+test('a DeviceClass validates the generated name instead of its prefix', async () => {
   const [complaint] = (await create(changed(body, 'metadata.name', 'A_b'))).errors
   assert.match(complaint ?? '', /^metadata\.name: Invalid value: "A_b": a lowercase RFC 1123 subdomain must/)
   assert.deepEqual((await create(changed(body, 'metadata.generateName', 'A_'))).errors, [])
@@ -75,7 +75,7 @@ test('is judged by its name, not by the prefix the name was drawn from', async (
   ])
 })
 
-test('shows its name', () => {
+test('a DeviceClass prints its name', () => {
   assert.deepEqual(
     deviceClass.columns?.map(({ name }) => name),
     ['Name', 'Age'],

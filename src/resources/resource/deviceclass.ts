@@ -1,13 +1,13 @@
-/** DeviceClass: a sort of devices that claims ask for by name, chosen and set up as its owner says. */
+/** DeviceClass: a kind of devices that claims request by name, with selectors and configuration. */
 import { type DeviceClass, DeviceClasses } from '#apis/resource/v1.ts'
 import { DeviceClasses as OldDeviceClasses } from '#apis/resource/v1beta1.ts'
 import { DeviceClasses as NearDeviceClasses } from '#apis/resource/v1beta2.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { semanticEqual } from '#meta/object.ts'
-import { type FieldError, invalid } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { nameIsPathSegment, nameIsSubdomain } from '#meta/validation/names.ts'
-import { isExtendedResource } from '#model/pod-spec/resource-names.ts'
+import { isExtendedResource } from '#model/pod-spec/containers/resource-names.ts'
 
 import { MAX_CONFIGS } from './claim-spec.ts'
 import { validateDeviceConfiguration, validateSelectors } from './device-config.ts'
@@ -18,7 +18,7 @@ const GATE = 'DRAExtendedResource'
 export const deviceClass: Resource<DeviceClass> = defineResource<DeviceClass>({
   kind: DeviceClasses,
   metadataRules: { update: ['whole', 'change'] },
-  // What a generateName leads to is judged, not the prefix.
+  // The generated name is validated, not the prefix.
   nameRule: (name, prefix) => (prefix ? nameIsPathSegment(name, prefix) : nameIsSubdomain(name, prefix)),
   otherVersions: [{ kind: NearDeviceClasses }, { kind: OldDeviceClasses }],
   generation: 'spec',
@@ -38,13 +38,13 @@ function validateClass({ spec }: DeviceClass, old?: DeviceClass): FieldError[] {
   const { selectors, config, extendedResourceName: resource } = spec
   const isStored = (name: 'selectors' | 'config'): boolean =>
     old !== undefined && semanticEqual(spec[name], old.spec[name])
-  return [
-    ...validateSelectors('spec.selectors', selectors),
-    ...validateList('spec.config', config, MAX_CONFIGS, (path, one) =>
+  return collectErrors(
+    validateSelectors(fieldPath('spec.selectors'), selectors),
+    validateList(fieldPath('spec.config'), config, MAX_CONFIGS, (path, one) =>
       validateDeviceConfiguration(path, one, isStored('config')),
     ),
-    ...(resource === undefined || isExtendedResource(resource)
-      ? []
-      : [invalid('spec.extendedResourceName', resource, 'must be a valid extended resource name')]),
-  ]
+    resource !== undefined &&
+      !isExtendedResource(resource) &&
+      fieldPath('spec.extendedResourceName').invalid(resource, 'must be a valid extended resource name'),
+  )
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { deviceTaintRule } from './devicetaintrule.ts'
 
-const { read, create, update, cells } = judge(deviceTaintRule)
+const { read, create, update, cells } = tryRules(deviceTaintRule)
 const body = {
   metadata: { name: 'r' },
   spec: {
@@ -13,7 +13,7 @@ const body = {
   },
 }
 
-test('selects devices by any of three names, or all of them', async () => {
+test('a DeviceTaintRule selects devices by driver, pool or device name, or all devices', async () => {
   assert.deepEqual((await create(body)).errors, [])
   assert.deepEqual((await create(changed(body, 'spec.deviceSelector', undefined))).errors, [])
   const table: readonly (readonly [string, unknown, RegExp])[] = [
@@ -36,24 +36,24 @@ test('selects devices by any of three names, or all of them', async () => {
   }
 })
 
-test('counts time from when the effect came, unless told otherwise', async () => {
+test('a DeviceTaintRule sets timeAdded when the effect changes', async () => {
   assert.match(read(changed(body, 'spec.taint.timeAdded', undefined)).spec.taint.timeAdded ?? '', /^\d{4}-/)
   const evicting = changed(body, 'spec.taint.effect', 'NoExecute')
   const { object } = await update(evicting, body)
   assert.notEqual(object.spec.taint.timeAdded, body.spec.taint.timeAdded)
-  const told = changed(evicting, 'spec.taint.timeAdded', '2026-02-02T00:00:00Z')
-  assert.equal((await update(told, body)).object.spec.taint.timeAdded, '2026-02-02T00:00:00Z')
+  const next = changed(evicting, 'spec.taint.timeAdded', '2026-02-02T00:00:00Z')
+  assert.equal((await update(next, body)).object.spec.taint.timeAdded, '2026-02-02T00:00:00Z')
   const relabelled = changed(body, 'spec.taint.value', 'w')
   assert.equal((await update(relabelled, body)).object.spec.taint.timeAdded, body.spec.taint.timeAdded)
 })
 
-test('an effect from another release may stay', async () => {
+test('a DeviceTaintRule keeps an unknown effect that the old object has', async () => {
   const foreign = changed(body, 'spec.taint.effect', 'Later')
   assert.deepEqual((await update(foreign, foreign)).errors, [])
   assert.equal((await update(foreign, body)).errors.length, 1)
 })
 
-test('has a generation, and at most eight conditions', async () => {
+test('a DeviceTaintRule has a generation, and rejects more than eight conditions', async () => {
   assert.equal((await create(body)).object.metadata.generation, 1)
   const condition = (type: string): object => {
     return { type, status: 'True', reason: 'R', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' }
@@ -65,9 +65,9 @@ test('has a generation, and at most eight conditions', async () => {
   assert.deepEqual((await update({ ...body, status: { conditions: [condition('A')] } }, body, 'status')).errors, [])
 })
 
-test('shows the taint', () => {
+test('a DeviceTaintRule prints the taint', () => {
   const nowMs = Date.parse('2026-01-01T00:00:00Z')
-  assert.deepEqual(judge(deviceTaintRule).cells(body, nowMs), [
+  assert.deepEqual(tryRules(deviceTaintRule).cells(body, nowMs), [
     'r',
     'example.com/broken',
     'v',

@@ -1,4 +1,4 @@
-/** DeviceTaintRule: a taint that an administrator puts on devices from outside, whatever their driver publishes. */
+/** DeviceTaintRule: a taint on devices that an administrator sets, independent of the driver. */
 import {
   type DeviceTaintRule,
   DeviceTaintRules,
@@ -12,9 +12,9 @@ import { validateConditions } from '#meta/conditions.ts'
 import { ageText } from '#meta/duration.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
-import { child, type FieldError, tooMany } from '#meta/validation/field-error.ts'
-import { validateDnsLabel } from '#model/pod-spec/checks.ts'
-import { validateDriverName } from '#model/pod-spec/volume-sources.ts'
+import { collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
+import { validateDnsLabel } from '#meta/validation/rules.ts'
+import { validateDriverName } from '#model/pod-spec/volumes/volume-sources.ts'
 
 import { validateTaint } from './device.ts'
 import { validatePoolName } from './names.ts'
@@ -27,7 +27,7 @@ export const deviceTaintRule: Resource<DeviceTaintRule> = defineResource<DeviceT
   generation: 'spec',
   applyDefaults: defaultTimeAdded,
   prepareUpdate({ spec: { taint } }, old, { clock }) {
-    // What counts for tolerations is since when devices have had this effect.
+    // Tolerations depend on the time since the effect applies.
     const before = old.spec.taint
     if (taint.effect !== before.effect && taint.timeAdded === before.timeAdded) taint.timeAdded = timeOf(clock.now())
   },
@@ -35,11 +35,11 @@ export const deviceTaintRule: Resource<DeviceTaintRule> = defineResource<DeviceT
   validateUpdate: (next, old) => validateSpec(next.spec, old.spec),
   status: {
     validateUpdate({ status: { conditions = [] } }) {
-      const field = 'status.conditions'
-      return [
-        ...validateConditions(field, conditions as Parameters<typeof validateConditions>[1]),
-        ...(conditions.length > MAX_CONDITIONS ? [tooMany(field, conditions.length, MAX_CONDITIONS)] : []),
-      ]
+      const field = fieldPath('status.conditions')
+      return collectErrors(
+        validateConditions(field, conditions as Parameters<typeof validateConditions>[1]),
+        conditions.length > MAX_CONDITIONS && field.tooMany(conditions.length, MAX_CONDITIONS),
+      )
     },
   },
   columns: [
@@ -61,16 +61,16 @@ function defaultTimeAdded(object: KubeObject, { clock }: RuleContext): void {
 }
 
 function validateSpec({ deviceSelector, taint }: DeviceTaintRuleSpec, old?: DeviceTaintRuleSpec): FieldError[] {
-  return [
-    ...(deviceSelector === undefined ? [] : validateSelector('spec.deviceSelector', deviceSelector)),
-    ...validateTaint('spec.taint', taint, old?.taint),
-  ]
+  return collectErrors(
+    deviceSelector !== undefined && validateSelector(fieldPath('spec.deviceSelector'), deviceSelector),
+    validateTaint(fieldPath('spec.taint'), taint, old?.taint),
+  )
 }
 
-function validateSelector(path: string, { driver, pool, device }: DeviceTaintSelector): FieldError[] {
-  return [
-    ...(driver === undefined ? [] : validateDriverName(child(path, 'driver'), driver)),
-    ...(pool === undefined ? [] : validatePoolName(child(path, 'pool'), pool)),
-    ...(device === undefined ? [] : validateDnsLabel(child(path, 'device'), device)),
-  ]
+function validateSelector(path: FieldPath, { driver, pool, device }: DeviceTaintSelector): FieldError[] {
+  return collectErrors(
+    driver !== undefined && validateDriverName(path.child('driver'), driver),
+    pool !== undefined && validatePoolName(path.child('pool'), pool),
+    device !== undefined && validateDnsLabel(path.child('device'), device),
+  )
 }

@@ -1,45 +1,56 @@
-/** Lists and maps with a limit: too many elements end the judgement, then each is looked at, then whether any repeats. */
-import { compareText } from '#lib/go-text.ts'
+/**
+ * Lists and maps with a limit: too many elements end the validation; then each is validated, then duplicates are
+ * reported.
+ */
+import { compareText } from '#lib/go/text.ts'
 import { createRepetition } from '#lib/repetition.ts'
-import { duplicate, type FieldError, index, key, tooMany } from '#meta/validation/field-error.ts'
+import type { FieldError, FieldPath } from '#meta/validation/field-path.ts'
 
-type Check<T> = (path: string, item: T) => FieldError[]
+type Check<T> = (path: FieldPath, item: T) => FieldError[]
 
-export function validateList<T>(field: string, items: readonly T[] = [], limit: number, check: Check<T>): FieldError[] {
-  if (items.length > limit) return [tooMany(field, items.length, limit)]
-  return items.flatMap((item, at) => check(index(field, at), item))
+export function validateList<T>(
+  path: FieldPath,
+  items: readonly T[] = [],
+  limit: number,
+  check: Check<T>,
+): FieldError[] {
+  if (items.length > limit) return [path.tooMany(items.length, limit)]
+  return path.each(items, check)
 }
 
-/** `identity` is what must not repeat, and what is shown when it does. */
+/** `identity` must be unique, and is printed for duplicates. */
 export function validateSet<T>(
-  field: string,
+  path: FieldPath,
   items: readonly T[] = [],
   limit: number,
   rules: { readonly check: Check<T>; readonly identity: (item: T) => string },
 ): FieldError[] {
-  const errors = validateList(field, items, limit, rules.check)
+  const errors = validateList(path, items, limit, rules.check)
   if (items.length > limit) return errors
   const isRepeated = createRepetition()
-  const repeated = items.flatMap((item, at) => {
+  const repeated = path.each(items, (path, item) => {
     const identity = rules.identity(item)
-    return isRepeated(identity) ? [duplicate(index(field, at), identity)] : []
+    return isRepeated(identity) ? [path.duplicate(identity)] : []
   })
   return [...errors, ...repeated]
 }
 
-/** In the order of the keys; Go's is random. Upstream complains about a key at the map. */
+/** Sorted by key; Go's order is random. Upstream reports key errors at the map. */
 export function validateEntries<T>(
-  field: string,
+  path: FieldPath,
   entries: Readonly<Record<string, T>> = {},
   checkKey: Check<string>,
-  check: Check<T> = () => [],
+  check: (path: FieldPath, item: T, name: string) => FieldError[] = () => [],
 ): FieldError[] {
   return Object.entries(entries)
     .sort(([a], [b]) => compareText(a, b))
-    .flatMap(([name, item]) => [...checkKey(field, name), ...check(key(field, shortened(name)), item)])
+    .flatMap(([name, item]) => {
+      const shown = shortened(name)
+      return [...checkKey(path, name), ...check(path.key(shown), item, shown)]
+    })
 }
 
-/** The longest a name of an attribute can be: a domain, a slash, an identifier. */
+/** The maximum length of an attribute name: a domain, a slash, an identifier. */
 const MAX_SHOWN = 63 + 1 + 32
 
 function shortened(text: string): string {

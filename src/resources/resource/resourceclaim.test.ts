@@ -3,10 +3,10 @@ import { test } from 'node:test'
 
 import type { ResourceClaim } from '#apis/resource/v1.ts'
 
-import { changed, type Judge, judge } from '../rules.fixture.ts'
+import { changed, type RuleTrial, tryRules } from '../rules.fixture.ts'
 import { resourceClaim } from './resourceclaim.ts'
 
-const { create, update, cells, read } = judge(resourceClaim)
+const { create, update, cells, read } = tryRules(resourceClaim)
 
 const body = {
   metadata: { name: 'x', namespace: 'n' },
@@ -72,12 +72,12 @@ const body = {
   },
 }
 
-test('asks for devices', async () => {
+test('a ResourceClaim requests devices', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
 })
 
-test('refuses requests, constraints and configuration that break the rules', async () => {
+test('a ResourceClaim rejects invalid requests, constraints and configuration', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     [
       'spec.devices.requests.0.name',
@@ -181,7 +181,7 @@ test('refuses requests, constraints and configuration that break the rules', asy
   }
 })
 
-test('keeps what it asks for', async () => {
+test('a ResourceClaim rejects updates of spec', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     [
       'spec.devices.requests.0.exactly.count',
@@ -196,7 +196,7 @@ test('keeps what it asks for', async () => {
   }
 })
 
-test('takes allocations, reservations and reports', async () => {
+test('a ResourceClaim accepts allocations, reservations and device reports', async () => {
   assert.deepEqual((await update(body, body, 'status')).errors, [])
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     [
@@ -249,7 +249,7 @@ test('takes allocations, reservations and reports', async () => {
   }
 })
 
-test('asks for one device unless told otherwise', () => {
+test('a ResourceClaim requests one device by default', () => {
   const { spec } = read({
     metadata: { name: 'x', namespace: 'n' },
     spec: { devices: { requests: [{ name: 'r', exactly: { deviceClassName: 'c', tolerations: [{ key: 'k' }] } }] } },
@@ -276,7 +276,7 @@ test('asks for one device unless told otherwise', () => {
   )
 })
 
-test('shows how far it is', () => {
+test('a ResourceClaim prints its state', () => {
   assert.deepEqual(
     resourceClaim.columns?.map(({ name }) => name),
     ['Name', 'State', 'Age'],
@@ -286,11 +286,11 @@ test('shows how far it is', () => {
   assert.equal(resourceClaim.deleteAnswersObject, true)
 })
 
-test('gets admin access only in namespaces that are marked for it', async () => {
+test('a ResourceClaim allows admin access only in labelled namespaces', async () => {
   const asking = changed(body, 'spec.devices.requests.0.exactly.adminAccess', true)
   const field = 'spec.devices.requests[0].adminAccess'
-  const inNamespace = (labels: Record<string, string>): Judge<ResourceClaim> =>
-    judge(resourceClaim, {
+  const inNamespace = (labels: Record<string, string>): RuleTrial<ResourceClaim> =>
+    tryRules(resourceClaim, {
       context: {
         objects: {
           get: async <T>() => ({ metadata: { name: 'n', labels } }) as T,
@@ -311,16 +311,19 @@ test('gets admin access only in namespaces that are marked for it', async () => 
   )
 })
 
-test('drops what gates that are off would allow, unless it was there', async () => {
+test('a ResourceClaim drops fields of disabled gates, unless they were set before', async () => {
   const off = { off: ['DRAConsumableCapacity', 'DRADeviceTaints', 'DRAPrioritizedList'] }
-  const { object } = await judge(resourceClaim, off).create(body)
+  const { object } = await tryRules(resourceClaim, off).create(body)
   assert.equal(object.spec.devices.requests?.[1]?.firstAvailable, undefined)
   assert.equal(object.spec.devices.requests?.[0]?.exactly?.tolerations, undefined)
   assert.equal(object.spec.devices.constraints?.[1]?.distinctAttribute, undefined)
-  assert.deepEqual((await judge(resourceClaim, off).update(body, body)).object.spec, (await create(body)).object.spec)
+  assert.deepEqual(
+    (await tryRules(resourceClaim, off).update(body, body)).object.spec,
+    (await create(body)).object.spec,
+  )
 })
 
-test('fills in what v1beta1 says in one piece', () => {
+test('a ResourceClaim sets defaults of v1beta1', () => {
   const old = resourceClaim.otherVersions?.find(({ kind }) => kind.version === 'v1beta1')
   const requests = [
     { name: 'a', deviceClassName: 'c', tolerations: [{}] },

@@ -1,4 +1,4 @@
-/** ResourceClaim: devices that pods share, asked for by what they must be able to do. */
+/** ResourceClaim: devices for pods, requested by their properties. */
 import { type ResourceClaim, ResourceClaims, type ResourceClaimStatus } from '#apis/resource/v1.ts'
 import { type ResourceClaim as OldResourceClaim, ResourceClaims as OldResourceClaims } from '#apis/resource/v1beta1.ts'
 import { ResourceClaims as NearResourceClaims } from '#apis/resource/v1beta2.ts'
@@ -6,10 +6,11 @@ import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { invalidError } from '#meta/status-errors.ts'
+import { fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { immutable } from '#meta/validation/rules.ts'
 
 import { adminAccessField, adminNamespaceErrors } from './admin-access.ts'
-import { type Ask, statusAccessErrors } from './claim-access.ts'
+import { type Authorize, statusAccessErrors } from './claim-access.ts'
 import {
   defaultClaimSpec,
   defaultOldClaimSpec,
@@ -36,8 +37,8 @@ export const resourceClaim: Resource<ResourceClaim> = defineResource<ResourceCla
   applyDefaults: applyClaimDefaults,
   prepareCreate: ({ spec }, context) => dropGatedClaimFields(spec, undefined, context),
   prepareUpdate: ({ spec }, old, context) => dropGatedClaimFields(spec, old.spec, context),
-  validate: ({ spec }, context) => validateClaimSpec('spec', spec, context),
-  validateUpdate: (next, old) => immutable('spec', next.spec, old.spec),
+  validate: ({ spec }, context) => validateClaimSpec(fieldPath('spec'), spec, context),
+  validateUpdate: (next, old) => immutable(fieldPath('spec'), next.spec, old.spec),
   allocate: allocateFor(undefined),
   status: {
     prepareUpdate(next, old, context) {
@@ -49,13 +50,13 @@ export const resourceClaim: Resource<ResourceClaim> = defineResource<ResourceCla
   deleteAnswersObject: true,
 })
 
-/** Without somebody to ask, whoever may write the status may write all of it. */
-export function defineResourceClaim(ask: Ask | undefined): Resource<ResourceClaim> {
+/** Without an authorizer, everybody who may write the status may write all of it. */
+export function defineResourceClaim(ask: Authorize | undefined): Resource<ResourceClaim> {
   return { ...resourceClaim, allocate: allocateFor(ask) }
 }
 
-/** Nothing is reserved: this is where rules may look at other objects, and ask. */
-function allocateFor(ask: Ask | undefined): NonNullable<Resource<ResourceClaim>['allocate']> {
+/** Reserves nothing: this hook may read other objects and call the authorizer. */
+function allocateFor(ask: Authorize | undefined): NonNullable<Resource<ResourceClaim>['allocate']> {
   return async (next, old, context) => {
     const field = old === undefined ? adminAccessField(next.spec) : newAdminResult(next, old)
     const errors = [
@@ -63,8 +64,9 @@ function allocateFor(ask: Ask | undefined): NonNullable<Resource<ResourceClaim>[
       ...(old === undefined || ask === undefined ? [] : await statusAccessErrors(ask, [next, old], context)),
     ]
     if (errors.length === 0) return async () => undefined
-    // What else is wrong is said in the same answer.
-    const faults = old === undefined ? validateClaimSpec('spec', next.spec, context) : validateClaimStatus(next, old)
+    // Other errors are in the same answer.
+    const faults =
+      old === undefined ? validateClaimSpec(fieldPath('spec'), next.spec, context) : validateClaimStatus(next, old)
     throw invalidError(ResourceClaims, next.metadata.name ?? '', [...errors, ...faults])
   }
 }
@@ -79,12 +81,12 @@ function defaultResults(status: ResourceClaimStatus | undefined): void {
   for (const { tolerations } of status?.allocation?.devices.results ?? []) defaultTolerations(tolerations)
 }
 
-/** The first result with admin access in a claim that had none. */
-function newAdminResult(next: ResourceClaim, old: ResourceClaim): string | undefined {
+/** The first result with admin access, in a claim that had none. */
+function newAdminResult(next: ResourceClaim, old: ResourceClaim): FieldPath | undefined {
   const find = ({ status }: ResourceClaim): number =>
     (status?.allocation?.devices.results ?? []).findIndex(({ adminAccess }) => adminAccess === true)
   const at = find(next)
-  return at < 0 || find(old) >= 0 ? undefined : `status.allocation.devices.results[${at}].adminAccess`
+  return at < 0 || find(old) >= 0 ? undefined : fieldPath(`status.allocation.devices.results[${at}].adminAccess`)
 }
 
 function stateText({ metadata, status }: ResourceClaim): string {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { resourceClaimTemplate } from './resourceclaimtemplate.ts'
 
-const { create, update, cells } = judge(resourceClaimTemplate)
+const { create, update, cells } = tryRules(resourceClaimTemplate)
 
 const body = {
   metadata: { name: 'x', namespace: 'n' },
@@ -14,12 +14,12 @@ const body = {
   },
 }
 
-test('holds the claim to be made', async () => {
+test('a ResourceClaimTemplate contains the claim spec', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
 })
 
-test('refuses metadata that claims cannot have', async () => {
+test('a ResourceClaimTemplate rejects invalid metadata of claims', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     ['spec.metadata.name', 'x', ['spec.metadata.name: Forbidden: cannot be set']],
     [
@@ -54,7 +54,7 @@ test('refuses metadata that claims cannot have', async () => {
   }
 })
 
-test('stays as it is', async () => {
+test('a ResourceClaimTemplate rejects updates of spec', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     [
       'spec.metadata.labels',
@@ -69,7 +69,7 @@ test('stays as it is', async () => {
   }
 })
 
-test('shows its name', () => {
+test('a ResourceClaimTemplate prints its name', () => {
   assert.deepEqual(
     resourceClaimTemplate.columns?.map(({ name }) => name),
     ['Name', 'Age'],

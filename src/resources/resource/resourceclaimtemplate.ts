@@ -1,4 +1,4 @@
-/** ResourceClaimTemplate: the claim that is made for each pod that refers to it. */
+/** ResourceClaimTemplate: the template of claims that are generated for pods. */
 import { type ResourceClaimTemplate, ResourceClaimTemplates } from '#apis/resource/v1.ts'
 import {
   type ResourceClaimTemplate as OldTemplate,
@@ -9,7 +9,7 @@ import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { invalidError } from '#meta/status-errors.ts'
-import type { FieldError } from '#meta/validation/field-error.ts'
+import { type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { immutable } from '#meta/validation/rules.ts'
 import { validateTemplateMetadata } from '#model/template-metadata.ts'
 
@@ -29,14 +29,14 @@ export const resourceClaimTemplate: Resource<ResourceClaimTemplate> = defineReso
   validate: validateTemplate,
   validateUpdate: (next, old, context) => [
     ...validateTemplate(next, context),
-    ...immutable('spec', next.spec, old.spec),
+    ...immutable(fieldPath('spec'), next.spec, old.spec),
   ],
-  // Nothing is reserved: this is where rules may look at other objects.
+  // Reserves nothing: this hook may read other objects.
   async allocate(next, old, context) {
     const field = old === undefined ? adminAccessField(next.spec.spec) : undefined
     const errors = await adminNamespaceErrors(next, field, context)
     if (errors.length === 0) return async () => undefined
-    // What else is wrong is said in the same answer.
+    // Other errors are in the same answer.
     throw invalidError(ResourceClaimTemplates, next.metadata.name ?? '', [
       ...errors,
       ...validateTemplate(next, context),
@@ -52,7 +52,7 @@ function applyTemplateDefaults(object: KubeObject): void {
 
 function validateTemplate({ spec }: ResourceClaimTemplate, context: RuleContext): FieldError[] {
   return [
-    ...validateTemplateMetadata('spec.metadata', spec.metadata ?? {}),
-    ...validateClaimSpec('spec.spec', spec.spec, context),
+    ...validateTemplateMetadata(fieldPath('spec.metadata'), spec.metadata ?? {}),
+    ...validateClaimSpec(fieldPath('spec.spec'), spec.spec, context),
   ]
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { resourcePoolStatusRequest } from './resourcepoolstatusrequest.ts'
 
-const { read, create, update, cells } = judge(resourcePoolStatusRequest)
+const { read, create, update, cells } = tryRules(resourcePoolStatusRequest)
 const body = { metadata: { name: 'q' }, spec: { driver: 'dra.example.com' } }
 const pool = { driver: 'D', poolName: 'p', generation: 1, totalDevices: 4, availableDevices: 3, allocatedDevices: 1 }
 
@@ -12,7 +12,7 @@ function condition(type: string, status = 'True'): object {
   return { type, status, reason: 'R', message: 'm', lastTransitionTime: '2026-01-01T00:00:00Z' }
 }
 
-test('asks about a driver, and a hundred pools unless told otherwise', async () => {
+test('a ResourcePoolStatusRequest names a driver, and asks for a hundred pools by default', async () => {
   assert.equal(read(body).spec.limit, 100)
   assert.deepEqual((await create(body)).errors, [])
   const subdomain = 'a lowercase RFC 1123 subdomain must consist of'
@@ -39,13 +39,13 @@ test('asks about a driver, and a hundred pools unless told otherwise', async () 
   }
 })
 
-test('the question does not change', async () => {
+test('a ResourcePoolStatusRequest rejects updates of spec', async () => {
   assert.deepEqual((await update(changed(body, 'spec.driver', 'other'), body)).errors, [
     'spec: Invalid value: null: field is immutable',
   ])
 })
 
-test('the answer is whole', async () => {
+test('a ResourcePoolStatusRequest requires a complete status', async () => {
   const table: readonly (readonly [object, readonly string[]])[] = [
     [{ poolCount: 1, pools: [pool], conditions: [condition('Complete')] }, []],
     [{}, ['status.poolCount: Required value']],
@@ -70,7 +70,7 @@ test('the answer is whole', async () => {
   }
 })
 
-test('the answer is given once', async () => {
+test('a ResourcePoolStatusRequest rejects updates of status once it is set', async () => {
   const answered = { ...body, status: { poolCount: 1 } }
   assert.deepEqual((await update(answered, answered, 'status')).errors, [])
   assert.deepEqual((await update({ ...body, status: { poolCount: 2 } }, answered, 'status')).errors, [
@@ -79,7 +79,7 @@ test('the answer is given once', async () => {
   assert.deepEqual((await update(body, answered, 'status')).errors, ['status: Invalid value: null: field is immutable'])
 })
 
-test('adds up what the pools have', () => {
+test('a ResourcePoolStatusRequest prints totals of the pools', () => {
   const show = (status?: object): unknown[] =>
     cells(status === undefined ? body : { ...body, status }, Date.parse('2026-01-01T00:02:00Z')).slice(2)
   assert.deepEqual(show(), ['-', '-', '-', '-', '-', 0, 'Pending', '<none>'])

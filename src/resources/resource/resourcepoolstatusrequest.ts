@@ -1,4 +1,4 @@
-/** ResourcePoolStatusRequest: asks once how many devices of a driver's pools are free; the answer is its status. */
+/** ResourcePoolStatusRequest: asks once for the free devices of a driver's pools; the status is the answer. */
 import {
   type PoolStatus,
   type ResourcePoolStatusRequest,
@@ -8,7 +8,7 @@ import {
 } from '#apis/resource/v1alpha3.ts'
 import { nameColumn } from '#apiserver/registry/columns.ts'
 import { type Column, defineResource, type Resource } from '#apiserver/registry/resource.ts'
-import { byteLength } from '#lib/go-text.ts'
+import { byteLength } from '#lib/go/text.ts'
 import { validateConditions } from '#meta/conditions.ts'
 import { ageText } from '#meta/duration.ts'
 import { semanticEqual } from '#meta/object.ts'
@@ -22,9 +22,9 @@ import {
   requiredName,
   uniqueItems,
 } from '#meta/validation/declared.ts'
-import { child, type FieldError, index, invalid, required, tooLong } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { dns1123Subdomain, regexText } from '#meta/validation/names.ts'
-import { complaining, immutable } from '#meta/validation/rules.ts'
+import { immutable } from '#meta/validation/rules.ts'
 
 const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 1000
@@ -39,7 +39,7 @@ export const resourcePoolStatusRequest: Resource<ResourcePoolStatusRequest> = de
       spec.limit ??= DEFAULT_LIMIT
     },
     validate: ({ spec }) => validateSpec(spec),
-    validateUpdate: (next, old) => (semanticEqual(next.spec, old.spec) ? [] : fixedField('spec')),
+    validateUpdate: (next, old) => (semanticEqual(next.spec, old.spec) ? [] : fixedField(fieldPath('spec'))),
     status: { validateUpdate: (next, old) => validateStatusUpdate(next.status, old.status) },
     columns: [
       nameColumn,
@@ -58,7 +58,7 @@ export const resourcePoolStatusRequest: Resource<ResourcePoolStatusRequest> = de
   },
 )
 
-/** The first of the two that is true. */
+/** The first of the two conditions that is true. */
 function outcomeOf({ status }: ResourcePoolStatusRequest): { type: string; since: string | null } | undefined {
   const found = status?.conditions?.find(
     ({ type, status: is }) => (type === 'Complete' || type === 'Failed') && is === 'True',
@@ -88,26 +88,26 @@ function completedText(request: ResourcePoolStatusRequest, nowMs: number): strin
 }
 
 function validateSpec({ driver, poolName, limit }: ResourcePoolStatusRequestSpec): FieldError[] {
-  return [
-    ...requiredName('spec.driver', driver, validateCaselessName),
-    ...(poolName === undefined ? [] : validatePoolName('spec.poolName', poolName)),
-    ...(limit === undefined ? [required('spec.limit')] : []),
-    ...atMost('spec.limit', limit, MAX_LIMIT),
-    ...atLeast('spec.limit', limit, 1),
-  ]
+  return collectErrors(
+    requiredName(fieldPath('spec.driver'), driver, validateCaselessName),
+    poolName !== undefined && validatePoolName(fieldPath('spec.poolName'), poolName),
+    limit === undefined && fieldPath('spec.limit').required(),
+    atMost(fieldPath('spec.limit'), limit, MAX_LIMIT),
+    atLeast(fieldPath('spec.limit'), limit, 1),
+  )
 }
 
-/** The answer is given once. An empty one is an answer too. */
+/** The status is set once, even if it is empty. */
 function validateStatusUpdate(
   next: ResourcePoolStatusRequestStatus | undefined,
   old: ResourcePoolStatusRequestStatus | undefined,
 ): FieldError[] {
-  if (next === undefined) return old === undefined ? [] : [invalid('status', null, 'field is immutable')]
+  if (next === undefined) return old === undefined ? [] : [fieldPath('status').invalid(null, 'field is immutable')]
   if (old === undefined) {
     const conditions = next.conditions as Parameters<typeof validateConditions>[1]
-    return [...validateConditions('status.conditions', conditions), ...validateStatus(next, old)]
+    return [...validateConditions(fieldPath('status.conditions'), conditions), ...validateStatus(next, old)]
   }
-  return semanticEqual(next, old) ? [] : [...immutable('status', next, old), ...validateStatus(next, old)]
+  return semanticEqual(next, old) ? [] : [...immutable(fieldPath('status'), next, old), ...validateStatus(next, old)]
 }
 
 function validateStatus(
@@ -116,39 +116,39 @@ function validateStatus(
 ): FieldError[] {
   const { poolCount, pools = [], conditions = [] } = next
   const [tooManyPools, tooManyConditions] = [
-    itemLimit('status.pools', pools, MAX_LIMIT),
-    itemLimit('status.conditions', conditions, MAX_CONDITIONS),
+    itemLimit(fieldPath('status.pools'), pools, MAX_LIMIT),
+    itemLimit(fieldPath('status.conditions'), conditions, MAX_CONDITIONS),
   ]
-  return [
-    ...(poolCount === undefined ? [required('status.poolCount')] : []),
-    ...(poolCount === old?.poolCount ? [] : atLeast('status.poolCount', poolCount, 0)),
-    ...tooManyPools,
-    ...(tooManyPools.length > 0 || semanticEqual(pools, old?.pools)
-      ? []
-      : pools.flatMap((pool, at) => validatePool(index('status.pools', at), pool))),
-    ...tooManyConditions,
-    ...(tooManyConditions.length > 0 ? [] : uniqueItems('status.conditions', conditions, ({ type }) => type)),
-  ]
+  return collectErrors(
+    poolCount === undefined && fieldPath('status.poolCount').required(),
+    poolCount !== old?.poolCount && atLeast(fieldPath('status.poolCount'), poolCount, 0),
+    tooManyPools,
+    tooManyPools.length === 0 &&
+      !semanticEqual(pools, old?.pools) &&
+      fieldPath('status.pools').each(pools, validatePool),
+    tooManyConditions,
+    tooManyConditions.length === 0 && uniqueItems(fieldPath('status.conditions'), conditions, ({ type }) => type),
+  )
 }
 
 const counts = ['totalDevices', 'allocatedDevices', 'availableDevices', 'unavailableDevices'] as const
 
-function validatePool(path: string, pool: PoolStatus): FieldError[] {
+function validatePool(path: FieldPath, pool: PoolStatus): FieldError[] {
   const { driver, poolName, generation, nodeName, validationError = '' } = pool
-  const at = (name: string): string => child(path, name)
-  return [
-    ...requiredName(at('driver'), driver, validateCaselessName),
-    ...requiredName(at('poolName'), poolName, validatePoolName),
-    // Zero is no generation.
-    ...(generation === 0 ? [required(at('generation'))] : atLeast(at('generation'), generation, 0)),
-    ...atLeast(at('resourceSliceCount'), pool.resourceSliceCount, 1),
-    ...counts.flatMap((name) => atLeast(at(name), pool[name], 0)),
-    ...(nodeName === undefined ? [] : longName(at('nodeName'), nodeName)),
-    ...(byteLength(validationError) > MAX_ERROR_BYTES ? [tooLong(at('validationError'), MAX_ERROR_BYTES)] : []),
-  ]
+  const at = (name: string): FieldPath => path.child(name)
+  return collectErrors(
+    requiredName(at('driver'), driver, validateCaselessName),
+    requiredName(at('poolName'), poolName, validatePoolName),
+    // Zero is no valid generation.
+    generation === 0 ? at('generation').required() : atLeast(at('generation'), generation, 0),
+    atLeast(at('resourceSliceCount'), pool.resourceSliceCount, 1),
+    counts.flatMap((name) => atLeast(at(name), pool[name], 0)),
+    nodeName !== undefined && longName(at('nodeName'), nodeName),
+    byteLength(validationError) > MAX_ERROR_BYTES && at('validationError').tooLong(MAX_ERROR_BYTES),
+  )
 }
 
-// The pattern shown is the one for lower case.
+// The printed pattern is the one for lower case.
 const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
 const caselessComplaint = regexText(
   "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
@@ -156,22 +156,22 @@ const caselessComplaint = regexText(
   'Example.com',
 )
 
-function validateCaselessName(field: string, name: string): FieldError[] {
+function validateCaselessName(path: FieldPath, name: string): FieldError[] {
   const complaints = inBytes(dns1123Subdomain(name.toLowerCase())).map((one) =>
     one.endsWith(' bytes') ? one : caselessComplaint,
   )
-  return complaining(field, name, complaints, 'format=k8s-long-name-caseless')
+  return path.check(name, () => complaints, 'format=k8s-long-name-caseless')
 }
 
-function validatePoolName(field: string, name: string): FieldError[] {
+function validatePoolName(path: FieldPath, name: string): FieldError[] {
   const origin = 'format=k8s-resource-pool-name'
-  return [
-    ...(byteLength(name) > MAX_NAME_BYTES ? [{ ...tooLong(field, MAX_NAME_BYTES), origin }] : []),
-    ...name.split('/').flatMap((part, at) => {
-      if (part === '') return [invalid(field, name, `segment ${at}: must not be empty`, origin)]
+  return collectErrors(
+    byteLength(name) > MAX_NAME_BYTES && { ...path.tooLong(MAX_NAME_BYTES), origin },
+    name.split('/').flatMap((part, at) => {
+      if (part === '') return [path.invalid(name, `segment ${at}: must not be empty`, origin)]
       return inBytes(dns1123Subdomain(part)).map((complaint) =>
-        invalid(field, part, `segment ${at}: ${complaint}`, origin),
+        path.invalid(part, `segment ${at}: ${complaint}`, origin),
       )
     }),
-  ]
+  )
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { resourceSlice } from './resourceslice.ts'
 
-const { create, update, cells } = judge(resourceSlice, {
+const { create, update, cells } = tryRules(resourceSlice, {
   off: ['DRANodeAllocatableResources', 'DRAListTypeAttributes'],
 })
 
@@ -34,7 +34,7 @@ const body = {
   },
 }
 
-test('lists devices of a pool', async () => {
+test('a ResourceSlice lists devices of a pool', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual(
     { errors, warnings },
@@ -42,7 +42,7 @@ test('lists devices of a pool', async () => {
   )
 })
 
-test('refuses devices and places that break the rules', async () => {
+test('a ResourceSlice rejects invalid devices and node selections', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     ['spec.driver', '', ['spec.driver: Required value']],
     [
@@ -204,7 +204,7 @@ test('refuses devices and places that break the rules', async () => {
   }
 })
 
-test('keeps its driver, pool and node', async () => {
+test('a ResourceSlice rejects updates of driver, pool name and node name', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     ['spec.driver', 'e.io', ['spec.driver: Invalid value: "e.io": field is immutable']],
     ['spec.pool.name', 'other', ['spec.pool.name: Invalid value: "other": field is immutable']],
@@ -215,7 +215,7 @@ test('keeps its driver, pool and node', async () => {
   }
 })
 
-test('shows node, driver and pool', () => {
+test('a ResourceSlice prints node, driver and pool', () => {
   assert.deepEqual(
     resourceSlice.columns?.map(({ name }) => name),
     ['Name', 'Node', 'Driver', 'Pool', 'Age'],

@@ -1,4 +1,4 @@
-/** ResourceSlice: a part of a driver's pool of devices, and from which nodes they can be used. */
+/** ResourceSlice: a part of a driver's pool of devices, with the nodes that can use them. */
 import {
   type Device,
   type ResourcePool,
@@ -10,21 +10,21 @@ import { type ResourceSlice as OldResourceSlice, ResourceSlices as OldResourceSl
 import { ResourceSlices as NearResourceSlices } from '#apis/resource/v1beta2.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { firstByKey } from '#lib/repetition.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
-import { child, type FieldError, invalid, required } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { immutable } from '#meta/validation/rules.ts'
-import { validateNodeSelector } from '#model/node-affinity.ts'
-import { validateDriverName } from '#model/pod-spec/volume-sources.ts'
+import { validateNodeSelector } from '#model/nodes/affinity.ts'
+import { validateDriverName } from '#model/pod-spec/volumes/volume-sources.ts'
 
 import { listFields, validateCounters, validateDevice, validateNodeName, validateOnlyTrue } from './device.ts'
 import { validateSet } from './lists.ts'
 import { validatePoolName } from './names.ts'
 
 const MAX_DEVICES = 128
-/** Each of them may be larger: with taints, counters or lists of values. */
+/** Devices with taints, counters or value lists are larger. */
 const MAX_LARGE_DEVICES = 64
 const MAX_COUNTER_SETS = 8
 
@@ -80,7 +80,7 @@ function defaultDevice(
   for (const mapping of Object.values(nodeAllocatableResourceMappings)) mapping.allocationMultiplier ??= '1'
 }
 
-/** Fields of a device that go when none of `gates` is off and no device had any of them before. */
+/** Drops device fields of disabled `gates`, unless an old device has one of them. */
 interface GatedFields {
   readonly gates: readonly string[]
   readonly isUsed: (device: Device) => boolean
@@ -154,41 +154,39 @@ function validateSpec(spec: ResourceSliceSpec, old?: ResourceSliceSpec): FieldEr
   const isLarge = (device: Device): boolean =>
     (device.taints ?? []).length > 0 || (device.consumesCounters ?? []).length > 0 || hasListAttribute(device)
   const oldDevices = firstByKey(old?.devices ?? [], ({ name }) => name)
-  return [
-    ...validateDriverName('spec.driver', spec.driver),
-    ...validatePool('spec.pool', spec.pool),
-    ...(old === undefined ? [] : validateFixed(spec, old)),
-    ...validatePlacement(spec),
-    ...(sharedCounters !== undefined && devices !== undefined
-      ? [invalid('spec', '', 'only one of `sharedCounters` or `devices` is allowed')]
-      : []),
-    ...validateSet('spec.devices', devices, devices?.some(isLarge) === true ? MAX_LARGE_DEVICES : MAX_DEVICES, {
+  return collectErrors(
+    validateDriverName(fieldPath('spec.driver'), spec.driver),
+    validatePool(fieldPath('spec.pool'), spec.pool),
+    old !== undefined && validateFixed(spec, old),
+    validatePlacement(spec),
+    sharedCounters !== undefined &&
+      devices !== undefined &&
+      fieldPath('spec').invalid('', 'only one of `sharedCounters` or `devices` is allowed'),
+    validateSet(fieldPath('spec.devices'), devices, devices?.some(isLarge) === true ? MAX_LARGE_DEVICES : MAX_DEVICES, {
       check: (path, device) =>
         validateDevice(path, device, oldDevices.get(device.name), perDeviceNodeSelection === true),
       identity: ({ name }) => name,
     }),
-    ...validateSet('spec.sharedCounters', sharedCounters, MAX_COUNTER_SETS, {
+    validateSet(fieldPath('spec.sharedCounters'), sharedCounters, MAX_COUNTER_SETS, {
       check: (path, { name, counters }) => validateCounters(path, 'name', name, counters),
       identity: ({ name }) => name,
     }),
-  ]
+  )
 }
 
-function validatePool(path: string, { name, resourceSliceCount: count, generation }: ResourcePool): FieldError[] {
-  return [
-    ...validatePoolName(child(path, 'name'), name),
-    ...(count > 0 ? [] : [invalid(child(path, 'resourceSliceCount'), count, 'must be greater than zero')]),
-    ...(generation < 0
-      ? [invalid(child(path, 'generation'), generation, 'must be greater than or equal to zero')]
-      : []),
-  ]
+function validatePool(path: FieldPath, { name, resourceSliceCount: count, generation }: ResourcePool): FieldError[] {
+  return collectErrors(
+    validatePoolName(path.child('name'), name),
+    !(count > 0) && path.child('resourceSliceCount').invalid(count, 'must be greater than zero'),
+    generation < 0 && path.child('generation').invalid(generation, 'must be greater than or equal to zero'),
+  )
 }
 
 function validateFixed(next: ResourceSliceSpec, old: ResourceSliceSpec): FieldError[] {
   return [
-    ...immutable('spec.pool.name', next.pool.name, old.pool.name),
-    ...immutable('spec.driver', next.driver, old.driver),
-    ...immutable('spec.nodeName', next.nodeName, old.nodeName),
+    ...immutable(fieldPath('spec.pool.name'), next.pool.name, old.pool.name),
+    ...immutable(fieldPath('spec.driver'), next.driver, old.driver),
+    ...immutable(fieldPath('spec.nodeName'), next.nodeName, old.nodeName),
   ]
 }
 
@@ -202,22 +200,22 @@ function validatePlacement(spec: ResourceSliceSpec): FieldError[] {
     ...(allNodes === true ? ['`allNodes`'] : []),
     ...(perDevice === true ? ['`perDeviceNodeSelection`'] : []),
   ]
-  return [
-    ...(nodeName === '' ? [invalid('spec.nodeName', '', 'must be either unset or set to a non-empty string')] : []),
-    ...validateNodeName('spec.nodeName', nodeName),
-    ...(nodeSelector === undefined ? [] : validateOneTerm('spec.nodeSelector', nodeSelector)),
-    ...validateOnlyTrue('spec.allNodes', allNodes),
-    ...validateOnlyTrue('spec.perDeviceNodeSelection', perDevice),
-    ...(set.length === 0 ? [required('spec', PLACES)] : []),
-    ...(set.length > 1 ? [invalid('spec', `{${set.join(', ')}}`, `${PLACES}, but multiple fields are set`)] : []),
-  ]
+  return collectErrors(
+    nodeName === '' && fieldPath('spec.nodeName').invalid('', 'must be either unset or set to a non-empty string'),
+    validateNodeName(fieldPath('spec.nodeName'), nodeName),
+    nodeSelector !== undefined && validateOneTerm(fieldPath('spec.nodeSelector'), nodeSelector),
+    validateOnlyTrue(fieldPath('spec.allNodes'), allNodes),
+    validateOnlyTrue(fieldPath('spec.perDeviceNodeSelection'), perDevice),
+    set.length === 0 && fieldPath('spec').required(PLACES),
+    set.length > 1 && fieldPath('spec').invalid(`{${set.join(', ')}}`, `${PLACES}, but multiple fields are set`),
+  )
 }
 
-function validateOneTerm(path: string, selector: NonNullable<ResourceSliceSpec['nodeSelector']>): FieldError[] {
+function validateOneTerm(path: FieldPath, selector: NonNullable<ResourceSliceSpec['nodeSelector']>): FieldError[] {
   const terms = selector.nodeSelectorTerms ?? []
   const detail = 'must have exactly one node selector term'
-  return [
-    ...validateNodeSelector(path, selector),
-    ...(terms.length === 1 ? [] : [invalid(child(path, 'nodeSelectorTerms'), selector.nodeSelectorTerms, detail)]),
-  ]
+  return collectErrors(
+    validateNodeSelector(path, selector),
+    terms.length !== 1 && path.child('nodeSelectorTerms').invalid(selector.nodeSelectorTerms, detail),
+  )
 }

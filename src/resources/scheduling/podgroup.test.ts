@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { podGroup } from './podgroup.ts'
 
-const { read, create, update, cells } = judge(podGroup, { off: [] })
+const { read, create, update, cells } = tryRules(podGroup, { off: [] })
 const body = {
   metadata: { name: 'g', namespace: 'ns' },
   spec: {
@@ -17,7 +17,7 @@ function condition(type: string, status = 'True', reason = 'R'): object {
   return { type, status, reason, message: '', lastTransitionTime: '2026-01-01T00:00:00Z' }
 }
 
-test('may come from a template, and has one way to be scheduled', async () => {
+test('a PodGroup may refer to a template, and has one scheduling policy', async () => {
   assert.equal(read(body).spec.disruptionMode, 'Pod')
   assert.deepEqual((await create(body)).errors, [])
   const ref = 'spec.podGroupTemplateRef'
@@ -43,7 +43,7 @@ test('may come from a template, and has one way to be scheduled', async () => {
   }
 })
 
-test('stays as it is', async () => {
+test('a PodGroup rejects updates of spec', async () => {
   const fixed = (field: string): string => `${field}: Invalid value: null: field is immutable`
   const five = Array.from({ length: 5 }, (_, at) => ({ name: `c${at}`, resourceClaimName: 'x' }))
   const table: readonly (readonly [string, unknown, readonly string[]])[] = [
@@ -65,8 +65,8 @@ test('stays as it is', async () => {
   }
 })
 
-test('fields of gates that are off are dropped; used ones may not change', async () => {
-  const { create: createOff, update: updateOff } = judge(podGroup, {
+test('a PodGroup drops fields of disabled gates, and keeps used ones immutable', async () => {
+  const { create: createOff, update: updateOff } = tryRules(podGroup, {
     off: ['WorkloadAwarePreemption', 'DRAWorkloadResourceClaims', 'TopologyAwareWorkloadScheduling'],
   })
   const { object, errors } = await createOff(changed(body, 'spec.priority', 5))
@@ -82,7 +82,7 @@ test('fields of gates that are off are dropped; used ones may not change', async
   assert.deepEqual((await updateOff({ ...bare, status }, bare, 'status')).object.status, {})
 })
 
-test('tells of the claims it has', async () => {
+test('a PodGroup accepts claims in its status', async () => {
   const at = 'status.resourceClaimStatuses'
   const table: readonly (readonly [object[], readonly RegExp[]])[] = [
     [[{ name: 'c', resourceClaimName: 'x' }], []],
@@ -101,7 +101,7 @@ test('tells of the claims it has', async () => {
   }
 })
 
-test('shows how it fares', () => {
+test('a PodGroup prints its state', () => {
   const show = (...conditions: object[]): unknown[] => cells({ ...body, status: { conditions } }).slice(1, 4)
   assert.deepEqual(show(), ['Gang', '<none>', 'Pending'])
   assert.deepEqual(show(condition('PodGroupScheduled')).at(2), 'Scheduled')

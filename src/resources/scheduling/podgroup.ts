@@ -1,4 +1,4 @@
-/** PodGroup: pods that are scheduled together, all of them or at least so many, or none. */
+/** PodGroup: pods that are scheduled together, with a minimum count. */
 import {
   type PodGroup,
   PodGroups,
@@ -19,7 +19,7 @@ import {
   shortName,
   uniqueItems,
 } from '#meta/validation/declared.ts'
-import { child, type FieldError, index, invalid } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 
 import { dropGatedFields, validateGroup } from './pod-groups.ts'
 
@@ -62,49 +62,44 @@ function stateText({ status }: PodGroup): string {
 
 function validateSpec(next: PodGroupSpec, old: PodGroupSpec | undefined, { isEnabled }: RuleContext): FieldError[] {
   const reference = next.podGroupTemplateRef
-  const field = 'spec.podGroupTemplateRef'
+  const field = fieldPath('spec.podGroupTemplateRef')
   const isMoved = old !== undefined && !semanticEqual(reference, old.podGroupTemplateRef)
-  return [
-    ...(isMoved ? fixedField(field) : []),
-    ...(old !== undefined || (reference ?? null) === null ? [] : validateReference(field, reference)),
-    ...validateGroup('spec', next, old, { isEnabled, isFixed: true, needsDisruptionMode: true }),
-  ]
+  return collectErrors(
+    isMoved && fixedField(field),
+    old === undefined && (reference ?? null) !== null && validateReference(field, reference),
+    validateGroup(fieldPath('spec'), next, old, { isEnabled, isFixed: true, needsDisruptionMode: true }),
+  )
 }
 
-function validateReference(path: string, reference: PodGroupTemplateReference | null): FieldError[] {
+function validateReference(path: FieldPath, reference: PodGroupTemplateReference | null): FieldError[] {
   const { workload } = reference ?? { workload: null }
-  const at = (name: string): string => child(path, 'workload', name)
-  return [
-    ...oneMember(path, ['workload'], { workload }),
-    ...(workload === null
-      ? []
-      : [
-          ...requiredName(at('workloadName'), workload.workloadName, longName),
-          ...requiredName(at('podGroupTemplateName'), workload.podGroupTemplateName, shortName),
-        ]),
-  ]
+  const at = (name: string): FieldPath => path.child('workload').child(name)
+  return collectErrors(
+    oneMember(path, ['workload'], { workload }),
+    workload !== null && [
+      ...requiredName(at('workloadName'), workload.workloadName, longName),
+      ...requiredName(at('podGroupTemplateName'), workload.podGroupTemplateName, shortName),
+    ],
+  )
 }
 
 function validateStatus({ spec, status }: PodGroup, old: PodGroupStatus | undefined): FieldError[] {
   const { conditions, resourceClaimStatuses: claims = [] } = status ?? {}
-  const field = 'status.resourceClaimStatuses'
+  const field = fieldPath('status.resourceClaimStatuses')
   const known = new Set((spec.resourceClaims ?? []).map(({ name }) => name))
   const detail = 'must match the name of an entry in `spec.resourceClaims`'
   const isSame = semanticEqual(claims, old?.resourceClaimStatuses)
   const tooMany = itemLimit(field, claims, MAX_CLAIMS)
-  return [
-    ...validateConditions('status.conditions', conditions as Parameters<typeof validateConditions>[1]),
-    ...claims.flatMap(({ name }, at) =>
-      known.has(name) ? [] : [invalid(child(index(field, at), 'name'), name, detail)],
-    ),
-    ...(isSame ? [] : tooMany),
-    ...(isSame || tooMany.length > 0
-      ? []
-      : [
-          ...uniqueItems(field, claims, ({ name }) => name),
-          ...claims.flatMap(({ resourceClaimName: claim }, at) =>
-            claim === undefined ? [] : longName(child(index(field, at), 'resourceClaimName'), claim),
-          ),
-        ]),
-  ]
+  return collectErrors(
+    validateConditions(fieldPath('status.conditions'), conditions as Parameters<typeof validateConditions>[1]),
+    field.each(claims, (path, { name }) => !known.has(name) && path.child('name').invalid(name, detail)),
+    !isSame && tooMany,
+    !isSame &&
+      tooMany.length === 0 && [
+        ...uniqueItems(field, claims, ({ name }) => name),
+        ...field.each(claims, (path, { resourceClaimName: claim }) =>
+          claim === undefined ? [] : longName(path.child('resourceClaimName'), claim),
+        ),
+      ],
+  )
 }

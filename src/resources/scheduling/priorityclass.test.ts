@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { priorityClass } from './priorityclass.ts'
 
-const { create, update, read, cells } = judge(priorityClass)
+const { create, update, read, cells } = tryRules(priorityClass)
 
 const named = (name: string, value: number, rest: object = {}): object => ({ metadata: { name }, value, ...rest })
 
-test('preempts unless told otherwise', async () => {
+test('a PriorityClass has preemptionPolicy PreemptLowerPriority by default', async () => {
   assert.equal(read(named('a', 1)).preemptionPolicy, 'PreemptLowerPriority')
   const { object, errors } = await create(named('a', 1))
   assert.deepEqual(errors, [])
   assert.equal(object.metadata.generation, 1)
 })
 
-test('values and names of the system are its own', async () => {
+test('a PriorityClass rejects values and names that are reserved for the system', async () => {
   const reserved = "priority class names with 'system-' prefix are reserved for system use only. error:"
   const table: readonly (readonly [object, readonly string[]])[] = [
     [named('a', 1_000_000_000), []],
@@ -39,7 +39,7 @@ test('values and names of the system are its own', async () => {
   for (const [body, errors] of table) assert.deepEqual((await create(body)).errors, errors, JSON.stringify(body))
 })
 
-test('value and policy stay', async () => {
+test('a PriorityClass rejects updates of value and preemptionPolicy', async () => {
   const old = named('a', 1)
   assert.deepEqual((await update(changed(old, 'value', 2), old)).errors, [
     'value: Forbidden: may not be changed in an update.',
@@ -50,6 +50,6 @@ test('value and policy stay', async () => {
   assert.deepEqual((await update(changed(old, 'description', 'x'), old)).errors, [])
 })
 
-test('shows its value', () => {
+test('a PriorityClass prints its value', () => {
   assert.deepEqual(cells(named('a', 5, { globalDefault: true })), ['a', 5, true, '<unknown>', 'PreemptLowerPriority'])
 })

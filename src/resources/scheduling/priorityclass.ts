@@ -1,15 +1,15 @@
-/** PriorityClass: a name for how important pods are, and whether they may push others out. */
+/** PriorityClass: a named priority of pods, with their preemption policy. */
 import { type PriorityClass, PriorityClasses } from '#apis/scheduling/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
-import { asJson, type FieldError, forbidden, notSupported, required } from '#meta/validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { immutable } from '#meta/validation/rules.ts'
 
 const SYSTEM_PREFIX = 'system-'
-/** Users' priorities end here; above are those that keep the cluster itself alive. */
+/** The highest user priority; higher ones are for critical system pods. */
 const HIGHEST_USER_PRIORITY = 1_000_000_000
 
-/** The only classes that may have a name with the prefix, and the values they must have. */
+/** The only classes with the system prefix, and their required values. */
 const systemClasses = new Map([
   ['system-node-critical', 2 * HIGHEST_USER_PRIORITY + 1000],
   ['system-cluster-critical', 2 * HIGHEST_USER_PRIORITY],
@@ -19,16 +19,17 @@ const policies = ['PreemptLowerPriority', 'Never']
 
 export const priorityClass: Resource<PriorityClass> = defineResource<PriorityClass>({
   kind: PriorityClasses,
-  // Upstream sets it to 1 and leaves it there.
+  // Upstream sets it to 1 and never changes it.
   generation: () => false,
   applyDefaults(object) {
     object.preemptionPolicy ??= 'PreemptLowerPriority'
   },
   validate: validatePriorityClass,
-  validateUpdate: (next, old) => [
-    ...(next.value === old.value ? [] : [forbidden('value', 'may not be changed in an update.')]),
-    ...immutable('preemptionPolicy', next.preemptionPolicy, old.preemptionPolicy),
-  ],
+  validateUpdate: (next, old) =>
+    collectErrors(
+      next.value !== old.value && fieldPath('value').forbidden('may not be changed in an update.'),
+      immutable(fieldPath('preemptionPolicy'), next.preemptionPolicy, old.preemptionPolicy),
+    ),
   columns: [
     nameColumn,
     { name: 'Value', type: 'integer', value: ({ value }) => value },
@@ -44,13 +45,15 @@ function validatePriorityClass(object: PriorityClass): FieldError[] {
   if (metadata.name?.startsWith(SYSTEM_PREFIX)) {
     const complaint = systemComplaint(object)
     const rule = `priority class names with '${SYSTEM_PREFIX}' prefix are reserved for system use only.`
-    if (complaint !== undefined) errors.push(forbidden('metadata.name', `${rule} error: ${complaint}`))
+    if (complaint !== undefined) errors.push(fieldPath('metadata.name').forbidden(`${rule} error: ${complaint}`))
   } else if (value > HIGHEST_USER_PRIORITY) {
-    errors.push(forbidden('value', `maximum allowed value of a user defined priority is ${HIGHEST_USER_PRIORITY}`))
+    errors.push(
+      fieldPath('value').forbidden(`maximum allowed value of a user defined priority is ${HIGHEST_USER_PRIORITY}`),
+    )
   }
-  if (policy === '') errors.push(required('preemptionPolicy'))
+  if (policy === '') errors.push(fieldPath('preemptionPolicy').required())
   else if (policy !== undefined && !policies.includes(policy)) {
-    errors.push(notSupported('preemptionPolicy', asJson(policy), policies))
+    errors.push(fieldPath('preemptionPolicy').notSupported(asJson(policy), policies))
   }
   return errors
 }

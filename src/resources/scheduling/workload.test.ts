@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { workload } from './workload.ts'
 
-const { create, update, cells } = judge(workload, { off: [] })
+const { create, update, cells } = tryRules(workload, { off: [] })
 const template = { name: 't', schedulingPolicy: { gang: { minCount: 2 } } }
 const body = { metadata: { name: 'w', namespace: 'ns' }, spec: { podGroupTemplates: [template] } }
 const T = 'spec.podGroupTemplates.0.'
 const AT = 'spec.podGroupTemplates[0]'
 
-test('has templates, each with one way to be scheduled', async () => {
+test('a Workload has templates, each with one scheduling policy', async () => {
   assert.deepEqual((await create(body)).errors, [])
   const many = Array.from({ length: 9 }, (_, at) => ({ ...template, name: `t${at}` }))
   const whole = '{"name":"t","schedulingPolicy":{"gang":{"minCount":2}},"schedulingConstraints":null}'
@@ -74,7 +74,7 @@ test('has templates, each with one way to be scheduled', async () => {
   }
 })
 
-test('stays as it is', async () => {
+test('a Workload rejects updates of spec', async () => {
   const fixed = (field: string): string => `${field}: Invalid value: null: field is immutable`
   assert.deepEqual((await update(changed(body, `${T}name`, 'u'), body)).errors, [fixed('spec.podGroupTemplates')])
   assert.deepEqual((await update(changed(body, 'spec.podGroupTemplates', []), body)).errors, [
@@ -87,9 +87,9 @@ test('stays as it is', async () => {
   assert.deepEqual((await update(changed(body, 'metadata.labels', { a: 'b' }), body)).errors, [])
 })
 
-test('fields of gates that are off are dropped, unless they were there before', async () => {
+test('a Workload drops fields of disabled gates, unless they were set before', async () => {
   const off = ['TopologyAwareWorkloadScheduling', 'DRAWorkloadResourceClaims', 'WorkloadAwarePreemption']
-  const strict = judge(workload, { off })
+  const strict = tryRules(workload, { off })
   const full = {
     ...template,
     schedulingConstraints: { topology: [{ key: 'a' }] },
@@ -106,6 +106,6 @@ test('fields of gates that are off are dropped, unless they were there before', 
   assert.deepEqual([kept.object.spec.podGroupTemplates, kept.errors], [[full], []])
 })
 
-test('shows its name and age', () => {
+test('a Workload prints its name and age', () => {
   assert.deepEqual(cells(body), ['w', '<unknown>'])
 })

@@ -1,4 +1,4 @@
-/** Workload: the sorts of pod groups that something consists of, as templates to make the groups from. */
+/** Workload: the templates of pod groups that an application consists of. */
 import {
   type PodGroupTemplate,
   type TypedLocalObjectReference,
@@ -10,9 +10,8 @@ import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { fixedField, itemLimit, longName, requiredName, shortName, uniqueItems } from '#meta/validation/declared.ts'
-import { child, type FieldError, index, required } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { pathSegmentName } from '#meta/validation/names.ts'
-import { complaining } from '#meta/validation/rules.ts'
 
 import { dropGatedFields, validateGroup } from './pod-groups.ts'
 
@@ -27,7 +26,7 @@ export const workload: Resource<Workload> = defineResource<Workload>({
   columns: [nameColumn, ageColumn],
 })
 
-/** Templates are compared by their place, not by their name. */
+/** Templates are compared by index, not by name. */
 function dropFields(next: WorkloadSpec, old: WorkloadSpec | undefined, context: RuleContext): void {
   for (const [at, template] of (next.podGroupTemplates ?? []).entries()) {
     dropGatedFields(template, old?.podGroupTemplates?.[at], context)
@@ -35,48 +34,47 @@ function dropFields(next: WorkloadSpec, old: WorkloadSpec | undefined, context: 
 }
 
 function validateSpec({ controllerRef, podGroupTemplates }: WorkloadSpec, context: RuleContext): FieldError[] {
-  const field = 'spec.podGroupTemplates'
+  const field = fieldPath('spec.podGroupTemplates')
   const templates = podGroupTemplates ?? []
   const count = validateCount(field, templates)
-  return [
-    ...(controllerRef === undefined ? [] : validateReference('spec.controllerRef', controllerRef)),
-    ...count,
-    ...(count.length > 0
-      ? []
-      : [
-          ...uniqueItems(field, templates, ({ name }) => name),
-          ...templates.flatMap((template, at) => validateTemplate(index(field, at), template, context)),
-        ]),
-  ]
+  return collectErrors(
+    controllerRef !== undefined && validateReference(fieldPath('spec.controllerRef'), controllerRef),
+    count,
+    count.length === 0 && [
+      ...uniqueItems(field, templates, ({ name }) => name),
+      ...field.each(templates, (path, template) => validateTemplate(path, template, context)),
+    ],
+  )
 }
 
-function validateCount(field: string, templates: readonly PodGroupTemplate[]): FieldError[] {
-  return [...itemLimit(field, templates, MAX_TEMPLATES), ...(templates.length === 0 ? [required(field)] : [])]
+function validateCount(path: FieldPath, templates: readonly PodGroupTemplate[]): FieldError[] {
+  return collectErrors(itemLimit(path, templates, MAX_TEMPLATES), templates.length === 0 && path.required())
 }
 
 function validateSpecUpdate(next: WorkloadSpec, old: WorkloadSpec): FieldError[] {
-  const field = 'spec.podGroupTemplates'
-  return [
-    ...(semanticEqual(next.controllerRef, old.controllerRef) ? [] : fixedField('spec.controllerRef')),
-    ...(semanticEqual(next.podGroupTemplates, old.podGroupTemplates)
-      ? []
-      : [...fixedField(field), ...validateCount(field, next.podGroupTemplates ?? [])]),
-  ]
+  const field = fieldPath('spec.podGroupTemplates')
+  return collectErrors(
+    !semanticEqual(next.controllerRef, old.controllerRef) && fixedField(fieldPath('spec.controllerRef')),
+    !semanticEqual(next.podGroupTemplates, old.podGroupTemplates) && [
+      ...fixedField(field),
+      ...validateCount(field, next.podGroupTemplates ?? []),
+    ],
+  )
 }
 
-function validateTemplate(path: string, template: PodGroupTemplate, { isEnabled }: RuleContext): FieldError[] {
+function validateTemplate(path: FieldPath, template: PodGroupTemplate, { isEnabled }: RuleContext): FieldError[] {
   return [
-    ...requiredName(child(path, 'name'), template.name, shortName),
+    ...requiredName(path.child('name'), template.name, shortName),
     ...validateGroup(path, template, undefined, { isEnabled, isFixed: false, needsDisruptionMode: false }),
   ]
 }
 
-function validateReference(path: string, { apiGroup = '', kind, name }: TypedLocalObjectReference): FieldError[] {
-  const segment = (field: string, value: string): FieldError[] =>
-    complaining(field, value, pathSegmentName(value), 'format=k8s-path-segment-name')
-  return [
-    ...(apiGroup === '' ? [] : longName(child(path, 'apiGroup'), apiGroup)),
-    ...requiredName(child(path, 'kind'), kind, segment),
-    ...requiredName(child(path, 'name'), name, segment),
-  ]
+function validateReference(path: FieldPath, { apiGroup = '', kind, name }: TypedLocalObjectReference): FieldError[] {
+  const segment = (path: FieldPath, value: string): FieldError[] =>
+    path.check(value, pathSegmentName, 'format=k8s-path-segment-name')
+  return collectErrors(
+    apiGroup !== '' && longName(path.child('apiGroup'), apiGroup),
+    requiredName(path.child('kind'), kind, segment),
+    requiredName(path.child('name'), name, segment),
+  )
 }

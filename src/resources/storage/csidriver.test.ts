@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { csiDriver } from './csidriver.ts'
 
-const { create, update, cells, read } = judge(csiDriver, { off: ['VolumeLimitScaling'] })
+const { create, update, cells, read } = tryRules(csiDriver, { off: ['VolumeLimitScaling'] })
 
 const body = {
   metadata: { name: 'x' },
@@ -23,12 +23,12 @@ const body = {
   },
 }
 
-test('says what a driver can do', async () => {
+test('a CSIDriver describes the abilities of a driver', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
 })
 
-test('refuses modes, policies and tokens that break the rules', async () => {
+test('a CSIDriver rejects invalid modes, policies and tokens', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     [
       'spec.fsGroupPolicy',
@@ -73,7 +73,7 @@ test('refuses modes, policies and tokens that break the rules', async () => {
   }
 })
 
-test('keeps how volumes are attached', async () => {
+test('a CSIDriver rejects updates of attachRequired and volumeLifecycleModes', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     ['spec.attachRequired', true, ['spec.attachedRequired: Invalid value: true: field is immutable']],
     [
@@ -87,7 +87,7 @@ test('keeps how volumes are attached', async () => {
   }
 })
 
-test('attaches persistent volumes unless told otherwise', () => {
+test('a CSIDriver has attachRequired true and mode Persistent by default', () => {
   const { spec } = read({ metadata: { name: 'x' }, spec: {} })
   assert.deepEqual(
     { spec },
@@ -105,7 +105,7 @@ test('attaches persistent volumes unless told otherwise', () => {
   )
 })
 
-test('shows what a driver can do', () => {
+test('a CSIDriver prints the abilities of a driver', () => {
   assert.deepEqual(
     csiDriver.columns?.map(({ name }) => name),
     [

@@ -1,19 +1,9 @@
-/** CSIDriver: what the cluster must know of a storage driver before it uses it. */
+/** CSIDriver: the properties of a storage driver. */
 import { type CSIDriver, CSIDrivers, type CSIDriverSpec, type TokenRequest } from '#apis/storage/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
 import { semanticEqual } from '#meta/object.ts'
-import {
-  asJson,
-  child,
-  duplicate,
-  type FieldError,
-  index,
-  invalid,
-  notInSet,
-  notSupported,
-  required,
-} from '#meta/validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { immutable } from '#meta/validation/rules.ts'
 
 const gatedFields = [
@@ -25,7 +15,7 @@ const gatedFields = [
 
 export const csiDriver: Resource<CSIDriver> = defineResource<CSIDriver>({
   kind: CSIDrivers,
-  // Upstream counts changes from nothing: a new object has no generation.
+  // Upstream starts the generation at its first change: a new object has none.
   generation: (next, old) => !semanticEqual(next.spec, old.spec),
   applyDefaults({ spec }, { isEnabled }) {
     spec.attachRequired ??= true
@@ -49,13 +39,15 @@ export const csiDriver: Resource<CSIDriver> = defineResource<CSIDriver>({
   validate: ({ spec }, context) => validateSpec(spec, context),
   validateUpdate: (next, old, context) => [
     ...validateSpec(next.spec, context),
-    ...immutable('spec.attachedRequired', next.spec.attachRequired, old.spec.attachRequired),
-    ...immutable('spec.volumeLifecycleModes', next.spec.volumeLifecycleModes, old.spec.volumeLifecycleModes),
+    ...immutable(fieldPath('spec.attachedRequired'), next.spec.attachRequired, old.spec.attachRequired),
+    ...immutable(fieldPath('spec.volumeLifecycleModes'), next.spec.volumeLifecycleModes, old.spec.volumeLifecycleModes),
   ],
   warnings: ({ spec }, old) => {
     const { tokenRequests = [], serviceAccountTokenInSecrets } = spec
-    const news = old === undefined || !semanticEqual(old.spec.tokenRequests, tokenRequests)
-    return news && tokenRequests.length > 0 && serviceAccountTokenInSecrets === undefined ? [TOKENS_IN_ATTRIBUTES] : []
+    const isChanged = old === undefined || !semanticEqual(old.spec.tokenRequests, tokenRequests)
+    return isChanged && tokenRequests.length > 0 && serviceAccountTokenInSecrets === undefined
+      ? [TOKENS_IN_ATTRIBUTES]
+      : []
   },
   columns: [
     nameColumn,
@@ -82,41 +74,33 @@ function validateSpec(spec: CSIDriverSpec, { isEnabled }: RuleContext): FieldErr
   const { fsGroupPolicy: policy, tokenRequests = [], nodeAllocatableUpdatePeriodSeconds: periodSeconds } = spec
   const inSecrets = spec.serviceAccountTokenInSecrets
   const mustBeThere = (field: string, value: boolean | undefined): FieldError[] =>
-    value === undefined ? [required(`spec.${field}`)] : []
-  return [
-    ...mustBeThere('attachedRequired', spec.attachRequired),
-    ...mustBeThere('podInfoOnMount', spec.podInfoOnMount),
-    ...mustBeThere('storageCapacity', spec.storageCapacity),
-    ...(policy === undefined || groupPolicies.includes(policy)
-      ? []
-      : [notInSet('spec.fsGroupPolicy', asJson(policy), groupPolicies)]),
-    ...validateTokenRequests(tokenRequests),
-    ...(spec.volumeLifecycleModes ?? [])
+    value === undefined ? [fieldPath(`spec.${field}`).required()] : []
+  return collectErrors(
+    mustBeThere('attachedRequired', spec.attachRequired),
+    mustBeThere('podInfoOnMount', spec.podInfoOnMount),
+    mustBeThere('storageCapacity', spec.storageCapacity),
+    policy !== undefined &&
+      !groupPolicies.includes(policy) &&
+      fieldPath('spec.fsGroupPolicy').notInSet(asJson(policy), groupPolicies),
+    validateTokenRequests(tokenRequests),
+    (spec.volumeLifecycleModes ?? [])
       .filter((mode) => !lifecycleModes.includes(mode))
-      .map((mode) => notSupported('spec.volumeLifecycleModes', asJson(mode), lifecycleModes)),
-    ...(isEnabled('SELinuxMountReadWriteOncePod') ? mustBeThere('seLinuxMount', spec.seLinuxMount) : []),
-    ...(periodSeconds !== undefined && periodSeconds < MIN_UPDATE_PERIOD_SECONDS
-      ? [
-          invalid(
-            'spec.nodeAllocatableUpdatePeriodSeconds',
-            periodSeconds,
-            'must be greater than or equal to 10 seconds',
-          ),
-        ]
-      : []),
-    ...(inSecrets !== undefined && tokenRequests.length === 0
-      ? [
-          invalid(
-            'spec.serviceAccountTokenInSecrets',
-            inSecrets,
-            'serviceAccountTokenInSecrets is set but no tokenRequests are specified',
-          ),
-        ]
-      : []),
-    ...(isEnabled('VolumeLimitScaling')
-      ? mustBeThere('preventPodSchedulingIfMissing', spec.preventPodSchedulingIfMissing)
-      : []),
-  ]
+      .map((mode) => fieldPath('spec.volumeLifecycleModes').notSupported(asJson(mode), lifecycleModes)),
+    isEnabled('SELinuxMountReadWriteOncePod') && mustBeThere('seLinuxMount', spec.seLinuxMount),
+    periodSeconds !== undefined &&
+      periodSeconds < MIN_UPDATE_PERIOD_SECONDS &&
+      fieldPath('spec.nodeAllocatableUpdatePeriodSeconds').invalid(
+        periodSeconds,
+        'must be greater than or equal to 10 seconds',
+      ),
+    inSecrets !== undefined &&
+      tokenRequests.length === 0 &&
+      fieldPath('spec.serviceAccountTokenInSecrets').invalid(
+        inSecrets,
+        'serviceAccountTokenInSecrets is set but no tokenRequests are specified',
+      ),
+    isEnabled('VolumeLimitScaling') && mustBeThere('preventPodSchedulingIfMissing', spec.preventPodSchedulingIfMissing),
+  )
 }
 
 const MIN_TOKEN_SECONDS = 600
@@ -124,15 +108,14 @@ const MAX_TOKEN_SECONDS = 2 ** 32
 
 function validateTokenRequests(requests: readonly TokenRequest[]): FieldError[] {
   const seen = new Set<string>()
-  return requests.flatMap(({ audience, expirationSeconds: seconds }, at) => {
-    const path = index('spec.tokenRequests', at)
-    if (seen.has(audience)) return [duplicate(child(path, 'audience'), audience)]
+  return fieldPath('spec.tokenRequests').each(requests, (path, { audience, expirationSeconds: seconds }) => {
+    if (seen.has(audience)) return [path.child('audience').duplicate(audience)]
     seen.add(audience)
     if (seconds === undefined) return []
-    const field = child(path, 'expirationSeconds')
-    if (seconds < MIN_TOKEN_SECONDS) return [invalid(field, seconds, 'may not specify a duration less than 10 minutes')]
+    const field = path.child('expirationSeconds')
+    if (seconds < MIN_TOKEN_SECONDS) return [field.invalid(seconds, 'may not specify a duration less than 10 minutes')]
     return seconds > MAX_TOKEN_SECONDS
-      ? [invalid(field, seconds, 'may not specify a duration larger than 2^32 seconds')]
+      ? [field.invalid(seconds, 'may not specify a duration larger than 2^32 seconds')]
       : []
   })
 }

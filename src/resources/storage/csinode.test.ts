@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { csiNode } from './csinode.ts'
 
-const { create, update, cells } = judge(csiNode)
+const { create, update, cells } = tryRules(csiNode)
 
 const body = {
   metadata: { name: 'x' },
@@ -16,12 +16,12 @@ const body = {
   },
 }
 
-test('lists the drivers of a node', async () => {
+test('a CSINode lists the drivers of a node', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
 })
 
-test('refuses drivers that cannot be told apart or found', async () => {
+test('a CSINode rejects invalid and duplicate drivers', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     ['spec.drivers.0.name', '', ['spec.drivers[0].name: Required value']],
     ['spec.drivers.0.name', 'e.io', ['spec.drivers[1].name: Duplicate value: "e.io"']],
@@ -55,7 +55,7 @@ test('refuses drivers that cannot be told apart or found', async () => {
   }
 })
 
-test('keeps drivers as they are, but for how many volumes they take', async () => {
+test('a CSINode rejects updates of a driver, except for its volume limit', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     [
       'spec.drivers.0.nodeID',
@@ -69,7 +69,7 @@ test('keeps drivers as they are, but for how many volumes they take', async () =
   }
 })
 
-test('shows how many drivers there are', () => {
+test('a CSINode prints the number of drivers', () => {
   assert.deepEqual(
     csiNode.columns?.map(({ name }) => name),
     ['Name', 'Drivers', 'Age'],

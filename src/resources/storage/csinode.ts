@@ -1,13 +1,12 @@
-/** CSINode: the storage drivers that run on a node, and how each knows it. */
+/** CSINode: the storage drivers of a node, and its id in each of them. */
 import { type CSINode, type CSINodeDriver, CSINodes } from '#apis/storage/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
-import { byteLength } from '#lib/go-text.ts'
+import { byteLength } from '#lib/go/text.ts'
 import { createRepetition, firstByKey } from '#lib/repetition.ts'
-import { child, duplicate, type FieldError, index, invalid, required } from '#meta/validation/field-error.ts'
-import { immutable, nonNegative } from '#meta/validation/rules.ts'
-import { validateQualifiedName } from '#model/pod-spec/checks.ts'
-import { validateDriverName } from '#model/pod-spec/volume-sources.ts'
+import { collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
+import { immutable, nonNegative, validateQualifiedName } from '#meta/validation/rules.ts'
+import { validateDriverName } from '#model/pod-spec/volumes/volume-sources.ts'
 
 const MAX_NODE_ID_BYTES = 256
 
@@ -19,11 +18,11 @@ export const csiNode: Resource<CSINode> = defineResource<CSINode>({
     const mutableCount = isEnabled('MutableCSINodeAllocatableCount')
     const drivers = next.spec.drivers ?? []
     const byName = Map.groupBy(drivers, ({ name }) => name)
-    // Validation refuses repeated names, so that comparing them pair by pair would only repeat the refusals.
+    // Validation rejects duplicate names, so that comparing them pairwise would only repeat errors.
     const olds = [...firstByKey(old.spec.drivers ?? [], ({ name }) => name).values()]
     const changed = olds.flatMap((before) =>
       (byName.get(before.name) ?? []).flatMap((now) =>
-        immutable('spec.drivers', fixedPart(now, mutableCount), fixedPart(before, mutableCount)),
+        immutable(fieldPath('spec.drivers'), fixedPart(now, mutableCount), fixedPart(before, mutableCount)),
       ),
     )
     return [...validateDrivers(drivers), ...changed]
@@ -43,31 +42,30 @@ function fixedPart(driver: CSINodeDriver, mutableCount: boolean): Partial<CSINod
 }
 
 function validateDrivers(drivers: readonly CSINodeDriver[]): FieldError[] {
-  const seen = new Set<string>()
-  return drivers.flatMap((driver, at) => {
-    const path = index('spec.drivers', at)
+  const isRepeated = createRepetition()
+  return fieldPath('spec.drivers').each(drivers, (path, driver) => {
     const { name, nodeID, allocatable } = driver
-    const repeated = seen.has(name)
-    seen.add(name)
-    return [
-      ...validateDriverName(child(path, 'name'), name),
-      ...(nodeID === '' ? [required(child(path, 'nodeID'))] : []),
-      ...(byteLength(nodeID) > MAX_NODE_ID_BYTES
-        ? [invalid(child(path, 'nodeID'), nodeID, `must be ${MAX_NODE_ID_BYTES} characters or less`)]
-        : []),
-      ...nonNegative(child(path, 'allocatable.count'), allocatable?.count),
-      ...(repeated ? [duplicate(child(path, 'name'), name)] : []),
-      ...validateTopologyKeys(path, driver.topologyKeys ?? []),
-    ]
+    const repeated = isRepeated(name)
+    return collectErrors(
+      validateDriverName(path.child('name'), name),
+      nodeID === '' && path.child('nodeID').required(),
+      byteLength(nodeID) > MAX_NODE_ID_BYTES &&
+        path.child('nodeID').invalid(nodeID, `must be ${MAX_NODE_ID_BYTES} characters or less`),
+      nonNegative(path.child('allocatable.count'), allocatable?.count),
+      repeated && path.child('name').duplicate(name),
+      validateTopologyKeys(path, driver.topologyKeys ?? []),
+    )
   })
 }
 
-/** Upstream complains at the driver, not at the key. */
-function validateTopologyKeys(path: string, keys: readonly string[]): FieldError[] {
+/** Upstream reports the error at the driver, not at the key. */
+function validateTopologyKeys(path: FieldPath, keys: readonly string[]): FieldError[] {
   const isRepeated = createRepetition()
-  return keys.flatMap((key) => [
-    ...(key === '' ? [required(path)] : []),
-    ...(isRepeated(key) ? [duplicate(path, key)] : []),
-    ...validateQualifiedName(path, key),
-  ])
+  return keys.flatMap((key) =>
+    collectErrors(
+      key === '' && path.required(),
+      isRepeated(key) && path.duplicate(key),
+      validateQualifiedName(path, key),
+    ),
+  )
 }

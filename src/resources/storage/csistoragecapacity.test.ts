@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { csiStorageCapacity } from './csistoragecapacity.ts'
 
-const { create, update, cells } = judge(csiStorageCapacity)
+const { create, update, cells } = tryRules(csiStorageCapacity)
 
 const body = {
   metadata: { name: 'x', namespace: 'n' },
@@ -17,7 +17,7 @@ const body = {
   maximumVolumeSize: '1Gi',
 }
 
-test('says how much there is where', async () => {
+test('a CSIStorageCapacity reports the capacity of a topology segment', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual(
     { errors, warnings },
@@ -31,7 +31,7 @@ test('says how much there is where', async () => {
   )
 })
 
-test('refuses classes, amounts and places that break the rules', async () => {
+test('a CSIStorageCapacity rejects invalid classes, amounts and topologies', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     [
       'storageClassName',
@@ -66,7 +66,7 @@ test('refuses classes, amounts and places that break the rules', async () => {
   }
 })
 
-test('keeps its class and place', async () => {
+test('a CSIStorageCapacity rejects updates of storageClassName and nodeTopology', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     ['storageClassName', 'other', ['storageClassName: Invalid value: "other": field is immutable']],
     ['nodeTopology', {}, ['nodeTopology: Invalid value: {}: field is immutable']],
@@ -76,7 +76,7 @@ test('keeps its class and place', async () => {
   }
 })
 
-test('shows when it was made', () => {
+test('a CSIStorageCapacity prints its creation time', () => {
   assert.deepEqual(
     csiStorageCapacity.columns?.map(({ name }) => name),
     ['Name', 'Created At'],

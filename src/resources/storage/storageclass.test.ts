@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { storageClass } from './storageclass.ts'
 
-const { create, update, cells, read } = judge(storageClass)
+const { create, update, cells, read } = tryRules(storageClass)
 
 const body = {
   metadata: { name: 'x', annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
@@ -20,7 +20,7 @@ const body = {
   ],
 }
 
-test('says who makes volumes and how', async () => {
+test('a StorageClass names a provisioner and its settings', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual(
     { errors, warnings },
@@ -33,7 +33,7 @@ test('says who makes volumes and how', async () => {
   )
 })
 
-test('refuses provisioners, parameters and topologies that break the rules', async () => {
+test('a StorageClass rejects invalid provisioners, parameters and topologies', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     ['provisioner', '', ['provisioner: Required value']],
     [
@@ -72,7 +72,7 @@ test('refuses provisioners, parameters and topologies that break the rules', asy
   }
 })
 
-test('keeps what volumes were made by', async () => {
+test('a StorageClass rejects updates of provisioner and parameters', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     ['parameters', { a: 'c' }, ['parameters: Invalid value: {"a":"c"}: field is immutable']],
     ['provisioner', 'other.io/p', ['provisioner: Invalid value: "other.io/p": field is immutable']],
@@ -84,12 +84,12 @@ test('keeps what volumes were made by', async () => {
   }
 })
 
-test('deletes and binds at once unless told otherwise', () => {
+test('a StorageClass has reclaimPolicy Delete and volumeBindingMode Immediate by default', () => {
   const { reclaimPolicy, volumeBindingMode } = read({ metadata: { name: 'x' }, provisioner: 'p' })
   assert.deepEqual({ reclaimPolicy, volumeBindingMode }, { reclaimPolicy: 'Delete', volumeBindingMode: 'Immediate' })
 })
 
-test('shows that it is the default and how it works', () => {
+test('a StorageClass prints "(default)" behind a default class, and its settings', () => {
   assert.deepEqual(
     storageClass.columns?.map(({ name }) => name),
     ['Name', 'Provisioner', 'ReclaimPolicy', 'VolumeBindingMode', 'AllowVolumeExpansion', 'Age'],

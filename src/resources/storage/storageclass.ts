@@ -1,13 +1,13 @@
-/** StorageClass: how volumes are made for the claims that name it. */
+/** StorageClass: how volumes are provisioned for claims. */
 import type { TopologySelectorTerm } from '#apis/core/v1.ts'
 import { type StorageClass, StorageClasses } from '#apis/storage/v1.ts'
 import { ageColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 import { createRepetition } from '#lib/repetition.ts'
-import { asJson, child, duplicate, type FieldError, index, notInSet, required } from '#meta/validation/field-error.ts'
-import { immutable, validateLabelName } from '#meta/validation/rules.ts'
-import { oldNodeLabelText } from '#model/pod-spec/warnings.ts'
+import { asJson, collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
+import { immutable, requiredOneOfSet, validateLabelName } from '#meta/validation/rules.ts'
+import { oldNodeLabelText } from '#model/pod-spec/warnings/warnings.ts'
 
 import { validateDriver, validateParameters } from './parameters.ts'
 
@@ -28,10 +28,10 @@ export const storageClass: Resource<StorageClass> = defineResource<StorageClass>
   validate: validateClass,
   validateUpdate: (next, old) => [
     ...validateClass(next),
-    ...immutable('parameters', next.parameters, old.parameters),
-    ...immutable('provisioner', next.provisioner, old.provisioner),
-    ...immutable('reclaimPolicy', next.reclaimPolicy, old.reclaimPolicy),
-    ...immutable('volumeBindingMode', next.volumeBindingMode, old.volumeBindingMode),
+    ...immutable(fieldPath('parameters'), next.parameters, old.parameters),
+    ...immutable(fieldPath('provisioner'), next.provisioner, old.provisioner),
+    ...immutable(fieldPath('reclaimPolicy'), next.reclaimPolicy, old.reclaimPolicy),
+    ...immutable(fieldPath('volumeBindingMode'), next.volumeBindingMode, old.volumeBindingMode),
   ],
   warnings: ({ allowedTopologies = [] }) => allowedTopologies.flatMap(topologyWarnings),
   columns: [
@@ -47,36 +47,31 @@ export const storageClass: Resource<StorageClass> = defineResource<StorageClass>
 
 function validateClass(object: StorageClass): FieldError[] {
   const { provisioner, parameters, reclaimPolicy: policy = '', volumeBindingMode: mode } = object
-  return [
-    ...validateDriver('provisioner', provisioner),
-    ...validateParameters('parameters', parameters, true),
-    ...(policy === '' || reclaimPolicies.includes(policy)
-      ? []
-      : [notInSet('reclaimPolicy', asJson(policy), reclaimPolicies)]),
-    ...validateBindingMode(mode),
-    ...validateTopologies(object.allowedTopologies ?? []),
-  ]
+  return collectErrors(
+    validateDriver(fieldPath('provisioner'), provisioner),
+    validateParameters(fieldPath('parameters'), parameters, true),
+    policy !== '' &&
+      !reclaimPolicies.includes(policy) &&
+      fieldPath('reclaimPolicy').notInSet(asJson(policy), reclaimPolicies),
+    requiredOneOfSet(fieldPath('volumeBindingMode'), mode, bindingModes),
+    validateTopologies(object.allowedTopologies ?? []),
+  )
 }
 
-function validateBindingMode(mode: string | undefined): FieldError[] {
-  if (mode === undefined) return [required('volumeBindingMode')]
-  return bindingModes.includes(mode) ? [] : [notInSet('volumeBindingMode', asJson(mode), bindingModes)]
-}
-
-/** Up to so many terms, a term gets one error for each that it repeats, as upstream gives. Beyond, it gets one. */
+/** Up to this number of terms, a term gets one error for each duplicate, like upstream. Beyond, it gets one. */
 const MAX_COUNTED_TERMS = 100
 
-/** Terms that say the same are refused, whatever their order. */
+/** Equal terms are rejected, regardless of order. */
 function validateTopologies(terms: readonly TopologySelectorTerm[]): FieldError[] {
   const maxRepeated = terms.length > MAX_COUNTED_TERMS ? 1 : Infinity
-  // Upstream begins with a list of empty terms, so an empty one is always a duplicate.
+  // Upstream starts with a list of empty terms, so an empty one is always a duplicate.
   const counts = new Map([['[]', terms.length]])
-  return terms.flatMap((term, at) => {
-    const path = child(index('allowedTopologies', at), 'matchLabelExpressions')
+  return fieldPath('allowedTopologies').each(terms, (itemPath, term) => {
+    const path = itemPath.child('matchLabelExpressions')
     const identity = identityOf(term)
     const count = counts.get(identity) ?? 0
     counts.set(identity, count + 1)
-    const repeated = Array.from({ length: Math.min(count, maxRepeated) }, () => duplicate(path, ''))
+    const repeated = Array.from({ length: Math.min(count, maxRepeated) }, () => path.duplicate(''))
     return [...validateTerm(path, term), ...repeated]
   })
 }
@@ -89,19 +84,18 @@ function identityOf({ matchLabelExpressions }: TopologySelectorTerm): string {
   return JSON.stringify([...values].sort(([a], [b]) => compareText(a, b)))
 }
 
-function validateTerm(field: string, { matchLabelExpressions }: TopologySelectorTerm): FieldError[] {
+function validateTerm(path: FieldPath, { matchLabelExpressions }: TopologySelectorTerm): FieldError[] {
   const keys = new Set<string>()
-  return (matchLabelExpressions ?? []).flatMap(({ key, values }, at) => {
-    const path = index(field, at)
-    const valuesPath = child(path, 'values')
+  return path.each(matchLabelExpressions, (path, { key, values }) => {
+    const valuesPath = path.child('values')
     const list = values ?? []
     const isRepeated = createRepetition()
-    const errors = [
-      ...(list.length === 0 ? [required(valuesPath)] : []),
-      ...list.flatMap((value, place) => (isRepeated(value) ? [duplicate(index(valuesPath, place), value)] : [])),
-      ...validateLabelName(child(path, 'key'), key),
-      ...(keys.has(key) ? [duplicate(child(path, 'key'), key)] : []),
-    ]
+    const errors = collectErrors(
+      list.length === 0 && valuesPath.required(),
+      valuesPath.each(list, (path, value) => isRepeated(value) && path.duplicate(value)),
+      validateLabelName(path.child('key'), key),
+      keys.has(key) && path.child('key').duplicate(key),
+    )
     keys.add(key)
     return errors
   })
@@ -110,7 +104,7 @@ function validateTerm(field: string, { matchLabelExpressions }: TopologySelector
 function topologyWarnings({ matchLabelExpressions }: TopologySelectorTerm, at: number): string[] {
   return (matchLabelExpressions ?? []).flatMap(({ key }, place) => {
     const complaint = oldNodeLabelText(key)
-    const path = index(child(index('allowedTopologies', at), 'matchLabelExpressions'), place)
+    const path = fieldPath('allowedTopologies').index(at).child('matchLabelExpressions').index(place)
     return complaint === undefined ? [] : [`${path}.key: ${complaint}`]
   })
 }

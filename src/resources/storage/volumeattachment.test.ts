@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { volumeAttachment } from './volumeattachment.ts'
 
-const { create, update, cells } = judge(volumeAttachment)
+const { create, update, cells } = tryRules(volumeAttachment)
 
 const body = {
   metadata: { name: 'x' },
@@ -16,12 +16,12 @@ const body = {
   },
 }
 
-test('says which volume goes to which node', async () => {
+test('a VolumeAttachment names a volume and a node', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
 })
 
-test('refuses attachers, sources and nodes that break the rules', async () => {
+test('a VolumeAttachment rejects invalid attachers, sources and nodes', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     ['spec.attacher', '', ['spec.attacher: Required value']],
     [
@@ -88,7 +88,7 @@ test('refuses attachers, sources and nodes that break the rules', async () => {
   }
 })
 
-test('keeps its spec', async () => {
+test('a VolumeAttachment rejects updates of spec', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     [
       'spec.nodeName',
@@ -103,7 +103,7 @@ test('keeps its spec', async () => {
   }
 })
 
-test('takes the outcome from the attacher', async () => {
+test('a VolumeAttachment accepts the result of the attacher', async () => {
   assert.deepEqual((await update(body, body, 'status')).errors, [])
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     [
@@ -122,7 +122,7 @@ test('takes the outcome from the attacher', async () => {
   }
 })
 
-test('shows what is attached where', () => {
+test('a VolumeAttachment prints the volume, the node and the state', () => {
   assert.deepEqual(
     volumeAttachment.columns?.map(({ name }) => name),
     ['Name', 'Attacher', 'PV', 'Node', 'Attached', 'Age'],

@@ -1,4 +1,4 @@
-/** VolumeAttachment: that a volume shall be attached to a node, and whether it is. */
+/** VolumeAttachment: the intent to attach a volume to a node, and its result. */
 import type { PersistentVolumeSpec } from '#apis/core/v1.ts'
 import {
   type VolumeAttachment,
@@ -9,20 +9,11 @@ import {
 } from '#apis/storage/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
-import { byteLength } from '#lib/go-text.ts'
-import {
-  asJson,
-  child,
-  type FieldError,
-  forbidden,
-  invalid,
-  notInSet,
-  required,
-  tooLong,
-} from '#meta/validation/field-error.ts'
+import { byteLength } from '#lib/go/text.ts'
+import { asJson, collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { dns1123Subdomain, rangeText } from '#meta/validation/names.ts'
-import { complaining, immutable } from '#meta/validation/rules.ts'
-import { validateDriverName } from '#model/pod-spec/volume-sources.ts'
+import { immutable } from '#meta/validation/rules.ts'
+import { validateDriverName } from '#model/pod-spec/volumes/volume-sources.ts'
 
 import { validateVolumeSource } from '../core/persistentvolume/sources.ts'
 import { MAX_PARAMETERS_BYTES, sizeBytesOf } from './parameters.ts'
@@ -58,78 +49,75 @@ export const volumeAttachment: Resource<VolumeAttachment> = defineResource<Volum
 })
 
 function validateAttachmentUpdate(next: VolumeAttachment, old: VolumeAttachment): FieldError[] {
-  return [...validateAttachment(next), ...immutable('spec', next.spec, old.spec)]
+  return [...validateAttachment(next), ...immutable(fieldPath('spec'), next.spec, old.spec)]
 }
 
 function validateAttachment({ spec, status }: VolumeAttachment): FieldError[] {
   const volume = spec.source.persistentVolumeName
-  return [
-    ...validateDriverName('spec.attacher', spec.attacher),
-    ...validateSource('spec.source', spec.source),
-    ...complaining('spec.nodeName', spec.nodeName, dns1123Subdomain(spec.nodeName)),
-    ...(status === undefined ? [] : validateStatus('status', status)),
-    ...(volume === undefined ? [] : complaining('spec.source.persistentVolumeName', volume, dns1123Subdomain(volume))),
-  ]
+  return collectErrors(
+    validateDriverName(fieldPath('spec.attacher'), spec.attacher),
+    validateSource(fieldPath('spec.source'), spec.source),
+    fieldPath('spec.nodeName').check(spec.nodeName, dns1123Subdomain),
+    status !== undefined && validateStatus(fieldPath('status'), status),
+    volume !== undefined && fieldPath('spec.source.persistentVolumeName').check(volume, dns1123Subdomain),
+  )
 }
 
 const ONE_OF = 'must specify exactly one of inlineVolumeSpec and persistentVolumeName'
 
-function validateSource(path: string, source: VolumeAttachmentSource): FieldError[] {
+function validateSource(path: FieldPath, source: VolumeAttachmentSource): FieldError[] {
   const { persistentVolumeName: name, inlineVolumeSpec: spec } = source
   if (name === undefined) {
-    return spec === undefined ? [required(path, ONE_OF)] : validateInlineVolume(child(path, 'inlineVolumeSpec'), spec)
+    return spec === undefined ? [path.required(ONE_OF)] : validateInlineVolume(path.child('inlineVolumeSpec'), spec)
   }
-  if (spec !== undefined) return [forbidden(path, ONE_OF)]
-  return name === ''
-    ? [required(child(path, 'persistentVolumeName'), 'must specify non empty persistentVolumeName')]
-    : []
+  if (spec !== undefined) return [path.forbidden(ONE_OF)]
+  return name === '' ? [path.child('persistentVolumeName').required('must specify non empty persistentVolumeName')] : []
 }
 
 const accessModes = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod']
 const INLINE = 'in the context of inline volumes'
 
-/** A volume written in a pod and moved from an in-tree driver to CSI: it has no life of its own. */
-function validateInlineVolume(path: string, spec: PersistentVolumeSpec): FieldError[] {
+/** An inline volume of a pod, migrated from an in-tree driver to CSI. */
+function validateInlineVolume(path: FieldPath, spec: PersistentVolumeSpec): FieldError[] {
   const { persistentVolumeReclaimPolicy: policy = '', volumeMode = 'Filesystem', storageClassName = '' } = spec
   const refuse = (refused: boolean, field: string, detail = 'may not be specified'): FieldError[] =>
-    refused ? [forbidden(child(path, field), `${detail} ${INLINE}`)] : []
-  return [
-    ...refuse(spec.claimRef !== undefined, 'claimRef'),
-    ...refuse(Object.keys(spec.capacity ?? {}).length > 0, 'capacity'),
-    ...(spec.csi === undefined ? [required(child(path, 'csi'), `has to be specified ${INLINE}`)] : []),
-    ...validateAccessModes(child(path, 'accessModes'), spec.accessModes ?? []),
-    ...refuse(policy !== '' && policy !== 'Retain', 'persistentVolumeReclaimPolicy', 'may only be Retain'),
-    ...refuse(spec.nodeAffinity !== undefined, 'nodeAffinity'),
-    ...validateVolumeSource(path, '', spec),
-    ...refuse(storageClassName !== '', 'storageClassName'),
-    ...refuse(volumeMode !== 'Filesystem', 'volumeMode', 'may not specify volumeMode other than Filesystem'),
-  ]
+    refused ? [path.child(field).forbidden(`${detail} ${INLINE}`)] : []
+  return collectErrors(
+    refuse(spec.claimRef !== undefined, 'claimRef'),
+    refuse(Object.keys(spec.capacity ?? {}).length > 0, 'capacity'),
+    spec.csi === undefined && path.child('csi').required(`has to be specified ${INLINE}`),
+    validateAccessModes(path.child('accessModes'), spec.accessModes ?? []),
+    refuse(policy !== '' && policy !== 'Retain', 'persistentVolumeReclaimPolicy', 'may only be Retain'),
+    refuse(spec.nodeAffinity !== undefined, 'nodeAffinity'),
+    validateVolumeSource(path, '', spec),
+    refuse(storageClassName !== '', 'storageClassName'),
+    refuse(volumeMode !== 'Filesystem', 'volumeMode', 'may not specify volumeMode other than Filesystem'),
+  )
 }
 
-function validateAccessModes(field: string, modes: readonly string[]): FieldError[] {
-  if (modes.length === 0) return [required(field)]
+function validateAccessModes(path: FieldPath, modes: readonly string[]): FieldError[] {
+  if (modes.length === 0) return [path.required()]
   const known = new Set(modes.filter((mode) => accessModes.includes(mode)))
   const mixed = known.has('ReadWriteOncePod') && known.size > 1
-  return [
-    ...modes.filter((mode) => !known.has(mode)).map((mode) => notInSet(field, asJson(mode), accessModes)),
-    ...(mixed ? [forbidden(field, 'may not use ReadWriteOncePod with other access modes')] : []),
-  ]
+  return collectErrors(
+    modes.filter((mode) => !known.has(mode)).map((mode) => path.notInSet(asJson(mode), accessModes)),
+    mixed && path.forbidden('may not use ReadWriteOncePod with other access modes'),
+  )
 }
 
-function validateStatus(path: string, status: VolumeAttachmentStatus): FieldError[] {
-  return [
-    ...(sizeBytesOf(status.attachmentMetadata) > MAX_PARAMETERS_BYTES
-      ? [tooLong(child(path, 'attachmentMetadata'), MAX_PARAMETERS_BYTES)]
-      : []),
-    ...errorFields.flatMap((name) => validateError(child(path, name), status[name])),
-  ]
+function validateStatus(path: FieldPath, status: VolumeAttachmentStatus): FieldError[] {
+  return collectErrors(
+    sizeBytesOf(status.attachmentMetadata) > MAX_PARAMETERS_BYTES &&
+      path.child('attachmentMetadata').tooLong(MAX_PARAMETERS_BYTES),
+    errorFields.flatMap((name) => validateError(path.child(name), status[name])),
+  )
 }
 
-function validateError(path: string, error: VolumeError | undefined): FieldError[] {
+function validateError(path: FieldPath, error: VolumeError | undefined): FieldError[] {
   const { message = '', errorCode: code = 0 } = error ?? {}
-  return [
-    // Upstream names another limit than the one that counts.
-    ...(byteLength(message) > MAX_MESSAGE_BYTES ? [tooLong(child(path, 'message'), MAX_PARAMETERS_BYTES)] : []),
-    ...(code < 0 ? [invalid(child(path, 'errorCode'), code, rangeText(0, MAX_INT32))] : []),
-  ]
+  return collectErrors(
+    // Upstream prints another limit than the effective one.
+    byteLength(message) > MAX_MESSAGE_BYTES && path.child('message').tooLong(MAX_PARAMETERS_BYTES),
+    code < 0 && path.child('errorCode').invalid(code, rangeText(0, MAX_INT32)),
+  )
 }

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { volumeAttributesClass } from './volumeattributesclass.ts'
 
-const { create, update, cells } = judge(volumeAttributesClass)
+const { create, update, cells } = tryRules(volumeAttributesClass)
 
 const body = { metadata: { name: 'x' }, driverName: 'd.io', parameters: { a: 'b' } }
 
-test('names a driver and parameters', async () => {
+test('a VolumeAttributesClass names a driver and parameters', async () => {
   const { errors, warnings } = await create(body)
   assert.deepEqual({ errors, warnings }, { errors: [], warnings: [] })
 })
 
-test('refuses drivers and parameters that break the rules', async () => {
+test('a VolumeAttributesClass rejects invalid drivers and parameters', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     ['driverName', '', ['driverName: Required value']],
     [
@@ -36,7 +36,7 @@ test('refuses drivers and parameters that break the rules', async () => {
   }
 })
 
-test('keeps its driver and parameters', async () => {
+test('a VolumeAttributesClass rejects updates of driverName and parameters', async () => {
   const table: readonly (readonly [path: string, value: unknown, errors: readonly string[]])[] = [
     ['driverName', 'other.io', ['driverName: Forbidden: updates to driverName are forbidden.']],
     ['parameters', { a: 'c' }, ['parameters: Forbidden: updates to parameters are forbidden.']],
@@ -46,7 +46,7 @@ test('keeps its driver and parameters', async () => {
   }
 })
 
-test('shows its driver', () => {
+test('a VolumeAttributesClass prints its driver', () => {
   assert.deepEqual(
     volumeAttributesClass.columns?.map(({ name }) => name),
     ['Name', 'DriverName', 'Age'],

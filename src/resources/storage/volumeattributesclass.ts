@@ -1,10 +1,10 @@
-/** VolumeAttributesClass: attributes of volumes that can be changed while they are in use. */
+/** VolumeAttributesClass: attributes of volumes that can change while they are in use. */
 import { type VolumeAttributesClass, VolumeAttributesClasses } from '#apis/storage/v1.ts'
 import { VolumeAttributesClasses as BetaVolumeAttributesClasses } from '#apis/storage/v1beta1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { semanticEqual } from '#meta/object.ts'
-import { type FieldError, forbidden } from '#meta/validation/field-error.ts'
+import { type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 
 import { validateDriver, validateParameters } from './parameters.ts'
 
@@ -16,7 +16,7 @@ export const volumeAttributesClass: Resource<VolumeAttributesClass> = defineReso
   validateUpdate: (next, old) => [
     ...(['driverName', 'parameters'] as const)
       .filter((field) => !semanticEqual(next[field], old[field]))
-      .map((field) => forbidden(field, `updates to ${field} are forbidden.`)),
+      .map((field) => fieldPath(field).forbidden(`updates to ${field} are forbidden.`)),
     ...validateClass(next),
   ],
   columns: [nameColumn, { name: 'DriverName', value: ({ driverName }) => driverName }, ageColumn],
@@ -24,5 +24,8 @@ export const volumeAttributesClass: Resource<VolumeAttributesClass> = defineReso
 })
 
 function validateClass({ driverName, parameters }: VolumeAttributesClass): FieldError[] {
-  return [...validateDriver('driverName', driverName), ...validateParameters('parameters', parameters, false)]
+  return [
+    ...validateDriver(fieldPath('driverName'), driverName),
+    ...validateParameters(fieldPath('parameters'), parameters, false),
+  ]
 }

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../rules.fixture.ts'
+import { changed, tryRules } from '../rules.fixture.ts'
 import { storageVersionMigration } from './storageversionmigration.ts'
 
-const { create, update, cells } = judge(storageVersionMigration)
+const { create, update, cells } = tryRules(storageVersionMigration)
 const body = { metadata: { name: 'm' }, spec: { resource: { group: 'apps', resource: 'deployments' } } }
 
 function condition(type: string, status = 'True', reason = 'R'): object {
   return { type, status, reason, message: '', lastTransitionTime: '2026-01-01T00:00:00Z' }
 }
 
-test('names a resource, of the core group when it names no other', async () => {
+test('a StorageVersionMigration names a resource, with the core group by default', async () => {
   assert.deepEqual((await create(body)).errors, [])
   assert.deepEqual((await create(changed(body, 'spec.resource.group', ''))).errors, [])
   const table: readonly (readonly [string, unknown, RegExp])[] = [
@@ -31,7 +31,7 @@ test('names a resource, of the core group when it names no other', async () => {
   ])
 })
 
-test('what was reached stays so', async () => {
+test('a StorageVersionMigration validates its status, and keeps terminal conditions', async () => {
   const done = { ...body, status: { resourceVersion: '5', conditions: [condition('Succeeded')] } }
   const at = 'status.conditions: Invalid value: '
   const failed = [condition('Failed')]
@@ -67,7 +67,7 @@ test('what was reached stays so', async () => {
   }
 })
 
-/** As Go orders the fields. */
+/** In Go's field order. */
 function ordered(conditions: readonly object[]): object[] {
   return conditions.map((one) => {
     const { type, status, lastTransitionTime, reason, message } = one as Record<string, string>
@@ -75,7 +75,7 @@ function ordered(conditions: readonly object[]): object[] {
   })
 }
 
-test('shows what is migrated and how far it is', () => {
+test('a StorageVersionMigration prints the resource and its progress', () => {
   assert.deepEqual(cells(body), ['m', 'deployments.apps', 'Unknown'])
   const running = { conditions: [condition('Running'), condition('Other')] }
   assert.deepEqual(cells({ ...changed(body, 'spec.resource', { resource: 'pods' }), status: running }), [

@@ -1,4 +1,4 @@
-/** StorageVersionMigration: that all stored objects of a resource shall be written anew, in today's storage version. */
+/** StorageVersionMigration: rewrites all stored objects of a resource in the current storage version. */
 import {
   type StorageVersionMigration,
   StorageVersionMigrations,
@@ -7,7 +7,7 @@ import {
 } from '#apis/storagemigration/v1beta1.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { isConditionTrue, validateConditions } from '#meta/conditions.ts'
-import { type FieldError, invalid, required } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { dns1035Label, dns1123Subdomain } from '#meta/validation/names.ts'
 import { immutable } from '#meta/validation/rules.ts'
 
@@ -19,10 +19,10 @@ export const storageVersionMigration: Resource<StorageVersionMigration> = define
   kind: StorageVersionMigrations,
   metadataRules: { update: ['whole', 'change'] },
   validate: ({ spec }) => validateSpec(spec),
-  validateUpdate: (next, old) => [...validateSpec(next.spec), ...immutable('spec', next.spec, old.spec)],
+  validateUpdate: (next, old) => [...validateSpec(next.spec), ...immutable(fieldPath('spec'), next.spec, old.spec)],
   status: { validateUpdate: (next, old) => validateStatus(next.status, old.status) },
   columns: [
-    // Unlike everywhere else the name has no format.
+    // Unlike other names, this one has no format.
     { name: 'Name', value: ({ metadata }) => metadata.name ?? '' },
     { name: 'Resource', value: ({ spec }) => resourceText(spec) },
     { name: 'Status', value: ({ status }) => outcomeOf(status) },
@@ -40,35 +40,33 @@ function outcomeOf(status: StorageVersionMigrationStatus | undefined): string {
 }
 
 function validateSpec({ resource: { group, resource } }: StorageVersionMigrationSpec): FieldError[] {
-  const field = 'spec.resource.resource'
+  const field = fieldPath('spec.resource.resource')
   const [badName, badGroup] = [dns1035Label(resource), dns1123Subdomain(group)]
-  return [
-    ...(resource === '' ? [required(field, 'resource is required to be set')] : []),
-    ...(resource !== '' && badName.length > 0 ? [invalid(field, resource, badName.join(','))] : []),
-    ...(group !== '' && badGroup.length > 0 ? [invalid('spec.resource.group', group, badGroup.join(','))] : []),
-  ]
+  return collectErrors(
+    resource === '' && field.required('resource is required to be set'),
+    resource !== '' && badName.length > 0 && field.invalid(resource, badName.join(',')),
+    group !== '' && badGroup.length > 0 && fieldPath('spec.resource.group').invalid(group, badGroup.join(',')),
+  )
 }
 
-/** What was reached stays so, and the version migrated to does not move any more. */
+/** Terminal conditions are permanent, and the migrated version is immutable. */
 function validateStatus(
   next: StorageVersionMigrationStatus = {},
   old: StorageVersionMigrationStatus = {},
 ): FieldError[] {
   const { resourceVersion: now = '', conditions } = next
   const { resourceVersion: before = '' } = old
-  const [field, at] = ['status.resourceVersion', 'status.conditions']
+  const [field, at] = [fieldPath('status.resourceVersion'), fieldPath('status.conditions')]
   const isBoth = isConditionTrue(conditions, SUCCEEDED) && isConditionTrue(conditions, FAILED)
   const undone = (type: string): boolean => isConditionTrue(old.conditions, type) && !isConditionTrue(conditions, type)
   const refuse = (is: boolean, detail: string): FieldError[] =>
-    is ? [invalid(at, conditions === undefined || conditions.length === 0 ? null : conditions, detail)] : []
-  return [
-    ...(now === '' || /^[1-9]\d*$/.test(now)
-      ? []
-      : [invalid(field, now, `resource version is not well formed: ${now}`)]),
-    ...validateConditions(at, conditions as Parameters<typeof validateConditions>[1]),
-    ...(before !== '' && before !== now ? [invalid(field, now, 'field is immutable')] : []),
-    ...refuse(isBoth, 'Both success and failed conditions cannot be true at the same time'),
-    ...refuse(undone(SUCCEEDED), 'Success condition cannot be set to false once it is true'),
-    ...refuse(undone(FAILED), 'Failed condition cannot be set to false once it is true'),
-  ]
+    is ? [at.invalid(conditions === undefined || conditions.length === 0 ? null : conditions, detail)] : []
+  return collectErrors(
+    now !== '' && !/^[1-9]\d*$/.test(now) && field.invalid(now, `resource version is not well formed: ${now}`),
+    validateConditions(at, conditions as Parameters<typeof validateConditions>[1]),
+    before !== '' && before !== now && field.invalid(now, 'field is immutable'),
+    refuse(isBoth, 'Both success and failed conditions cannot be true at the same time'),
+    refuse(undone(SUCCEEDED), 'Success condition cannot be set to false once it is true'),
+    refuse(undone(FAILED), 'Failed condition cannot be set to false once it is true'),
+  )
 }

@@ -1,198 +1,148 @@
-/** KubeSchedulerConfiguration v1: what a configuration file may say, read as strictly as upstream reads it, with its texts. */
-import {
-  anything,
-  type ConfigKind,
-  defineConfig,
-  flag,
-  listOf,
-  optional,
-  readConfig,
-  scalar,
-  struct,
-  text,
-} from '#meta/config-kind.ts'
+/** KubeSchedulerConfiguration v1, decoded as strictly as upstream decodes it, with its error texts. */
+import { type ConfigTable, defineConfig, readConfig } from '#meta/config-kind.ts'
+import { type Complete, type Given, valueAt } from '#meta/config-rows.ts'
 import { apiVersionOf, parseApiVersion } from '#meta/kind.ts'
 
-import { type PluginSets, POINTS } from '../extension-points.ts'
+import type { PluginSets } from '../framework/extension-points.ts'
 import { ARGS, ARGS_KINDS, GROUP_VERSION } from './plugin-args.ts'
+
+const STRUCTS = {
+  'v1.KubeSchedulerConfiguration': {
+    parallelism: '*int32 =16 idle: decisions are made one at a time',
+    leaderElection: 'v1alpha1.LeaderElectionConfiguration',
+    clientConnection: 'v1alpha1.ClientConnectionConfiguration',
+    enableProfiling: '*bool =true --profiling',
+    enableContentionProfiling: '*bool =true idle: there are no locks to profile',
+    percentageOfNodesToScore: '*int32 =0',
+    podInitialBackoffSeconds: '*int64 =1',
+    podMaxBackoffSeconds: '*int64 =10',
+    profiles: '[]v1.KubeSchedulerProfile =',
+    extenders: '[]v1.Extender =',
+    delayCacheUntilActive: 'bool =false',
+  },
+  'v1alpha1.LeaderElectionConfiguration': {
+    leaderElect: '*bool =true --leader-elect',
+    leaseDuration: 'v1.Duration =15s --leader-elect-lease-duration',
+    renewDeadline: 'v1.Duration =10s --leader-elect-renew-deadline',
+    retryPeriod: 'v1.Duration =2s --leader-elect-retry-period',
+    resourceLock: 'string =leases',
+    resourceName: 'string =kube-scheduler --leader-elect-resource-name',
+    resourceNamespace: 'string =kube-system --leader-elect-resource-namespace',
+  },
+  'v1alpha1.ClientConnectionConfiguration': {
+    kubeconfig: 'string = --kubeconfig',
+    acceptContentTypes: 'string = idle: responses are requested as JSON',
+    contentType: 'string =application/vnd.kubernetes.protobuf idle: requests are sent as JSON',
+    qps: 'float32 =50 --kube-api-qps',
+    burst: 'int32 =100 --kube-api-burst',
+  },
+  'v1.KubeSchedulerProfile': {
+    schedulerName: '*string',
+    percentageOfNodesToScore: '*int32',
+    plugins: '*v1.Plugins',
+    pluginConfig: '[]v1.PluginConfig',
+  },
+  'v1.Plugins': {
+    preEnqueue: 'v1.PluginSet',
+    queueSort: 'v1.PluginSet',
+    preFilter: 'v1.PluginSet',
+    filter: 'v1.PluginSet',
+    postFilter: 'v1.PluginSet',
+    preScore: 'v1.PluginSet',
+    score: 'v1.PluginSet',
+    reserve: 'v1.PluginSet',
+    permit: 'v1.PluginSet',
+    preBind: 'v1.PluginSet',
+    bind: 'v1.PluginSet',
+    postBind: 'v1.PluginSet',
+    multiPoint: 'v1.PluginSet',
+    placementGenerate: 'v1.PluginSet',
+    placementScore: 'v1.PluginSet',
+  },
+  'v1.PluginSet': { enabled: '[]v1.Plugin', disabled: '[]v1.Plugin' },
+  'v1.Plugin': { name: 'string =', weight: '*int32' },
+  'v1.PluginConfig': { name: 'string =', args: '*runtime.RawExtension' },
+  'v1.Extender': {
+    urlPrefix: 'string',
+    filterVerb: 'string',
+    preemptVerb: 'string',
+    prioritizeVerb: 'string',
+    weight: 'int64',
+    bindVerb: 'string',
+    enableHTTPS: 'bool',
+    tlsConfig: '*v1.ExtenderTLSConfig',
+    httpTimeout: 'v1.Duration',
+    nodeCacheCapable: 'bool',
+    managedResources: '[]v1.ExtenderManagedResource',
+    ignorable: 'bool',
+  },
+  'v1.ExtenderTLSConfig': {
+    insecure: 'bool',
+    serverName: 'string',
+    certFile: 'string',
+    keyFile: 'string',
+    caFile: 'string',
+    certData: '[]uint8',
+    keyData: '[]uint8',
+    caData: '[]uint8',
+  },
+  'v1.ExtenderManagedResource': { name: 'string', ignoredByScheduler: 'bool' },
+} as const
+
+type Structs = typeof STRUCTS
 
 export interface PluginConfig {
   readonly name: string
   readonly args?: object
 }
 
-export interface ProfileConfiguration {
-  readonly schedulerName?: string
-  readonly percentageOfNodesToScore?: number
+export interface ProfileConfiguration extends Omit<
+  Given<Structs, 'v1.KubeSchedulerProfile'>,
+  'plugins' | 'pluginConfig'
+> {
   readonly plugins?: PluginSets
   readonly pluginConfig?: readonly PluginConfig[]
 }
 
-export interface ExtenderConfiguration {
-  readonly urlPrefix?: string
-  readonly filterVerb?: string
-  readonly preemptVerb?: string
-  readonly prioritizeVerb?: string
-  readonly weight?: number
-  readonly bindVerb?: string
-  readonly enableHTTPS?: boolean
-  readonly tlsConfig?: ExtenderTls
-  readonly httpTimeout?: string
-  readonly nodeCacheCapable?: boolean
-  readonly managedResources?: readonly { readonly name?: string; readonly ignoredByScheduler?: boolean }[]
-  readonly ignorable?: boolean
-}
+export interface ExtenderConfiguration extends Given<Structs, 'v1.Extender'> {}
 
-export interface ExtenderTls {
-  readonly insecure?: boolean
-  readonly serverName?: string
-  readonly certFile?: string
-  readonly keyFile?: string
-  readonly caFile?: string
-  /** In base64. */
-  readonly certData?: string
-  readonly keyData?: string
-  readonly caData?: string
-}
+/** Certificates and keys are in base64. */
+export interface ExtenderTls extends Given<Structs, 'v1.ExtenderTLSConfig'> {}
 
 /** Durations as Go prints them. */
-export interface LeaderElectionConfiguration {
-  readonly leaderElect: boolean
-  readonly leaseDuration: string
-  readonly renewDeadline: string
-  readonly retryPeriod: string
-  readonly resourceLock: string
-  readonly resourceName: string
-  readonly resourceNamespace: string
-}
+export interface LeaderElectionConfiguration extends Complete<Structs, 'v1alpha1.LeaderElectionConfiguration'> {}
 
-export interface ClientConnectionConfiguration {
-  readonly kubeconfig: string
-  readonly acceptContentTypes: string
-  readonly contentType: string
-  readonly qps: number
-  readonly burst: number
-}
-
-interface PlainConfiguration {
-  readonly parallelism: number
-  readonly enableProfiling: boolean
-  readonly enableContentionProfiling: boolean
-  readonly percentageOfNodesToScore: number
-  readonly podInitialBackoffSeconds: number
-  readonly podMaxBackoffSeconds: number
-  readonly extenders: readonly ExtenderConfiguration[]
-  readonly delayCacheUntilActive: boolean
-}
-
-/** With every default. */
-export interface SchedulerConfiguration extends PlainConfiguration {
-  readonly leaderElection: LeaderElectionConfiguration
-  readonly clientConnection: ClientConnectionConfiguration
+interface WithProfiles {
   readonly profiles: readonly ProfileConfiguration[]
 }
 
-/** What a file says, and no more. */
-export interface GivenConfiguration extends Partial<PlainConfiguration> {
-  readonly leaderElection?: Partial<LeaderElectionConfiguration>
-  readonly clientConnection?: Partial<ClientConnectionConfiguration>
-  readonly profiles?: readonly ProfileConfiguration[]
-}
+/** With every default applied. */
+export interface SchedulerConfiguration
+  extends Omit<Complete<Structs, 'v1.KubeSchedulerConfiguration'>, 'profiles'>, WithProfiles {}
 
-const int32 = scalar('int32')
-const int64 = scalar('int64')
-const duration = scalar('duration', 'v1.Duration')
-const bytes = scalar('bytes', '[]uint8')
-const PLUGIN_LIST = listOf(struct('v1.Plugin', { name: text, weight: optional(int32) }))
-const PLUGIN_SET = struct('v1.PluginSet', { enabled: PLUGIN_LIST, disabled: PLUGIN_LIST })
-const PROFILE = struct('v1.KubeSchedulerProfile', {
-  schedulerName: optional(text),
-  percentageOfNodesToScore: optional(int32),
-  plugins: optional(
-    struct('v1.Plugins', Object.fromEntries([...POINTS, 'multiPoint'].map((point) => [point, PLUGIN_SET]))),
-  ),
-  pluginConfig: listOf(struct('v1.PluginConfig', { name: text, args: optional(anything) })),
-})
-const EXTENDER = struct('v1.Extender', {
-  urlPrefix: text,
-  filterVerb: text,
-  preemptVerb: text,
-  prioritizeVerb: text,
-  weight: int64,
-  bindVerb: text,
-  enableHTTPS: flag,
-  tlsConfig: optional(
-    struct('v1.ExtenderTLSConfig', {
-      insecure: flag,
-      serverName: text,
-      certFile: text,
-      keyFile: text,
-      caFile: text,
-      certData: bytes,
-      keyData: bytes,
-      caData: bytes,
-    }),
-  ),
-  httpTimeout: duration,
-  nodeCacheCapable: flag,
-  managedResources: listOf(struct('v1.ExtenderManagedResource', { name: text, ignoredByScheduler: flag })),
-  ignorable: flag,
-})
+/** The file's fields without defaults. */
+export interface GivenConfiguration
+  extends Omit<Given<Structs, 'v1.KubeSchedulerConfiguration'>, 'profiles'>, Partial<WithProfiles> {}
 
-export const CONFIGURATION: ConfigKind = defineConfig(
-  'KubeSchedulerConfiguration',
+export const CONFIGURATION: ConfigTable<SchedulerConfiguration> = defineConfig(
+  ['KubeSchedulerConfiguration', 'v1.KubeSchedulerConfiguration'],
   [GROUP_VERSION],
-  'v1.KubeSchedulerConfiguration',
-  {
-    parallelism: optional(int32),
-    leaderElection: struct('v1alpha1.LeaderElectionConfiguration', {
-      leaderElect: optional(flag),
-      leaseDuration: duration,
-      renewDeadline: duration,
-      retryPeriod: duration,
-      resourceLock: text,
-      resourceName: text,
-      resourceNamespace: text,
-    }),
-    clientConnection: struct('v1alpha1.ClientConnectionConfiguration', {
-      kubeconfig: text,
-      acceptContentTypes: text,
-      contentType: text,
-      qps: scalar('float64', 'float32'),
-      burst: int32,
-    }),
-    enableProfiling: optional(flag),
-    enableContentionProfiling: optional(flag),
-    percentageOfNodesToScore: optional(int32),
-    podInitialBackoffSeconds: optional(int64),
-    podMaxBackoffSeconds: optional(int64),
-    profiles: listOf(PROFILE),
-    extenders: listOf(EXTENDER),
-    delayCacheUntilActive: flag,
-  },
+  STRUCTS,
 )
 
-/** Fields that change nothing, and why: who sets one is told. */
-export const IDLE_FIELDS: Readonly<Record<string, string>> = {
-  parallelism: 'decisions are made one at a time',
-  enableContentionProfiling: 'there are no locks to profile',
-  'clientConnection.acceptContentTypes': 'answers are asked for as JSON',
-  'clientConnection.contentType': 'requests are sent as JSON',
-}
+/** In upstream's order. */
+export const SHOWN_POINTS: readonly (keyof PluginSets)[] = Object.keys(STRUCTS['v1.Plugins']) as (keyof PluginSets)[]
 
-/** A sentence for each that the file sets. */
+/** One warning for each field without effect that the file sets. */
 export function idleNotes(given: GivenConfiguration): string[] {
-  return Object.entries(IDLE_FIELDS).flatMap(([path, why]) => {
-    const value = path
-      .split('.')
-      .reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], given)
-    return value === undefined ? [] : [`${path} has no effect: ${why}`]
-  })
+  return CONFIGURATION.options.flatMap(({ path, idle }) =>
+    idle === undefined || valueAt(given, path) === undefined ? [] : [`${path} has no effect: ${idle}`],
+  )
 }
 
 const STRICT = 'strict decoding error: '
 
-/** Throws upstream's texts. */
+/** Throws upstream's error texts. */
 export function readConfiguration(source: string): GivenConfiguration {
   const strict: string[] = []
   const warn = (message: string): void => void strict.push(message.slice(STRICT.length))
@@ -213,7 +163,7 @@ export function readConfiguration(source: string): GivenConfiguration {
   return { ...given, ...(profiles !== undefined && { profiles }) }
 }
 
-/** Arguments of plugins that nobody knows are nobody's business. `where` begins every complaint. */
+/** Ignores the arguments of unknown plugins. `where` prefixes every error. */
 function readArgs(config: PluginConfig, where: string, isStrict: (text: string) => void): PluginConfig {
   const { name, args = {} } = config
   const own = ARGS.get(name)

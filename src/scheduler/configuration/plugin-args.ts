@@ -1,34 +1,14 @@
-/** What plugins may be told: the shapes of their arguments, what they are when nothing is said, and what is wrong with them. */
+/** Arguments of plugins: fields, defaults and validation. */
 import type { NodeAffinity, NodeSelectorTerm, TopologySpreadConstraint } from '#apis/core/v1.ts'
 import { structFor } from '#apis/schemas.ts'
-import {
-  type ConfigKind,
-  defineConfig,
-  flag,
-  listOf,
-  optional,
-  type Optional,
-  scalar,
-  struct,
-  text,
-  texts,
-} from '#meta/config-kind.ts'
-import { durationMs } from '#meta/duration.ts'
+import { durationMs } from '#lib/go/duration.ts'
+import { type ConfigKind, defineConfig } from '#meta/config-kind.ts'
+import type { Complete, Given } from '#meta/config-rows.ts'
 import { type LabelOperator, requirementErrors } from '#meta/labels.ts'
-import type { Schema } from '#meta/schema.ts'
-import {
-  duplicate,
-  type FieldError,
-  forbidden,
-  index,
-  invalid,
-  notSupported,
-  required,
-  verbatim,
-} from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, type FieldPath, verbatim } from '#meta/validation/field-path.ts'
 import { validateLabelName } from '#meta/validation/rules.ts'
 
-import type { ResourceWeight, ShapePoint, Strategy } from '../resource-scores.ts'
+import type { ResourceWeight, ShapePoint } from '../framework/resource-scores.ts'
 
 export const GROUP_VERSION = 'kubescheduler.config.k8s.io/v1'
 
@@ -36,145 +16,119 @@ export type IsEnabled = (gate: string) => boolean
 
 export interface PluginArgs {
   readonly kind: ConfigKind
-  /** Names of the fields as they are shown. */
+  /** The field names in display order. */
   readonly fields: readonly string[]
-  /** What is there when nothing is said. */
-  readonly withDefaults: (given: never, isEnabled: IsEnabled) => object
-  readonly errors: (path: string, args: never, isEnabled: IsEnabled) => FieldError[]
-  /** As upstream: only when the plugin is made. */
-  readonly isJudgedLate?: boolean
+  /** The arguments of a profile that sets none. */
+  readonly withDefaults: (given: object, isEnabled: IsEnabled) => object
+  readonly errors: (path: FieldPath, args: never, isEnabled: IsEnabled) => FieldError[]
+  /** As upstream: validated only when the plugin is created. */
+  readonly isValidatedLate?: boolean
 }
 
-function defineArgs<A extends object>(
-  plugin: string,
-  fields: Readonly<Record<string, Schema | Optional>>,
-  rules: Partial<{
-    readonly defaults: (given: A, isEnabled: IsEnabled) => object
-    readonly errors: (path: string, args: A, isEnabled: IsEnabled) => FieldError[]
-    readonly isJudgedLate: boolean
-  }>,
-): [string, PluginArgs] {
-  const { defaults = () => ({}), errors = () => [], isJudgedLate = false } = rules
-  const kind = defineConfig(`${plugin}Args`, [GROUP_VERSION], `v1.${plugin}Args`, fields)
-  const withDefaults = (given: A, isEnabled: IsEnabled): object => ({ ...given, ...defaults(given, isEnabled) })
-  return [plugin, { kind, fields: Object.keys(fields), withDefaults, errors, isJudgedLate }]
+const STRUCTS = {
+  'v1.DefaultPreemptionArgs': { minCandidateNodesPercentage: '*int32 =10', minCandidateNodesAbsolute: '*int32 =100' },
+  'v1.DynamicResourcesArgs': { filterTimeout: '*v1.Duration =10s', bindingTimeout: '*v1.Duration =10m0s' },
+  'v1.InterPodAffinityArgs': { hardPodAffinityWeight: '*int32 =1', ignorePreferredTermsOfExistingPods: 'bool =false' },
+  'v1.NodeAffinityArgs': { addedAffinity: '*v1.NodeAffinity' },
+  'v1.NodeResourcesBalancedAllocationArgs': { resources: '[]v1.ResourceSpec' },
+  'v1.NodeResourcesFitArgs': {
+    ignoredResources: '[]string',
+    ignoredResourceGroups: '[]string',
+    scoringStrategy: '*v1.ScoringStrategy',
+  },
+  'v1.PodTopologySpreadArgs': {
+    defaultConstraints: '[]v1.TopologySpreadConstraint',
+    defaultingType: 'string =System',
+  },
+  'v1.VolumeBindingArgs': { bindTimeoutSeconds: '*int64 =600', shape: '[]v1.UtilizationShapePoint' },
+  'v1.ScoringStrategy': {
+    type: 'string',
+    resources: '[]v1.ResourceSpec',
+    requestedToCapacityRatio: '*v1.RequestedToCapacityRatioParam',
+  },
+  'v1.RequestedToCapacityRatioParam': { shape: '[]v1.UtilizationShapePoint' },
+  'v1.UtilizationShapePoint': { utilization: 'int32', score: 'int32' },
+  'v1.ResourceSpec': { name: 'string =', weight: 'int64 =1' },
+} as const
+
+type Structs = typeof STRUCTS
+type Name = keyof Structs extends infer N ? (N extends `v1.${infer Plugin}Args` ? Plugin : never) : never
+/** The arguments of a plugin with the defaults of their rows. */
+type ArgsOf<N extends Name> = Complete<Structs, `v1.${N}Args`>
+type Shape = readonly Given<Structs, 'v1.UtilizationShapePoint'>[]
+type Resources = readonly ResourceWeight[]
+
+const EXTERNAL = {
+  'v1.NodeAffinity': structFor('core.v1', 'NodeAffinity'),
+  'v1.TopologySpreadConstraint': structFor('core.v1', 'TopologySpreadConstraint'),
 }
 
-const int32 = scalar('int32')
-const int64 = scalar('int64')
-const duration = scalar('duration', 'v1.Duration')
-const RESOURCES = listOf(struct('v1.ResourceSpec', { name: text, weight: int64 }))
-const SHAPE = listOf(struct('v1.UtilizationShapePoint', { utilization: int32, score: int32 }))
-const STRATEGY = struct('v1.ScoringStrategy', {
-  type: text,
-  resources: RESOURCES,
-  requestedToCapacityRatio: optional(struct('v1.RequestedToCapacityRatioParam', { shape: SHAPE })),
-})
+interface ArgsRules<A> {
+  /** Defaults other than those of rows. */
+  readonly defaults?: (args: A, isEnabled: IsEnabled) => object
+  readonly errors: (path: FieldPath, args: A, isEnabled: IsEnabled) => FieldError[]
+  readonly isValidatedLate?: boolean
+}
 
-const CPU_AND_MEMORY: readonly ResourceWeight[] = [
+function defineArgs<N extends Name>(plugin: N, rules: ArgsRules<ArgsOf<N>>): [string, PluginArgs] {
+  const { defaults = () => ({}), errors, isValidatedLate = false } = rules
+  const goType = `v1.${plugin}Args` as const
+  const kind = defineConfig([`${plugin}Args`, goType], [GROUP_VERSION], STRUCTS, EXTERNAL)
+  const withDefaults = (given: object, isEnabled: IsEnabled): object => {
+    const filled = kind.withDefaults(given)
+    return { ...filled, ...defaults(filled, isEnabled) }
+  }
+  return [plugin, { kind, fields: Object.keys(STRUCTS[goType]), withDefaults, errors, isValidatedLate }]
+}
+
+const CPU_AND_MEMORY: Resources = [
   { name: 'cpu', weight: 1 },
   { name: 'memory', weight: 1 },
 ]
 
-function weighted(resources: readonly Partial<ResourceWeight>[] = []): readonly ResourceWeight[] {
-  if (resources.length === 0) return CPU_AND_MEMORY
-  return resources.map(({ name = '', weight = 0 }) => ({ name, weight: weight === 0 ? 1 : weight }))
-}
-
-interface PreemptionArgs {
-  readonly minCandidateNodesPercentage?: number
-  readonly minCandidateNodesAbsolute?: number
-}
-
-interface SpreadArgs {
-  readonly defaultConstraints?: readonly Partial<TopologySpreadConstraint>[]
-  readonly defaultingType?: string
-}
-
-interface FitArgs {
-  readonly ignoredResources?: readonly string[]
-  readonly ignoredResourceGroups?: readonly string[]
-  readonly scoringStrategy?: Partial<Strategy>
+function weighted(resources: Resources = []): Resources {
+  return resources.length === 0 ? CPU_AND_MEMORY : resources
 }
 
 export const ARGS: ReadonlyMap<string, PluginArgs> = new Map([
-  defineArgs<PreemptionArgs>(
-    'DefaultPreemption',
-    { minCandidateNodesPercentage: optional(int32), minCandidateNodesAbsolute: optional(int32) },
-    {
-      defaults: ({ minCandidateNodesPercentage = 10, minCandidateNodesAbsolute = 100 }) => ({
-        minCandidateNodesPercentage,
-        minCandidateNodesAbsolute,
-      }),
-      errors: preemptionErrors,
-    },
-  ),
-  defineArgs<{ filterTimeout?: string; bindingTimeout?: string }>(
-    'DynamicResources',
-    { filterTimeout: optional(duration), bindingTimeout: optional(duration) },
-    {
-      defaults: ({ filterTimeout = '10s', bindingTimeout = '10m0s' }) => ({ filterTimeout, bindingTimeout }),
-      errors: (path, { filterTimeout = '0s', bindingTimeout = '10m' }) => [
-        ...(durationMs(filterTimeout) < 0
-          ? [invalid(`${path}.filterTimeout`, filterTimeout, 'must be zero or positive')]
-          : []),
-        ...(durationMs(bindingTimeout) < 1000
-          ? [invalid(`${path}.bindingTimeout`, bindingTimeout, 'must be at least 1 second')]
-          : []),
-      ],
-    },
-  ),
-  defineArgs<{ hardPodAffinityWeight?: number; ignorePreferredTermsOfExistingPods?: boolean }>(
-    'InterPodAffinity',
-    { hardPodAffinityWeight: optional(int32), ignorePreferredTermsOfExistingPods: flag },
-    {
-      defaults: ({ hardPodAffinityWeight = 1, ignorePreferredTermsOfExistingPods = false }) => ({
-        hardPodAffinityWeight,
-        ignorePreferredTermsOfExistingPods,
-      }),
-      errors: (path, { hardPodAffinityWeight: weight = 1 }) =>
-        weight < 0 || weight > 100
-          ? [invalid(`${path}.hardPodAffinityWeight`, weight, 'not in valid range [0, 100]')]
-          : [],
-    },
-  ),
-  defineArgs<{ addedAffinity?: NodeAffinity }>(
-    'NodeAffinity',
-    { addedAffinity: optional(structFor('core.v1', 'NodeAffinity')) },
-    { errors: (path, { addedAffinity }) => affinityErrors(`${path}.addedAffinity`, addedAffinity) },
-  ),
-  defineArgs<{ resources?: readonly Partial<ResourceWeight>[] }>(
-    'NodeResourcesBalancedAllocation',
-    { resources: RESOURCES },
-    { defaults: ({ resources }) => ({ resources: weighted(resources) }), errors: balanceErrors },
-  ),
-  defineArgs<FitArgs>(
-    'NodeResourcesFit',
-    { ignoredResources: texts, ignoredResourceGroups: texts, scoringStrategy: optional(STRATEGY) },
-    {
-      defaults: ({ scoringStrategy = { type: 'LeastAllocated' } }) => ({
-        scoringStrategy: { ...scoringStrategy, resources: weighted(scoringStrategy.resources) },
-      }),
-      errors: fitErrors,
-      isJudgedLate: true,
-    },
-  ),
-  defineArgs<SpreadArgs>(
-    'PodTopologySpread',
-    { defaultConstraints: listOf(structFor('core.v1', 'TopologySpreadConstraint')), defaultingType: text },
-    { defaults: ({ defaultingType = 'System' }) => ({ defaultingType }), errors: spreadErrors },
-  ),
-  defineArgs<{ bindTimeoutSeconds?: number; shape?: readonly Partial<ShapePoint>[] }>(
-    'VolumeBinding',
-    { bindTimeoutSeconds: optional(int64), shape: SHAPE },
-    {
-      defaults: ({ bindTimeoutSeconds = 600, shape = [] }, isEnabled) => ({
-        bindTimeoutSeconds,
-        ...(shape.length === 0 && isEnabled('StorageCapacityScoring') && { shape: CAPACITY_SHAPE }),
-      }),
-      errors: volumeErrors,
-    },
-  ),
+  defineArgs('DefaultPreemption', { errors: preemptionErrors }),
+  defineArgs('DynamicResources', {
+    errors: (path, { filterTimeout, bindingTimeout }) => [
+      ...(durationMs(filterTimeout) < 0
+        ? [path.child('filterTimeout').invalid(filterTimeout, 'must be zero or positive')]
+        : []),
+      ...(durationMs(bindingTimeout) < 1000
+        ? [path.child('bindingTimeout').invalid(bindingTimeout, 'must be at least 1 second')]
+        : []),
+    ],
+  }),
+  defineArgs('InterPodAffinity', {
+    errors: (path, { hardPodAffinityWeight: weight }) =>
+      weight < 0 || weight > 100
+        ? [path.child('hardPodAffinityWeight').invalid(weight, 'not in valid range [0, 100]')]
+        : [],
+  }),
+  defineArgs('NodeAffinity', {
+    errors: (path, { addedAffinity }) => affinityErrors(path.child('addedAffinity'), addedAffinity as NodeAffinity),
+  }),
+  defineArgs('NodeResourcesBalancedAllocation', {
+    defaults: ({ resources }) => ({ resources: weighted(resources) }),
+    errors: balanceErrors,
+  }),
+  defineArgs('NodeResourcesFit', {
+    defaults: ({ scoringStrategy = { type: 'LeastAllocated' } }) => ({
+      scoringStrategy: { ...scoringStrategy, resources: weighted(scoringStrategy.resources) },
+    }),
+    errors: fitErrors,
+    isValidatedLate: true,
+  }),
+  defineArgs('PodTopologySpread', { errors: spreadErrors }),
+  defineArgs('VolumeBinding', {
+    defaults: ({ shape = [] }, isEnabled) => ({
+      ...(shape.length === 0 && isEnabled('StorageCapacityScoring') && { shape: CAPACITY_SHAPE }),
+    }),
+    errors: volumeErrors,
+  }),
 ])
 
 export const ARGS_KINDS: readonly ConfigKind[] = Array.from(ARGS.values(), ({ kind }) => kind)
@@ -184,83 +138,74 @@ const CAPACITY_SHAPE: readonly ShapePoint[] = [
   { utilization: 100, score: 0 },
 ]
 
-function preemptionErrors(path: string, args: PreemptionArgs): FieldError[] {
-  const { minCandidateNodesPercentage: percentage = 10, minCandidateNodesAbsolute: absolute = 100 } = args
-  const [first, second] = [`${path}.minCandidateNodesPercentage`, `${path}.minCandidateNodesAbsolute`]
-  const errors: FieldError[] = []
-  if (percentage < 0 || percentage > 100) errors.push(invalid(first, percentage, 'not in valid range [0, 100]'))
-  if (absolute < 0) errors.push(invalid(second, absolute, 'not in valid range [0, inf)'))
-  if (percentage === 0 && absolute === 0) {
-    errors.push(
-      invalid(first, percentage, 'cannot be zero at the same time as minCandidateNodesAbsolute'),
-      invalid(second, absolute, 'cannot be zero at the same time as minCandidateNodesPercentage'),
-    )
-  }
-  return errors
+function preemptionErrors(path: FieldPath, args: ArgsOf<'DefaultPreemption'>): FieldError[] {
+  const { minCandidateNodesPercentage: percentage, minCandidateNodesAbsolute: absolute } = args
+  const [first, second] = [path.child('minCandidateNodesPercentage'), path.child('minCandidateNodesAbsolute')]
+  return collectErrors(
+    (percentage < 0 || percentage > 100) && first.invalid(percentage, 'not in valid range [0, 100]'),
+    absolute < 0 && second.invalid(absolute, 'not in valid range [0, inf)'),
+    percentage === 0 &&
+      absolute === 0 && [
+        first.invalid(percentage, 'cannot be zero at the same time as minCandidateNodesAbsolute'),
+        second.invalid(absolute, 'cannot be zero at the same time as minCandidateNodesPercentage'),
+      ],
+  )
 }
 
-function balanceErrors(
-  path: string,
-  { resources = [] }: { resources?: readonly Partial<ResourceWeight>[] },
-): FieldError[] {
+function balanceErrors(path: FieldPath, { resources = [] }: ArgsOf<'NodeResourcesBalancedAllocation'>): FieldError[] {
   const seen = new Set<string>()
-  return resources.flatMap(({ name = '', weight = 0 }, at) => {
-    const where = index(`${path}.resources`, at)
+  return resources.flatMap(({ name, weight }, at) => {
+    const where = path.child('resources').index(at)
     const isSeen = seen.has(name)
     seen.add(name)
-    return [
-      ...(isSeen ? [duplicate(`${where}.name`, name)] : []),
-      ...(weight === 1 ? [] : [invalid(`${where}.weight`, weight, 'must be 1')]),
-    ]
+    return collectErrors(
+      isSeen && where.child('name').duplicate(name),
+      weight !== 1 && where.child('weight').invalid(weight, 'must be 1'),
+    )
   })
 }
 
 const STRATEGIES = ['LeastAllocated', 'MostAllocated', 'RequestedToCapacityRatio']
 
-function fitErrors(path: string, args: FitArgs): FieldError[] {
+function fitErrors(path: FieldPath, args: ArgsOf<'NodeResourcesFit'>): FieldError[] {
   const { ignoredResources = [], ignoredResourceGroups = [], scoringStrategy = {} } = args
   const { type = '', resources = [], requestedToCapacityRatio: ratio } = scoringStrategy
-  const below = (name: string): string => (path === '' ? name : `${path}.${name}`)
-  const strategy = below('scoringStrategy')
-  const errors = [
-    ...ignoredResources.flatMap((name, at) => validateLabelName(index(below('ignoredResources'), at), name)),
-    ...ignoredResourceGroups.flatMap((name, at) => groupErrors(index(below('ignoredResourceGroups'), at), name)),
-    ...(STRATEGIES.includes(type) ? [] : [notSupported(`${strategy}.type`, type, STRATEGIES)]),
-    ...resources.flatMap(({ name, weight }, at) =>
-      weight > 0 && weight <= 100
-        ? []
-        : [
-            invalid(
-              `${index(`${strategy}.resources`, at)}.weight`,
-              weight,
-              `resource weight of ${name} not in valid range (0, 100]`,
-            ),
-          ],
-    ),
-  ]
-  const where = `${strategy}.requestedToCapacityRatio`
+  const strategy = path.child('scoringStrategy')
+  const errors = collectErrors(
+    path.child('ignoredResources').each(ignoredResources, validateLabelName),
+    path.child('ignoredResourceGroups').each(ignoredResourceGroups, groupErrors),
+    !STRATEGIES.includes(type) && strategy.child('type').notSupported(type, STRATEGIES),
+    strategy
+      .child('resources')
+      .each(resources, (path, { name, weight }) =>
+        weight > 0 && weight <= 100
+          ? []
+          : [path.child('weight').invalid(weight, `resource weight of ${name} not in valid range (0, 100]`)],
+      ),
+  )
+  const where = strategy.child('requestedToCapacityRatio')
   if (type !== 'RequestedToCapacityRatio') {
     return ratio === undefined
       ? errors
-      : [...errors, forbidden(where, 'must be nil when type is not RequestedToCapacityRatio')]
+      : [...errors, where.forbidden('must be nil when type is not RequestedToCapacityRatio')]
   }
-  if (ratio === undefined) return [...errors, required(where, `must be specified when type is ${type}`)]
-  return [...errors, ...shapeErrors(`${where}.shape`, ratio.shape)]
+  if (ratio === undefined) return [...errors, where.required(`must be specified when type is ${type}`)]
+  return [...errors, ...shapeErrors(where.child('shape'), ratio.shape)]
 }
 
-function groupErrors(path: string, name: string): FieldError[] {
-  const slash = name.includes('/') ? [invalid(path, name, "resource group name can't contain '/'")] : []
+function groupErrors(path: FieldPath, name: string): FieldError[] {
+  const slash = name.includes('/') ? [path.invalid(name, "resource group name can't contain '/'")] : []
   return [...slash, ...validateLabelName(path, name)]
 }
 
-function shapeErrors(path: string, shape: readonly Partial<ShapePoint>[] = []): FieldError[] {
-  if (shape.length === 0) return [required(path, 'at least one point must be specified')]
+function shapeErrors(path: FieldPath, shape: Shape = []): FieldError[] {
+  if (shape.length === 0) return [path.required('at least one point must be specified')]
   const errors: FieldError[] = []
   const points = shape.map(({ utilization = 0, score = 0 }) => ({ utilization, score }))
   const fall = points.findIndex(({ utilization }, at) => at > 0 && (points[at - 1]?.utilization ?? 0) >= utilization)
   if (fall > 0) {
     const { utilization } = points[fall] as ShapePoint
-    errors.push(invalid(`${index(path, fall)}.utilization`, utilization, 'values must be sorted in increasing order'))
+    errors.push(path.index(fall).child('utilization').invalid(utilization, 'values must be sorted in increasing order'))
   }
   for (const [at, point] of points.entries()) {
     for (const [name, most] of [
@@ -269,87 +214,91 @@ function shapeErrors(path: string, shape: readonly Partial<ShapePoint>[] = []): 
     ] as const) {
       const value = point[name]
       if (value < 0 || value > most) {
-        errors.push(invalid(`${index(path, at)}.${name}`, value, `not in valid range [0, ${most}]`))
+        errors.push(path.index(at).child(name).invalid(value, `not in valid range [0, ${most}]`))
       }
     }
   }
   return errors
 }
 
-function spreadErrors(path: string, { defaultConstraints = [], defaultingType = 'System' }: SpreadArgs): FieldError[] {
-  const where = `${path}.defaultingType`
+function spreadErrors(
+  path: FieldPath,
+  { defaultConstraints, defaultingType }: ArgsOf<'PodTopologySpread'>,
+): FieldError[] {
+  const constraints = (defaultConstraints ?? []) as readonly Partial<TopologySpreadConstraint>[]
+  const where = path.child('defaultingType')
   const errors: FieldError[] = []
-  if (!['System', 'List'].includes(defaultingType)) errors.push(notSupported(where, defaultingType, ['System', 'List']))
-  else if (defaultingType === 'System' && defaultConstraints.length > 0) {
-    errors.push(invalid(where, defaultingType, 'when .defaultConstraints are not empty'))
+  if (!['System', 'List'].includes(defaultingType)) errors.push(where.notSupported(defaultingType, ['System', 'List']))
+  else if (defaultingType === 'System' && constraints.length > 0) {
+    errors.push(where.invalid(defaultingType, 'when .defaultConstraints are not empty'))
   }
-  const list = `${path}.defaultConstraints`
-  return [...errors, ...defaultConstraints.flatMap((_, at) => constraintErrors(list, defaultConstraints, at))]
+  const list = path.child('defaultConstraints')
+  return [...errors, ...constraints.flatMap((_, at) => constraintErrors(list, constraints, at))]
 }
 
 const ACTIONS = ['DoNotSchedule', 'ScheduleAnyway']
 
-function constraintErrors(list: string, all: readonly Partial<TopologySpreadConstraint>[], at: number): FieldError[] {
+function constraintErrors(
+  list: FieldPath,
+  all: readonly Partial<TopologySpreadConstraint>[],
+  at: number,
+): FieldError[] {
   const { maxSkew = 0, topologyKey = '', whenUnsatisfiable = '', labelSelector } = all[at] ?? {}
-  const path = index(list, at)
-  const errors: FieldError[] = []
-  if (maxSkew <= 0) errors.push(invalid(`${path}.maxSkew`, maxSkew, 'not in valid range (0, inf)'))
-  if (topologyKey === '') errors.push(required(`${path}.topologyKey`, 'can not be empty'))
-  else errors.push(...validateLabelName(`${path}.topologyKey`, topologyKey))
-  const when = `${path}.whenUnsatisfiable`
-  if (whenUnsatisfiable === '') errors.push(required(when, 'can not be empty'))
-  else if (!ACTIONS.includes(whenUnsatisfiable)) errors.push(notSupported(when, whenUnsatisfiable, ACTIONS))
-  if (labelSelector !== undefined) {
-    errors.push(
-      forbidden(`${path}.labelSelector`, 'constraint must not define a selector, as they deduced for each pod'),
-    )
-  }
+  const path = list.index(at)
+  const when = path.child('whenUnsatisfiable')
   const isRepeated = all
     .slice(0, at)
     .some((one) => (one.topologyKey ?? '') === topologyKey && (one.whenUnsatisfiable ?? '') === whenUnsatisfiable)
-  if (isRepeated) errors.push(duplicate(path, `{${topologyKey}, ${whenUnsatisfiable}}`))
-  return errors
+  return collectErrors(
+    maxSkew <= 0 && path.child('maxSkew').invalid(maxSkew, 'not in valid range (0, inf)'),
+    topologyKey === ''
+      ? path.child('topologyKey').required('can not be empty')
+      : validateLabelName(path.child('topologyKey'), topologyKey),
+    whenUnsatisfiable === ''
+      ? when.required('can not be empty')
+      : !ACTIONS.includes(whenUnsatisfiable) && when.notSupported(whenUnsatisfiable, ACTIONS),
+    labelSelector !== undefined &&
+      path.child('labelSelector').forbidden('constraint must not define a selector, as they deduced for each pod'),
+    isRepeated && path.duplicate(`{${topologyKey}, ${whenUnsatisfiable}}`),
+  )
 }
 
 function volumeErrors(
-  path: string,
-  { bindTimeoutSeconds = 600, shape }: { bindTimeoutSeconds?: number; shape?: readonly Partial<ShapePoint>[] },
+  path: FieldPath,
+  { bindTimeoutSeconds, shape }: ArgsOf<'VolumeBinding'>,
   isEnabled: IsEnabled,
 ): FieldError[] {
   const errors =
     bindTimeoutSeconds < 0
       ? [
-          invalid(
-            `${path}.bindTimeoutSeconds`,
-            bindTimeoutSeconds,
-            'invalid BindTimeoutSeconds, should not be a negative value',
-          ),
+          path
+            .child('bindTimeoutSeconds')
+            .invalid(bindTimeoutSeconds, 'invalid BindTimeoutSeconds, should not be a negative value'),
         ]
       : []
-  if (isEnabled('StorageCapacityScoring')) return [...errors, ...shapeErrors(`${path}.shape`, shape)]
+  if (isEnabled('StorageCapacityScoring')) return [...errors, ...shapeErrors(path.child('shape'), shape)]
   if (shape === undefined) return errors
   const points = shape.map(({ utilization = 0, score = 0 }) => ({ Utilization: utilization, Score: score }))
   const why = 'unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring'
-  return [...errors, invalid(`${path}.shape`, verbatim(JSON.stringify(points)), why)]
+  return [...errors, path.child('shape').invalid(verbatim(JSON.stringify(points)), why)]
 }
 
-function affinityErrors(path: string, affinity: NodeAffinity | undefined): FieldError[] {
+function affinityErrors(path: FieldPath, affinity: NodeAffinity | undefined): FieldError[] {
   const terms = affinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
-  const required_ = `${path}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms`
+  const required_ = path.child('requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms')
   const preferred = affinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []
   return [
-    ...terms.flatMap((term, at) => termErrors(index(required_, at), term)),
-    ...preferred.flatMap(({ weight, preference }, at) =>
-      weight === 0 ? [] : termErrors(index(`${path}.preferredDuringSchedulingIgnoredDuringExecution`, at), preference),
-    ),
+    ...required_.each(terms, termErrors),
+    ...path
+      .child('preferredDuringSchedulingIgnoredDuringExecution')
+      .each(preferred, (path, { weight, preference }) => (weight === 0 ? [] : termErrors(path, preference))),
   ]
 }
 
-function termErrors(path: string, { matchExpressions = [] }: NodeSelectorTerm): FieldError[] {
-  return matchExpressions.flatMap(({ key, operator, values = [] }, at) => {
-    const where = index(`${path}.matchExpressions`, at)
+function termErrors(path: FieldPath, { matchExpressions = [] }: NodeSelectorTerm): FieldError[] {
+  return path.child('matchExpressions').each(matchExpressions, (where, { key, operator, values = [] }) => {
     const known = OPERATORS.get(operator)
-    if (known === undefined) return [invalid(`${where}.operator`, operator, 'not a valid selector operator')]
+    if (known === undefined) return [where.child('operator').invalid(operator, 'not a valid selector operator')]
     return requirementErrors(key, known, values).map((error) => ({ ...error, field: `${where}.${error.field}` }))
   })
 }

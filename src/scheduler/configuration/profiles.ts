@@ -1,11 +1,12 @@
-/** From a configuration to the profiles that it asks for. */
+/** Builds the profiles of a configuration. */
 import { aggregateText } from '#meta/validation/field-error.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
 
 import { pointsOf, type ProfileSettings } from '../profiles.ts'
 import type { ProfileConfiguration, SchedulerConfiguration } from './configuration.ts'
 import { ARGS, type IsEnabled } from './plugin-args.ts'
 
-/** Throws upstream's texts for what cannot be made. */
+/** Throws upstream's texts for an invalid profile. */
 export function planProfiles(config: SchedulerConfiguration, isEnabled: IsEnabled): ProfileSettings[] {
   return config.profiles.map((profile) => {
     const settings = withoutIgnored(config, settingsOf(profile, config.percentageOfNodesToScore))
@@ -13,7 +14,7 @@ export function planProfiles(config: SchedulerConfiguration, isEnabled: IsEnable
       pointsOf(settings)
       for (const [name, args] of Object.entries(settings.args)) {
         const known = ARGS.get(name)
-        const errors = known?.isJudgedLate === true ? known.errors('', args as never, isEnabled) : []
+        const errors = known?.isValidatedLate === true ? known.errors(fieldPath(''), args as never, isEnabled) : []
         if (errors.length > 0) throw new Error(`initializing plugin "${name}": ${aggregateText(errors)}`)
       }
     } catch (cause) {
@@ -30,7 +31,7 @@ function settingsOf(profile: ProfileConfiguration, percentage: number): ProfileS
   return { name: schedulerName, percentageOfNodesToScore, plugins, args }
 }
 
-/** What extenders keep account of themselves is none of the plugin's business. */
+/** Resources that extenders manage are ignored by NodeResourcesFit. */
 function withoutIgnored({ extenders }: SchedulerConfiguration, settings: ProfileSettings): ProfileSettings {
   const managed = extenders.flatMap(({ managedResources = [] }) => managedResources)
   const ignored = managed.flatMap(({ name = '', ignoredByScheduler = false }) => (ignoredByScheduler ? [name] : []))

@@ -1,31 +1,30 @@
-/** A configuration as others see it: on /configz, and in the file of `--write-config-to`. */
-import { stringifyYaml } from '#lib/yaml-write.ts'
+/** Renders a configuration for /configz and for `--write-config-to`. */
+import { stringifyYaml } from '#lib/yaml/write.ts'
 
-import { type PluginSet, type PluginSets } from '../extension-points.ts'
-import type { PluginConfig, ProfileConfiguration, SchedulerConfiguration } from './configuration.ts'
+import type { PluginSet } from '../framework/extension-points.ts'
+import {
+  CONFIGURATION,
+  type PluginConfig,
+  type ProfileConfiguration,
+  type SchedulerConfiguration,
+  SHOWN_POINTS,
+} from './configuration.ts'
 import { ARGS, GROUP_VERSION } from './plugin-args.ts'
 
-/** In upstream's order of fields. */
+/** Fields in upstream's order. */
 export function shownConfiguration(config: SchedulerConfiguration): object {
-  const { extenders, delayCacheUntilActive } = config
+  const { extenders, delayCacheUntilActive, ...shown } = config
   return {
-    kind: 'KubeSchedulerConfiguration',
+    kind: CONFIGURATION.kind,
     apiVersion: GROUP_VERSION,
-    parallelism: config.parallelism,
-    leaderElection: config.leaderElection,
-    clientConnection: config.clientConnection,
-    enableProfiling: config.enableProfiling,
-    enableContentionProfiling: config.enableContentionProfiling,
-    percentageOfNodesToScore: config.percentageOfNodesToScore,
-    podInitialBackoffSeconds: config.podInitialBackoffSeconds,
-    podMaxBackoffSeconds: config.podMaxBackoffSeconds,
+    ...shown,
     profiles: config.profiles.map(shownProfile),
     ...(extenders.length > 0 && { extenders }),
     ...(delayCacheUntilActive && { delayCacheUntilActive }),
   }
 }
 
-/** Only what takes part, in order of names. */
+/** Contains only the arguments of enabled plugins, sorted by name. */
 export function writtenConfiguration(config: SchedulerConfiguration): string {
   const profiles = config.profiles.map((profile): ProfileConfiguration => {
     const enabled = new Set(
@@ -38,24 +37,6 @@ export function writtenConfiguration(config: SchedulerConfiguration): string {
   })
   return stringifyYaml(shownConfiguration({ ...config, profiles }))
 }
-
-const SHOWN_POINTS = [
-  'preEnqueue',
-  'queueSort',
-  'preFilter',
-  'filter',
-  'postFilter',
-  'preScore',
-  'score',
-  'reserve',
-  'permit',
-  'preBind',
-  'bind',
-  'postBind',
-  'multiPoint',
-  'placementGenerate',
-  'placementScore',
-] as const satisfies readonly (keyof PluginSets)[]
 
 function shownProfile(profile: ProfileConfiguration): object {
   const { schedulerName, percentageOfNodesToScore, plugins = {}, pluginConfig = [] } = profile

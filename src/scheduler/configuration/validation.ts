@@ -1,11 +1,12 @@
-/** What is wrong with a configuration, in upstream's words and order. */
-import { durationMs } from '#meta/duration.ts'
+/** Validates a configuration with upstream's texts, in upstream's order. */
+import { durationMs } from '#lib/go/duration.ts'
+import { createRepetition } from '#lib/repetition.ts'
 import { semanticEqual } from '#meta/object.ts'
-import { duplicate, type FieldError, index, invalid, required, verbatim } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath, type FieldPath, verbatim } from '#meta/validation/field-path.ts'
 import { qualifiedName } from '#meta/validation/names.ts'
-import { isExtendedResource } from '#model/pod-spec/resource-names.ts'
+import { isExtendedResource } from '#model/pod-spec/containers/resource-names.ts'
 
-import { type PluginSet, type PluginSetting, type Point, POINTS } from '../extension-points.ts'
+import { type PluginSet, type PluginSetting, type Point, POINTS } from '../framework/extension-points.ts'
 import type {
   ExtenderConfiguration,
   LeaderElectionConfiguration,
@@ -18,21 +19,21 @@ export function configurationErrors(config: SchedulerConfiguration, isEnabled: I
   const { clientConnection, parallelism, profiles, podInitialBackoffSeconds, podMaxBackoffSeconds } = config
   const errors: FieldError[] = []
   if (clientConnection.burst < 0) {
-    errors.push(invalid('clientConnection.burst', clientConnection.burst, 'must be non-negative'))
+    errors.push(fieldPath('clientConnection.burst').invalid(clientConnection.burst, 'must be non-negative'))
   }
   errors.push(...leaderErrors(config.leaderElection))
   if (parallelism <= 0) {
-    errors.push(invalid('parallelism', parallelism, 'should be an integer value greater than zero'))
+    errors.push(fieldPath('parallelism').invalid(parallelism, 'should be an integer value greater than zero'))
   }
   for (const [at, profile] of profiles.entries()) errors.push(...profileErrors(profiles, at, profile, isEnabled))
   errors.push(...queueSortErrors(profiles))
-  errors.push(...percentageErrors('percentageOfNodesToScore', config.percentageOfNodesToScore))
+  errors.push(...percentageErrors(fieldPath('percentageOfNodesToScore'), config.percentageOfNodesToScore))
   if (podInitialBackoffSeconds <= 0) {
-    errors.push(invalid('podInitialBackoffSeconds', podInitialBackoffSeconds, 'must be greater than 0'))
+    errors.push(fieldPath('podInitialBackoffSeconds').invalid(podInitialBackoffSeconds, 'must be greater than 0'))
   }
   if (podMaxBackoffSeconds < podInitialBackoffSeconds) {
     const why = 'must be greater than or equal to PodInitialBackoffSeconds'
-    errors.push(invalid('podMaxBackoffSeconds', podMaxBackoffSeconds, why))
+    errors.push(fieldPath('podMaxBackoffSeconds').invalid(podMaxBackoffSeconds, why))
   }
   return [...errors, ...extenderErrors(config.extenders)]
 }
@@ -40,16 +41,17 @@ export function configurationErrors(config: SchedulerConfiguration, isEnabled: I
 function leaderErrors(leader: LeaderElectionConfiguration): FieldError[] {
   const { leaderElect, leaseDuration, renewDeadline, resourceLock } = leader
   if (!leaderElect) return []
-  const errors = (['leaseDuration', 'renewDeadline', 'retryPeriod'] as const).flatMap((name) =>
-    durationMs(leader[name]) > 0 ? [] : [invalid(`leaderElection.${name}`, leader[name], 'must be greater than zero')],
+  return collectErrors(
+    (['leaseDuration', 'renewDeadline', 'retryPeriod'] as const).flatMap((name) =>
+      durationMs(leader[name]) > 0
+        ? []
+        : [fieldPath(`leaderElection.${name}`).invalid(leader[name], 'must be greater than zero')],
+    ),
+    durationMs(leaseDuration) <= durationMs(renewDeadline) &&
+      fieldPath('leaderElection.leaseDuration').invalid(renewDeadline, 'must be greater than `RenewDeadline`'),
+    resourceLock !== 'leases' &&
+      fieldPath('leaderElection.resourceLock').invalid(resourceLock, 'resourceLock value must be "leases"'),
   )
-  if (durationMs(leaseDuration) <= durationMs(renewDeadline)) {
-    errors.push(invalid('leaderElection.leaseDuration', renewDeadline, 'must be greater than `RenewDeadline`'))
-  }
-  if (resourceLock !== 'leases') {
-    errors.push(invalid('leaderElection.resourceLock', resourceLock, 'resourceLock value must be "leases"'))
-  }
-  return errors
 }
 
 function profileErrors(
@@ -58,63 +60,62 @@ function profileErrors(
   profile: ProfileConfiguration,
   isEnabled: IsEnabled,
 ): FieldError[] {
-  const path = index('profiles', at)
+  const path = fieldPath('profiles').index(at)
   const { schedulerName = '', percentageOfNodesToScore } = profile
   const isTaken = profiles.slice(0, at).some((one) => (one.schedulerName ?? '') === schedulerName)
-  return [
-    ...(schedulerName === '' ? [required(`${path}.schedulerName`)] : []),
-    ...percentageErrors(`${path}.percentageOfNodesToScore`, percentageOfNodesToScore),
-    ...POINTS.flatMap((point) => removedErrors(path, point, profile.plugins?.[point]?.enabled)),
-    ...argsErrors(path, profile, isEnabled),
-    ...(isTaken ? [duplicate(`${path}.schedulerName`, verbatim('{}'))] : []),
-  ]
+  return collectErrors(
+    schedulerName === '' && path.child('schedulerName').required(),
+    percentageErrors(path.child('percentageOfNodesToScore'), percentageOfNodesToScore),
+    POINTS.flatMap((point) => removedErrors(path, point, profile.plugins?.[point]?.enabled)),
+    argsErrors(path, profile, isEnabled),
+    isTaken && path.child('schedulerName').duplicate(verbatim('{}')),
+  )
 }
 
-function percentageErrors(path: string, percentage = 0): FieldError[] {
-  return percentage < 0 || percentage > 100 ? [invalid(path, percentage, 'not in valid range [0-100]')] : []
+function percentageErrors(path: FieldPath, percentage = 0): FieldError[] {
+  return percentage < 0 || percentage > 100 ? [path.invalid(percentage, 'not in valid range [0-100]')] : []
 }
 
 const REMOVED = ['AzureDiskLimits', 'CinderLimits', 'EBSLimits', 'GCEPDLimits']
 const WAS_REMOVED = `was invalid in version "v1" (KubeSchedulerConfiguration is version "${GROUP_VERSION}")`
 
-function removedErrors(path: string, point: Point, enabled: readonly PluginSetting[] = []): FieldError[] {
-  return enabled.flatMap(({ name }, at) =>
-    REMOVED.includes(name) ? [invalid(index(`${path}.plugins.${point}.enabled`, at), name, WAS_REMOVED)] : [],
-  )
+function removedErrors(path: FieldPath, point: Point, enabled: readonly PluginSetting[] = []): FieldError[] {
+  return path
+    .child(`plugins.${point}.enabled`)
+    .each(enabled, (path, { name }) => REMOVED.includes(name) && path.invalid(name, WAS_REMOVED))
 }
 
-function argsErrors(path: string, { pluginConfig = [] }: ProfileConfiguration, isEnabled: IsEnabled): FieldError[] {
-  return pluginConfig.flatMap(({ name, args = {} }, at) => {
-    const where = index(`${path}.pluginConfig`, at)
+function argsErrors(path: FieldPath, { pluginConfig = [] }: ProfileConfiguration, isEnabled: IsEnabled): FieldError[] {
+  return path.child('pluginConfig').each(pluginConfig, (where, { name, args = {} }, at) => {
     const isSeen = pluginConfig.slice(0, at).some((one) => one.name === name)
     const known = ARGS.get(name)
-    const isJudged = known !== undefined && known.isJudgedLate !== true
-    return [
-      ...(isSeen ? [duplicate(where, name)] : []),
-      ...(REMOVED.includes(name) ? [invalid(where, name, WAS_REMOVED)] : []),
-      ...(isJudged ? known.errors(`${where}.args`, args as never, isEnabled) : []),
-    ]
+    const isValidatedNow = known !== undefined && known.isValidatedLate !== true
+    return collectErrors(
+      isSeen && where.duplicate(name),
+      REMOVED.includes(name) && where.invalid(name, WAS_REMOVED),
+      isValidatedNow && known.errors(where.child('args'), args as never, isEnabled),
+    )
   })
 }
 
-/** One queue for all. */
+/** All profiles must use the same queue sort. */
 function queueSortErrors(profiles: readonly ProfileConfiguration[]): FieldError[] {
   const first = profiles[0]?.plugins?.queueSort ?? {}
   const count = first.enabled?.length ?? 0
   const errors =
     count > 1
-      ? [invalid('profiles[0].plugins.queueSort.Enabled', count, 'only one queue sort plugin can be enabled')]
+      ? [fieldPath('profiles[0].plugins.queueSort.Enabled').invalid(count, 'only one queue sort plugin can be enabled')]
       : []
   for (const [at, profile] of profiles.entries()) {
     const own = profile.plugins?.queueSort ?? {}
     if (semanticEqual(first, own)) continue
-    const where = `${index('profiles', at)}.plugins.queueSort`
-    errors.push(invalid(where, verbatim(setText(own)), 'must be the same for all profiles'))
+    const where = fieldPath('profiles').index(at).child('plugins.queueSort')
+    errors.push(where.invalid(verbatim(setText(own)), 'must be the same for all profiles'))
   }
   return errors
 }
 
-/** As Go shows its own form of it. */
+/** The Go syntax of the value in upstream's message. */
 function setText({ enabled = [], disabled = [] }: PluginSet): string {
   const list = (plugins: readonly PluginSetting[]): object[] | null =>
     plugins.length === 0 ? null : plugins.map(({ name, weight = 0 }) => ({ Name: name, Weight: weight }))
@@ -122,31 +123,32 @@ function setText({ enabled = [], disabled = [] }: PluginSet): string {
 }
 
 function extenderErrors(extenders: readonly ExtenderConfiguration[]): FieldError[] {
-  const managed = new Set<string>()
-  const errors = extenders.flatMap(({ prioritizeVerb = '', weight = 0, managedResources = [] }, at) => {
-    const path = index('extenders', at)
-    const unweighted = prioritizeVerb !== '' && weight <= 0
-    return [
-      ...(unweighted ? [invalid(`${path}.weight`, weight, 'must have a positive weight applied to it')] : []),
-      ...managedResources.flatMap(({ name = '' }, place) => {
-        const where = `${index(`${path}.managedResources`, place)}.name`
-        const isSeen = managed.has(name)
-        managed.add(name)
-        return [
-          ...resourceErrors(where, name),
-          ...(isSeen ? [invalid(where, name, 'duplicate extender managed resource name')] : []),
-        ]
-      }),
-    ]
-  })
+  const isRepeated = createRepetition()
+  const errors = fieldPath('extenders').each(
+    extenders,
+    (path, { prioritizeVerb = '', weight = 0, managedResources = [] }) => {
+      const unweighted = prioritizeVerb !== '' && weight <= 0
+      return collectErrors(
+        unweighted && path.child('weight').invalid(weight, 'must have a positive weight applied to it'),
+        path.child('managedResources').each(managedResources, (path, { name = '' }) => {
+          const where = path.child('name')
+          const isSeen = isRepeated(name)
+          return collectErrors(
+            resourceErrors(where, name),
+            isSeen && where.invalid(name, 'duplicate extender managed resource name'),
+          )
+        }),
+      )
+    },
+  )
   const binders = extenders.filter(({ bindVerb = '' }) => bindVerb !== '').length
   if (binders < 2) return errors
   const found = `found ${binders} extenders implementing bind`
-  return [...errors, invalid('extenders', found, 'only one extender can implement bind')]
+  return [...errors, fieldPath('extenders').invalid(found, 'only one extender can implement bind')]
 }
 
-function resourceErrors(path: string, name: string): FieldError[] {
+function resourceErrors(path: FieldPath, name: string): FieldError[] {
   const complaints = qualifiedName(name)
-  if (complaints.length > 0) return complaints.map((complaint) => invalid(path, name, complaint))
-  return isExtendedResource(name) ? [] : [invalid(path, name, 'is an invalid extended resource name')]
+  if (complaints.length > 0) return complaints.map((complaint) => path.invalid(name, complaint))
+  return isExtendedResource(name) ? [] : [path.invalid(name, 'is an invalid extended resource name')]
 }

@@ -12,13 +12,13 @@ import type {
   ResourceClaim,
   ResourceSlice,
 } from '#apis/resource/v1.ts'
-import { atOnce } from '#lib/slices.ts'
+import { runAtOnce } from '#lib/time-slicing.ts'
 
 import { allocate, type AllocationInput } from './allocator.ts'
+import type { TakenDevice } from './device-requests.ts'
 import { Inventory } from './inventory.ts'
 import { Ledger } from './ledger.ts'
 import { Selection } from './selection.ts'
-import type { Taken } from './wanted.ts'
 
 const DRIVER = 'd.example.com'
 const NODE = { metadata: { name: 'n' }, spec: {}, status: {} } as Node
@@ -57,19 +57,19 @@ function inputOf(
   }
 }
 
-const namesOf = (taken: readonly (readonly Taken[])[] | string): readonly (readonly string[])[] | string =>
+const namesOf = (taken: readonly (readonly TakenDevice[])[] | string): readonly (readonly string[])[] | string =>
   typeof taken === 'string'
     ? taken
     : taken.map((own) => own.map(({ offered, wanted }) => `${wanted.name}=${offered.device.name}`))
 
-interface Drawn {
+interface DrawnDevice {
   readonly side: string
   readonly drawn: number
   readonly share: number
   readonly isTainted: boolean
 }
 
-function deviceOf({ side, drawn, share, isTainted }: Drawn, at: number): Device {
+function deviceOf({ side, drawn, share, isTainted }: DrawnDevice, at: number): Device {
   return {
     name: `d${at}`,
     attributes: { side: { string: side } },
@@ -79,14 +79,14 @@ function deviceOf({ side, drawn, share, isTainted }: Drawn, at: number): Device 
   }
 }
 
-interface Asked {
+interface RequestSpec {
   readonly side: string
   readonly counts: readonly number[]
   readonly room: number
   readonly tolerates: boolean
 }
 
-const exactOf = ({ side, room, tolerates }: Asked, count: number) => ({
+const exactOf = ({ side, room, tolerates }: RequestSpec, count: number) => ({
   deviceClassName: 'c',
   allocationMode: 'ExactCount',
   count,
@@ -95,21 +95,21 @@ const exactOf = ({ side, room, tolerates }: Asked, count: number) => ({
   ...(room > 0 && { capacity: { requests: { room: `${room}` } } }),
 })
 
-function requestOf(asked: Asked, at: number): DeviceRequest {
-  const [first = 1, ...more] = asked.counts
+function requestOf(spec: RequestSpec, at: number): DeviceRequest {
+  const [first = 1, ...more] = spec.counts
   const name = `r${at}`
-  if (more.length === 0) return { name, exactly: exactOf(asked, first) }
-  return { name, firstAvailable: asked.counts.map((count, of) => ({ name: `s${of}`, ...exactOf(asked, count) })) }
+  if (more.length === 0) return { name, exactly: exactOf(spec, first) }
+  return { name, firstAvailable: spec.counts.map((count, of) => ({ name: `s${of}`, ...exactOf(spec, count) })) }
 }
 
 const side = fc.constantFrom('a', 'b')
-const drawnDevice: fc.Arbitrary<Drawn> = fc.record({
+const drawnDevice: fc.Arbitrary<DrawnDevice> = fc.record({
   side,
   drawn: fc.integer({ min: 0, max: 2 }),
   share: fc.constantFrom(0, 1),
   isTainted: fc.constantFrom(false, false, true),
 })
-const asked: fc.Arbitrary<Asked> = fc.record({
+const spec: fc.Arbitrary<RequestSpec> = fc.record({
   side: fc.constantFrom('', 'a', 'b'),
   counts: fc.constantFrom([1], [2], [2, 1], [1]),
   room: fc.constantFrom(0, 0, 1, 3),
@@ -124,7 +124,7 @@ const constraint = fc.constantFrom<DeviceConstraint[]>(
 const world = fc.record({
   devices: fc.array(drawnDevice, { minLength: 1, maxLength: 4 }),
   units: fc.integer({ min: 0, max: 4 }),
-  claims: fc.array(fc.record({ requests: fc.array(asked, { minLength: 1, maxLength: 2 }), constraint }), {
+  claims: fc.array(fc.record({ requests: fc.array(spec, { minLength: 1, maxLength: 2 }), constraint }), {
     minLength: 1,
     maxLength: 2,
   }),
@@ -135,19 +135,19 @@ interface Pick {
   readonly claim: number
   readonly request: string
   readonly name: string
-  readonly asked: Asked
+  readonly spec: RequestSpec
   readonly at: number
 }
 
-/** Said once more, without any haste: every way in order, judged as a whole. */
-class Plain {
-  readonly #world: Drawn[]
+/** A brute-force model: tries every combination in order and checks it as a whole. */
+class BruteForce {
+  readonly #world: DrawnDevice[]
   readonly #units: number
   readonly #taken: ReadonlySet<number>
   readonly #constraints: readonly (readonly DeviceConstraint[])[]
 
   constructor(
-    devices: Drawn[],
+    devices: DrawnDevice[],
     units: number,
     taken: ReadonlySet<number>,
     constraints: readonly (readonly DeviceConstraint[])[],
@@ -182,11 +182,11 @@ class Plain {
     return this.#constraints.every((own, claim) => this.#areMet(own, picks, claim))
   }
 
-  #suits({ at, asked: own }: Pick, picks: readonly Pick[]): boolean {
-    const device = this.#world[at] as Drawn
+  #suits({ at, spec: own }: Pick, picks: readonly Pick[]): boolean {
+    const device = this.#world[at] as DrawnDevice
     const isShared = device.share > 0
     const others = picks.filter((one) => one.at === at)
-    const room = others.reduce((sum, one) => sum + (one.asked.room === 0 ? 4 : one.asked.room), 0)
+    const room = others.reduce((sum, one) => sum + (one.spec.room === 0 ? 4 : one.spec.room), 0)
     return (
       (own.side === '' || own.side === device.side) &&
       (!device.isTainted || own.tolerates) &&
@@ -201,7 +201,7 @@ class Plain {
       const own = picks.filter(
         (one) => one.claim === claim && (requests.length === 0 || requests.includes(one.request)),
       )
-      const sides = new Set(own.map(({ at }) => (this.#world[at] as Drawn).side))
+      const sides = new Set(own.map(({ at }) => (this.#world[at] as DrawnDevice).side))
       return matchAttribute === undefined ? sides.size === own.length : sides.size <= 1
     })
   }
@@ -214,8 +214,8 @@ function combinations(of: number, count: number, from = 0): number[][] {
   return all
 }
 
-describe('devices for claims', () => {
-  it('are the first that meet all requests in order, whenever there is a way', () => {
+describe('device allocation', () => {
+  it('finds the first combination that meets all requests, if there is one', () => {
     fc.assert(
       fc.property(world, ({ devices, units, claims, taken }) => {
         const gone = new Set(taken.filter((at) => at < devices.length))
@@ -223,8 +223,8 @@ describe('devices for claims', () => {
         const results = Array.from(gone, (at) => ({ request: 'x', driver: DRIVER, pool: 'p', device: `d${at}` }))
         ledger.promise('before', { devices: { results } })
         const own = claims.map(({ requests, constraint: list }, at) => claimOf(`c${at}`, requests.map(requestOf), list))
-        const got = atOnce(allocate(inputOf(slicesOf(devices.map(deviceOf), { units: `${units}` }), own, ledger)))
-        const plain = new Plain(
+        const got = runAtOnce(allocate(inputOf(slicesOf(devices.map(deviceOf), { units: `${units}` }), own, ledger)))
+        const plain = new BruteForce(
           devices,
           units,
           gone,
@@ -234,7 +234,7 @@ describe('devices for claims', () => {
           requests.map((one, at) =>
             one.counts.map((count, of) => {
               const name = one.counts.length === 1 ? `r${at}` : `r${at}/s${of}`
-              return Array.from({ length: count }, () => ({ claim, request: `r${at}`, name, asked: one }))
+              return Array.from({ length: count }, () => ({ claim, request: `r${at}`, name, spec: one }))
             }),
           ),
         )
@@ -251,16 +251,16 @@ describe('devices for claims', () => {
     )
   })
 
-  it('are not written off because another request of the pod tried them first', () => {
+  it('considers a device for one request even if it was unsuitable for an earlier request of the same pod', () => {
     const shared = (at: number): Device => deviceOf({ side: 'a', drawn: 0, share: 1, isTainted: false }, at)
     const whole = deviceOf({ side: 'a', drawn: 0, share: 0, isTainted: false }, 2)
     const any = { side: '', counts: [1], room: 0, tolerates: false }
     const requests = [any, { ...any, counts: [2], room: 3 }].map(requestOf)
-    const got = atOnce(allocate(inputOf(slicesOf([shared(0), shared(1), whole], {}), [claimOf('c', requests)])))
+    const got = runAtOnce(allocate(inputOf(slicesOf([shared(0), shared(1), whole], {}), [claimOf('c', requests)])))
     assert.deepEqual(namesOf(got), [['r0=d2', 'r1=d0', 'r1=d1']])
   })
 
-  it('are not looked for in every possible way where there cannot be any', () => {
+  it('stops the search early when no device can meet a request', () => {
     const devices = Array.from({ length: 40 }, (_, at) =>
       deviceOf({ side: 'a', drawn: 0, share: 0, isTainted: false }, at),
     )
@@ -278,7 +278,7 @@ describe('devices for claims', () => {
     assert.ok(steps < 500, `${steps} steps`)
   })
 
-  it('give way while they are looked for', () => {
+  it('yields to the event loop during a search', () => {
     const devices = Array.from({ length: 30 }, (_, at) =>
       deviceOf({ side: 'a', drawn: 1, share: 0, isTainted: false }, at),
     )
@@ -288,7 +288,7 @@ describe('devices for claims', () => {
   })
 })
 
-describe('what is taken', () => {
+describe('Ledger', () => {
   const of = (device: string): AllocationResult => ({
     devices: { results: [{ request: 'r', driver: DRIVER, pool: 'p', device }] },
   })
@@ -298,7 +298,7 @@ describe('what is taken', () => {
     status: { ...(allocation !== undefined && { allocation }) },
   })
 
-  it('counts from the promise on until the claim is given back or gone, in whatever order news comes', () => {
+  it('counts a device from its assumed allocation until the claim is deallocated or deleted, in any order of events', () => {
     const action = fc.tuple(fc.constantFrom('promise', 'write', 'give back', 'fail', 'delete'), fc.nat(2), fc.nat(2))
     fc.assert(
       fc.property(fc.array(action, { maxLength: 30 }), (actions) => {
@@ -312,11 +312,11 @@ describe('what is taken', () => {
           } else if (what === 'write' && promised.has(claim)) {
             written.set(claim, promised.get(claim) as number)
             promised.delete(claim)
-            ledger.hear(stored(`${claim}`, of(`d${written.get(claim)}`)))
+            ledger.observe(stored(`${claim}`, of(`d${written.get(claim)}`)))
             ledger.release(`${claim}`)
           } else if (what === 'give back') {
             written.delete(claim)
-            ledger.hear(stored(`${claim}`))
+            ledger.observe(stored(`${claim}`))
           } else if (what === 'fail') {
             promised.delete(claim)
             ledger.release(`${claim}`)

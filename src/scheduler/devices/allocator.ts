@@ -1,21 +1,26 @@
 /**
- * Which devices the claims of a pod get on a node: the first way in which all requests are met, where claims, requests,
- * alternatives and devices are tried in their order. Pure. There can be very many ways, so the search gives way at every
- * step (`Steps`), and it is for whoever runs it to give it up. What makes it short where upstream's is long: devices that
- * are known not to do are never looked at again, and a request that cannot be met whatever the others take ends it.
+ * Finds devices for the claims of a pod on a node: the first combination that meets all requests, tried in the order of
+ * claims, requests, alternatives and devices. Pure. The search yields at every step (`Steps`), so that its caller can
+ * interrupt it. Unlike upstream's, it never tries an unsuitable device twice and stops as soon as one request cannot be
+ * met.
  */
 import type { Node } from '#apis/core/v1.ts'
 import type { DeviceClass, DeviceSelector, ResourceClaim } from '#apis/resource/v1.ts'
-import { isDue, type Steps } from '#lib/slices.ts'
+import { shouldYield, type Steps } from '#lib/time-slicing.ts'
 import { objectKey } from '#meta/object.ts'
 import { parseQuantity, type Quantity, quantitySign, subtractQuantities } from '#meta/quantity.ts'
-import { isRepelled } from '#model/node-fit.ts'
+import { isRepelled } from '#model/nodes/fit.ts'
 
 import { consumptionOf, hasRoom } from './capacity.ts'
 import { isAllowed } from './constraint.ts'
+import {
+  alternativesByRequest,
+  type DeviceRequestAlternative,
+  MAX_DEVICES,
+  type TakenDevice,
+} from './device-requests.ts'
 import { isPlacedOn, type OfferedDevice, type Pool } from './inventory.ts'
 import type { Ledger } from './ledger.ts'
-import { MAX_DEVICES, type Taken, type Wanted, wantedBy } from './wanted.ts'
 
 export interface AllocationInput {
   readonly node: Node
@@ -23,15 +28,15 @@ export interface AllocationInput {
   readonly claims: readonly ResourceClaim[]
   readonly ledger: Pick<Ledger, 'isTaken' | 'consumedOf' | 'countersLeft'>
   readonly classOf: (name: string) => DeviceClass | undefined
-  /** Throws when it cannot be told. */
+  /** Throws if an expression fails. */
   readonly matches: (expression: string, device: OfferedDevice) => boolean
-  /** Whether taints keep devices from being taken. */
+  /** Whether taints exclude devices. */
   readonly heedsTaints: boolean
 }
 
-/** For each claim, or why there is no way. Throws what is wrong with a claim or class. */
-export function* allocate(input: AllocationInput): Steps<readonly (readonly Taken[])[] | string> {
-  const search = new Search(input)
+/** The allocation of each claim, or why there is none. Throws if a claim or class is invalid. */
+export function* allocate(input: AllocationInput): Steps<readonly (readonly TakenDevice[])[] | string> {
+  const search = new AllocationSearch(input)
   for (const claim of input.claims) yield* search.ready(claim)
   if (yield* search.from(0, 0)) return search.taken
   const isInvalid = input.pools.some(({ flaw }) => flaw === 'invalid')
@@ -40,27 +45,27 @@ export function* allocate(input: AllocationInput): Steps<readonly (readonly Take
 
 const KEEPING_AWAY = ['NoSchedule', 'NoExecute']
 
-class Search {
+class AllocationSearch {
   readonly #input: AllocationInput
-  /** By claim and request: the alternatives. */
-  readonly #requests: Wanted[][][] = []
-  readonly taken: Taken[][] = []
+  /** The alternatives by claim and request. */
+  readonly #requests: DeviceRequestAlternative[][][] = []
+  readonly taken: TakenDevice[][] = []
   /** The same by device. */
-  readonly #holders = new Map<string, Taken[]>()
-  /** What is left of the counters of pools that something was taken from. */
+  readonly #holders = new Map<string, TakenDevice[]>()
+  /** The remaining counters of pools that this search has used. */
   readonly #counters = new Map<Pool, Map<string, Quantity>>()
-  /** Some request cannot be met, whatever is tried. */
+  /** Some request cannot be met in any combination. */
   #isHopeless = false
 
   constructor(input: AllocationInput) {
     this.#input = input
   }
 
-  /** Looks at what the claim asks for. */
+  /** Prepares the requests of the claim. */
   *ready(claim: ResourceClaim): Steps<void> {
     const { classOf, pools } = this.#input
     const at = this.taken.push([]) - 1
-    const requests = wantedBy(claim, at, classOf)
+    const requests = alternativesByRequest(claim, at, classOf)
     this.#requests.push(requests)
     for (const wanted of requests.flat()) {
       if (wanted.isAll) yield* this.#findAll(wanted)
@@ -74,7 +79,7 @@ class Search {
       )
   }
 
-  *#findAll(wanted: Wanted): Steps<void> {
+  *#findAll(wanted: DeviceRequestAlternative): Steps<void> {
     const found: OfferedDevice[] = []
     for (const { id, flaw, devices } of this.#input.pools) {
       const state = flaw === 'invalid' ? 'invalid' : 'being updated'
@@ -89,7 +94,7 @@ class Search {
     wanted.count = found.length
   }
 
-  /** From this request on. */
+  /** Continues with this request. */
   *from(claimAt: number, at: number): Steps<boolean> {
     const requests = this.#requests[claimAt]
     if (requests === undefined) return true
@@ -107,9 +112,9 @@ class Search {
     return false
   }
 
-  /** One more of the devices from `start` on: their order within a request does not matter. */
+  /** Takes one more device from `start` on: the order within a request does not matter. */
   *#take(
-    wanted: Wanted,
+    wanted: DeviceRequestAlternative,
     { have, start }: { readonly have: number; readonly start: number },
     next: () => Steps<boolean>,
   ): Steps<boolean> {
@@ -119,8 +124,8 @@ class Search {
       if (wanted.verdicts[at] === false) continue
       if (this.#isHopeless || (wanted.isExplored && left < wanted.count - have)) break
       left--
-      // Looking at a device for the first time may take long.
-      if (wanted.verdicts[at] === undefined || isDue()) yield
+      // The first evaluation of a device may take long.
+      if (wanted.verdicts[at] === undefined || shouldYield()) yield
       const giveBack = this.#tryAt(wanted, at)
       if (giveBack === undefined) continue
       if (yield* this.#take(wanted, { have: have + 1, start: at + 1 }, next)) return true
@@ -130,15 +135,15 @@ class Search {
     return false
   }
 
-  #tryAt(wanted: Wanted, at: number): (() => void) | undefined {
+  #tryAt(wanted: DeviceRequestAlternative, at: number): (() => void) | undefined {
     const offered = wanted.devices[at] as OfferedDevice
-    if (this.#isHeld(wanted, offered)) return undefined
+    if (this.#isTakenByPod(wanted, offered)) return undefined
     wanted.verdicts[at] ??= this.#isPossible(wanted, offered)
-    return wanted.verdicts[at] ? this.#grab(wanted, offered) : undefined
+    return wanted.verdicts[at] ? this.#takeDevice(wanted, offered) : undefined
   }
 
-  /** Nothing came of it: whether that is because of what others took. What cannot be told of a device may be true. */
-  *#explore(wanted: Wanted): Steps<void> {
+  /** Returns whether a failure depends on devices that other requests took. An expression that failed may be true. */
+  *#explore(wanted: DeviceRequestAlternative): Steps<void> {
     for (const [at, offered] of wanted.devices.entries()) {
       if (wanted.verdicts[at] !== undefined) continue
       yield
@@ -152,24 +157,24 @@ class Search {
     wanted.isHopeless = wanted.possibleFrom(0) < wanted.count
   }
 
-  *#takeAll(wanted: Wanted, at: number, next: () => Steps<boolean>): Steps<boolean> {
+  *#takeAll(wanted: DeviceRequestAlternative, at: number, next: () => Steps<boolean>): Steps<boolean> {
     const offered = wanted.devices[at]
     if (offered === undefined) return yield* next()
-    if (isDue()) yield
-    if (this.#isHeld(wanted, offered) || this.#isGone(offered.id, wanted)) return false
-    const giveBack = this.#grab(wanted, offered)
+    if (shouldYield()) yield
+    if (this.#isTakenByPod(wanted, offered) || this.#isGone(offered.id, wanted)) return false
+    const giveBack = this.#takeDevice(wanted, offered)
     if (giveBack === undefined) return false
     if (yield* this.#takeAll(wanted, at + 1, next)) return true
     giveBack()
     return false
   }
 
-  /** As long as nothing else is known than the devices, what others have of them, and the request. */
-  #isPossible(wanted: Wanted, offered: OfferedDevice): boolean {
+  /** Depends only on the device, its current use and the request. */
+  #isPossible(wanted: DeviceRequestAlternative, offered: OfferedDevice): boolean {
     return this.#isSelected(wanted, offered) && this.#hasRoom(wanted, offered, []) && !this.#isRepelled(wanted, offered)
   }
 
-  #isSelected({ deviceClass, selectors, claim }: Wanted, offered: OfferedDevice): boolean {
+  #isSelected({ deviceClass, selectors, claim }: DeviceRequestAlternative, offered: OfferedDevice): boolean {
     const { device, slice } = offered
     const fits = (of: string, list: readonly DeviceSelector[]): boolean =>
       list.every(({ cel }, at) => {
@@ -184,8 +189,12 @@ class Search {
     return slice.spec.perDeviceNodeSelection !== true || isPlacedOn(device, this.#input.node)
   }
 
-  /** `holders`: of this very pod. */
-  #hasRoom({ capacity }: Wanted, { id, device }: OfferedDevice, holders: readonly Taken[]): boolean {
+  /** `holders` are claims of this pod. */
+  #hasRoom(
+    { capacity }: DeviceRequestAlternative,
+    { id, device }: OfferedDevice,
+    holders: readonly TakenDevice[],
+  ): boolean {
     const more = consumptionOf(device, capacity)
     if (more === undefined) return false
     const consumed = [this.#input.ledger.consumedOf(id), ...holders.map((one) => one.consumed)]
@@ -196,38 +205,38 @@ class Search {
     )
   }
 
-  #isRepelled({ tolerations }: Wanted, { device }: OfferedDevice): boolean {
+  #isRepelled({ tolerations }: DeviceRequestAlternative, { device }: OfferedDevice): boolean {
     return this.#input.heedsTaints && isRepelled(device.taints, tolerations, KEEPING_AWAY)
   }
 
-  /** By a claim that has it to itself. Who looks after devices does not mind. */
-  #isGone(id: string, wanted?: Wanted): boolean {
+  /** Taken by a claim with exclusive use. Admin access ignores that. */
+  #isGone(id: string, wanted?: DeviceRequestAlternative): boolean {
     return wanted?.isAdmin !== true && this.#input.ledger.isTaken(id)
   }
 
-  /** By this very pod. */
-  #isHeld({ isAdmin, claimAt }: Wanted, { id, device }: OfferedDevice): boolean {
+  /** Taken by this pod. */
+  #isTakenByPod({ isAdmin, claimAt }: DeviceRequestAlternative, { id, device }: OfferedDevice): boolean {
     if (device.allowMultipleAllocations === true) return false
     const holders = this.#holders.get(id) ?? []
     return isAdmin ? holders.some(({ wanted }) => wanted.claimAt === claimAt) : holders.length > 0
   }
 
-  /** What gives it back; undefined: it cannot be had along with the others. */
-  #grab(wanted: Wanted, offered: OfferedDevice): (() => void) | undefined {
+  /** Takes the device and returns a function that gives it back; undefined if it does not fit with the others. */
+  #takeDevice(wanted: DeviceRequestAlternative, offered: OfferedDevice): (() => void) | undefined {
     const { id, device } = offered
     const isShared = device.allowMultipleAllocations === true
     const refill = this.#draw(offered)
     if (refill === undefined) return undefined
     if (
-      !this.#goesWithOthers(wanted, offered) ||
+      !this.#fitsWithTaken(wanted, offered) ||
       (isShared && !this.#hasRoom(wanted, offered, this.#holders.get(id) ?? []))
     ) {
       refill()
       return undefined
     }
     const consumed = isShared ? consumptionOf(device, wanted.capacity) : undefined
-    const taken: Taken = { wanted, offered, ...(consumed !== undefined && { consumed }) }
-    const own = this.taken[wanted.claimAt] as Taken[]
+    const taken: TakenDevice = { wanted, offered, ...(consumed !== undefined && { consumed }) }
+    const own = this.taken[wanted.claimAt] as TakenDevice[]
     const holders = this.#holders.get(id) ?? []
     this.#holders.set(id, holders)
     holders.push(taken)
@@ -239,15 +248,15 @@ class Search {
     }
   }
 
-  #goesWithOthers(wanted: Wanted, offered: OfferedDevice): boolean {
+  #fitsWithTaken(wanted: DeviceRequestAlternative, offered: OfferedDevice): boolean {
     if (wanted.isAll && this.#isRepelled(wanted, offered)) return false
-    if (isAllowed(wanted, offered, this.taken[wanted.claimAt] as Taken[])) return true
+    if (isAllowed(wanted, offered, this.taken[wanted.claimAt] as TakenDevice[])) return true
     if (!wanted.isAll) return false
     const why = `cannot add device ${offered.id} because a claim constraint would not be satisfied`
     throw new Error(`${wanted.about}: ${why}`)
   }
 
-  /** From the counters of the pool; a device that several have draws once. */
+  /** Draws from the counters of the pool; a device with several users draws once. */
   #draw({ id, device, pool }: OfferedDevice): (() => void) | undefined {
     const { consumesCounters = [], allowMultipleAllocations = false } = device
     const { ledger } = this.#input
@@ -265,7 +274,7 @@ class Search {
     return () => void this.#counters.set(pool, before)
   }
 
-  /** How many devices requests of a claim need at least. */
+  /** The minimum number of devices for the requests of a claim. */
   #leastFrom(claimAt: number, at: number): number {
     const requests = this.#requests[claimAt] ?? []
     return requests

@@ -1,4 +1,4 @@
-/** What a request consumes of a device that several share, by the policy of each capacity. Pure. */
+/** Consumed capacity of a device that several claims share, by the request policy of each capacity. Pure. */
 import type { CapacityRequestPolicyRange, CapacityRequirements, Device, DeviceCapacity } from '#apis/resource/v1.ts'
 import {
   addQuantities,
@@ -9,13 +9,13 @@ import {
   quantityValue,
 } from '#meta/quantity.ts'
 
-export type Amounts = ReadonlyMap<string, Quantity>
+export type CapacityAmounts = ReadonlyMap<string, Quantity>
 
-/** For each capacity of the device. Undefined: the device has no such capacity, or its policy does not let so much be asked for. */
+/** The consumption of each capacity. Undefined: the device lacks the capacity, or its policy forbids the amount. */
 export function consumptionOf(
   { capacity = {} }: Device,
   { requests = {} }: CapacityRequirements = {},
-): Amounts | undefined {
+): CapacityAmounts | undefined {
   if (Object.keys(requests).some((name) => capacity[name] === undefined)) return undefined
   const amounts = new Map<string, Quantity>()
   for (const [name, one] of Object.entries(capacity)) {
@@ -26,8 +26,12 @@ export function consumptionOf(
   return amounts
 }
 
-/** Whether so much more can be consumed of each. */
-export function hasRoom({ capacity = {} }: Device, more: Amounts, consumed: readonly Amounts[]): boolean {
+/** Whether each capacity has room for more. */
+export function hasRoom(
+  { capacity = {} }: Device,
+  more: CapacityAmounts,
+  consumed: readonly CapacityAmounts[],
+): boolean {
   return Object.entries(capacity).every(([name, { value }]) => {
     const all = consumed.reduce(
       (sum, amounts) => addQuantities(sum, amounts.get(name) ?? NOTHING),
@@ -39,10 +43,10 @@ export function hasRoom({ capacity = {} }: Device, more: Amounts, consumed: read
 
 const NOTHING = quantityOf(0)
 
-/** What is not asked for is the default, or all there is; what is asked for is rounded up to what may be. */
-function amountOf({ value, requestPolicy }: DeviceCapacity, asked: string | undefined): Quantity {
-  if (asked === undefined) return parseQuantity(requestPolicy?.default ?? value)
-  const amount = parseQuantity(asked)
+/** Without a request: the policy's default, or the whole capacity. A request is rounded up to a valid amount. */
+function amountOf({ value, requestPolicy }: DeviceCapacity, requested: string | undefined): Quantity {
+  if (requested === undefined) return parseQuantity(requestPolicy?.default ?? value)
+  const amount = parseQuantity(requested)
   const { validRange, validValues } = requestPolicy ?? {}
   if (validRange?.min !== undefined) return roundedUp(amount, validRange, parseQuantity(validRange.min))
   return validValues?.map(parseQuantity).find((valid) => compareQuantities(amount, valid) <= 0) ?? amount

@@ -1,4 +1,4 @@
-/** What is decided about claims, written: what they get and who may use them, and how that is taken back. */
+/** Writes decisions about claims: allocation and reservation, and their reversal. */
 import { type Pod, Pods } from '#apis/core/v1.ts'
 import { type AllocationResult, type ResourceClaim, ResourceClaims } from '#apis/resource/v1.ts'
 import { sleep } from '#lib/clock.ts'
@@ -6,7 +6,7 @@ import { isBeingDeleted, keyOf, objectKey } from '#meta/object.ts'
 import { isConflict } from '#meta/status.ts'
 import { timeOf } from '#meta/time.ts'
 
-import type { Handle } from '../framework.ts'
+import type { Handle } from '../framework/framework.ts'
 import { type ExtendedRequests, UNMADE } from './extended-resources.ts'
 
 export const FINALIZER = 'resource.kubernetes.io/delete-protection'
@@ -15,7 +15,7 @@ const FIRST_PAUSE_MS = 10
 
 type Writer = Pick<Handle, 'client' | 'clock' | 'of'>
 
-/** Gives the claim what was found for it, where it has nothing yet, and lets the pod use it. */
+/** Writes the allocation, if the claim has none yet, and reserves the claim for the pod. */
 export function bindClaim(
   claim: ResourceClaim,
   allocation: AllocationResult | undefined,
@@ -24,7 +24,7 @@ export function bindClaim(
 ): Promise<ResourceClaim> {
   const { client, clock, of } = writer
   const key = objectKey(claim)
-  return untilAgreed(claim, writer, async (current) => {
+  return retryOnConflict(claim, writer, async (current) => {
     if (isBeingDeleted(current)) throw new Error(`claim ${key} got deleted in the meantime`)
     if (allocation !== undefined && current.status.allocation !== undefined)
       throw new Error(`claim ${key} got allocated elsewhere in the meantime`)
@@ -33,24 +33,24 @@ export function bindClaim(
     const { finalizers = [] } = current.metadata
     const isNew = allocation !== undefined && !finalizers.includes(FINALIZER)
     const metadata = { ...current.metadata, finalizers: [...finalizers, FINALIZER] }
-    const held = isNew
+    const stored = isNew
       ? await client
           .update(ResourceClaims, { ...current, metadata }, { signal })
           .catch(rethrown(`add finalizer to claim ${key}`))
       : current
     const { name = '', uid = '' } = pod.metadata
-    const reservedFor = [...(held.status.reservedFor ?? []), { resource: 'pods', name, uid }]
+    const reservedFor = [...(stored.status.reservedFor ?? []), { resource: 'pods', name, uid }]
     const what = allocation === undefined ? 'reservation' : 'allocation and reservation'
-    const status = { ...held.status, allocation: { allocationTimestamp: timeOf(clock.now()), ...given }, reservedFor }
+    const status = { ...stored.status, allocation: { allocationTimestamp: timeOf(clock.now()), ...given }, reservedFor }
     const written = await client
-      .updateStatus(ResourceClaims, { ...held, status }, { signal })
+      .updateStatus(ResourceClaims, { ...stored, status }, { signal })
       .catch(rethrown(`add ${what} to claim ${key}`))
     of(ResourceClaims).learn(written)
     return written
   })
 }
 
-/** The pod will not use it after all. What goes wrong is put right with the next attempt. */
+/** Removes the pod's reservation. A failure is repaired by the next attempt. */
 export async function unreserveClaim({ metadata }: ResourceClaim, pod: Pod, { client, of }: Writer): Promise<void> {
   const { namespace, name = '', uid } = metadata
   const reservedFor = [{ $patch: 'delete', uid: pod.metadata.uid }]
@@ -66,7 +66,7 @@ export async function deallocateClaim(claim: ResourceClaim, { client, of }: Writ
 export async function deleteClaim(claim: ResourceClaim, writer: Writer): Promise<void> {
   const { client } = writer
   const key = objectKey(claim)
-  await untilAgreed(claim, writer, (current) => {
+  await retryOnConflict(claim, writer, (current) => {
     const finalizers = (current.metadata.finalizers ?? []).filter((one) => one !== FINALIZER)
     return client
       .update(ResourceClaims, { ...current, metadata: { ...current.metadata, finalizers } })
@@ -76,7 +76,7 @@ export async function deleteClaim(claim: ResourceClaim, writer: Writer): Promise
   await client.delete(ResourceClaims, { namespace, name })
 }
 
-/** The claim of a pod for extended resources. */
+/** Creates the claim for a pod's extended resources. */
 export function createClaim(
   { metadata }: ResourceClaim,
   { requests }: ExtendedRequests,
@@ -90,7 +90,7 @@ export function createClaim(
     .catch(rethrown(`create claim for extended resources ${keyOf(namespace, UNMADE)}`))
 }
 
-export async function tellPod(
+export async function updatePodClaimStatus(
   { metadata }: Pod,
   { mappings }: ExtendedRequests,
   claim: ResourceClaim,
@@ -107,8 +107,8 @@ export async function tellPod(
     .catch(rethrown(`update pod ${keyOf(namespace, name)} ExtendedResourceClaimStatus`))
 }
 
-/** Again with what is stored, when that is newer. */
-async function untilAgreed(
+/** Retries conflicts with the newer stored object. */
+async function retryOnConflict(
   claim: ResourceClaim,
   { client, clock }: Writer,
   write: (current: ResourceClaim) => Promise<ResourceClaim>,

@@ -1,13 +1,17 @@
-/** Constraints of a claim: devices that must be alike in an attribute, or all differ in it. Pure. */
+/** Constraints of a claim: devices that must share an attribute value, or have distinct ones. Pure. */
 import type { DeviceAttribute } from '#apis/resource/v1.ts'
 
+import type { DeviceRequestAlternative, TakenDevice } from './device-requests.ts'
 import type { OfferedDevice } from './inventory.ts'
-import type { Taken, Wanted } from './wanted.ts'
 
-/** Whether the device may join those that the claim has so far. */
-export function isAllowed(wanted: Wanted, offered: OfferedDevice, taken: readonly Taken[]): boolean {
+/** Whether the device may join those already taken for the claim. */
+export function isAllowed(
+  wanted: DeviceRequestAlternative,
+  offered: OfferedDevice,
+  taken: readonly TakenDevice[],
+): boolean {
   return (wanted.claim.spec.devices.constraints ?? []).every(({ requests = [], matchAttribute, distinctAttribute }) => {
-    const isConcerned = (one: Wanted): boolean =>
+    const isConcerned = (one: DeviceRequestAlternative): boolean =>
       requests.length === 0 || requests.includes(one.request) || requests.includes(one.name)
     if (!isConcerned(wanted)) return true
     const attribute = matchAttribute ?? distinctAttribute ?? ''
@@ -18,11 +22,11 @@ export function isAllowed(wanted: Wanted, offered: OfferedDevice, taken: readonl
   })
 }
 
-/** With its type, so that no number is equal to a text. Undefined: the device does not have it. */
+/** Prefixed with its type, so that no number equals a string. Undefined: the device lacks the attribute. */
 function valueOf({ device, slice }: OfferedDevice, attribute: string): string | undefined {
   const { driver } = slice.spec
   const { attributes = {} } = device
-  // What has no domain belongs to the driver.
+  // An attribute without a domain belongs to the driver's.
   const short = attribute.startsWith(`${driver}/`) ? attribute.slice(driver.length + 1) : ''
   const found: DeviceAttribute | undefined = attributes[attribute] ?? attributes[short]
   const kind = KINDS.find((one) => found?.[one] !== undefined)

@@ -1,11 +1,11 @@
-/** The picture of devices that all profiles of a scheduler share: what is offered, and what is taken. */
+/** Device state shared by all profiles of a scheduler: offered and allocated devices. */
 import { type DeviceClass, DeviceClasses, ResourceClaims, ResourceSlices } from '#apis/resource/v1.ts'
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 import { epochMsOf } from '#meta/time.ts'
 import { DEVICE_CLASS_PREFIX } from '#model/quota/pods.ts'
 
-import type { Cluster } from '../cluster.ts'
-import type { Handle } from '../framework.ts'
+import type { Cluster } from '../cluster/cluster.ts'
+import type { Handle } from '../framework/framework.ts'
 import { EXTENDED_CLAIM } from './extended-resources.ts'
 import { Inventory } from './inventory.ts'
 import { Ledger } from './ledger.ts'
@@ -22,7 +22,7 @@ export class Devices {
     const { of } = handle
     this.#of = of
     const slices = of(ResourceSlices)
-    // There are few rules, and they seldom change.
+    // Rules are few and change rarely.
     const tainted = taintRules(handle, () => {
       for (const slice of slices.list()) this.inventory.set(tainted(slice))
     })
@@ -37,10 +37,10 @@ export class Devices {
         : [],
     )
     of(ResourceClaims).listen({
-      added: (claim) => this.ledger.hear(claim),
+      added: (claim) => this.ledger.observe(claim),
       updated: (claim, old) => {
         if (claim.metadata.uid !== old.metadata.uid) this.ledger.gone(old)
-        this.ledger.hear(claim)
+        this.ledger.observe(claim)
       },
       deleted: (claim) => this.ledger.gone(claim),
     })
@@ -54,7 +54,7 @@ export class Devices {
     return this.#of(DeviceClasses).get(name)
   }
 
-  /** Whose devices stand for an extended resource. Of several classes, the newest. */
+  /** The device class for an extended resource; the newest of several. */
   classFor(resource: string): DeviceClass | undefined {
     const madeMs = ({ metadata }: DeviceClass): number => epochMsOf(metadata.creationTimestamp ?? '')
     const [newest] = this.#of(DeviceClasses)
@@ -66,7 +66,7 @@ export class Devices {
 
 const known = new WeakMap<Cluster, Devices>()
 
-/** One for the whole scheduler; made when the first plugin asks. */
+/** One for the whole scheduler, created on first use. */
 export function devicesOf(handle: Handle): Devices {
   const devices = known.get(handle.cluster) ?? new Devices(handle)
   known.set(handle.cluster, devices)

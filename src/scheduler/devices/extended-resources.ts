@@ -1,23 +1,23 @@
 /**
- * Extended resources that devices stand for: a pod that asks for `example.com/gpu: 2` gets a claim of its own, made by the
- * scheduler, where the node has no such resource but a device class does. Pure.
+ * Extended resources backed by DRA: the scheduler creates a claim for a pod that requests `example.com/gpu: 2`, if a
+ * device class provides the resource and the node does not. Pure.
  */
 import type { Container, ContainerExtendedResourceRequest, Pod } from '#apis/core/v1.ts'
 import type { DeviceRequest, ResourceClaim } from '#apis/resource/v1.ts'
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 import { parseQuantity, quantityInt64 } from '#meta/quantity.ts'
-import { isExtendedResource } from '#model/pod-spec/resource-names.ts'
+import { isExtendedResource } from '#model/pod-spec/containers/resource-names.ts'
 import { DEVICE_CLASS_PREFIX } from '#model/quota/pods.ts'
 
 export const EXTENDED_CLAIM = 'resource.kubernetes.io/extended-resource-claim'
-/** No claim can be called so: it has not been made yet. */
+/** The placeholder name of a claim that does not exist yet; no claim can have it. */
 export const UNMADE = '<extended-resources>'
 
 export function isDeviceResource(name: string): boolean {
   return isExtendedResource(name) || name.startsWith(DEVICE_CLASS_PREFIX)
 }
 
-/** The claim of a pod before it is known what is asked of the node. `uid`: for as long as it has none. */
+/** The pod's claim before its requests are known. `uid` is a temporary one. */
 export function unmadeClaim({ metadata }: Pod, uid: string): ResourceClaim {
   const { namespace = '', name = '', uid: owner = '' } = metadata
   return {
@@ -36,18 +36,18 @@ export function unmadeClaim({ metadata }: Pod, uid: string): ResourceClaim {
 
 export interface ExtendedRequests {
   readonly requests: DeviceRequest[]
-  /** Which container gets what from which request. */
+  /** The container and resource of each request. */
   readonly mappings: ContainerExtendedResourceRequest[]
 }
 
 type Mapping = ContainerExtendedResourceRequest
 
-interface Asked {
+interface ContainerRequest {
   readonly name: string
   readonly count: number
 }
 
-/** `classes`: by resource, those that devices stand for on the node. */
+/** `classes` maps resources to device classes that back them on the node. */
 export function extendedRequests({ spec }: Pod, classes: ReadonlyMap<string, string>): ExtendedRequests {
   const first = spec.initContainers ?? []
   const containers = [...first, ...spec.containers]
@@ -55,18 +55,22 @@ export function extendedRequests({ spec }: Pod, classes: ReadonlyMap<string, str
   const requests: DeviceRequest[] = []
   const mappings: Mapping[] = []
   for (const [resource, deviceClassName] of [...classes].sort(([a], [b]) => compareText(a, b))) {
-    const lasting: (Asked | undefined)[] = containers.map((container, at) =>
-      isBrief(at) ? undefined : ask(container, at, resource),
+    const lasting: (ContainerRequest | undefined)[] = containers.map((container, at) =>
+      isBrief(at) ? undefined : containerRequestOf(container, at, resource),
     )
-    const brief: { readonly at: number; readonly own: Asked | undefined; readonly used: readonly Asked[] }[] = []
+    const brief: {
+      readonly at: number
+      readonly own: ContainerRequest | undefined
+      readonly used: readonly ContainerRequest[]
+    }[] = []
     for (const [at, container] of containers.entries()) {
-      const own = ask(container, at, resource)
-      if (isBrief(at) && own !== undefined) brief.push({ at, ...borrowing(own, lasting.slice(at)) })
+      const own = containerRequestOf(container, at, resource)
+      if (isBrief(at) && own !== undefined) brief.push({ at, ...reuseLaterRequests(own, lasting.slice(at)) })
     }
-    // Those that run one after the other share what the greediest of them needs.
+    // Init containers run one after the other, so they share the largest request.
     const needed = brief.flatMap(({ own }) => own ?? [])
     const most = needed.find(({ count }) => count === Math.max(...needed.map((one) => one.count)))
-    const map = (at: number, to: Asked): Mapping => ({
+    const map = (at: number, to: ContainerRequest): Mapping => ({
       containerName: containers[at]?.name ?? '',
       resourceName: resource,
       requestName: to.name,
@@ -80,19 +84,19 @@ export function extendedRequests({ spec }: Pod, classes: ReadonlyMap<string, str
   return { requests: requests.sort((a, b) => compareText(a.name, b.name)), mappings }
 }
 
-function ask({ resources }: Container, at: number, resource: string): Asked | undefined {
-  const asked = resources?.requests ?? {}
-  const count = asked[resource] === undefined ? 0 : Number(quantityInt64(parseQuantity(asked[resource])) ?? 0)
-  const place = Object.keys(asked).sort(compareText).indexOf(resource)
+function containerRequestOf({ resources }: Container, at: number, resource: string): ContainerRequest | undefined {
+  const requests = resources?.requests ?? {}
+  const count = requests[resource] === undefined ? 0 : Number(quantityInt64(parseQuantity(requests[resource])) ?? 0)
+  const place = Object.keys(requests).sort(compareText).indexOf(resource)
   return count === 0 ? undefined : { name: `container-${at}-request-${place}`, count }
 }
 
-/** A container that ends before others begin uses what is theirs later; only the rest is its own. */
-function borrowing(
-  { name, count }: Asked,
-  later: readonly (Asked | undefined)[],
-): { readonly own: Asked | undefined; readonly used: readonly Asked[] } {
-  const used: Asked[] = []
+/** An init container uses devices of later containers; only the remainder is requested for it. */
+function reuseLaterRequests(
+  { name, count }: ContainerRequest,
+  later: readonly (ContainerRequest | undefined)[],
+): { readonly own: ContainerRequest | undefined; readonly used: readonly ContainerRequest[] } {
+  const used: ContainerRequest[] = []
   let left = count
   for (const one of later) {
     if (one === undefined) continue

@@ -1,15 +1,15 @@
 /**
- * The devices that drivers offer, as a node sees them: pools put together from slices, kept per node until a slice that
- * could matter to it changes. What is kept is never changed: whoever works with it may be interrupted.
+ * Devices that drivers offer, as pools built from ResourceSlices and cached for each node until a relevant slice
+ * changes. Cached pools are immutable, because a search may be interrupted.
  */
 import type { Node, NodeSelector } from '#apis/core/v1.ts'
 import type { Device, ResourceSlice } from '#apis/resource/v1.ts'
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 import { parseQuantity, type Quantity } from '#meta/quantity.ts'
-import { fitsNodeTerm } from '#model/node-fit.ts'
+import { fitsNodeTerm } from '#model/nodes/fit.ts'
 
 export interface OfferedDevice {
-  /** `driver/pool/device`: unique, since neither the first nor the last has a slash in it. */
+  /** `driver/pool/device`: unique, since driver and device names contain no slash. */
   readonly id: string
   readonly device: Device
   readonly slice: ResourceSlice
@@ -19,20 +19,20 @@ export interface OfferedDevice {
 export interface Pool {
   /** `driver/pool`. */
   readonly id: string
-  /** Its driver is about to publish the rest, or contradicts itself: nothing is taken from it. */
+  /** The driver has not published all slices yet, or they contradict each other: no device can be allocated. */
   readonly flaw?: 'incomplete' | 'invalid'
-  /** In the order in which they are taken. */
+  /** In the order of allocation. */
   readonly devices: readonly OfferedDevice[]
-  /** Those that the node cannot use; they draw on the same counters. */
+  /** Devices that the node cannot use but that draw on the same counters. */
   readonly elsewhere: readonly OfferedDevice[]
-  /** What there is of each counter, by `set/counter`. */
+  /** The capacity of each counter, by `set/counter`. */
   readonly counters: ReadonlyMap<string, Quantity>
 }
 
 type Slices = Map<string, ResourceSlice>
 
 export class Inventory {
-  /** All by name, by pool; and those that one node uses alone, by its name. */
+  /** Slices by pool and name; and slices that a single node uses, by node. */
   readonly #ofPool = new Map<string, Slices>()
   readonly #ofNode = new Map<string, Slices>()
   readonly #shared: Slices = new Map()
@@ -56,12 +56,12 @@ export class Inventory {
     this.#shared.delete(name)
   }
 
-  /** In order. Pools that are being replaced by newer ones elsewhere are left out. */
+  /** Ordered. Skips pools whose newer generation is on other nodes. */
   poolsFor(node: Node): readonly Pool[] {
     const { name = '' } = node.metadata
     const known = this.#known.get(name)
     if (known?.node === node) return known.pools
-    const pools = this.#gather(node)
+    const pools = this.#collectPools(node)
     this.#known.set(name, { node, pools })
     return pools
   }
@@ -74,7 +74,7 @@ export class Inventory {
     }
   }
 
-  #gather(node: Node): Pool[] {
+  #collectPools(node: Node): Pool[] {
     const visible = new Map<string, ResourceSlice[]>()
     for (const slice of [...(this.#ofNode.get(node.metadata.name ?? '')?.values() ?? []), ...this.#shared.values()]) {
       if (!isVisible(slice, node)) continue
@@ -84,7 +84,7 @@ export class Inventory {
       else if (newer > 0) visible.set(poolOf(slice), [slice])
     }
     const pools = Array.from(visible, ([id, slices]) => this.#pool(id, slices)).filter((pool) => pool !== undefined)
-    // Devices that have to be made ready first are taken last.
+    // Devices with binding conditions come last.
     return pools.sort((a, b) => Number(isSlow(a)) - Number(isSlow(b)) || compareIds(a, b))
   }
 
@@ -111,7 +111,7 @@ function poolOf({ spec }: ResourceSlice): string {
   return `${spec.driver}/${spec.pool.name}`
 }
 
-/** The node that alone can use it; counters are for all. */
+/** The only node that can use the slice; slices with counters concern all. */
 function ownerOf({ spec }: ResourceSlice): string {
   return (spec.sharedCounters ?? []).length > 0 ? '' : (spec.nodeName ?? '')
 }
@@ -127,14 +127,14 @@ function drop(map: Map<string, Slices>, key: string, name: string): void {
   if (slices?.size === 0) map.delete(key)
 }
 
-/** Where something can be used, as slices and devices say it. */
-interface Place {
+/** The node fields that slices and devices share. */
+interface NodePlacement {
   readonly nodeName?: string
   readonly allNodes?: boolean
   readonly nodeSelector?: NodeSelector
 }
 
-export function isPlacedOn({ nodeName = '', allNodes = false, nodeSelector }: Place, node: Node): boolean {
+export function isPlacedOn({ nodeName = '', allNodes = false, nodeSelector }: NodePlacement, node: Node): boolean {
   if (nodeName !== '') return node.metadata.name === nodeName
   return allNodes || (nodeSelector !== undefined && isSelected(nodeSelector, node))
 }
@@ -143,7 +143,7 @@ export function isSelected({ nodeSelectorTerms }: NodeSelector, node: Node): boo
   return (nodeSelectorTerms ?? []).some((term) => fitsNodeTerm(term, node))
 }
 
-/** Counters are always needed, wherever the devices are that draw on them. */
+/** Slices with counters are always needed: devices elsewhere may draw on them. */
 function isVisible({ spec }: ResourceSlice, node: Node): boolean {
   const { sharedCounters = [], perDeviceNodeSelection = false, devices = [] } = spec
   if (sharedCounters.length > 0 || isPlacedOn(spec, node)) return true

@@ -1,42 +1,42 @@
 /**
- * Which devices are taken, added up as claims come and go. A claim counts from the moment something is promised to it,
- * before the API server has heard of that, so that no device is promised twice.
+ * Allocated devices, summed up as claims change. A claim counts as soon as devices are promised to it, before the API
+ * server has its allocation, so that no device is promised twice.
  */
 import type { AllocationResult, DeviceRequestAllocationResult, ResourceClaim } from '#apis/resource/v1.ts'
 import { addQuantities, isZeroQuantity, parseQuantity, type Quantity, subtractQuantities } from '#meta/quantity.ts'
 
 import { deviceId, type Pool } from './inventory.ts'
 
-/** How a device is used. */
-interface Use {
-  /** By whoever has it to themselves. */
+/** The use of one device. */
+interface DeviceUse {
+  /** Claims with exclusive use. */
   whole: number
   shares: number
-  /** What is consumed of its capacities. */
+  /** The consumed amount of each capacity. */
   readonly consumed: Map<string, Quantity>
 }
 
 export class Ledger {
-  /** By claim: what the API server says it has, and what it is about to get. The former is the truth. */
-  readonly #heard = new Map<string, AllocationResult>()
+  /** By claim: the stored allocation and the promised one. The stored one wins. */
+  readonly #stored = new Map<string, AllocationResult>()
   readonly #promised = new Map<string, AllocationResult>()
   readonly #counted = new Map<string, AllocationResult>()
-  readonly #uses = new Map<string, Use>()
+  readonly #uses = new Map<string, DeviceUse>()
   readonly #counters = new WeakMap<Pool, { readonly version: number; readonly left: ReadonlyMap<string, Quantity> }>()
-  /** Grows with every change. */
+  /** Increases with every change. */
   version = 0
 
-  hear({ metadata: { uid = '' }, status }: ResourceClaim): void {
-    if (status.allocation === undefined) this.#heard.delete(uid)
+  observe({ metadata: { uid = '' }, status }: ResourceClaim): void {
+    if (status.allocation === undefined) this.#stored.delete(uid)
     else {
-      this.#heard.set(uid, status.allocation)
+      this.#stored.set(uid, status.allocation)
       this.#promised.delete(uid)
     }
     this.#recount(uid)
   }
 
   gone({ metadata: { uid = '' } }: ResourceClaim): void {
-    this.#heard.delete(uid)
+    this.#stored.delete(uid)
     this.release(uid)
   }
 
@@ -45,7 +45,7 @@ export class Ledger {
     this.#recount(uid)
   }
 
-  /** It was written, and heard of; or nothing will come of it. */
+  /** The promise was written and seen, or is withdrawn. */
   release(uid: string): void {
     this.#promised.delete(uid)
     this.#recount(uid)
@@ -55,18 +55,18 @@ export class Ledger {
     return this.#promised.get(uid)
   }
 
-  /** Nobody else can have it. */
+  /** Allocated exclusively. */
   isTaken(id: string): boolean {
     return (this.#uses.get(id)?.whole ?? 0) > 0
   }
 
-  /** Undefined: nothing. */
+  /** Undefined: unused. */
   consumedOf(id: string): ReadonlyMap<string, Quantity> | undefined {
     const consumed = this.#uses.get(id)?.consumed
     return consumed === undefined || consumed.size === 0 ? undefined : consumed
   }
 
-  /** What is left of the pool's counters; less than nothing where its driver has taken some away. */
+  /** The remaining counters of a pool; negative if its driver has reduced them. */
   countersLeft(pool: Pool): ReadonlyMap<string, Quantity> {
     const known = this.#counters.get(pool)
     if (known?.version === this.version) return known.left
@@ -85,7 +85,7 @@ export class Ledger {
 
   #recount(uid: string): void {
     const before = this.#counted.get(uid)
-    const after = this.#heard.get(uid) ?? this.#promised.get(uid)
+    const after = this.#stored.get(uid) ?? this.#promised.get(uid)
     if (before === after) return
     this.version++
     for (const one of usedBy(before)) this.#count(one, -1)
@@ -107,7 +107,7 @@ export class Ledger {
   }
 }
 
-/** Who only looks after devices takes none away from others. */
+/** Admin access does not count as use. */
 function usedBy(allocation: AllocationResult | undefined): readonly DeviceRequestAllocationResult[] {
   return (allocation?.devices.results ?? []).filter(({ adminAccess }) => adminAccess !== true)
 }

@@ -1,15 +1,15 @@
-/** The claims of a pod: those that it names, and those that are made for it. */
+/** The ResourceClaims of a pod: those it names and those generated from templates. */
 import type { Pod, PodResourceClaim } from '#apis/core/v1.ts'
 import type { AllocatedDeviceStatus, DeviceRequestAllocationResult, ResourceClaim } from '#apis/resource/v1.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { isBeingDeleted, isControlledBy, keyOf, objectKey } from '#meta/object.ts'
 
-/** All of them, in order, or why the pod has to wait. */
+/** All claims in order, or why the pod must wait. */
 export function claimsOf(pod: Pod, get: (key: string) => ResourceClaim | undefined): readonly ResourceClaim[] | string {
   const claims: ResourceClaim[] = []
   for (const reference of pod.spec.resourceClaims ?? []) {
     const name = nameOf(pod, reference)
-    // Whoever makes claims found that none is needed.
+    // The claim controller decided that no claim is needed.
     if (name === null) continue
     if (name === undefined) return `pod "${objectKey(pod)}": ResourceClaim not created yet`
     const key = keyOf(pod.metadata.namespace, name)
@@ -23,32 +23,32 @@ export function claimsOf(pod: Pod, get: (key: string) => ResourceClaim | undefin
   return claims
 }
 
-/** Null: there is none. Undefined: not yet. */
+/** Null: no claim is needed. Undefined: not created yet. */
 function nameOf({ status }: Pod, { name, resourceClaimName }: PodResourceClaim): string | null | undefined {
   if (resourceClaimName !== undefined) return resourceClaimName
-  const told = status.resourceClaimStatuses?.find((one) => one.name === name)
-  return told === undefined ? undefined : (told.resourceClaimName ?? null)
+  const claimStatus = status.resourceClaimStatuses?.find((one) => one.name === name)
+  return claimStatus === undefined ? undefined : (claimStatus.resourceClaimName ?? null)
 }
 
 export function isReservedFor({ status }: ResourceClaim, { metadata }: Pod): boolean {
   return (status.reservedFor ?? []).some(({ uid }) => uid === metadata.uid)
 }
 
-/** Devices that their driver has yet to make ready for the node. */
+/** Devices with binding conditions. */
 export function slowDevices({ status }: ResourceClaim): readonly DeviceRequestAllocationResult[] {
   return (status.allocation?.devices.results ?? []).filter(({ bindingConditions = [] }) => bindingConditions.length > 0)
 }
 
-/** Whether drivers have made ready what the claim has. Throws when they never will. */
+/** Whether all binding conditions are true. Throws if one has failed. */
 export function isMadeReady(claim: ResourceClaim): boolean {
   for (const result of slowDevices(claim)) {
-    const told = claim.status.devices?.find(
+    const status = claim.status.devices?.find(
       ({ driver, pool, device }) => driver === result.driver && pool === result.pool && device === result.device,
     )
-    const isTrue = (type: string): boolean => conditionOf(told, type)?.status === 'True'
+    const isTrue = (type: string): boolean => conditionOf(status, type)?.status === 'True'
     const failed = (result.bindingFailureConditions ?? []).find(isTrue)
     if (failed !== undefined) {
-      const { reason = '', message = '' } = conditionOf(told, failed) ?? {}
+      const { reason = '', message = '' } = conditionOf(status, failed) ?? {}
       const why = `claim=${claim.metadata.name}, reason=${reason}, message=${goQuote(message)}`
       throw new Error(`device binding failed: ${why}`)
     }
@@ -58,8 +58,8 @@ export function isMadeReady(claim: ResourceClaim): boolean {
 }
 
 function conditionOf(
-  told: AllocatedDeviceStatus | undefined,
+  status: AllocatedDeviceStatus | undefined,
   type: string,
 ): { readonly status: string; readonly reason?: string; readonly message?: string } | undefined {
-  return told?.conditions?.find((one) => one.type === type)
+  return status?.conditions?.find((one) => one.type === type)
 }

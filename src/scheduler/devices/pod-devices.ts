@@ -1,31 +1,31 @@
 /**
- * The claims of one pod in one decision: what they would get on each node, then what they get. Looking for devices can take
- * long, so after a few milliseconds the search says that it is busy, and goes on when it is asked again.
+ * The claims of one pod in one scheduling cycle: candidate devices on each node, then the reserved ones. A search that
+ * exceeds a few milliseconds returns BUSY and continues on the next call.
  */
 import type { Node } from '#apis/core/v1.ts'
 import { type AllocationResult, type ResourceClaim, ResourceClaims } from '#apis/resource/v1.ts'
-import { referenceTo } from '#client/event-recorder.ts'
+import { referenceTo } from '#client/events/event-recorder.ts'
 import { sleep } from '#lib/clock.ts'
 import { uuid } from '#lib/random.ts'
-import { SLICE_MS, type Steps } from '#lib/slices.ts'
+import { SLICE_MS, type Steps } from '#lib/time-slicing.ts'
 import { objectKey } from '#meta/object.ts'
 import { epochMsOf } from '#meta/time.ts'
 
-import { BUSY, type Case, failed, type Handle, unresolvable, type Verdict } from '../framework.ts'
-import type { NodeInfo } from '../node-info.ts'
-import type { PodInfo } from '../pod-info.ts'
+import type { NodeInfo } from '../cluster/node-info.ts'
+import type { PodInfo } from '../cluster/pod-info.ts'
+import { BUSY, failed, type Handle, type PluginState, unresolvable, type Verdict } from '../framework/framework.ts'
 import { allocate } from './allocator.ts'
-import { bindClaim, createClaim, deleteClaim, tellPod, unreserveClaim } from './claim-writing.ts'
+import { bindClaim, createClaim, deleteClaim, unreserveClaim, updatePodClaimStatus } from './claim-writing.ts'
+import type { TakenDevice } from './device-requests.ts'
 import type { Devices } from './devices.ts'
 import { type ExtendedRequests, extendedRequests, isDeviceResource, UNMADE } from './extended-resources.ts'
 import { isSelected } from './inventory.ts'
 import { isMadeReady, isReservedFor, slowDevices } from './pod-claims.ts'
 import { allocationOf } from './result.ts'
-import type { Taken } from './wanted.ts'
 
-/** How often it is looked whether drivers have made devices ready. */
+/** The poll interval for binding conditions. */
 const LOOK_EVERY_MS = 5000
-/** As many alternatives as a request can have: the first gives that many points. */
+/** The maximum number of alternatives of a request: the first one scores this much. */
 const MAX_ALTERNATIVES = 8
 const NOT_HERE = unresolvable('resourceclaim not available on the node')
 const LEFT_OVER = unresolvable('cannot schedule extended resource claim')
@@ -34,39 +34,39 @@ const UNKNOWN_RESOURCE = unresolvable('cannot fit resource')
 export interface PodDevicesParts {
   readonly handle: Handle
   readonly devices: Devices
-  /** For one node; 0: no limit. */
+  /** The search timeout for one node; 0: no limit. */
   readonly filterTimeoutMs: number
   readonly bindingTimeoutMs: number
 }
 
-/** What the claims that have nothing yet would get on a node, in their order. */
+/** The allocations that unallocated claims would get on a node, in order. */
 interface Offer {
   readonly allocations: readonly (readonly [claim: ResourceClaim, allocation: AllocationResult])[]
   readonly extended?: ExtendedRequests
-  /** Of what is taken, when it was found. */
+  /** The ledger generation of that result. */
   readonly version: number
 }
 
-interface Underway {
+interface RunningSearch {
   readonly node: string
   readonly claims: readonly ResourceClaim[]
   readonly extended: ExtendedRequests | undefined
-  readonly steps: Steps<readonly (readonly Taken[])[] | string>
+  readonly steps: Steps<readonly (readonly TakenDevice[])[] | string>
   readonly begunMs: number
 }
 
-export class PodDevices implements Case {
+export class PodDevices implements PluginState {
   readonly #pod: PodInfo
   readonly #parts: PodDevicesParts
-  /** As they were last written. */
+  /** The claims as last written. */
   readonly #claims: ResourceClaim[]
   #extended: ResourceClaim | undefined
   readonly #verdicts = new Map<string, { readonly verdict: Verdict }>()
   readonly #offers = new Map<string, Offer>()
-  #underway: Underway | undefined
+  #underway: RunningSearch | undefined
   #turnEndsMs: number
   readonly #unavailable = new Set<ResourceClaim>()
-  /** By uid of the claim: what was promised. */
+  /** Promised allocations by claim uid. */
   readonly #promised = new Map<string, AllocationResult>()
   #isReserved = false
 
@@ -89,12 +89,12 @@ export class PodDevices implements Case {
   filter(info: NodeInfo): Verdict {
     const known = this.#verdicts.get(info.name)
     if (known !== undefined) return known.verdict
-    const verdict = this.#judge(info)
+    const verdict = this.#evaluate(info)
     if (verdict !== BUSY) this.#verdicts.set(info.name, { verdict })
     return verdict
   }
 
-  #judge(info: NodeInfo): Verdict {
+  #evaluate(info: NodeInfo): Verdict {
     const { node } = info
     if (node === undefined) return undefined
     const extended = this.#extended === undefined ? undefined : this.#extendedOn(info)
@@ -107,7 +107,7 @@ export class PodDevices implements Case {
     return missing.length > 0 ? NOT_HERE : undefined
   }
 
-  /** Of claims that have devices. */
+  /** Of claims with an allocation. */
   #isAvailable(claim: ResourceClaim, node: Node): boolean {
     const { allocation } = claim.status
     if (allocation === undefined) return true
@@ -126,9 +126,9 @@ export class PodDevices implements Case {
     return epochMsOf(allocationTimestamp) + bindingTimeoutMs < handle.clock.now()
   }
 
-  /** What devices must stand for on this node. Undefined: nothing, and there are no other claims. */
+  /** The extended resources that devices must back on this node. Undefined: none, and there are no other claims. */
   #extendedOn({ allocatable }: NodeInfo): ExtendedRequests | NonNullable<Verdict> | undefined {
-    if (this.leftOver !== undefined) return LEFT_OVER
+    if (this.staleExtendedClaim !== undefined) return LEFT_OVER
     const classes = new Map<string, string>()
     for (const [name, amount] of this.#pod.requests.others ?? []) {
       if (amount === 0 || !isDeviceResource(name)) continue
@@ -141,7 +141,7 @@ export class PodDevices implements Case {
     return extendedRequests(this.#pod.pod, classes)
   }
 
-  /** Goes on with the search on this node, or begins it. */
+  /** Continues or starts the search on this node. */
   #search(node: Node, extended: ExtendedRequests | undefined): Verdict {
     const { clock } = this.#parts.handle
     const { name = '' } = node.metadata
@@ -150,13 +150,13 @@ export class PodDevices implements Case {
     if (clock.elapsed() >= this.#turnEndsMs) return BUSY
     if (this.#underway?.node !== name) this.#underway = this.#begin(node, pending, extended)
     try {
-      return this.#proceed(node, this.#underway)
+      return this.#continueSearch(node, this.#underway)
     } catch (error) {
       return failed((error as Error).message)
     }
   }
 
-  #begin(node: Node, pending: readonly ResourceClaim[], extended: ExtendedRequests | undefined): Underway {
+  #begin(node: Node, pending: readonly ResourceClaim[], extended: ExtendedRequests | undefined): RunningSearch {
     const { devices, handle } = this.#parts
     const { inventory, ledger, selection } = devices
     const own = this.#extended
@@ -176,8 +176,8 @@ export class PodDevices implements Case {
     return { node: node.metadata.name ?? '', claims, extended, steps, begunMs: handle.clock.elapsed() }
   }
 
-  /** Until it is done, or its time is up: for now, or for good. */
-  #proceed(node: Node, { node: name, steps, begunMs, claims, extended }: Underway): Verdict {
+  /** Runs until the search ends, its time slice is over, or its timeout passes. */
+  #continueSearch(node: Node, { node: name, steps, begunMs, claims, extended }: RunningSearch): Verdict {
     const { handle, devices, filterTimeoutMs } = this.#parts
     for (;;) {
       const { done, value } = steps.next()
@@ -198,7 +198,7 @@ export class PodDevices implements Case {
     }
   }
 
-  /** What claims that have nothing would get there. */
+  /** The allocations that unallocated claims would get there. */
   offerOn(node: string): Offer['allocations'] {
     return this.#offers.get(node)?.allocations ?? []
   }
@@ -209,8 +209,8 @@ export class PodDevices implements Case {
     )
   }
 
-  /** The earlier the alternative that is met, the more. */
-  pointsOn(node: string): number {
+  /** An earlier alternative scores more. */
+  scoreOn(node: string): number {
     const offer = this.#offers.get(node)
     if (offer === undefined) return 0
     const given = new Map(offer.allocations.map(([{ metadata }, allocation]) => [metadata.uid, allocation]))
@@ -224,22 +224,22 @@ export class PodDevices implements Case {
     }, 0)
   }
 
-  /** A claim that some node could not have, and that nobody else uses. */
-  abandonable(): ResourceClaim | undefined {
+  /** A claim that does not fit some node and that no other pod uses. */
+  claimToDeallocate(): ResourceClaim | undefined {
     return [...this.#unavailable].find(({ status: { reservedFor = [] } }) =>
       reservedFor.every(({ uid }) => uid === this.#pod.uid),
     )
   }
 
-  /** The claim of an earlier attempt: it goes, and a new one is made. */
-  get leftOver(): ResourceClaim | undefined {
+  /** Deletes the claim of an earlier attempt; a new one replaces it. */
+  get staleExtendedClaim(): ResourceClaim | undefined {
     return this.#extended?.metadata.name === UNMADE ? undefined : this.#extended
   }
 
   reserve(info: NodeInfo): Verdict {
     const { ledger } = this.#parts.devices
     let offer = this.#offers.get(info.name)
-    // Somebody else got devices while nodes were compared.
+    // Another pod took the devices after the filter ran.
     if (offer !== undefined && offer.version !== ledger.version) {
       this.#offers.delete(info.name)
       this.#verdicts.delete(info.name)
@@ -275,13 +275,12 @@ export class PodDevices implements Case {
     const undoing = this.#claims
       .filter((claim) => isReservedFor(claim, pod))
       .map((claim) => unreserveClaim(claim, pod, handle))
-    if (this.leftOver !== undefined) undoing.push(deleteClaim(this.leftOver, handle))
+    if (this.staleExtendedClaim !== undefined) undoing.push(deleteClaim(this.staleExtendedClaim, handle))
     for (const { status, reason } of (await Promise.allSettled(undoing)) as readonly {
       status: string
       reason?: unknown
     }[])
-      if (status === 'rejected')
-        handle.log.info('A claim could not be given back', { pod: this.#pod.key, error: reason })
+      if (status === 'rejected') handle.log.info('Failed to deallocate claim', { pod: this.#pod.key, error: reason })
   }
 
   willPreBind(): boolean {
@@ -295,7 +294,7 @@ export class PodDevices implements Case {
       for (const [at, claim] of this.#claims.entries())
         if (!isReservedFor(claim, pod)) this.#claims[at] = await this.#bind(claim, signal)
       await this.#bindExtended(name, signal)
-      const all = [...this.#claims, ...(this.leftOver === undefined ? [] : [this.leftOver])]
+      const all = [...this.#claims, ...(this.staleExtendedClaim === undefined ? [] : [this.staleExtendedClaim])]
       if (!all.some((claim) => slowDevices(claim).length > 0)) return undefined
       const note = `waiting for binding conditions for device on node ${name}`
       handle.record(referenceTo(pod), {
@@ -304,7 +303,7 @@ export class PodDevices implements Case {
         action: 'Scheduling',
         note,
       })
-      await this.#readied(all, signal)
+      await this.#waitUntilReady(all, signal)
       return undefined
     } catch (error) {
       return failed((error as Error).message)
@@ -317,7 +316,7 @@ export class PodDevices implements Case {
     try {
       return await bindClaim(claim, this.#promised.get(uid), this.#pod.pod, { writer: handle, signal })
     } catch (error) {
-      // It may have been written all the same: then nobody else must get these devices.
+      // The write may have succeeded, so keep the promise: no other claim may get these devices.
       const stored = await handle.client.get(ResourceClaims, { namespace, name }).catch(() => undefined)
       if (stored !== undefined) handle.of(ResourceClaims).learn(stored)
       throw error
@@ -333,17 +332,17 @@ export class PodDevices implements Case {
       return
     const made = await createClaim(own, extended, handle, signal)
     this.#extended = made
-    // Until it is heard of.
+    // Until the informer has it.
     const { uid = '' } = made.metadata
     devices.ledger.promise(uid, allocation)
     this.#promised.set(uid, allocation)
     devices.ledger.release(own.metadata.uid ?? '')
     this.#extended = await this.#bind(made, signal)
-    await tellPod(this.#pod.pod, extended, made, handle)
+    await updatePodClaimStatus(this.#pod.pod, extended, made, handle)
   }
 
-  /** Throws when drivers fail or take too long. */
-  async #readied(claims: readonly ResourceClaim[], signal: AbortSignal): Promise<void> {
+  /** Throws if a driver fails or the timeout passes. */
+  async #waitUntilReady(claims: readonly ResourceClaim[], signal: AbortSignal): Promise<void> {
     const { handle, bindingTimeoutMs } = this.#parts
     const endMs = handle.clock.now() + bindingTimeoutMs
     for (;;) {

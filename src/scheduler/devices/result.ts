@@ -1,4 +1,4 @@
-/** What was found, as the claim's status says it. Pure but for the names of shares. */
+/** Converts a found combination into the claim's allocation result. Pure except for share IDs. */
 import type { Node, NodeSelector, NodeSelectorRequirement } from '#apis/core/v1.ts'
 import type {
   AllocationResult,
@@ -8,12 +8,12 @@ import type {
 } from '#apis/resource/v1.ts'
 import { quantityText } from '#meta/quantity.ts'
 
-import type { Taken, Wanted } from './wanted.ts'
+import type { DeviceRequestAlternative, TakenDevice } from './device-requests.ts'
 
-/** `newShare`: a name that no other share of any device has. */
+/** `newShare` returns a unique share ID. */
 export function allocationOf(
   claim: ResourceClaim,
-  taken: readonly Taken[],
+  taken: readonly TakenDevice[],
   node: Node,
   newShare: () => string,
 ): AllocationResult {
@@ -26,7 +26,7 @@ export function allocationOf(
   }
 }
 
-function resultOf({ wanted, offered, consumed }: Taken, newShare: () => string): DeviceRequestAllocationResult {
+function resultOf({ wanted, offered, consumed }: TakenDevice, newShare: () => string): DeviceRequestAllocationResult {
   const { device, slice } = offered
   const { tolerations } = wanted
   const { bindingConditions = [], bindingFailureConditions = [] } = device
@@ -45,14 +45,14 @@ function resultOf({ wanted, offered, consumed }: Taken, newShare: () => string):
   }
 }
 
-/** Of each class once, for all requests that are of it; then what the claim says for requests and alternatives that were met. */
-function configOf({ spec }: ResourceClaim, taken: readonly Taken[]): DeviceAllocationConfiguration[] {
+/** The configuration of each used class once, then that of the claim for the chosen requests and alternatives. */
+function configOf({ spec }: ResourceClaim, taken: readonly TakenDevice[]): DeviceAllocationConfiguration[] {
   const { requests, config = [] } = spec.devices
   const met = (requests ?? []).flatMap(({ name }) => taken.find(({ wanted }) => wanted.request === name)?.wanted ?? [])
   const ofClass = Map.groupBy(met, ({ deviceClass }) => deviceClass.metadata.name ?? '')
   return [
     ...Array.from(ofClass.values(), (wanted) => {
-      const [{ deviceClass }] = wanted as [Wanted]
+      const [{ deviceClass }] = wanted as [DeviceRequestAlternative]
       const names = wanted.map(({ name }) => name)
       return (deviceClass.spec.config ?? []).map((one) => ({ source: 'FromClass', requests: names, ...one }))
     }).flat(),
@@ -64,8 +64,8 @@ function configOf({ spec }: ResourceClaim, taken: readonly Taken[]): DeviceAlloc
   ]
 }
 
-/** Where all of them can be used; undefined: everywhere. */
-function selectorOf(taken: readonly Taken[], { metadata: { name = '' } }: Node): NodeSelector | undefined {
+/** The nodes where all devices are usable; undefined: all nodes. */
+function selectorOf(taken: readonly TakenDevice[], { metadata: { name = '' } }: Node): NodeSelector | undefined {
   const matchFields: NodeSelectorRequirement[] = []
   const matchExpressions: NodeSelectorRequirement[] = []
   for (const { offered } of taken) {

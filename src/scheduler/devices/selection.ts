@@ -1,17 +1,17 @@
-/** Which devices selectors of classes and claims find. An expression is asked once about a device, as long as that is the same. */
+/** Device selectors of classes and claims. Caches the result of each expression for each device object. */
 import type { Device } from '#apis/resource/v1.ts'
 import { compileSelector, matches } from '#model/dra/selector.ts'
 
 import type { OfferedDevice } from './inventory.ts'
 
-/** More expressions than this are not remembered. */
+/** The maximum number of cached expressions. */
 const KEPT = 256
 const KEPT_OF_DEVICE = 32
 
-type Compiled = ReturnType<typeof compileSelector>
+type CompiledSelector = ReturnType<typeof compileSelector>
 
 export class Selection {
-  readonly #compiled = new Map<string, Compiled>()
+  readonly #compiled = new Map<string, CompiledSelector>()
   readonly #answers = new WeakMap<Device, Map<string, boolean | Error>>()
 
   /** Throws upstream's text, after `CEL `. */
@@ -38,7 +38,7 @@ export class Selection {
     }
   }
 
-  #compile(expression: string): Compiled {
+  #compile(expression: string): CompiledSelector {
     const known = this.#compiled.get(expression)
     if (known !== undefined) return known
     if (this.#compiled.size >= KEPT) this.#compiled.clear()

@@ -23,19 +23,19 @@ const rule = (deviceSelector: DeviceTaintRule['spec']['deviceSelector'], key = '
   status: {},
 })
 
-/** The keys of the taints of each device. */
+/** The taint keys of each device. */
 const keys = (...rules: readonly DeviceTaintRule[]): string[] =>
   (withTaints(slice, rules).spec.devices ?? []).map(({ taints = [] }) => taints.map(({ key }) => key).join(' '))
 
-describe('rules about taints of devices', () => {
-  it('are about those that they select, beside what the driver says', () => {
+describe('DeviceTaintRules', () => {
+  it('add taints to the devices that they select, beside those of the driver', () => {
     assert.deepEqual(keys(rule({})), ['k', 'own k'])
     assert.deepEqual(keys(rule(undefined)), ['k', 'own k'])
     assert.deepEqual(keys(rule({ driver: 'd', pool: 'p', device: 'a' })), ['k', 'own'])
     assert.deepEqual(keys(rule({ device: 'b' }, 'x'), rule({ pool: 'p' }, 'y')), ['y', 'own x y'])
   })
 
-  it('leave others as they are', () => {
+  it('leave other devices unchanged', () => {
     assert.equal(withTaints(slice, [rule({ driver: 'other' }), rule({ pool: 'other' })]), slice)
     assert.deepEqual(keys(rule({ device: 'c' })), ['', 'own'])
   })

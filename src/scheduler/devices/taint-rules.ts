@@ -1,10 +1,12 @@
-/** DeviceTaintRules: taints that somebody else than the driver puts on devices. Slices are looked at as if the driver had said so. */
+/** Applies DeviceTaintRules to ResourceSlices: taints that an administrator adds to devices. */
 import type { ResourceSlice } from '#apis/resource/v1.ts'
 import { type DeviceTaintRule, DeviceTaintRules } from '#apis/resource/v1beta2.ts'
 
-import type { Handle } from '../framework.ts'
+import type { Handle } from '../framework/framework.ts'
 
-/** The slice itself where no rule is about any of its devices. Rules without a selector are about all, as upstream's tracker has it. */
+/**
+ * Returns the slice itself if no rule matches. A rule without a selector matches all devices, as in upstream's tracker.
+ */
 export function withTaints(slice: ResourceSlice, rules: Iterable<DeviceTaintRule>): ResourceSlice {
   const { driver, pool, devices = [] } = slice.spec
   let tainted = devices
@@ -22,7 +24,10 @@ function fits(wanted: string | undefined, is: string): boolean {
   return wanted === undefined || wanted === is
 }
 
-/** What to make of slices, and who is told when that changes. Where the gate is off slices are what they are. */
+/**
+ * Returns a function that patches slices, and calls back when the rules change. Returns slices unchanged if the gate is
+ * off.
+ */
 export function taintRules({ of, isEnabled }: Handle, changed: () => void): (slice: ResourceSlice) => ResourceSlice {
   if (!isEnabled('DRADeviceTaints') || !isEnabled('DRADeviceTaintRules')) return (slice) => slice
   const rules = of(DeviceTaintRules)

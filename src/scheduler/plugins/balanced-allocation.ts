@@ -1,7 +1,7 @@
-/** NodeResourcesBalancedAllocation: nodes on which CPU and memory are used up evenly are better. */
-import { amountOf } from '../amounts.ts'
-import { definePlugin, type PluginFactory } from '../framework.ts'
-import { allocationOf, balanceScore, type ResourceWeight } from '../resource-scores.ts'
+/** NodeResourcesBalancedAllocation: prefers nodes with balanced use of CPU and memory. */
+import { amountOf } from '../cluster/amounts.ts'
+import { definePlugin, type PluginFactory } from '../framework/framework.ts'
+import { allocationOf, balanceScore, type ResourceWeight } from '../framework/resource-scores.ts'
 
 export interface BalancedAllocationArgs {
   readonly resources?: readonly ResourceWeight[]
@@ -16,7 +16,7 @@ export const balancedAllocation: PluginFactory = definePlugin({
   name: 'NodeResourcesBalancedAllocation',
   create: (_, { resources = DEFAULT }: BalancedAllocationArgs) => ({
     score(pod, node) {
-      // A pod that asks for nothing changes no balance; it is the same for all nodes.
+      // A pod without requests scores the same on every node.
       if (resources.every(({ name }) => amountOf(pod.requests, name) === 0)) return 0
       return balanceScore(allocationOf(resources, pod, node, 'requests'))
     },

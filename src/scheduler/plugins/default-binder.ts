@@ -1,8 +1,8 @@
-/** DefaultBinder: tells the API server which node the pod is on. */
+/** DefaultBinder: creates the Binding of a pod. */
 import { type Binding, Pods } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 
-import { definePlugin, failed, type Handle, type PluginFactory } from '../framework.ts'
+import { definePlugin, failed, type Handle, type PluginFactory } from '../framework/framework.ts'
 
 export const defaultBinder: PluginFactory = definePlugin({
   name: 'DefaultBinder',
@@ -16,7 +16,7 @@ export const defaultBinder: PluginFactory = definePlugin({
         target: { kind: 'Node', name: node },
       }
       try {
-        // What is made below a pod is no pod.
+        // The response of a subresource is not a Pod.
         await client.create(Pods as Kind as Kind<Binding>, binding, { subresource: 'binding', signal })
         return undefined
       } catch (error) {

@@ -1,24 +1,24 @@
-/** DefaultPreemption: where nothing fits, less important pods make room. */
+/** DefaultPreemption: evicts pods of lower priority if no node fits. */
 import { type Pod, Pods } from '#apis/core/v1.ts'
 import { PodDisruptionBudgets } from '#apis/policy/v1.ts'
 
-import { countedReasons } from '../explanation.ts'
+import type { NodeInfo } from '../cluster/node-info.ts'
+import type { PodInfo } from '../cluster/pod-info.ts'
+import { countedReasons } from '../framework/explanation.ts'
 import {
   type Candidate,
   definePlugin,
-  type Foreseen,
+  type FilterRunner,
   type Handle,
-  type Judge,
   type PluginFactory,
+  type PostFilterPreview,
   type PostFilterResult,
   type Refusal,
   type Search,
   unresolvable,
-} from '../framework.ts'
-import type { NodeInfo } from '../node-info.ts'
-import type { PodInfo } from '../pod-info.ts'
-import { Preemptions } from '../preemptions.ts'
-import { budgetOf, leastHarm, tryNodes, VictimMemory, victimsOn } from '../victims.ts'
+} from '../framework/framework.ts'
+import { Preemptions } from '../preemption/preemptions.ts'
+import { budgetOf, leastHarm, tryNodes, VictimMemory, victimsOn } from '../preemption/victims.ts'
 
 const UNDERWAY = unresolvable('waiting for the preemption for this pod to be finished')
 
@@ -38,7 +38,7 @@ export const defaultPreemption: PluginFactory = definePlugin({
     const preemptions = new Preemptions(handle)
     const budgets = of(PodDisruptionBudgets)
     const isAsync = handle.isEnabled('SchedulerAsyncPreemption')
-    const foresee = (search: Search, judge: Judge): Foreseen => {
+    const previewPostFilter = (search: Search, filterRunner: FilterRunner): PostFilterPreview => {
       const { pod } = search
       const current = of(Pods).get(pod.key)
       if (current === undefined) return broken(`pod ${JSON.stringify(pod.pod.metadata.name)} not found`)
@@ -48,35 +48,35 @@ export const defaultPreemption: PluginFactory = definePlugin({
       const first = nodes.length === 0 ? 0 : random.int(nodes.length)
       const enough = Math.min(nodes.length, Math.max(Math.floor((nodes.length * percentage) / 100), atLeast))
       const kept = [...budgets.list()].flatMap((one) => budgetOf(one) ?? [])
-      const find = (node: NodeInfo): Candidate | Refusal => victimsOn(search, node, kept, judge)
-      const isPlain = search.cases.size === 0 && kept.length === 0
+      const find = (node: NodeInfo): Candidate | Refusal => victimsOn(search, node, kept, filterRunner)
+      const isPlain = search.cycleState.size === 0 && kept.length === 0
       const { candidates, refusals } = tryNodes([...nodes.slice(first), ...nodes.slice(0, first)], enough, (node) =>
         isPlain && nominations.before(pod, node.name).length === 0
           ? memory.recall(pod, node, () => find(node))
           : find(node),
       )
-      return candidates.length === 0 ? hopeless(refusals, cluster.nodes.length) : { reasons: [], candidates }
+      return candidates.length === 0 ? noCandidates(refusals, cluster.nodes.length) : { reasons: [], candidates }
     }
     const preempt = async (pod: PodInfo, candidates: readonly Candidate[]): Promise<PostFilterResult> => {
       const best = leastHarm(candidates)
       if (best === undefined) return { reasons: ['preemption: no candidate node for preemption'] }
-      const making = preemptions.make(pod, best)
+      const making = preemptions.preempt(pod, best)
       const nominated = { reasons: [], nominate: best.node }
       if (!isAsync) return making.then((error) => (error === undefined ? nominated : broken(error.message)))
-      handle.alongside(making.then(() => undefined))
+      handle.runInBackground(making.then(() => undefined))
       return nominated
     }
     return {
-      // It is for those that refused the pod to say whether somebody's end helps; this plugin only holds it back.
-      wakes: [{ on: 'AssignedPod', actions: ['delete'], helps: () => false }],
+      // Hints of the rejecting plugins decide whether a deletion helps; this plugin only gates the pod during preemption.
+      eventsToRegister: [{ resource: 'AssignedPod', actions: ['delete'], queueingHint: () => false }],
       preEnqueue: ({ uid }) => (preemptions.isUnderway(uid) ? UNDERWAY : undefined),
-      foresee,
-      postFilter(search, judge) {
+      previewPostFilter,
+      postFilter(search, filterRunner) {
         meter.preemptionTried()
-        const foreseen = foresee(search, judge)
-        if (foreseen.candidates === undefined) return foreseen
-        const asked = handle.reconsider?.(search.pod, foreseen.candidates)
-        return asked?.then((left) => preempt(search.pod, left), toBroken) ?? preempt(search.pod, foreseen.candidates)
+        const preview = previewPostFilter(search, filterRunner)
+        if (preview.candidates === undefined) return preview
+        const processed = handle.processPreemption?.(search.pod, preview.candidates)
+        return processed?.then((left) => preempt(search.pod, left), toBroken) ?? preempt(search.pod, preview.candidates)
       },
     }
   },
@@ -86,7 +86,7 @@ function codeOf({ refused, refusals }: Search, node: string): string | undefined
   return refused === undefined ? refusals.get(node)?.code : refused.code
 }
 
-/** Undefined: it may send others away. */
+/** Undefined: the pod may preempt others. */
 function whyNot(
   current: Pod,
   { priority }: PodInfo,
@@ -96,17 +96,17 @@ function whyNot(
   if (current.spec.preemptionPolicy === 'Never') return 'preemptionPolicy=Never.'
   if (nominated === undefined || (codeOf(search, nominated.name) ?? 'unresolvable') === 'unresolvable') return undefined
   for (const other of nominated.pods.values()) {
-    if (other.priority < priority && isMakingRoom(other)) return 'a terminating pod on the nominated node.'
+    if (other.priority < priority && isPreempted(other)) return 'a terminating pod on the nominated node.'
   }
   return undefined
 }
 
-function isMakingRoom({ isTerminating, pod }: PodInfo): boolean {
-  const told = pod.status.conditions?.find(({ type }) => type === 'DisruptionTarget')
-  return isTerminating && told?.status === 'True' && told.reason === 'PreemptionByScheduler'
+function isPreempted({ isTerminating, pod }: PodInfo): boolean {
+  const condition = pod.status.conditions?.find(({ type }) => type === 'DisruptionTarget')
+  return isTerminating && condition?.status === 'True' && condition.reason === 'PreemptionByScheduler'
 }
 
-function hopeless(refusals: ReadonlyMap<string, Refusal>, nodes: number): PostFilterResult {
+function noCandidates(refusals: ReadonlyMap<string, Refusal>, nodes: number): PostFilterResult {
   const errors = [...refusals.values()].flatMap(({ code, reasons }) => (code === 'error' ? reasons : []))
   if (errors.length > 0) return broken(errors.length === 1 ? errors.join('') : `[${errors.join(', ')}]`)
   const why = countedReasons(refusals, nodes, 'Preemption is not helpful for scheduling')

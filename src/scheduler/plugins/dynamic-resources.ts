@@ -1,18 +1,20 @@
-/** DynamicResources: pods get the devices that they claim, on a node that has them. */
+/** DynamicResources: allocates the devices that a pod claims, on a node that has them. */
 import { Nodes, type Pod } from '#apis/core/v1.ts'
 import { DeviceClasses, type ResourceClaim, ResourceClaims, ResourceSlices } from '#apis/resource/v1.ts'
 import { DeviceTaintRules } from '#apis/resource/v1beta2.ts'
+import { durationMs } from '#lib/go/duration.ts'
 import { uuid } from '#lib/random.ts'
-import { durationMs } from '#meta/duration.ts'
 import { objectKey, semanticEqual } from '#meta/object.ts'
 
+import type { PodInfo } from '../cluster/pod-info.ts'
 import { deallocateClaim, deleteClaim } from '../devices/claim-writing.ts'
+import { alternativesOf } from '../devices/device-requests.ts'
 import { type Devices, devicesOf } from '../devices/devices.ts'
 import { isDeviceResource, unmadeClaim } from '../devices/extended-resources.ts'
 import { claimsOf } from '../devices/pod-claims.ts'
 import { PodDevices } from '../devices/pod-devices.ts'
-import { wishesOf } from '../devices/wanted.ts'
 import {
+  type ClusterEventWithHint,
   definePlugin,
   type Handle,
   type PluginFactory,
@@ -21,14 +23,14 @@ import {
   type Search,
   spreadScores,
   unresolvable,
-  type Wake,
-} from '../framework.ts'
-import type { PodInfo } from '../pod-info.ts'
+} from '../framework/framework.ts'
 
 const NAME = 'DynamicResources'
 
-/** Devices may lose a taint by any of these. */
-const RULE_WAKES: readonly Wake[] = [{ on: DeviceTaintRules, actions: ['add', 'update', 'delete'] }]
+/** Each of these events may remove a taint from a device. */
+const RULE_EVENTS: readonly ClusterEventWithHint[] = [
+  { resource: DeviceTaintRules, actions: ['add', 'update', 'delete'] },
+]
 
 export interface DynamicResourcesArgs {
   readonly filterTimeout?: string
@@ -46,10 +48,10 @@ export const dynamicResources: PluginFactory = definePlugin({
       filterTimeoutMs: handle.isEnabled('DRASchedulerFilterTimeout') ? durationMs(filterTimeout) : 0,
       bindingTimeoutMs: durationMs(bindingTimeout),
     }
-    /** Of the pod that is being thought of: points are asked for without what was found out. */
+    /** The state of the pod in this cycle: `score` gets no plugin state. */
     const decided = new WeakMap<PodInfo, PodDevices>()
     return {
-      wakes: [...wakesOf(get), ...(handle.isEnabled('DRADeviceTaintRules') ? RULE_WAKES : [])],
+      eventsToRegister: [...registeredEvents(get), ...(handle.isEnabled('DRADeviceTaintRules') ? RULE_EVENTS : [])],
       preEnqueue({ pod }) {
         const claims = claimsOf(pod, get)
         return typeof claims === 'string' ? unresolvable(claims) : undefined
@@ -66,9 +68,9 @@ export const dynamicResources: PluginFactory = definePlugin({
         return found
       },
       preScore: (pod) => scorerOf(decided.get(pod)),
-      foresee: (search) => whatHelps(search, 'foreseen'),
+      previewPostFilter: (search) => deallocateUnused(search, 'foreseen'),
       async postFilter(search) {
-        const { doing, ...result } = whatHelps(search, handle)
+        const { doing, ...result } = deallocateUnused(search, handle)
         try {
           await doing
           return result
@@ -80,7 +82,7 @@ export const dynamicResources: PluginFactory = definePlugin({
   },
 })
 
-/** The claim that the scheduler makes itself, or has made; undefined: the pod needs none. */
+/** The claim that the scheduler creates or has created; undefined: the pod needs none. */
 function extendedClaimOf(
   { pod, uid, requests }: PodInfo,
   devices: Devices,
@@ -93,15 +95,15 @@ function extendedClaimOf(
   return of(ResourceClaims).by('extended', uid)[0] ?? unmadeClaim(pod, uuid(random))
 }
 
-/** What nobody needs to look at nodes for. */
+/** Reasons to reject the pod before any node is visited. */
 function whyNot(claim: ResourceClaim, devices: Devices): string | undefined {
   if (claim.status.allocation !== undefined) return undefined
   if (devices.ledger.promisedTo(claim.metadata.uid ?? '') !== undefined)
     return `resource claim ${objectKey(claim)} is in the process of being allocated`
   for (const request of claim.spec.devices.requests ?? []) {
-    for (const wish of wishesOf(request)) {
-      const name = 'name' in wish ? `${request.name}/${wish.name}` : request.name
-      const { deviceClassName } = wish
+    for (const alternative of alternativesOf(request)) {
+      const name = 'name' in alternative ? `${request.name}/${alternative.name}` : request.name
+      const { deviceClassName } = alternative
       if (devices.classOf(deviceClassName) === undefined)
         return `request ${name}: device class ${deviceClassName} does not exist`
     }
@@ -109,22 +111,22 @@ function whyNot(claim: ResourceClaim, devices: Devices): string | undefined {
   return undefined
 }
 
-/** Who gets what they would rather have. Undefined: nobody said. */
+/** Prefers nodes with earlier alternatives. Undefined: no claim has alternatives. */
 function scorerOf(found: PodDevices | undefined): Scorer | undefined {
   if (found?.hasAlternatives !== true) return undefined
-  return { score: ({ name }) => found.pointsOn(name), normalize: (scores) => spreadScores(scores) }
+  return { score: ({ name }) => found.scoreOn(name), normalize: (scores) => spreadScores(scores) }
 }
 
-/** A claim that was not to be had on some node, and that nobody else uses, may be had elsewhere. `foreseen`: only words. */
-function whatHelps(
-  { refused, cases }: Search,
+/** Deallocates an unused claim that does not fit some node, so that it may fit another. `preview`: without effects. */
+function deallocateUnused(
+  { refused, cycleState }: Search,
   handle: Handle | 'foreseen',
 ): PostFilterResult & { readonly doing?: Promise<void> } {
-  // Who was refused before this plugin was asked is unknown to it.
+  // An earlier plugin rejected the pod, so this one has no state.
   if (refused !== undefined && refused.plugin !== NAME) return { reasons: ['not found'], isBroken: true }
-  const found = cases.get(NAME)
+  const found = cycleState.get(NAME)
   if (!(found instanceof PodDevices)) return { reasons: ['no new claims to deallocate'] }
-  const [claim, leftOver] = [found.abandonable(), found.leftOver]
+  const [claim, leftOver] = [found.claimToDeallocate(), found.staleExtendedClaim]
   if (claim === undefined && leftOver === undefined) return { reasons: ['still not schedulable'] }
   const reasons = [`${claim === undefined ? 'deletion' : 'deallocation'} of ResourceClaim completed`]
   if (handle === 'foreseen') return { reasons }
@@ -132,13 +134,13 @@ function whatHelps(
   return { reasons, ...(leftOver !== undefined && { doing: deleteClaim(leftOver, handle) }) }
 }
 
-function wakesOf(get: (key: string) => ResourceClaim | undefined): readonly Wake[] {
+function registeredEvents(get: (key: string) => ResourceClaim | undefined): readonly ClusterEventWithHint[] {
   return [
-    { on: Nodes, actions: ['add', 'labels', 'allocatable'] },
+    { resource: Nodes, actions: ['add', 'labels', 'allocatable'] },
     {
-      on: ResourceClaims,
+      resource: ResourceClaims,
       actions: ['add', 'update'],
-      helps(pod, now, old) {
+      queueingHint(pod, now, old) {
         const claims = claimsOf(pod, get)
         if (typeof claims === 'string') return false
         const [claim, before] = [now as ResourceClaim, old as ResourceClaim | undefined]
@@ -147,14 +149,18 @@ function wakesOf(get: (key: string) => ResourceClaim | undefined): readonly Wake
         return isOwn && (before === undefined || !semanticEqual(claim.status, before.status))
       },
     },
-    { on: 'TargetPod', actions: ['claims'], helps: (_, now) => typeof claimsOf(now as Pod, get) !== 'string' },
-    { on: DeviceClasses, actions: ['add', 'update'] },
-    { on: ResourceSlices, actions: ['add', 'update'] },
     {
-      on: 'AssignedPod',
+      resource: 'TargetPod',
+      actions: ['claims'],
+      queueingHint: (_, now) => typeof claimsOf(now as Pod, get) !== 'string',
+    },
+    { resource: DeviceClasses, actions: ['add', 'update'] },
+    { resource: ResourceSlices, actions: ['add', 'update'] },
+    {
+      resource: 'AssignedPod',
       actions: ['delete'],
-      // One that did not get to its node after all: what it was promised is free again, and nobody else tells.
-      helps: (_, _now, old) => ((old as Pod).spec.nodeName ?? '') === '',
+      // A pod that was not bound in the end releases its devices; no other event reports that.
+      queueingHint: (_, _now, old) => ((old as Pod).spec.nodeName ?? '') === '',
     },
   ]
 }

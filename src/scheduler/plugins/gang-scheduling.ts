@@ -1,31 +1,46 @@
-/** GangScheduling: of the pods of a gang so many go to their nodes at once, or none. */
+/** GangScheduling: binds the pods of a gang only when at least `minCount` have nodes. */
 import type { Pod } from '#apis/core/v1.ts'
 import { type PodGroup, PodGroups } from '#apis/scheduling/v1alpha2.ts'
 import { onAbort } from '#lib/abort.ts'
 import { objectKey } from '#meta/object.ts'
 
-import { definePlugin, failed, type Handle, type PluginFactory, unresolvable, type Verdict } from '../framework.ts'
-import { groupKeyOf } from '../pod-groups.ts'
+import { groupKeyOf } from '../cluster/pod-groups.ts'
+import {
+  type ClusterEventWithHint,
+  definePlugin,
+  failed,
+  type Handle,
+  type PluginFactory,
+  unresolvable,
+  type Verdict,
+} from '../framework/framework.ts'
 
-/** How long one that has a place waits for the others. */
+/** The longest wait of a member for the others. */
 const TIMEOUT_MS = 5 * 60_000
 
 const FEW = unresolvable('waiting for minCount pods from a gang to appear in scheduling queue')
+
+const isOfGroup = (pod: Pod, other: Pod): boolean =>
+  groupKeyOf(pod) !== undefined && groupKeyOf(pod) === groupKeyOf(other)
+
+const EVENTS: readonly ClusterEventWithHint[] = [
+  { resource: 'AssignedPod', actions: ['add'], queueingHint: (pod, now) => isOfGroup(pod, now as Pod) },
+  { resource: 'WaitingPod', actions: ['add'], queueingHint: (pod, now) => isOfGroup(pod, now as Pod) },
+  {
+    resource: PodGroups,
+    actions: ['add'],
+    queueingHint: (pod, now) => groupKeyOf(pod) === objectKey(now as PodGroup),
+  },
+]
 
 export const gangScheduling: PluginFactory = definePlugin({
   name: 'GangScheduling',
   create({ of, cluster: { groups }, activate }: Handle) {
     const podGroups = of(PodGroups)
-    /** Those that have a place and wait for the others, by uid. */
+    /** Members with a node that wait for others, by uid. */
     const waiting = new Map<string, (verdict: Verdict) => void>()
-    const isOfGroup = (pod: Pod, other: Pod): boolean =>
-      groupKeyOf(pod) !== undefined && groupKeyOf(pod) === groupKeyOf(other)
     return {
-      wakes: [
-        { on: 'AssignedPod', actions: ['add'], helps: (pod, now) => isOfGroup(pod, now as Pod) },
-        { on: 'WaitingPod', actions: ['add'], helps: (pod, now) => isOfGroup(pod, now as Pod) },
-        { on: PodGroups, actions: ['add'], helps: (pod, now) => groupKeyOf(pod) === objectKey(now as PodGroup) },
-      ],
+      eventsToRegister: EVENTS,
       preEnqueue({ pod }) {
         const key = groupKeyOf(pod)
         if (key === undefined) return undefined

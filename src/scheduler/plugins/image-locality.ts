@@ -1,10 +1,10 @@
-/** ImageLocality: nodes that have the pod's images already are better, the larger and the more widespread those are. */
-import { definePlugin, type Handle, MAX_SCORE, type PluginFactory } from '../framework.ts'
-import type { PodInfo } from '../pod-info.ts'
+/** ImageLocality: prefers nodes that have the pod's images, weighted by size and number of nodes. */
+import type { PodInfo } from '../cluster/pod-info.ts'
+import { definePlugin, type Handle, MAX_SCORE, type PluginFactory } from '../framework/framework.ts'
 
-/** Less is not worth it. */
+/** Smaller sums score 0. */
 const MIN_BYTES = 23 << 20
-/** More counts no more, for each container. */
+/** The size of a container's image that counts at most. */
 const MAX_BYTES = 1000 << 20
 
 export const imageLocality: PluginFactory = definePlugin({

@@ -1,5 +1,5 @@
-/** Every plugin that a profile can name. */
-import type { PluginFactory } from '../framework.ts'
+/** All plugins that a profile can name. */
+import type { PluginFactory } from '../framework/framework.ts'
 import { balancedAllocation } from './balanced-allocation.ts'
 import { defaultBinder } from './default-binder.ts'
 import { defaultPreemption } from './default-preemption.ts'
@@ -46,14 +46,14 @@ export const PLUGINS: readonly PluginFactory[] = [
   volumeZone,
 ]
 
-/** Some are there only when their gate is on. */
+/** Plugins that exist only with their gate. */
 export const PLUGIN_GATES: ReadonlyMap<string, string> = new Map([
   ['DynamicResources', 'DynamicResourceAllocation'],
   ['NodeDeclaredFeatures', 'NodeDeclaredFeatures'],
   ['GangScheduling', 'GangScheduling'],
 ])
 
-/** Those that are on unless a profile says otherwise, in order, with what their points count. */
+/** The default plugins in order, with their score weights. */
 export const DEFAULT_PLUGINS: readonly (readonly [name: string, weight?: number])[] = [
   ['SchedulingGates'],
   ['PrioritySort'],

@@ -1,27 +1,27 @@
 /**
- * InterPodAffinity: near which pods a pod must, must not, would like to and would rather not be; and what those that are
- * there say about it. Counts and wishes are kept by the cluster, so nobody looks at every pod.
+ * InterPodAffinity: required and preferred (anti-)affinity of the pod, and that of existing pods towards it. The
+ * cluster cache counts pods and terms incrementally, so no plugin visits every pod.
  */
 import { Nodes, type Pod } from '#apis/core/v1.ts'
 import type { Labels } from '#meta/labels.ts'
 
-import type { Cluster } from '../cluster.ts'
+import type { Cluster } from '../cluster/cluster.ts'
+import type { TermKind } from '../cluster/existing-affinity-terms.ts'
+import { bump, type NodeInfo } from '../cluster/node-info.ts'
+import type { Description } from '../cluster/pod-counts.ts'
+import { PodInfo } from '../cluster/pod-info.ts'
+import { matchesTerm, type PodTerm } from '../cluster/pod-terms.ts'
 import {
-  type Case,
   definePlugin,
   type Handle,
   MAX_SCORE,
   type PluginFactory,
+  type PluginState,
   type Scorer,
   unresolvable,
   unschedulable,
   type Verdict,
-} from '../framework.ts'
-import { bump, type NodeInfo } from '../node-info.ts'
-import type { Description } from '../pod-counts.ts'
-import { PodInfo } from '../pod-info.ts'
-import { isMeant, type PodTerm } from '../pod-terms.ts'
-import type { WishSort } from '../pod-wishes.ts'
+} from '../framework/framework.ts'
 
 const FAR = unresolvable("node(s) didn't match pod affinity rules")
 const NEAR = unschedulable("node(s) didn't match pod anti-affinity rules")
@@ -32,15 +32,15 @@ interface InterPodAffinityArgs {
   readonly ignorePreferredTermsOfExistingPods?: boolean
 }
 
-/** Those who do not want the pod for one and the same reason: where they are, by value of a label, and what would be different. */
-interface Unwanted {
+/** Existing pods whose anti-affinity term matches the pod: their count by topology value, and simulated changes. */
+interface ExistingAntiAffinity {
   readonly key: string
   readonly counts: ReadonlyMap<string, number>
   readonly changes: Map<string, number>
 }
 
-/** What counts for or against, by value of a label. */
-interface Liking {
+/** A preferred term's weight by topology value. */
+interface PreferredWeight {
   readonly key: string
   readonly counts: ReadonlyMap<string, number>
   readonly factor: number
@@ -51,37 +51,37 @@ export const interPodAffinity: PluginFactory = definePlugin({
   create({ cluster }: Handle, args: InterPodAffinityArgs) {
     const { hardPodAffinityWeight = 1, ignorePreferredTermsOfExistingPods = false } = args
     return {
-      wakes: [
+      eventsToRegister: [
         {
-          on: 'AssignedPod',
+          resource: 'AssignedPod',
           actions: ['add', 'labels', 'delete'],
-          helps: (pod, now, old) => concerns(cluster, new PodInfo(pod), [now, old]),
+          queueingHint: (pod, now, old) => concerns(cluster, new PodInfo(pod), [now, old]),
         },
-        { on: Nodes, actions: ['add', 'labels'] },
+        { resource: Nodes, actions: ['add', 'labels'] },
       ],
-      preFilter: (pod) => Company.of(pod, cluster),
+      preFilter: (pod) => AffinityState.of(pod, cluster),
       preScore(pod) {
         const isPicky = pod.terms.preferred.length + pod.terms.avoided.length > 0
         if (ignorePreferredTermsOfExistingPods && !isPicky) return undefined
-        return scorerOf(likingOf(pod, cluster, hardPodAffinityWeight))
+        return scorerOf(preferredWeights(pod, cluster, hardPodAffinityWeight))
       },
     }
   },
 })
 
-/** Whether a pod that came, went or was relabelled has to do with what this one asks, or asks something of it. */
+/** Whether a changed pod matches a term of this pod, or the reverse. */
 function concerns(cluster: Cluster, pod: PodInfo, others: readonly unknown[]): boolean {
   const labelsOf = (name: string): Labels => cluster.namespaceLabels(name)
   return others.some((object) => {
     if (object === undefined) return false
     const other = new PodInfo(object as Pod)
     const terms = [...pod.terms.affinity, ...pod.terms.antiAffinity]
-    if (terms.some((term) => isMeant(term, other, labelsOf))) return true
-    return other.terms.antiAffinity.some((term) => isMeant(term, pod, labelsOf))
+    if (terms.some((term) => matchesTerm(term, other, labelsOf))) return true
+    return other.terms.antiAffinity.some((term) => matchesTerm(term, pod, labelsOf))
   })
 }
 
-/** Which pods a term means, to have them counted. */
+/** The pods that a term selects, for counting. */
 function descriptionOf(term: PodTerm, cluster: Cluster): Description {
   const labelsOf = (name: string): Labels => cluster.namespaceLabels(name)
   const byNamespaceLabels = term.namespaceSelector.nothing !== true
@@ -89,35 +89,40 @@ function descriptionOf(term: PodTerm, cluster: Cluster): Description {
     id: `term\n${term.id}`,
     byNamespaceLabels,
     ...(byNamespaceLabels ? {} : { namespaces: term.namespaces }),
-    matches: (pod) => isMeant(term, pod, labelsOf),
+    matches: (pod) => matchesTerm(term, pod, labelsOf),
   }
 }
 
-/** The rules about one pod. */
-class Company implements Case {
+/** Required terms of one pod. */
+class AffinityState implements PluginState {
   readonly #pod: PodInfo
   readonly #cluster: Cluster
-  /** Where pods are that the pod must be near, or must not; where those are that do not want it. */
+  /** Counts of pods for required affinity and anti-affinity, and of existing anti-affinity that matches the pod. */
   readonly #wanted: readonly ReadonlyMap<string, number>[]
   readonly #shunned: readonly ReadonlyMap<string, number>[]
-  /** By the term that says so. */
-  readonly #unwanted: Map<string, Unwanted>
-  /** What would be different; of forks. */
+  /** By term. */
+  readonly #unwanted: Map<string, ExistingAntiAffinity>
+  /** Simulated changes; only in forks. */
   readonly #changes: readonly Map<string, number>[]
 
-  /** Undefined: there are none. */
-  static of(pod: PodInfo, cluster: Cluster): Company | undefined {
+  /** Undefined: there are no required terms. */
+  static of(pod: PodInfo, cluster: Cluster): AffinityState | undefined {
     const { affinity, antiAffinity } = pod.terms
-    const unwanted = new Map<string, Unwanted>()
-    for (const { term, byValue } of cluster.wishes.of('antiAffinity')) {
-      if (!isMeant(term, pod, (name) => cluster.namespaceLabels(name))) continue
+    const unwanted = new Map<string, ExistingAntiAffinity>()
+    for (const { term, byValue } of cluster.affinityTerms.of('antiAffinity')) {
+      if (!matchesTerm(term, pod, (name) => cluster.namespaceLabels(name))) continue
       unwanted.set(term.id, { key: term.topologyKey, counts: byValue, changes: new Map() })
     }
     if (affinity.length + antiAffinity.length + unwanted.size === 0) return undefined
-    return new Company(pod, cluster, unwanted)
+    return new AffinityState(pod, cluster, unwanted)
   }
 
-  private constructor(pod: PodInfo, cluster: Cluster, unwanted: Map<string, Unwanted>, from?: Company) {
+  private constructor(
+    pod: PodInfo,
+    cluster: Cluster,
+    unwanted: Map<string, ExistingAntiAffinity>,
+    from?: AffinityState,
+  ) {
     this.#pod = pod
     this.#cluster = cluster
     const counted = (term: PodTerm): ReadonlyMap<string, number> =>
@@ -129,7 +134,7 @@ class Company implements Case {
     this.#changes = Array.from({ length: terms }, (_, at) => new Map(from === undefined ? [] : from.#changes[at]))
   }
 
-  /** Only those count that all the terms mean. */
+  /** Counts only pods that match all the terms. */
   #countAll(terms: readonly PodTerm[]): ReadonlyMap<string, number>[] {
     if (terms.length === 0) return []
     const each = terms.map((term) => descriptionOf(term, this.#cluster))
@@ -146,9 +151,9 @@ class Company implements Case {
     return terms.map(({ topologyKey }) => count.by(topologyKey))
   }
 
-  fork(): Company {
+  fork(): AffinityState {
     const copied = Array.from(this.#unwanted, ([id, one]) => [id, { ...one, changes: new Map(one.changes) }] as const)
-    return new Company(this.#pod, this.#cluster, new Map(copied), this)
+    return new AffinityState(this.#pod, this.#cluster, new Map(copied), this)
   }
 
   add(other: PodInfo, node: NodeInfo): void {
@@ -179,14 +184,14 @@ class Company implements Case {
       if (value === undefined) return false
       if (this.#count(at, value) <= 0) isMissing = true
     }
-    // The first of its kind: when nobody is there yet whom it wants to be near, and it would be one of them.
+    // The first pod of a group may go anywhere if it matches its own terms.
     return !isMissing || this.#isFirst()
   }
 
   #isFirst(): boolean {
     const { affinity } = this.#pod.terms
     const labelsOf = (name: string): Labels => this.#cluster.namespaceLabels(name)
-    if (!affinity.every((term) => isMeant(term, this.#pod, labelsOf))) return false
+    if (!affinity.every((term) => matchesTerm(term, this.#pod, labelsOf))) return false
     return affinity.every((_, at) => {
       const values = new Set([...(this.#wanted[at]?.keys() ?? []), ...(this.#changes[at]?.keys() ?? [])])
       for (const value of values) if (this.#count(at, value) > 0) return false
@@ -203,7 +208,7 @@ class Company implements Case {
     return false
   }
 
-  /** Affinity first, then anti-affinity. */
+  /** Affinity terms first, then anti-affinity. */
   #count(at: number, value: string): number {
     const wanted = this.#wanted.length
     const counts = at < wanted ? this.#wanted[at] : this.#shunned[at - wanted]
@@ -218,14 +223,14 @@ class Company implements Case {
       const changes = this.#changes[at]
       if (value !== undefined && changes !== undefined) bump(changes, value, by)
     }
-    if (affinity.every((term) => isMeant(term, other, labelsOf)))
+    if (affinity.every((term) => matchesTerm(term, other, labelsOf)))
       for (const [at, term] of affinity.entries()) note(at, term)
     for (const [at, term] of antiAffinity.entries()) {
-      if (isMeant(term, other, labelsOf)) note(affinity.length + at, term)
+      if (matchesTerm(term, other, labelsOf)) note(affinity.length + at, term)
     }
     for (const term of other.terms.antiAffinity) {
       const value = labels?.[term.topologyKey]
-      if (value !== undefined && isMeant(term, this.#pod, labelsOf)) bump(this.#changesOf(term), value, by)
+      if (value !== undefined && matchesTerm(term, this.#pod, labelsOf)) bump(this.#changesOf(term), value, by)
     }
   }
 
@@ -236,9 +241,9 @@ class Company implements Case {
   }
 }
 
-/** For and against: what the pod would like, and what those that are there would like of it. */
-function likingOf(pod: PodInfo, cluster: Cluster, hardWeight: number): Liking[] {
-  const liking: Liking[] = []
+/** Preferred terms of the pod and of existing pods towards it. */
+function preferredWeights(pod: PodInfo, cluster: Cluster, hardWeight: number): PreferredWeight[] {
+  const liking: PreferredWeight[] = []
   const add = ({ topologyKey: key }: PodTerm, counts: ReadonlyMap<string, number>, factor: number): void => {
     if (counts.size > 0) liking.push({ key, counts, factor })
   }
@@ -247,21 +252,21 @@ function likingOf(pod: PodInfo, cluster: Cluster, hardWeight: number): Liking[] 
       add(term, cluster.counts.of(descriptionOf(term, cluster)).by(term.topologyKey), sign * weight)
     }
   }
-  const others: readonly (readonly [WishSort, number])[] = [
+  const others: readonly (readonly [TermKind, number])[] = [
     ['affinity', hardWeight],
     ['preferred', 1],
     ['avoided', -1],
   ]
   for (const [sort, factor] of others) {
     if (factor === 0) continue
-    for (const { term, byValue } of cluster.wishes.of(sort)) {
-      if (isMeant(term, pod, (name) => cluster.namespaceLabels(name))) add(term, byValue, factor)
+    for (const { term, byValue } of cluster.affinityTerms.of(sort)) {
+      if (matchesTerm(term, pod, (name) => cluster.namespaceLabels(name))) add(term, byValue, factor)
     }
   }
   return liking
 }
 
-function scorerOf(liking: readonly Liking[]): Scorer | undefined {
+function scorerOf(liking: readonly PreferredWeight[]): Scorer | undefined {
   if (liking.length === 0) return undefined
   return {
     score({ labels }) {

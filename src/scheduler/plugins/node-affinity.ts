@@ -1,16 +1,23 @@
-/** NodeAffinity: nodes that the pod's selector and affinity ask for, and those it would rather have. */
+/** NodeAffinity: required nodes by selector and affinity, and preferred ones. */
 import { type Node, type NodeAffinity, type NodeSelectorTerm, Nodes } from '#apis/core/v1.ts'
-import { fitsAffinity, fitsNodeTerm } from '#model/node-fit.ts'
+import { fitsAffinity, fitsNodeTerm } from '#model/nodes/fit.ts'
 
-import { type Case, definePlugin, type PluginFactory, type Refusal, spreadScores, unresolvable } from '../framework.ts'
-import type { PodInfo } from '../pod-info.ts'
+import type { PodInfo } from '../cluster/pod-info.ts'
+import {
+  definePlugin,
+  type PluginFactory,
+  type PluginState,
+  type Refusal,
+  spreadScores,
+  unresolvable,
+} from '../framework/framework.ts'
 
 const UNMATCHED = unresolvable("node(s) didn't match Pod's node affinity/selector")
 const NOT_ENFORCED = unresolvable("node(s) didn't match scheduler-enforced node affinity")
 const CONFLICT = unresolvable('pod affinity terms conflict')
 
 interface NodeAffinityArgs {
-  /** Of all pods of the profile, besides their own. */
+  /** Applies to all pods of the profile, in addition to their own. */
   readonly addedAffinity?: NodeAffinity
 }
 
@@ -20,11 +27,11 @@ export const nodeAffinity: PluginFactory = definePlugin({
     const required = addedAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? undefined
     const preferred = addedAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []
     return {
-      wakes: [
+      eventsToRegister: [
         {
-          on: Nodes,
+          resource: Nodes,
           actions: ['add', 'labels'],
-          helps: ({ spec }, node) => node === undefined || fitsAffinity(spec, node as Node),
+          queueingHint: ({ spec }, node) => node === undefined || fitsAffinity(spec, node as Node),
         },
       ],
       preFilter: namedNodes,
@@ -46,8 +53,8 @@ export const nodeAffinity: PluginFactory = definePlugin({
   },
 })
 
-/** Where every way to fit names its nodes, no others need be looked at. */
-function namedNodes({ pod }: PodInfo): Case | Refusal | undefined {
+/** If every term names its nodes, only those are searched. */
+function namedNodes({ pod }: PodInfo): PluginState | Refusal | undefined {
   const terms = pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
   const names = new Set<string>()
   for (const term of terms) {

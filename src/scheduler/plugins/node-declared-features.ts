@@ -1,11 +1,11 @@
-/** NodeDeclaredFeatures: a pod that needs something new of its node goes only where the node says that it has it. */
+/** NodeDeclaredFeatures: a pod that needs a feature fits only nodes that declare it. */
 import { Nodes, type PodSpec } from '#apis/core/v1.ts'
 
-import { definePlugin, type PluginFactory, unresolvable } from '../framework.ts'
+import { definePlugin, type PluginFactory, unresolvable } from '../framework/framework.ts'
 
 const LACKING = unresolvable("node(s) didn't match Pod's required features")
 
-/** What nodes may declare, and which pods cannot do without. */
+/** Features that nodes declare, and the pods that need each. */
 const NEEDS: readonly (readonly [feature: string, needs: (spec: PodSpec) => boolean])[] = [
   [
     'RestartAllContainersOnContainerExits',
@@ -22,9 +22,9 @@ export const nodeDeclaredFeatures: PluginFactory = definePlugin({
   create: ({ isEnabled }) =>
     isEnabled('NodeDeclaredFeatures')
       ? {
-          wakes: [
-            { on: Nodes, actions: ['add', 'features'] },
-            { on: 'TargetPod', actions: ['update'] },
+          eventsToRegister: [
+            { resource: Nodes, actions: ['add', 'features'] },
+            { resource: 'TargetPod', actions: ['update'] },
           ],
           preFilter({ pod }) {
             const needed = NEEDS.filter(([, needs]) => needs(pod.spec)).map(([feature]) => feature)

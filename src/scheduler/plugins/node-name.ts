@@ -1,14 +1,14 @@
-/** NodeName: a pod that names its node goes there or nowhere. */
+/** NodeName: a pod with `spec.nodeName` fits only that node. */
 import { Nodes } from '#apis/core/v1.ts'
 
-import { definePlugin, type PluginFactory, unresolvable } from '../framework.ts'
+import { definePlugin, type PluginFactory, unresolvable } from '../framework/framework.ts'
 
 const ANOTHER = unresolvable("node(s) didn't match the requested node name")
 
 export const nodeName: PluginFactory = definePlugin({
   name: 'NodeName',
   create: () => ({
-    wakes: [{ on: Nodes, actions: ['add'] }],
+    eventsToRegister: [{ resource: Nodes, actions: ['add'] }],
     filter: ({ pod }, { name }) =>
       (pod.spec.nodeName ?? name) === name || pod.spec.nodeName === '' ? undefined : ANOTHER,
   }),

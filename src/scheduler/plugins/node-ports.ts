@@ -1,21 +1,21 @@
-/** NodePorts: ports of the node that the pod wants must be free. */
+/** NodePorts: the host ports of the pod must be free on the node. */
 import { Nodes, type Pod } from '#apis/core/v1.ts'
 
-import { definePlugin, type PluginFactory, unschedulable } from '../framework.ts'
-import { PodInfo } from '../pod-info.ts'
+import { PodInfo } from '../cluster/pod-info.ts'
+import { definePlugin, type PluginFactory, unschedulable } from '../framework/framework.ts'
 
 const TAKEN = unschedulable("node(s) didn't have free ports for the requested pod ports")
 
 export const nodePorts: PluginFactory = definePlugin({
   name: 'NodePorts',
   create: () => ({
-    wakes: [
+    eventsToRegister: [
       {
-        on: 'AssignedPod',
+        resource: 'AssignedPod',
         actions: ['delete'],
-        helps: (_, __, gone) => gone === undefined || new PodInfo(gone as Pod).ports.length > 0,
+        queueingHint: (_, __, gone) => gone === undefined || new PodInfo(gone as Pod).ports.length > 0,
       },
-      { on: Nodes, actions: ['add'] },
+      { resource: Nodes, actions: ['add'] },
     ],
     filter: (pod, node) => (pod.ports.length > 0 && node.hasPortConflict(pod.ports) ? TAKEN : undefined),
   }),

@@ -1,15 +1,22 @@
-/** NodeResourcesFit: what the pod asks for must be left on the node; by default the emptiest node is best. */
+/** NodeResourcesFit: the node must have the requested resources; by default the least allocated node scores best. */
 import { Nodes } from '#apis/core/v1.ts'
 import { type DeviceClass, DeviceClasses } from '#apis/resource/v1.ts'
 import { podRequests } from '#model/pod-resources.ts'
 import { DEVICE_CLASS_PREFIX } from '#model/quota/pods.ts'
 
-import { amountOf, type Amounts } from '../amounts.ts'
+import { amountOf, type Amounts } from '../cluster/amounts.ts'
+import type { NodeInfo } from '../cluster/node-info.ts'
+import type { PodInfo } from '../cluster/pod-info.ts'
 import { devicesOf } from '../devices/devices.ts'
-import { definePlugin, type Handle, type PluginFactory, type Refusal, type Verdict, type Wake } from '../framework.ts'
-import type { NodeInfo } from '../node-info.ts'
-import type { PodInfo } from '../pod-info.ts'
-import { allocationOf, type ResourceWeight, type Strategy, strategyScore } from '../resource-scores.ts'
+import {
+  type ClusterEventWithHint,
+  definePlugin,
+  type Handle,
+  type PluginFactory,
+  type Refusal,
+  type Verdict,
+} from '../framework/framework.ts'
+import { allocationOf, type ResourceWeight, type Strategy, strategyScore } from '../framework/resource-scores.ts'
 
 export interface NodeResourcesFitArgs {
   readonly ignoredResources?: readonly string[]
@@ -34,24 +41,28 @@ export const nodeResourcesFit: PluginFactory = definePlugin({
     const isIgnored = (name: string): boolean =>
       ignoredResources.includes(name) ||
       (name.includes('/') && ignoredResourceGroups.includes(name.split('/', 1)[0] ?? ''))
-    const isBacked = handle.isEnabled('DRAExtendedResource') ? backing(handle) : undefined
+    const isBacked = handle.isEnabled('DRAExtendedResource') ? deviceBackedResources(handle) : undefined
     const resources: readonly ResourceWeight[] = scoringStrategy.resources ?? DEFAULT.resources ?? []
     return {
-      wakes: [
-        { on: 'AssignedPod', actions: ['delete', 'scaled-down'] },
-        { on: 'TargetPod', actions: ['scaled-down'] },
-        { on: Nodes, actions: ['add', 'allocatable'] },
+      eventsToRegister: [
+        { resource: 'AssignedPod', actions: ['delete', 'scaled-down'] },
+        { resource: 'TargetPod', actions: ['scaled-down'] },
+        { resource: Nodes, actions: ['add', 'allocatable'] },
         ...(isBacked === undefined ? [] : [CLASS_WAKE]),
       ],
       filter: (pod, node) =>
-        lacking(pod, node, (name) => isIgnored(name) || (isBacked?.(name) === true && !hasAny(node, name))),
+        insufficientResources(
+          pod,
+          node,
+          (name) => isIgnored(name) || (isBacked?.(name) === true && !hasAny(node, name)),
+        ),
       score: (pod, node) => strategyScore(scoringStrategy, resources, allocationOf(resources, pod, node, 'likely')),
     }
   },
 })
 
-/** Whether devices may stand for a resource. When that changes, nothing that is remembered of nodes holds. */
-function backing(handle: Handle): (name: string) => boolean {
+/** Whether devices may back a resource. A change invalidates all cached results. */
+function deviceBackedResources(handle: Handle): (name: string) => boolean {
   const devices = devicesOf(handle)
   const changed = (): void => handle.cluster.touchNodes()
   const updated = (now: DeviceClass, old: DeviceClass): void => {
@@ -61,10 +72,10 @@ function backing(handle: Handle): (name: string) => boolean {
   return (name) => devices.classFor(name) !== undefined
 }
 
-const CLASS_WAKE: Wake = {
-  on: DeviceClasses,
+const CLASS_WAKE: ClusterEventWithHint = {
+  resource: DeviceClasses,
   actions: ['add', 'update'],
-  helps(pod, now, old) {
+  queueingHint(pod, now, old) {
     const [{ metadata, spec }, before] = [now as DeviceClass, old as DeviceClass | undefined]
     const requests = podRequests(pod)
     if (before === undefined && requests.has(`${DEVICE_CLASS_PREFIX}${metadata.name}`)) return true
@@ -77,8 +88,8 @@ function hasAny({ allocatable }: NodeInfo, name: string): boolean {
   return amountOf(allocatable, name) > 0
 }
 
-/** Everything that is too little, told at once. What the node could not give even if it were empty, nobody can. */
-function lacking(pod: PodInfo, node: NodeInfo, isIgnored: (name: string) => boolean): Verdict {
+/** All insufficient resources. Unresolvable if even the empty node has too little. */
+function insufficientResources(pod: PodInfo, node: NodeInfo, isIgnored: (name: string) => boolean): Verdict {
   const reasons: string[] = []
   if (node.pods.size + 1 > node.maxPods) reasons.push('Too many pods')
   let isHopeless = false

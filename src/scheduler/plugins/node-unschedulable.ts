@@ -1,8 +1,8 @@
-/** NodeUnschedulable: keeps pods off nodes that are cordoned, unless they tolerate that. */
+/** NodeUnschedulable: rejects cordoned nodes unless the pod tolerates that. */
 import { Nodes } from '#apis/core/v1.ts'
-import { tolerates } from '#model/node-fit.ts'
+import { tolerates } from '#model/nodes/fit.ts'
 
-import { definePlugin, type PluginFactory, unresolvable } from '../framework.ts'
+import { definePlugin, type PluginFactory, unresolvable } from '../framework/framework.ts'
 
 const CORDON = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' }
 const CORDONED = unresolvable('node(s) were unschedulable')
@@ -10,9 +10,9 @@ const CORDONED = unresolvable('node(s) were unschedulable')
 export const nodeUnschedulable: PluginFactory = definePlugin({
   name: 'NodeUnschedulable',
   create: () => ({
-    wakes: [
-      { on: Nodes, actions: ['add', 'taints'] },
-      { on: 'TargetPod', actions: ['tolerations'] },
+    eventsToRegister: [
+      { resource: Nodes, actions: ['add', 'taints'] },
+      { resource: 'TargetPod', actions: ['tolerations'] },
     ],
     filter({ pod }, { node }) {
       if (node?.spec.unschedulable !== true) return undefined

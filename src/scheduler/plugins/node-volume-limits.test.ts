@@ -6,12 +6,12 @@ import type { Kind } from '#apis/kinds.ts'
 import { CSIDrivers, CSINodes, StorageClasses, VolumeAttachments } from '#apis/storage/v1.ts'
 import { type KubeObject, keyOf } from '#meta/object.ts'
 
-import { type Handle, isRefusal, type Plugin, type Verdict } from '../framework.ts'
-import { NodeInfo } from '../node-info.ts'
-import { PodInfo } from '../pod-info.ts'
+import { NodeInfo } from '../cluster/node-info.ts'
+import { PodInfo } from '../cluster/pod-info.ts'
+import { type Handle, isRefusal, type Plugin, type Verdict } from '../framework/framework.ts'
 import { nodeVolumeLimits } from './node-volume-limits.ts'
 
-/** What is stored, by kind: objects by key; `*`: those of every node. */
+/** Stored objects by kind and key; `*` is used for every node. */
 class World {
   readonly #stored = new Map<unknown, Map<string, KubeObject>>()
   readonly #gates = new Set<string>()
@@ -38,8 +38,8 @@ class World {
     return nodeVolumeLimits.create(handle, {})
   }
 
-  /** Whether the pod may go to the node `n`, where others are. */
-  judge(pod: Pod, others: readonly Pod[] = []): Verdict {
+  /** Whether the pod may run on node `n` beside the others. */
+  check(pod: Pod, others: readonly Pod[] = []): Verdict {
     const node = new NodeInfo('n', 0)
     for (const other of others) node.add(new PodInfo(other))
     const found = this.plugin().preFilter?.(new PodInfo(pod))
@@ -54,7 +54,7 @@ class World {
     return this.put(PersistentVolumes, { metadata: { name }, spec }).claim(name, { volumeName: name })
   }
 
-  /** Of this driver so many. */
+  /** Sets the limit of a driver. */
   limit(name: string, count: number): this {
     return this.put(CSINodes, { metadata: { name: 'n' }, spec: { drivers: [{ name, allocatable: { count } }] } })
   }
@@ -75,103 +75,103 @@ const csi = (volumeHandle: string, driver = DRIVER): object => ({ csi: { driver,
 const disk = (pdName: string): Partial<Volume> => ({ gcePersistentDisk: { pdName } })
 const TOO_MANY = { code: 'unschedulable', reasons: ['node(s) exceed max volume count'] }
 
-describe('volumes of a driver', () => {
+describe('volumes of a CSI driver', () => {
   const world = new World().limit(DRIVER, 1).volume('a', csi('a')).volume('b', csi('b')).volume('again', csi('a'))
 
-  it('are as many as the node takes, whoever uses them', () => {
-    assert.equal(world.judge(using('a')), undefined)
-    assert.deepEqual(world.judge(using('a', 'b')), TOO_MANY)
-    assert.deepEqual(world.judge(using('b'), [using('a')]), TOO_MANY)
+  it('are limited for each node, whichever pods use them', () => {
+    assert.equal(world.check(using('a')), undefined)
+    assert.deepEqual(world.check(using('a', 'b')), TOO_MANY)
+    assert.deepEqual(world.check(using('b'), [using('a')]), TOO_MANY)
   })
 
-  it('count once, by whatever claims and pods they are used', () => {
-    assert.equal(world.judge(using('a'), [using('a'), using('a')]), undefined)
-    assert.equal(world.judge(using('again', 'a'), [using('a')]), undefined)
+  it('count once, however many claims and pods use them', () => {
+    assert.equal(world.check(using('a'), [using('a'), using('a')]), undefined)
+    assert.equal(world.check(using('again', 'a'), [using('a')]), undefined)
   })
 
-  it('count when they are attached and nobody uses them, twice where the pod wants one of those', () => {
+  it('count while they are attached without a pod, and twice if the pod uses such a volume', () => {
     const attached = new World().limit(DRIVER, 1).volume('a', csi('a')).volume('b', csi('b'))
     const source = { persistentVolumeName: 'a' }
     attached.put(VolumeAttachments, { metadata: { name: 'x' }, spec: { attacher: DRIVER, nodeName: 'n', source } })
-    assert.deepEqual(attached.judge(using('b')), TOO_MANY)
-    assert.deepEqual(attached.judge(using('a')), TOO_MANY)
-    assert.equal(attached.limit(DRIVER, 2).judge(using('a')), undefined)
-    assert.equal(attached.limit(DRIVER, 2).judge(using('b'), [using('a')]), undefined)
+    assert.deepEqual(attached.check(using('b')), TOO_MANY)
+    assert.deepEqual(attached.check(using('a')), TOO_MANY)
+    assert.equal(attached.limit(DRIVER, 2).check(using('a')), undefined)
+    assert.equal(attached.limit(DRIVER, 2).check(using('b'), [using('a')]), undefined)
   })
 
-  it('are taken to become those of the class while there is none', () => {
+  it('count by the storage class while they are not bound', () => {
     const unbound = new World().limit(DRIVER, 1).claim('a', { storageClassName: 'c' }).claim('b', {})
     unbound.claim('c', { storageClassName: 'c', volumeName: 'gone' })
     unbound.put(StorageClasses, { metadata: { name: 'c' }, provisioner: DRIVER })
-    assert.deepEqual(unbound.judge(using('a', 'c')), TOO_MANY)
-    assert.equal(unbound.judge(using('a', 'b')), undefined)
-    assert.equal(unbound.judge(using('a'), [using('a')]), undefined)
+    assert.deepEqual(unbound.check(using('a', 'c')), TOO_MANY)
+    assert.equal(unbound.check(using('a', 'b')), undefined)
+    assert.equal(unbound.check(using('a'), [using('a')]), undefined)
   })
 
-  it('do not count where the node says nothing, or nothing of the driver', () => {
+  it('do not count if the node has no CSINode, or if its CSINode does not list the driver', () => {
     const silent = new World().volume('a', csi('a')).volume('b', csi('b'))
-    assert.equal(silent.judge(using('a', 'b')), undefined)
-    assert.equal(silent.limit('other.example.com', 0).judge(using('a', 'b')), undefined)
+    assert.equal(silent.check(using('a', 'b')), undefined)
+    assert.equal(silent.limit('other.example.com', 0).check(using('a', 'b')), undefined)
   })
 })
 
-describe('a claim', () => {
+describe('PersistentVolumeClaim', () => {
   const world = new World().limit(DRIVER, 1).volume('a', csi('a'))
 
-  it('that is missing refuses the pod that comes, not because of one that is there', () => {
+  it('that is missing rejects a new pod, and is ignored for running pods', () => {
     const reasons = ['looking up PVC ns/nope: persistentvolumeclaim "nope" not found']
-    assert.deepEqual(world.judge(using('nope')), { code: 'unresolvable', reasons })
-    assert.equal(world.judge(using('a'), [using('nope')]), undefined)
+    assert.deepEqual(world.check(using('nope')), { code: 'unresolvable', reasons })
+    assert.equal(world.check(using('a'), [using('nope')]), undefined)
   })
 
-  it('that was made for nobody breaks the decision', () => {
+  it('of an ephemeral volume fails the decision if another pod owns it', () => {
     const made = podWith({ ephemeral: {} })
     const reason = 'PVC ns/p-v0 was not created for pod ns/p (pod is not owner)'
     const taken = world.claim('p-v0', {})
-    assert.deepEqual(taken.judge(made), { code: 'error', reasons: [reason] })
+    assert.deepEqual(taken.check(made), { code: 'error', reasons: [reason] })
   })
 })
 
-describe('volumes of plugins of old', () => {
+describe('volumes of in-tree plugins', () => {
   const world = (): World =>
     new World().volume('a', { gcePersistentDisk: { pdName: 'a' } }).volume('b', { gcePersistentDisk: { pdName: 'b' } })
 
-  it('count as those of the driver that does their work', () => {
+  it('count for the CSI driver that replaces the plugin', () => {
     const limited = world().limit(GOOGLE, 1)
-    assert.equal(limited.judge(using('a')), undefined)
-    assert.deepEqual(limited.judge(using('a', 'b')), TOO_MANY)
-    assert.deepEqual(limited.judge(podWith(disk('c')), [using('a')]), TOO_MANY)
-    // The same disk, described in one pod and claimed by another.
-    assert.equal(limited.judge(podWith(disk('a')), [using('a')]), undefined)
+    assert.equal(limited.check(using('a')), undefined)
+    assert.deepEqual(limited.check(using('a', 'b')), TOO_MANY)
+    assert.deepEqual(limited.check(podWith(disk('c')), [using('a')]), TOO_MANY)
+    // The same disk, inline in one pod and claimed by another.
+    assert.equal(limited.check(podWith(disk('a')), [using('a')]), undefined)
   })
 
-  it('count while there is none, by the provisioner of their class', () => {
+  it('count by the provisioner of their class while they are not bound', () => {
     const unbound = new World().limit(GOOGLE, 0).claim('a', { storageClassName: 'c' })
-    assert.equal(unbound.judge(using('a')), undefined)
+    assert.equal(unbound.check(using('a')), undefined)
     unbound.put(StorageClasses, { metadata: { name: 'c' }, provisioner: 'kubernetes.io/gce-pd' })
-    assert.deepEqual(unbound.judge(using('a')), TOO_MANY)
+    assert.deepEqual(unbound.check(using('a')), TOO_MANY)
     unbound.put(StorageClasses, { metadata: { name: 'c' }, provisioner: 'kubernetes.io/vsphere-volume' })
-    assert.equal(unbound.limit('csi.vsphere.vmware.com', 0).judge(using('a')), undefined)
+    assert.equal(unbound.limit('csi.vsphere.vmware.com', 0).check(using('a')), undefined)
   })
 
-  it('are nobody’s business where the node says nothing of drivers, or the plugin is none that is counted', () => {
-    assert.equal(world().judge(using('a', 'b')), undefined)
+  it('do not count if the node has no CSINode, or if the plugin has no limits', () => {
+    assert.equal(world().check(using('a', 'b')), undefined)
     const files = new World().limit('file.csi.azure.com', 0)
-    assert.equal(files.judge(podWith({ azureFile: { secretName: 's', shareName: 's' } })), undefined)
+    assert.equal(files.check(podWith({ azureFile: { secretName: 's', shareName: 's' } })), undefined)
   })
 
-  it('that mean nothing to the driver break the decision, where they are described in the pod', () => {
+  it('fail the decision if an inline volume cannot be translated', () => {
     const limited = new World().limit('ebs.csi.aws.com', 1)
     const odd = { awsElasticBlockStore: { volumeID: 'aws://zone/odd' } }
     const reason =
       'converting volume(v0) from inline to csi: failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume (aws://zone/odd)'
-    assert.deepEqual(limited.judge(podWith(odd)), { code: 'error', reasons: [reason] })
-    assert.equal(limited.volume('odd', odd).judge(using('odd')), undefined)
-    assert.equal(new World().judge(podWith(odd)), undefined)
+    assert.deepEqual(limited.check(podWith(odd)), { code: 'error', reasons: [reason] })
+    assert.equal(limited.volume('odd', odd).check(using('odd')), undefined)
+    assert.equal(new World().check(podWith(odd)), undefined)
   })
 })
 
-describe('a driver that minds pods where it is not', () => {
+describe('CSIDriver with preventPodSchedulingIfMissing', () => {
   const world = (): World =>
     new World().volume('a', csi('a')).put(CSIDrivers, {
       metadata: { name: DRIVER },
@@ -179,26 +179,30 @@ describe('a driver that minds pods where it is not', () => {
     })
   const refusal = { code: 'unschedulable', reasons: [`${DRIVER} CSI driver is not installed on the node`] }
 
-  it('is heeded where the gate is on', () => {
-    assert.equal(world().judge(using('a')), undefined)
-    assert.deepEqual(world().gate('VolumeLimitScaling').judge(using('a')), refusal)
-    assert.deepEqual(world().gate('VolumeLimitScaling').limit('other', 1).judge(using('a')), refusal)
-    assert.equal(world().gate('VolumeLimitScaling').limit(DRIVER, 1).judge(using('a')), undefined)
+  it('rejects a pod on a node without the driver if the gate VolumeLimitScaling is on', () => {
+    assert.equal(world().check(using('a')), undefined)
+    assert.deepEqual(world().gate('VolumeLimitScaling').check(using('a')), refusal)
+    assert.deepEqual(world().gate('VolumeLimitScaling').limit('other', 1).check(using('a')), refusal)
+    assert.equal(world().gate('VolumeLimitScaling').limit(DRIVER, 1).check(using('a')), undefined)
   })
 })
 
-describe('a pod that was refused', () => {
-  const helps = (kind: unknown, action: string, ...news: readonly [pod: Pod, now?: unknown, old?: unknown]): boolean =>
-    (new World().plugin().wakes ?? [])
-      .filter(({ on, actions }) => on === kind && (actions as readonly string[]).includes(action))
-      .some((wake) => wake.helps?.(...(news as unknown as [Pod, KubeObject, KubeObject])) ?? true)
+describe('pod that NodeVolumeLimits rejected', () => {
+  const queueingHint = (
+    kind: unknown,
+    action: string,
+    ...event: readonly [pod: Pod, now?: unknown, old?: unknown]
+  ): boolean =>
+    (new World().plugin().eventsToRegister ?? [])
+      .filter(({ resource, actions }) => resource === kind && (actions as readonly string[]).includes(action))
+      .some((registered) => registered.queueingHint?.(...(event as unknown as [Pod, KubeObject, KubeObject])) ?? true)
 
-  it('tries again when somebody with volumes goes, or one is detached that might have been in its way', () => {
-    assert.equal(helps('AssignedPod', 'delete', using('a'), undefined, podWith(disk('d'))), true)
-    assert.equal(helps('AssignedPod', 'delete', using('a'), undefined, podWith({ emptyDir: {} })), false)
+  it('is requeued when a pod with volumes is deleted, or a volume of a limited driver is detached', () => {
+    assert.equal(queueingHint('AssignedPod', 'delete', using('a'), undefined, podWith(disk('d'))), true)
+    assert.equal(queueingHint('AssignedPod', 'delete', using('a'), undefined, podWith({ emptyDir: {} })), false)
     const detached = { spec: { attacher: GOOGLE } }
-    assert.equal(helps(VolumeAttachments, 'delete', podWith(disk('d')), undefined, detached), true)
-    assert.equal(helps(VolumeAttachments, 'delete', podWith({ emptyDir: {} }), undefined, detached), false)
-    assert.equal(helps(VolumeAttachments, 'delete', using('a'), undefined, detached), true)
+    assert.equal(queueingHint(VolumeAttachments, 'delete', podWith(disk('d')), undefined, detached), true)
+    assert.equal(queueingHint(VolumeAttachments, 'delete', podWith({ emptyDir: {} }), undefined, detached), false)
+    assert.equal(queueingHint(VolumeAttachments, 'delete', using('a'), undefined, detached), true)
   })
 })

@@ -1,6 +1,6 @@
 /**
- * NodeVolumeLimits: of the volumes of one CSI driver only so many can be attached to a node. Volumes of plugins of old count as
- * those of the driver that does their work, on nodes that say which drivers they have.
+ * NodeVolumeLimits: limits the attached volumes of each CSI driver on a node. In-tree volumes count for the driver that
+ * replaces their plugin, on nodes with a CSINode.
  */
 import { type PersistentVolumeClaim, PersistentVolumeClaims, PersistentVolumes, type Pod } from '#apis/core/v1.ts'
 import {
@@ -12,29 +12,35 @@ import {
   VolumeAttachments,
 } from '#apis/storage/v1.ts'
 import { keyOf, objectKey } from '#meta/object.ts'
-import { driverOf, migratedSource, translatedInline, translatedVolume, whyUntranslated } from '#model/csi-migration.ts'
-import { claimKeysOf, claimNameOf, notMadeForPod, storageClassOf } from '#model/volumes.ts'
-
 import {
-  type Case,
+  driverOf,
+  migratedSource,
+  translatedInline,
+  translatedVolume,
+  translationError,
+} from '#model/volumes/csi-migration.ts'
+import { claimKeysOf, claimNameOf, notMadeForPod, storageClassOf } from '#model/volumes/volumes.ts'
+
+import { bump, type NodeInfo } from '../cluster/node-info.ts'
+import {
+  type ClusterEventWithHint,
   definePlugin,
   failed,
   type Handle,
   type PluginFactory,
+  type PluginState,
   type Refusal,
   unresolvable,
   unschedulable,
   type Verdict,
-  type Wake,
-} from '../framework.ts'
-import { bump, type NodeInfo } from '../node-info.ts'
+} from '../framework/framework.ts'
 
 const TOO_MANY = unschedulable('node(s) exceed max volume count')
 
-/** The drivers of volumes, by what tells one volume from another: two pods that use the same one attach it once. */
-type Attached = ReadonlyMap<string, string>
+/** The driver of each volume, by unique volume name: two pods with the same volume attach it once. */
+type DriversByVolume = ReadonlyMap<string, string>
 
-/** Plugins of old whose volumes nodes leave to drivers. Those of the others are translated, but nobody counts them. */
+/** In-tree plugins whose volumes count. Others are translated but have no limit. */
 const COUNTED: ReadonlySet<string> = new Set([
   'kubernetes.io/aws-ebs',
   'kubernetes.io/azure-disk',
@@ -47,7 +53,7 @@ export const nodeVolumeLimits: PluginFactory = definePlugin({
   name: 'NodeVolumeLimits',
   create(handle: Handle) {
     const limits = new Limits(handle)
-    return { wakes: WAKES, preFilter: ({ pod }) => (mayCount(pod) ? caseOf(pod, limits) : undefined) }
+    return { eventsToRegister: WAKES, preFilter: ({ pod }) => (mayCount(pod) ? stateOf(pod, limits) : undefined) }
   },
 })
 
@@ -57,37 +63,37 @@ function mayCount(pod: Pod): boolean {
   )
 }
 
-/** What the pod would attach is the same on all nodes that say which drivers they have, and on all that do not. */
-function caseOf(pod: Pod, limits: Limits): Case {
-  const wanted = new Map<boolean, Attached | Refusal>()
+/** The pod's volumes are the same on all nodes with a CSINode, and on all without one. */
+function stateOf(pod: Pod, limits: Limits): PluginState {
+  const wanted = new Map<boolean, DriversByVolume | Refusal>()
   return {
     filter(node) {
       const csiNode = limits.csiNode(node)
-      const isTold = csiNode !== undefined
-      let own = wanted.get(isTold)
-      if (own === undefined) wanted.set(isTold, (own = limits.attachedBy([pod], { isNew: true, isTold })))
-      return 'code' in own ? own : limits.judge(own, node, csiNode)
+      const hasCsiNode = csiNode !== undefined
+      let own = wanted.get(hasCsiNode)
+      if (own === undefined) wanted.set(hasCsiNode, (own = limits.attachedBy([pod], { isNew: true, hasCsiNode })))
+      return 'code' in own ? own : limits.check(own, node, csiNode)
     },
   }
 }
 
-const WAKES: readonly Wake[] = [
-  { on: CSINodes, actions: ['add'] },
-  { on: CSINodes, actions: ['update'], helps: (_, now, old) => isRaised(now as CSINode, old as CSINode) },
+const WAKES: readonly ClusterEventWithHint[] = [
+  { resource: CSINodes, actions: ['add'] },
+  { resource: CSINodes, actions: ['update'], queueingHint: (_, now, old) => isRaised(now as CSINode, old as CSINode) },
   {
-    on: 'AssignedPod',
+    resource: 'AssignedPod',
     actions: ['delete'],
-    helps: (_, __, gone) => gone === undefined || mayCount(gone as Pod),
+    queueingHint: (_, __, gone) => gone === undefined || mayCount(gone as Pod),
   },
   {
-    on: PersistentVolumeClaims,
+    resource: PersistentVolumeClaims,
     actions: ['add'],
-    helps: (pod, now) => now !== undefined && claimKeysOf(pod).includes(objectKey(now)),
+    queueingHint: (pod, now) => now !== undefined && claimKeysOf(pod).includes(objectKey(now)),
   },
   {
-    on: VolumeAttachments,
+    resource: VolumeAttachments,
     actions: ['delete'],
-    helps: ({ spec }, _, gone) =>
+    queueingHint: ({ spec }, _, gone) =>
       (spec.volumes ?? []).some(
         (volume) =>
           volume.persistentVolumeClaim !== undefined ||
@@ -96,11 +102,11 @@ const WAKES: readonly Wake[] = [
   },
 ]
 
-interface Seen {
-  /** A pod that is new needs all its claims. */
+interface CountOptions {
+  /** A new pod needs all its claims. */
   readonly isNew: boolean
-  /** Whether the node says which drivers it has. */
-  readonly isTold: boolean
+  /** Whether the node has a CSINode. */
+  readonly hasCsiNode: boolean
 }
 
 class Limits {
@@ -122,25 +128,25 @@ class Limits {
     return this.#of(CSINodes).get(name)
   }
 
-  judge(wanted: Attached, node: NodeInfo, csiNode: CSINode | undefined): Verdict {
+  check(wanted: DriversByVolume, node: NodeInfo, csiNode: CSINode | undefined): Verdict {
     if (wanted.size === 0) return undefined
     const missing = this.#mindsMissing ? this.#missing(wanted, csiNode) : undefined
     if (missing !== undefined) return unschedulable(`${missing} CSI driver is not installed on the node`)
     const most = limitsOf(csiNode)
     if (most.size === 0) return undefined
     const pods = Array.from(node.pods.values(), ({ pod }) => pod)
-    const used = this.attachedBy(pods, { isNew: false, isTold: true })
+    const used = this.attachedBy(pods, { isNew: false, hasCsiNode: true })
     if ('code' in used) return used
     const fresh = [...wanted].filter(([id]) => !used.has(id)).map(([, driver]) => driver)
     if (fresh.every((driver) => !most.has(driver))) return undefined
     const counts = new Map<string, number>()
-    // What is attached without being used counts even when it is wanted, as upstream has it.
+    // An attached volume without a user counts even if the pod wants it, as upstream.
     for (const driver of [...this.#attachedTo(node.name, used).values(), ...fresh]) bump(counts, driver, 1)
     return fresh.some((driver) => (counts.get(driver) ?? 0) > (most.get(driver) ?? Infinity)) ? TOO_MANY : undefined
   }
 
-  /** A driver that would rather have no pods where it is not. */
-  #missing(wanted: Attached, csiNode: CSINode | undefined): string | undefined {
+  /** A driver that prevents pods on nodes without it. */
+  #missing(wanted: DriversByVolume, csiNode: CSINode | undefined): string | undefined {
     const installed = new Set((csiNode?.spec.drivers ?? []).map(({ name }) => name))
     return [...wanted.values()].find((driver) => {
       const minds = this.#of(CSIDrivers).get(driver)?.spec.preventPodSchedulingIfMissing === true
@@ -148,12 +154,12 @@ class Limits {
     })
   }
 
-  attachedBy(pods: readonly Pod[], { isNew, isTold }: Seen): Attached | Refusal {
+  attachedBy(pods: readonly Pod[], { isNew, hasCsiNode }: CountOptions): DriversByVolume | Refusal {
     const attached = new Map<string, string>()
     for (const pod of pods) {
       for (const volume of pod.spec.volumes ?? []) {
         const found = claimNameOf(pod, volume) === undefined ? inline(pod, volume) : this.#claimed(pod, volume, isNew)
-        if (found === undefined || (found.isMigrated && !isTold)) continue
+        if (found === undefined || (found.isMigrated && !hasCsiNode)) continue
         if (found.refusal !== undefined) return found.refusal
         if (found.driver !== '' && found.handle !== '') attached.set(`${found.driver}/${found.handle}`, found.driver)
       }
@@ -161,7 +167,7 @@ class Limits {
     return attached
   }
 
-  #claimed(pod: Pod, volume: PodVolume, isNew: boolean): Counted | undefined {
+  #claimed(pod: Pod, volume: PodVolume, isNew: boolean): CountedVolume | undefined {
     const { namespace } = pod.metadata
     const name = claimNameOf(pod, volume) ?? ''
     const claim = this.#of(PersistentVolumeClaims).get(keyOf(namespace, name))
@@ -173,8 +179,8 @@ class Limits {
     return complaint === undefined ? this.#volumeOf(claim) : refusing(failed(complaint))
   }
 
-  /** What is not bound yet is taken to become one of its class's driver. */
-  #volumeOf(claim: PersistentVolumeClaim): Counted | undefined {
+  /** An unbound claim counts for its class's driver. */
+  #volumeOf(claim: PersistentVolumeClaim): CountedVolume | undefined {
     const volume = this.#of(PersistentVolumes).get(claim.spec.volumeName ?? '')
     if (volume === undefined) return this.#promised(claim)
     const { csi } = volume.spec
@@ -183,7 +189,7 @@ class Limits {
     return old === undefined || !COUNTED.has(old.plugin) ? undefined : migrated(old.spec.csi)
   }
 
-  #promised(claim: PersistentVolumeClaim): Counted | undefined {
+  #promised(claim: PersistentVolumeClaim): CountedVolume | undefined {
     const provisioner = this.#of(StorageClasses).get(storageClassOf(claim))?.provisioner
     if (provisioner === undefined) return undefined
     const handle = `unbound ${objectKey(claim)}`
@@ -192,8 +198,8 @@ class Limits {
     return COUNTED.has(provisioner) ? { driver, handle, isMigrated: true } : undefined
   }
 
-  /** With those that are attached though no pod uses them. */
-  #attachedTo(node: string, used: Attached): Attached {
+  /** Includes volumes that are attached without a user. */
+  #attachedTo(node: string, used: DriversByVolume): DriversByVolume {
     const all = new Map(used)
     for (const { spec } of this.#of(VolumeAttachments).by('node', node)) {
       const handle = this.#of(PersistentVolumes).get(spec.source.persistentVolumeName ?? '')?.spec.csi?.volumeHandle
@@ -206,28 +212,28 @@ class Limits {
 type PodVolume = NonNullable<Pod['spec']['volumes']>[number]
 
 /** A volume that may be attached to a node. */
-interface Counted {
+interface CountedVolume {
   readonly driver: string
   readonly handle: string
-  /** It was a plugin's: it counts only on nodes that say which drivers they have. */
+  /** From an in-tree plugin: counts only on nodes with a CSINode. */
   readonly isMigrated: boolean
   readonly refusal?: Refusal
 }
 
-function refusing(refusal: Refusal): Counted {
+function refusing(refusal: Refusal): CountedVolume {
   return { driver: '', handle: '', isMigrated: false, refusal }
 }
 
-function migrated({ driver, volumeHandle }: { readonly driver: string; readonly volumeHandle: string }): Counted {
+function migrated({ driver, volumeHandle }: { readonly driver: string; readonly volumeHandle: string }): CountedVolume {
   return { driver, handle: volumeHandle, isMigrated: true }
 }
 
-/** One that is described in the pod itself. */
-function inline({ metadata }: Pod, volume: PodVolume): Counted | undefined {
+/** An inline volume of the pod. */
+function inline({ metadata }: Pod, volume: PodVolume): CountedVolume | undefined {
   if (!COUNTED.has(migratedSource(volume)?.plugin ?? '')) return undefined
   const old = translatedInline(volume, metadata.namespace ?? '')
   if (old !== undefined) return migrated(old.spec.csi)
-  const refusal = failed(`converting volume(${volume.name}) from inline to csi: ${whyUntranslated(volume)}`)
+  const refusal = failed(`converting volume(${volume.name}) from inline to csi: ${translationError(volume)}`)
   return { ...refusing(refusal), isMigrated: true }
 }
 

@@ -1,4 +1,4 @@
-/** PodTopologySpread: pods of one sort are spread over zones, nodes, or whatever the pod says. */
+/** PodTopologySpread: spreads matching pods over topology domains. */
 import { ReplicaSets, StatefulSets } from '#apis/apps/v1.ts'
 import { Nodes, type Pod, ReplicationControllers, Services, type TopologySpreadConstraint } from '#apis/core/v1.ts'
 import { asSelector } from '#meta/label-selector.ts'
@@ -13,23 +13,23 @@ import {
   selectorText,
 } from '#meta/labels.ts'
 import { controllerOf, keyOf } from '#meta/object.ts'
-import { fitsAffinity, isRepelled, type tolerates, tolerationRule } from '#model/node-fit.ts'
+import { fitsAffinity, isRepelled, type tolerates, tolerationRule } from '#model/nodes/fit.ts'
 
-import type { Cluster } from '../cluster.ts'
+import type { Cluster } from '../cluster/cluster.ts'
+import type { NodeInfo } from '../cluster/node-info.ts'
+import type { PodCount } from '../cluster/pod-counts.ts'
+import type { PodInfo } from '../cluster/pod-info.ts'
 import {
-  type Case,
   definePlugin,
   type Handle,
   MAX_SCORE,
   type PluginFactory,
+  type PluginState,
   type Scorer,
   unresolvable,
   unschedulable,
   type Verdict,
-} from '../framework.ts'
-import type { NodeInfo } from '../node-info.ts'
-import type { PodCount } from '../pod-counts.ts'
-import type { PodInfo } from '../pod-info.ts'
+} from '../framework/framework.ts'
 
 const HOSTNAME = 'kubernetes.io/hostname'
 const SKEWED = unschedulable("node(s) didn't match pod topology spread constraints")
@@ -40,13 +40,13 @@ interface PodTopologySpreadArgs {
   readonly defaultingType?: string
 }
 
-/** For pods that say nothing themselves and are part of something. */
+/** For pods without constraints that belong to a service or controller. */
 const SYSTEM_DEFAULTS: readonly TopologySpreadConstraint[] = [
   { topologyKey: HOSTNAME, whenUnsatisfiable: 'ScheduleAnyway', maxSkew: 3 },
   { topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'ScheduleAnyway', maxSkew: 5 },
 ]
 
-/** One constraint, made ready for a pod. */
+/** One constraint, prepared for a pod. */
 interface Constraint {
   readonly key: string
   readonly maxSkew: number
@@ -76,14 +76,14 @@ export const podTopologySpread: PluginFactory = definePlugin({
       return chosen.map((one) => constraintOf({ cluster, isTolerated }, pod, one, ofOwner ?? selectorFor(one, pod)))
     }
     return {
-      wakes: [
-        { on: 'AssignedPod', actions: ['add', 'labels', 'delete'], helps: inNamespaceOf },
-        { on: Nodes, actions: ['add', 'delete', 'labels', 'taints'] },
-        { on: 'TargetPod', actions: ['labels'] },
+      eventsToRegister: [
+        { resource: 'AssignedPod', actions: ['add', 'labels', 'delete'], queueingHint: inNamespaceOf },
+        { resource: Nodes, actions: ['add', 'delete', 'labels', 'taints'] },
+        { resource: 'TargetPod', actions: ['labels'] },
       ],
       preFilter(pod) {
         const constraints = constraintsOf(pod, 'DoNotSchedule')
-        return constraints.length === 0 ? undefined : Spread.of(pod, cluster, constraints)
+        return constraints.length === 0 ? undefined : SpreadState.of(pod, cluster, constraints)
       },
       preScore(pod, nodes) {
         const constraints = constraintsOf(pod, 'ScheduleAnyway')
@@ -99,7 +99,7 @@ function inNamespaceOf({ metadata }: Pod, ...others: readonly (Pick<Pod, 'metada
   return others.some((other) => other !== undefined && other.metadata.namespace === metadata.namespace)
 }
 
-/** With the pod's own values of the labels that are to be the same. */
+/** Adds the pod's values of `matchLabelKeys`. */
 function selectorOf({ labelSelector, matchLabelKeys = [] }: TopologySpreadConstraint, labels: Labels): Selector {
   const selector = asSelector(labelSelector)
   if (selector.nothing === true) return selector
@@ -109,7 +109,7 @@ function selectorOf({ labelSelector, matchLabelKeys = [] }: TopologySpreadConstr
   return same.length === 0 ? selector : createSelector([...same, ...selector.requirements])
 }
 
-/** What the services and the controller that a pod belongs to go by, all together. Undefined: it belongs to nothing. */
+/** The combined selector of the pod's services and controllers. Undefined: it has none. */
 function selectorOfOwners(pod: Pod, { of }: Handle): Selector | undefined {
   const requirements: LabelRequirement[] = []
   const { namespace = '', labels } = pod.metadata
@@ -143,7 +143,7 @@ function constraintOf(
   selector: Selector,
 ): Constraint {
   const { topologyKey, maxSkew, minDomains = 1, nodeAffinityPolicy = 'Honor', nodeTaintsPolicy = 'Ignore' } = one
-  // Those that are on their way out make room; who selects everything has selected nobody.
+  // Terminating pods do not count; an empty selector matches no pod.
   const isEmpty = selector.requirements.length === 0
   const count = cluster.counts.of({
     id: `spread\n${namespace}\n${selector.nothing === true || isEmpty ? '!' : selectorText(selector)}`,
@@ -175,7 +175,7 @@ function counts(
   return !honorsTaints || !isRepelled(node.spec.taints, spec.tolerations, HARD, isTolerated)
 }
 
-/** Whether every node counts, whatever it is like: then what is kept as pods come and go can be used as it is. */
+/** Whether every node counts: then the incremental counts of the cluster cache apply unchanged. */
 function countsAll({ honorsAffinity, honorsTaints }: Constraint, { pod: { spec } }: PodInfo): boolean {
   const isPicky = spec.nodeSelector !== undefined || spec.affinity?.nodeAffinity !== undefined
   return !honorsTaints && !(honorsAffinity && isPicky)
@@ -185,51 +185,51 @@ function hasAll(constraints: readonly Constraint[], { labels }: NodeInfo): boole
   return constraints.every(({ key }) => labels?.[key] !== undefined)
 }
 
-function keptPlaces(cluster: Cluster, { key, count }: Constraint): Map<string, number> {
+function countsByDomain(cluster: Cluster, { key, count }: Constraint): Map<string, number> {
   const there = count.by(key)
-  return new Map(Array.from(cluster.places.of(key).nodes.keys(), (place) => [place, there.get(place) ?? 0]))
+  return new Map(Array.from(cluster.labelCounts.of(key).nodes.keys(), (place) => [place, there.get(place) ?? 0]))
 }
 
-/** How many pods there are in each place that counts, for each constraint that must hold. */
-class Spread implements Case {
+/** The number of matching pods in each domain, for each required constraint. */
+class SpreadState implements PluginState {
   readonly #pod: PodInfo
   readonly #constraints: readonly Constraint[]
-  readonly #places: readonly Map<string, number>[]
+  readonly #domains: readonly Map<string, number>[]
   readonly #least: (number | undefined)[] = []
 
-  static of(pod: PodInfo, cluster: Cluster, constraints: readonly Constraint[]): Spread {
-    // As a rule every node has the labels and counts: then nobody has to look at them.
+  static of(pod: PodInfo, cluster: Cluster, constraints: readonly Constraint[]): SpreadState {
+    // The usual case: every node has the labels and counts, so no node is visited.
     if (constraints.every((one) => countsAll(one, pod) && cluster.isEverywhere(one.key))) {
-      return new Spread(
+      return new SpreadState(
         pod,
         constraints,
-        constraints.map((one) => keptPlaces(cluster, one)),
+        constraints.map((one) => countsByDomain(cluster, one)),
       )
     }
-    const places = constraints.map(() => new Map<string, number>())
+    const domains = constraints.map(() => new Map<string, number>())
     for (const node of cluster.nodes) {
       if (!hasAll(constraints, node)) continue
       for (const [at, one] of constraints.entries()) {
         if (!counts(one, pod, node)) continue
         const place = node.labels?.[one.key] as string
-        const map = places[at] as Map<string, number>
+        const map = domains[at] as Map<string, number>
         map.set(place, (map.get(place) ?? 0) + (one.count.onNode.get(node.name) ?? 0))
       }
     }
-    return new Spread(pod, constraints, places)
+    return new SpreadState(pod, constraints, domains)
   }
 
-  private constructor(pod: PodInfo, constraints: readonly Constraint[], places: readonly Map<string, number>[]) {
+  private constructor(pod: PodInfo, constraints: readonly Constraint[], domains: readonly Map<string, number>[]) {
     this.#pod = pod
     this.#constraints = constraints
-    this.#places = places
+    this.#domains = domains
   }
 
-  fork(): Spread {
-    return new Spread(
+  fork(): SpreadState {
+    return new SpreadState(
       this.#pod,
       this.#constraints,
-      this.#places.map((places) => new Map(places)),
+      this.#domains.map((domains) => new Map(domains)),
     )
   }
 
@@ -246,20 +246,20 @@ class Spread implements Case {
       const place = labels?.[key]
       if (place === undefined) return UNLABELLED
       const itself = matchesLabels(selector, this.#pod.labels) ? 1 : 0
-      const there = this.#places[at]?.get(place) ?? 0
+      const there = this.#domains[at]?.get(place) ?? 0
       if (there + itself - this.#leastOf(at) > maxSkew) return SKEWED
     }
     return undefined
   }
 
-  /** In the emptiest place; none where there are too few places. */
+  /** The minimum over all domains; 0 if there are fewer than `minDomains`. */
   #leastOf(at: number): number {
     const known = this.#least[at]
     if (known !== undefined) return known
-    const places = this.#places[at] as Map<string, number>
+    const domains = this.#domains[at] as Map<string, number>
     const { minDomains } = this.#constraints[at] as Constraint
-    let least = places.size < minDomains ? 0 : 2 ** 31 - 1
-    if (places.size >= minDomains) for (const count of places.values()) least = Math.min(least, count)
+    let least = domains.size < minDomains ? 0 : 2 ** 31 - 1
+    if (domains.size >= minDomains) for (const count of domains.values()) least = Math.min(least, count)
     this.#least[at] = least
     return least
   }
@@ -268,32 +268,36 @@ class Spread implements Case {
     if (other.namespace !== this.#pod.namespace || !hasAll(this.#constraints, node)) return
     for (const [at, one] of this.#constraints.entries()) {
       if (!matchesLabels(one.selector, other.labels) || !counts(one, this.#pod, node)) continue
-      const places = this.#places[at] as Map<string, number>
+      const domains = this.#domains[at] as Map<string, number>
       const place = node.labels?.[one.key] as string
-      places.set(place, (places.get(place) ?? 0) + by)
+      domains.set(place, (domains.get(place) ?? 0) + by)
       this.#least[at] = undefined
     }
   }
 }
 
-interface Spreading {
+interface SpreadInput {
   readonly pod: PodInfo
   readonly cluster: Cluster
   readonly constraints: readonly Constraint[]
-  /** Nodes that lack one of the labels are not looked at. */
+  /** Skips nodes that lack one of the labels. */
   readonly needsAll: boolean
 }
 
-/** The fewer there are already, the better; in a place of many parts each counts for more. */
-function scorerOf(spreading: Spreading, nodes: readonly NodeInfo[]): Scorer {
+/** Fewer matching pods score higher; constraints with more domains weigh more. */
+function scorerOf(spreading: SpreadInput, nodes: readonly NodeInfo[]): Scorer {
   const { constraints, cluster } = spreading
   const needsAll = spreading.needsAll && !constraints.every(({ key }) => cluster.isEverywhere(key))
   const isIgnored = (node: NodeInfo): boolean => needsAll && !hasAll(constraints, node)
   const looked = needsAll ? nodes.filter((node) => !isIgnored(node)) : nodes
   const parts = constraints.map((one) => {
     if (one.key === HOSTNAME) return { one, weight: Math.log(looked.length + 2), there: one.count.onNode }
-    const places = new Set(looked.map(({ labels }) => labels?.[one.key] ?? ''))
-    return { one, weight: Math.log(places.size + 2), there: countsOf({ ...spreading, needsAll }, one, places) }
+    const domains = new Set(looked.map(({ labels }) => labels?.[one.key] ?? ''))
+    return {
+      one,
+      weight: Math.log(domains.size + 2),
+      there: countsOf({ ...spreading, needsAll }, one, domains),
+    }
   })
   return {
     score(node) {
@@ -310,11 +314,11 @@ function scorerOf(spreading: Spreading, nodes: readonly NodeInfo[]): Scorer {
   }
 }
 
-/** How many there are in each of the places, on nodes that count. */
+/** The number of matching pods in each domain, on nodes that count. */
 function countsOf(
-  { pod, cluster, constraints, needsAll }: Spreading,
+  { pod, cluster, constraints, needsAll }: SpreadInput,
   one: Constraint,
-  places: ReadonlySet<string>,
+  domains: ReadonlySet<string>,
 ): ReadonlyMap<string, number> {
   const { onNode } = one.count
   if (!needsAll && countsAll(one, pod)) return one.count.by(one.key)
@@ -322,7 +326,12 @@ function countsOf(
   for (const [name, count] of onNode) {
     const node = cluster.node(name)
     const place = node?.labels?.[one.key] ?? ''
-    if (node === undefined || !places.has(place) || (needsAll && !hasAll(constraints, node)) || !counts(one, pod, node))
+    if (
+      node === undefined ||
+      !domains.has(place) ||
+      (needsAll && !hasAll(constraints, node)) ||
+      !counts(one, pod, node)
+    )
       continue
     sums.set(place, (sums.get(place) ?? 0) + count)
   }

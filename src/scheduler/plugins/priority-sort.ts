@@ -1,5 +1,5 @@
-/** PrioritySort: the more important first, then who has waited longer. */
-import { definePlugin, type PluginFactory } from '../framework.ts'
+/** PrioritySort: orders the queue by priority, then by time in the queue. */
+import { definePlugin, type PluginFactory } from '../framework/framework.ts'
 
 export const prioritySort: PluginFactory = definePlugin({
   name: 'PrioritySort',

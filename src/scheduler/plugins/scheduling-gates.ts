@@ -1,10 +1,10 @@
-/** SchedulingGates: a pod with gates is not thought of until the last of them is taken away. */
-import { definePlugin, type PluginFactory, unresolvable } from '../framework.ts'
+/** SchedulingGates: keeps a pod out of the active queue until its last scheduling gate is removed. */
+import { definePlugin, type PluginFactory, unresolvable } from '../framework/framework.ts'
 
 export const schedulingGates: PluginFactory = definePlugin({
   name: 'SchedulingGates',
   create: () => ({
-    wakes: [{ on: 'TargetPod', actions: ['gates'] }],
+    eventsToRegister: [{ resource: 'TargetPod', actions: ['gates'] }],
     preEnqueue({ pod }) {
       const gates = pod.spec.schedulingGates ?? []
       if (gates.length === 0) return undefined

@@ -1,8 +1,11 @@
-/** TaintToleration: keeps pods off nodes whose taints they do not tolerate, and prefers nodes without soft ones. */
+/**
+ * TaintToleration: rejects nodes with taints that the pod does not tolerate, and prefers nodes without PreferNoSchedule
+ * taints.
+ */
 import { type Node, Nodes, type Pod } from '#apis/core/v1.ts'
-import { isRepelled, tolerationRule } from '#model/node-fit.ts'
+import { isRepelled, tolerationRule } from '#model/nodes/fit.ts'
 
-import { definePlugin, type PluginFactory, spreadScores, unresolvable } from '../framework.ts'
+import { definePlugin, type PluginFactory, spreadScores, unresolvable } from '../framework/framework.ts'
 
 const REPELLED = unresolvable('node(s) had untolerated taint(s)')
 const HARD = ['NoSchedule', 'NoExecute']
@@ -15,11 +18,15 @@ export const taintToleration: PluginFactory = definePlugin({
     const repels = ({ spec }: Pod, node: Node | undefined): boolean =>
       isRepelled(node?.spec.taints, spec.tolerations, HARD, isTolerated)
     return {
-      wakes: [
-        { on: Nodes, actions: ['add', 'taints'], helps: (pod, node) => !repels(pod, node as Node | undefined) },
-        { on: 'TargetPod', actions: ['tolerations'] },
+      eventsToRegister: [
+        {
+          resource: Nodes,
+          actions: ['add', 'taints'],
+          queueingHint: (pod, node) => !repels(pod, node as Node | undefined),
+        },
+        { resource: 'TargetPod', actions: ['tolerations'] },
       ],
-      /** Nobody who goes takes a taint along: others need not be asked to. */
+      /** Unresolvable: preemption removes no taint. */
       filter: ({ pod }, { node }) => (repels(pod, node) ? REPELLED : undefined),
       score({ pod }, { node }) {
         const { tolerations = [] } = pod.spec

@@ -1,4 +1,4 @@
-/** VolumeBinding: a node must be able to get at the volumes of the pod, and have those that are still to be bound. */
+/** VolumeBinding: the node must reach the pod's bound volumes and be able to provide the unbound ones. */
 import {
   type Node,
   Nodes,
@@ -20,23 +20,23 @@ import {
 } from '#apis/storage/v1.ts'
 import { isBeingDeleted, keyOf, type KubeObject, objectKey, semanticEqual } from '#meta/object.ts'
 import { compareQuantities } from '#meta/quantity.ts'
-import { isFullyBound, SELECTED_NODE } from '#model/volume-binding.ts'
-import { isReachable, requestOf } from '#model/volume-matching.ts'
-import { claimKeysOf, claimNameOf, notMadeForPod, storageClassOf } from '#model/volumes.ts'
+import { isFullyBound, SELECTED_NODE } from '#model/volumes/binding.ts'
+import { isReachable, requestOf } from '#model/volumes/matching.ts'
+import { claimKeysOf, claimNameOf, notMadeForPod, storageClassOf } from '#model/volumes/volumes.ts'
 
+import type { NodeInfo } from '../cluster/node-info.ts'
+import type { PodInfo } from '../cluster/pod-info.ts'
 import {
-  type Case,
+  type ClusterEventWithHint,
   definePlugin,
   failed,
   type Handle,
   type PluginFactory,
+  type PluginState,
   type Refusal,
   unresolvable,
   type Verdict,
-  type Wake,
-} from '../framework.ts'
-import type { NodeInfo } from '../node-info.ts'
-import type { PodInfo } from '../pod-info.ts'
+} from '../framework/framework.ts'
 import { type VolumeBinder, volumeBinderOf, volumeLimit, type VolumePlan } from '../volume-binder.ts'
 
 const OUT_OF_REACH = "node(s) didn't match PersistentVolume's node affinity"
@@ -54,7 +54,7 @@ export const volumeBinding: PluginFactory = definePlugin({
     const binder = volumeBinderOf(handle)
     const timeoutMs = bindTimeoutSeconds * 1000
     return {
-      wakes: WAKES,
+      eventsToRegister: WAKES,
       preFilter(pod) {
         const found = claimsOf(pod.pod, (key) => binder.claims.get(key))
         if (!Array.isArray(found)) return found
@@ -73,7 +73,7 @@ export const volumeBinding: PluginFactory = definePlugin({
   },
 })
 
-/** All of them, or why the pod has to wait. */
+/** All claims, or why the pod must wait. */
 function claimsOf(
   pod: Pod,
   get: (key: string) => PersistentVolumeClaim | undefined,
@@ -113,13 +113,13 @@ interface Parts {
   readonly pod: PodInfo
 }
 
-/** The claims of a pod that have volumes, and those whose volumes depend on the node. */
-class PodVolumes implements Case {
+/** The bound claims of a pod, and those whose volumes depend on the node. */
+class PodVolumes implements PluginState {
   readonly #parts: Parts
   readonly #binder: VolumeBinder
-  /** Undefined: it is gone. */
+  /** Undefined: the volume was deleted. */
   readonly #bound: readonly (PersistentVolume | undefined)[]
-  /** The smallest first, so that each takes no more than it must. */
+  /** The smallest first, so that each takes the smallest fitting volume. */
   readonly #unbound: readonly PersistentVolumeClaim[]
   readonly #matches = new Map<PersistentVolumeClaim, readonly PersistentVolume[]>()
   #plan: VolumePlan | undefined
@@ -176,7 +176,7 @@ class PodVolumes implements Case {
     }
   }
 
-  /** Or why there is none. */
+  /** The plan, or why there is none. */
   #planFor(node: Node): VolumePlan | string {
     const isElsewhere = ({ metadata }: PersistentVolumeClaim): boolean => {
       const selected = metadata.annotations?.[SELECTED_NODE]
@@ -201,7 +201,7 @@ class PodVolumes implements Case {
     return { matches, provisions }
   }
 
-  /** None where the scheduler has chosen the node and a provisioner is at it. */
+  /** Empty if a provisioner is already creating the volume on the selected node. */
   #matchesOf(claim: PersistentVolumeClaim): readonly PersistentVolume[] {
     const known = this.#matches.get(claim)
     if (known !== undefined) return known
@@ -218,34 +218,34 @@ function isClaimOf(pod: Pod, claim: KubeObject | undefined): boolean {
 
 const MIGRATED = 'storage.alpha.kubernetes.io/migrated-plugins'
 
-const WAKES: readonly Wake[] = [
+const WAKES: readonly ClusterEventWithHint[] = [
   {
-    on: StorageClasses,
+    resource: StorageClasses,
     actions: ['add', 'update'],
-    helps: (_, now, old) =>
+    queueingHint: (_, now, old) =>
       old === undefined ||
       !semanticEqual((now as StorageClass).allowedTopologies, (old as StorageClass).allowedTopologies),
   },
-  { on: PersistentVolumeClaims, actions: ['add', 'update'], helps: isClaimOf },
-  { on: PersistentVolumes, actions: ['add', 'update'] },
-  { on: Nodes, actions: ['add', 'labels'] },
+  { resource: PersistentVolumeClaims, actions: ['add', 'update'], queueingHint: isClaimOf },
+  { resource: PersistentVolumes, actions: ['add', 'update'] },
+  { resource: Nodes, actions: ['add', 'labels'] },
   {
-    on: CSINodes,
+    resource: CSINodes,
     actions: ['add', 'update'],
-    helps: (_, now, old) =>
+    queueingHint: (_, now, old) =>
       old === undefined || now?.metadata.annotations?.[MIGRATED] !== old.metadata.annotations?.[MIGRATED],
   },
   {
-    on: CSIDrivers,
+    resource: CSIDrivers,
     actions: ['update'],
-    // Room is no longer counted.
-    helps: (_, now, old) =>
+    // The driver no longer reports capacity, so it no longer limits the nodes.
+    queueingHint: (_, now, old) =>
       (old as CSIDriver).spec.storageCapacity === true && (now as CSIDriver).spec.storageCapacity !== true,
   },
   {
-    on: CSIStorageCapacities,
+    resource: CSIStorageCapacities,
     actions: ['add', 'update'],
-    helps: (_, now, old) =>
+    queueingHint: (_, now, old) =>
       old === undefined ||
       (volumeLimit(now as CSIStorageCapacity) ?? -1) > (volumeLimit(old as CSIStorageCapacity) ?? -1),
   },

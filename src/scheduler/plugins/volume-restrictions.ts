@@ -1,18 +1,18 @@
-/** VolumeRestrictions: volumes that only one pod may use, or only one of those that write. */
+/** VolumeRestrictions: rejects nodes and pods for volumes that allow only one user or one writer. */
 import { Nodes, type PersistentVolumeClaim, PersistentVolumeClaims, type Pod, type Volume } from '#apis/core/v1.ts'
 import { keyOf } from '#meta/object.ts'
 
+import type { NodeInfo } from '../cluster/node-info.ts'
+import type { PodInfo } from '../cluster/pod-info.ts'
 import {
-  type Case,
   definePlugin,
   type Handle,
   type PluginFactory,
+  type PluginState,
   unresolvable,
   unschedulable,
   type Verdict,
-} from '../framework.ts'
-import type { NodeInfo } from '../node-info.ts'
-import type { PodInfo } from '../pod-info.ts'
+} from '../framework/framework.ts'
 
 const NO_DISK = unschedulable('node(s) had no available disk')
 const IN_USE = unschedulable(
@@ -24,17 +24,17 @@ export const volumeRestrictions: PluginFactory = definePlugin({
   create({ cluster, of }: Handle) {
     const claims = of(PersistentVolumeClaims)
     return {
-      wakes: [
+      eventsToRegister: [
         {
-          on: 'AssignedPod',
+          resource: 'AssignedPod',
           actions: ['delete'],
-          helps: (pod, _, gone) => gone === undefined || competes(pod, gone as Pod),
+          queueingHint: (pod, _, gone) => gone === undefined || competes(pod, gone as Pod),
         },
-        { on: Nodes, actions: ['add'] },
+        { resource: Nodes, actions: ['add'] },
         {
-          on: PersistentVolumeClaims,
+          resource: PersistentVolumeClaims,
           actions: ['add'],
-          helps: (pod, claim) => claim !== undefined && names(pod, claim as PersistentVolumeClaim),
+          queueingHint: (pod, claim) => claim !== undefined && names(pod, claim as PersistentVolumeClaim),
         },
       ],
       preFilter(pod) {
@@ -47,13 +47,13 @@ export const volumeRestrictions: PluginFactory = definePlugin({
         }
         const users = [...single].filter((name) => cluster.isClaimInUse(keyOf(namespace, name))).length
         const disks = (pod.pod.spec.volumes ?? []).filter((volume) => DISKS.some(({ of: own }) => own(volume)))
-        return users === 0 && disks.length === 0 ? undefined : new Exclusive(pod, disks, single, users)
+        return users === 0 && disks.length === 0 ? undefined : new ExclusiveVolumes(pod, disks, single, users)
       },
     }
   },
 })
 
-/** Named in the pod; what is made for it alone is nobody else's. */
+/** Claims that the pod names; a generated one belongs to this pod alone. */
 function claimsNamedBy({ spec }: Pod): string[] {
   return (spec.volumes ?? []).flatMap(({ persistentVolumeClaim: claim }) => claim?.claimName ?? [])
 }
@@ -68,12 +68,12 @@ function competes(pod: Pod, gone: Pod): boolean {
   return claimsNamedBy(pod).some((name) => theirs.includes(name)) || (pod.spec.volumes ?? []).some(isTakenBy(gone))
 }
 
-class Exclusive implements Case {
+class ExclusiveVolumes implements PluginState {
   readonly #pod: PodInfo
   readonly #disks: readonly Volume[]
-  /** Names of claims that only one pod may use. */
+  /** Names of ReadWriteOncePod claims. */
   readonly #single: ReadonlySet<string>
-  /** How many others do. */
+  /** The number of other users. */
   #users: number
 
   constructor(pod: PodInfo, disks: readonly Volume[], single: ReadonlySet<string>, users: number) {
@@ -83,8 +83,8 @@ class Exclusive implements Case {
     this.#users = users
   }
 
-  fork(): Exclusive {
-    return new Exclusive(this.#pod, this.#disks, this.#single, this.#users)
+  fork(): ExclusiveVolumes {
+    return new ExclusiveVolumes(this.#pod, this.#disks, this.#single, this.#users)
   }
 
   add(other: PodInfo): void {
@@ -109,12 +109,12 @@ class Exclusive implements Case {
 
 interface Disk {
   readonly id: readonly unknown[]
-  /** Where it may be found; two that have one in common are the same. */
+  /** The servers of the disk; two disks with a common server are the same. */
   readonly servers?: readonly string[]
   readonly readOnly: boolean
 }
 
-/** Disks that pods name themselves. Any number may read, unless it says otherwise. */
+/** Inline disks. Several pods may read one unless its plugin forbids that. */
 const DISKS: readonly { readonly of: (volume: Volume) => Disk | undefined }[] = [
   {
     of: ({ gcePersistentDisk: disk }) => disk && { id: [disk.pdName], readOnly: disk.readOnly === true },

@@ -1,4 +1,4 @@
-/** VolumeZone: a volume that is labelled with its zone or region can only be used there. */
+/** VolumeZone: a volume with zone or region labels is usable only there. */
 import {
   Nodes,
   type PersistentVolume,
@@ -9,22 +9,22 @@ import {
 } from '#apis/core/v1.ts'
 import { type StorageClass, StorageClasses } from '#apis/storage/v1.ts'
 import { keyOf, semanticEqual } from '#meta/object.ts'
-import { storageClassOf } from '#model/volumes.ts'
+import { storageClassOf } from '#model/volumes/volumes.ts'
 
-import { definePlugin, type Handle, type PluginFactory, type Refusal, unresolvable } from '../framework.ts'
-import type { NodeInfo } from '../node-info.ts'
+import type { NodeInfo } from '../cluster/node-info.ts'
+import { definePlugin, type Handle, type PluginFactory, type Refusal, unresolvable } from '../framework/framework.ts'
 
 const ELSEWHERE = unresolvable('node(s) had no available volume zone')
 
-/** The labels that say where, with the newer name of each. */
-const PLACES: ReadonlyMap<string, string> = new Map([
+/** The topology labels, with the current name of each. */
+const TOPOLOGY_LABELS: ReadonlyMap<string, string> = new Map([
   ['failure-domain.beta.kubernetes.io/zone', 'topology.kubernetes.io/zone'],
   ['failure-domain.beta.kubernetes.io/region', 'topology.kubernetes.io/region'],
   ['topology.kubernetes.io/zone', 'topology.kubernetes.io/zone'],
   ['topology.kubernetes.io/region', 'topology.kubernetes.io/region'],
 ])
 
-interface Place {
+interface TopologyValue {
   readonly key: string
   readonly values: readonly string[]
 }
@@ -42,40 +42,43 @@ export const volumeZone: PluginFactory = definePlugin({
       if (className === '') return unresolvable('PersistentVolumeClaim had no pv name and storageClass name')
       const found = parts.classes.get(className)
       if (found === undefined) return missing('storageclass.storage.k8s.io', className)
-      // Where its volume will be is for others to see to.
+      // VolumeBinding handles claims that wait for their first consumer.
       return found.volumeBindingMode === 'WaitForFirstConsumer'
         ? undefined
         : unresolvable('PersistentVolume had no name')
     }
     return {
-      wakes: [
+      eventsToRegister: [
         {
-          on: StorageClasses,
+          resource: StorageClasses,
           actions: ['add'],
-          helps: (_, now) => (now as StorageClass).volumeBindingMode === 'WaitForFirstConsumer',
+          queueingHint: (_, now) => (now as StorageClass).volumeBindingMode === 'WaitForFirstConsumer',
         },
-        { on: Nodes, actions: ['add', 'labels'] },
+        { resource: Nodes, actions: ['add', 'labels'] },
         {
-          on: PersistentVolumeClaims,
+          resource: PersistentVolumeClaims,
           actions: ['add', 'update'],
-          helps: (pod, now) => isNamedBy(pod, now as PersistentVolumeClaim),
+          queueingHint: (pod, now) => isNamedBy(pod, now as PersistentVolumeClaim),
         },
         {
-          on: PersistentVolumes,
+          resource: PersistentVolumes,
           actions: ['add', 'update'],
-          helps: (_, now, old) =>
-            old === undefined || !semanticEqual(placesOf(now as PersistentVolume), placesOf(old as PersistentVolume)),
+          queueingHint: (_, now, old) =>
+            old === undefined ||
+            !semanticEqual(topologiesOf(now as PersistentVolume), topologiesOf(old as PersistentVolume)),
         },
       ],
       preFilter({ pod, namespace }) {
-        const places: Place[] = []
+        const topologies: TopologyValue[] = []
         for (const { persistentVolumeClaim } of pod.spec.volumes ?? []) {
           if (persistentVolumeClaim === undefined) continue
           const found = volumeOf(namespace, persistentVolumeClaim.claimName)
           if (found !== undefined && 'code' in found) return found
-          if (found !== undefined) places.push(...placesOf(found))
+          if (found !== undefined) topologies.push(...topologiesOf(found))
         }
-        return places.length === 0 ? undefined : { filter: (node) => (isIn(places, node) ? undefined : ELSEWHERE) }
+        return topologies.length === 0
+          ? undefined
+          : { filter: (node) => (isIn(topologies, node) ? undefined : ELSEWHERE) }
       },
     }
   },
@@ -90,16 +93,18 @@ function isNamedBy({ metadata, spec }: Pod, claim: PersistentVolumeClaim): boole
   return (spec.volumes ?? []).some(({ persistentVolumeClaim: own }) => own?.claimName === claim.metadata.name)
 }
 
-/** A volume may be in several zones: `a__b`. A label that says nothing sensible is passed over. */
-function placesOf({ metadata: { labels } }: PersistentVolume): Place[] {
-  return [...PLACES.keys()].flatMap((key) => {
+/** A volume may be in several zones: `a__b`. Invalid label values are ignored. */
+function topologiesOf({ metadata: { labels } }: PersistentVolume): TopologyValue[] {
+  return [...TOPOLOGY_LABELS.keys()].flatMap((key) => {
     const values = labels?.[key]?.split('__').map((value) => value.trim()) ?? []
     return values.length === 0 || values.includes('') ? [] : [{ key, values }]
   })
 }
 
-/** A node that is nowhere in particular is everywhere. */
-function isIn(places: readonly Place[], { labels = {} }: NodeInfo): boolean {
-  if (![...PLACES.keys()].some((key) => labels[key] !== undefined)) return true
-  return places.every(({ key, values }) => values.includes(labels[key] ?? labels[PLACES.get(key) ?? ''] ?? ''))
+/** A node without topology labels fits. */
+function isIn(topologies: readonly TopologyValue[], { labels = {} }: NodeInfo): boolean {
+  if (![...TOPOLOGY_LABELS.keys()].some((key) => labels[key] !== undefined)) return true
+  return topologies.every(({ key, values }) =>
+    values.includes(labels[key] ?? labels[TOPOLOGY_LABELS.get(key) ?? ''] ?? ''),
+  )
 }

@@ -47,7 +47,7 @@ describe('encryption at rest', () => {
     assert.throws(() => resting.open('/a', sealed.subarray(0, 25)), { code: 'corrupt' })
   })
 
-  it('changes keys without downtime: old values open, new ones use the new key, stale ones are known', async () => {
+  it('rotates keys without downtime: old values open, new ones use the new key, stale ones are detected', async () => {
     const atRest = await openAtRest(config(aes('aesgcm', key('old', 1))), SERVICES)
     const resting = atRest.resting(secrets)
     const old = resting.seal('/a', Buffer.from('one'))
@@ -60,7 +60,7 @@ describe('encryption at rest', () => {
     assert.throws(() => resting.open('/a', old), { code: 'corrupt', message: /no provider .* opens that; add its key/ })
   })
 
-  it('reads values from before encryption was switched on, and after it was switched off', async () => {
+  it('reads values from before encryption was enabled, and after it was disabled', async () => {
     const atRest = await openAtRest(config(aes('aesgcm', key('k', 1)), plain), SERVICES)
     const resting = atRest.resting(secrets)
     const value = Buffer.from('{"kind":"Secret"}')
@@ -73,14 +73,14 @@ describe('encryption at rest', () => {
     assert.equal(resting.isStale(sealed), true)
   })
 
-  it('reads nothing that is not sealed where the configuration has no identity', () => {
+  it('reads no plain values if the configuration has no identity provider', () => {
     const resting = createAtRest(config(aes('aesgcm', key('k', 1))), random).resting(secrets)
     assert.throws(() => resting.open('/a', Buffer.from('{}')), { code: 'corrupt', message: /is not sealed/ })
     const unnamed = createAtRest(config(), random).resting({ group: '', resource: 'pods' })
     assert.equal(Buffer.from(unnamed.open('/a', Buffer.from('{}'))).toString(), '{}')
   })
 
-  it('tries every provider that a prefix fits: two may have a key of one name', () => {
+  it('tries every provider with a matching prefix, because two may share a key name', () => {
     const old = createAtRest(config(aes('aescbc', key('k', 1))), random).resting(secrets)
     const sealed = old.seal('/a', Buffer.from('one'))
     const both = createAtRest(
@@ -90,7 +90,7 @@ describe('encryption at rest', () => {
     assert.equal(Buffer.from(both.resting(secrets).open('/a', sealed)).toString(), 'one')
   })
 
-  it('seals the resources it names and no others', () => {
+  it('seals only the configured resources', () => {
     const atRest = createAtRest(config(aes('aesgcm', key('k', 1))), random)
     const seals = (group: string, resource: string): boolean =>
       atRest.resting({ group, resource }).seal('/a', Buffer.from('x')).length > 1
@@ -101,7 +101,7 @@ describe('encryption at rest', () => {
     assert.deepEqual([seals('', 'pods'), seals('example.com', 'secrets')], [false, false])
   })
 
-  it('opens what openssl sealed in upstream format', (t) => {
+  it("opens values sealed by openssl in upstream's format", (t) => {
     let sealed: Buffer
     try {
       const iv = Buffer.alloc(16, 7)
@@ -119,8 +119,8 @@ describe('encryption at rest', () => {
   })
 })
 
-describe('the default encryption', () => {
-  it('makes a key of its own once, for its owner only, and refuses a broken one', async (t) => {
+describe('default encryption', () => {
+  it('creates its key once, for its owner only, and refuses a broken one', async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'hyperkube-key-'))
     t.after(() => rm(folder, { recursive: true }))
     const file = join(folder, 'deep', 'encryption.key')
@@ -130,7 +130,7 @@ describe('the default encryption', () => {
     assert.equal((await readFile(file, 'utf8')).trim().length, 44)
   })
 
-  it('seals with secretbox, and opens and marks as stale what AES-GCM sealed before', async (t) => {
+  it('seals with secretbox, and opens AES-GCM values and marks them as stale', async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'hyperkube-key-'))
     t.after(() => rm(folder, { recursive: true }))
     const file = join(folder, 'encryption.key')

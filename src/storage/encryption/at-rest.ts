@@ -1,7 +1,6 @@
 /**
- * Encryption at rest: which resources are sealed with what. The first provider of a resource seals, all of them open,
- * so a key is changed without downtime: add the new key behind the old one everywhere, put it first, rewrite, remove
- * the old one.
+ * Encrypts stored values by resource. The first provider of a resource encrypts and every provider decrypts, so keys
+ * can be rotated without downtime.
  */
 import { isAt } from '#lib/bytes-at.ts'
 import type { Random } from '#lib/random.ts'
@@ -15,34 +14,34 @@ export interface StoredResource {
   readonly resource: string
 }
 
-/** How values of one resource rest. */
+/** The transformation of one resource's values. */
 export interface Resting {
-  /** Whether values are sealed at all. */
+  /** True if values are sealed at all. */
   readonly isSealing: boolean
   seal(storageKey: string, value: Buffer): Buffer
-  /** Throws `corrupt` for what no provider can open, which is never served, and `unavailable` for what was not prepared. */
+  /** Throws `corrupt` for values that no provider can open, and `unavailable` for values that were not prepared. */
   open(storageKey: string, value: Uint8Array): Uint8Array
-  /** Whether the value should be written again: it is plain, or sealed with a key that is no longer the first. */
+  /** True if the value should be rewritten: it is plain, or its key is no longer the first. */
   isStale(value: Uint8Array): boolean
 }
 
 export interface AtRest {
   resting(resource: StoredResource): Resting
-  /** Fetches the keys that opening these values takes; undefined when all are at hand. */
+  /** Fetches the keys for these values; undefined if all are available. */
   prepare(values: Iterable<Uint8Array>): Promise<unknown> | undefined
-  /** What is read and written from now on follows these rules. */
+  /** Applies new rules to later reads and writes. */
   use(rules: readonly Rule[]): void
-  /** Throws what is wrong with plugins that keep keys; absent where there are none. */
+  /** Throws the error of a KMS plugin; absent if there are none. */
   readonly check?: (() => Promise<void>) | undefined
 }
 
-/** A sealer with its prefix as bytes, or undefined for values that rest as they are. */
+/** A sealer with its prefix as bytes, or undefined for plain values. */
 export interface Provider {
   readonly sealer: Sealer | undefined
   readonly prefix: Buffer
 }
 
-/** A rule of the configuration with its providers opened. */
+/** A rule of the configuration with its opened providers. */
 export interface Rule {
   readonly providers: readonly Provider[]
   matches(resource: StoredResource): boolean
@@ -51,7 +50,7 @@ export interface Rule {
 const SEALED = Buffer.from('k8s:enc:')
 const PLAIN: readonly Provider[] = [{ sealer: undefined, prefix: Buffer.alloc(0) }]
 
-/** For providers that need nothing but their keys; others are opened by `openProviders`. */
+/** For providers that need only their keys; `openProviders` opens others. */
 export function createAtRest(config: EncryptionConfig, random: Random): AtRest {
   return createAtRestOf(compileRules(config, (provider) => createKeyed(provider, random)))
 }
@@ -60,7 +59,7 @@ export function createAtRestOf(first: readonly Rule[]): AtRest {
   let rules = first
   return {
     resting(resource) {
-      // Looked up at each use, so that a reload reaches stores that are open.
+      // Looked up at each use, so that a reload reaches open stores.
       const find = (): readonly Provider[] => rules.find((rule) => rule.matches(resource))?.providers ?? PLAIN
       return {
         get isSealing() {
@@ -92,7 +91,7 @@ export function compileRules(config: EncryptionConfig, open: (provider: Provider
   }))
 }
 
-/** The sealers of a provider that is at hand. */
+/** The sealers of an opened provider. */
 export function createKeyed(provider: ProviderConfig, random: Random): Sealer[] {
   if (provider.type === 'aesgcm') return provider.keys.map((key) => createAesGcm(key, random))
   if (provider.type === 'aescbc') return provider.keys.map((key) => createAesCbc(key, random))
@@ -110,7 +109,7 @@ function sealWith([first]: readonly Provider[], storageKey: string, value: Buffe
   return Buffer.concat([first.prefix, first.sealer.seal(storageKey, value)])
 }
 
-/** Providers may share a prefix, as two keys of one name do: each is tried, and the first to fail is who is blamed. */
+/** Providers may share a prefix, as two keys of one name do: each is tried, and the first error is reported. */
 function openWith(providers: readonly Provider[], storageKey: string, value: Uint8Array): Uint8Array {
   const isSealed = isAt(value, 0, SEALED)
   let failure: Error | undefined
@@ -140,7 +139,7 @@ function isStale([first]: readonly Provider[], value: Uint8Array): boolean {
   return first.sealer.isStale?.(value.subarray(first.prefix.length)) ?? false
 }
 
-/** Names of providers that are asked for keys are unique, so the first that fits is the one. */
+/** Names of KMS providers are unique, so the first match counts. */
 function prepareWith(rules: readonly Rule[], value: Uint8Array): Promise<void> | undefined {
   if (!isAt(value, 0, SEALED)) return undefined
   for (const { providers } of rules) {

@@ -1,11 +1,11 @@
 /**
- * Which resources are sealed with what, and the default: secrets sealed with a key of the cluster's own, in a file only its
- * owner can read.
+ * The configuration of encryption. By default Secrets are encrypted with a generated key, in a file that only its owner
+ * can read.
  */
 import { chmod, mkdir, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
-import { writeFileAtomically } from '#lib/atomic-file.ts'
+import { writeFileAtomically } from '#lib/files/atomic-file.ts'
 import type { Random } from '#lib/random.ts'
 
 import type { EncryptionKey } from './transformer.ts'
@@ -28,25 +28,25 @@ export interface KeyedConfig {
   readonly keys: readonly EncryptionKey[]
 }
 
-/** Keys that a plugin keeps (KMS v2). */
+/** Keys of a plugin (KMS v2). */
 export interface KmsConfig {
   readonly type: 'kms'
   readonly name: string
-  /** Path of the unix socket it listens on. */
+  /** The path of its Unix socket. */
   readonly socket: string
-  /** Of one question to it. */
+  /** The timeout of one request. */
   readonly timeoutMs: number
 }
 
-/** Nothing is sealed. */
+/** No encryption. */
 export const NO_ENCRYPTION: EncryptionConfig = { resources: [] }
 
 const KEY_BYTES = 32
 
 /**
- * The default: secrets are sealed with the key in `file`, which is made, for its owner only, when it is not there. Secretbox seals:
- * its nonces are so long that one key serves for ever, where AES-GCM asks for a new key every 200,000 writes. Values that earlier
- * versions sealed with AES-GCM are still opened, and are sealed anew when they are written next.
+ * The default: seals Secrets with the key in `file`, which is created for its owner only if missing. It uses secretbox,
+ * whose long nonces allow one key for ever; AES-GCM needs a new key every 200,000 writes. Values that earlier versions
+ * sealed with AES-GCM are still opened, and sealed again at their next write.
  */
 export async function defaultEncryption(file: string, random: Random): Promise<EncryptionConfig> {
   const secret = (await readKey(file)) ?? (await makeKey(file, random))

@@ -1,30 +1,30 @@
-/** A key management plugin for tests: its keys are the letters of a mask, and it can be unwell in every way. */
+/** A KMS plugin for tests: its keys are the letters of a mask, and it can simulate every failure. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import type { TestContext } from 'node:test'
 
+import { KeyManagementService } from '#apis/wire/kms.ts'
 import { type Clock, createVirtualClock, realClock } from '#lib/clock.ts'
 import { createGrpcServer, type GrpcServer, handleUnary } from '#lib/grpc/server.ts'
-import { createLog } from '#lib/log.ts'
+import { createLog } from '#lib/log/log.ts'
 import { createSeededRandom } from '#lib/random.ts'
 
-import { KMS_DECRYPT, KMS_ENCRYPT, KMS_STATUS } from './kms-messages.ts'
 import type { KmsServices } from './kms.ts'
 
 export interface MockPlugin {
   readonly socket: string
-  /** What it says of itself. */
-  readonly says: { keyId: string; healthz: string; version: string }
-  /** The key that encrypting uses, when it is not the one the status names. */
+  /** The status that it reports. */
+  readonly reported: { keyId: string; healthz: string; version: string }
+  /** The key of encryption, if it differs from the one in the status. */
   readonly slip: { keyId?: string }
   readonly calls: { status: number; encrypt: number; decrypt: number }
   start(): Promise<void>
   stop(): Promise<void>
 }
 
-/** Encrypts by turning bits over: anybody can. */
+/** Encrypts by flipping bits, which is no protection. */
 const mask = (bytes: Uint8Array): Buffer => Buffer.from(bytes.map((byte) => byte ^ 0x5a))
 
 export const ANNOTATIONS: ReadonlyMap<string, Buffer> = new Map([
@@ -32,23 +32,23 @@ export const ANNOTATIONS: ReadonlyMap<string, Buffer> = new Map([
   ['a.example.com', Buffer.from('two')],
 ])
 
-/** Runs unless told otherwise, and is stopped with the test. */
+/** Runs by default, and is stopped with the test. */
 export async function startPlugin(t: TestContext, isRunning: boolean = true): Promise<MockPlugin> {
   const folder = await mkdtemp(join(tmpdir(), 'kms-test-'))
   const socket = join(folder, 'kms.sock')
-  const says = { keyId: 'key-1', healthz: 'ok', version: 'v2' }
+  const reported = { keyId: 'key-1', healthz: 'ok', version: 'v2' }
   const slip: MockPlugin['slip'] = {}
   const calls = { status: 0, encrypt: 0, decrypt: 0 }
   const handlers = [
-    handleUnary(KMS_STATUS, () => {
+    handleUnary(KeyManagementService.status, () => {
       calls.status++
-      return says
+      return reported
     }),
-    handleUnary(KMS_ENCRYPT, ({ plaintext }) => {
+    handleUnary(KeyManagementService.encrypt, ({ plaintext }) => {
       calls.encrypt++
-      return { ciphertext: mask(plaintext), keyId: slip.keyId ?? says.keyId, annotations: ANNOTATIONS }
+      return { ciphertext: mask(plaintext), keyId: slip.keyId ?? reported.keyId, annotations: ANNOTATIONS }
     }),
-    handleUnary(KMS_DECRYPT, ({ ciphertext }) => {
+    handleUnary(KeyManagementService.decrypt, ({ ciphertext }) => {
       calls.decrypt++
       return { plaintext: mask(ciphertext) }
     }),
@@ -56,7 +56,7 @@ export async function startPlugin(t: TestContext, isRunning: boolean = true): Pr
   let server: GrpcServer | undefined
   const plugin: MockPlugin = {
     socket,
-    says,
+    reported,
     slip,
     calls,
     async start() {
@@ -78,7 +78,7 @@ export async function startPlugin(t: TestContext, isRunning: boolean = true): Pr
 }
 
 export interface TestServices extends KmsServices {
-  /** What was logged. */
+  /** The logged messages. */
   readonly logged: () => string
 }
 

@@ -30,13 +30,13 @@ async function open(t: TestContext, config: EncryptionConfig, services: TestServ
   return { atRest, clock, services }
 }
 
-/** Virtual time, with real I/O in between: many turns for what a plugin may take to answer. */
+/** Virtual time, with turns for real I/O in between, in which a plugin can answer. */
 async function letPass(clock: VirtualClock, ms: number): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
   await clock.advance(ms)
 }
 
-/** Lets time pass until the promise is settled: plugins are waited for by the virtual clock. */
+/** Advances the virtual time until the promise is settled. */
 async function meanwhile<T>(clock: VirtualClock, promise: Promise<T>): Promise<T> {
   const state = { isSettled: false }
   const settle = (): void => void (state.isSettled = true)
@@ -62,14 +62,14 @@ async function untilWell({ clock, atRest }: World): Promise<void> {
   assert.fail('the plugin is not well')
 }
 
-/** Another server's: it draws other random numbers. */
+/** Another server with other random numbers. */
 function ofAnotherSeed(): TestServices {
   const services = testServices()
   services.random.bytes(1000)
   return services
 }
 
-describe('keys of a plugin', () => {
+describe('KMS keys', () => {
   it('seal values with keys derived from one seed, and open them again', async (t) => {
     const plugin = await startPlugin(t)
     const { atRest } = await open(t, configOf(plugin))
@@ -83,7 +83,7 @@ describe('keys of a plugin', () => {
     assert.deepEqual(plugin.calls, { status: 1, encrypt: 1, decrypt: 0 })
   })
 
-  it('are fetched once for the values of another server, before those are handed out', async (t) => {
+  it('are fetched once for the values of another server, before those are delivered', async (t) => {
     const plugin = await startPlugin(t)
     const other = await open(t, configOf(plugin))
     const { atRest, services } = await open(t, configOf(plugin), ofAnotherSeed())
@@ -110,20 +110,20 @@ describe('keys of a plugin', () => {
     await backend.close()
   })
 
-  it('change when the plugin says so; old values open, and are known to be stale', async (t) => {
+  it('rotate when the plugin reports a new key; old values open and are stale', async (t) => {
     const plugin = await startPlugin(t)
     const world = await open(t, configOf(plugin))
     const resting = world.atRest.resting(secrets)
     const old = resting.seal(KEY, value)
     assert.equal(resting.isStale(old), false)
-    plugin.says.keyId = 'key-2'
+    plugin.reported.keyId = 'key-2'
     await passUntil(world, () => resting.isStale(old), 30_000)
     assert.equal(plugin.calls.encrypt, 2)
     assert.deepEqual(Buffer.from(resting.open(KEY, old)), value)
     assert.equal(resting.isStale(resting.seal(KEY, value)), false)
   })
 
-  it('may be used for three minutes after the plugin was last well', async (t) => {
+  it('may be used for three minutes after the plugin was last healthy', async (t) => {
     const plugin = await startPlugin(t)
     const world = await open(t, configOf(plugin))
     const resting = world.atRest.resting(secrets)
@@ -154,7 +154,7 @@ describe('keys of a plugin', () => {
     assert.deepEqual(Buffer.from(resting.open(KEY, resting.seal(KEY, value))), value)
   })
 
-  it('may come after the server: until then nothing is written, and the check says why', async (t) => {
+  it('may come after the server: until then writes fail, and the health check reports why', async (t) => {
     const plugin = await startPlugin(t, false)
     const world = await open(t, configOf(plugin))
     const resting = world.atRest.resting(secrets)
@@ -169,7 +169,7 @@ describe('keys of a plugin', () => {
     assert.deepEqual(Buffer.from(resting.open(KEY, resting.seal(KEY, value))), value)
   })
 
-  it('of values that were not prepared are not there, and ranges say so while the plugin is away', async (t) => {
+  it('are fetched before values are decrypted, and ranges fail while the plugin is unreachable', async (t) => {
     const plugin = await startPlugin(t)
     const other = await open(t, configOf(plugin))
     const third = await open(t, configOf(plugin), ofAnotherSeed())
@@ -189,30 +189,38 @@ describe('keys of a plugin', () => {
   })
 
   const unwell: [what: string, change: (plugin: MockPlugin) => void, text: RegExp][] = [
-    ['says it is unwell', ({ says }) => (says.healthz = 'on fire'), /: got unexpected healthz status: on fire$/],
-    ['has no version', ({ says }) => (says.version = 'v9'), /: expected KMSv2 API version v2, got v9$/],
+    [
+      'reports that it is unhealthy',
+      ({ reported }) => (reported.healthz = 'on fire'),
+      /: got unexpected healthz status: on fire$/,
+    ],
+    ['reports no version', ({ reported }) => (reported.version = 'v9'), /: expected KMSv2 API version v2, got v9$/],
     [
       'changes its version',
-      ({ says }) => (says.version = 'v2beta1'),
+      ({ reported }) => (reported.version = 'v2beta1'),
       /should not change after the initial status response version v2, got v2beta1$/,
     ],
-    ['names no key', ({ says }) => (says.keyId = ''), /: got invalid KMSv2 KeyID hash "": keyID is empty$/],
     [
-      'has a key with a long name',
-      ({ says }) => (says.keyId = 'x'.repeat(1025)),
+      'reports no key ID',
+      ({ reported }) => (reported.keyId = ''),
+      /: got invalid KMSv2 KeyID hash "": keyID is empty$/,
+    ],
+    [
+      'reports a key ID that is too long',
+      ({ reported }) => (reported.keyId = 'x'.repeat(1025)),
       /keyID is 1025 bytes, which exceeds the max size of 1024$/,
     ],
     [
-      'encrypts with another key than it names',
+      'encrypts with another key than it reports',
       (plugin) => {
-        plugin.says.keyId = 'key-2'
+        plugin.reported.keyId = 'key-2'
         plugin.slip.keyId = 'key-3'
       },
       /failed to rotate DEK uid="[-0-9a-f]+", useSeed=true, errState=<nil>, errGen=<nil>, statusKeyIDHash="sha256:[0-9a-f]{64}", encryptKeyIDHash="sha256:[0-9a-f]{64}", stateKeyIDHash="sha256:[0-9a-f]{64}", expirationTimestamp=2026-/,
     ],
   ]
   for (const [what, change, text] of unwell) {
-    it(`stay what they are when the plugin ${what}`, async (t) => {
+    it(`stay in use when the plugin ${what}`, async (t) => {
       const plugin = await startPlugin(t)
       const { atRest, clock } = await open(t, configOf(plugin))
       change(plugin)
@@ -227,7 +235,7 @@ describe('keys of a plugin', () => {
 })
 
 describe('a new configuration', () => {
-  it('takes over when its plugins are well, and not before', async (t) => {
+  it('takes over only after its plugins are healthy', async (t) => {
     const plugin = await startPlugin(t)
     const next = await startPlugin(t, false)
     const world = await open(t, configOf(plugin))

@@ -1,16 +1,16 @@
 /**
- * Keys kept by somebody else: a plugin on a unix socket (KMS v2) encrypts one seed per server, and values are sealed here
- * with keys derived from it. The plugin says which of its keys is current; when that changes, a new seed is made. Sealing
- * never waits for the plugin; opening does once for each seed, ahead, in `prepare`.
+ * KMS v2: a plugin on a Unix socket encrypts one seed per server, and the server derives the keys of values from that
+ * seed. When the plugin changes its key, the server makes a new seed.
  */
 import { createHash, createHmac } from 'node:crypto'
 
+import { KeyManagementService, type StatusResponse } from '#apis/wire/kms.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
-import { compareText, goQuote } from '#lib/go-text.ts'
+import { compareText, goQuote } from '#lib/go/text.ts'
 import { createGrpcClient, type GrpcClient } from '#lib/grpc/client.ts'
 import type { Method } from '#lib/grpc/method.ts'
 import { GrpcError } from '#lib/grpc/status.ts'
-import type { Logger } from '#lib/log.ts'
+import type { Logger } from '#lib/log/log.ts'
 import { type Random, uuid } from '#lib/random.ts'
 import { timeOf } from '#meta/time.ts'
 
@@ -21,12 +21,8 @@ import {
   type EncryptedObject,
   encryptedObject,
   keyIdComplaint,
-  KMS_DECRYPT,
-  KMS_ENCRYPT,
-  KMS_STATUS,
-  type KmsStatus,
   SOURCE,
-} from './kms-messages.ts'
+} from './encrypted-object.ts'
 import { createAesGcm, type Sealer } from './transformer.ts'
 
 export interface KmsServices {
@@ -36,14 +32,14 @@ export interface KmsServices {
 }
 
 export interface Kms extends Sealer {
-  /** Throws what is wrong with the plugin. Asks it at most every few seconds. */
+  /** Throws the plugin's error. Calls it at most every few seconds. */
   check(): Promise<void>
-  /** Undefined when the key of the value is at hand. Rejects with `unavailable` when the plugin does not give it. */
+  /** Undefined if the value's key is available. Rejects with `unavailable` if the plugin does not return it. */
   prepare(sealed: Uint8Array): Promise<void> | undefined
   close(): void
 }
 
-/** Upstream's times: how often the plugin is asked, and for how long a seed may be used after it last agreed to it. */
+/** Upstream's times: the interval of status requests, and the validity of a seed after the last healthy one. */
 const HEALTHY_MS = 60_000
 const UNHEALTHY_MS = 10_000
 const SEED_MS = 180_000
@@ -51,13 +47,13 @@ const ANSWER_MS = 20_000
 const FAILURE_MS = 3_000
 
 const SEED_BYTES = 32
-/** Drawn anew for each value and stored in front of it; with the seed it makes the key. */
+/** Random for each value and stored in front of it; with the seed it yields the key. */
 const INFO_BYTES = 32
 
-/** Shorter than gRPC's two minutes: a plugin that is back is noticed at the next question. */
+/** Shorter than gRPC's two minutes: a recovered plugin is noticed at the next request. */
 const BACKOFF = { baseMs: 1000, factor: 1.6, capMs: UNHEALTHY_MS, jitter: 0.2 }
 
-/** Resolves after the plugin was asked for the first time, whatever it said: it may come up after us. */
+/** Resolves after the first status request, whatever its result: the plugin may start after the server. */
 export async function openKms(config: KmsConfig, services: KmsServices): Promise<Kms> {
   const plugin = new Plugin(config, services)
   await plugin.probe()
@@ -65,11 +61,11 @@ export async function openKms(config: KmsConfig, services: KmsServices): Promise
   return plugin
 }
 
-/** What new values are sealed with. */
+/** The seed for new values. */
 interface Seed {
   readonly wrapped: Omit<EncryptedObject, 'encryptedData'>
   readonly secret: Buffer
-  /** On the world's clock. */
+  /** Wall-clock time. */
   readonly expiresMs: number
 }
 
@@ -79,7 +75,7 @@ class Plugin implements Kms {
   readonly #services: KmsServices
   readonly #client: GrpcClient
   readonly #stop = new AbortController()
-  /** Secrets by what they are wrapped in: one for each start of each server, so never many. */
+  /** Secrets by their encrypted form: one for each start of each server, so never many. */
   readonly #secrets = new Map<string, Buffer>()
   readonly #fetching = new Map<string, Promise<void>>()
   #seed: Seed | undefined
@@ -148,7 +144,7 @@ class Plugin implements Kms {
     this.#client.close()
   }
 
-  /** Asks how the plugin is and says what is wrong; false then. */
+  /** Requests the status and logs errors; false then. */
   async probe(): Promise<boolean> {
     try {
       await this.check()
@@ -161,7 +157,7 @@ class Plugin implements Kms {
     }
   }
 
-  /** Asks again and again, until closed: writes fail when the plugin has not been heard of for too long. */
+  /** Polls the status until closed: writes fail if the last healthy status is too old. */
   follow(): void {
     const { signal } = this.#stop
     const loop = async (): Promise<void> => {
@@ -177,7 +173,7 @@ class Plugin implements Kms {
     return createAesGcm({ name: this.#config.name, secret }, this.#services.random)
   }
 
-  /** Undefined for what is damaged: that comes to light when it is opened. */
+  /** Undefined for damaged values, which fail when they are opened. */
   #tryDecode(sealed: Uint8Array): EncryptedObject | undefined {
     try {
       return this.#decode(sealed)
@@ -206,7 +202,7 @@ class Plugin implements Kms {
     try {
       const uid = uuid(this.#services.random)
       const request = { ciphertext: encryptedSource, uid, keyId, annotations }
-      const { plaintext } = await this.#call(KMS_DECRYPT, request)
+      const { plaintext } = await this.#call(KeyManagementService.decrypt, request)
       if (sourceType === SOURCE.seed && plaintext.length < SEED_BYTES) {
         throw new Error(`invalid seed length ${plaintext.length} used for key generation`)
       }
@@ -235,9 +231,9 @@ class Plugin implements Kms {
 
   async #ask(): Promise<void> {
     const { name } = this.#config
-    let status: KmsStatus
+    let status: StatusResponse
     try {
-      status = await this.#call(KMS_STATUS, {})
+      status = await this.#call(KeyManagementService.status, {})
     } catch (cause) {
       const what = `failed to perform status section of the healthz check for KMS Provider ${name}`
       throw new Error(`${what}, error: ${textOf(cause)}`, { cause })
@@ -250,7 +246,7 @@ class Plugin implements Kms {
     throw new Error(`kmsv2 Provider ${name} is not healthy, error: ${text}`)
   }
 
-  #statusComplaints({ healthz, version }: KmsStatus): string[] {
+  #statusComplaints({ healthz, version }: StatusResponse): string[] {
     const complaints = healthz === 'ok' ? [] : [`got unexpected healthz status: ${healthz}`]
     if (version !== 'v2' && version !== 'v2beta1')
       return [...complaints, `expected KMSv2 API version v2, got ${version}`]
@@ -260,8 +256,8 @@ class Plugin implements Kms {
     return [...complaints, `${change}, got ${version}`]
   }
 
-  /** Goes on with the seed while the plugin's key stays, makes another when it changes; what is wrong, if anything. */
-  async #renewSeed({ keyId }: KmsStatus): Promise<string | undefined> {
+  /** Keeps the seed while the plugin's key stays, and makes another when it changes; returns the error, if any. */
+  async #renewSeed({ keyId }: StatusResponse): Promise<string | undefined> {
     const complaint = keyIdComplaint(keyId)
     if (complaint !== undefined) return `got invalid KMSv2 KeyID hash ${goQuote(hashOf(keyId))}: ${complaint}`
     const expiresMs = this.#services.clock.now() + SEED_MS
@@ -296,11 +292,12 @@ class Plugin implements Kms {
 
   async #makeSeed(uid: string, expiresMs: number): Promise<Seed> {
     const secret = this.#services.random.bytes(SEED_BYTES)
-    const { ciphertext, keyId, annotations } = await this.#call(KMS_ENCRYPT, { plaintext: secret, uid }).catch(
-      (cause: unknown) => {
-        throw new Error(`failed to encrypt DEK, error: ${textOf(cause)}`, { cause })
-      },
-    )
+    const { ciphertext, keyId, annotations } = await this.#call(KeyManagementService.encrypt, {
+      plaintext: secret,
+      uid,
+    }).catch((cause: unknown) => {
+      throw new Error(`failed to encrypt DEK, error: ${textOf(cause)}`, { cause })
+    })
     const wrapped = {
       keyId,
       encryptedSource: Buffer.from(ciphertext),
@@ -312,7 +309,7 @@ class Plugin implements Kms {
   }
 }
 
-/** HKDF-Expand with SHA-256, whose first block is all that a key needs. */
+/** HKDF-Expand with SHA-256: a key needs only the first block. */
 function derive(seed: Buffer, info: Uint8Array): Buffer {
   return createHmac('sha256', seed).update(info).update(Buffer.of(1)).digest()
 }
@@ -329,17 +326,17 @@ function cacheKeyOf({
   return JSON.stringify([sourceType, encryptedSource.toString('base64'), keyId, notes])
 }
 
-/** Not views of the message they came in. */
+/** Copies, not views of the message. */
 function ownCopy(annotations: ReadonlyMap<string, Buffer>): Map<string, Buffer> {
   return new Map([...annotations].map(([name, value]) => [name, Buffer.from(value)]))
 }
 
-/** Names of keys are not for logs. */
+/** Key IDs must not appear in logs. */
 function hashOf(keyId: string): string {
   return keyId === '' ? '' : `sha256:${createHash('sha256').update(keyId).digest('hex')}`
 }
 
-/** As Go's client says it. */
+/** As Go's client prints it. */
 function textOf(error: unknown): string {
   if (!(error instanceof GrpcError)) return (error as Error).message
   const code = error.code.replace(/^./, (letter) => letter.toUpperCase())

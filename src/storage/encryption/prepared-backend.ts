@@ -1,19 +1,19 @@
 /**
- * A backend that hands out values only after the keys to open them have been fetched, so that nobody above has to wait in
- * the middle of reading one.
+ * A backend that returns a value only after its decryption key has been fetched. Readers can then decrypt
+ * synchronously.
  */
 import type { Backend, CommitResult, KeyValue, RangeResult, WatchBatch } from '../backend.ts'
 import type { AtRest } from './at-rest.ts'
 
 /**
- * Reads fail with `unavailable` while keys cannot be had. A watch goes on, since it is shared by all resources: values
- * whose keys are missing then cannot be opened, which is for the reader to notice.
+ * Reads fail with `unavailable` while keys are missing. A watch continues, since all resources share it: the reader
+ * fails to open values whose keys are missing.
  */
 export function prepareValues(backend: Backend, { prepare }: Pick<AtRest, 'prepare'>): Backend {
   const prepared = {
     commit: async (...args: Parameters<Backend['commit']>): Promise<CommitResult> => {
       const result = await backend.commit(...args)
-      // What has been written stays written, whether or not what was there before can be opened.
+      // A completed write stays, whether or not the previous value can be opened.
       if (!result.ok) await prepare(valuesOf(result.current))
       return result
     },

@@ -1,6 +1,6 @@
 /**
- * The providers of a configuration, opened: what takes a library or a plugin is loaded when somebody wants it. A new
- * configuration is opened beside the old one and takes over when its plugins are well.
+ * Opens the encryption providers of a configuration. A new configuration replaces the old one when its plugins are
+ * healthy.
  */
 import { type Clock, sleep } from '#lib/clock.ts'
 
@@ -11,7 +11,7 @@ import type { Sealer } from './transformer.ts'
 
 export interface OpenAtRest extends AtRest {
   readonly check: () => Promise<void>
-  /** Takes a new configuration. Rejects, changing nothing, when its plugins are not well for some time. */
+  /** Applies a new configuration. Rejects and changes nothing if its plugins are not healthy in time. */
   reload(config: EncryptionConfig): Promise<void>
   close(): void
 }
@@ -33,7 +33,7 @@ export async function openAtRest(config: EncryptionConfig, services: KmsServices
       const old = current
       current = opened
       atRest.use(opened.rules)
-      // Those who are just being answered may finish.
+      // Running requests may finish.
       services.clock.after(old.graceMs, () => old.close(), { background: true })
     },
     close: () => current.close(),
@@ -42,7 +42,7 @@ export async function openAtRest(config: EncryptionConfig, services: KmsServices
 
 interface Providers {
   readonly rules: readonly Rule[]
-  /** Longer than anything asked of its plugins takes. */
+  /** Longer than any request to its plugins. */
   readonly graceMs: number
   check(): Promise<void>
   close(): void

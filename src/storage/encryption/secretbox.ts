@@ -1,4 +1,7 @@
-/** NaCl's secretbox, upstream's provider `secretbox`: XSalsa20 with Poly1305. A file of its own: few need its library. */
+/**
+ * The provider `secretbox`: NaCl's XSalsa20 with Poly1305. It is in a separate file, because few clusters need its
+ * library.
+ */
 import { xsalsa20poly1305 } from '@noble/ciphers/salsa.js'
 
 import type { Random } from '#lib/random.ts'
@@ -9,8 +12,8 @@ const NONCE_BYTES = 24
 const TAG_BYTES = 16
 
 /**
- * Nonces are long enough to be drawn at random for ever. The format has no place for the storage key: the registry compares it with
- * the name and namespace in the opened object instead.
+ * Nonces are long enough to be random for ever. The format does not authenticate the storage key: instead the registry
+ * compares it with the name and namespace in the opened object.
  */
 export function createSecretbox({ name, secret }: EncryptionKey, random: Random): Sealer {
   return {

@@ -1,7 +1,6 @@
 /**
- * Sealing and opening of single values, in upstream's formats, so that a store can be taken over in either direction:
- * `k8s:enc:<provider>:v1:<key name>:` and then what the provider makes. The storage key is authenticated with the value
- * where the format has a place for it. For all formats, the registry refuses an object under the key of another (`entry.ts`).
+ * Encrypts and decrypts single values in upstream's formats: `k8s:enc:<provider>:v1:<key name>:` and the provider's
+ * data. The storage key is authenticated with the value if the format supports it.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 
@@ -15,16 +14,16 @@ export interface EncryptionKey {
   readonly secret: Buffer
 }
 
-/** What seals and opens with one key. */
+/** Seals and opens with one key. */
 export interface Sealer {
-  /** Every value it seals starts with this. */
+  /** The prefix of every value it seals. */
   readonly prefix: string
   seal(storageKey: string, value: Uint8Array): Buffer
-  /** `sealed` is what follows the prefix. Throws `corrupt` when it was not sealed with this key, or was changed. */
+  /** `sealed` follows the prefix. Throws `corrupt` if it was not sealed with this key, or was changed. */
   open(storageKey: string, sealed: Uint8Array): Buffer
-  /** Whether it would be sealed otherwise now, although the prefix is the same; never, where it is absent. */
+  /** True if it would be sealed differently now, although the prefix is the same; absent: never. */
   isStale?(sealed: Uint8Array): boolean
-  /** Fetches what opening the value takes; undefined when it is at hand, as it always is where this is absent. */
+  /** Fetches the key of the value; undefined if it is available. Absent: always available. */
   prepare?(sealed: Uint8Array): Promise<void> | undefined
 }
 
@@ -32,7 +31,9 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const IV_BYTES = 16
 
-/** Authenticated. A key must be replaced after some two hundred thousand writes: nonces are random and short. */
+/**
+ * Authenticated. A key must be replaced after some two hundred thousand writes, because nonces are random and short.
+ */
 export function createAesGcm({ name, secret }: EncryptionKey, random: Random): Sealer {
   const algorithm = `aes-${secret.length * 8}-gcm` as 'aes-256-gcm'
   return {
@@ -54,7 +55,7 @@ export function createAesGcm({ name, secret }: EncryptionKey, random: Random): S
   }
 }
 
-/** Upstream's older format; not authenticated. For reading what others wrote, and writing what others must read. */
+/** Upstream's older format; not authenticated. For compatibility with other servers. */
 export function createAesCbc({ name, secret }: EncryptionKey, random: Random): Sealer {
   const algorithm = `aes-${secret.length * 8}-cbc`
   return {
@@ -74,7 +75,7 @@ export function createAesCbc({ name, secret }: EncryptionKey, random: Random): S
   }
 }
 
-/** Runs what fails for a value that is not what was sealed. */
+/** Runs a function that fails for a value that was changed. */
 export function opening<T>(storageKey: string, name: string, open: () => T): T {
   try {
     return open()

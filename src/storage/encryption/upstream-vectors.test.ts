@@ -6,7 +6,7 @@ import { type OpenAtRest, openAtRest } from './providers.ts'
 
 /**
  * Sealed by the encryption packages of k8s.io/apiserver v0.36.4 under this key, with 32 bytes of 1 as secret and with a
- * plugin like ours. Ours, drawn from a seed, were opened by the same packages.
+ * plugin like ours. The same packages opened our values, drawn from a seed.
  */
 const KEY = '/registry/secrets/default/vector'
 const VECTORS: Readonly<Record<string, { readonly theirs: string; readonly ours?: string }>> = {
@@ -57,7 +57,7 @@ async function open(t: TestContext): Promise<OpenAtRest> {
 describe("upstream's formats", () => {
   for (const [what, { theirs, ours }] of Object.entries(VECTORS)) {
     const [resource = ''] = what.split(' ')
-    it(`${what}: what upstream sealed is opened`, async (t) => {
+    it(`${what}: decrypts values that upstream encrypted`, async (t) => {
       const atRest = await open(t)
       const sealed = Buffer.from(theirs, 'hex')
       await atRest.prepare([sealed])
@@ -66,7 +66,7 @@ describe("upstream's formats", () => {
     })
 
     if (ours === undefined) continue
-    it(`${what}: what we seal is what upstream has opened`, async (t) => {
+    it(`${what}: encrypts values that upstream can decrypt`, async (t) => {
       const atRest = await open(t)
       const sealed = atRest.resting({ group: '', resource }).seal(KEY, Buffer.from('written by hyperkube'))
       assert.equal(sealed.toString('hex'), ours)

@@ -1,7 +1,18 @@
-/** How the backend behaves towards an etcd that misbehaves: scripted members in place of real ones. */
+/** The behaviour of the backend towards a misbehaving etcd: scripted members in place of real ones. */
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 
+import {
+  Auth,
+  KV,
+  Lease,
+  Maintenance,
+  type RangeRequest,
+  type RangeResponse,
+  type TxnResponse,
+  Watch,
+  type WatchResponse,
+} from '#apis/wire/etcd.ts'
 import { createVirtualClock, realClock, sleep } from '#lib/clock.ts'
 import { createGrpcServer, handleBidi, handleUnary, type Handler } from '#lib/grpc/server.ts'
 import { GrpcError, type StatusName } from '#lib/grpc/status.ts'
@@ -10,31 +21,18 @@ import { createSeededRandom } from '#lib/random.ts'
 
 import { StorageError, type Backend, type StorageErrorCode, type WatchBatch } from '../backend.ts'
 import { openEtcdBackend, type EtcdOptions } from '../etcd.ts'
-import {
-  AUTHENTICATE,
-  LEASE_GRANT,
-  LEASE_REVOKE,
-  RANGE,
-  STATUS_OF_MEMBER,
-  TXN,
-  WATCH,
-  type RangeRequest,
-  type RangeResponse,
-  type TxnResponse,
-  type WatchResponse,
-} from './messages.ts'
 
 interface Script {
   readonly id?: number
-  /** Who it says leads; itself unless given. */
+  /** The leader that it reports; itself by default. */
   leader?: number
-  /** The revision it is at; 10 unless given. */
+  /** Its revision; 10 by default. */
   readonly now?: () => number
-  /** It has forgotten a read and answers no other one, as etcd 3.4 does around an election. */
+  /** It has lost a read and answers no other one, as etcd 3.4 does around an election. */
   isDeaf?: boolean
   readonly range?: (request: RangeRequest, call: number) => Input<RangeResponse>
   readonly txn?: (call: number) => Input<TxnResponse>
-  /** What the n-th watch is told, before it falls silent; an error ends it. */
+  /** The messages of the n-th watch before it falls silent; an error ends it. */
   readonly watch?: (from: number, call: number) => (Input<WatchResponse> | GrpcError)[]
   readonly more?: readonly Handler[]
 }
@@ -51,28 +49,28 @@ async function startMember(t: TestContext, script: Script): Promise<FakeMember> 
   const calls = { proof: 0, range: 0, txn: 0, watch: 0 }
   const id = script.id ?? 1
   const handlers = [
-    handleUnary(STATUS_OF_MEMBER, () => ({
+    handleUnary(Maintenance.status, () => ({
       header: { memberId: id, revision: REVISION },
       leader: script.leader ?? id,
       version: '3.4.23',
     })),
-    handleUnary(RANGE, (request) => {
-      // The read that proves a member to be working, and that asks for the current revision.
+    handleUnary(KV.range, (request) => {
+      // The read that proves a working member, and that requests the current revision.
       calls.proof++
       if (script.isDeaf) return new Promise<never>(() => undefined)
       if (request.key === '\0' && request.countOnly) return { header: header(script.now?.()) }
       calls.range++
       return script.range?.(request, calls.range) ?? { header: header() }
     }),
-    handleUnary(TXN, () => {
+    handleUnary(KV.txn, () => {
       calls.txn++
       return script.txn?.(calls.txn) ?? { header: header(), succeeded: true, responses: [] }
     }),
-    handleBidi(WATCH, async function* (requests, { signal }) {
-      for await (const { create } of requests) {
+    handleBidi(Watch.watch, async function* (requests, { signal }) {
+      for await (const { createRequest } of requests) {
         yield { header: header(), created: true }
         calls.watch++
-        for (const one of script.watch?.(Number(create?.startRevision), calls.watch) ?? []) {
+        for (const one of script.watch?.(Number(createRequest?.startRevision), calls.watch) ?? []) {
           if (one instanceof GrpcError) throw one
           yield one
         }
@@ -137,8 +135,8 @@ describe('etcd backend', () => {
   }
 
   for (const text of ['etcdserver: no leader', 'etcdserver: too many requests', 'raft proposal dropped']) {
-    it(`sends a write again after "${text}", which says that nothing happened`, async (t) => {
-      const answer = { header: header(11), succeeded: true, responses: [{ put: {} }] }
+    it(`sends a write again after "${text}", because nothing was executed`, async (t) => {
+      const answer = { header: header(11), succeeded: true, responses: [{ responsePut: {} }] }
       const txn = (call: number): typeof answer => (call < 3 ? failure('unavailable', text) : answer)
       const member = await startMember(t, { txn })
       const backend = await open(t, [member])
@@ -147,7 +145,7 @@ describe('etcd backend', () => {
     })
   }
 
-  it('sends a read again after any doubt', async (t) => {
+  it('retries a read after any failure', async (t) => {
     const texts = ['etcdserver: leader changed', 'etcdserver: request timed out', 'etcdserver: server stopped']
     const range = (_: unknown, call: number): Input<RangeResponse> => {
       const text = texts[call - 1]
@@ -159,7 +157,7 @@ describe('etcd backend', () => {
     assert.equal(member.calls.range, texts.length + 1)
   })
 
-  it('takes no answer to a read that is older than what it has seen', async (t) => {
+  it('rejects a read response that is older than a known revision', async (t) => {
     const revisions = [20, 15, 21]
     const member = await startMember(t, {
       range: (_, call) => ({ header: header(revisions[call - 1] ?? 21), count: 0 }),
@@ -170,7 +168,7 @@ describe('etcd backend', () => {
     assert.equal(member.calls.range, 3)
   })
 
-  it('reports a write whose revision goes back instead of hiding it', async (t) => {
+  it('reports a write whose revision goes back', async (t) => {
     const revisions = [20, 15]
     const txn = (call: number): Input<TxnResponse> => ({ header: header(revisions[call - 1] ?? 0), succeeded: true })
     const backend = await open(t, [await startMember(t, { txn })])
@@ -187,7 +185,7 @@ describe('etcd backend', () => {
     assert.deepEqual([follower.calls.txn, leader.calls.txn, other.calls.txn], [0, 5, 0])
   })
 
-  it('goes to another member when the leader answers no reads', async (t) => {
+  it('uses another member if the leader answers no reads', async (t) => {
     const leader = await startMember(t, { id: 1, isDeaf: true })
     const follower = await startMember(t, { id: 2, leader: 1 })
     const backend = await open(t, [leader, follower])
@@ -195,7 +193,7 @@ describe('etcd backend', () => {
     assert.deepEqual([leader.calls.txn, follower.calls.txn], [0, 1])
   })
 
-  it('follows a new leader, once it answers', async (t) => {
+  it('follows a new leader once it answers', async (t) => {
     const clock = createVirtualClock()
     const scripts: [Script, Script] = [{ id: 1 }, { id: 2, leader: 1 }]
     const first = await startMember(t, scripts[0])
@@ -220,7 +218,7 @@ describe('etcd backend', () => {
     assert.deepEqual([first.calls.txn, second.calls.txn], [2, 1])
   })
 
-  it('says who does not answer when nobody does', async () => {
+  it('names the silent members if none answers', async () => {
     const url = 'http://127.0.0.1:1'
     await assert.rejects(
       openEtcdBackend([url, url], { clock: realClock, random: createSeededRandom(1), timeoutMs: 200 }),
@@ -228,7 +226,7 @@ describe('etcd backend', () => {
     )
   })
 
-  it('refuses what is not the URL of a member', async () => {
+  it('refuses invalid member URLs', async () => {
     const options = { clock: realClock, random: createSeededRandom(1) }
     for (const url of ['', 'etcd:2379', 'ftp://a', 'http://a/b', 'http://user:secret@a']) {
       await assert.rejects(openEtcdBackend([url], options), (error: Error) => {
@@ -239,10 +237,10 @@ describe('etcd backend', () => {
     }
   })
 
-  it('gets a new token when the old one is refused', async (t) => {
+  it('gets a new token after the old one is refused', async (t) => {
     let tokens = 0
     const member = await startMember(t, {
-      more: [handleUnary(AUTHENTICATE, ({ name, password }) => ({ token: `${name}:${password}:${++tokens}` }))],
+      more: [handleUnary(Auth.authenticate, ({ name, password }) => ({ token: `${name}:${password}:${++tokens}` }))],
       txn: (call) =>
         call === 1
           ? failure('unauthenticated', 'etcdserver: invalid auth token')
@@ -253,16 +251,16 @@ describe('etcd backend', () => {
     assert.deepEqual([member.calls.txn, tokens], [2, 2])
   })
 
-  it('takes a lease that is there, or gone, at the second attempt for its own doing', async (t) => {
+  it('treats an existing or missing lease at the second attempt as its own result', async (t) => {
     let [grants, revokes] = [0, 0]
     const member = await startMember(t, {
       more: [
-        handleUnary(LEASE_GRANT, () =>
+        handleUnary(Lease.leaseGrant, () =>
           ++grants === 1
             ? failure('unavailable', 'etcdserver: request timed out')
             : failure('failedPrecondition', 'etcdserver: lease already exists'),
         ),
-        handleUnary(LEASE_REVOKE, () =>
+        handleUnary(Lease.leaseRevoke, () =>
           ++revokes === 1
             ? failure('unavailable', 'etcdserver: request timed out')
             : failure('notFound', 'etcdserver: requested lease not found'),
@@ -285,7 +283,7 @@ describe('etcd watch', () => {
   })
   const lost = new GrpcError('unavailable', 'etcdserver: no leader')
 
-  /** Reads until so many events have come. */
+  /** Reads until this many events have arrived. */
   const read = async (backend: Backend, count: number, from = 11): Promise<string[]> => {
     const seen: string[] = []
     const stop = new AbortController()
@@ -297,7 +295,7 @@ describe('etcd watch', () => {
     return seen
   }
 
-  it('goes on after a lost stream where it was, without gap or repetition', async (t) => {
+  it('resumes after a lost stream without gap or repetition', async (t) => {
     const from: number[] = []
     const member = await startMember(t, {
       watch(start, call) {
@@ -311,7 +309,7 @@ describe('etcd watch', () => {
     assert.deepEqual(from, [11, 13])
   })
 
-  it('asks again for a revision that was left out', async (t) => {
+  it('requests a missing revision again', async (t) => {
     const member = await startMember(t, {
       watch: (_, call) => (call === 1 ? [events(['a', 11]), events(['c', 13])] : [events(['b', 12], ['c', 13])]),
     })
@@ -319,7 +317,7 @@ describe('etcd watch', () => {
     assert.equal(member.calls.watch, 2)
   })
 
-  it('ends with `compacted` when a revision is nowhere to be had, and the next watch starts afresh', async (t) => {
+  it('ends with `compacted` if a revision is unavailable, and the next watch starts afresh', async (t) => {
     let now = 10
     const member = await startMember(t, {
       now: () => now,
@@ -331,7 +329,7 @@ describe('etcd watch', () => {
     assert.deepEqual(await read(backend, 2, 21), ['a21', 'b22'])
   })
 
-  it('ends with `compacted` when the revision wanted is not kept, and says which one is', async (t) => {
+  it('ends with `compacted` if the requested revision is gone, and reports the oldest one', async (t) => {
     const member = await startMember(t, { watch: () => [{ canceled: true, compactRevision: 40 }] })
     await assert.rejects(read(await open(t, [member]), 1), (error) => {
       assert.equal((error as StorageError).compactedRevision, 40)
@@ -339,12 +337,12 @@ describe('etcd watch', () => {
     })
   })
 
-  it('ends with `compacted` when etcd tears a revision apart', async (t) => {
+  it('ends with `compacted` if etcd splits a revision', async (t) => {
     const member = await startMember(t, { watch: () => [events(['a', 11]), events(['b', 11])] })
     await assert.rejects(read(await open(t, [member]), 2), failsWith('compacted', /split revision 11/))
   })
 
-  it('opens another stream when a revision that an answer has shown does not come', async (t) => {
+  it('opens another stream if a known revision does not arrive', async (t) => {
     const clock = createVirtualClock()
     const member = await startMember(t, {
       txn: () => ({ header: header(11), succeeded: true }),
@@ -357,14 +355,14 @@ describe('etcd watch', () => {
     void reading.finally(() => (state.isOver = true))
     for (let n = 0; n < 100 && !state.isOver; n++) {
       await clock.advance(200)
-      // The answers of the member take real time.
+      // The member's responses take real time.
       await sleep(realClock, 2)
     }
     assert.deepEqual(await reading, ['a11'])
     assert.equal(member.calls.watch, 2)
   })
 
-  it('ends when etcd does not let us watch', async (t) => {
+  it('ends if etcd denies the watch', async (t) => {
     const member = await startMember(t, {
       watch: () => [new GrpcError('permissionDenied', 'etcdserver: permission denied')],
     })

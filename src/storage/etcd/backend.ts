@@ -1,4 +1,5 @@
-/** The Backend contract on top of an etcd cluster: each promise in terms of etcd's calls. */
+/** The Backend contract on an etcd cluster. */
+import { KV, Lease, type StatusResponse, type TxnResponse } from '#apis/wire/etcd.ts'
 import type { Clock, Timer } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 
@@ -24,17 +25,6 @@ import { createMemoryBackend } from '../memory.ts'
 import { checkWrites } from '../write-check.ts'
 import { ByteBudget } from './byte-budget.ts'
 import { EtcdClient, type EtcdClientOptions } from './client.ts'
-import {
-  COMPACT,
-  LEASE_GRANT,
-  LEASE_KEEP_ALIVE,
-  LEASE_REVOKE,
-  LEASE_TIME_TO_LIVE,
-  RANGE,
-  TXN,
-  type StatusResponse,
-  type TxnResponse,
-} from './messages.ts'
 import { readRange } from './range.ts'
 import { saveSnapshot } from './snapshot.ts'
 import { planTxn, readTxn } from './txn.ts'
@@ -42,17 +32,17 @@ import { askCompactedRevision } from './watch-stream.ts'
 import { Watcher } from './watcher.ts'
 
 export interface EtcdBackendOptions extends EtcdClientOptions {
-  /** How much history is kept; default 5 minutes, as upstream's API server does. Infinity: compact only by hand. */
+  /** The history window; default 5 minutes, as upstream's API server. Infinity: compact only by hand. */
   readonly historyMs?: number
   readonly progressEveryMs?: number
 }
 
-/** A picture of several pages that is compacted under the reader is begun anew this often. */
+/** The number of restarts of a paged range that is compacted while it is read. */
 const PICTURE_ATTEMPTS = 3
 const HEALTH_MS = 2000
-/** Writes under way together: ten of the largest, thousands of the usual ones. */
+/** Bytes of concurrent writes: ten of the largest, thousands of the usual ones. */
 const IN_FLIGHT_BYTES = 16 << 20
-/** etcd's own ids have 63 bits; a number holds 53. Random, so that an old id never means another lease. */
+/** etcd's own ids have 63 bits; a number has 53. Random, so that an old id never means another lease. */
 const LEASE_ID_BOUND = 2 ** 48
 const NO_KEY = '\0'
 
@@ -66,7 +56,7 @@ export class EtcdBackend implements Backend {
   readonly #compaction: Timer | undefined
   readonly #budget = new ByteBudget(IN_FLIGHT_BYTES)
   readonly #commits = new Set<Promise<unknown>>()
-  /** The oldest revision kept, as far as is known: it can only have grown since. */
+  /** The oldest revision, as far as known: it can only have grown since. */
   #compacted: Revision = 0
   #closing: Promise<void> | undefined
 
@@ -84,7 +74,7 @@ export class EtcdBackend implements Backend {
       ...(progressEveryMs !== undefined && { progressEveryMs }),
     })
     if (historyMs < Infinity) {
-      // One that fails, or comes after another server's, is made up for by the next one.
+      // A compaction that fails, or comes after another server's, is made up for by the next one.
       const compact = (revision: Revision): void => void this.compact(revision).catch(() => undefined)
       const revision = (): Revision => this.#client.seen
       this.#compaction = createAutoCompaction({ clock, windowMs: historyMs, revision, compact })
@@ -93,10 +83,10 @@ export class EtcdBackend implements Backend {
 
   async commit(writes: readonly Write[], signal?: AbortSignal): Promise<CommitResult> {
     this.#check(signal)
-    // How much it takes in one request is for the cluster to say.
+    // The cluster decides how much it accepts in one request.
     checkWrites(writes, { requestBytes: Infinity })
     if (writes.length === 0) return { ok: true, revision: await this.currentRevision(signal), previous: [] }
-    const send = (): Promise<TxnResponse> => this.#client.call(TXN, planTxn(writes), { kind: 'write', signal })
+    const send = (): Promise<TxnResponse> => this.#client.call(KV.txn, planTxn(writes), { kind: 'write', signal })
     const answer = this.#budget.run(sizeOf(writes), signal, send)
     this.#commits.add(answer)
     try {
@@ -123,7 +113,7 @@ export class EtcdBackend implements Backend {
   async currentRevision(signal?: AbortSignal): Promise<Revision> {
     this.#check(signal)
     const answer = await this.#call(
-      this.#client.call(RANGE, { key: NO_KEY, countOnly: true }, { kind: 'read', signal }),
+      this.#client.call(KV.range, { key: NO_KEY, countOnly: true }, { kind: 'read', signal }),
     )
     return Number(answer.header?.revision ?? 0)
   }
@@ -135,7 +125,7 @@ export class EtcdBackend implements Backend {
   async compact(revision: Revision): Promise<void> {
     this.#check()
     try {
-      await this.#client.call(COMPACT, { revision }, { kind: 'repeatable' })
+      await this.#client.call(KV.compact, { revision }, { kind: 'repeatable' })
       this.#compacted = Math.max(this.#compacted, revision)
     } catch (error) {
       const isDone = error instanceof StorageError && error.code === 'compacted'
@@ -152,10 +142,10 @@ export class EtcdBackend implements Backend {
     let isRepeated = false
     const onRepeat = (): void => void (isRepeated = true)
     try {
-      await this.#client.call(LEASE_GRANT, { ttl, id }, { kind: 'repeatable', onRepeat })
+      await this.#client.call(Lease.leaseGrant, { ttl, id }, { kind: 'repeatable', onRepeat })
     } catch (error) {
       const isThere = error instanceof StorageError && /lease already exists/.test(error.message)
-      // Nobody else draws this id: the first attempt was carried out after all.
+      // Nobody else draws this id: the first attempt succeeded after all.
       if (!(isRepeated && isThere)) throw this.#explain(error)
     }
     return id
@@ -163,8 +153,8 @@ export class EtcdBackend implements Backend {
 
   async keepAliveLease(lease: LeaseId): Promise<void> {
     this.#check()
-    // A stream with one request and one answer is a call like any other.
-    const { ttl } = await this.#call(this.#client.call(LEASE_KEEP_ALIVE, { id: lease }, { kind: 'repeatable' }))
+    // A stream with one request and one response is an ordinary call.
+    const { ttl } = await this.#call(this.#client.call(Lease.leaseKeepAlive, { id: lease }, { kind: 'repeatable' }))
     if (Number(ttl) <= 0) throw leaseNotFound(lease)
   }
 
@@ -173,7 +163,7 @@ export class EtcdBackend implements Backend {
     let isRepeated = false
     const onRepeat = (): void => void (isRepeated = true)
     try {
-      await this.#client.call(LEASE_REVOKE, { id: lease }, { kind: 'repeatable', onRepeat })
+      await this.#client.call(Lease.leaseRevoke, { id: lease }, { kind: 'repeatable', onRepeat })
     } catch (error) {
       const isGone = error instanceof StorageError && error.code === 'lease-not-found'
       // The first attempt has ended it.
@@ -223,10 +213,10 @@ export class EtcdBackend implements Backend {
     this.#client.close()
   }
 
-  /** With 0 for one that has ended. */
+  /** With 0 for an expired one. */
   async #ttlOf(id: LeaseId): Promise<readonly [LeaseId, ttlMs: number]> {
     if (id === 0) return [id, 0]
-    const times = await this.#call(this.#client.call(LEASE_TIME_TO_LIVE, { id }, { kind: 'read' }))
+    const times = await this.#call(this.#client.call(Lease.leaseTimeToLive, { id }, { kind: 'read' }))
     return [id, Number(times.ttl) > 0 ? Number(times.grantedTtl) * 1000 : 0]
   }
 
@@ -243,7 +233,7 @@ export class EtcdBackend implements Backend {
     }
   }
 
-  /** What ends because the backend was closed says so. */
+  /** Calls that end because the backend was closed report that. */
   #explain(error: unknown): unknown {
     return this.#closing === undefined ? error : closedError()
   }
@@ -255,7 +245,7 @@ export class EtcdBackend implements Backend {
     return cause as StorageError
   }
 
-  /** What keeps etcd from answering a linearizable read. */
+  /** The errors that keep etcd from answering a linearizable read. */
   async #trouble(signal: AbortSignal | undefined): Promise<string | undefined> {
     try {
       await this.currentRevision(signal)
@@ -266,11 +256,11 @@ export class EtcdBackend implements Backend {
     }
   }
 
-  /** Others compact too: as long as what was the oldest revision can be read, it still is. */
+  /** Other servers compact too: the oldest revision is valid as long as it can be read. */
   async #findCompacted(signal: AbortSignal | undefined): Promise<void> {
     const revision = Math.max(1, this.#compacted)
     try {
-      await this.#client.call(RANGE, { key: NO_KEY, revision, countOnly: true }, { kind: 'read', signal })
+      await this.#client.call(KV.range, { key: NO_KEY, revision, countOnly: true }, { kind: 'read', signal })
     } catch (error) {
       if (!(error instanceof StorageError) || error.code !== 'compacted') throw error
       await this.#compactedError(revision, error)

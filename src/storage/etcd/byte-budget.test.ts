@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import { ByteBudget } from './byte-budget.ts'
 
-/** A task that runs until told to end, and a record of who runs. */
+/** A task that runs until the test ends it, and a record of running tasks. */
 function createRunner(budget: ByteBudget): {
   readonly running: Set<string>
   readonly run: (name: string, bytes: number, signal?: AbortSignal) => { end: () => Promise<void>; done: Promise<void> }
@@ -30,8 +30,8 @@ function createRunner(budget: ByteBudget): {
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-describe('byte budget', () => {
-  it('runs together what fits, and the rest in order of arrival', async () => {
+describe('ByteBudget', () => {
+  it('runs tasks that fit concurrently, and the rest in order of arrival', async () => {
     const { running, run } = createRunner(new ByteBudget(10))
     const a = run('a', 6)
     const b = run('b', 6)
@@ -43,7 +43,7 @@ describe('byte budget', () => {
     await Promise.all([b.end(), c.end()])
   })
 
-  it('runs alone what is larger than everything', async () => {
+  it('runs a task alone if it exceeds the budget', async () => {
     const { running, run } = createRunner(new ByteBudget(10))
     const a = run('a', 1)
     const giant = run('giant', 1000)
@@ -55,7 +55,7 @@ describe('byte budget', () => {
     await c.end()
   })
 
-  it('lets those behind pass when one gives up, and gives back what a failed task held', async () => {
+  it('lets later tasks pass an aborted one, and releases the bytes of a failed task', async () => {
     const budget = new ByteBudget(10)
     const { running, run } = createRunner(budget)
     await assert.rejects(

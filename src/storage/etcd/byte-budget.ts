@@ -1,9 +1,9 @@
 /**
- * ByteBudget: bounds how many bytes are under way at once, first come, first served. Node's HTTP/2 drops answers
- * without a word once a session holds more than its limit (64 MiB here), and etcd is no faster for having more queued.
+ * ByteBudget: limits the bytes of concurrent writes to etcd, first come, first served. Node's HTTP/2 drops answers once
+ * a session exceeds its memory limit.
  */
 import { onAbort } from '#lib/abort.ts'
-import { Fifo } from '#lib/fifo.ts'
+import { Fifo } from '#lib/collections/fifo.ts'
 
 interface Waiter {
   readonly bytes: number
@@ -15,7 +15,7 @@ export class ByteBudget {
   readonly #bytes: number
   #free: number
   readonly #waiting = new Fifo<Waiter>()
-  /** The one that waits longest, taken out of the queue because it did not fit. */
+  /** The longest waiting task, taken out of the queue because it did not fit. */
   #first: Waiter | undefined
 
   constructor(bytes: number) {
@@ -24,8 +24,8 @@ export class ByteBudget {
   }
 
   /**
-   * Runs `task` when there is room for its bytes; one larger than the whole budget runs alone. Rejects with the
-   * signal's reason when it is aborted before that.
+   * Runs `task` when its bytes fit; one larger than the budget runs alone. Rejects with the signal's reason if it is
+   * aborted before that.
    */
   async run<T>(bytes: number, signal: AbortSignal | undefined, task: () => Promise<T>): Promise<T> {
     signal?.throwIfAborted()

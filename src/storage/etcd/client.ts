@@ -1,9 +1,8 @@
 /**
- * EtcdClient: calls to a cluster of one or more members. All go to one member, the leader if it can be reached, because
- * every other one would only pass them on. After any doubt (a lost connection, silence, a change of leader) calls wait
- * until some member has answered a linearizable read: then there is a leader with a majority, and a write that is sent
- * does not get lost on the way to a dead one, which would leave its outcome unknown for seconds.
+ * EtcdClient: sends calls to one member of an etcd cluster, preferably the leader. After a lost connection, calls wait
+ * until a member has answered a linearizable read, so that no write goes to a dead member.
  */
+import { Auth, KV, type ResponseHeader, type StatusResponse } from '#apis/wire/etcd.ts'
 import { abortError, onAbort } from '#lib/abort.ts'
 import { createBackoff } from '#lib/backoff.ts'
 import { every, sleep, type Clock, type Timer } from '#lib/clock.ts'
@@ -14,62 +13,65 @@ import { GrpcError } from '#lib/grpc/status.ts'
 import { shuffle, type Random } from '#lib/random.ts'
 
 import { StorageError, type Revision } from '../backend.ts'
-import { isAnswer, isTokenRefused, judge, toStorageError } from './errors.ts'
+import { isAnswer, isTokenRefused, classify, toStorageError } from './errors.ts'
 import { Member } from './member.ts'
-import { AUTHENTICATE, RANGE, type Answer, type StatusResponse } from './messages.ts'
 
 export interface EtcdClientOptions {
   readonly targets: readonly GrpcTarget[]
   readonly clock: Clock
   readonly random: Random
   readonly credentials?: { readonly user: string; readonly password: string }
-  /** How long a call may take, all attempts together. */
+  /** The timeout of a call, all attempts together. */
   readonly timeoutMs: number
   readonly log: (message: string) => void
 }
 
 export interface CallPlan {
   /**
-   * `read`: linearizable and about now; sent again after any doubt. `write`: sent again only when it certainly was not
-   * carried out. `repeatable`: a change that does no harm when carried out twice; sent again after any doubt.
+   * `read`: linearizable; retried after any failure. `write`: retried only if it certainly was not executed.
+   * `repeatable`: an idempotent change; retried after any failure.
    */
   readonly kind: 'read' | 'write' | 'repeatable'
   readonly signal?: AbortSignal | undefined
-  /** Called before a `repeatable` call is sent again although it may have been carried out. */
+  /** Called before a `repeatable` call is retried although it may have been executed. */
   readonly onRepeat?: () => void
+}
+
+interface Answer {
+  readonly header: ResponseHeader | undefined
 }
 
 export interface EtcdStream<Q, R> extends BidiCall<Q, R> {
   readonly member: Member
-  /** To be called when the stream is over for the reader. */
+  /** Must be called when the reader is done with the stream. */
   readonly release: () => void
 }
 
-/** Silence of a member that owes an answer, before it is asked whether it is there. */
+/** The silence of a member that owes an answer, before it is probed. */
 const QUIET_MS = 500
-/** And how long it may take to answer that: with somewhere else to go, not much more than an election takes. */
+/** The time for answering the probe if there are other members: not much more than an election takes. */
 const PROBE_MS = 1000
-/** With nowhere else to go, giving up a slow member helps nobody. */
+/** The same without other members: giving up a slow member helps nobody. */
 const LONE_PROBE_MS = 5000
 const CHECK_EVERY_MS = 250
-/** How often it is looked up who leads. */
+/** The interval for checking the leader. */
 const REVIEW_EVERY_MS = 10_000
-/** A read that takes longer than etcd's election timeout may have been answered by a leader that slept (etcd #20418). */
+/** A read that takes longer than etcd's election timeout may come from a leader that was suspended (etcd #20418). */
 const ELECTION_MS = 1000
 /**
- * How long a member may take to prove that it is part of a working majority: first, and at most. etcd before 3.5 forgets a
- * read that comes between the election of a leader and its first commit, and hears no other read for seven seconds; so it
- * is not waited for while another member may answer.
+ * The first and the maximal time for a member to prove that it is part of a working majority. etcd before 3.5 loses a
+ * read between the election of a leader and its first commit, and answers no other read for seven seconds; so another
+ * member is tried meanwhile.
  */
 const FIRST_BARRIER_MS = 400
 const BARRIER_MS = 3000
-/** Between attempts after the second, so that a member that refuses everything is not flooded. */
+/** The pause between attempts after the second, so that a refusing member is not flooded. */
 const AGAIN_MS = 50
 const RETRY = { baseMs: 20, factor: 2, capMs: 320, jitter: 0.5 }
 
-/** No linearizable read or write is accepted by a member that knows of no leader. */
+/** A member without a leader accepts no linearizable read or write. */
 const REQUIRE_LEADER: readonly [string, string] = ['hasleader', 'true']
-/** The smallest key there can be; nobody uses it. */
+/** The smallest possible key, which nobody uses. */
 const NO_KEY = '\0'
 
 export class EtcdClient {
@@ -77,20 +79,20 @@ export class EtcdClient {
   readonly #members: readonly Member[]
   readonly #timers: Timer[]
   readonly #closing = new AbortController()
-  /** The member calls go to; undefined while in doubt. */
+  /** The member for calls; undefined while it is uncertain. */
   #chosen: Member | undefined
   #finding: Promise<Member> | undefined
   #lastFailure: GrpcError | undefined
   #token: Promise<string> | undefined
   #metadata: Metadata = new Map([REQUIRE_LEADER])
-  /** The newest revision any answer or watch has shown: no later answer may be older. */
+  /** The newest revision of any answer or watch: no later answer may be older. */
   #seen: Revision = 0
 
   constructor(options: EtcdClientOptions) {
     const { clock, random, targets } = options
     this.#options = options
     const probeMs = targets.length > 1 ? PROBE_MS : LONE_PROBE_MS
-    // In random order, so that many clients do not all begin with the same member.
+    // In random order, so that many clients do not all start with the same member.
     this.#members = shuffle(random, targets).map(
       (target) => new Member({ target, clock, random, quietMs: QUIET_MS, probeMs }),
     )
@@ -98,7 +100,7 @@ export class EtcdClient {
     if (targets.length > 1) this.#timers.push(every(clock, REVIEW_EVERY_MS, () => void this.#review()))
   }
 
-  /** The newest revision any answer or watch has shown. */
+  /** The newest revision of any answer or watch. */
   get seen(): Revision {
     return this.#seen
   }
@@ -131,7 +133,7 @@ export class EtcdClient {
     }
   }
 
-  /** Opens a stream on the member of the moment. What it fails with is the reader's to judge. */
+  /** Opens a stream on the current member. The reader handles its errors. */
   async stream<Q, QIn, R, RIn>(method: Method<Q, QIn, R, RIn>, signal: AbortSignal): Promise<EtcdStream<QIn, R>> {
     const member = await this.#member(Infinity, signal)
     await this.#authenticated(member, Infinity)
@@ -150,16 +152,16 @@ export class EtcdClient {
     return member.serverStream(method, request, { metadata: this.#metadata, ...(signal && { signal }) })
   }
 
-  /** Each member's status, or why there is none. */
+  /** Each member's status, or its error. */
   async statuses(timeoutMs: number): Promise<(StatusResponse | undefined)[]> {
     return Promise.all(this.#members.map((member) => member.status(timeoutMs).catch(() => undefined)))
   }
 
-  /** A stream on this member failed: whether the next one goes elsewhere is found out first. */
+  /** A stream on this member failed: the next one waits until a working member is found. */
   suspect(member: Member, error: unknown): void {
     if (!(error instanceof GrpcError)) return
     if (isTokenRefused(error)) this.#token = undefined
-    else if (judge(error).outcome !== 'final') this.#doubt(member, error)
+    else if (classify(error).outcome !== 'final') this.#doubt(member, error)
   }
 
   /** Ends every open call as `unavailable`. */
@@ -169,7 +171,7 @@ export class EtcdClient {
     for (const member of this.#members) member.close()
   }
 
-  /** False for an answer that is older than what was known before it was asked for. */
+  /** False for an answer that is older than the revision known before the request. */
   #accept(answer: Answer, floor: Revision, kind: CallPlan['kind']): boolean {
     const revision = Number(answer.header?.revision ?? 0)
     if (kind !== 'repeatable' && revision < floor) {
@@ -183,11 +185,11 @@ export class EtcdClient {
     return true
   }
 
-  /** Throws what the caller is told, unless the call may be sent again. */
+  /** Throws the error for the caller, unless the call may be retried. */
   #failed(member: Member, error: unknown, { kind, signal, onRepeat }: CallPlan): void {
     if (signal?.aborted) throw signal.reason
     if (!(error instanceof GrpcError)) throw error
-    const { outcome } = judge(error)
+    const { outcome } = classify(error)
     if (isTokenRefused(error)) this.#token = undefined
     else if (outcome !== 'final') this.#doubt(member, error)
     if (outcome === 'final' || (outcome === 'unknown' && kind === 'write')) {
@@ -211,14 +213,14 @@ export class EtcdClient {
     return member.unary(one.method, one.request, { metadata: this.#metadata, timeoutMs, ...(signal && { signal }) })
   }
 
-  /** Sees to it that `#metadata` has a token when there are credentials. */
+  /** Ensures that `#metadata` has a token if there are credentials. */
   async #authenticated(member: Member, deadlineMs: number): Promise<void> {
     const { credentials, clock } = this.#options
     if (credentials === undefined) return
     if (this.#token === undefined) {
       const timeoutMs = Math.min(BARRIER_MS, deadlineMs - clock.elapsed())
       const request = { name: credentials.user, password: credentials.password }
-      const token = member.unary(AUTHENTICATE, request, { timeoutMs }).then((answer) => answer.token)
+      const token = member.unary(Auth.authenticate, request, { timeoutMs }).then((answer) => answer.token)
       this.#token = token
       token.then(
         (text) => (this.#metadata = new Map([REQUIRE_LEADER, ['token', text]])),
@@ -233,7 +235,7 @@ export class EtcdClient {
     if (this.#chosen === member) this.#chosen = undefined
   }
 
-  /** The member to send to, waiting for one if need be, until the deadline. */
+  /** The member to send to; waits for one until the deadline. */
   #member(deadlineMs: number, signal: AbortSignal | undefined): Promise<Member> {
     if (this.#chosen !== undefined) return Promise.resolve(this.#chosen)
     this.#finding ??= this.#find().finally(() => (this.#finding = undefined))
@@ -264,7 +266,9 @@ export class EtcdClient {
     return new StorageError('unavailable', message, { cause: failure })
   }
 
-  /** Looks until a member has proved that it is part of a working majority: the leader first, after silence another. */
+  /**
+   * Searches until a member has proved that it is part of a working majority: the leader first, after silence another.
+   */
   async #find(): Promise<Member> {
     const { clock, random, log } = this.#options
     const backoff = createBackoff(random, RETRY)
@@ -288,7 +292,10 @@ export class EtcdClient {
     return this.#members.filter((member) => member !== leader && !member.isSilent)
   }
 
-  /** Who leads, and who else answers. Those that were silent when last asked are not waited for if there are others. */
+  /**
+   * The leader, and other members that answer. Members that were silent last time are not waited for if there are
+   * others.
+   */
   async #survey(): Promise<{ readonly leader: Member | undefined; readonly others: readonly Member[] }> {
     const others: Member[] = []
     const leader = await new Promise<Member | undefined>((resolve) => {
@@ -298,7 +305,7 @@ export class EtcdClient {
           if (leader !== 0 && leader === header?.memberId) resolve(member)
           others.push(member)
         } catch (error) {
-          // One that refuses to tell is there all the same.
+          // A member that refuses its status is alive all the same.
           if (isAnswer(error)) others.push(member)
           if (error instanceof GrpcError) this.#lastFailure = error
         }
@@ -319,18 +326,18 @@ export class EtcdClient {
     try {
       const deadlineMs = this.#options.clock.elapsed() + timeoutMs
       const request = { key: NO_KEY, countOnly: true }
-      await this.#send(member, { method: RANGE, request, deadlineMs, signal: undefined })
+      await this.#send(member, { method: KV.range, request, deadlineMs, signal: undefined })
       return true
     } catch (error) {
       if (!(error instanceof GrpcError)) throw error
       this.#lastFailure = error
       if (isTokenRefused(error)) this.#token = undefined
-      // Whatever it says at last, it says after the read was found to be in order.
-      return judge(error).outcome === 'final'
+      // The status after a successful read is final.
+      return classify(error).outcome === 'final'
     }
   }
 
-  /** A leader elsewhere is followed before the detour matters. */
+  /** Follows a leader elsewhere, before forwarding costs time. */
   async #review(): Promise<void> {
     const before = this.#chosen
     if (before === undefined) return

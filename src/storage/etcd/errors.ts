@@ -1,14 +1,14 @@
 /**
- * What etcd's failures mean: what the caller is told, and whether the call may be sent again. The texts are those of
- * etcd's v3rpc/rpctypes (3.4 to 3.6); its status codes alone do not tell a full disk from a busy server.
+ * Translates etcd's errors, and decides whether a call may be retried. The texts are those of etcd's v3rpc/rpctypes
+ * (3.4 to 3.6).
  */
 import { GrpcError } from '#lib/grpc/status.ts'
 
 import { StorageError, type StorageErrorCode } from '../backend.ts'
 
 /**
- * - `unsent`: the call was not carried out and never will be; whatever it is, it may be sent again
- * - `unknown`: it may have been carried out, or still be; only a read may be sent again
+ * - `unsent`: the call was not executed and never will be; it may always be retried
+ * - `unknown`: it may have been executed, or still be; only a read may be retried
  * - `final`: an answer
  */
 export type Outcome = 'unsent' | 'unknown' | 'final'
@@ -43,17 +43,17 @@ const VERDICTS: readonly (readonly [text: string, verdict: Verdict])[] = [
   ['etcdserver: revision of auth store is old', { code: 'unavailable', outcome: 'unsent' }],
 ]
 
-/** Whether the member itself said so, rather than our end of the connection. */
+/** True if the member itself answered, rather than our end of the connection. */
 export function isAnswer(error: unknown): boolean {
   return error instanceof GrpcError && error.trailers['grpc-status'] !== undefined
 }
 
-/** Whether the token is to blame: it has expired, or users have changed. */
+/** True if the token is the cause: it has expired, or users have changed. */
 export function isTokenRefused(error: GrpcError): boolean {
   return isAnswer(error) && /^etcdserver: (?:invalid auth token|revision of auth store is old)/.test(error.message)
 }
 
-export function judge(error: GrpcError): Verdict {
+export function classify(error: GrpcError): Verdict {
   if (error instanceof UnsentError) return { code: 'unavailable', outcome: 'unsent' }
   if (error.code === 'deadlineExceeded') return { code: 'timeout', outcome: 'unknown' }
   if (error.code === 'resourceExhausted' && error.message.includes('larger than max')) {
@@ -70,15 +70,15 @@ const ADVICE: Partial<Record<StorageErrorCode, string>> = {
   'no-space': '; compact, defragment one member after the other, then disarm the alarm (`etcdctl alarm disarm`)',
 }
 
-/** What the caller is told. `isWrite`: whether it matters that the outcome is not known. */
+/** The error for the caller. `isWrite`: an unknown outcome matters. */
 export function toStorageError(error: GrpcError, { isWrite }: { readonly isWrite: boolean }): StorageError {
-  const { code, outcome } = judge(error)
-  // An answer that could not be read is no refusal: what was asked for has been done.
+  const { code, outcome } = classify(error)
+  // An unreadable answer is no refusal: the request was executed.
   if (isWrite && (outcome === 'unknown' || (outcome === 'final' && !isAnswer(error)))) {
     const message = `etcd: ${error.message}; the write may or may not have happened, read to know`
     return new StorageError(code === 'timeout' ? 'timeout' : 'unavailable', message, { cause: error })
   }
-  // For the client, who knows these words.
+  // Users know this text from upstream.
   if (code === 'too-large') return new StorageError(code, error.message, { cause: error })
   return new StorageError(code, `etcd: ${error.message}${ADVICE[code] ?? ''}`, { cause: error })
 }

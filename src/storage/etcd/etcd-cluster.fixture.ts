@@ -1,6 +1,6 @@
 /**
- * A real etcd of one or several members on loopback, for tests: members can be stopped, killed, paused and started
- * again on their data. Nothing outlives the process that started it, whatever that dies of.
+ * A real etcd of one or several members on loopback, for tests: members can be stopped, killed, paused and restarted on
+ * their data. All of them end with the process that started them.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,12 +9,11 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
+import { Maintenance, type StatusResponse } from '#apis/wire/etcd.ts'
 import { realClock, sleep } from '#lib/clock.ts'
 import { createGrpcClient } from '#lib/grpc/client.ts'
 import type { ClientTls } from '#lib/http/dial.ts'
 import { secureRandom } from '#lib/random.ts'
-
-import { STATUS_OF_MEMBER, type StatusResponse } from './messages.ts'
 
 export interface ClusterOptions {
   /** Default 1. */
@@ -214,7 +213,7 @@ async function statusOf({ url, options }: MemberPlan): Promise<StatusResponse | 
   const target = { host: hostname, port: Number(port), ...(options.tls && { tls: options.tls }) }
   const client = createGrpcClient({ targets: [target], clock: realClock, random: secureRandom })
   try {
-    return await client.unary(STATUS_OF_MEMBER, {}, { timeoutMs: STATUS_MS })
+    return await client.unary(Maintenance.status, {}, { timeoutMs: STATUS_MS })
   } catch {
     return undefined
   } finally {

@@ -1,8 +1,8 @@
 /**
- * Member: one etcd server as we reach it: its connection, and whether it is alive. A server that is stopped or cut off
- * does not close its connections, and HTTP/2 pings are allowed only every 5 s (etcd's --grpc-keepalive-min-time), so a
- * member that owes us answers and is silent is asked for its status, which needs neither leader nor disk.
+ * Member: the connection to one etcd server, with a check that the server is alive. A server that owes answers and
+ * stays silent is probed for its status.
  */
+import { Maintenance, type StatusResponse } from '#apis/wire/etcd.ts'
 import type { Clock } from '#lib/clock.ts'
 import { createGrpcClient, type BidiCall, type CallOptions, type GrpcClient } from '#lib/grpc/client.ts'
 import type { GrpcTarget } from '#lib/grpc/connection.ts'
@@ -11,24 +11,23 @@ import { GrpcError } from '#lib/grpc/status.ts'
 import type { Random } from '#lib/random.ts'
 
 import { isAnswer, UnsentError } from './errors.ts'
-import { STATUS_OF_MEMBER, type StatusResponse } from './messages.ts'
 
 export interface MemberOptions {
   readonly target: GrpcTarget
   readonly clock: Clock
   readonly random: Random
-  /** A member that owes an answer is asked for its status when it has been silent for this long... */
+  /** The silence of a member that owes an answer, before it is probed... */
   readonly quietMs: number
-  /** ...and is given up when it does not answer that within this. */
+  /** ...and the time for answering the probe. */
   readonly probeMs: number
 }
 
-/** Answers of several hundred objects, or of one of the largest, and then some. */
+/** Answers of several hundred objects, or of one of the largest, and more. */
 const MAX_RECEIVE_BYTES = 64 << 20
-/** A member that is there answers within milliseconds; one that is not is tried again often, as it costs little. */
+/** A live member answers within milliseconds; a dead one is retried often, as it costs little. */
 const CONNECT_TIMEOUT_MS = 2000
 const BACKOFF = { baseMs: 50, factor: 2, capMs: 500, jitter: 0.2 }
-/** What has arrived while our own event loop stood still is read before a member is called dead. */
+/** Data that arrived while our own event loop was blocked is read before a member counts as dead. */
 const GRACE_MS = 50
 
 export class Member {
@@ -36,7 +35,7 @@ export class Member {
   #client: GrpcClient
   /** Calls that wait for an answer, and watches. */
   #open = 0
-  #heardAtMs = 0
+  #answeredAtMs = 0
   #isSilent = false
   #isProbing = false
   #isClosed = false
@@ -51,12 +50,12 @@ export class Member {
     return 'path' in target ? target.path : `${target.host}:${target.port}`
   }
 
-  /** It did not answer when it was last asked for its status, and has not been heard since. */
+  /** It did not answer the last probe and nothing since. */
   get isSilent(): boolean {
     return this.#isSilent
   }
 
-  /** Rejects with `GrpcError`, `UnsentError` when the call did not leave. */
+  /** Rejects with `GrpcError`, or `UnsentError` if the call did not leave. */
   async unary<Q, QIn, R, RIn>(method: Method<Q, QIn, R, RIn>, request: QIn, options: CallOptions): Promise<R> {
     const started = this.#options.clock.elapsed()
     if (this.#client.state !== 'ready') await this.#connect(options)
@@ -65,17 +64,17 @@ export class Member {
     this.#begin()
     try {
       const answer = await this.#client.unary(method, request, { ...options, ...limit })
-      this.heard()
+      this.noteAnswer()
       return answer
     } catch (error) {
-      if (isAnswer(error)) this.heard()
+      if (isAnswer(error)) this.noteAnswer()
       throw error
     } finally {
       this.#open--
     }
   }
 
-  /** A call in both directions. Who reads it says `heard` for each answer, and calls `release` when it is over. */
+  /** A bidirectional call. Its reader calls `noteAnswer` for each answer, and `release` at the end. */
   bidi<Q, QIn, R, RIn>(
     method: Method<Q, QIn, R, RIn>,
     options: CallOptions,
@@ -97,7 +96,7 @@ export class Member {
     this.#begin()
     try {
       for await (const answer of this.#client.serverStream(method, request, options)) {
-        this.heard()
+        this.noteAnswer()
         yield answer
       }
     } finally {
@@ -107,34 +106,34 @@ export class Member {
 
   async status(timeoutMs: number): Promise<StatusResponse> {
     try {
-      return await this.unary(STATUS_OF_MEMBER, {}, { timeoutMs })
+      return await this.unary(Maintenance.status, {}, { timeoutMs })
     } catch (error) {
       this.#isSilent = !isAnswer(error)
       throw error
     }
   }
 
-  heard(): void {
-    this.#heardAtMs = this.#options.clock.elapsed()
+  noteAnswer(): void {
+    this.#answeredAtMs = this.#options.clock.elapsed()
     this.#isSilent = false
   }
 
-  /** To be called every now and then: sees to it that a dead member is noticed. */
+  /** Must be called periodically: detects a dead member. */
   check(): void {
     const { clock, quietMs, probeMs } = this.#options
-    if (this.#isProbing || this.#open === 0 || clock.elapsed() - this.#heardAtMs < quietMs) return
+    if (this.#isProbing || this.#open === 0 || clock.elapsed() - this.#answeredAtMs < quietMs) return
     if (this.#client.state !== 'ready') return
     this.#isProbing = true
-    const before = this.#heardAtMs
+    const before = this.#answeredAtMs
     const client = this.#client
     const settle = (): void => {
       this.#isProbing = false
-      if (this.#heardAtMs === before && client === this.#client) this.drop()
+      if (this.#answeredAtMs === before && client === this.#client) this.drop()
     }
     this.status(probeMs).then(settle, () => void clock.after(GRACE_MS, settle, { background: true }))
   }
 
-  /** Ends what is open as `unavailable`; the next call connects anew. */
+  /** Ends open calls as `unavailable`; the next call connects again. */
   drop(): void {
     this.#client.close()
     if (!this.#isClosed) this.#client = this.#createClient()
@@ -145,15 +144,15 @@ export class Member {
     this.#client.close()
   }
 
-  /** A member that owed nothing could not be heard: its silence begins with the first call. */
+  /** A member that owes nothing is silent anyway: its silence starts with the first call. */
   #begin(): void {
-    if (this.#open++ === 0) this.#heardAtMs = this.#options.clock.elapsed()
+    if (this.#open++ === 0) this.#answeredAtMs = this.#options.clock.elapsed()
   }
 
   async #connect({ timeoutMs, signal }: CallOptions): Promise<void> {
     try {
       await this.#client.connect({ ...(timeoutMs !== undefined && { timeoutMs }), ...(signal && { signal }) })
-      this.heard()
+      this.noteAnswer()
     } catch (error) {
       if (!(error instanceof GrpcError) || error.code === 'cancelled') throw error
       throw new UnsentError('unavailable', error.message, { cause: error })

@@ -1,22 +1,19 @@
-/**
- * Ranges. A long one is read in pages at one revision: no message grows without bound, on their side or ours, and the
- * event loop is never held up by one answer for long.
- */
+/** Reads ranges from etcd. A long range is read in pages at one revision, so that no message is too large. */
+import { KV, type KeyValue as EtcdKeyValue, type RangeRequest, type RangeResponse } from '#apis/wire/etcd.ts'
 import type { Input } from '#lib/protobuf/message.ts'
 
 import { StorageError, type KeyValue, type RangeOptions, type RangeResult } from '../backend.ts'
 import type { EtcdClient } from './client.ts'
-import { RANGE, type EtcdKeyValue, type RangeRequest, type RangeResponse } from './messages.ts'
 import { toKeyValue } from './sequence.ts'
 
-/** The first page; the next ones are as many keys as make about `PAGE_BYTES`. */
+/** The first page; later ones have as many keys as make about `PAGE_BYTES`. */
 const FIRST_PAGE_KEYS = 500
 const PAGE_BYTES = 2 << 20
 const MAX_PAGE_KEYS = 10_000
-/** The smallest key there can be; etcd knows no empty one. */
+/** The smallest possible key; etcd has no empty one. */
 const FIRST_KEY = '\0'
 
-/** Fails with `compacted`, also when the picture of several pages was compacted while they were read. */
+/** Fails with `compacted`, also if the revision was compacted between two pages. */
 export async function readRange(client: EtcdClient, options: RangeOptions): Promise<RangeResult> {
   const limit = options.limit || Infinity
   const items: KeyValue[] = []
@@ -47,7 +44,7 @@ function toResult(
 interface PagePlan {
   /** The last key read. */
   readonly after: string | undefined
-  /** The first page: it says at which revision the others are read. */
+  /** The first page, whose revision the others use. */
   readonly first: RangeResponse | undefined
   readonly limit: number
 }
@@ -58,7 +55,7 @@ async function readPage(
   plan: PagePlan,
 ): Promise<RangeResponse | 'too-large'> {
   try {
-    return await client.call(RANGE, planPage(options, plan), { kind: 'read', signal: options.signal })
+    return await client.call(KV.range, planPage(options, plan), { kind: 'read', signal: options.signal })
   } catch (error) {
     if (plan.limit > 1 && error instanceof StorageError && error.code === 'too-large') return 'too-large'
     throw error
@@ -72,10 +69,10 @@ function planPage(
   const key = after === undefined ? start || FIRST_KEY : `${after}\0`
   return {
     key,
-    // An end that is not after the start is given as the start itself: an empty one would mean a single key.
+    // An end that is not after the start becomes the start itself: an empty one would mean a single key.
     rangeEnd: end === undefined ? '' : end > key ? end : key,
     revision: revision ?? first?.header?.revision ?? 0,
-    // A count is of everything, and nothing follows it.
+    // A count covers everything, and nothing follows it.
     limit: countOnly ? 0 : limit,
     countOnly,
     keysOnly,

@@ -3,14 +3,16 @@ import { describe, it } from 'node:test'
 
 import * as fc from 'fast-check'
 
+import type { Event as EtcdEvent, KeyValue as EtcdKeyValue } from '#apis/wire/etcd.ts'
+
 import type { WatchBatch } from '../backend.ts'
-import type { EtcdEvent, EtcdKeyValue } from './messages.ts'
 import { Sequence, type SequenceFault } from './sequence.ts'
 
 const kv = (key: string, modRevision: number, createRevision = modRevision): EtcdKeyValue => ({
   key,
   createRevision,
   modRevision,
+  version: 1,
   value: Buffer.from(`${key}@${modRevision}`),
   lease: 0,
 })
@@ -30,21 +32,21 @@ const part = (...events: EtcdEvent[]): { events: EtcdEvent[]; fragment: boolean 
 const shape = (batches: readonly WatchBatch[]): string[] =>
   batches.map(({ revision, events }) => `${revision}:${events.map((event) => event.key).join('')}`)
 
-describe('sequence of watch answers', () => {
-  it('hands on whole revisions, several to an answer', () => {
+describe('Sequence', () => {
+  it('emits whole revisions, several per answer', () => {
     const sequence = new Sequence(5)
     const { batches, fault } = sequence.push(whole(created('a', 5), created('b', 5), created('c', 6)))
     assert.deepEqual([shape(batches), fault, sequence.next], [['5:ab', '6:c'], undefined, 7])
   })
 
-  it('joins the fragments of an answer, and hands on what is whole meanwhile', () => {
+  it('joins the fragments of an answer, and emits completed revisions meanwhile', () => {
     const sequence = new Sequence(5)
     assert.deepEqual(shape(sequence.push(part(created('a', 5), created('b', 6))).batches), ['5:a'])
     assert.deepEqual(shape(sequence.push(part(created('c', 6))).batches), [])
     assert.deepEqual(shape(sequence.push(whole(created('d', 6), created('e', 7))).batches), ['6:bcd', '7:e'])
   })
 
-  it('forgets half a revision when the stream is opened anew', () => {
+  it('drops half a revision when the stream is reopened', () => {
     const sequence = new Sequence(5)
     sequence.push(part(created('a', 5)))
     sequence.reopen()
@@ -52,7 +54,7 @@ describe('sequence of watch answers', () => {
     assert.deepEqual(shape(sequence.push(whole(created('a', 5), created('b', 5))).batches), ['5:ab'])
   })
 
-  it('says what a key held before, for a deletion also as its value', () => {
+  it('contains the previous value, for a deletion also as its value', () => {
     const { batches } = new Sequence(5).push(whole(changed('a', 5), deleted('b', 5)))
     const [put, gone] = batches[0]!.events
     assert.deepEqual([put!.type, put!.createRevision, put!.previous?.modRevision], ['put', 1, 4])
@@ -60,12 +62,12 @@ describe('sequence of watch answers', () => {
     assert.equal(Buffer.from(gone!.value).toString(), 'b@4')
   })
 
-  it('begins at revision 2: no change has taken the first', () => {
+  it('begins at revision 2, because no change has the first', () => {
     assert.equal(new Sequence(1).next, 2)
     assert.deepEqual(shape(new Sequence(1).push(whole(created('a', 2))).batches), ['2:a'])
   })
 
-  it('passes over what a member that is behind sends before the first new revision', () => {
+  it('skips what a lagging member sends before the first new revision', () => {
     const sequence = new Sequence(5)
     sequence.push(whole(created('a', 5)))
     sequence.reopen()
@@ -74,15 +76,15 @@ describe('sequence of watch answers', () => {
   })
 
   const faults: [string, SequenceFault, number, EtcdEvent[][]][] = [
-    ['a revision left out', 'gap', 7, [[created('a', 5)], [created('b', 7)]]],
-    ['revisions left out at the start', 'gap', 9, [[created('b', 9)]]],
-    ['the rest of a revision that was handed on', 'torn', 6, [[created('a', 5)], [created('b', 5)]]],
+    ['a missing revision', 'gap', 7, [[created('a', 5)], [created('b', 7)]]],
+    ['missing revisions at the start', 'gap', 9, [[created('b', 9)]]],
+    ['a late part of an emitted revision', 'torn', 6, [[created('a', 5)], [created('b', 5)]]],
     ['an old revision in the middle', 'older', 7, [[created('a', 5)], [created('b', 6)], [created('a', 4)]]],
-    ['a change without what was there before', 'bare', 6, [[{ ...changed('a', 5), prevKv: undefined }]]],
-    ['a deletion without what was there before', 'bare', 6, [[{ ...deleted('a', 5), prevKv: undefined }]]],
+    ['a change without the previous value', 'bare', 6, [[{ ...changed('a', 5), prevKv: undefined }]]],
+    ['a deletion without the previous value', 'bare', 6, [[{ ...deleted('a', 5), prevKv: undefined }]]],
   ]
   for (const [what, fault, resumeAt, answers] of faults) {
-    it(`notices ${what}`, () => {
+    it(`detects ${what}`, () => {
       const sequence = new Sequence(5)
       const found = answers.map((events) => sequence.push(whole(...events)).fault)
       assert.deepEqual([found.at(-1)?.fault, found.at(-1)?.resumeAt], [fault, resumeAt])
@@ -90,19 +92,19 @@ describe('sequence of watch answers', () => {
     })
   }
 
-  it('passes over a repetition of the last revision', () => {
+  it('skips a repetition of the last revision', () => {
     const sequence = new Sequence(5)
     sequence.push(whole(created('a', 5), created('b', 5)))
     assert.deepEqual(sequence.push(whole(created('b', 5))), { batches: [], fault: undefined })
   })
 
-  it('hands on what is sound before a fault, and goes on from there', () => {
+  it('emits everything before a fault, and continues there', () => {
     const sequence = new Sequence(5)
     const { batches, fault } = sequence.push(whole(created('a', 5), created('b', 6), created('c', 9)))
     assert.deepEqual([shape(batches), fault?.fault, sequence.next], [['5:a', '6:b'], 'gap', 7])
   })
 
-  it('gives the same revisions however they are cut into answers, fragments and streams', () => {
+  it('emits the same revisions for any split into answers, fragments and streams', () => {
     const sizes = fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 20 })
     const cuts = fc.array(fc.record({ length: fc.integer({ min: 1, max: 5 }), reopen: fc.boolean() }), { minLength: 1 })
     fc.assert(
@@ -115,7 +117,7 @@ describe('sequence of watch answers', () => {
           const { length, reopen } = cuts[n % cuts.length]!
           const events = all.slice(at, at + length)
           at += length
-          // etcd says `fragment` whenever it cuts inside of a revision.
+          // etcd sets `fragment` whenever it splits inside a revision.
           const isCut = at < all.length && all[at]!.kv!.modRevision === events.at(-1)!.kv!.modRevision
           const { batches, fault } = sequence.push({ events, fragment: isCut })
           assert.equal(fault, undefined)

@@ -1,17 +1,21 @@
 /**
- * Sequence: checks that a watch of the whole keyspace tells every revision, whole, once and in order. Every change
- * takes the next revision, so over the whole keyspace revisions have no gaps, and a lost event (etcd #17529, #18089,
- * #19179) shows as one. etcd splits a revision over two messages only when it says so (`fragment`, since 3.4), so the
- * last revision of an answer need not be held back until the next one comes, which on a quiet store would be never.
+ * Sequence: checks that a watch of the whole keyspace delivers every revision once, in order and without a gap. A gap
+ * reveals events that etcd has lost (etcd #17529, #18089, #19179).
  */
+import {
+  type Event as EtcdEvent,
+  EventType,
+  type KeyValue as EtcdKeyValue,
+  type WatchResponse,
+} from '#apis/wire/etcd.ts'
+
 import type { KeyValue, Revision, StorageEvent, WatchBatch } from '../backend.ts'
 import { exactCopy } from '../write-check.ts'
-import { EVENT_TYPE, type EtcdEvent, type EtcdKeyValue, type WatchResponse } from './messages.ts'
 
 /**
- * - `gap`: revisions are missing; another member, or the same one asked again, may have them
- * - `torn`: a revision that has been handed on was not complete
- * - `older`: what was delivered long ago came again in the middle of the stream
+ * - `gap`: revisions are missing; another member, or a retry, may have them
+ * - `torn`: an emitted revision was not complete
+ * - `older`: an old revision was repeated in the middle of the stream
  * - `bare`: the previous value is missing, because it has been compacted
  */
 export type SequenceFault = 'gap' | 'torn' | 'older' | 'bare'
@@ -19,7 +23,7 @@ export type SequenceFault = 'gap' | 'torn' | 'older' | 'bare'
 export class SequenceError extends Error {
   override readonly name = 'SequenceError'
   readonly fault: SequenceFault
-  /** The first revision that is sound again, as far as is known. */
+  /** The first sound revision after the fault, as far as known. */
   readonly resumeAt: Revision
 
   constructor(fault: SequenceFault, message: string, resumeAt: Revision) {
@@ -34,17 +38,17 @@ export interface Pushed {
   readonly fault: SequenceError | undefined
 }
 
-/** A new store is at revision 1, which no change has taken. */
+/** A new store is at revision 1, which has no change. */
 const FIRST_CHANGE = 2
 
 export class Sequence {
-  /** The next revision to hand on. */
+  /** The next revision to emit. */
   #next: Revision
-  /** Changes of revision `#next` that wait for the rest of a message in fragments. */
-  #held: EtcdEvent[] = []
-  /** The keys of revision `#next - 1`, to tell its repetition from its rest. */
+  /** Changes of revision `#next` that wait for further fragments. */
+  #pending: EtcdEvent[] = []
+  /** The keys of revision `#next - 1`, to distinguish its repetition from its remainder. */
   #lastKeys: ReadonlySet<string> | undefined
-  /** Whether something new has come since the stream was opened. */
+  /** True if something new has arrived since the stream was opened. */
   #hasBegun = false
 
   /** `next`: the first revision wanted. */
@@ -56,24 +60,24 @@ export class Sequence {
     return this.#next
   }
 
-  /** The stream was opened anew from `next` on. */
+  /** The stream was reopened from `next` on. */
   reopen(): void {
-    this.#held = []
+    this.#pending = []
     this.#hasBegun = false
   }
 
-  /** The revisions an answer completes, and what is wrong with what comes after them. */
+  /** The revisions that an answer completes, and the fault after them, if any. */
   push(response: Pick<WatchResponse, 'events' | 'fragment'>): Pushed {
     const batches: WatchBatch[] = []
     try {
       for (const event of response.events) {
         const revision = Number(event.kv?.modRevision ?? 0)
-        if (revision > this.#next && this.#held.length > 0) batches.push(this.#complete())
+        if (revision > this.#next && this.#pending.length > 0) batches.push(this.#complete())
         if (revision < this.#next) this.#checkOld(event, revision)
         else if (revision > this.#next) throw this.#gap(revision)
-        else this.#held.push(event)
+        else this.#pending.push(event)
       }
-      if (!response.fragment && this.#held.length > 0) batches.push(this.#complete())
+      if (!response.fragment && this.#pending.length > 0) batches.push(this.#complete())
       return { batches, fault: undefined }
     } catch (error) {
       if (error instanceof SequenceError) return { batches, fault: error }
@@ -82,18 +86,18 @@ export class Sequence {
   }
 
   #complete(): WatchBatch {
-    const held = this.#held
-    const batch = { revision: this.#next, events: held.map((event) => toStorageEvent(event, this.#next)) }
-    this.#held = []
-    this.#lastKeys = new Set(held.map((event) => event.kv?.key ?? ''))
+    const pending = this.#pending
+    const batch = { revision: this.#next, events: pending.map((event) => toStorageEvent(event, this.#next)) }
+    this.#pending = []
+    this.#lastKeys = new Set(pending.map((event) => event.kv?.key ?? ''))
     this.#hasBegun = true
     this.#next++
     return batch
   }
 
   /**
-   * What comes again is passed over. At the start of a stream that is expected: a member that is still behind sends
-   * what it catches up on (etcd #20221).
+   * Skips repetitions. They are expected at the start of a stream: a lagging member sends what it catches up on (etcd
+   * #20221).
    */
   #checkOld(event: EtcdEvent, revision: Revision): void {
     const key = event.kv?.key ?? ''
@@ -114,7 +118,7 @@ export class Sequence {
 function toStorageEvent({ type, kv, prevKv }: EtcdEvent, revision: Revision): StorageEvent {
   const { key, createRevision, value, lease } = kv as EtcdKeyValue
   const previous = prevKv && toKeyValue(prevKv)
-  if (type === EVENT_TYPE.delete) {
+  if (type === EventType.DELETE) {
     if (previous === undefined) throw bare(key, revision)
     const { createRevision, lease, value } = previous
     return { type: 'delete', key, value, createRevision, modRevision: revision, lease, previous }
@@ -130,8 +134,8 @@ function bare(key: string, revision: Revision): SequenceError {
 }
 
 /**
- * Copies the value: what arrived with it is let go. A lease somebody else granted may have more digits than a number
- * holds exactly; such an id is good for showing only.
+ * Copies the value, so that the rest of the message can be freed. Another client's lease may exceed a number's
+ * precision; such an id is only for display.
  */
 export function toKeyValue({ key, value, createRevision, modRevision, lease }: EtcdKeyValue): KeyValue {
   return {

@@ -1,7 +1,6 @@
 /**
- * The revision a snapshot of etcd holds, read from the file itself: a bbolt database (little-endian, pages of a size
- * its meta page tells) whose bucket `key` has one entry per change, by revision, in order. Only the path from the root to
- * the last entry is read.
+ * Reads the revision of an etcd snapshot from the bbolt file: the last entry of the bucket `key`. It reads only the
+ * pages on the path to that entry.
  */
 import type { FileHandle } from 'node:fs/promises'
 
@@ -11,7 +10,7 @@ const MAGIC = 0xed0cdaed
 const PAGE_HEAD_BYTES = 16
 const ELEMENT_BYTES = 16
 const FLAG = { branch: 1, leaf: 2 } as const
-/** A bucket this small has its only page behind its head instead of a page of its own. */
+/** A small bucket has its only page inline, behind its header. */
 const BUCKET_HEAD_BYTES = 16
 /** Deeper than any tree of a file that fits a disk. */
 const MAX_DEPTH = 64
@@ -39,7 +38,7 @@ export async function readSnapshotRevision(handle: FileHandle): Promise<Revision
     const { database, root } = await openDatabase(handle)
     const keys = await findBucket(database, root, 'key')
     const meta = await findBucket(database, root, 'meta')
-    // Compacting at the newest change, if that is a deletion, leaves no trace of it among the keys.
+    // Compaction at the newest change, if that is a deletion, leaves no trace of it among the keys.
     const found = [keys && (await last(database, keys))?.key]
     for (const name of ['scheduledCompactRev', 'finishedCompactRev']) {
       found.push(meta && (await find(database, meta, name))?.value)
@@ -106,7 +105,7 @@ function branchElement(page: Buffer, at: number): Element {
   return { key, value: key, child: Number(page.readBigUInt64LE(at + 8)) }
 }
 
-/** Where a bucket begins: a page, or the page that is kept in its own entry. */
+/** The root of a bucket: a page, or the inline page of its entry. */
 type Bucket = number | Page
 
 async function findBucket(database: Database, root: number, name: string): Promise<Bucket | undefined> {

@@ -1,18 +1,18 @@
-/** Copies the whole store to a file, in the form `etcdctl snapshot restore` takes: the database and its SHA-256. */
+/** Copies the whole store to a file that `etcdctl snapshot restore` accepts: the database and its SHA-256. */
 import { createHash } from 'node:crypto'
 import { open, rename, rm, type FileHandle } from 'node:fs/promises'
 
+import { Maintenance } from '#apis/wire/etcd.ts'
 import { GrpcError } from '#lib/grpc/status.ts'
 
 import { StorageError, type Revision } from '../backend.ts'
 import type { EtcdClient } from './client.ts'
 import { toStorageError } from './errors.ts'
-import { SNAPSHOT } from './messages.ts'
 import { readSnapshotRevision } from './snapshot-file.ts'
 
 const DIGEST_BYTES = 32
 
-/** Whole or not at all, readable by the owner only, durable when this resolves. Resolves to the revision it holds. */
+/** Atomic, readable by the owner only, and durable when this resolves. Resolves to its revision. */
 export async function saveSnapshot(
   client: EtcdClient,
   file: string,
@@ -37,11 +37,11 @@ export async function saveSnapshot(
   return revision
 }
 
-/** The digest is the last thing that is sent; it is not covered by itself. */
+/** The digest comes last; it does not cover itself. */
 async function receive(client: EtcdClient, handle: FileHandle, signal: AbortSignal | undefined): Promise<void> {
   const hash = createHash('sha256')
   let tail: Buffer = Buffer.alloc(0)
-  for await (const { blob } of await client.serverStream(SNAPSHOT, {}, signal)) {
+  for await (const { blob } of await client.serverStream(Maintenance.snapshot, {}, signal)) {
     await handle.appendFile(blob)
     const seen = Buffer.concat([tail, blob])
     const covered = Math.max(0, seen.length - DIGEST_BYTES)

@@ -1,36 +1,36 @@
-/** A commit as one etcd transaction, and its answer as the result of a commit. */
-import type { Input } from '#lib/protobuf/message.ts'
-
-import type { CommitResult, KeyValue, Write } from '../backend.ts'
+/** Encodes a commit as one etcd transaction, and decodes its result. */
 import {
-  COMPARE_TARGET,
   type Compare,
-  type EtcdKeyValue,
+  CompareTarget,
+  type KeyValue as EtcdKeyValue,
   type RequestOp,
   type ResponseOp,
   type TxnRequest,
   type TxnResponse,
-} from './messages.ts'
+} from '#apis/wire/etcd.ts'
+import type { Input } from '#lib/protobuf/message.ts'
+
+import type { CommitResult, KeyValue, Write } from '../backend.ts'
 import { toKeyValue } from './sequence.ts'
 
-/** All guards hold and all writes happen at one revision, or none does and what is there is read at that moment. */
+/** All guards hold and all writes happen at one revision; or none does and the current values are read. */
 export function planTxn(writes: readonly Write[]): Input<TxnRequest> {
   return {
     compare: writes.flatMap(planCompare),
     success: writes.map(planWrite),
-    failure: writes.map(({ key }) => ({ range: { key } })),
+    failure: writes.map(({ key }) => ({ requestRange: { key } })),
   }
 }
 
 function planCompare({ key, expected }: Write): Input<Compare>[] {
   if (expected === undefined) return []
-  if (expected === 0) return [{ key, target: COMPARE_TARGET.create, createRevision: 0 }]
-  return [{ key, target: COMPARE_TARGET.mod, modRevision: expected }]
+  if (expected === 0) return [{ key, target: CompareTarget.CREATE, createRevision: 0 }]
+  return [{ key, target: CompareTarget.MOD, modRevision: expected }]
 }
 
 function planWrite({ key, value, lease = 0 }: Write): Input<RequestOp> {
-  if (value === null) return { delete: { key, prevKv: true } }
-  return { put: { key, value, lease, prevKv: true } }
+  if (value === null) return { requestDeleteRange: { key, prevKv: true } }
+  return { requestPut: { key, value, lease, prevKv: true } }
 }
 
 export function readTxn(answer: TxnResponse): CommitResult {
@@ -39,8 +39,8 @@ export function readTxn(answer: TxnResponse): CommitResult {
   return answer.succeeded ? { ok: true, revision, previous: items } : { ok: false, revision, current: items }
 }
 
-function foundBy({ range, put, delete: deleted }: ResponseOp): EtcdKeyValue | undefined {
-  return put?.prevKv ?? deleted?.prevKvs[0] ?? range?.kvs[0]
+function foundBy({ responseRange, responsePut, responseDeleteRange }: ResponseOp): EtcdKeyValue | undefined {
+  return responsePut?.prevKv ?? responseDeleteRange?.prevKvs[0] ?? responseRange?.kvs[0]
 }
 
 function toItem(found: EtcdKeyValue | undefined): KeyValue | undefined {

@@ -1,4 +1,5 @@
-/** Watches as etcd offers them: one stream that ends with its connection, and the same kept going over everything. */
+/** Watches on etcd: a single stream, and a watch that survives lost streams. */
+import { Watch, type WatchResponse } from '#apis/wire/etcd.ts'
 import { createBackoff, type Backoff } from '#lib/backoff.ts'
 import { sleep, type Clock } from '#lib/clock.ts'
 import { GrpcError } from '#lib/grpc/status.ts'
@@ -7,8 +8,7 @@ import type { Random } from '#lib/random.ts'
 import { StorageError, type Revision, type WatchBatch } from '../backend.ts'
 import { compactedError } from '../event-feed.ts'
 import type { EtcdClient } from './client.ts'
-import { judge, toStorageError } from './errors.ts'
-import { WATCH, type WatchResponse } from './messages.ts'
+import { classify, toStorageError } from './errors.ts'
 import { Sequence, SequenceError } from './sequence.ts'
 
 export interface WatchTools {
@@ -22,19 +22,19 @@ export interface FollowOptions {
   readonly from: Revision
   /** Ends it. */
   readonly signal: AbortSignal
-  /** Handed, for each stream that is opened, the means to end that one, so that another is opened. */
+  /** Called for each opened stream with a function that ends it, so that another is opened. */
   readonly onOpen?: (reopen: () => void) => void
 }
 
-/** etcd's way to say "from the first key to the last". */
+/** etcd's form of "from the first key to the last". */
 const FIRST_KEY = '\0'
 const NO_END = '\0'
 const REOPEN = { baseMs: 20, factor: 2, capMs: 1000, jitter: 0.2 }
 
 /**
- * Every change of the whole store from a revision on, whole revisions, in order, without a gap, over any number of lost
- * connections. Ends when the signal is aborted; fails with `compacted` when the changes are no longer to be had, and
- * with `unavailable` when etcd will not let us watch.
+ * Every change of the whole store from a revision on: whole revisions, in order, without a gap, over any number of lost
+ * connections. Ends when the signal is aborted; fails with `compacted` if the changes are gone, and with `unavailable`
+ * if etcd denies the watch.
  */
 export async function* follow(
   tools: WatchTools,
@@ -73,16 +73,16 @@ async function* inSequence(
   }
 }
 
-/** What no other stream would do better is thrown on, in the caller's terms. */
+/** Rethrows errors that another stream would not fix, as errors for the caller. */
 function rethrowIfFinal(error: unknown, isSameGap: boolean): void {
   if (error instanceof SequenceError) {
-    // One stream may have dropped a change; when another has not got it either, it is gone.
+    // One stream may have dropped a change; if another lacks it too, it is gone.
     if (error.fault === 'older' || (error.fault === 'gap' && !isSameGap)) return
     const message = `${error.message}; read the current state and go on from there`
     throw new StorageError('compacted', message, { cause: error, compactedRevision: error.resumeAt })
   }
   if (!(error instanceof GrpcError)) throw error
-  if (judge(error).outcome === 'final') throw toStorageError(error, { isWrite: false })
+  if (classify(error).outcome === 'final') throw toStorageError(error, { isWrite: false })
 }
 
 async function pauseBeforeReopen(
@@ -92,7 +92,7 @@ async function pauseBeforeReopen(
 ): Promise<void> {
   const reason = error instanceof Error ? error.message : String(error)
   if (backoff.attempts === 0) log(`The watch of etcd is opened again: ${reason}`)
-  // An abort while waiting is seen by the loop.
+  // The loop sees an abort during the wait.
   await sleep(clock, backoff.next(), signal).catch(() => undefined)
 }
 
@@ -108,12 +108,12 @@ async function* openWatch(
   { key, rangeEnd, from }: WatchRange,
   { signal, onOpen }: Pick<FollowOptions, 'signal' | 'onOpen'>,
 ): AsyncGenerator<WatchResponse, void, undefined> {
-  const stream = await client.stream(WATCH, signal)
+  const stream = await client.stream(Watch.watch, signal)
   onOpen?.(() => stream.cancel())
   try {
-    await stream.send({ create: { key, rangeEnd, startRevision: from, prevKv: true, fragment: true } })
+    await stream.send({ createRequest: { key, rangeEnd, startRevision: from, prevKv: true, fragment: true } })
     for await (const response of stream.responses) {
-      stream.member.heard()
+      stream.member.noteAnswer()
       if (Number(response.compactRevision) > 0) throw compactedError(from, Number(response.compactRevision))
       if (response.canceled) throw new GrpcError('unavailable', `etcd ended the watch: ${response.cancelReason}`)
       yield response
@@ -128,12 +128,12 @@ async function* openWatch(
   }
 }
 
-/** A watch that is refused is refused within a few of etcd's rounds over watches that are behind, one per 100 ms. */
+/** etcd refuses a watch within a few of its rounds over lagging watches, one per 100 ms. */
 const REFUSAL_MS = 2000
 
 /**
- * The oldest revision etcd keeps, given one that it has just refused; only a watch is told. Undefined when it cannot
- * be had.
+ * The oldest revision that etcd keeps, given one that it has just refused; only a watch reports it. Undefined if it is
+ * unknown.
  */
 export async function askCompactedRevision(
   { client, clock }: Pick<WatchTools, 'client' | 'clock'>,

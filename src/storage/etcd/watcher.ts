@@ -1,8 +1,6 @@
 /**
- * Watcher: all watches of this process. One watch of the whole keyspace feeds them, because then every revision is an
- * event: a watcher of a quiet prefix knows how far the store has come without etcd's progress notices, which cannot be
- * trusted before 3.4.31, and a lost event is noticed. Who starts in the past, or has fallen behind what is kept here,
- * reads etcd's history by a watch of its own.
+ * Watcher: serves all watches of this process from one watch of the whole keyspace. A watcher that starts in the past
+ * reads etcd's history with a separate watch.
  */
 import { onAbort } from '#lib/abort.ts'
 import { every, type Timer } from '#lib/clock.ts'
@@ -14,19 +12,19 @@ import { follow, type WatchTools } from './watch-stream.ts'
 export interface WatcherOptions extends WatchTools {
   /** The latest revision, read linearizably. */
   readonly currentRevision: (signal?: AbortSignal) => Promise<Revision>
-  /** How often an idle watcher hears how far the store has come. */
+  /** The interval of progress reports to idle watchers. */
   readonly progressEveryMs?: number
 }
 
-/** At most about so much of the history in one go. */
+/** The approximate limit of history in one batch. */
 const PAST_EVENTS = 512
 const PAST_BYTES = 4 << 20
-/** Somebody who reads the past comes back for more at once; etcd would have to search for the place again. */
+/** Readers of the past return at once; without this etcd would have to search again. */
 const PARK_MS = 5000
-/** A change that was acknowledged reaches the watch within milliseconds; after this long it is asked for again. */
+/** An acknowledged change reaches the watch within milliseconds; after this time it is requested again. */
 const LAG_MS = 3000
 
-/** The feed and what fills it. */
+/** The feed and its source. */
 interface Live {
   readonly feed: EventFeed
   readonly stop: AbortController
@@ -68,7 +66,7 @@ export class Watcher {
     this.#live?.feed.forget(revision)
   }
 
-  /** Ends every watch, and each later one, with `reason`. */
+  /** Ends every current and later watch with `reason`. */
   close(reason: StorageError): void {
     this.#closed = reason
     this.#past.close()
@@ -76,7 +74,7 @@ export class Watcher {
     this.#live?.feed.close(reason)
   }
 
-  /** The feed, begun when somebody first watches, and again when it had to be given up. */
+  /** The feed, started by the first watch, and again after a failure. */
   #open(): Promise<Live> {
     if (this.#live !== undefined) return Promise.resolve(this.#live)
     this.#opening ??= this.#start().finally(() => (this.#opening = undefined))
@@ -117,7 +115,7 @@ export class Watcher {
     }
   }
 
-  /** Opens another stream when a revision that an answer has shown does not come through the watch. */
+  /** Opens another stream if a known revision does not arrive through the watch. */
   #guardAgainstLag(feed: EventFeed, reopen: () => void): Timer {
     const { client, clock, log } = this.#options
     let last = { revision: feed.revision, atMs: clock.elapsed() }
@@ -133,10 +131,10 @@ export class Watcher {
   }
 }
 
-/** Watches that read the past, each kept for a while where its reader left it. */
+/** Watches of the past, each kept for a while where its reader stopped. */
 class PastReaders {
   readonly #tools: WatchTools
-  /** By the next revision they will deliver. */
+  /** By the next revision that they deliver. */
   readonly #parked = new Map<Revision, PastReader>()
   readonly #all = new Set<PastReader>()
 
@@ -148,7 +146,7 @@ class PastReaders {
     const reader = this.#take(from)
     const release = onAbort(signal, () => reader.stop.abort())
     const events: StorageEvent[] = []
-    // An etcd that was never written to is at revision 1, at which nothing happened: nothing of it will ever come.
+    // An unused etcd is at revision 1, which has no event: none will ever arrive.
     let [revision, bytes] = [Math.max(from - 1, 1), 0]
     try {
       while (revision < through && events.length < PAST_EVENTS && bytes < PAST_BYTES) {
@@ -202,7 +200,7 @@ class PastReaders {
     reader.timer?.cancel()
     reader.stop.abort()
     this.#all.delete(reader)
-    // It has been told to end; how it does concerns nobody.
+    // It was aborted; its result does not matter.
     reader.batches.return().catch(() => undefined)
   }
 }

@@ -1,21 +1,20 @@
 /**
- * Snapshots: whole copies of a store in a folder, each a file and beside it a description with its checksum. They are
- * made while the store is in use. A snapshot without a description was never finished; one whose checksum is wrong is
- * never restored.
+ * Snapshots: copies of a store in a folder, each a file and a description with its checksum. They are made while the
+ * store is in use. A snapshot without a description is incomplete; one with a wrong checksum is never restored.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream, existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-import { writeFileAtomically } from '#lib/atomic-file.ts'
+import { writeFileAtomically } from '#lib/files/atomic-file.ts'
 
 import { StorageError, type Revision } from '../backend.ts'
 import { openBackend, type OpenBackendOptions } from '../index.ts'
 
 export interface SnapshotDescription {
   readonly name: string
-  /** The kind of store it is of: only the same kind can take it. */
+  /** The type of its store: only the same type can restore it. */
   readonly store: 'sqlite' | 'etcd'
   readonly revision: Revision
   readonly sizeBytes: number
@@ -28,7 +27,7 @@ export interface SnapshotDescription {
 export interface ListedSnapshot extends Partial<SnapshotDescription> {
   readonly name: string
   readonly file: string
-  /** Why it cannot be restored; absent when it can. */
+  /** The reason why it cannot be restored, if any. */
   readonly problem?: string
 }
 
@@ -48,8 +47,8 @@ export interface SaveOptions extends OpenBackendOptions {
 }
 
 /**
- * Copies the store at `location` (as `openBackend` takes it) to the folder, which is made if need be. A server may be
- * using the store: the copy is one picture of it at one revision, and holds nobody up. Durable when this resolves.
+ * Copies the store at `location` (see `openBackend`) to the folder, which is created if missing. A server may be using
+ * the store: the copy is one picture at one revision and blocks nothing. Durable when this resolves.
  */
 export async function saveSnapshot(
   location: string,
@@ -85,12 +84,12 @@ export async function listSnapshots(folder: string): Promise<ListedSnapshot[]> {
   return listed.sort((a, b) => compare(a.createdAt ?? '', b.createdAt ?? '') || compare(a.name, b.name))
 }
 
-/** Where the snapshot of that name is, in the folder; what has a slash in it is a path already. */
+/** The path of the snapshot with that name; a name with a slash is a path already. */
 export function snapshotFile(folder: string, name: string): string {
   return name.includes('/') ? name : join(folder, `${name}${FILE_ENDING}`)
 }
 
-/** What a snapshot says it holds, and whether that is still so. */
+/** The description of a snapshot, and whether it matches the file. */
 export async function inspectSnapshot(file: string): Promise<ListedSnapshot> {
   const name = file.slice(dirname(file).length + 1).replace(FILE_ENDING, '')
   const description = await readDescription(`${file}${DESCRIPTION_ENDING}`)
@@ -117,14 +116,14 @@ async function readDescription(file: string): Promise<SnapshotDescription | unde
 
 export interface Restored {
   readonly revision: Revision
-  /** Where the store that was there before is now; absent when there was none. */
+  /** The path of the replaced store; absent if there was none. */
   readonly kept?: string
 }
 
 /**
- * Puts a snapshot in the place of a sqlite store nobody uses. What was there is kept beside it. Revisions go on above
- * those of the snapshot and of the store it replaces, and everything before is compacted: whoever watched has to read
- * anew. Fails with `corrupt` when the snapshot is damaged, and with `unavailable` when the store is in use.
+ * Replaces an unused sqlite store by a snapshot. The old store is kept beside it. Revisions continue above those of
+ * both, and everything before is compacted: watchers have to list again. Fails with `corrupt` for a damaged snapshot,
+ * and with `unavailable` if the store is in use.
  */
 export async function restoreSnapshot(snapshot: string, target: string, nowMs: number): Promise<Restored> {
   if (!existsSync(snapshot)) {
@@ -134,7 +133,7 @@ export async function restoreSnapshot(snapshot: string, target: string, nowMs: n
   if (store !== 'sqlite') {
     throw new StorageError('unavailable', `Snapshot "${name}" is of an ${store} cluster; a sqlite store cannot take it`)
   }
-  // One from elsewhere has no checksum of ours; its contents have.
+  // A foreign snapshot has no checksum of ours, but its contents do.
   if (problem !== undefined && sha256 !== undefined) {
     throw new StorageError('corrupt', `Snapshot "${name}" is damaged: ${problem}; take another one`)
   }

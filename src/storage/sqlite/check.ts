@@ -1,7 +1,4 @@
-/**
- * Looks for damage: SQLite's own check finds broken pages, and indexes that do not match their table; the checksums
- * find changed contents.
- */
+/** Checks a database for damage. SQLite's own check finds broken pages, and the row checksums find changed contents. */
 import type { DatabaseSync } from 'node:sqlite'
 
 import { StorageError } from '../backend.ts'
@@ -21,7 +18,7 @@ export function checkAll(db: DatabaseSync, file: string): void {
   }
 }
 
-/** Verifies up to `limit` rows from `fromId` on and that the index has them; returns where to go on, 0 at the end. */
+/** Verifies up to `limit` rows from `fromId` on, and that the index has them; returns the next id, 0 at the end. */
 export function checkRows(db: DatabaseSync, fromId: number, limit: number): number {
   const indexed = db.prepare('SELECT id FROM log INDEXED BY log_key WHERE key = ? AND id = ?')
   let last = 0

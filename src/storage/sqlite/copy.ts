@@ -1,4 +1,4 @@
-/** Copies a store from outside the process that uses it, if any: readers need nobody's leave. */
+/** Copies a store from outside the process that uses it. */
 import { existsSync } from 'node:fs'
 
 import { StorageError, type Revision } from '../backend.ts'
@@ -12,7 +12,7 @@ export async function copySqlite(file: string, target: string): Promise<Revision
   if (!existsSync(file)) throw new StorageError('unavailable', `There is no store in "${file}"; name another one`)
   const lock = tryLock(file)
   try {
-    // Opening a store that nobody has open replays its log, which must be sound.
+    // Opening an unused store replays its log, which must be sound.
     const lost = lock === undefined ? undefined : findLostCommits(file)
     if (lost !== undefined) throw lost
     const reader = new Reader(file)
@@ -28,7 +28,7 @@ export async function copySqlite(file: string, target: string): Promise<Revision
   }
 }
 
-/** Undefined when a server has the store, and sees to its log itself. */
+/** Undefined if a server has the store and handles its log itself. */
 function tryLock(file: string): StoreLock | undefined {
   try {
     return lockStore(file)

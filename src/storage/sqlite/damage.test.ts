@@ -19,7 +19,7 @@ import { Writer } from './writer.ts'
 const folder = mkdtempSync(join(tmpdir(), 'sqlite-damage-'))
 after(() => rmSync(folder, { recursive: true }))
 
-/** Writes `commits` transactions of a few writes each; `leave` gets the files as they are before the store is closed. */
+/** Writes `commits` transactions of a few writes each; `leave` gets the files before the store is closed. */
 function fill(file: string, random: Random, commits: number, leave: () => void = () => undefined): void {
   const db = connect(file)
   prepareSchema(db, file)
@@ -59,7 +59,7 @@ function flipBit(source: string, target: string, bit: number): void {
   writeFileSync(target, bytes)
 }
 
-/** The failure as the caller of the backend would see it; undefined when there is none. */
+/** The error that the caller of the backend would see; undefined if there is none. */
 function failureOf(task: () => void): StorageError | undefined {
   try {
     task()
@@ -98,7 +98,7 @@ describe('a flipped bit in the database', () => {
     assert.ok(found > 75, `most bits matter: ${found}`)
   })
 
-  it('is never served, also when it comes while the store is open', () => {
+  it('is never served, also if it happens while the store is open', () => {
     for (let n = 0; n < 150; n++) {
       const bit = random.int(bits)
       flipBit(good, bad, bit)
@@ -109,7 +109,7 @@ describe('a flipped bit in the database', () => {
     }
   })
 
-  it('in a value is reported with its place, and only that key suffers', () => {
+  it('in a value is reported with its position, and only that key fails', () => {
     const { key, modRevision } = expected.items.find((item) => item.value.length > 300)!
     copyFileSync(good, bad)
     const db = connect(bad)
@@ -131,7 +131,7 @@ describe('a flipped bit in the database', () => {
 })
 
 describe('a flipped bit in the write-ahead log', () => {
-  it('that would undo commits is reported; one at the very end cannot be told from a torn write', () => {
+  it('is reported if it would undo commits; at the very end it looks like a torn write', () => {
     const file = join(folder, 'wal.db')
     const copy = join(folder, 'wal-copy.db')
     const kept = join(folder, 'wal-kept.db')
@@ -164,7 +164,7 @@ describe('a flipped bit in the write-ahead log', () => {
     assert.ok(found > 90, `${found} found, ${harmless} not`)
   })
 
-  it('is not cried over when the end is torn', () => {
+  it('is ignored if the end is torn', () => {
     const file = join(folder, 'torn.db')
     let log = Buffer.alloc(0)
     fill(file, createSeededRandom(3), 20, () => (log = readFileSync(`${file}-wal`)))

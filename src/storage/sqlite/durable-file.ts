@@ -1,4 +1,4 @@
-/** Flushes of files and folders. After them a file and its name in the folder survive a power cut. */
+/** Flushes files and folders, so that a file and its name survive a power cut. */
 import { closeSync, fsyncSync, openSync } from 'node:fs'
 
 /** Waits until the contents of a file are on the disk. */
@@ -6,7 +6,7 @@ export function flushFile(path: string): void {
   flush(path, 'r+')
 }
 
-/** Waits until the names in a folder are on the disk. Windows has no such thing, and needs none. */
+/** Waits until the names in a folder are on the disk. Windows neither has nor needs this. */
 export function flushFolder(path: string): void {
   if (process.platform !== 'win32') flush(path, 'r')
 }

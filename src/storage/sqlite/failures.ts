@@ -1,4 +1,4 @@
-/** What SQLite's errors mean to a caller, and how errors cross between threads (an Error loses its class there). */
+/** Translates SQLite's errors, and transfers errors between threads. */
 import { StorageError, type Revision, type StorageErrorCode } from '../backend.ts'
 
 /** https://sqlite.org/rescode.html */
@@ -15,7 +15,7 @@ function isSqliteError(error: unknown): error is Error & { readonly errcode: num
   return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number'
 }
 
-/** As a StorageError; what is none and not SQLite's comes back as `unavailable`. */
+/** As a StorageError; errors that are not SQLite's become `unavailable`. */
 export function asStorageError(error: unknown): StorageError {
   if (error instanceof StorageError) return error
   const cause = error instanceof Error ? error : new Error(String(error))
@@ -34,7 +34,7 @@ export function asStorageError(error: unknown): StorageError {
   return new StorageError('unavailable', `${kind}: ${cause.message} (code ${code})`, { cause })
 }
 
-/** Somebody else, an operator's tool perhaps, held the database for too long; nothing has happened. */
+/** Another process, perhaps an operator's tool, locked the database for too long; nothing has happened. */
 export function isBusy(error: StorageError): boolean {
   return isSqliteError(error.cause) && (error.cause.errcode & 0xff) === SQLITE_BUSY
 }
@@ -43,7 +43,7 @@ function isFull(code: number): boolean {
   return (code & 0xff) === SQLITE_FULL || code === SQLITE_IOERR_WRITE || code === SQLITE_IOERR_SHMSIZE
 }
 
-/** A StorageError as it crosses between threads. */
+/** A StorageError in transferable form. */
 export interface PlainError {
   readonly code: StorageErrorCode
   readonly message: string

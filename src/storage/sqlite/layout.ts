@@ -1,8 +1,7 @@
 /**
- * How the store lies in the database. One table, `log`, has a row for every change that is still kept, and the index
- * `log_key` finds the changes of a key in order; what is current is simply a key's last row. A row's id is its revision,
- * its place in the commit and whether it deletes, so one number orders everything. Every row carries a checksum of all
- * it says: SQLite itself does not notice a flipped bit.
+ * The database layout. The table `log` has a row for each change, and its index `log_key` finds the changes of a key in
+ * order. The row id combines the revision, the position in the commit and whether the change deletes. Each row has a
+ * checksum, because SQLite does not notice a flipped bit.
  */
 import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqlite'
 import { crc32 } from 'node:zlib'
@@ -77,7 +76,7 @@ export function rowChecksum(row: readonly [number, string, number, number, numbe
   return value === null || value.length === 0 ? head : crc32(value, head)
 }
 
-/** The row as it was written, or `corrupt`. */
+/** The row as written, or `corrupt`. */
 export function checkedRow(columns: readonly SQLOutputValue[]): Row {
   const row = columns as unknown as Row
   const [id, key, prev, created, lease, crc, value] = row
@@ -91,7 +90,7 @@ export function toKeyValue([id, key, , createRevision, lease, , value]: Row): Ke
   return { key, value: value ?? EMPTY, createRevision, modRevision: revisionOf(id), lease }
 }
 
-/** The failure of a read that met bytes other than those that were written. */
+/** The error of a read that found changed bytes. */
 export function damaged(place: string, key: unknown, id: unknown): StorageError {
   const revision = typeof id === 'number' ? revisionOf(id) : 'unknown'
   return new StorageError(
@@ -100,7 +99,7 @@ export function damaged(place: string, key: unknown, id: unknown): StorageError 
   )
 }
 
-/** A connection with everything set that our durability and speed depend on. */
+/** A connection with all settings that durability and speed depend on. */
 export function connect(file: string, { readOnly = false }: { readonly readOnly?: boolean } = {}): DatabaseSync {
   const db = new DatabaseSync(file, {
     readOnly,
@@ -123,10 +122,10 @@ export function connect(file: string, { readOnly = false }: { readonly readOnly?
   return db
 }
 
-/** The size the write-ahead log is given, and what it shrinks to after a burst. */
+/** The preallocated size of the write-ahead log, to which it shrinks after a burst. */
 export const WAL_BYTES: number = 16 << 20
 
-/** Makes the tables in a new file; otherwise makes sure that the file is ours and of a format we know. */
+/** Creates the tables in a new file; otherwise checks that the file is ours and of a known format. */
 export function prepareSchema(db: DatabaseSync, file: string): void {
   const isNew = numberOf(db, 'SELECT count(*) FROM sqlite_schema') === 0
   if (isNew) db.exec(SCHEMA)
@@ -148,14 +147,14 @@ export function numberOf(db: DatabaseSync, sql: string): number {
 /**
  * - `base`: the least revision the store is at; set by a restore
  * - `compacted`: the oldest readable revision
- * - `swept`: rows below this id have been looked at by the sweep that removes what compaction has given up
+ * - `swept`: the sweep of compacted rows has passed all rows below this id
  * - `clean`: 1 when the last owner closed the store properly
  */
 export type MetaName = 'base' | 'compacted' | 'swept' | 'clean'
 
 export const META = 'SELECT value, crc FROM meta WHERE name = ?'
 
-/** `statement`: META, already prepared, for those who ask often. 0 when it was never written. */
+/** `statement`: META, prepared, for frequent callers. 0 if it was never written. */
 export function readMeta(db: DatabaseSync, name: MetaName, statement: StatementSync = db.prepare(META)): number {
   const row = statement.get(name) as unknown as [number, number] | undefined
   if (row === undefined) return 0

@@ -1,11 +1,11 @@
-/** The lock of a store: one process owns it, and loses it only when it closes the store or dies. */
-import { takeProcessLock, type ProcessLock } from '#lib/process-lock.ts'
+/** The lock of a store: one process owns it until it closes the store or dies. */
+import { takeProcessLock, type ProcessLock } from '#lib/process/lock.ts'
 
 import { StorageError } from '../backend.ts'
 
 export type StoreLock = Pick<ProcessLock, 'release'>
 
-/** Throws `unavailable`, naming the owner, when another process or another backend of this one has the store open. */
+/** Throws `unavailable` with the owner, if another process or another backend of this one has the store open. */
 export function lockStore(file: string): StoreLock {
   const attempt = takeProcessLock(`${file}.lock`)
   if ('lock' in attempt) return attempt.lock

@@ -1,6 +1,6 @@
 /**
- * What the threads say to each other. Commits and their results are flat arrays: they pass by the thousand, and a
- * structured clone spells out the property names of every object. Values are cloned with the message, never detached.
+ * The messages between the threads. Commits and results are flat arrays, because cloning objects by the thousand is
+ * slow.
  */
 import type { KeyValue, LeaseId, Revision, Write } from '../backend.ts'
 import type { PlainError } from './failures.ts'
@@ -10,7 +10,7 @@ export interface WriterSettings {
   readonly file: string
   /** Refuses to store more than this. */
   readonly quotaBytes: number
-  /** Kept aside on the disk, and given up when it is full so that deletes can go on. */
+  /** Reserved disk space, released when the disk is full so that deletes can go on. */
   readonly ballastBytes: number
 }
 
@@ -25,7 +25,7 @@ export type FlatWrites = (string | Uint8Array | number | null)[]
 /** Four slots per item: modRevision (0: absent, the rest is filler), createRevision, lease, value. */
 export type FlatItems = readonly (Uint8Array | number | null)[]
 
-/** Done in order of arrival. */
+/** Executed in order of arrival. */
 export type Operation =
   | readonly ['commit', FlatWrites]
   | readonly ['grant', LeaseId, ttlMs: number]
@@ -39,10 +39,10 @@ export type Result =
   | readonly ['revoked', readonly Deletion[]]
   | readonly ['error', PlainError]
 
-/** One key that went with its lease. */
+/** One key that was deleted with its lease. */
 export type Deletion = readonly [Revision, KeyValue]
 
-/** The values of all commits in one piece of memory, which is handed over; each is in its slot as the number of its bytes. */
+/** The values of all commits in one transferred buffer; each slot has the number of its bytes. */
 export interface Operations {
   readonly type: 'operations'
   readonly operations: readonly Operation[]
@@ -51,7 +51,7 @@ export interface Operations {
 
 export type ToWriter =
   | Operations
-  /** Time for a little housekeeping. */
+  /** Time for a step of housekeeping. */
   | { readonly type: 'upkeep' }
   /** A read while there is no reader: see threads.ts. */
   | { readonly type: 'read'; readonly call: ReaderCall }
@@ -64,13 +64,13 @@ export type FromWriter =
   | { readonly type: 'failed'; readonly error: PlainError }
   | { readonly type: 'results'; readonly results: readonly Result[] }
   | { readonly type: 'read'; readonly message: FromCall }
-  /** What keeps the store from working as it should; undefined when all is well again. */
+  /** The current problem of the store; undefined when it is solved. */
   | { readonly type: 'trouble'; readonly error: PlainError | undefined }
-  /** The write-ahead log has grown enough to be worth a checkpoint. */
+  /** The write-ahead log is large enough for a checkpoint. */
   | { readonly type: 'wants-checkpoint' }
   | { readonly type: 'log'; readonly message: string }
 
-/** What the main thread needs to know of a store that has been opened. */
+/** The state of an opened store for the main thread. */
 export interface StoreState {
   readonly revision: Revision
   readonly compactedRevision: Revision
@@ -109,7 +109,7 @@ export interface ReaderMethods {
   readonly snapshot: (target: string) => Promise<Revision>
   readonly fork: (call: ForkCall) => Promise<Revision>
   readonly checkpoint: () => void
-  /** Verifies a stretch of rows from `fromId`; answers with where to go on, 0 at the end. */
+  /** Verifies rows from `fromId`; answers with the next id, 0 at the end. */
   readonly verify: (fromId: number) => number
 }
 
@@ -130,9 +130,12 @@ export type FromCall =
   | { readonly type: 'answer'; readonly id: number; readonly value: unknown }
   | { readonly type: 'error'; readonly id: number; readonly error: PlainError }
 
-/** A part of an answer, before it. Values are in one piece of memory, which is handed over: many cost as little as one. */
+/** A part of an answer, sent before it. All values are in one transferred buffer. */
 export interface Part {
-  /** Five slots per item, for an event four more of its past. A value is the number of its bytes, null is none. */
+  /**
+   * Five slots per item, for an event four more for its previous value. A value is the number of its bytes, null is
+   * none.
+   */
   readonly flat: readonly unknown[]
   /** The values one after the other. */
   readonly values: Uint8Array<ArrayBuffer>
@@ -146,7 +149,7 @@ export function packWrites(writes: readonly Write[]): FlatWrites {
   return flat
 }
 
-/** Takes the operations over. */
+/** Takes ownership of the operations. */
 export function packOperations(operations: readonly Operation[]): Operations {
   const values: Uint8Array[] = []
   let bytes = 0
@@ -159,7 +162,7 @@ export function packOperations(operations: readonly Operation[]): Operations {
   return { type: 'operations', operations, values: joinBytes(values, bytes) }
 }
 
-/** What was packed, as it was before. */
+/** The inverse of packing. */
 export function unpackOperations({ operations, values }: Operations): readonly Operation[] {
   const take = takingFrom(values)
   eachValue(operations, (bytes) => (typeof bytes === 'number' ? take(bytes) : bytes))
@@ -173,7 +176,7 @@ function eachValue(operations: readonly Operation[], replace: (slot: FlatWrites[
   }
 }
 
-/** One after the other, in memory of exactly their size. */
+/** Concatenated, in memory of exactly their size. */
 export function joinBytes(parts: readonly Uint8Array[], bytes: number): Uint8Array<ArrayBuffer> {
   const joined = new Uint8Array(bytes)
   let at = 0
@@ -184,7 +187,7 @@ export function joinBytes(parts: readonly Uint8Array[], bytes: number): Uint8Arr
   return joined
 }
 
-/** Takes one after the other out of the memory they were joined in. */
+/** Takes the values one by one out of the buffer. */
 export function takingFrom(values: Uint8Array): (bytes: number) => Uint8Array {
   let at = 0
   return (bytes) => values.subarray(at, (at += bytes))

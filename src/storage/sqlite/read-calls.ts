@@ -1,4 +1,4 @@
-/** The main thread's side of the reader: calls, and the answers that come back in parts. */
+/** Sends calls to the reader thread, and joins the parts of its answers. */
 import type { Clock } from '#lib/clock.ts'
 
 import type { KeyValue, StorageError, StorageEvent } from '../backend.ts'
@@ -78,7 +78,7 @@ export class ReadCalls {
     else call.reject(fromPlain(message.error))
   }
 
-  /** Everything that waits, and every later call, fails. */
+  /** Fails all pending and later calls. */
   fail(error: StorageError): void {
     this.#failure ??= error
     for (const call of this.#calls.values()) call.reject(error)

@@ -1,11 +1,11 @@
-/** The reader's thread: opens the store when the writer has prepared it, then answers one call after the other. */
+/** The reader thread: opens the store when the writer has prepared it, then answers calls one after the other. */
 import type { MessagePort } from 'node:worker_threads'
 
 import { toPlain } from './failures.ts'
 import type { FromCall, FromReader, ReaderCall, ReaderSettings, ToReader } from './messages.ts'
 import { Reader } from './reader.ts'
 
-/** Serves until told to close; then the port is closed, and with it the thread ends. */
+/** Serves until it receives `close`; then it closes the port, which ends the thread. */
 export function runReader(port: MessagePort, settings: ReaderSettings): void {
   const post = (message: FromReader): void => port.postMessage(message, memoryOf(message))
   let reader: Reader | undefined
@@ -28,7 +28,7 @@ export function runReader(port: MessagePort, settings: ReaderSettings): void {
   })
 }
 
-/** What is handed over with a message. */
+/** The transferred buffers of a message. */
 export function memoryOf(message: FromReader): ArrayBuffer[] {
   return message.type === 'part' ? [message.part.values.buffer] : []
 }

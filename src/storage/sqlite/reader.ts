@@ -1,6 +1,6 @@
 /**
- * The reader: a second connection, which sees every commit that has been flushed and never holds the writer up. Each
- * answer comes from one read transaction: items, count and revision are one picture.
+ * The reader: a second connection, which never blocks the writer. Each answer comes from one read transaction, so
+ * items, count and revision are consistent.
  */
 import { chmodSync, closeSync, existsSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -33,16 +33,16 @@ import {
   type ReaderMethods,
 } from './messages.ts'
 
-/** A part of an answer is at most about this large, so that the main thread is never busy with one for long. */
+/** The approximate maximum of a part, so that the main thread is never busy with one for long. */
 const PART_ITEMS = 512
 const PART_BYTES = 1 << 20
-/** Rows of history looked at for one batch of a watch, and bytes of values in it. */
+/** Rows of history per batch of a watch, and bytes of values in it. */
 const HISTORY_ROWS = 4096
 const HISTORY_BYTES = 4 << 20
-/** Rows verified in one go; some ten milliseconds. */
+/** Rows verified at once; some ten milliseconds. */
 const VERIFY_ROWS = 1000
 
-/** Each pass is a fraction of the one before, unless somebody reads the past: then none of them gets any further. */
+/** Each pass is a fraction of the one before, unless somebody reads the past: then none of them progresses. */
 const CHECKPOINT_PASSES = 3
 const CHECKPOINT_REST_FRAMES = 64
 
@@ -55,7 +55,7 @@ export class Reader implements ReaderMethods {
   readonly #db: DatabaseSync
   readonly #file: string
   readonly #statements: ReturnType<typeof prepareStatements>
-  /** Where parts of the running call go; set by the thread before each call. */
+  /** The receiver of parts of the running call; set by the thread before each call. */
   sendPart: SendPart = () => undefined
 
   constructor(file: string) {
@@ -112,13 +112,12 @@ export class Reader implements ReaderMethods {
     return this.#copy(target, (db) => (revision === undefined ? latestRevision(db) : goBack(db, revision)))
   }
 
-  /** A whole, durable copy, in which `finish` has the last word. */
+  /** A complete, durable copy; `finish` runs last. */
   async #copy(target: string, finish: (db: DatabaseSync) => Revision): Promise<Revision> {
     const part = `${target}.part`
     for (const file of [part, `${part}-wal`, `${part}-shm`, `${part}-journal`]) rmSync(file, { force: true })
     closeSync(openSync(part, 'wx', 0o600))
-    // A connection of its own, as the copy is made on another thread. All pages in one step: in several, every commit
-    // in between would make it start over.
+    // A separate connection, as the copy is made on another thread. All pages in one step: in several, every commit
     const source = connect(this.#file, { readOnly: true })
     try {
       await backup(source, part, { rate: 2 ** 31 - 1 })
@@ -136,7 +135,7 @@ export class Reader implements ReaderMethods {
   }
 
   checkpoint(): void {
-    // What comes in during one pass is for the next, which is shorter: little is left for the writer to stop for.
+    // Data that arrives during one pass is for the next, which is shorter: little is left for the writer.
     let leftFrames = Infinity
     for (let pass = 0; pass < CHECKPOINT_PASSES && leftFrames > CHECKPOINT_REST_FRAMES; pass++) {
       this.#db.exec('PRAGMA wal_checkpoint(PASSIVE)')
@@ -186,7 +185,7 @@ export class Reader implements ReaderMethods {
     return sent
   }
 
-  /** Sends the events of whole revisions, stopping when there are many bytes; returns the last revision covered. */
+  /** Sends the events of whole revisions and stops at the byte limit; returns the last covered revision. */
   #sendEvents({ start, end, from, through }: HistoryCall): Revision {
     const rows = this.#statements.events.iterate(firstId(from), firstId(through + 1), start, end)
     const parts = new Parts(this.sendPart)
@@ -211,7 +210,7 @@ function prepareStatements(db: DatabaseSync): Record<'items' | 'count' | 'events
   const range = 'FROM log INDEXED BY log_key WHERE key >= ? AND key < ? AND id < ? GROUP BY key'
   const past = ROW.replaceAll('log.', 'past.')
   return {
-    // Ordered inside: outside, SQLite would sort the whole range before giving the first row. It joins row by row.
+    // Ordered inside: outside, SQLite would sort the whole range before the first row. It joins row by row.
     items: db.prepare(
       `SELECT ${ROW}, pick.key, pick.id FROM (SELECT key, max(id) AS id ${range} ORDER BY key) AS pick
        LEFT JOIN log ON log.id = pick.id`,

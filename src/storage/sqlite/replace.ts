@@ -1,4 +1,4 @@
-/** Puts a snapshot where a store is, and keeps the store that was there. */
+/** Replaces a store by a snapshot, and keeps the old store. */
 import { existsSync, linkSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 
@@ -15,8 +15,8 @@ export interface Replaced {
 }
 
 /**
- * Verifies everything before it touches anything. The old store, with its log, is at `keepAs` afterwards. Fails with
- * `unavailable` when somebody uses the store.
+ * Verifies everything before it changes anything. Afterwards the old store, with its log, is at `keepAs`. Fails with
+ * `unavailable` if the store is in use.
  */
 export function replaceSqlite(snapshot: string, target: string, keepAs: string): Replaced {
   const lock = lockStore(target)
@@ -28,7 +28,7 @@ export function replaceSqlite(snapshot: string, target: string, keepAs: string):
     const revision = restoreSqlite(snapshot, fresh, lead > 0 ? { bumpRevision: lead + MARGIN } : {})
     if (hasOld) keep(target, keepAs)
     flushFolder(dirname(target))
-    // The old log must not be there when the new store is: it would be taken for the new one's.
+    // The old log must not be beside the new store, which would replay it.
     for (const side of ['-wal', '-shm']) rmSync(`${target}${side}`, { force: true })
     renameSync(fresh, target)
     flushFolder(dirname(target))
@@ -39,7 +39,7 @@ export function replaceSqlite(snapshot: string, target: string, keepAs: string):
   }
 }
 
-/** The store may have been asked for more than its last commit says: a lease that ended, a commit that was lost. */
+/** The store may have used later revisions than its last commit shows: an expired lease, a lost commit. */
 const MARGIN = 1_000_000
 
 const SIDES = ['', '-wal', '-shm', '.lock'] as const
@@ -50,7 +50,7 @@ function keep(target: string, keepAs: string): void {
   }
 }
 
-/** 0 when it cannot be read without changing it: being damaged is why it is replaced. */
+/** 0 if it cannot be read without changing it: damage may be the reason for replacing it. */
 function revisionOf(file: string): Revision {
   if (findLostCommits(file) !== undefined) return 0
   try {

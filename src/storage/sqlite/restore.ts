@@ -1,6 +1,6 @@
 /**
- * Makes a store out of a snapshot. Its revisions go on far above those of the snapshot, so that none is ever used twice
- * for different things, and everything before is compacted, so that whoever watched the old store has to read anew.
+ * Creates a store from a snapshot. New revisions continue far above those of the snapshot, so no revision repeats and
+ * old watchers must list again.
  */
 import { chmodSync, copyFileSync, existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -12,17 +12,17 @@ import { asStorageError } from './failures.ts'
 import { connect, latestRevision, numberOf, prepareSchema, writeMeta } from './layout.ts'
 import { lockStore } from './lock.ts'
 
-/** More than the lost store can have gone on after the snapshot: at 1,000 commits per second, a quarter of an hour. */
+/** More than the lost store can have advanced after the snapshot: at 1,000 commits per second, a quarter of an hour. */
 const BUMP_REVISION = 1_000_000
 
 export interface RestoreOptions {
-  /** By how much the revisions move up; default 1,000,000. Take more when the snapshot is older than that. */
+  /** The increment of the revisions; default 1,000,000. Use more for an older snapshot. */
   readonly bumpRevision?: number
 }
 
 /**
- * Verifies `snapshot` and writes it to `target`, which must not exist. Returns the revision the new store is at. Meant
- * for a command: it works on the calling thread and does not return before everything is on the disk.
+ * Verifies `snapshot` and writes it to `target`, which must not exist. Returns the revision of the new store. For a
+ * command: it blocks the calling thread until everything is on the disk.
  */
 export function restoreSqlite(snapshot: string, target: string, options: RestoreOptions = {}): Revision {
   const { bumpRevision = BUMP_REVISION } = options

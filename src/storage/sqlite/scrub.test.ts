@@ -8,11 +8,11 @@ import { createScrub } from './scrub.ts'
 
 const HOUR_MS = 3_600_000
 
-it('the scrub goes through the store once a day, at once when it was not checked, and stops at damage', async () => {
-  const asked: number[] = []
+it('the scrub checks the store once a day, at once if it was not checked, and stops at damage', async () => {
+  const starts: number[] = []
   const answers: (number | Error)[] = [10, 20, 0, 10, new Error('Damaged'), 0]
   const call = async (_: string, fromId: number): Promise<number> => {
-    asked.push(fromId)
+    starts.push(fromId)
     const answer = answers.shift()
     if (answer instanceof Error) throw answer
     return answer ?? 0
@@ -20,10 +20,10 @@ it('the scrub goes through the store once a day, at once when it was not checked
   const clock = createVirtualClock()
   createScrub(clock, { call } as unknown as ReadCalls, false)
   await clock.advance(10_000)
-  assert.deepEqual(asked, [0, 10, 20])
+  assert.deepEqual(starts, [0, 10, 20])
   await clock.advance(23 * HOUR_MS)
-  assert.equal(asked.length, 3)
+  assert.equal(starts.length, 3)
   await clock.advance(2 * HOUR_MS)
-  assert.deepEqual(asked.slice(3), [0, 10])
+  assert.deepEqual(starts.slice(3), [0, 10])
   assert.equal(clock.pending, 0)
 })

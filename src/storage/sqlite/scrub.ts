@@ -1,4 +1,4 @@
-/** Reads the whole store now and then, a little at a time, so that damage is found while a good snapshot still exists. */
+/** Reads the whole store once a day in small steps, so that damage is found while a good snapshot still exists. */
 import { every, type Clock, type Timer } from '#lib/clock.ts'
 
 import type { ReadCalls } from './read-calls.ts'
@@ -20,7 +20,7 @@ export function createScrub(clock: Clock, reads: ReadCalls, isChecked: boolean):
     isBusy = true
     step().then(
       () => (isBusy = false),
-      // Closed, dead or damaged: in each case there is nothing more to be learned.
+      // Closed, dead or damaged: there is nothing more to check.
       () => timer.cancel(),
     )
   })

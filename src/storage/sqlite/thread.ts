@@ -1,34 +1,34 @@
-/** The main thread's hold on a worker: starting it, telling its death, waiting for its end. */
+/** The main thread's handle of a worker thread: starts and ends it, and detects its death. */
 import { Worker } from 'node:worker_threads'
 
 import { StorageError } from '../backend.ts'
 import type { ReaderSettings, WriterSettings } from './messages.ts'
 
 export interface Thread<To> {
-  /** Memory in `transfer` is handed over with the message. */
+  /** Buffers in `transfer` are handed over with the message. */
   post(message: To, transfer?: ArrayBuffer[]): void
-  /** Resolves when the thread has ended, in whatever way. */
+  /** Resolves when the thread has ended for any reason. */
   readonly ended: Promise<void>
-  /** Ends it without asking. */
+  /** Terminates it. */
   kill(): Promise<void>
 }
 
 export interface ThreadHandlers<From> {
   readonly message: (message: From) => void
-  /** The thread ended without having been told to. */
+  /** The thread ended unexpectedly. */
   readonly died: (error: StorageError) => void
 }
 
-/** The worker's program: beside this folder, in the sources and in the bundle alike. */
+/** The worker's program: beside this folder, in the sources and in the bundle. */
 function workerUrl(): URL {
   const isSource = import.meta.url.endsWith('.ts')
   return new URL(isSource ? '../sqlite.worker.ts' : './sqlite.worker.js', import.meta.url)
 }
 
-/** Messages come and go: with more room for the young, tens of megabytes of them would lie about before anybody looks. */
+/** Messages are short-lived: a larger young generation would keep tens of megabytes of garbage. */
 const resourceLimits = { maxYoungGenerationSizeMb: 2 }
 
-/** `handlers.died` is not called once `isExpected` says that the end was wanted. */
+/** `handlers.died` is not called once `isExpected` returns true. */
 export function startThread<To, From>(
   settings: WriterSettings | ReaderSettings,
   handlers: ThreadHandlers<From>,

@@ -1,6 +1,6 @@
 /**
- * The two threads of an open store, as one: failing together, closed in the right order. A thread takes 10 MB, and a small
- * store is read in no time: the writer does that too, until there is so much that it would hold up writes.
+ * The writer and reader threads of an open store. If one fails, both are closed. In a small store the writer also
+ * reads, because a thread takes 10 MB.
  */
 import { statSync } from 'node:fs'
 
@@ -21,7 +21,7 @@ import { ReadCalls } from './read-calls.ts'
 import { startThread, type Thread } from './thread.ts'
 import { WriteQueue } from './write-queue.ts'
 
-/** From here on there is a thread for reading. A store that grows gets one with its first checkpoint. */
+/** From this size on there is a reader thread. A growing store gets one with its first checkpoint. */
 const SMALL_STORE_BYTES = 4 << 20
 
 interface ThreadTools {
@@ -29,7 +29,7 @@ interface ThreadTools {
   readonly log: (message: string) => void
 }
 
-/** Fails with what kept the store from being opened; nothing is left running then. */
+/** Fails with the error of opening the store; nothing is left running then. */
 export async function openThreads(settings: WriterSettings, tools: ThreadTools): Promise<Threads> {
   const threads = new Threads(settings, tools)
   try {
@@ -44,19 +44,19 @@ export async function openThreads(settings: WriterSettings, tools: ThreadTools):
 export class Threads {
   readonly writes: WriteQueue
   readonly reads: ReadCalls
-  /** The store as it was found; rejects when it could not be opened. */
+  /** The opened store; rejects if it could not be opened. */
   readonly opened: Promise<StoreState>
   readonly #writer: Thread<ToWriter>
   readonly #startReader: () => Thread<ToReader>
-  /** Starts to open the store when it is asked to, and may be asked for more in the same breath. */
+  /** Starts to open the store at once, and accepts further calls meanwhile. */
   #reader: Thread<ToReader> | undefined
   readonly #log: (message: string) => void
   readonly #opening: PromiseWithResolvers<StoreState> = Promise.withResolvers()
   #found: StoreState | undefined
   #death: StorageError | undefined
-  /** What the writer says is wrong now. */
+  /** The writer's current problem. */
   #trouble: StorageError | undefined
-  /** Damage that a read has met; it does not go away. */
+  /** Damage that a read has found; it is permanent. */
   #damage: StorageError | undefined
   #onDeath: (error: StorageError) => void = () => undefined
   #isClosing = false
@@ -83,7 +83,7 @@ export class Threads {
     }, clock)
   }
 
-  /** What is wrong, if anything. */
+  /** The problem, if any. */
   get trouble(): StorageError | undefined {
     return this.#death ?? this.#damage ?? this.#trouble
   }
@@ -92,21 +92,21 @@ export class Threads {
     return this.#death !== undefined
   }
 
-  /** Throws when a thread has died. */
+  /** Throws if a thread has died. */
   checkAlive(): void {
     if (this.#death !== undefined) throw this.#death
   }
 
-  onDeath(told: (error: StorageError) => void): void {
-    this.#onDeath = told
+  onDeath(callback: (error: StorageError) => void): void {
+    this.#onDeath = callback
   }
 
-  /** Lets the writer do a little of what keeps the store in shape. */
+  /** Runs a step of housekeeping on the writer. */
   tidy(): void {
     this.#writer.post({ type: 'upkeep' })
   }
 
-  /** Finishes what has been submitted; then everything fails with `closed`. */
+  /** Finishes submitted operations; then everything fails with `closed`. */
   async close(closed: StorageError): Promise<void> {
     await this.writes.drained()
     this.#isClosing = true
@@ -114,12 +114,12 @@ export class Threads {
     this.reads.fail(closed)
     this.#reader?.post({ method: 'close' })
     await this.#reader?.ended
-    // Last, so that the database is whole in one file when it is gone.
+    // Last, so that the database is complete in one file afterwards.
     this.#writer.post({ type: 'close' })
     await this.#writer.ended
   }
 
-  /** Ends both without asking; what waits fails. */
+  /** Terminates both; pending calls fail. */
   async kill(): Promise<void> {
     this.#isClosing = true
     await Promise.all([this.#writer.kill(), this.#reader?.kill()])
@@ -146,7 +146,7 @@ export class Threads {
     }
   }
 
-  /** That the threads end now is no news. */
+  /** The end of the threads is expected now. */
   #failToOpen(error: Parameters<typeof fromPlain>[0]): void {
     this.#isClosing = true
     this.#opening.reject(fromPlain(error))
@@ -169,7 +169,7 @@ export class Threads {
     this.#damage ??= damage
   }
 
-  /** The reader copies what it can while writing goes on; what came in meanwhile is little, and the writer's. */
+  /** The reader copies what it can during writes; the writer copies the small rest. */
   #checkpoint(): void {
     if (this.#reader === undefined) {
       this.#reader = this.#startReader()
@@ -187,7 +187,7 @@ export class Threads {
     this.writes.fail(error)
     this.reads.fail(error)
     this.#onDeath(error)
-    // One without the other is of no use, and the store must be free to be opened again.
+    // One without the other is useless, and the store must be free to be opened again.
     void this.kill()
   }
 }

@@ -1,7 +1,6 @@
 /**
- * Upkeep: keeps the files small and the disk usable, in steps so short that no commit notices. Sweeping removes the
- * rows that compaction has given up: it follows the log, and each row that is itself no longer needed as a past names
- * the one it replaced. Vacuuming gives free pages back to the file system.
+ * Keeps the database small, in short steps between commits. It removes compacted rows and returns free pages to the
+ * file system.
  */
 import { closeSync, fsyncSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -10,9 +9,9 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { StorageError } from '../backend.ts'
 import { firstId, isDelete, META, numberOf, readMeta, writeMeta } from './layout.ts'
 
-/** Rows looked at in one step at least; some 20 microseconds each. */
+/** The minimum of rows per step; some 20 microseconds each. */
 export const SWEEP_ROWS = 64
-/** Free pages are kept for reuse up to this share of the file, and up to this many in any case. */
+/** Free pages are kept for reuse up to this share of the file, and up to this number in any case. */
 const FREE_SHARE = 0.25
 const FREE_PAGES = 1024
 /** Pages given back in one step. */
@@ -31,26 +30,26 @@ export class Upkeep {
     this.#meta = db.prepare(META)
   }
 
-  /** Whether there is something to sweep. */
+  /** True if there is something to sweep. */
   get isDue(): boolean {
     return this.#read('swept') < firstId(this.#read('compacted'))
   }
 
-  /** Inside a transaction: removes what the next `rows` rows have made superfluous. */
+  /** Inside a transaction: removes rows that the next `rows` rows have replaced. */
   sweep(rows: number): void {
     const from = this.#read('swept')
     const end = firstId(this.#read('compacted'))
     if (from >= end) return
     const found = this.#next.all(from, end, rows) as unknown as [id: number, prev: number][]
     for (const [id, prev] of found) {
-      // What a row at or after the compacted revision replaced is still asked for, as that event's previous value.
+      // A row replaced at or after the compacted revision is still needed as that event's previous value.
       if (prev !== 0) this.#remove.run(prev)
       if (isDelete(id)) this.#remove.run(id)
     }
     writeMeta(this.#db, 'swept', found.length < rows ? end : (found.at(-1)?.[0] ?? 0) + 1)
   }
 
-  /** Outside a transaction: gives some free pages back; false when there are not too many. */
+  /** Outside a transaction: frees some pages; false if there are not too many. */
   vacuum(): boolean {
     const free = numberOf(this.#db, 'PRAGMA freelist_count')
     if (free <= FREE_PAGES || free <= FREE_SHARE * numberOf(this.#db, 'PRAGMA page_count')) return false
@@ -62,14 +61,14 @@ export class Upkeep {
     return readMeta(this.#db, name, this.#meta)
   }
 
-  /** Bytes of the file that hold something. */
+  /** The used bytes of the file. */
   usedBytes(): number {
     const pages = numberOf(this.#db, 'PRAGMA page_count') - numberOf(this.#db, 'PRAGMA freelist_count')
     return pages * numberOf(this.#db, 'PRAGMA page_size')
   }
 }
 
-/** Space set aside on the disk, to be given up when everything else is used. */
+/** Reserved disk space, released when the disk is full. */
 export class Ballast {
   readonly #file: string
   readonly #bytes: number
@@ -79,7 +78,7 @@ export class Ballast {
     this.#bytes = bytes
   }
 
-  /** Takes the space; false when the disk does not have it, or nothing beyond it. */
+  /** Takes the space; false if the disk does not have it and a margin beyond. */
   take(): boolean {
     if (this.#bytes === 0 || statSync(this.#file, { throwIfNoEntry: false })?.size === this.#bytes) return true
     try {
@@ -97,7 +96,7 @@ export class Ballast {
       }
       return true
     } catch {
-      // Any failure to write means the same: the space is not to be had now.
+      // Any failed write means that the space is not available now.
       this.release()
       return false
     }
@@ -108,7 +107,7 @@ export class Ballast {
   }
 }
 
-/** The failure of a write when the store has reached its own limit. */
+/** The error of a write when the store has reached its own limit. */
 export function quotaError(quotaBytes: number): StorageError {
   return new StorageError('no-space', `The store has reached its limit of ${quotaBytes} bytes; delete something`)
 }

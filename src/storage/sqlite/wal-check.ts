@@ -1,10 +1,6 @@
 /**
- * Finds commits that a damaged write-ahead log would lose. When SQLite opens a log it believes it up to the first frame
- * whose checksum is wrong and forgets the rest: right for the torn end of a write that was cut off, but a flipped bit
- * further in would silently undo everything after it. The two can be told apart: a transaction is only ever written
- * after the one before it has been flushed, so a broken frame that is followed by a whole transaction and the start of
- * another is damage. (In the last two transactions it cannot be told from a torn write.)
- * Format: https://sqlite.org/fileformat2.html#walformat
+ * Finds commits that a damaged write-ahead log would lose. SQLite silently ignores everything after a frame with a
+ * wrong checksum, even if complete transactions follow. Format: https://sqlite.org/fileformat2.html#walformat
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 
@@ -13,7 +9,7 @@ import { StorageError } from '../backend.ts'
 const HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
 const MAGIC = 0x377f0682
-/** Frames read at once: most of a log that was given its size in advance is not in use, and skipping it is all reading. */
+/** Frames per read: most of a preallocated log is unused, and skipping it is all reading. */
 const FRAMES_PER_READ = 256
 
 interface Sums {
@@ -21,7 +17,7 @@ interface Sums {
   readonly second: number
 }
 
-/** The damage, or undefined when opening the store loses nothing that was flushed. */
+/** The damage, or undefined if opening the store loses nothing that was flushed. */
 export function findLostCommits(file: string): StorageError | undefined {
   let handle: number
   try {
@@ -50,14 +46,14 @@ function scanLog(handle: number, name: string): StorageError | undefined {
     const isIntact = frame.subarray(8, 16).equals(salts) && isFrameIntact(frame, sums, isBigEndian(header))
     if (!isIntact) brokenAt ??= at
     else if (isLaterCommitSeen) return lostError(name, brokenAt)
-    // A frame that ends a transaction names the size of the database after it.
+    // A frame that ends a transaction contains the size of the database after it.
     else if (brokenAt !== undefined && frame.readUInt32BE(4) !== 0) isLaterCommitSeen = true
     sums = { first: frame.readUInt32BE(16), second: frame.readUInt32BE(20) }
   }
   return undefined
 }
 
-/** Every whole frame and where it is; its bytes are only good until the next one is asked for. */
+/** Every whole frame and its position; its bytes are valid until the next one. */
 function* frames(handle: number, frameBytes: number): Generator<{ readonly at: number; readonly frame: Buffer }> {
   const stretch = Buffer.alloc(FRAMES_PER_READ * frameBytes)
   let from = HEADER_BYTES
@@ -81,7 +77,7 @@ function isHeaderIntact(header: Buffer): boolean {
   return first === header.readUInt32BE(24) && second === header.readUInt32BE(28)
 }
 
-/** A header that one changed bit makes whole was damaged; any other was being written when the machine stopped. */
+/** A header that one flipped bit would repair was damaged; any other was being written when the machine stopped. */
 function isHeaderFlipped(header: Buffer): boolean {
   const copy = Buffer.from(header)
   for (let bit = 0; bit < 8 * HEADER_BYTES; bit++) {
@@ -93,7 +89,7 @@ function isHeaderFlipped(header: Buffer): boolean {
   return false
 }
 
-/** Each frame's checksum goes on from the one stored in the frame before, so a frame can be judged by its neighbour. */
+/** Each frame's checksum continues from that of the previous frame, so a frame can be verified with its neighbour. */
 function isFrameIntact(frame: Buffer, before: Sums, isBigEndian: boolean): boolean {
   const head = addUp(frame.subarray(0, 8), before, isBigEndian)
   const { first, second } = addUp(frame.subarray(FRAME_HEADER_BYTES), head, isBigEndian)

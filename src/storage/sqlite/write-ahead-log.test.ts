@@ -18,7 +18,7 @@ interface Store {
   readonly db: DatabaseSync
   readonly log: WriteAheadLog
   readonly logBytes: () => number
-  /** Makes `count` commits of `bytes` each, every one flushed. */
+  /** Makes `count` commits of `bytes` each, each flushed. */
   readonly write: (count: number, bytes?: number) => void
 }
 
@@ -48,7 +48,7 @@ function growFully(log: WriteAheadLog): void {
   for (let steps = 0; log.grow(); steps++) assert.ok(steps < 1000, 'it comes to an end')
 }
 
-/** The store's files as a power cut would leave them, changed by `change`. */
+/** The store's files after a power cut, modified by `change`. */
 function cut(store: Store, change: (log: Buffer) => Buffer = (log) => log): string {
   const copy = `${store.file}.copy`
   rmSync(`${copy}-shm`, { force: true })
@@ -68,7 +68,7 @@ function reopen(file: string): { revision: number; rows: number; report: unknown
   }
 }
 
-/** Where the next frame will go. */
+/** The position of the next frame. */
 function frameBytes(db: DatabaseSync): number {
   const [, written] = db.prepare('PRAGMA wal_checkpoint(NOOP)').get() as unknown as [number, number, number]
   return 32 + FRAME_BYTES * written
@@ -77,7 +77,7 @@ function frameBytes(db: DatabaseSync): number {
 const whole = (commits: number): object => ({ revision: commits, rows: commits, report: ['ok'] })
 
 describe('write-ahead log', () => {
-  it('is given its full size, keeps it, and is gone when the store is closed', (t) => {
+  it('is preallocated, keeps its size, and is removed when the store is closed', (t) => {
     const { log, logBytes, write, db, file } = openStore(t)
     const before = logBytes()
     assert.equal(log.grow(), true)
@@ -99,7 +99,7 @@ describe('write-ahead log', () => {
     assert.equal(statSync(`${file}-wal`, { throwIfNoEntry: false }), undefined)
   })
 
-  it('is given its size again when somebody has cut it short', (t) => {
+  it('is preallocated again after another process truncates it', (t) => {
     const store = openStore(t)
     store.log.grow()
     store.write(3)
@@ -112,7 +112,7 @@ describe('write-ahead log', () => {
     assert.deepEqual(reopen(cut(store)), whole(7))
   })
 
-  it('loses nothing when it ends in zeros, in an earlier round, or in both', (t) => {
+  it('loses nothing if it ends in zeros, in an earlier round, or in both', (t) => {
     const store = openStore(t)
     store.write(20)
     assert.deepEqual(reopen(cut(store)), whole(20), 'not grown')
@@ -126,7 +126,7 @@ describe('write-ahead log', () => {
     assert.deepEqual(reopen(cut(store)), whole(225), 'written over an earlier round')
   })
 
-  it('takes a commit that was cut off for the end, before zeros and before an earlier round', (t) => {
+  it('treats a torn commit as the end, before zeros and before an earlier round', (t) => {
     const store = openStore(t)
     store.log.grow()
     for (const commits of [20, 40]) {
@@ -136,7 +136,7 @@ describe('write-ahead log', () => {
       store.write(1)
       const end = frameBytes(store.db)
       assert.deepEqual(reopen(cut(store)), whole(commits))
-      // Any part of it may not have got to the disk, also one in its middle.
+      // Any part of it may be missing on the disk, also in its middle.
       const parts = [
         [start, end],
         [start + 2000, end],
@@ -150,7 +150,7 @@ describe('write-ahead log', () => {
     }
   })
 
-  it('is due for a checkpoint by what it holds, and not again at once for what had to stay', (t) => {
+  it('needs a checkpoint by its content, and not again at once for content that had to stay', (t) => {
     const { log, write, db, file } = openStore(t)
     log.grow()
     write(10)

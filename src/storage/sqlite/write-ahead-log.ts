@@ -1,7 +1,6 @@
 /**
- * The file every commit is flushed to. A flush that makes the file longer also has to wait for the file system's own
- * log, which takes longer than the rest of a commit, so the file is given its full size in advance: zeros, which SQLite
- * takes for the end of what was written. It writes over them, and after a checkpoint starts again at the front.
+ * Preallocates the write-ahead log with zeros. A flush is faster if it does not extend the file; SQLite treats the
+ * zeros as the end of the log.
  */
 import { closeSync, fdatasyncSync, fstatSync, openSync, statfsSync, statSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -11,9 +10,9 @@ import { numberOf, WAL_BYTES } from './layout.ts'
 
 /** Added in one step, in the time of a few commits. */
 const STEP_BYTES = 1 << 20
-/** Nothing is added unless this much of the disk stays free: speed is not worth running full sooner. */
+/** Nothing is added unless this much of the disk stays free. */
 const SPARE_BYTES = 2 * WAL_BYTES
-/** Enough that a checkpoint is worth its flushes, little enough that it is short and done before the room is used up. */
+/** Enough content to make a checkpoint worth its flushes, and little enough to keep it short. */
 const CHECKPOINT_BYTES = WAL_BYTES / 2
 
 export class WriteAheadLog {
@@ -21,7 +20,7 @@ export class WriteAheadLog {
   readonly #file: string
   readonly #pageBytes: number
   readonly #frames: StatementSync
-  /** What the last checkpoint had to leave, as somebody was still reading the past or the disk was full. */
+  /** The rest that the last checkpoint had to leave, because of a reader of the past or a full disk. */
   #leftBytes = 0
 
   /** `store`: the file of the database that `db` is open on. */
@@ -32,14 +31,14 @@ export class WriteAheadLog {
     this.#frames = db.prepare('PRAGMA wal_checkpoint(NOOP)')
   }
 
-  /** Whether enough has gathered since the last checkpoint to be worth another. */
+  /** True if a checkpoint is worthwhile. */
   get isCheckpointDue(): boolean {
     const bytes = this.#uncopiedBytes()
     this.#leftBytes = Math.min(this.#leftBytes, bytes)
     return bytes - this.#leftBytes >= CHECKPOINT_BYTES
   }
 
-  /** Outside a transaction: copies what has gathered into the database, as far as nobody stands in the way. */
+  /** Outside a transaction: copies the log into the database, as far as readers allow. */
   checkpoint(): void {
     try {
       this.#db.exec('PRAGMA wal_checkpoint(PASSIVE)')
@@ -48,18 +47,18 @@ export class WriteAheadLog {
     }
   }
 
-  /** Outside a transaction: adds a little room; false when there is enough, or none to be had. */
+  /** Outside a transaction: extends the file a little; false if it is large enough or there is no space. */
   grow(): boolean {
     const size = statSync(this.#file, { throwIfNoEntry: false })?.size ?? WAL_BYTES
     if (size >= WAL_BYTES) return false
     const { bavail, bsize } = statfsSync(dirname(this.#file))
     if (bavail * bsize < SPARE_BYTES + STEP_BYTES) return false
-    // With the lock for writing nobody can append meanwhile, not even an operator's tool.
+    // With the write lock nobody can append meanwhile, not even an operator's tool.
     this.#db.exec('BEGIN IMMEDIATE')
     try {
       return extend(this.#file)
     } catch {
-      // It was only for speed; what there is to say about the disk, the next commit will say.
+      // It was only for speed; the next commit reports problems of the disk.
       return false
     } finally {
       this.#db.exec('ROLLBACK')
@@ -72,10 +71,10 @@ export class WriteAheadLog {
   }
 }
 
-/** One for all steps: nobody would collect the garbage of a thread that does little else. */
+/** Shared by all steps: this thread rarely collects garbage. */
 const ZEROS = Buffer.alloc(STEP_BYTES)
 
-/** SQLite has no locks on this file that closing it would lose: they are all on the database and its index. */
+/** Closing this file loses no SQLite locks: they are all on the database and its index. */
 function extend(file: string): boolean {
   const handle = openSync(file, 'r+')
   try {

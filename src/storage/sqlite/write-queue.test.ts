@@ -15,8 +15,8 @@ function createQueue(): { queue: WriteQueue; sent: (readonly Operation[])[] } {
   return { sent, queue: new WriteQueue((operations) => void sent.push(operations), realClock) }
 }
 
-describe('write queue', () => {
-  it('sends what has gathered in a turn of the event loop as one message', async () => {
+describe('WriteQueue', () => {
+  it('sends the operations of one turn of the event loop as one message', async () => {
     const { queue, sent } = createQueue()
     for (let n = 0; n < 3; n++) {
       void queue.submit(['compact', n], () => undefined)
@@ -27,19 +27,19 @@ describe('write queue', () => {
     assert.deepEqual(sent, [[0, 1, 2].map((n) => ['compact', n])])
   })
 
-  it('resolves with what was made of the result', async () => {
+  it('resolves with the published value', async () => {
     const { queue } = createQueue()
     const made = queue.submit(['compact', 1], (result) => result[0])
     queue.deliver([done])
     assert.equal(await made, 'done')
   })
 
-  it('publishes all results in order at once, and tells those who wait some at a time', async () => {
+  it('publishes all results in order at once, and settles promises in portions', async () => {
     const { queue } = createQueue()
     const published: number[] = []
-    let told = 0
+    let settled = 0
     for (let n = 0; n < 100; n++) {
-      void queue.submit(['compact', n], () => void published.push(n)).then(() => told++)
+      void queue.submit(['compact', n], () => void published.push(n)).then(() => settled++)
     }
     await Promise.resolve()
     queue.deliver(Array.from({ length: 60 }, () => done))
@@ -49,14 +49,14 @@ describe('write queue', () => {
       Array.from({ length: 100 }, (_, n) => n),
     )
     await Promise.resolve()
-    const first = told
+    const first = settled
     await queue.drained()
     assert.ok(first < 100 && first > 0)
     await turn()
-    assert.equal(told, 100)
+    assert.equal(settled, 100)
   })
 
-  it('rejects the one whose operation failed, and only that', async () => {
+  it('rejects only the promise of a failed operation', async () => {
     const { queue } = createQueue()
     const results = [0, 1, 2].map((n) => queue.submit(['compact', n], () => undefined))
     queue.deliver([done, ['error', { code: 'no-space', message: 'Full' }], done])
@@ -64,7 +64,7 @@ describe('write queue', () => {
     assert.deepEqual(states, ['fulfilled', 'rejected', 'fulfilled'])
   })
 
-  it('fails everybody when the writer is gone', async () => {
+  it('fails all promises when the writer is gone', async () => {
     const { queue } = createQueue()
     const waiting = queue.submit(['compact', 1], () => assert.fail('never done'))
     queue.fail(new StorageError('unavailable', 'Gone'))

@@ -1,6 +1,6 @@
 /**
- * The main thread's side of the writer: sends what has gathered in this turn of the event loop as one message, and
- * matches results, which come in the same order, with those who wait for them.
+ * Sends operations to the writer thread, one message for each turn of the event loop, and passes the results to the
+ * callers.
  */
 import type { Clock } from '#lib/clock.ts'
 
@@ -8,15 +8,15 @@ import type { StorageError } from '../backend.ts'
 import { fromPlain } from './failures.ts'
 import type { Operation, Result } from './messages.ts'
 
-/** Answers given in one turn: each sets off a response, and hundreds at once would hold up everybody else. */
+/** Promises settled per turn: each causes a response, and hundreds at once would block other work. */
 const ANSWERS_PER_TURN = 32
 
 interface Waiting {
-  /** Called in order of revision, as soon as the result is known to be durable; returns what `submit` resolves to. */
+  /** Called in order of revision, as soon as the result is durable; returns the value of `submit`. */
   readonly publish: (result: Result) => unknown
   readonly resolve: (outcome: unknown) => void
   readonly reject: (error: StorageError) => void
-  /** Once there is a result: what is to be told. */
+  /** The result, once available. */
   outcome: unknown
   error: StorageError | undefined
 }
@@ -25,12 +25,12 @@ export class WriteQueue {
   readonly #send: (operations: readonly Operation[]) => void
   readonly #clock: Pick<Clock, 'during'>
   #gathered: Operation[] = []
-  /** Those without a result, in order; the part before `#next` is done. */
+  /** Waiting operations in order; those before `#next` are done. */
   #waiting: Waiting[] = []
   #next = 0
-  /** Those with a result that have not been told yet; the part before `#told` has been. */
+  /** Operations with a result and an unsettled promise; those before `#settledCount` are settled. */
   #answers: Waiting[] = []
-  #told = 0
+  #settledCount = 0
   #failure: StorageError | undefined
   #onDrained: (() => void)[] = []
 
@@ -39,20 +39,20 @@ export class WriteQueue {
     this.#clock = clock
   }
 
-  /** `publish` sees the result before anybody else, and in order; the promise is settled a little later, with what it returns. */
+  /** `publish` receives the result first and in order; the promise settles a little later with its return value. */
   submit<T>(operation: Operation, publish: (result: Result) => T): Promise<T> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
     const result = new Promise<T>((resolve, reject) => {
       const waiting = { publish, resolve: resolve as Waiting['resolve'], reject, outcome: undefined, error: undefined }
       this.#waiting.push(waiting)
-      // Not sooner: every connection that has sent something is heard in the same turn, each in microtasks of its own, and
-      // a message for each write costs more than making it.
+      // Later in the turn: all connections with input run in the same turn, each in separate microtasks, and a message
+      // per write costs more than the write.
       if (this.#gathered.push(operation) === 1) setImmediate(() => this.#flush())
     })
     return this.#clock.during(result)
   }
 
-  /** Resolves when everything submitted so far and meanwhile has been answered. */
+  /** Resolves when all operations submitted so far and meanwhile have results. */
   drained(): Promise<void> {
     return new Promise((resolve) => {
       this.#onDrained.push(resolve)
@@ -75,7 +75,7 @@ export class WriteQueue {
     if (!isTelling) this.#answer()
   }
 
-  /** Everything that waits, and everything submitted later, fails. */
+  /** Fails all pending and later operations. */
   fail(error: StorageError): void {
     this.#failure ??= error
     const waiting = this.#waiting.slice(this.#next)
@@ -97,18 +97,18 @@ export class WriteQueue {
     if (operations.length > 0) this.#send(operations)
   }
 
-  /** Tells some who wait, and the others in turns of their own. */
+  /** Settles some promises, and the others in later turns. */
   #answer(): void {
-    const end = Math.min(this.#answers.length, this.#told + ANSWERS_PER_TURN)
-    for (; this.#told < end; this.#told++) tell(this.#answers[this.#told] as Waiting)
-    if (this.#told < this.#answers.length) return void setImmediate(() => this.#answer())
+    const end = Math.min(this.#answers.length, this.#settledCount + ANSWERS_PER_TURN)
+    for (; this.#settledCount < end; this.#settledCount++) settle(this.#answers[this.#settledCount] as Waiting)
+    if (this.#settledCount < this.#answers.length) return void setImmediate(() => this.#answer())
     this.#answers = []
-    this.#told = 0
+    this.#settledCount = 0
     this.#noteDrained()
   }
 }
 
-function tell({ outcome, error, resolve, reject }: Waiting): void {
+function settle({ outcome, error, resolve, reject }: Waiting): void {
   if (error === undefined) resolve(outcome)
   else reject(error)
 }

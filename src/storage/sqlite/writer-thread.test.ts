@@ -9,17 +9,17 @@ import { MessageChannel } from 'node:worker_threads'
 import { type FromWriter, packOperations, packWrites, type ToWriter } from './messages.ts'
 import { runWriter } from './writer-thread.ts'
 
-it('says what is wrong before it refuses a write for it', async (t) => {
+it('reports a problem before it refuses a write because of it', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'sqlite-writer-'))
   t.after(() => rm(folder, { recursive: true }))
   const { port1, port2 } = new MessageChannel()
-  const heard: string[] = []
-  port2.on('message', (message: FromWriter) => heard.push(message.type))
+  const received: string[] = []
+  port2.on('message', (message: FromWriter) => received.push(message.type))
   runWriter(port1, { role: 'writer', file: join(folder, 'store.db'), quotaBytes: 1, ballastBytes: 0 })
   const post = (message: ToWriter): void => port2.postMessage(message)
   post(packOperations([['commit', packWrites([{ key: 'a', value: Buffer.from('1') }])]]))
   post({ type: 'close' })
   await once(port2, 'close')
-  const answers = heard.filter((type) => type === 'trouble' || type === 'results')
+  const answers = received.filter((type) => type === 'trouble' || type === 'results')
   assert.deepEqual(answers, ['trouble', 'results'])
 })

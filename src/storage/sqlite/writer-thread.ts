@@ -1,12 +1,9 @@
-/**
- * The writer's thread: opens the store and then does whatever is in its mailbox, as one group, whenever the last flush
- * has ended. While one group is being flushed the next one gathers; that is all there is to group commit.
- */
+/** The writer thread: executes all queued operations as one group after each flush (group commit). */
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
 
-import { createPrivately } from '#lib/process-lock.ts'
+import { createPrivately } from '#lib/process/lock.ts'
 
 import { StorageError } from '../backend.ts'
 import { checkAll } from './check.ts'
@@ -31,15 +28,15 @@ import { findLostCommits } from './wal-check.ts'
 import { WriteAheadLog } from './write-ahead-log.ts'
 import { Writer } from './writer.ts'
 
-/** Both bound how long the first of a group waits for the last. */
+/** Both bound the wait of the first operation of a group. */
 const GROUP_OPERATIONS = 512
 const GROUP_BYTES = 8 << 20
-/** Checked whole before it serves, also after a clean stop, as that takes no time worth mentioning. */
+/** Stores up to this size are fully checked before they serve, also after a clean stop, because it is quick. */
 const SMALL_STORE_BYTES = 32 << 20
-/** A store that was full takes writes again when it is this far below its limit. */
+/** A full store accepts writes again when it is this far below its limit. */
 const QUOTA_HYSTERESIS = 0.95
 
-/** Serves until told to close; then the port is closed, and with it the thread ends. */
+/** Serves until it receives `close`; then it closes the port, which ends the thread. */
 export function runWriter(port: MessagePort, settings: WriterSettings): void {
   const post = (message: FromWriter): void => port.postMessage(message)
   try {
@@ -95,7 +92,7 @@ class WriterThread {
   readonly #upkeep: Upkeep
   readonly #ballast: Ballast
   readonly #log: WriteAheadLog
-  /** While there is no thread for reading. */
+  /** While there is no reader thread. */
   #reader: Reader | undefined
   #queue: Operation[] = []
   #reported: StorageError | undefined
@@ -115,7 +112,7 @@ class WriterThread {
     this.#log = new WriteAheadLog(store.db, settings.file)
   }
 
-  /** Takes possession of the store and begins to serve. */
+  /** Locks the store and starts to serve. */
   start(): void {
     try {
       this.#writer.markClean(false)
@@ -134,7 +131,7 @@ class WriterThread {
     this.#port.postMessage(message)
   }
 
-  /** Takes everything out of the mailbox and does it, until there is nothing left. */
+  /** Executes everything in the mailbox until it is empty. */
   #work(first: ToWriter): void {
     for (let message: ToWriter | undefined = first; message !== undefined;) {
       this.#accept(message)
@@ -143,7 +140,7 @@ class WriterThread {
       while (this.#queue.length > (message === undefined ? 0 : GROUP_OPERATIONS)) this.#flush()
       message ??= this.#receive()
     }
-    // Once, however often it was asked for meanwhile: asking must not keep it from being done.
+    // Once, however often it was requested meanwhile: requests must not delay it.
     if (this.#isTidyDue && !this.#isClosing) this.#tidy()
     if (this.#isClosing) this.#close()
   }
@@ -165,7 +162,7 @@ class WriterThread {
         break
       case 'finish-checkpoint':
         this.#isCheckpointing = false
-        // There is a thread for reading from the first checkpoint on.
+        // There is a reader thread from the first checkpoint on.
         this.#reader?.close()
         this.#reader = undefined
         this.#attempt(() => this.#log.checkpoint())
@@ -175,7 +172,7 @@ class WriterThread {
     }
   }
 
-  /** By a connection of its own, which sees what is durable and nothing else. */
+  /** With a separate connection, which sees only durable data. */
   #read(call: ReaderCall): void {
     const post = (message: FromCall): void => this.#port.postMessage({ type: 'read', message }, memoryOf(message))
     try {
@@ -186,13 +183,13 @@ class WriterThread {
     }
   }
 
-  /** Does the next group. */
+  /** Executes the next group. */
   #flush(): void {
     const end = groupEnd(this.#queue)
     const group = this.#queue.slice(0, end)
     this.#queue = this.#queue.slice(end)
     const results = this.#run(group)
-    // Before the results: whoever was refused finds the reason in the store's health.
+    // Before the results: a refused caller finds the reason in the store's health.
     this.#report()
     this.#post({ type: 'results', results })
     this.#askForCheckpoint()
@@ -213,7 +210,7 @@ class WriterThread {
       this.#runOutOfSpace(asStorageError(error))
     }
     try {
-      // With the ballast gone there is room for deletes; everything else is refused.
+      // Releasing the ballast makes room for deletes; everything else is refused.
       return this.#writer.run(group, () => undefined)
     } catch (error) {
       return group.map(() => ['error', toPlain(error)])
@@ -231,7 +228,7 @@ class WriterThread {
     if (this.#writer.hasSpace && used > quotaBytes) this.#writer.setNoSpace(quotaError(quotaBytes))
   }
 
-  /** A little housekeeping, and a look whether there is space again. */
+  /** A step of housekeeping, and a check for free space. */
   #tidy(): void {
     this.#isTidyDue = false
     const { quotaBytes } = this.#settings
@@ -242,14 +239,14 @@ class WriterThread {
     if (!this.#isTidying) this.#tidyOn()
   }
 
-  /** Gives the log its size, sweeps, then vacuums, a step whenever nothing else is to be done, until all is tidy. */
+  /** Extends the log, sweeps, then vacuums, one step whenever idle, until nothing is left. */
   #tidyOn(): void {
     this.#isTidying = !this.#isClosing && !this.#writer.isBroken && this.#attempt(() => this.#tidyStep())
     this.#askForCheckpoint()
     if (this.#isTidying) setImmediate(() => this.#tidyOn())
   }
 
-  /** False when there was nothing to do. */
+  /** False if there was nothing to do. */
   #tidyStep(): boolean {
     if (this.#log.grow()) return true
     if (this.#upkeep.isDue) {
@@ -259,7 +256,7 @@ class WriterThread {
     return this.#upkeep.vacuum()
   }
 
-  /** Housekeeping that fails for want of space is tried again at the next opportunity; false then. */
+  /** Housekeeping that fails for lack of space is retried at the next opportunity; false then. */
   #attempt(step: () => boolean | void): boolean {
     try {
       return step() ?? true
@@ -293,7 +290,7 @@ class WriterThread {
   }
 }
 
-/** How many of the operations go into the next group: at least one. */
+/** The number of operations in the next group: at least one. */
 function groupEnd(operations: readonly Operation[]): number {
   let bytes = 0
   let end = 0

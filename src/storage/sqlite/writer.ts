@@ -1,7 +1,6 @@
 /**
- * The writer: the one connection that changes the store. It does a group of operations in one transaction, so that all
- * of them share one flush, and each has a result of its own: a guard that fails is an answer, not an error, and
- * nothing is undone for it. Results are handed out only after the transaction is durable.
+ * The writer: the only connection that changes the store. It executes a group of operations in one transaction with one
+ * flush, and returns results only when the transaction is durable.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 
@@ -31,14 +30,14 @@ export class Writer {
   readonly #db: DatabaseSync
   readonly #statements: ReturnType<typeof prepareStatements>
   readonly #leases = new Map<LeaseId, number>()
-  /** Of the last operation done, in a transaction that may still be open. */
+  /** The revision of the last operation, in a transaction that may still be open. */
   #revision: Revision
   #compacted: Revision
-  /** While set, nothing is stored but deletes. */
+  /** While set, only deletes are allowed. */
   #noSpace: StorageError | undefined
-  /** While set, nothing is done at all: the database can no longer be trusted. */
+  /** While set, nothing is executed: the database can no longer be trusted. */
   #broken: StorageError | undefined
-  /** The first damaged row met; the rest of the store goes on. */
+  /** The first damaged row found; the rest of the store keeps working. */
   #damage: StorageError | undefined
 
   constructor(db: DatabaseSync) {
@@ -53,7 +52,7 @@ export class Writer {
     return { revision: this.#revision, compactedRevision: this.#compacted, leases: [...this.#leases] }
   }
 
-  /** What is wrong, if anything. */
+  /** The problem, if any. */
   get trouble(): StorageError | undefined {
     return this.#broken ?? this.#damage ?? this.#noSpace
   }
@@ -66,14 +65,14 @@ export class Writer {
     return this.#noSpace === undefined
   }
 
-  /** From now on only deletes are done, until `error` is taken back with undefined. */
+  /** Allows only deletes, until it is called with undefined. */
   setNoSpace(error: StorageError | undefined): void {
     this.#noSpace = error
   }
 
   /**
-   * Does all operations in one transaction, with `upkeep` at its end. Returns their results, durable. Throws `no-space`
-   * when there was no room, after which nothing has happened and the group can be tried again.
+   * Executes all operations in one transaction, with `upkeep` at its end. Returns their durable results. Throws
+   * `no-space` if there was no room; then nothing has happened and the group can be retried.
    */
   run(operations: readonly Operation[], upkeep: () => void): Result[] {
     if (this.#broken !== undefined) return operations.map(() => this.#failure(this.#broken))
@@ -91,13 +90,13 @@ export class Writer {
     }
   }
 
-  /** The store was not closed by us if it is not closed through this. */
+  /** Marks a clean close. */
   markClean(isClean: boolean): void {
     writeMeta(this.#db, 'clean', isClean ? 1 : 0)
   }
 
   #rollBack(error: StorageError): void {
-    // Whether a failed flush left something behind cannot be known: better to stop than to build on it.
+    // The effect of a failed flush is unknown: stopping is safer than continuing.
     if (error.code !== 'no-space' && !isBusy(error)) this.#broken = error
     try {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
@@ -122,7 +121,7 @@ export class Writer {
     return ['error', toPlain(error)]
   }
 
-  /** A StorageError is this operation's own; anything else ends the transaction. */
+  /** A StorageError belongs to this operation; other errors end the transaction. */
   #perform(operation: Operation): Result {
     try {
       switch (operation[0]) {
@@ -163,7 +162,7 @@ export class Writer {
     return ['commit', true, this.#revision, found]
   }
 
-  /** The row of what the key holds now. */
+  /** The row of the current value. */
   #current(key: string): Row | undefined {
     const found = this.#statements.lastId.get(key) as unknown as [number] | undefined
     if (found === undefined) return undefined
@@ -192,7 +191,7 @@ export class Writer {
 
   #revoke(lease: LeaseId): Result {
     if (!this.#leases.has(lease)) throw leaseNotFound(lease)
-    // All are read before the first is deleted: a damaged one must not leave the work half done.
+    // All are read before the first is deleted: a damaged row must not leave the work half done.
     const rows = this.#boundTo(lease)
     const first = this.#revision + 1
     const deletions = rows.map((row, at): Deletion => {

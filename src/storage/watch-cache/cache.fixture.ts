@@ -1,4 +1,4 @@
-/** For tests of the watch cache: one on a store in memory, of entries that have a color, and readers that note what they are told. */
+/** Fixtures for tests of the watch cache: an in-memory store, entries with a color, and recording readers. */
 import type { TestContext } from 'node:test'
 
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'

@@ -1,15 +1,15 @@
-/** What is counted of one collection of the watch cache. */
-import type { Counter } from '#lib/metrics.ts'
+/** Metrics of one collection of the watch cache. */
+import type { Counter } from '#lib/metrics/metrics.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 
 export interface CollectionMeter {
-  /** A change came from the store. */
+  /** An event was received from the store. */
   readonly received: Counter
-  /** And was taken in. */
+  /** The event was applied. */
   readonly applied: Counter
-  /** And handed to those who watch. */
+  /** The event was delivered to watchers. */
   readonly dispatched: Counter
-  /** The state was read from the store, as a whole. */
+  /** The state was listed from the store. */
   readonly initialized: Counter
   /** The state was compared with the store's. */
   checked(isSame: boolean): void

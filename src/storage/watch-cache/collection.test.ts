@@ -4,8 +4,8 @@ import { describe, it } from 'node:test'
 import { createWorld, entriesAt, pods, texts } from './cache.fixture.ts'
 import { WatchCache } from './watch-cache.ts'
 
-describe('the state of a collection', () => {
-  it('keeps a state that is read in parts, whatever changes meanwhile', async (t) => {
+describe('state of a collection', () => {
+  it('stays constant for a reader in parts, whatever changes meanwhile', async (t) => {
     const world = await createWorld(t)
     const start = await world.put('a/x', 'red:0')
     await world.cache.fresh()
@@ -19,7 +19,7 @@ describe('the state of a collection', () => {
     assert.equal(world.pods.stateAt(start), undefined)
   })
 
-  it('knows states from before the cache started: who pages through a list goes on over a restart', async (t) => {
+  it('includes states before the cache started, so that paged lists survive a restart', async (t) => {
     const world = await createWorld(t)
     const first = await world.put('a/x', 'red:1')
     await world.put('a/x', 'red:2')
@@ -33,7 +33,7 @@ describe('the state of a collection', () => {
     assert.equal(collection.changedAt, last)
   })
 
-  it('knows a state of long ago no more, even when nothing has changed since, but what is still the newest', async (t) => {
+  it('drops old states, even without changes since, except for the newest', async (t) => {
     const world = await createWorld(t)
     const start = await world.put('a/x', 'red:0')
     await world.cache.fresh()

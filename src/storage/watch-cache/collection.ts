@@ -1,7 +1,6 @@
 /**
- * Collection: the current state of one resource (every key under one prefix), its recent changes, and its readers. The
- * state is a tree that never changes; a change makes another that shares nearly all of it. So whoever reads a large
- * collection in parts holds on to one state, and an earlier one inside the window is made by undoing later changes.
+ * Collection: the current state of one resource in the watch cache, its recent changes and its readers. The state is an
+ * immutable tree, so a reader can keep it while changes continue.
  */
 import { prefixEnd, type Revision } from '../backend.ts'
 import { OrderedTree } from '../ordered-tree.ts'
@@ -12,20 +11,20 @@ export interface CollectionOptions<E extends Keyed> {
   readonly prefix: string
   readonly indexOf: IndexOf<E>
   readonly limits: RingLimits
-  /** The revision the state begins at. */
+  /** The first revision of the state. */
   readonly floor: Revision
   readonly appliedRevision: () => Revision
 }
 
-/** Which part of a collection, in order of key. */
+/** A part of a collection, in key order. */
 export interface Slice {
   /** Only keys under this prefix (a namespace); absent: all. */
   readonly prefix?: string
-  /** Only keys after this one: where the previous page ended. */
+  /** Only keys after this one: the end of the previous page. */
   readonly after?: string
 }
 
-/** A stored value that cannot be understood. */
+/** A stored value that cannot be decoded. */
 export interface Unreadable extends Keyed {
   readonly error: unknown
 }
@@ -35,15 +34,15 @@ export class Collection<E extends Keyed> {
   #state = OrderedTree.empty<E>(RUN_ENTRIES)
   readonly #ring: Ring<E>
   readonly #readers: Readers<E>
-  /** The revision of the last change here, which is what a list's memo depends on. */
+  /** The revision of the last change here, on which cached lists depend. */
   #changedAt: Revision
-  /** Sum over all entries of a hash of key and revision: equal sums mean equal states, at no cost for keeping it. Undefined: to be found out. */
+  /** Sum over all entries of a hash of key and revision: equal sums mean equal states. Undefined: to be computed. */
   #digest: number | undefined = 0
   #loading = Promise.withResolvers<void>()
   #isLoaded = false
-  /** What is stored and cannot be understood, by key: it is no entry, and whoever needs it must hear that it is there. */
+  /** Undecodable values by key: they are not entries, but readers must learn that they exist. */
   readonly #unreadable = new Map<string, Unreadable>()
-  /** Earlier states, by the position in the ring of the change that ended each. */
+  /** Earlier states, by the ring position of the change that ended each. */
   readonly #past = new Map<number, OrderedTree<E>>()
   #horizon: Revision = 0
 
@@ -58,12 +57,12 @@ export class Collection<E extends Keyed> {
     })
   }
 
-  /** False while the state is being listed, at first or anew; reads must wait for `ready` then. */
+  /** False while the state is being listed; reads must then wait for `ready`. */
   get isLoaded(): boolean {
     return this.#isLoaded
   }
 
-  /** Resolves when the state is there. */
+  /** Resolves when the state is complete. */
   get ready(): Promise<void> {
     return this.#loading.promise
   }
@@ -76,7 +75,7 @@ export class Collection<E extends Keyed> {
     return this.#readers.count
   }
 
-  /** The revision of the last change: anything derived from the whole collection holds while this stands still. */
+  /** The revision of the last change: anything derived from the whole collection is valid until it changes. */
   get changedAt(): Revision {
     return this.#changedAt
   }
@@ -86,7 +85,7 @@ export class Collection<E extends Keyed> {
     return this.#ring.floor
   }
 
-  /** Why the state lacks this key, or some key that begins so; undefined when it lacks none. */
+  /** The reason why the state lacks this key, or a key with this prefix; undefined if it lacks none. */
   unreadableAt(prefix: string): unknown {
     if (this.#unreadable.size === 0) return undefined
     for (const [key, { error }] of this.#unreadable) if (key.startsWith(prefix)) return error
@@ -104,20 +103,19 @@ export class Collection<E extends Keyed> {
     return this.#state.get(key)
   }
 
-  /** As it is now. What is handed out never changes. */
+  /** The current state. It is immutable. */
   get state(): OrderedTree<E> {
     return this.#state
   }
 
-  /** The current entries of a slice, in order, in an array of the caller's own. */
+  /** The current entries of a slice, in order, in a new array. */
   entries(slice: Slice = {}): E[] {
     const { start, end } = boundsOf({ prefix: this.prefix, ...slice })
     return [...this.#state.slices(start, end)].flat()
   }
 
   /**
-   * As it was at `revision`; undefined when that is no longer known here. Remembered, as whoever reads a part of a state
-   * will ask for the next.
+   * The state at `revision`; undefined if it is no longer known. Cached, because the reader will request the next part.
    */
   stateAt(revision: Revision): OrderedTree<E> | undefined {
     if (revision < this.#horizon) return undefined
@@ -130,12 +128,12 @@ export class Collection<E extends Keyed> {
     return state
   }
 
-  /** Undefined when changes after `revision` are no longer all known: the watch is too old. */
+  /** Undefined if changes after `revision` are incomplete: the watch is too old. */
   watch(filter: Filter<E>, revision: Revision, sink: Sink<E>): Reader | undefined {
     return this.#readers.open(filter, revision, sink)
   }
 
-  /** What the first listing found, all of it, in order of key. Not a change: nobody watches yet. */
+  /** The complete first listing, in key order. Not a change: nobody watches yet. */
   load(entries: readonly E[], unreadable: readonly Unreadable[] = []): void {
     this.#state = OrderedTree.fromSorted(entries, ({ key }) => key, RUN_ENTRIES)
     this.#unreadable.clear()
@@ -143,19 +141,19 @@ export class Collection<E extends Keyed> {
     this.#digest = undefined
   }
 
-  /** The state is whole. */
+  /** The state is complete. */
   loaded(): void {
     this.#isLoaded = true
     this.#loading.resolve()
   }
 
-  /** A change from before the first listing, so that watches and lists may start from earlier revisions than this cache. */
+  /** A change from before the first listing, so that watches and lists may start before this cache. */
   remember(change: ChangeParts<E>): void {
     this.#changedAt = change.revision
     this.#ring.push(new Change(change))
   }
 
-  /** The key has a value that nobody understands: to those who watch, what was there has gone. */
+  /** The key has an undecodable value: watchers see a deletion. */
   lose(unreadable: Unreadable, atMs: number): void {
     const { key, modRevision: revision } = unreadable
     this.apply({ revision, key, entry: undefined, atMs })
@@ -176,8 +174,8 @@ export class Collection<E extends Keyed> {
   }
 
   /**
-   * Lets go of changes and past states older than the window. States before `horizon` are then no longer known here, even where
-   * nothing has changed since: who pages through a list is told that it is too old, as upstream's store would.
+   * Drops changes and past states older than the window. States before `horizon` are then unknown, even without changes
+   * since: a paged list gets the error that it is too old, as from upstream's store.
    */
   expire(nowMs: number, horizon: Revision): void {
     this.#horizon = horizon
@@ -185,7 +183,7 @@ export class Collection<E extends Keyed> {
     for (const next of this.#past.keys()) if (next < this.#ring.first) this.#past.delete(next)
   }
 
-  /** Throws the state away; readers are told that they have lost their place. `load` fills it anew. */
+  /** Discards the state; readers lose their position and get an error. `load` fills it again. */
   reset(floor: Revision): void {
     if (this.#isLoaded) this.#loading = Promise.withResolvers<void>()
     this.#isLoaded = false
@@ -223,7 +221,7 @@ export class Collection<E extends Keyed> {
   }
 }
 
-/** Which keys a slice is about: from `start` inclusive to `end` exclusive. */
+/** The keys of a slice: from `start` inclusive to `end` exclusive. */
 export function boundsOf({ prefix, after }: Slice & { readonly prefix: string }): {
   readonly start: string
   readonly end: string
@@ -233,7 +231,7 @@ export function boundsOf({ prefix, after }: Slice & { readonly prefix: string })
 
 /** Measured: lists of 256 entries of 1 KiB, joined, are fast to make and fast to send. */
 const RUN_ENTRIES = 256
-/** Paged lists in progress at different revisions; a client past this many pays for undoing again. */
+/** Paged lists in progress at different revisions; beyond this number, states are computed again. */
 const PAST_STATES = 32
 
 /** FNV-1a over key and revision: cheap, and different for states that differ by accident. */

@@ -3,10 +3,10 @@ import { describe, it } from 'node:test'
 
 import { createWorld, everything, ofColor, pods, type TestEntry, turn } from './cache.fixture.ts'
 import type { Collection } from './collection.ts'
-import type { Filter, Reader, Seen } from './readers.ts'
+import type { Filter, Reader, FilteredChange } from './readers.ts'
 
-describe('readers that can wait', () => {
-  /** What each has been told, by call. */
+describe('patient readers', () => {
+  /** The changes of each reader, by call. */
   function recordPatient(
     collection: Collection<TestEntry>,
     filter: Filter<TestEntry>,
@@ -14,7 +14,7 @@ describe('readers that can wait', () => {
     hasRoom = (): boolean => true,
   ): { readonly calls: string[]; readonly reader: Reader | undefined } {
     const calls: string[] = []
-    const tell = (seen: readonly Seen<TestEntry>[]): boolean => {
+    const tell = (seen: readonly FilteredChange<TestEntry>[]): boolean => {
       calls.push(seen.map(({ type, change: { entry, previous } }) => `${type} ${(entry ?? previous)?.text}`).join(', '))
       return hasRoom()
     }
@@ -26,7 +26,7 @@ describe('readers that can wait', () => {
     return { calls, reader }
   }
 
-  it('get what comes together in one go, and only what concerns them', async (t) => {
+  it('receive concurrent changes in one batch, and only matching ones', async (t) => {
     const world = await createWorld(t)
     const all = recordPatient(world.pods, everything, world.cache.revision)
     const red = recordPatient(world.pods, ofColor('red'), world.cache.revision)
@@ -39,13 +39,13 @@ describe('readers that can wait', () => {
     assert.deepEqual(red.calls, ['ADDED red:1, ADDED red:3'])
   })
 
-  it('are told some in a turn; who is told later gets more in one go, in order, and nobody misses anything', async (t) => {
+  it('are notified in portions; later ones get larger batches, in order, without loss', async (t) => {
     const world = await createWorld(t)
     const readers = Array.from({ length: 500 }, () => recordPatient(world.pods, everything, world.cache.revision))
-    const told = (): number => readers.filter(({ calls }) => calls.length > 0).length
+    const notified = (): number => readers.filter(({ calls }) => calls.length > 0).length
     await world.put('a', 'red:1')
     await world.cache.fresh()
-    assert.ok(told() > 0 && told() < 500, `${told()}`)
+    assert.ok(notified() > 0 && notified() < 500, `${notified()}`)
     const late = readers.find(({ calls }) => calls.length === 0)
     assert.ok((late?.reader?.position() ?? 0) < world.cache.revision, 'has not been told')
     const early = readers.find(({ calls }) => calls.length > 0)
@@ -53,7 +53,7 @@ describe('readers that can wait', () => {
     await world.put('a', 'red:2')
     await world.remove('a')
     await world.cache.fresh()
-    while (told() < 500 || readers.some(({ calls }) => !calls.join().includes('DELETED'))) await turn()
+    while (notified() < 500 || readers.some(({ calls }) => !calls.join().includes('DELETED'))) await turn()
     for (const { calls, reader } of readers) {
       assert.equal(calls.join(', '), 'ADDED red:1, MODIFIED red:2, DELETED red:2')
       assert.equal(reader?.position(), world.cache.revision)
@@ -61,7 +61,7 @@ describe('readers that can wait', () => {
     assert.ok(late !== undefined && late.calls.length < 3)
   })
 
-  it('wait in the ring when they have no room, and are not told when they are gone', async (t) => {
+  it('wait in the ring when they are full, and get nothing after their end', async (t) => {
     const world = await createWorld(t)
     const full = recordPatient(world.pods, everything, world.cache.revision, () => false)
     const gone = recordPatient(world.pods, everything, world.cache.revision)

@@ -1,7 +1,6 @@
 /**
- * Readers of one collection's changes, indexed by what they want. Whether a change concerns a filter, and as what, is
- * decided once for each distinct filter, however many watchers share it; filters that pin a field to one value (a
- * kubelet's `spec.nodeName`) are only asked about changes that touch that value.
+ * The readers of one collection's changes, indexed by filter. A change is evaluated once for each distinct filter,
+ * however many watchers share the filter.
  */
 import type { Revision } from '../backend.ts'
 import type { Change, ChangeType, Keyed, Ring } from './ring.ts'
@@ -10,50 +9,50 @@ export interface Filter<E> {
   /** Two filters with the same id match the same entries. */
   readonly id: string
   matches(entry: E): boolean
-  /** A necessary condition that can be looked up: the entry's index value of this name is this value. */
+  /** A necessary condition that can be indexed: the entry's index value of this name is this value. */
   readonly pin?: { readonly index: string; readonly value: string }
 }
 
 /** A change as one filter sees it. */
-export interface Seen<E extends Keyed> {
+export interface FilteredChange<E extends Keyed> {
   readonly type: ChangeType
   readonly change: Change<E>
 }
 
-/** Where a reader's changes go. Calls come in order, never nested, never after the reader was closed. */
+/** The receiver of a reader's changes. Calls come in order, never nested, never after the reader was closed. */
 export interface Sink<E extends Keyed> {
-  /** Returns false when there is no room for more: the reader then waits in the ring until `resume`. */
+  /** Returns false if it is full: the reader then waits in the ring until `resume`. */
   change(type: ChangeType, change: Change<E>): boolean
   /**
-   * The same for several, by who need not be told in the moment a change becomes visible: readers by the thousand are
-   * told a slice in a turn of the event loop, and get what has come meanwhile in one go.
+   * Receives several changes at once, for readers that need not be notified at the moment a change becomes visible:
+   * thousands of readers are notified in portions per turn of the event loop, and get everything since in one batch.
    */
-  changes?(seen: readonly Seen<E>[]): boolean
-  /** The reader has lost its place (it was too slow, or the cache was rebuilt) and gets nothing any more. */
+  changes?(seen: readonly FilteredChange<E>[]): boolean
+  /** The reader has lost its position (it was too slow, or the cache was rebuilt) and gets nothing more. */
   expired(): void
 }
 
 export interface Reader {
-  /** There is room again. */
+  /** The sink has room again. */
   resume(): void
-  /** Everything up to this revision has been handed over: what a bookmark may say. */
+  /** Everything up to this revision has been delivered: the revision for a bookmark. */
   position(): Revision
   close(): void
 }
 
-/** Pulls entry values by index name; the same for all entries of a collection. */
+/** Reads entry values by index name; the same for all entries of a collection. */
 export type IndexOf<E> = (entry: E, index: string) => string
 
-/** All readers with one filter. Those that are not behind are in one of the two sets. */
+/** All readers with one filter. Those that keep up are in one of the two sets. */
 interface Group<E extends Keyed> {
   readonly filter: Filter<E>
-  /** Told at once. */
+  /** Notified at once. */
   readonly live: Set<ReaderState<E>>
-  /** Told in slices. */
+  /** Notified in portions. */
   readonly patient: Set<ReaderState<E>>
-  /** What not all of the patient have been told yet. Empty, or the group is due. */
-  untold: (Seen<E> & { readonly position: number })[]
-  /** Those of the patient whose turn is to come. */
+  /** Changes that not all patient readers have received. Empty, or the group is due. */
+  untold: (FilteredChange<E> & { readonly position: number })[]
+  /** The patient readers still to notify. */
   round: ReaderState<E>[]
   members: number
 }
@@ -61,14 +60,14 @@ interface Group<E extends Keyed> {
 interface ReaderState<E extends Keyed> {
   readonly group: Group<E>
   readonly sink: Sink<E>
-  /** The next change to look at; of one that is told at once, where it stood when it became so. */
+  /** The next change to deliver; for an immediate reader, its position when it became one. */
   next: number
   closed: boolean
 }
 
-/** How many changes one turn hands to a reader that catches up: others want the event loop too. */
+/** The number of changes per turn for a reader that catches up, because other work needs the event loop. */
 const CATCH_UP_CHANGES = 500
-/** How many readers are told in a turn: a few milliseconds when each has a connection of its own. */
+/** The number of readers notified per turn: a few milliseconds if each has a separate connection. */
 const READERS_PER_TURN = 128
 
 export interface ReadersOptions<E extends Keyed> {
@@ -83,11 +82,11 @@ export class Readers<E extends Keyed> {
   readonly #indexOf: IndexOf<E>
   readonly #appliedRevision: () => Revision
   readonly #groups = new Map<string, Group<E>>()
-  /** Groups without a pin: asked about every change. */
+  /** Groups without a pin: evaluated for every change. */
   readonly #unpinned = new Set<Group<E>>()
   /** index name → value → groups pinned to it. */
   readonly #pinned = new Map<string, Map<string, Set<Group<E>>>>()
-  /** Groups with something untold. */
+  /** Groups with undelivered changes. */
   readonly #due = new Set<Group<E>>()
   #isTelling = false
 
@@ -104,8 +103,8 @@ export class Readers<E extends Keyed> {
   }
 
   /**
-   * Starts a reader with the changes after `revision`. Undefined when those are no longer all there. What is already in
-   * the ring is handed over before this returns, as far as there is room.
+   * Starts a reader with the changes after `revision`. Undefined if those are incomplete. Changes in the ring are
+   * delivered before this returns, as far as there is room.
    */
   open(filter: Filter<E>, revision: Revision, sink: Sink<E>): Reader | undefined {
     const next = this.#ring.after(revision)
@@ -121,7 +120,7 @@ export class Readers<E extends Keyed> {
     }
   }
 
-  /** Hands a change, already in the ring, to every live reader it concerns. */
+  /** Delivers a change, already in the ring, to every live matching reader. */
   deliver(change: Change<E>): void {
     for (const group of this.#concerned(change)) {
       if (group.live.size + group.patient.size === 0) continue
@@ -137,12 +136,12 @@ export class Readers<E extends Keyed> {
     }
   }
 
-  /** Tells every reader that its place is lost. */
+  /** Ends every reader: its position is lost. */
   expireAll(): void {
     for (const group of this.#groups.values()) {
       for (const reader of [...group.live, ...group.patient]) this.#expire(reader)
     }
-    // Readers that wait for room learn it when they resume: the ring no longer has their position.
+    // Waiting readers notice it when they resume: the ring no longer has their position.
   }
 
   #tellLater(group: Group<E>, type: ChangeType, change: Change<E>): void {
@@ -150,7 +149,7 @@ export class Readers<E extends Keyed> {
     this.#due.add(group)
     if (this.#isTelling) return
     this.#isTelling = true
-    // When all changes that came together have been applied.
+    // After all concurrent changes have been applied.
     queueMicrotask(() => this.#tell())
   }
 
@@ -165,7 +164,7 @@ export class Readers<E extends Keyed> {
     if (this.#isTelling) setImmediate(() => this.#tell())
   }
 
-  /** Tells one reader all it has not been told; returns how many it told. */
+  /** Delivers all pending changes to one reader; returns their number. */
   #tellNext(group: Group<E>): 0 | 1 {
     const { untold, patient } = group
     const reader = group.round.pop()
@@ -191,8 +190,8 @@ export class Readers<E extends Keyed> {
 
   #catchUp(reader: ReaderState<E>): void {
     const { group, sink } = reader
-    const told = sink.changes === undefined ? group.live : group.patient
-    if (reader.closed || told.has(reader)) return
+    const notifiedSet = sink.changes === undefined ? group.live : group.patient
+    if (reader.closed || notifiedSet.has(reader)) return
     for (let handed = 0; reader.next < this.#ring.end; reader.next++) {
       const change = this.#ring.at(reader.next)
       if (change === undefined) return this.#expire(reader)
@@ -208,7 +207,7 @@ export class Readers<E extends Keyed> {
       }
       if (reader.closed) return
     }
-    told.add(reader)
+    notifiedSet.add(reader)
   }
 
   #expire(reader: ReaderState<E>): void {
@@ -259,7 +258,7 @@ export class Readers<E extends Keyed> {
     if (values?.size === 0) this.#pinned.delete(pin.index)
   }
 
-  /** Groups whose pin fits the entry before or after the change, and all groups without one. */
+  /** Groups whose pin matches the entry before or after the change, and all groups without one. */
   *#concerned({ entry, previous }: Change<E>): Generator<Group<E>, void, undefined> {
     yield* this.#unpinned
     for (const [index, values] of this.#pinned) {
@@ -271,7 +270,7 @@ export class Readers<E extends Keyed> {
   }
 }
 
-/** What the change is to the filter; undefined when it does not concern it. Remembered with the change. */
+/** The effect of the change on the filter; undefined if there is none. Cached with the change. */
 function decide<E extends Keyed>(filter: Filter<E>, change: Change<E>): ChangeType | undefined {
   const known = change.decisions.get(filter.id)
   if (known !== undefined) return known === 'none' ? undefined : known

@@ -1,4 +1,4 @@
-/** Those who wait until a revision has been applied. */
+/** Callers that wait until the watch cache has reached a revision. */
 import { type Revision, StorageError } from '../backend.ts'
 
 interface Waiter {
@@ -7,7 +7,7 @@ interface Waiter {
 }
 
 export class RevisionWaiters {
-  /** Nobody waits for longer. */
+  /** The maximum wait. */
   readonly #stop: AbortSignal
   #applied: Revision = 0
   #waiters: Waiter[] = []
@@ -21,12 +21,12 @@ export class RevisionWaiters {
     return this.#applied
   }
 
-  /** Without telling anybody: there is more to be done before what is there may be read. */
+  /** Without resolving waiters: more must be done before readers may see it. */
   set(revision: Revision): void {
     this.#applied = revision
   }
 
-  /** Everything up to `revision` has been applied; never less than before. */
+  /** Everything up to `revision` has been applied; never goes back. */
   reach(revision: Revision): void {
     this.#applied = Math.max(this.#applied, revision)
     if (this.#waiters.length === 0) return

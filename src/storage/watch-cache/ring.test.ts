@@ -4,8 +4,8 @@ import { describe, it } from 'node:test'
 import type { TestEntry } from './cache.fixture.ts'
 import { Change, Ring } from './ring.ts'
 
-describe('the changes of a collection', () => {
-  it('take no more memory than they may, however many there are', () => {
+describe('changes of a collection', () => {
+  it('stay within their memory limit', () => {
     const limits = { windowMs: 1000, maxChanges: 100, maxBytes: 1000 }
     const ring = new Ring<TestEntry & { readonly bytes: number }>(limits, 0)
     const entry = (revision: number, bytes: number) => ({ key: 'k', modRevision: revision, text: '', color: '', bytes })

@@ -1,19 +1,20 @@
 /**
- * Ring: the recent changes of one collection, each with a position that never repeats. Readers remember a position, not
- * a queue of their own, so a reader that stands still costs nothing; one that stands still longer than the window has
- * lost its place and is told so.
+ * Ring: the recent changes of one collection, each with a unique position. A reader is only a position; if the ring has
+ * dropped that position, the reader gets an error.
  */
 import type { Revision } from '../backend.ts'
 
-/** What the cache itself needs to know of an entry. */
+/** The part of an entry that the cache itself needs. */
 export interface Keyed {
   readonly key: string
   readonly modRevision: Revision
-  /** How much memory it takes, about. */
+  /** Its approximate memory. */
   readonly bytes?: number
 }
 
-/** What a change is to a filter: an object that starts to match was added, one that ceases to was deleted. */
+/**
+ * The effect of a change on a filter: an object that starts to match was added, one that stops matching was deleted.
+ */
 export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED'
 
 /** One change. `entry` is absent for a deletion, `previous` for a creation. */
@@ -26,7 +27,7 @@ export interface ChangeParts<E extends Keyed> {
   readonly atMs: number
 }
 
-/** With what is found out about it, which takes no memory before somebody does. */
+/** With lazily allocated derived values. */
 export class Change<E extends Keyed> implements ChangeParts<E> {
   readonly revision: Revision
   readonly key: string
@@ -44,13 +45,13 @@ export class Change<E extends Keyed> implements ChangeParts<E> {
     this.atMs = atMs
   }
 
-  /** What is derived from this change, by a name of the deriver's: frames made once and shared by all watchers. */
+  /** Values derived from this change, by name: frames made once and shared by all watchers. */
   get memo(): Map<string, unknown> {
     this.#memo ??= new Map()
     return this.#memo
   }
 
-  /** By filter id: what this change is to each filter that has looked at it. */
+  /** By filter id: the effect of this change on each filter that has evaluated it. */
   get decisions(): Map<string, ChangeType | 'none'> {
     this.#decisions ??= new Map()
     return this.#decisions
@@ -60,19 +61,19 @@ export class Change<E extends Keyed> implements ChangeParts<E> {
 export interface RingLimits {
   /** Changes younger than this are kept, up to `maxChanges`. */
   readonly windowMs: number
-  /** A burst must not eat the machine: beyond this many, the oldest go whatever their age. */
+  /** The limit for bursts: beyond it, the oldest changes are dropped whatever their age. */
   readonly maxChanges: number
-  /** The same for the memory of what was replaced, which nothing else needs. */
+  /** The same for the memory of replaced entries, which nothing else needs. */
   readonly maxBytes: number
 }
 
 export class Ring<E extends Keyed> {
   readonly #limits: RingLimits
-  /** `#changes[0]` has position `#first`. Dropped ones are cut off in bulk, so that cutting stays cheap. */
+  /** `#changes[0]` has position `#first`. Dropped ones are cut off in bulk, which is cheap. */
   #changes: Change<E>[] = []
   #dropped = 0
   #first = 0
-  /** Of everything that was replaced. */
+  /** The size of all replaced entries. */
   #bytes = 0
   /** Every change after this revision is here. */
   #floor: Revision
@@ -104,7 +105,7 @@ export class Ring<E extends Keyed> {
     while (this.#bytes > this.#limits.maxBytes) this.#drop()
   }
 
-  /** Lets go of what is older than the window. */
+  /** Drops changes older than the window. */
   expire(nowMs: number): void {
     for (let oldest = this.#changes[this.#dropped]; oldest !== undefined; oldest = this.#changes[this.#dropped]) {
       if (oldest.atMs + this.#limits.windowMs > nowMs) return
@@ -112,12 +113,12 @@ export class Ring<E extends Keyed> {
     }
   }
 
-  /** The change at `position`; undefined when it has gone or has not come yet. */
+  /** The change at `position`; undefined if it was dropped or is in the future. */
   at(position: number): Change<E> | undefined {
     return position < this.first ? undefined : this.#changes[position - this.#first]
   }
 
-  /** The position of the first change after `revision`; undefined when that part of history has gone. */
+  /** The position of the first change after `revision`; undefined if that part was dropped. */
   after(revision: Revision): number | undefined {
     if (revision < this.#floor) return undefined
     let low = this.#dropped
@@ -130,7 +131,7 @@ export class Ring<E extends Keyed> {
     return this.#first + low
   }
 
-  /** Forgets everything: history before `floor` is not known any more. Every position handed out so far is lost. */
+  /** Clears everything: history before `floor` is unknown. All positions are lost. */
   reset(floor: Revision): void {
     this.#first = this.end + 1
     this.#changes = []

@@ -10,7 +10,7 @@ import { createWorld, entriesAt, everything, ofColor, pods, record, texts } from
 import { WatchCache } from './watch-cache.ts'
 
 describe('watch cache', () => {
-  it('has what was there before it started, and follows what comes', async (t) => {
+  it('contains earlier objects, and follows changes', async (t) => {
     const world = await createWorld(t)
     await world.put('a/x', 'red:1')
     const last = await world.put('b/y', 'blue:1')
@@ -25,7 +25,7 @@ describe('watch cache', () => {
     assert.equal(late.get('/registry/others/o')?.text, 'red:o')
   })
 
-  it('opens a collection late, between writes, and misses nothing', async (t) => {
+  it('opens a collection late, between writes, without loss', async (t) => {
     const world = await createWorld(t)
     await world.backend.commit([{ key: '/registry/late/a', value: Buffer.from('x') }])
     const opening = world.cache.open({ ...pods, prefix: '/registry/late/' })
@@ -39,7 +39,7 @@ describe('watch cache', () => {
     )
   })
 
-  it('tells each filter what a change is to it: entering is ADDED, leaving is DELETED with the last content', async (t) => {
+  it('shows each filter its view: entering is ADDED, leaving is DELETED with the last content', async (t) => {
     const world = await createWorld(t)
     const from = world.cache.revision
     const red = record(world.pods, ofColor('red'), from)
@@ -81,7 +81,7 @@ describe('watch cache', () => {
     assert.equal(resumed.seen.length, 2)
   })
 
-  it('parks a slow reader by position and hands over the rest when there is room', async (t) => {
+  it('parks a slow reader by position and delivers the rest later', async (t) => {
     const world = await createWorld(t)
     const slow = record(world.pods, everything, world.cache.revision, 2)
     for (let n = 0; n < 5; n++) await world.put('a/x', `red:${n}`)
@@ -100,7 +100,7 @@ describe('watch cache', () => {
     assert.equal(slow.seen.length, 6)
   })
 
-  it('tells a reader that has fallen out of the window, and refuses one that starts there', async (t) => {
+  it('ends a reader that has fallen out of the window, and refuses one that starts there', async (t) => {
     const world = await createWorld(t)
     const start = await world.put('a/x', 'red:0')
     await world.cache.fresh()
@@ -133,7 +133,7 @@ describe('watch cache', () => {
     assert.equal(world.pods.readers, 0)
   })
 
-  it('waits for a revision, and says so when it does not come', async (t) => {
+  it('waits for a revision, with a timeout', async (t) => {
     const world = await createWorld(t)
     await assert.rejects(world.cache.waitFor(1000, AbortSignal.abort()), { code: 'timeout' })
     const waiting = world.cache.waitFor(1)
@@ -178,7 +178,7 @@ describe('watch cache', () => {
     assert.equal(reader.expired, true)
   })
 
-  it('starts over when the backend has forgotten what happened meanwhile', async (t) => {
+  it('starts over when the backend has compacted the missed history', async (t) => {
     let cut = (): void => undefined
     const breakable = (backend: Backend): Backend => ({
       ...wrapBackend(backend),
@@ -204,7 +204,7 @@ describe('watch cache', () => {
     assert.equal(reader.expired || reader.seen.length === 2, true)
   })
 
-  it('waits with one collection, and only that, for a value that cannot be read yet', async (t) => {
+  it('blocks only one collection for a value that cannot be read yet', async (t) => {
     const locked = new StorageError('unavailable', 'its key is not there')
     let isLocked = true
     const read = ({ value }: { readonly value: Uint8Array }): void => {
@@ -238,7 +238,7 @@ describe('watch cache', () => {
     assert.deepEqual(texts(vault.entries()), ['/a=locked:1'])
   })
 
-  it('agrees with a model over random writes: state now, state at every revision, and every watcher', async (t) => {
+  it('agrees with a model over random writes: current state, past states and watchers', async (t) => {
     const world = await createWorld(t)
     const random = createSeededRandom(7)
     const history: [revision: number, state: Map<string, string>][] = [[world.cache.revision, new Map()]]

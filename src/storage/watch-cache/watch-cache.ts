@@ -1,7 +1,6 @@
 /**
- * Watch cache: the whole store in memory, kept up to date by one watch, read by everybody. A consistent read asks the
- * backend only for its newest revision and waits until the cache has applied it. State and changes are split into
- * collections, one a resource, which can be opened at any time: a custom resource is one more.
+ * Watch cache: the whole store in memory, kept up to date by one watch. A consistent read asks the backend for its
+ * newest revision and waits until the cache has applied it.
  */
 import { type Clock, every, sleep } from '#lib/clock.ts'
 
@@ -24,16 +23,16 @@ import type { Keyed } from './ring.ts'
 export interface WatchCacheOptions {
   readonly backend: Backend
   readonly clock: Clock
-  /** Everything of ours is under this. The watch covers the whole keyspace: other writes move the revision too. */
+  /** The prefix of all our keys. The watch covers the whole keyspace, because other writes move the revision too. */
   readonly prefix: string
-  /** How long changes stay readable; watches and lists may start this far back. */
+  /** The time for which changes stay readable; watches and lists may start this far back. */
   readonly windowMs?: number
   readonly maxChanges?: number
   /** How much memory the changes of one collection may take beyond its state. */
   readonly maxChangedBytes?: number
-  /** How often the cache is compared with the backend. */
+  /** The interval for comparing the cache with the backend. */
   readonly checkEveryMs?: number
-  /** Told of what the cache repaired by itself. */
+  /** Receives repairs that the cache made by itself. */
   readonly onRepair?: (event: RepairEvent) => void
 }
 
@@ -47,21 +46,24 @@ export interface RepairEvent {
 export interface CollectionSpec<E extends Keyed> {
   /** `/registry/pods/`: no collection's prefix is the prefix of another's. */
   readonly prefix: string
-  /** Makes the entry of a stored value. `isListed`: its memory is that of many others that are kept as well. Throws for what cannot be understood, which is then no entry: see `Collection.unreadableAt`. */
+  /**
+   * Makes the entry of a stored value. `isListed`: it is part of a larger buffer that is kept as well. Throws for an
+   * undecodable value, which is then no entry: see `Collection.unreadableAt`.
+   */
   readonly describe: (stored: KeyValue, isListed: boolean) => E
   readonly indexOf?: IndexOf<E>
   readonly meter?: CollectionMeter
 }
 
-/** A collection and what brings it up to date. */
+/** A collection and its updates. */
 interface Slot<E extends Keyed = Keyed> {
   readonly spec: CollectionSpec<E>
   readonly collection: Collection<E>
-  /** Events that came while the first listing was on its way; undefined once it has arrived. */
+  /** Events that arrived during the first listing; undefined once it is complete. */
   waiting: StorageEvent[] | undefined
 }
 
-/** How far back a start looks for changes, so that watchers resume over a restart without listing again. */
+/** The history that a start reads, so that watchers resume over a restart without listing again. */
 const PRIME_REVISIONS = 2000
 const RETRY_MS = 250
 
@@ -72,10 +74,10 @@ export class WatchCache {
   readonly #slots = new Map<string, Slot>()
   readonly #stop = new AbortController()
   readonly #waiters = new RevisionWaiters(this.#stop.signal)
-  /** What was newest when, for the window. */
+  /** The newest revision over time, for the window. */
   readonly #marks: { readonly atMs: number; readonly revision: Revision }[] = []
   #running: Promise<void> | undefined
-  /** The linearizable read that the next consistent reader may share: it has not been sent yet. */
+  /** The linearizable read that the next consistent reader may share, because it has not been sent yet. */
   #nextRevision: Promise<Revision> | undefined
   #revisionInFlight: Promise<unknown> = Promise.resolve()
 
@@ -94,13 +96,13 @@ export class WatchCache {
     return this.#waiters.applied
   }
 
-  /** Starts following the backend. Collections opened before see changes from before the start too. */
+  /** Starts following the backend. Collections opened before also receive changes from before the start. */
   async start(): Promise<void> {
     const { backend, clock, prefix } = this.#options
     const { signal } = this.#stop
     const health = await backend.health(signal, { withoutSizes: true })
     const there = await backend.range({ start: prefix, end: prefixEnd(prefix), countOnly: true, signal })
-    // In an empty store there is nothing to wait for: a watch of its past may have nothing to tell.
+    // In an empty store there is nothing to wait for: a watch of its past may deliver nothing.
     const earliest = there.count === 0 ? health.revision + 1 : health.revision - PRIME_REVISIONS
     const from = Math.max(health.compactedRevision + 1, earliest, 1)
     this.#waiters.set(from - 1)
@@ -115,7 +117,7 @@ export class WatchCache {
     this.#stop.signal.addEventListener('abort', () => timers.forEach((timer) => timer.cancel()))
   }
 
-  /** Adds a resource. Resolves when its state is there; before `start`, at once. */
+  /** Adds a resource. Resolves when its state is complete; before `start`, at once. */
   async open<E extends Keyed>(spec: CollectionSpec<E>): Promise<Collection<E>> {
     const { windowMs, maxChanges, maxChangedBytes: maxBytes } = this.#options
     const collection = new Collection<E>({
@@ -126,13 +128,13 @@ export class WatchCache {
       appliedRevision: () => this.#applied,
     })
     const slot: Slot<E> = { spec, collection, waiting: [] }
-    // A slot only ever hands its collection entries that its own spec made.
+    // A slot passes its collection only entries that its own spec made.
     this.#slots.set(spec.prefix, slot as unknown as Slot)
     if (this.#running !== undefined) await this.#load(slot as unknown as Slot)
     return collection
   }
 
-  /** Forgets a resource: its readers are told that they have lost their place. */
+  /** Removes a resource: its readers lose their position and get an error. */
   drop(prefix: string): void {
     this.#slots.get(prefix)?.collection.reset(this.#applied)
     this.#slots.delete(prefix)
@@ -143,13 +145,13 @@ export class WatchCache {
     return this.#waiters.waitFor(revision, signal)
   }
 
-  /** Whether it is known, without asking anybody, that `fresh` has nothing to wait for. Throws when the backend is gone. */
+  /** True if `fresh` certainly has nothing to wait for, without a request. Throws if the backend is gone. */
   get isFresh(): boolean {
     const known = this.#options.backend.knownRevision?.()
     return known !== undefined && known <= this.#applied
   }
 
-  /** Brings the cache up to every commit acknowledged before this call; returns that revision. */
+  /** Waits until the cache has every commit acknowledged before this call; returns that revision. */
   async fresh(signal?: AbortSignal): Promise<Revision> {
     const revision = await this.acknowledged()
     await this.waitFor(revision, signal)
@@ -157,22 +159,22 @@ export class WatchCache {
   }
 
   /**
-   * The newest revision acknowledged before this call, which the cache may have yet to see. Callers that arrive while
-   * one question to the backend is under way share the next one, so a thousand reads cost two questions.
+   * The newest revision acknowledged before this call, which the cache may not have yet. Callers that arrive during a
+   * request to the backend share the next one, so a thousand reads cost two requests.
    */
   acknowledged(): Promise<Revision> {
     this.#nextRevision ??= this.#revisionInFlight.then(() => {
       this.#nextRevision = undefined
-      const asked = this.#options.backend.currentRevision()
-      this.#revisionInFlight = asked.catch(() => undefined)
-      return asked
+      const question = this.#options.backend.currentRevision()
+      this.#revisionInFlight = question.catch(() => undefined)
+      return question
     })
     return this.#nextRevision
   }
 
   /**
-   * Compares every collection with the backend and rebuilds those that differ; returns the prefixes rebuilt. A cache
-   * that has gone wrong must not stay wrong until somebody notices.
+   * Compares every collection with the backend and rebuilds those that differ; returns the rebuilt prefixes. A
+   * divergence must not persist until somebody notices.
    */
   async check(): Promise<string[]> {
     const rebuilt: string[] = []
@@ -209,17 +211,17 @@ export class WatchCache {
     }
   }
 
-  /** We were away for longer than the backend keeps history: what happened meanwhile is only in the state. */
+  /** The cache was away for longer than the backend keeps history: missed changes are only in the state. */
   #startOver(compacted: Revision = this.#applied): void {
     this.#onRepair({ reason: 'compacted', prefix: this.#options.prefix, revision: compacted })
     this.#waiters.set(Math.max(this.#applied, compacted))
-    // Loading waits for the watch to go on, so it runs beside it.
+    // Loading waits for the watch to continue, so it runs concurrently.
     for (const slot of this.#slots.values()) void this.#rebuild(slot).catch(() => undefined)
   }
 
   #apply(batch: WatchBatch): void {
     if (batch.revision <= this.#applied && batch.events.length > 0) {
-      // etcd before 3.4.25 can send old events again after a snapshot; they have been applied.
+      // etcd before 3.4.25 can repeat old events after a snapshot; they have been applied.
       this.#onRepair({ reason: 'revision-went-back', prefix: this.#options.prefix, revision: batch.revision })
       return
     }
@@ -233,8 +235,8 @@ export class WatchCache {
   }
 
   /**
-   * A value that cannot be read now, for want of its key, holds up its own collection, which is read until it can be. One
-   * that nobody will ever understand is left out, and stops nobody else.
+   * A value that cannot be read now, because its key is missing, blocks its own collection, which is read until it can
+   * be. An undecodable one is left out and blocks nothing.
    */
   #applyTo(slot: Slot, event: StorageEvent, atMs: number): void {
     const { key, modRevision } = event
@@ -275,8 +277,8 @@ export class WatchCache {
   }
 
   /**
-   * Lists a collection and joins it to the stream of events that have been waiting for it. Tries until it succeeds or
-   * the cache is closed; gives way when the collection was reset meanwhile, because then a later load has the task.
+   * Lists a collection and joins it with the events that arrived meanwhile. Retries until it succeeds or the cache is
+   * closed; stops if the collection was reset meanwhile, because then a later load does it.
    */
   async #load(slot: Slot): Promise<void> {
     const { prefix, describe } = slot.spec
@@ -343,14 +345,14 @@ export class WatchCache {
   }
 }
 
-/** Keys a comparison reads at a time: a millisecond. Each time the backend counts what is left, so not too few. */
+/** Keys per read of a comparison: a millisecond. The backend counts the rest each time, so not too few. */
 const CHECK_PAGE = 10_000
 
 function isPassing(cause: unknown): boolean {
   return cause instanceof StorageError && (cause.code === 'unavailable' || cause.code === 'timeout')
 }
 
-/** Throws what will pass. */
+/** Rethrows temporary errors. */
 function describeAll<E extends Keyed>(
   items: readonly KeyValue[],
   describe: CollectionSpec<E>['describe'],
@@ -368,7 +370,7 @@ function describeAll<E extends Keyed>(
   return { entries, unreadable }
 }
 
-/** Of the past what can be understood: the rest nobody could be told of. */
+/** Skips undecodable values of the past, which no watcher could receive. */
 function rememberChange({ spec, collection }: Slot, event: StorageEvent, atMs: number): void {
   const { key, modRevision: revision } = event
   // Mostly the last change of its key, which has been listed.

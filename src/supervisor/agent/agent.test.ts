@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { SimulatedWindows } from '#kits/supervisor/simulated-windows.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 
 import { WINDOWS_SETTINGS } from '../settings.fixture.ts'
 import { Supervisor } from '../supervisor.ts'
-import { SimulatedWindows } from '../windows/simulated-host.ts'
 import { Agent } from './agent.ts'
 import { type AgentServer, planAnswer, type PlanAnswer, type TunnelEnd } from './server.ts'
 
@@ -19,11 +19,11 @@ const planOf = (changes: object = {}): PlanAnswer => ({
   document: { certs: { 'kube-ca.pem': 'CA 1' }, files: [], node: WINDOWS_SETTINGS, ...changes },
 })
 
-/** A server that answers as it is told to, and notes when it was asked for what. */
+/** A server with scripted answers that records its requests with their times. */
 class Server implements AgentServer {
-  readonly asked: string[] = []
+  readonly requests: string[] = []
   answer: PlanAnswer = planOf()
-  /** Undefined: tunnels are opened and stay. */
+  /** Undefined: tunnels open and stay. */
   refusal: TunnelEnd | undefined
   readonly #clock: VirtualClock
   #cut: (end: TunnelEnd) => void = () => undefined
@@ -32,8 +32,8 @@ class Server implements AgentServer {
     this.#clock = clock
   }
 
-  async tunnel(way: string, opened: () => void, signal: AbortSignal): Promise<TunnelEnd> {
-    this.#note(way)
+  async tunnel(mode: string, opened: () => void, signal: AbortSignal): Promise<TunnelEnd> {
+    this.#note(mode)
     if (this.refusal !== undefined) return this.refusal
     opened()
     return new Promise((resolve) => {
@@ -52,11 +52,11 @@ class Server implements AgentServer {
   }
 
   times(what: string): number[] {
-    return this.asked.flatMap((line) => (line.endsWith(` ${what}`) ? [Number(line.split(' ')[0])] : []))
+    return this.requests.flatMap((line) => (line.endsWith(` ${what}`) ? [Number(line.split(' ')[0])] : []))
   }
 
   #note(what: string): void {
-    this.asked.push(`${this.#clock.elapsed() / 1000} ${what}`)
+    this.requests.push(`${this.#clock.elapsed() / 1000} ${what}`)
   }
 }
 
@@ -65,11 +65,11 @@ interface Bed {
   readonly machine: SimulatedWindows
   readonly server: Server
   readonly agent: Agent
-  /** What `run` resolved to. */
+  /** The result of `run`. */
   readonly ended: string[]
   readonly supervisors: Supervisor[]
   readonly names: () => string[]
-  readonly said: () => string[]
+  readonly logged: () => string[]
 }
 
 async function withAgent(
@@ -100,32 +100,32 @@ async function withAgent(
       .running()
       .map(({ name }) => name)
       .sort()
-  const said = (): string[] => machine.journal.filter((line) => / say /.test(line))
-  await use({ clock, machine, server, agent, ended, supervisors, names, said })
+  const logged = (): string[] => machine.journal.filter((line) => / say /.test(line))
+  await use({ clock, machine, server, agent, ended, supervisors, names, logged })
   stop.abort()
   await clock.advance(5 * MINUTE)
   await running
 }
 
-describe('an agent', () => {
-  it('registers, asks for the plan at once and every two minutes, and has the node run', () =>
+describe('Agent', () => {
+  it('registers, requests the plan at once and every two minutes, and starts the node', () =>
     withAgent({}, async ({ clock, machine, server, names }) => {
       await clock.advance(5 * MINUTE)
-      assert.deepEqual(server.asked, ['0 register', '0 plan', '120 plan', '240 plan'])
+      assert.deepEqual(server.requests, ['0 register', '0 plan', '120 plan', '240 plan'])
       assert.deepEqual(names(), ALL)
       assert.equal(machine.files.get('C:\\etc\\kubernetes\\ssl\\kube-ca.pem'), 'CA 1')
       assert.ok(machine.files.has(MARK))
     }))
 
-  it('connects where it is known, and asks again as soon as it is connected again', () =>
+  it('connects if it is registered, and requests the plan after each reconnect', () =>
     withAgent({ files: { [MARK]: '' } }, async ({ clock, server }) => {
       await clock.advance(30_000)
       server.cut()
       await clock.advance(10_000)
-      assert.deepEqual(server.asked, ['0 connect', '0 plan', '35 connect', '35 plan'])
+      assert.deepEqual(server.requests, ['0 connect', '0 plan', '35 connect', '35 plan'])
     }))
 
-  it('is asked to come back in two seconds while there is no plan yet, and in ten after an error', () =>
+  it('retries after two seconds without a plan, and after ten seconds after an error', () =>
     withAgent({ before: (server) => (server.answer = { kind: 'not-ready' }) }, async ({ clock, server, names }) => {
       await clock.advance(5000)
       assert.deepEqual(server.times('plan'), [0, 2, 4])
@@ -138,14 +138,14 @@ describe('an agent', () => {
       assert.deepEqual(names(), ALL)
     }))
 
-  it('runs nothing without a plan, and asks again', () =>
+  it('runs nothing without a plan, and requests it again', () =>
     withAgent({ before: (server) => (server.answer = { kind: 'none' }) }, async ({ clock, server, names }) => {
       await clock.advance(3 * MINUTE)
       assert.deepEqual(server.times('plan'), [0, 120])
       assert.deepEqual(names(), [])
     }))
 
-  it('writes only what differs, and restarts kubelet and kube-proxy for it', () =>
+  it('writes only changed files, and restarts kubelet and kube-proxy for them', () =>
     withAgent({}, async ({ clock, machine, server, supervisors }) => {
       await clock.advance(5 * MINUTE)
       const writes = (): string[] => machine.journal.filter((line) => line.includes('write C:\\etc\\kubernetes\\ssl'))
@@ -168,8 +168,8 @@ describe('an agent', () => {
       assert.equal(machine.doubles, 0)
     }))
 
-  it('hands a changed plan to the supervisor, and keeps the last good one', () =>
-    withAgent({}, async ({ clock, machine, server, agent, said }) => {
+  it('passes a changed plan to the supervisor, and keeps the last valid one', () =>
+    withAgent({}, async ({ clock, machine, server, agent, logged }) => {
       await clock.advance(5 * MINUTE)
       server.answer = planOf({ node: { ...WINDOWS_SETTINGS, kubeProxyOptions: ['--v=6'] } })
       await clock.advance(5 * MINUTE)
@@ -179,18 +179,18 @@ describe('an agent', () => {
       server.answer = planOf({ node: { nodeName: 'x' } })
       await clock.advance(3 * MINUTE)
       assert.equal(agent.status.lastAnswer, 'unusable')
-      assert.match(said().join('\n'), /the plan cannot be used: "clusterCidr" is missing/)
+      assert.match(logged().join('\n'), /the plan cannot be used: "clusterCidr" is missing/)
       assert.deepEqual(args(), ['--cluster-cidr=10.42.0.0/16', '--v=6'])
     }))
 
-  it('stops at the files where the plan says so', () =>
+  it('only writes files if the plan does not start processes', () =>
     withAgent({ before: (server) => (server.answer = planOf({ writeCertsOnly: true })) }, async (bed) => {
       await bed.clock.advance(3 * MINUTE)
       assert.ok(bed.machine.files.has('C:\\etc\\kubernetes\\ssl\\kube-ca.pem'))
       assert.deepEqual(bed.names(), [])
     }))
 
-  it('takes files only where files can be', async () => {
+  it('accepts file paths only in allowed folders', async () => {
     for (const changes of [
       { certs: { '..\\x': '' } },
       { files: [{ name: 'relative', contents: '' }] },
@@ -204,13 +204,13 @@ describe('an agent', () => {
   })
 })
 
-describe('a server that is away', () => {
+describe('Agent with an unreachable server', () => {
   const AWAY: TunnelEnd = { kind: 'broken', message: 'connect ECONNREFUSED' }
 
-  it('for an hour costs the node nothing, whatever dies meanwhile, and few words', () =>
-    withAgent({}, async ({ clock, machine, server, names, said }) => {
+  it('keeps the node running for an hour, restarts dead processes, and logs little', () =>
+    withAgent({}, async ({ clock, machine, server, names, logged }) => {
       await clock.advance(5 * MINUTE)
-      const before = said().length
+      const before = logged().length
       server.refusal = AWAY
       server.answer = { kind: 'failed', message: 'connect ECONNREFUSED' }
       server.cut()
@@ -222,7 +222,7 @@ describe('a server that is away', () => {
       }
       assert.equal(machine.doubles, 0)
       assert.equal(
-        said()
+        logged()
           .slice(before)
           .filter((line) => line.includes('not connected')).length,
         1,
@@ -232,10 +232,10 @@ describe('a server that is away', () => {
       server.refusal = undefined
       server.answer = planOf()
       await clock.advance(20_000)
-      assert.match(said().at(-1) ?? '', /connected to the server/)
+      assert.match(logged().at(-1) ?? '', /connected to the server/)
     }))
 
-  it('when the machine starts leaves it with the plan of the last time', async () => {
+  it('starts the node with the stored plan', async () => {
     const files: Record<string, string> = { [MARK]: '' }
     await withAgent({}, async ({ clock, machine }) => {
       await clock.advance(MINUTE)
@@ -251,35 +251,35 @@ describe('a server that is away', () => {
     })
   })
 
-  it('breaks off ten times without a word', () =>
-    withAgent({ files: { [MARK]: '' } }, async ({ clock, server, said }) => {
+  it('reconnects ten times without logging', () =>
+    withAgent({ files: { [MARK]: '' } }, async ({ clock, server, logged }) => {
       await clock.advance(1000)
       server.refusal = AWAY
       server.cut()
       await clock.advance(48_000)
       assert.equal(server.times('connect').length, 10)
       assert.deepEqual(
-        said().filter((line) => line.includes('not connected')),
+        logged().filter((line) => line.includes('not connected')),
         [],
       )
       await clock.advance(12_000)
-      assert.equal(said().filter((line) => line.includes('not connected')).length, 1)
+      assert.equal(logged().filter((line) => line.includes('not connected')).length, 1)
     }))
 })
 
-describe('a server that does not want this node', () => {
-  it('is introduced to it again after three refusals', () => {
+describe('Agent with a server that rejects the node', () => {
+  it('registers again after three refusals', () => {
     const before = (server: Server): void => void (server.refusal = { kind: 'refused', message: 'answered 400' })
     return withAgent({ files: { [MARK]: '' }, before }, async ({ clock, server }) => {
       await clock.advance(35_000)
       assert.deepEqual(
-        server.asked.filter((line) => !line.endsWith('plan')),
+        server.requests.filter((line) => !line.endsWith('plan')),
         ['0 connect', '10 connect', '20 connect', '30 register'],
       )
     })
   })
 
-  it('cleans the machine after five minutes in which every answer says that the node is not found', () =>
+  it('cleans the machine after five minutes of answers that the node is not found', () =>
     withAgent({}, async ({ clock, machine, server, ended, names }) => {
       machine.files.set('C:\\var\\lib\\kubelet\\config.yaml', 'kind: KubeletConfiguration')
       machine.files.set('C:\\Users\\me\\notes.txt', 'mine')
@@ -294,9 +294,9 @@ describe('a server that does not want this node', () => {
       assert.deepEqual(names(), [])
       assert.deepEqual(machine.networks, [])
       assert.deepEqual([...machine.files.keys()], ['C:\\Users\\me\\notes.txt'])
-      const asked = server.asked.length
+      const requests = server.requests.length
       await clock.advance(60 * MINUTE)
-      assert.equal(server.asked.length, asked)
+      assert.equal(server.requests.length, requests)
     }))
 
   const OTHERS: readonly PlanAnswer[] = [
@@ -334,9 +334,9 @@ describe('planAnswer()', () => {
     })
   const CASES: readonly (readonly [what: string, code: number, body: string, kind: PlanAnswer['kind']])[] = [
     ['a Status of the API for this node', 404, status(), 'not-found'],
-    ['the text alone', 404, 'node not found', 'none'],
+    ['only the message', 404, 'node not found', 'none'],
     ['the text in a page of a proxy', 502, '<html>cluster not found</html>', 'failed'],
-    ['the text with another code', 500, status({ code: 500 }), 'failed'],
+    ['the message with another code', 500, status({ code: 500 }), 'failed'],
     ['a Status that another code carries', 403, status(), 'failed'],
     ['a Status for another node', 404, status({ details: { name: 'n2', kind: 'nodes' } }), 'none'],
     ['a Status for another kind', 404, status({ details: { name: 'n1', kind: 'pods' } }), 'none'],

@@ -1,8 +1,7 @@
 /**
- * The agent of a worker: keeps a tunnel to the server open, asks it for the plan of this node, writes down what the plan says
- * and has the supervisor do it. The two do not wait for each other, and neither does the supervisor: a server that is away
- * takes nothing from a node that runs. The agent empties the machine only when the API of the server answers for minutes that it has
- * no such node.
+ * The agent of a worker: keeps a tunnel to the server open, requests the plan of this node, writes its files and passes
+ * it to the supervisor. Tunnel, plan and supervisor are independent, so an unreachable server does not stop a running
+ * node. The agent cleans the machine only after the server's API has reported for minutes that the node does not exist.
  */
 import { aborted } from '#lib/abort.ts'
 import { sleep } from '#lib/clock.ts'
@@ -10,25 +9,25 @@ import { sleep } from '#lib/clock.ts'
 import type { Host } from '../host.ts'
 import { type NodeSettings, wantedProcesses } from '../settings.ts'
 import type { Supervisor } from '../supervisor.ts'
-import { afterAnswer, afterTunnel, NO_NOT_FOUND, type PlanPatience, type TunnelPatience } from './patience.ts'
 import { type NodePlan, planFiles, readPlan } from './plan.ts'
 import { cleanMachine } from './removal.ts'
+import { afterAnswer, afterTunnel, NO_NOT_FOUND, type PlanRetryState, type TunnelRetryState } from './retry-state.ts'
 import { type AgentServer, type PlanAnswer, planAnswer } from './server.ts'
 
 export interface AgentOptions {
   readonly host: Host
   readonly server: AgentServer
-  /** Asked once, for the first plan that wants something to run. */
+  /** Called once, for the first plan that starts processes. */
   readonly createSupervisor: (settings: NodeSettings) => Pick<Supervisor, 'run' | 'change' | 'restart'>
-  /** Told whenever the status is another. */
+  /** Called whenever the status changes. */
   readonly report?: () => void
 }
 
 export interface AgentStatus {
   readonly isConnected: boolean
   readonly connects: number
-  /** How often the server was asked, and what became of it the last time. */
-  readonly asked: number
+  /** The number of plan requests, and the result of the last. */
+  readonly planRequests: number
   readonly lastAnswer: PlanAnswer['kind'] | 'unusable' | undefined
 }
 
@@ -37,7 +36,7 @@ export class Agent {
   readonly #status = {
     isConnected: false,
     connects: 0,
-    asked: 0,
+    planRequests: 0,
     lastAnswer: undefined as AgentStatus['lastAnswer'],
   }
   readonly #removed = new AbortController()
@@ -55,7 +54,7 @@ export class Agent {
     return this.#status
   }
 
-  /** Until the signal is aborted, or this is no node any more; then the machine is clean. */
+  /** Runs until the signal is aborted or the node is removed; then the machine is clean. */
   async run(signal: AbortSignal): Promise<'stopped' | 'removed'> {
     const { host } = this.#options
     const stop = AbortSignal.any([signal, this.#removed.signal])
@@ -63,12 +62,12 @@ export class Agent {
     await Promise.all([this.#stayConnected(stop), this.#followPlan(stop)])
     await this.#supervising
     if (!this.#removed.signal.aborted || signal.aborted) return 'stopped'
-    host.say('this machine is no node any more and is cleaned')
+    host.say('this node was removed; cleaning the machine')
     await cleanMachine(host)
     return 'removed'
   }
 
-  /** What the server said before this process began holds until it says something else. */
+  /** The stored plan applies until the server sends another. */
   async #resume(signal: AbortSignal): Promise<void> {
     const { files, layout } = this.#options.host
     if (await files.exists(layout.connectedMark)) this.#known.resolve()
@@ -79,16 +78,16 @@ export class Agent {
   async #stayConnected(signal: AbortSignal): Promise<void> {
     const { host, server } = this.#options
     const { files, layout, clock } = host
-    let patience: TunnelPatience = { refusals: 0, breaks: 0 }
+    let patience: TunnelRetryState = { refusals: 0, breaks: 0 }
     while (!signal.aborted) {
-      const way = (await files.exists(layout.connectedMark)) ? 'connect' : 'register'
+      const mode = (await files.exists(layout.connectedMark)) ? 'connect' : 'register'
       let openedMs: number | undefined
       let marking = Promise.resolve()
       const opened = (): void => {
         openedMs = clock.elapsed()
-        marking = this.#connected(way)
+        marking = this.#connected(mode)
       }
-      const end = await server.tunnel(way, opened, signal)
+      const end = await server.tunnel(mode, opened, signal)
       await marking
       this.#status.isConnected = false
       this.#options.report?.()
@@ -102,12 +101,12 @@ export class Agent {
     }
   }
 
-  async #connected(way: 'connect' | 'register'): Promise<void> {
+  async #connected(mode: 'connect' | 'register'): Promise<void> {
     const { host } = this.#options
     this.#status.isConnected = true
     this.#status.connects++
     host.say('connected to the server')
-    if (way === 'register') await host.files.write(host.layout.connectedMark, '')
+    if (mode === 'register') await host.files.write(host.layout.connectedMark, '')
     this.#known.resolve()
     this.#askNow()
   }
@@ -115,17 +114,17 @@ export class Agent {
   async #followPlan(signal: AbortSignal): Promise<void> {
     const { host, server } = this.#options
     await Promise.race([this.#known.promise, aborted(signal)])
-    let patience: PlanPatience = NO_NOT_FOUND
+    let patience: PlanRetryState = NO_NOT_FOUND
     while (!signal.aborted) {
       const answer = await server.plan(signal)
       if (signal.aborted) return
-      this.#status.asked++
+      this.#status.planRequests++
       await this.#take(answer, signal)
       this.#options.report?.()
       const times = { nowMs: host.clock.elapsed(), intervalMs: this.#plan?.intervalMs ?? DEFAULT_INTERVAL_MS }
       const next = afterAnswer(patience, answer, times)
       if (next.kind === 'removed') {
-        host.say(`the server says: ${next.message}`)
+        host.say(`the server answered: ${next.message}`)
         return this.#removed.abort()
       }
       patience = next.patience
@@ -162,14 +161,14 @@ export class Agent {
     if (plan.isFilesOnly || plan.settings === undefined) return
     if (this.#supervisor === undefined) {
       this.#supervisor = createSupervisor(plan.settings)
-      // It rejects with the reason of the signal, which whoever aborted knows.
+      // It rejects with the reason of the signal, which the caller knows.
       this.#supervising = this.#supervisor.run(signal).catch((error: unknown) => {
         if (!signal.aborted) throw error
       })
       return
     }
     this.#supervisor.change(plan.settings)
-    // flanneld is started with kubelet.
+    // flanneld starts together with kubelet.
     const readers = wantedProcesses(plan.settings).filter((name) => name !== 'flanneld')
     if (changed.length > 0) this.#supervisor.restart(readers)
   }
@@ -177,14 +176,14 @@ export class Agent {
 
 const DEFAULT_INTERVAL_MS = 120_000
 
-/** Whether it was another. */
+/** True if the plan changed. */
 async function writeIfOther({ files }: Host, path: string, text: string): Promise<boolean> {
   if ((await files.read(path)) === text) return false
   await files.write(path, text)
   return true
 }
 
-/** Returns early when the signal is aborted. */
+/** Returns early if the signal is aborted. */
 async function rest({ clock }: Host, ms: number, signal: AbortSignal): Promise<void> {
   await sleep(clock, ms, signal).catch(() => undefined)
 }

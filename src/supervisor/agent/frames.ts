@@ -1,6 +1,6 @@
 /**
- * What goes through a tunnel: many connections in one, each message a head of signed varints (its own number, that of the
- * connection, its kind, a deadline where there is one) and a body. The form is that of remotedialer.
+ * The frames of a tunnel: many connections in one. Each message has a head of signed varints (message id, connection
+ * id, type, optional deadline) and a body. The format is remotedialer's.
  */
 
 export const FRAME_KINDS = {
@@ -25,7 +25,7 @@ export class FrameError extends Error {
 
 export function encodeFrame(id: number, { connection, kind, body }: Frame): Buffer {
   const head = [...varint(id), ...varint(connection), ...varint(kind)]
-  // In milliseconds; 0 is none.
+  // In milliseconds; 0 means none.
   if (hasDeadline(kind)) head.push(...varint(0))
   return Buffer.concat([Buffer.from(head), body])
 }
@@ -54,7 +54,7 @@ function hasDeadline(kind: number): boolean {
   return kind === FRAME_KINDS.data || kind === FRAME_KINDS.connect
 }
 
-/** Signed numbers are folded, so that small ones are short whatever their sign. Those here are never negative. */
+/** Zigzag encoding keeps small numbers short regardless of sign. The numbers here are never negative. */
 function varint(value: number): number[] {
   const bytes: number[] = []
   let rest = BigInt(value) << 1n

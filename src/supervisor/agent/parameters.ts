@@ -1,4 +1,4 @@
-/** What an agent is told when it is started, and what it tells the server of this machine. */
+/** The parameters of an agent, and the description of this machine for the server. */
 import { ProgramError } from '#lib/program.ts'
 
 import type { Host } from '../host.ts'
@@ -7,10 +7,10 @@ export interface AgentSettings {
   /** `https://manager.example`. */
   readonly server: string
   readonly token: string
-  /** SHA-256, in hex, of the server's authority; empty: one of the public ones vouches for it. */
+  /** SHA-256, in hex, of the server's certificate authority; empty: the public authorities are trusted. */
   readonly caChecksum: string
   readonly nodeName: string
-  /** Addresses, or words for where to ask for them; empty: none of its own, and that of the default route. */
+  /** Addresses, or keywords for their source; empty: no external address, and the address of the default route. */
   readonly address: string
   readonly internalAddress: string
   readonly labels: Readonly<Record<string, string>>
@@ -31,7 +31,7 @@ const PACKET = 'https://metadata.packet.net/2009-04-04/meta-data'
 const azure = { Metadata: 'true' }
 const google = { 'Metadata-Flavor': 'Google' }
 
-/** Words that stand for an address: whom to ask. */
+/** Keywords for addresses and the services that provide them. */
 export const ADDRESS_SOURCES: Readonly<Record<string, AddressSource>> = {
   awslocal: { url: `${METADATA}/latest/meta-data/local-ipv4` },
   awspublic: { url: `${METADATA}/latest/meta-data/public-ipv4` },

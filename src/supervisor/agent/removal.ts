@@ -1,13 +1,13 @@
-/** What is done to a machine that is no node any more: its processes end, its networks go, its folders are emptied. */
+/** Cleans a machine that is no longer a node: stops its processes, removes its networks and empties its folders. */
 import type { Host } from '../host.ts'
 import { TYPES_OF_PODS } from '../pod-network.ts'
 import type { ProcessName } from '../process-names.ts'
 import { endNetworkPolicies } from '../processes.ts'
 
-/** kube-proxy and kubelet first: they would miss flanneld. */
+/** kube-proxy and kubelet stop first, because they depend on flanneld. */
 const NAMES: readonly ProcessName[] = ['kube-proxy', 'kubelet', 'flanneld']
 
-/** All of it is tried; what could not be done is said, and thrown at the end. */
+/** Tries every step; reports failures and throws at the end. */
 export async function cleanMachine(host: Host): Promise<void> {
   const failures: unknown[] = []
   const tried = async (what: string, work: () => Promise<unknown>): Promise<void> => {
@@ -18,12 +18,13 @@ export async function cleanMachine(host: Host): Promise<void> {
       failures.push(error)
     }
   }
-  await tried('network policies stay', () => endNetworkPolicies(host))
+  await tried('failed to remove network policies', () => endNetworkPolicies(host))
   for (const name of NAMES) await tried(`${name} stays`, () => host.processes.kill(name))
-  await tried('policies of Services stay', () => host.network.pods.removeServicePolicies())
-  await tried('networks of pods stay', () => removeNetworks(host))
+  await tried('failed to remove policies of Services', () => host.network.pods.removeServicePolicies())
+  await tried('failed to remove networks of pods', () => removeNetworks(host))
   for (const folder of host.layout.remains) await tried(`${folder} stays`, () => host.files.empty(folder))
-  if (failures.length > 0) throw new AggregateError(failures, 'This machine is not clean: see what was said before')
+  if (failures.length > 0)
+    throw new AggregateError(failures, 'This machine could not be cleaned completely: see the messages above')
 }
 
 async function removeNetworks({ network }: Host): Promise<void> {

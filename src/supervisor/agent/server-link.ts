@@ -1,12 +1,12 @@
-/** The way to the server: HTTPS with the one authority that the checksum vouches for, and a WebSocket for the tunnel. */
+/** The connection to the server: HTTPS with the authority that matches the checksum, and a WebSocket for the tunnel. */
 import { createHash } from 'node:crypto'
 
 import { onAbort } from '#lib/abort.ts'
 import type { Clock } from '#lib/clock.ts'
 import { createHttpClient, type HttpClient } from '#lib/http/client.ts'
 import type { ClientTls } from '#lib/http/dial.ts'
+import { connectWebSocket, WebSocketError } from '#lib/http/websocket.ts'
 import { ProgramError } from '#lib/program.ts'
-import { connectWebSocket, WebSocketError } from '#lib/websocket.ts'
 
 import type { AgentSettings } from './parameters.ts'
 import { type AgentServer, planAnswer, type TunnelEnd } from './server.ts'
@@ -15,20 +15,20 @@ import { Tunnel, type TunnelOptions } from './tunnel.ts'
 const ASK_MS = 30_000
 const MAX_PLAN_BYTES = 16 << 20
 const MAX_CA_BYTES = 1 << 20
-/** A peer that is silent for longer has gone without a word, as they do when a switch is laid under them. */
+/** A silent peer counts as lost after this time, for example after a virtual switch was created. */
 const PING_MS = 10_000
 
 export interface LinkOptions extends TunnelOptions {
   readonly clock: Clock
   readonly settings: AgentSettings
-  /** PEM; undefined: the public ones. */
+  /** PEM; undefined: the public authorities. */
   readonly ca: string | undefined
-  /** Asked anew for each connection: addresses change. */
+  /** Called for each connection, because addresses change. */
   readonly parameters: () => Promise<object>
 }
 
 /**
- * The authority of the server, as it tells itself; whoever answers, the checksum decides. Undefined without a checksum.
+ * Downloads the certificate authority of the server and verifies it with the checksum. Undefined without a checksum.
  * Throws ProgramError.
  */
 export async function fetchServerCa(
@@ -42,8 +42,8 @@ export async function fetchServerCa(
     const answer = await http.request({ url, timeoutMs: ASK_MS })
     const body = await answer.text(MAX_CA_BYTES)
     const value = answer.status === 200 ? (JSON.parse(body) as { readonly value?: unknown }).value : undefined
-    if (typeof value !== 'string' || value === '') throw new ProgramError(`${url} tells no authority`)
-    if (!isCaOf(value, caChecksum)) throw new ProgramError(`The authority that ${url} tells has another checksum`)
+    if (typeof value !== 'string' || value === '') throw new ProgramError(`${url} provides no certificate authority`)
+    if (!isCaOf(value, caChecksum)) throw new ProgramError(`The authority that ${url} provides has another checksum`)
     return value
   } catch (error) {
     if (error instanceof ProgramError) throw error
@@ -53,19 +53,19 @@ export async function fetchServerCa(
   }
 }
 
-/** As people make the checksum: of the text with the line end that tools add. */
+/** Users compute the checksum with the line end that tools add. */
 export function isCaOf(pem: string, checksum: string): boolean {
   const found = createHash('sha256').update(`${pem}\n`).digest('hex')
   return found === checksum.toLowerCase()
 }
 
-/** `close` it. */
+/** The caller closes it. */
 export function createServerLink(options: LinkOptions): AgentServer & { close(): void } {
   const { clock, settings, ca } = options
   const tls: ClientTls = ca === undefined ? {} : { ca }
   const http = createHttpClient({ clock, tls })
   return {
-    tunnel: (way, opened, signal) => openTunnel({ ...options, tls }, { way, opened, signal }),
+    tunnel: (mode, opened, signal) => openTunnel({ ...options, tls }, { mode, opened, signal }),
     plan: (signal) => askForPlan(http, settings, options.parameters, signal),
     close: () => http.close(),
   }
@@ -92,18 +92,18 @@ async function askForPlan(
   }
 }
 
-interface Opening {
-  readonly way: 'connect' | 'register'
+interface TunnelAttempt {
+  readonly mode: 'connect' | 'register'
   readonly opened: () => void
   readonly signal: AbortSignal
 }
 
 async function openTunnel(
   { clock, settings, parameters, tls, ...options }: LinkOptions & { readonly tls: ClientTls },
-  { way, opened, signal }: Opening,
+  { mode, opened, signal }: TunnelAttempt,
 ): Promise<TunnelEnd> {
   const base = settings.server.replace(/^http/, 'ws')
-  const url = `${base}/v3/connect${way === 'register' ? '/register' : ''}`
+  const url = `${base}/v3/connect${mode === 'register' ? '/register' : ''}`
   try {
     const headers = await headersOf(settings, parameters)
     const connection = await connectWebSocket({ clock, url, headers, tls, signal, pingIntervalMs: PING_MS })

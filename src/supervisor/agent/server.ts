@@ -1,34 +1,34 @@
-/** The server as an agent sees it: a tunnel that is kept open, and a plan that is asked for. */
+/** The server's interface for an agent: a tunnel and a plan. */
 
-/** How a tunnel ended, or why there was none. */
+/** The end of a tunnel, or the reason why it was not opened. */
 export type TunnelEnd =
-  /** The server said goodbye. */
+  /** The server closed it. */
   | { readonly kind: 'ended' }
-  /** There was an answer, and it was no. */
+  /** The server refused it. */
   | { readonly kind: 'refused'; readonly message: string }
-  /** The network did it, or nobody was there. */
+  /** The network failed, or the server is unreachable. */
   | { readonly kind: 'broken'; readonly message: string }
 
 export type PlanAnswer =
   | { readonly kind: 'plan'; readonly document: unknown }
-  /** 503: there will be one. */
+  /** 503: the plan is not ready yet. */
   | { readonly kind: 'not-ready' }
-  /** Any other 404: this node is to run without. */
+  /** Any other 404: the node has no plan. */
   | { readonly kind: 'none' }
-  /** The API of the server has no such node. */
+  /** The server's API has no such node. */
   | { readonly kind: 'not-found'; readonly message: string }
   | { readonly kind: 'failed'; readonly message: string }
 
 export interface AgentServer {
-  /** Resolves when the tunnel has ended; `opened` is called once it is there. Never rejects. */
-  tunnel(way: 'connect' | 'register', opened: () => void, signal: AbortSignal): Promise<TunnelEnd>
+  /** Resolves when the tunnel has ended; `opened` is called when it is open. Never rejects. */
+  tunnel(mode: 'connect' | 'register', opened: () => void, signal: AbortSignal): Promise<TunnelEnd>
   /** Never rejects. */
   plan(signal: AbortSignal): Promise<PlanAnswer>
 }
 
 /**
- * What an answer to the question for a plan means. Only a Status of the API itself says that the node has gone: a text on the
- * page of a proxy does not, nor does a 404 of another server.
+ * Interprets an answer to a plan request. Only a Status of the API means that the node is gone: an error page of a
+ * proxy or a 404 of another server does not.
  */
 export function planAnswer(status: number, body: string, nodeName: string): PlanAnswer {
   const text = body.trim().slice(0, 500)
@@ -39,11 +39,11 @@ export function planAnswer(status: number, body: string, nodeName: string): Plan
   try {
     return { kind: 'plan', document: JSON.parse(body) as unknown }
   } catch (error) {
-    return { kind: 'failed', message: `the plan is no JSON: ${(error as Error).message}` }
+    return { kind: 'failed', message: `the plan is not valid JSON: ${(error as Error).message}` }
   }
 }
 
-/** `nodes "NAME" not found`, as an API server answers for an object that is not there. */
+/** `nodes "NAME" not found`, the API server's answer for a missing object. */
 function isNodeNotFound(body: string, nodeName: string): boolean {
   const { kind, apiVersion, reason, code, details } = (parsed(body) ?? {}) as Partial<Status>
   const isNotFound = kind === 'Status' && apiVersion === 'v1' && reason === 'NotFound' && code === 404

@@ -1,21 +1,24 @@
 /**
- * Connections through one WebSocket. The side that may open them asks by `dial`; the other side is asked, and connects to
- * what it allows. A slow reader stops the one connection that it reads, not the others.
+ * Connections through one WebSocket. One side opens connections with `dial`; the other side connects to allowed
+ * addresses. A slow reader stops only its own connection.
  */
 import { connect, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { callbackify } from 'node:util'
 
-import type { WebSocketConnection } from '#lib/websocket.ts'
+import type { WebSocketConnection } from '#lib/http/websocket.ts'
 
 import { decodeFrame, encodeFrame, type Frame, FRAME_KINDS, FrameError } from './frames.ts'
 
 export interface TunnelOptions {
-  /** Whether the other side may connect from here, `tcp` to `127.0.0.1:10250`. Default: nowhere. */
+  /**
+   * Decides whether the other side may connect to an address, such as `tcp` to `127.0.0.1:10250`. The default allows
+   * none.
+   */
   readonly allows?: (protocol: string, address: string) => boolean
 }
 
-/** What one connection may have waiting here when the other side does not stop though it was asked to. */
+/** The limit of buffered bytes for a connection whose peer ignores backpressure. */
 const MAX_WAITING_BYTES = 4 << 20
 
 export class Tunnel {
@@ -30,7 +33,7 @@ export class Tunnel {
     this.#allows = allows
   }
 
-  /** Reads until the other side has gone; rejects with what broke it. */
+  /** Reads until the other side disconnects; rejects with the error that broke the connection. */
   async serve(): Promise<void> {
     try {
       for await (const { data } of this.#connection) this.#receive(decodeFrame(data))
@@ -42,7 +45,7 @@ export class Tunnel {
     }
   }
 
-  /** A connection from the other side to an address that it can reach. Errors come by the stream. */
+  /** A connection to an address that the other side can reach. Errors arrive on the stream. */
   dial(protocol: string, address: string): Duplex {
     const id = this.#nextConnection++
     const stream = this.#open(id)
@@ -50,7 +53,7 @@ export class Tunnel {
     return stream
   }
 
-  /** Never rejects: who has gone is heard of by `serve`. */
+  /** Never rejects: `serve` reports a lost peer. */
   async send(frame: Frame): Promise<void> {
     await this.#connection.send(encodeFrame(this.#nextMessage++, frame)).catch(() => undefined)
   }
@@ -59,7 +62,7 @@ export class Tunnel {
     const stream = new TunnelStream(id, this)
     this.#streams.set(id, stream)
     stream.on('close', () => this.#streams.delete(id))
-    // Whoever uses it hears of it too; none may go unheard.
+    // The user of the stream receives the error too; this handler prevents an unhandled one.
     stream.on('error', () => undefined)
     return stream
   }
@@ -80,7 +83,7 @@ export class Tunnel {
   #accept(connection: number, wanted: string): void {
     const at = wanted.indexOf('/')
     const [protocol, address] = [wanted.slice(0, at), wanted.slice(at + 1)]
-    if (this.#streams.has(connection)) return void this.#refuse(connection, 'the connection is there already')
+    if (this.#streams.has(connection)) return void this.#refuse(connection, 'the connection already exists')
     const colon = address.lastIndexOf(':')
     if (protocol !== 'tcp' || colon < 0 || !this.#allows(protocol, address))
       return void this.#refuse(connection, `connecting to ${wanted} is not allowed`)
@@ -105,9 +108,9 @@ function join(stream: TunnelStream, socket: Socket): void {
 class TunnelStream extends Duplex {
   readonly #id: number
   readonly #tunnel: Tunnel
-  /** We asked the other side to wait. */
+  /** We asked the other side to pause. */
   #isPaused = false
-  /** The other side asked us to; resolved when it does not any more. */
+  /** The other side asked us to pause; resolved when it resumes. */
   #mayWrite: PromiseWithResolvers<void> | undefined
   #hasEnded = false
 
@@ -120,13 +123,13 @@ class TunnelStream extends Duplex {
   receive(body: Buffer): void {
     if (this.#hasEnded || this.destroyed) return
     if (this.push(body)) return
-    if (this.readableLength > MAX_WAITING_BYTES) this.destroy(new Error('more came than was asked for'))
+    if (this.readableLength > MAX_WAITING_BYTES) this.destroy(new Error('the peer ignored backpressure'))
     if (this.#isPaused) return
     this.#isPaused = true
     void this.#tell(FRAME_KINDS.pause)
   }
 
-  /** The other side has closed it: well, or for a reason. */
+  /** The other side closed the connection, normally or with an error. */
   closeFromAfar(reason: string): void {
     this.#hasEnded = true
     if (reason === EOF) return void this.push(null)

@@ -1,12 +1,12 @@
-/** A Linux machine as the supervisor sees it. */
+/** The Linux implementation of the host. */
 import { access, mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-import { writeFileAtomically } from '#lib/atomic-file.ts'
 import type { Clock } from '#lib/clock.ts'
+import { writeFileAtomically } from '#lib/files/atomic-file.ts'
+import { mountsBelow, readMountTable } from '#lib/files/mount-table.ts'
 import type { HttpClient } from '#lib/http/client.ts'
-import { createIpRoute, type IpRoute, type LinkState } from '#lib/iproute.ts'
-import { mountsBelow, readMountTable } from '#lib/mount-table.ts'
+import { createIpRoute, type IpRoute, type LinkState } from '#lib/net/iproute.ts'
 
 import { hostFiles } from '../host-files.ts'
 import type { Adapter, Host, HostEnvironment, HostFiles, HostNetwork, PodNetwork } from '../host.ts'
@@ -17,15 +17,15 @@ import { linuxProcesses } from './processes.ts'
 export interface LinuxHostOptions {
   readonly clock: Clock
   readonly http: Pick<HttpClient, 'request'>
-  /** `/` but for machines that share one. */
+  /** `/` except for nodes that share a machine. */
   readonly root: string
   readonly say: (text: string) => void
   readonly ended: (name: ProcessName) => void
-  /** Where what the three say goes: to files of their own, or to the journal under their names. */
+  /** The destination of process output: files, or the journal with the process name. */
   readonly logs?: 'files' | 'journal'
 }
 
-/** Of anything that is asked for on the web: metadata, health, installers. */
+/** The size limit of HTTP responses: metadata, health, installers. */
 const MAX_BODY = 256 * 1024 * 1024
 
 export function linuxHost({ clock, http, root, say, ended, logs = 'files' }: LinuxHostOptions): Host {
@@ -62,12 +62,12 @@ function linuxFiles(get: Host['web']['get']): HostFiles {
       for (const name of names) await rm(join(folder, name), { recursive: true, force: true })
     },
     download: async (url, path, timeoutMs) => files.write(path, await get(url, {}, timeoutMs)),
-    // Programs of Linux are not signed.
+    // Linux programs are not signed.
     signer: async () => undefined,
   }
 }
 
-/** What other systems keep for the whole machine is a file here. */
+/** Machine-wide variables are a file on Linux. */
 function linuxEnvironment(file: string): HostEnvironment {
   const read = async (): Promise<Record<string, string>> =>
     JSON.parse(await readFile(file, 'utf8').catch(() => '{}')) as Record<string, string>
@@ -115,7 +115,7 @@ function linuxNetwork(ip: IpRoute, subnetFile: string): HostNetwork {
       await ip.ip([['route', 'add', prefix, 'via', gateway, 'dev', link.ifname, 'metric', String(metric)]])
     },
     pods: {
-      // With VXLAN flannel makes a link; with host-gw all there is are routes, and the file that says whose they are.
+      // VXLAN has a link; host-gw has only routes and the subnet file.
       async list() {
         const links = (await ip.links()).filter(isFlannelLink)
         if (links.length > 0)

@@ -1,4 +1,4 @@
-/** The supervisor as a service of this machine: what is put where, in order, and how it goes again. */
+/** The supervisor as a systemd service: the steps of its installation and removal. */
 import { lstat, mkdir, readlink, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
@@ -9,12 +9,12 @@ import { environmentText, UNIT, type UnitPlan, unitText } from './unit.ts'
 
 export interface Installation {
   readonly host: Host
-  /** `/` but for machines that share one. */
+  /** `/` except for nodes that share a machine. */
   readonly root: string
-  /** The program that is all programs. */
+  /** The program that contains all programs. */
   readonly executable: string
   readonly command: readonly string[]
-  /** What an agent is told, out of sight of who lists processes. */
+  /** The settings of an agent in a file, hidden from process lists. */
   readonly variables: Readonly<Record<string, string>>
   readonly startsNow: boolean
 }
@@ -27,13 +27,13 @@ export function unitFile(root: string): string {
   return join(root, '/etc/systemd/system', UNIT)
 }
 
-/** What systemctl prints. Rejects when it says no. */
+/** The output of systemctl. Rejects if it fails. */
 function systemctl({ host }: Pick<Installation, 'host'>, ...args: readonly string[]): Promise<string> {
   return host.processes.output('systemctl', args)
 }
 
-/** Whether systemctl says yes; it says no by failing. */
-function systemctlSays(installation: Installation, ...args: readonly string[]): Promise<boolean> {
+/** True if systemctl succeeds. */
+function systemctlSucceeds(installation: Installation, ...args: readonly string[]): Promise<boolean> {
   return systemctl(installation, ...args).then(
     () => true,
     () => false,
@@ -62,7 +62,7 @@ export const INSTALLATION: readonly Step<Installation>[] = [
     },
   },
   {
-    name: 'what the agent is told',
+    name: 'settings of the agent',
     isDone: async ({ host, root, variables }) =>
       ((await host.files.read(environmentFile(root))) ?? '') === environmentText(variables),
     take: ({ host, root, variables }) => host.files.write(environmentFile(root), environmentText(variables)),
@@ -75,7 +75,7 @@ export const INSTALLATION: readonly Step<Installation>[] = [
     async take(installation) {
       await installation.host.files.write(unitFile(installation.root), unitText(unitPlan(installation)))
       await systemctl(installation, 'daemon-reload')
-      // One that runs does so by the unit before.
+      // A running service still uses the previous unit.
       await systemctl(installation, 'try-restart', UNIT)
     },
     async undo(installation) {
@@ -84,24 +84,24 @@ export const INSTALLATION: readonly Step<Installation>[] = [
     },
   },
   {
-    name: 'a start with the machine',
-    isDone: (installation) => systemctlSays(installation, 'is-enabled', '--quiet', UNIT),
+    name: 'start at boot',
+    isDone: (installation) => systemctlSucceeds(installation, 'is-enabled', '--quiet', UNIT),
     take: async (installation) => void (await systemctl(installation, 'enable', UNIT)),
     async undo(installation) {
-      if (await systemctlSays(installation, 'is-enabled', '--quiet', UNIT))
+      if (await systemctlSucceeds(installation, 'is-enabled', '--quiet', UNIT))
         await systemctl(installation, 'disable', UNIT)
     },
   },
   {
-    name: 'a start now',
+    name: 'start now',
     isDone: async (installation) =>
-      !installation.startsNow || (await systemctlSays(installation, 'is-active', '--quiet', UNIT)),
+      !installation.startsNow || (await systemctlSucceeds(installation, 'is-active', '--quiet', UNIT)),
     take: async (installation) => void (await systemctl(installation, 'start', UNIT)),
     undo: stopAll,
   },
 ]
 
-/** The supervisor first: it would start them again. */
+/** Stops the supervisor first, because it would restart the others. */
 export async function stopAll(installation: Pick<Installation, 'host' | 'root'>): Promise<void> {
   const { host, root } = installation
   if (await host.files.exists(unitFile(root))) await systemctl(installation, 'stop', UNIT)
@@ -112,14 +112,14 @@ export async function startAll(installation: Pick<Installation, 'host'>): Promis
   await systemctl(installation, 'start', UNIT)
 }
 
-/** Where a link leads; `file` for what is none; undefined: nothing is there. */
+/** The target of a link; `file` for another file; undefined if nothing exists. */
 async function linkTarget(path: string): Promise<string | undefined> {
   const found = await lstat(path).catch(() => undefined)
   if (found === undefined) return undefined
   return found.isSymbolicLink() ? readlink(path) : 'file'
 }
 
-/** A program that somebody put there stays. */
+/** A program that a user put there stays. */
 async function link(path: string, executable: string): Promise<void> {
   const target = await linkTarget(path)
   if (target === executable || target === 'file') return

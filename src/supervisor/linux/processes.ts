@@ -1,15 +1,15 @@
 /**
- * The three processes on Linux. Each is remembered by its number and the moment it began, in a file, so that a supervisor that
- * was started again finds those of the one before and no stranger that got the number since.
+ * The three processes on Linux. A file records each with its pid and start time, so that a restarted supervisor finds
+ * them and ignores other processes that reuse a pid.
  */
 import { execFile, spawn } from 'node:child_process'
 import { mkdir, open, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 
-import { writeFileAtomically } from '#lib/atomic-file.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
-import { beganAt } from '#lib/process-began.ts'
+import { writeFileAtomically } from '#lib/files/atomic-file.ts'
+import { beganAt } from '#lib/process/start-time.ts'
 
 import type { HostProcesses, OutputOptions } from '../host.ts'
 import type { Layout } from '../layout.ts'
@@ -18,30 +18,30 @@ import type { ProcessName } from '../process-names.ts'
 export interface LinuxProcessesOptions {
   readonly clock: Clock
   readonly layout: Layout
-  /** Where they are remembered, and where what they say goes. */
+  /** The folders of the records and of process output. */
   readonly stateFolder: string
   readonly logFolder: string
-  /** Told when one has ended. */
+  /** Called when a process has ended. */
   readonly ended: (name: ProcessName) => void
   readonly logs: 'files' | 'journal'
 }
 
-interface Remembered {
+interface ProcessRecord {
   readonly pid: number
-  /** In ticks of the kernel since it began. */
+  /** The start time in kernel ticks. */
   readonly began: string
 }
 
-/** After each signal. */
+/** The wait after each signal. */
 const GRACE_MS = 10_000
 const LOOK_MS = 50
 
 export function linuxProcesses(options: LinuxProcessesOptions): HostProcesses {
   const { clock, layout, stateFolder, logFolder, ended, logs } = options
   const fileOf = (name: ProcessName): string => join(stateFolder, `${name}.json`)
-  const remembered = async (name: ProcessName): Promise<Remembered | undefined> => {
+  const remembered = async (name: ProcessName): Promise<ProcessRecord | undefined> => {
     const text = await readFile(fileOf(name), 'utf8').catch(() => undefined)
-    const known = text === undefined ? undefined : (JSON.parse(text) as Remembered)
+    const known = text === undefined ? undefined : (JSON.parse(text) as ProcessRecord)
     return known !== undefined && (await beganAt(known.pid)) === known.began ? known : undefined
   }
   return {
@@ -58,7 +58,7 @@ export function linuxProcesses(options: LinuxProcessesOptions): HostProcesses {
         const stdio: ['ignore', number, number] = ['ignore', log.fd, log.fd]
         const isInJournal = logs === 'journal' && errorsTo === undefined
         const [program, ...rest] = commandOf(name, [layout.program(name), ...args], isInJournal)
-        // It outlives this process: who is started again takes it over.
+        // The process outlives the supervisor; the next one adopts it.
         const child = spawn(program, rest, { detached: true, stdio, env: { ...process.env, ...env } })
         child.on('error', () => ended(name))
         child.on('exit', () => ended(name))
@@ -80,8 +80,8 @@ export function linuxProcesses(options: LinuxProcessesOptions): HostProcesses {
   }
 }
 
-/** Asks first, then by force; returns when it has gone. */
-async function endProcess(clock: Clock, name: ProcessName, { pid, began }: Remembered): Promise<void> {
+/** Sends SIGTERM, then SIGKILL; returns when the process has ended. */
+async function endProcess(clock: Clock, name: ProcessName, { pid, began }: ProcessRecord): Promise<void> {
   const hasGone = async (): Promise<boolean> => (await beganAt(pid)) !== began
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     if (await hasGone()) return
@@ -91,14 +91,14 @@ async function endProcess(clock: Clock, name: ProcessName, { pid, began }: Remem
   if (!(await hasGone())) throw new Error(`${name}, process ${pid}, does not end`)
 }
 
-/** systemd-cat becomes the program once it has told the journal who that is. */
+/** systemd-cat executes the program after it has connected to the journal. */
 function commandOf(name: ProcessName, command: readonly [string, ...string[]], isInJournal: boolean): typeof command {
   return isInJournal ? ['systemd-cat', `--identifier=${name}`, ...command] : command
 }
 
 async function outputOf(program: string, args: readonly string[], options: OutputOptions = {}): Promise<string> {
   const running = promisify(execFile)(program, [...args], { env: { ...process.env, ...options.env } })
-  // It may end without having read.
+  // The process may end without reading its input.
   running.child.stdin?.on('error', () => undefined).end(options.input ?? '')
   return (await running).stdout
 }
@@ -107,6 +107,6 @@ function signalTo(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
   } catch {
-    // It has just ended.
+    // The process has just ended.
   }
 }

@@ -5,8 +5,8 @@ import { unitWord } from '#lib/systemd-text.ts'
 
 import { environmentText, unitText } from './unit.ts'
 
-describe('the unit of the supervisor', () => {
-  it('is this text', () => {
+describe('unit file of the supervisor', () => {
+  it('has the expected text', () => {
     const command = ['/opt/my programs/hyperkube', 'node', 'run', '--config=/etc/kubernetes/node.yaml']
     assert.equal(
       unitText({ command, environmentFile: '/etc/kubernetes/node-service.env' }),
@@ -35,7 +35,7 @@ WantedBy=multi-user.target
     )
   })
 
-  it('holds words as they are meant', () => {
+  it('quotes words', () => {
     const cases: [string, string][] = [
       ['plain', 'plain'],
       ['two words', '"two words"'],
@@ -48,7 +48,7 @@ WantedBy=multi-user.target
     assert.throws(() => unitWord('a\nb'))
   })
 
-  it('keeps secrets in a file of variables', () => {
+  it('keeps secrets in an environment file', () => {
     assert.equal(environmentText({ A: 'x y', B: 'q"$`\\' }), 'A="x y"\nB="q\\"\\$\\`\\\\"\n')
     assert.throws(() => environmentText({ A: 'x\nB=1' }), /does not fit into one line/)
   })

@@ -1,18 +1,18 @@
-/** The unit of systemd that runs the supervisor, as text. Pure. */
+/** The text of the supervisor's systemd unit. Pure. */
 import { unitValue, unitWord } from '#lib/systemd-text.ts'
 
 export const UNIT = 'hyperkube-node.service'
 
 export interface UnitPlan {
-  /** The program and what it is told. */
+  /** The program and its arguments. */
   readonly command: readonly string[]
-  /** With the token of an agent; it need not be there. */
+  /** The environment file with the token of an agent; it may be missing. */
   readonly environmentFile: string
 }
 
 /**
- * Only the supervisor ends with the unit's main process: the three go on in its cgroup, and the next supervisor takes them over.
- * An end that was meant, a node that was removed for one, is not undone by systemd.
+ * Only the supervisor ends with the main process of the unit: the three processes stay in its cgroup, and the next
+ * supervisor adopts them. systemd does not restart after an intended end, such as the removal of the node.
  */
 export function unitText({ command, environmentFile }: UnitPlan): string {
   return [
@@ -41,7 +41,7 @@ export function unitText({ command, environmentFile }: UnitPlan): string {
   ].join('\n')
 }
 
-/** Variables for a unit: one line each. Throws for what no line can hold. */
+/** The environment file: one variable a line. Throws for values with line breaks. */
 export function environmentText(variables: Readonly<Record<string, string>>): string {
   return Object.entries(variables)
     .map(([name, value]) => {

@@ -1,4 +1,4 @@
-/** What a Windows machine has beside what the supervisor needs: services, a firewall, and who may change them. */
+/** The Windows additions to the host: services, firewall and permissions. */
 import type { HnsCall } from '#lib/hns/hns.ts'
 
 import type { Host } from '../host.ts'
@@ -9,33 +9,36 @@ export interface WindowsHost extends Host {
   readonly hns: HnsCall
   /** In lower case. */
   readonly machineName: string
-  /** Whether this process may do what only administrators may. */
+  /** True if the process has administrator rights. */
   isElevated(): Promise<boolean>
 }
 
 export interface ServicePlan {
   readonly name: string
   readonly description: string
-  /** The little program, made for this service, that Windows runs and that runs `program`. */
+  /** The wrapper executable that Windows runs and that runs `program`. */
   readonly wrapper: string
   readonly program: string
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
-  /** What the program says goes to the end of it. */
+  /** The log file, to which output is appended. */
   readonly logFile: string
 }
 
 export type ServiceState = 'running' | 'stopped'
 
 export interface HostServices {
-  /** undefined: there is no such service. */
+  /** Undefined if the service does not exist. */
   state(name: string): Promise<ServiceState | undefined>
-  /** One that starts with the machine, and again when its program has ended. Not started yet. Takes the place of another. */
+  /**
+   * Creates or replaces a service that starts with the machine and restarts after its program has ended. Does not start
+   * it.
+   */
   install(plan: ServicePlan): Promise<void>
   start(name: string): Promise<void>
-  /** Waits for the end. */
+  /** Waits until it has stopped. */
   stop(name: string): Promise<void>
-  /** Stopped before; there may be none. */
+  /** Must be stopped before; it may not exist. */
   remove(name: string): Promise<void>
 }
 
@@ -45,10 +48,10 @@ export interface FirewallRule {
   readonly port: number
 }
 
-/** Of what comes in. */
+/** For inbound traffic. */
 export interface HostFirewall {
   isAllowed(name: string): Promise<boolean>
   allow(rule: FirewallRule): Promise<void>
-  /** There may be none. */
+  /** It may not exist. */
   remove(name: string): Promise<void>
 }

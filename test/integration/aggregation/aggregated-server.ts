@@ -1,19 +1,18 @@
 /**
- * An aggregated server for tests: HTTPS under the name of a Service, believing whoever shows a certificate of the front
- * proxy's authority, and answering whatever a test says. And a control plane in front of it, with the objects that lead
- * there.
+ * An aggregated API server for tests: HTTPS with the name of a Service, trust in the front-proxy CA, and scripted
+ * responses. Also a control plane in front of it, with the APIService.
  */
 import assert from 'node:assert/strict'
 
 import type { Network } from '#apiserver/connect/address-rule.ts'
 import type { Settings } from '#control-plane/flags/flags.ts'
+import { eventually } from '#kits/lib/eventually.ts'
 import { realClock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 import { createHttpServer, type HttpServer } from '#lib/http/server.ts'
 import { secureRandom } from '#lib/random.ts'
 import { type Authority, createAuthority } from '#lib/x509/authority.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { eventually } from '#testing/eventually.ts'
 
 const tools = { clock: realClock, random: secureRandom }
 

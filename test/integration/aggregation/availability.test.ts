@@ -1,10 +1,10 @@
-/** Whether an APIService can be used, as its condition says, and what clients get while it cannot. */
+/** The Available condition of an APIService, and the response to clients while it is unavailable. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
 import { createFrontProxy } from '#aggregation/front-proxy.ts'
+import { eventually } from '#kits/lib/eventually.ts'
 import { realClock } from '#lib/clock.ts'
-import { eventually } from '#testing/eventually.ts'
 
 import {
   addApiService,
@@ -34,7 +34,7 @@ describe('the condition of an APIService', () => {
     await server.stop()
   })
 
-  it('goes through everything that must be there, one after the other', async () => {
+  it('reports each missing prerequisite in turn', async () => {
     await addApiService(front)
     assert.deepEqual(await isSaid(front, 'ServiceNotFound'), [
       'False',
@@ -72,7 +72,7 @@ describe('the condition of an APIService', () => {
     assert.equal(check.headers['x-remote-group'], 'system:masters')
   })
 
-  it('says why the server does not answer as it should', async () => {
+  it('contains the reason of a failed check', async () => {
     const place = `https://10.1.2.3:${server.port}/apis/agg.io/v1`
     server.documents.set('/apis/agg.io/v1', { status: 500, body: 'broken' })
     await front.must('PATCH', `${API_SERVICES}/v1.agg.io`, { spec: { versionPriority: 11 } })
@@ -105,7 +105,7 @@ describe('the condition of an APIService', () => {
     ])
   })
 
-  it('is counted, and goes with the APIService', async () => {
+  it('has metrics, which disappear with the APIService', async () => {
     const metrics = (await front.plane.request('GET', '/metrics')).text
     assert.match(metrics, /^aggregator_unavailable_apiservice\{name="v1\.agg\.io"\} 1$/m)
     assert.match(metrics, /^aggregator_unavailable_apiservice\{name="v1\.apps"\} 0$/m)
@@ -122,7 +122,7 @@ describe('the condition of an APIService', () => {
 })
 
 describe('a server that does not answer', () => {
-  it('is given up, and asked over a new connection', async () => {
+  it('times out, and the next check opens a new connection', async () => {
     await using server = await startAggregatedServer()
     const service = { namespace: 'default', name: 'agg', port: 443 }
     const spec = { groupPriorityMinimum: 1, versionPriority: 1, insecureSkipTLSVerify: true }
@@ -157,7 +157,7 @@ describe('an APIService', () => {
   })
   after(() => front[Symbol.asyncDispose]())
 
-  it('that needs no other server is available at once, and again when it no longer needs one', async () => {
+  it('without a Service is available at once, also after its Service is removed', async () => {
     await front.must('POST', API_SERVICES, {
       metadata: { name: 'v1.local.io' },
       spec: { group: 'local.io', version: 'v1', groupPriorityMinimum: 1, versionPriority: 1 },
@@ -171,7 +171,7 @@ describe('an APIService', () => {
     assert.deepEqual(await isSaid(front, 'Local', 'v1.local.io'), local)
   })
 
-  it('whose Service is the name of another host is asked there, whatever its endpoints', async () => {
+  it('with an ExternalName Service is checked at that host, regardless of endpoints', async () => {
     await using server = await startAggregatedServer()
     const spec = { type: 'ExternalName', externalName: 'localhost' }
     await front.must('POST', SERVICES, { metadata: { name: 'named' }, spec })
@@ -182,7 +182,7 @@ describe('an APIService', () => {
     await front.must('DELETE', `${API_SERVICES}/v1.agg.io`)
   })
 
-  it('whose server is not who it should be is not available', async () => {
+  it('whose server has the wrong certificate is not available', async () => {
     await using server = await startAggregatedServer({ isStranger: true })
     await addService(front, server.port)
     await addApiService(front)
@@ -190,7 +190,7 @@ describe('an APIService', () => {
     assert.match(message ?? '', /x509: certificate is valid for other\.default\.svc, not agg\.default\.svc$/)
   })
 
-  it('answers 503 as plain text while it is not available, whatever is asked', async () => {
+  it('answers every request with 503 in plain text while it is not available', async () => {
     for (const path of ['', '/widgets', '/namespaces/default/widgets/w']) {
       const { status, text, headers } = await front.plane.request('GET', `/apis/agg.io/v1${path}`)
       assert.deepEqual([status, text], [503, 'service unavailable\n'])

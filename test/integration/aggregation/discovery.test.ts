@@ -1,8 +1,8 @@
-/** What clients are told there is: groups in their order, what other servers say of theirs, and how it is described. */
+/** Discovery with aggregated servers: the order of groups, documents of other servers, and OpenAPI. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
-import { eventually } from '#testing/eventually.ts'
+import { eventually } from '#kits/lib/eventually.ts'
 
 import {
   addApiService,
@@ -49,13 +49,13 @@ after(async () => {
 })
 
 describe('groups', () => {
-  it('stand in the order of their priorities, wherever they are listed', async () => {
+  it('are ordered by priority in every list', async () => {
     const wanted = ['apiregistration.k8s.io', ...BUILT_IN]
     assert.deepEqual(names((await front.must('GET', '/apis')).groups), wanted)
     assert.deepEqual(names((await aggregated()).groups), wanted)
   })
 
-  it('of APIServices are listed whether or not anybody answers', async () => {
+  it('of APIServices are listed even if their server does not answer', async () => {
     const before = await aggregated()
     await addApiService(front)
     await isSaid(front, 'ServiceNotFound')
@@ -68,7 +68,7 @@ describe('groups', () => {
     assert.ok(paths.includes('/apis/agg.io') && paths.includes('/apis/agg.io/v1'))
   })
 
-  it('move with their priority, and so do their versions', async () => {
+  it('and versions move when their priority changes', async () => {
     await addApiService(front, { versionPriority: 20, groupPriorityMinimum: 17_801 }, 'v1beta1')
     await addApiService(front, { versionPriority: 20, groupPriorityMinimum: 1 }, 'v1alpha1')
     await eventually(ofAgg, (versions) => versions.length === 3)
@@ -88,7 +88,7 @@ describe('groups', () => {
     await eventually(ofAgg, (left) => left.length === 1)
   })
 
-  it('of our own go from the list with their APIService, but are served on', async () => {
+  it('of this server leave the list with their APIService, but stay served', async () => {
     await front.must('PATCH', `${API_SERVICES}/v1.batch`, { spec: { groupPriorityMinimum: 5 } })
     assert.deepEqual(names((await front.must('GET', '/apis')).groups).at(-1), 'batch')
     const { metadata } = await front.must('GET', `${API_SERVICES}/v1.batch`)
@@ -101,13 +101,13 @@ describe('groups', () => {
   })
 })
 
-describe('what another server serves', () => {
+describe('discovery of an aggregated server', () => {
   before(async () => {
     await addService(front, server.port)
     await isSaid(front, 'Passed')
   })
 
-  it('is fetched from it and shown as current', async () => {
+  it('is fetched and marked as current', async () => {
     const [version] = await eventually(ofAgg, ([one]) => one.freshness === 'Current')
     assert.deepEqual(version, { version: 'v1', resources: RESOURCES, freshness: 'Current' })
     const [asked] = server.to('/apis')
@@ -135,7 +135,7 @@ describe('what another server serves', () => {
     assert.equal((await ofAgg())[0].resources.length, 1)
   })
 
-  it('may be told in older ways', async () => {
+  it('may use the older discovery formats', async () => {
     const list = server.documents.get('/apis')?.body as Json
     const beta = { ...list, apiVersion: 'apidiscovery.k8s.io/v2beta1', items: structuredClone(list.items) }
     beta.items[0].versions[0].resources[0].resource = 'gadgets'
@@ -154,7 +154,7 @@ describe('what another server serves', () => {
     assert.equal(old.freshness, 'Current')
   })
 
-  it('is stale while it is nonsense, and harms nobody else', async () => {
+  it('is marked stale while it is invalid, without affecting other groups', async () => {
     const nonsense = ['{', '[]', '{"items":7}', `{"items":[{"versions":{"a":1}}]}`, '{"kind":"Pod","apiVersion":"v1"}']
     for (const [at, body] of nonsense.entries()) {
       server.documents.set('/apis', { type: AGGREGATED_V2, body })
@@ -170,7 +170,7 @@ describe('what another server serves', () => {
     assert.deepEqual(LEGACY, server.documents.get('/apis/agg.io/v1')?.body)
   })
 
-  it('is counted each time the document is made', async () => {
+  it('increments a metric each time the document is built', async () => {
     const count = async (): Promise<number> => {
       const { text } = await front.plane.request('GET', '/metrics')
       return Number(/^aggregator_discovery_aggregation_count_total (\d+)$/m.exec(text)?.[1])
@@ -183,10 +183,10 @@ describe('what another server serves', () => {
   })
 })
 
-describe('OpenAPI of another server', () => {
+describe('OpenAPI of an aggregated server', () => {
   const index = async (): Promise<Json> => (await front.must('GET', '/openapi/v3')).paths
 
-  it('v3 stands in the index by its own address, and is asked for there', async () => {
+  it('v3 has its own address in the index, and is fetched from the server', async () => {
     const paths = await eventually(index, (one) => one['apis/agg.io/v1'] !== undefined)
     assert.deepEqual(paths['apis/agg.io/v1'], { serverRelativeURL: '/openapi/v3/apis/agg.io/v1?hash=ABC' })
     assert.doesNotMatch(paths['apis/apps/v1'].serverRelativeURL, /STOLEN/)
@@ -208,7 +208,7 @@ describe('OpenAPI of another server', () => {
     )
   })
 
-  it('v2 becomes part of ours, with what it shares with us under names of its own', async () => {
+  it('v2 is merged into the document, and conflicting definitions are renamed', async () => {
     const { paths, definitions } = await eventually(
       () => front.must('GET', '/openapi/v2'),
       (one) => one.paths['/apis/agg.io/v1/widgets'] !== undefined,
@@ -230,7 +230,7 @@ describe('OpenAPI of another server', () => {
     assert.match(text, /io\.agg\.v1\.Widget/)
   })
 
-  it('is left as it was while it is nonsense, and ours is served as ever', async () => {
+  it('keeps its last valid version while the server sends an invalid one', async () => {
     const sane = server.documents.get('/openapi/v2')
     const path = { get: { parameters: [null], responses: 7 } }
     const nonsense: unknown[] = ['{', '[]', { paths: 7 }, { paths: { '/apis/agg.io/v1/widgets': path } }]
@@ -250,7 +250,7 @@ describe('OpenAPI of another server', () => {
     if (sane !== undefined) server.documents.set('/openapi/v2', sane)
   })
 
-  it('v3 is made of v2 where a server has only that', async () => {
+  it('v3 is converted from v2 if the server has only v2', async () => {
     server.documents.delete('/openapi/v3')
     server.documents.set('/openapi/v2', { body: server.documents.get('/openapi/v2')?.body })
     await front.must('PATCH', `${API_SERVICES}/v1.agg.io`, { spec: { versionPriority: 40 } })
@@ -266,7 +266,7 @@ describe('OpenAPI of another server', () => {
     ])
   })
 
-  it('stays while the server is away, and goes with the APIService', async () => {
+  it('stays while the server is unreachable, and disappears with the APIService', async () => {
     await front.must('DELETE', `${SLICES}/agg`)
     await isSaid(front, 'EndpointsNotFound')
     assert.ok((await index())['apis/agg.io/v1'])

@@ -1,13 +1,13 @@
-/** Requests for another server: what arrives there, what comes back, and what happens when it does not behave. */
+/** Proxying to an aggregated server: forwarded requests, returned responses, and misbehaving servers. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 
+import { eventually } from '#kits/lib/eventually.ts'
 import { realClock } from '#lib/clock.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
-import { eventually } from '#testing/eventually.ts'
 
 import { fetchFrom } from '../fetch-from.ts'
 import {
@@ -71,7 +71,7 @@ const echo = (exchange: Exchange): void => exchange.respond(200, ['Content-Type'
 const ask = (path: string, init: RequestInit = {}): Promise<Response> => fetchFrom(front.plane, path, init)
 
 describe('a request to an aggregated server', () => {
-  it('arrives as it was sent, with the user in headers and without what proves who that is', async () => {
+  it('arrives unchanged, with the user in headers and without credentials', async () => {
     server.answer = echo
     const path = `${WIDGETS}?limit=5&labelSelector=a%3Db&x=%zz`
     const headers = {
@@ -111,7 +111,7 @@ describe('a request to an aggregated server', () => {
     assert.equal(seen.headers[':authority'] ?? seen.headers['host'], place)
   })
 
-  it('is the impersonated user’s, with extra keys escaped', async () => {
+  it('carries the impersonated user, with escaped extra keys', async () => {
     server.answer = echo
     const headers = {
       'impersonate-user': 'bob',
@@ -128,7 +128,7 @@ describe('a request to an aggregated server', () => {
     )
   })
 
-  it('must be allowed here first', async () => {
+  it('is authorized by this server first', async () => {
     const before = server.seen.length
     const answer = await front.plane.request('DELETE', `${WIDGETS}/w`, undefined, asJane)
     assert.equal(answer.status, 403)
@@ -136,7 +136,7 @@ describe('a request to an aggregated server', () => {
     assert.equal(server.seen.slice(before).filter(({ method }) => method === 'DELETE').length, 0)
   })
 
-  it('may have any method and a body, whose answer comes back whatever it is', async () => {
+  it('may have any method and a body, and returns any response', async () => {
     const got: [string, number][] = []
     server.answer = async (exchange) => {
       const body = await exchange.readBody(64 << 20)
@@ -154,7 +154,7 @@ describe('a request to an aggregated server', () => {
     )
   })
 
-  it('that is redirected is answered 502, and the client is led nowhere', async () => {
+  it('is answered with 502 if the server redirects', async () => {
     server.answer = (exchange) => exchange.respond(307, ['Location', 'https://evil.example/'], '')
     const answer = await ask(WIDGETS, { redirect: 'manual' })
     assert.equal(answer.status, 502)
@@ -162,15 +162,15 @@ describe('a request to an aggregated server', () => {
     assert.equal(await answer.text(), 'the backend attempted to redirect this request, which is not permitted')
   })
 
-  it('waits for the server no longer than it may', async () => {
+  it('ends when its timeout expires', async () => {
     server.answer = () => new Promise(() => undefined)
     const answer = await front.plane.request('GET', `${WIDGETS}?timeout=50ms`)
     assert.deepEqual([answer.status, answer.json()['reason']], [504, 'Timeout'])
   })
 })
 
-describe('an answer without end', () => {
-  it('arrives piece by piece, and ends when the client goes', async () => {
+describe('a streaming response', () => {
+  it('arrives in pieces, and ends when the client disconnects', async () => {
     const gone = Promise.withResolvers<void>()
     server.answer = (exchange) => {
       if (!exchange.path.includes('watch=true')) return undefined
@@ -189,7 +189,7 @@ describe('an answer without end', () => {
     await gone.promise
   })
 
-  it('breaks off when the server dies, and does not look complete', async () => {
+  it('is cut off if the server dies, and is not complete', async () => {
     await using other = await startAggregatedServer()
     await addService(front, other.port, 'mortal')
     const spec = { service: { namespace: 'default', name: 'mortal' }, caBundle: undefined, insecureSkipTLSVerify: true }
@@ -212,7 +212,7 @@ describe('an answer without end', () => {
     assert.match(after.text, /^(?:service unavailable|error trying to reach service: .*)\n$/)
   })
 
-  it('leaves nothing behind, however many there are and whoever ends them', async () => {
+  it('leaves no connection open, regardless of which side closes it', async () => {
     const open = new Set<object>()
     server.answer = (exchange) => {
       if (!exchange.path.includes('watch=true')) return undefined
@@ -234,7 +234,7 @@ describe('an answer without end', () => {
     )
   })
 
-  it('comes no faster than the client takes it', async () => {
+  it('is sent only as fast as the client reads', async () => {
     let written = 0
     server.answer = async (exchange) => {
       const writer = exchange.stream(200, ['Content-Type', 'text/plain'])
@@ -267,7 +267,7 @@ describe('an answer without end', () => {
   })
 })
 
-describe('a connection that goes on in another protocol', () => {
+describe('an upgraded connection', () => {
   const upgrade = async (path: string): Promise<{ text: string; seen: Seen | undefined }> => {
     const socket = connectTls({ host: '127.0.0.1', port: front.plane.running.port, ca: front.plane.ca })
     await once(socket, 'secureConnect')
@@ -283,7 +283,7 @@ describe('a connection that goes on in another protocol', () => {
     return { text, seen: server.to(path).at(-1) }
   }
 
-  it('is handed over, with the user in headers', async () => {
+  it('is forwarded, with the user in headers', async () => {
     server.answer = (exchange) => {
       if (exchange.upgradeProtocol === undefined) return undefined
       const { socket } = exchange.upgrade()
@@ -300,7 +300,7 @@ describe('a connection that goes on in another protocol', () => {
     assert.equal(seen.caller, 'front-proxy-client')
   })
 
-  it('that the server refuses is refused with its answer', async () => {
+  it('that the server refuses returns its response', async () => {
     server.answer = (exchange) =>
       exchange.upgradeProtocol === undefined ? undefined : Promise.resolve(exchange.respond(400, [], 'no'))
     const { text } = await upgrade(`${WIDGETS}/w/exec`)
@@ -309,7 +309,7 @@ describe('a connection that goes on in another protocol', () => {
 })
 
 describe('the certificate of the front proxy', () => {
-  it('is shown anew when its files change', async () => {
+  it('is reloaded when its files change', async () => {
     server.answer = echo
     const renewed = frontProxy.issue({ commonName: 'renewed', purpose: 'client' })
     front.files.set('front-proxy-client.crt', renewed.certificatePem)
@@ -320,7 +320,7 @@ describe('the certificate of the front proxy', () => {
     assert.equal(CA_BUNDLE, Buffer.from(authority.certificatePem).toString('base64'))
   })
 
-  it('of somebody else in front of us is believed in the same way, its uid only where we are told to', async () => {
+  it('of a proxy in front of this server is trusted too, and its uid header only if a flag allows it', async () => {
     const shown = frontProxy.issue({ commonName: 'front-proxy-client', purpose: 'client' })
     const who = async (plane: FrontPlane): Promise<Json> => {
       const tls = { ca: plane.plane.ca, certificate: shown.certificatePem, key: shown.keyPem }
@@ -344,7 +344,7 @@ describe('the certificate of the front proxy', () => {
     assert.deepEqual(await who(other), { ...known, uid: 'u-1' })
   })
 
-  it('is published for other servers, with the headers that name users', async () => {
+  it('is published for aggregated servers, with the names of the user headers', async () => {
     const { data } = await front.must(
       'GET',
       '/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication',

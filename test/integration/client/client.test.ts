@@ -1,4 +1,4 @@
-/** The client against the whole server, over HTTPS and inside the process: verbs, following, informers, errors. */
+/** The client against a whole server, over HTTPS and in process: verbs, reflector, informers, errors. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -82,7 +82,7 @@ for (const [how, open] of [
       await assert.rejects(client.get(ConfigMaps, where('a')), isNotFound)
     })
 
-    it('throws what the server says', async () => {
+    it("throws the server's StatusError", async () => {
       await client.create(ConfigMaps, { metadata: where('b') })
       await assert.rejects(client.create(ConfigMaps, { metadata: where('b') }), isAlreadyExists)
       await assert.rejects(client.create(ConfigMaps, { metadata: where('_') }), isInvalid)
@@ -90,7 +90,7 @@ for (const [how, open] of [
       await assert.rejects(client.get(ConfigMaps, where('dry')), isNotFound)
     })
 
-    it('keeps a collection in memory, with indexes and news, in the order of what happened', async () => {
+    it('maintains an indexed cache and notifies in order', async () => {
       const told: string[] = []
       const stop = new AbortController()
       const informer = new Informer({
@@ -123,8 +123,8 @@ for (const [how, open] of [
   })
 }
 
-describe('a client inside the process', () => {
-  it('is who it says, and may what that one may', async () => {
+describe('in-process client', () => {
+  it('has the identity and permissions of its user', async () => {
     const nobody = inProcess({ name: 'nobody', uid: '', groups: ['system:authenticated'], extra: {} })
     await assert.rejects(nobody.list(Pods, { namespace: 'default' }), (error: Error) => {
       assert.match(
@@ -137,7 +137,7 @@ describe('a client inside the process', () => {
 })
 
 describe('discovery', () => {
-  it('finds kinds by what people and objects call them', async () => {
+  it('finds kinds by resource name, short name and object', async () => {
     const { kinds, unknown } = await discover(inProcess())
     const map = new KindMap(kinds)
     assert.deepEqual(unknown, [])

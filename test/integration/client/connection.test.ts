@@ -1,9 +1,9 @@
-/** Who a connection says we are, asked of the server itself: tokens in files, plugins, certificates, other people's names. */
+/** The identity of a connection as the server sees it: token files, plugins, certificates, impersonation. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
 import { ApiClient } from '#client/api-client.ts'
-import { type ConnectionTools, openConnection } from '#client/connection.ts'
+import { type ConnectionTools, openConnection } from '#client/connection/connection.ts'
 import { type Clock, realClock } from '#lib/clock.ts'
 import type { ClusterEntry, UserEntry } from '#model/kubeconfig/entries.ts'
 import { type ClientConfig, parseKubeconfig } from '#model/kubeconfig/reading.ts'
@@ -15,7 +15,7 @@ interface Me {
   readonly extra?: Readonly<Record<string, readonly string[]>>
 }
 
-describe('a connection', () => {
+describe('connection', () => {
   let plane: ControlPlane
   let shiftMs = 0
   const clock: Clock = { ...realClock, elapsed: () => realClock.elapsed() + shiftMs }
@@ -44,7 +44,7 @@ describe('a connection', () => {
     }
   }
 
-  it('reads a token file again after a while', async () => {
+  it('rereads a token file', async () => {
     let token = 'one\n'
     const me = await ask(configOf({ tokenFile: '/t' }), { readFile: () => Promise.resolve(token) })
     assert.equal((await me()).username, 'first')
@@ -54,7 +54,7 @@ describe('a connection', () => {
     assert.equal((await me()).username, 'second')
   })
 
-  it('asks a plugin anew when the server refuses what it gave', async () => {
+  it('runs a plugin again when the server refuses its credentials', async () => {
     const tokens = ['wrong', 'two']
     const exec = { command: 'x', apiVersion: 'client.authentication.k8s.io/v1', interactiveMode: 'Never' }
     const run: ConnectionTools['run'] = () =>
@@ -67,7 +67,7 @@ describe('a connection', () => {
     assert.equal((await me()).username, 'second')
   })
 
-  it('shows a certificate, and says who else to count as', async () => {
+  it('presents a certificate and impersonates', async () => {
     const { users } = await parseKubeconfig(plane.kubeconfig, '/k')
     const [admin = {}] = users.values()
     assert.equal((await (await ask(configOf(admin)))()).username, 'admin')
@@ -85,14 +85,14 @@ describe('a connection', () => {
     ],
     ['an auth provider', { 'auth-provider': { name: 'gcp' } }, {}, 'no Auth Provider found for name "gcp"'],
     [
-      'authorities that do not count',
+      'a CA that would be ignored',
       {},
       { 'insecure-skip-tls-verify': true },
       'specifying a root certificates file with the insecure flag is not allowed',
     ],
   ]
   for (const [what, user, cluster, message] of refusals) {
-    it(`is not made with ${what}`, async () => {
+    it(`is refused with ${what}`, async () => {
       await assert.rejects(ask(configOf(user, cluster)), { name: 'ConfigError', message })
     })
   }

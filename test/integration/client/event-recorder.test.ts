@@ -1,10 +1,10 @@
-/** Events for people on the whole server in virtual time. */
+/** Events on a whole server in virtual time. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
 import { Events } from '#apis/core/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
-import { EventRecorder } from '#client/event-recorder.ts'
+import { EventRecorder } from '#client/events/event-recorder.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 
@@ -23,7 +23,7 @@ afterEach(() => plane.stop())
 const client = (): ApiClient =>
   new ApiClient({ transport: plane.running.server.clientAs(ADMIN), clock, userAgent: 'tester/v1' })
 
-describe('an event recorder', () => {
+describe('EventRecorder', () => {
   const pod = { kind: 'Pod', apiVersion: 'v1', metadata: { name: 'web', namespace: 'default', uid: 'u1' } }
   const events = async (): Promise<string[]> => {
     const { items } = await client().list(Events, { namespace: 'default' })
@@ -32,7 +32,7 @@ describe('an event recorder', () => {
       .map(({ reason, message, count, reportingComponent }) => `${reason} ${count} ${reportingComponent}: ${message}`)
   }
 
-  it('counts up what happens again, and combines many that are alike', async () => {
+  it('counts repeated events, and aggregates similar ones', async () => {
     const recorder = new EventRecorder({ client: client(), source: { component: 'tester' } })
     for (let n = 0; n < 3; n++)
       recorder.record(pod, { type: 'Normal', reason: 'Pulled', message: 'Container image pulled' })
@@ -44,7 +44,7 @@ describe('an event recorder', () => {
     assert.equal(told.length, 1 + 9 + 1)
   })
 
-  it('writes once what is said again while it waits, and counts it up when it is said later', async () => {
+  it('merges repeats of a waiting event, and counts later ones', async () => {
     const sent: string[] = []
     const real = client()
     const counted = {
@@ -67,7 +67,7 @@ describe('an event recorder', () => {
     assert.equal(Date.parse(lastTimestamp ?? '') - Date.parse(firstTimestamp ?? ''), 5000)
   })
 
-  it('does not hear who talks too much about one object, until five minutes later', async () => {
+  it('drops bursts about one object for five minutes', async () => {
     const recorder = new EventRecorder({ client: client(), source: { component: 'tester' } })
     const say = (reason: string): void => recorder.record(pod, { type: 'Normal', reason, message: 'so' })
     for (let n = 0; n < 40; n++) say(`R${n}`)
@@ -79,7 +79,7 @@ describe('an event recorder', () => {
     assert.equal((await events()).length, 26)
   })
 
-  it('loses what waits when whoever tells ends', async () => {
+  it('drops waiting events when it is aborted', async () => {
     const end = new AbortController()
     const recorder = new EventRecorder({ client: client(), source: { component: 'tester' }, signal: end.signal })
     recorder.record(pod, { type: 'Normal', reason: 'First', message: 'so' })

@@ -1,11 +1,11 @@
-/** What shared informers keep, find and tell again, on the whole server in virtual time. */
+/** Shared informers on a whole server in virtual time: storage, indexes and resyncs. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
 import { type ConfigMap, ConfigMaps } from '#apis/core/v1.ts'
 import { ApiClient, type Selection } from '#client/api-client.ts'
-import { follow } from '#client/follow.ts'
 import { Informers } from '#client/informers.ts'
+import { follow } from '#client/reflector.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import type { KubeObject } from '#meta/object.ts'
@@ -33,7 +33,7 @@ before(async () => {
 after(() => plane.stop())
 
 describe('shared informers', () => {
-  it('keep what they are tailored to, once for everybody, and find it by their indexes', async () => {
+  it('store transformed objects once, and find them by index', async () => {
     const stop = new AbortController()
     const informers = new Informers({
       client,
@@ -71,7 +71,7 @@ describe('shared informers', () => {
 })
 
 describe('informers of one process', () => {
-  it('hold what they are told of once between them; who only watches or follows has it to itself', async () => {
+  it('share decoded objects; plain watches get their own', async () => {
     const stop = new AbortController()
     const { signal } = stop
     const onError = (error: unknown): void => assert.fail(error as Error)
@@ -106,7 +106,7 @@ describe('informers of one process', () => {
     await client.delete(ConfigMaps, { namespace, name: 'd' })
   })
 
-  it('do so too of what was made at the same moment, also when one of them follows only some of it', async () => {
+  it('share them also for objects created at the same moment, and with a selector', async () => {
     const stop = new AbortController()
     const informersOf = (seed: number, selection: Selection): Informers =>
       new Informers({
@@ -136,8 +136,8 @@ describe('informers of one process', () => {
   })
 })
 
-describe('a dry run', () => {
-  it('answers as if it were so, and nothing is', async () => {
+describe('dry run', () => {
+  it('returns the result and stores nothing', async () => {
     const dryRun = ['All']
     const where = { namespace, name: 'never' }
     const made = await client.create(ConfigMaps, { metadata: where }, { dryRun })

@@ -1,4 +1,4 @@
-/** Leader election on the whole server in virtual time. */
+/** Leader election on a whole server in virtual time. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
@@ -56,7 +56,7 @@ function campaign(identity: string, log: string[], transport?: Transport): Leadi
 }
 
 describe('leader election', () => {
-  it('lets one lead, and the next when that one gives it back', async () => {
+  it('elects one leader, and the next one after a release', async () => {
     const log: string[] = []
     const a = campaign('a', log)
     await clock.advance(1000)
@@ -78,7 +78,7 @@ describe('leader election', () => {
     await b.ended
   })
 
-  it('ends the work of a leader that cannot renew before another one begins', async () => {
+  it('stops the work of a leader that cannot renew before another one starts', async () => {
     const log: string[] = []
     let isCut = false
     const wire = plane.running.server.clientAs(ADMIN)

@@ -1,4 +1,4 @@
-/** ID tokens that are renewed, with a provider of identities of our own beside the real server. */
+/** Renewal of ID tokens, with a test identity provider beside a real server. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
@@ -7,10 +7,10 @@ import { after, before, beforeEach, describe, it } from 'node:test'
 
 import { ConfigMaps } from '#apis/core/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
-import { userConfig } from '#client/config.ts'
-import { type Connection, openConnection } from '#client/connection.ts'
+import { userConfig } from '#client/connection/config.ts'
+import { type Connection, openConnection } from '#client/connection/connection.ts'
 import { type Clock, realClock } from '#lib/clock.ts'
-import { parseYaml, stringifyYaml } from '#lib/yaml.ts'
+import { parseYaml, stringifyYaml } from '#lib/yaml/yaml.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
@@ -83,7 +83,7 @@ async function open(
   return { client: new ApiClient({ ...connection, clock, userAgent: 'tester/v1' }), connection, files }
 }
 
-describe('the oidc auth provider', () => {
+describe('oidc auth provider', () => {
   const usual = (): Record<string, string> => ({
     'idp-issuer-url': issuer,
     'client-id': 'me',
@@ -91,7 +91,7 @@ describe('the oidc auth provider', () => {
     'refresh-token': 'first',
   })
 
-  it('renews a token that is about to expire, once, and keeps what it was given', async () => {
+  it('renews an expiring token once, and saves the new tokens', async () => {
     const { client, connection, files } = await open({ ...usual(), 'id-token': OLD })
     await Promise.all([1, 2, 3].map(() => client.list(ConfigMaps, { namespace: 'default' })))
     assert.deepEqual(asked, ['grant_type=refresh_token&refresh_token=first'])
@@ -107,14 +107,14 @@ describe('the oidc auth provider', () => {
     connection.close()
   })
 
-  it('asks nobody while its token is good', async () => {
+  it('sends no request while its token is valid', async () => {
     const { client, connection } = await open({ ...usual(), 'id-token': NEW })
     await client.list(ConfigMaps, { namespace: 'default' })
     assert.deepEqual(asked, [])
     connection.close()
   })
 
-  it('says who it is in the body to providers that do not look into the header', async () => {
+  it('sends client credentials in the body to providers that need that', async () => {
     answer = (body) =>
       body.includes('client_id') ? { status: 200, body: { id_token: NEW } } : { status: 401, body: {} }
     const { client, connection, files } = await open(usual())
@@ -139,7 +139,7 @@ describe('the oidc auth provider', () => {
     ],
   ]
   for (const [more, reply, message] of refusals) {
-    it(`says "${message.slice(0, 60)}"`, async () => {
+    it(`reports "${message.slice(0, 60)}"`, async () => {
       answer = () => (reply === undefined ? { status: 200, body: {} } : { status: 400, body: reply })
       const { client, connection } = await open({ ...usual(), ...more })
       await assert.rejects(client.list(ConfigMaps), { name: 'ConfigError', message })
@@ -147,7 +147,7 @@ describe('the oidc auth provider', () => {
     })
   }
 
-  it('needs an issuer and a client', async () => {
+  it('needs an issuer and a client ID', async () => {
     await assert.rejects(open({ 'client-id': 'me' }), { message: 'Must provide idp-issuer-url' })
     await assert.rejects(open({ 'idp-issuer-url': issuer }), { message: 'Must provide client-id' })
   })

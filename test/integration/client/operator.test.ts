@@ -1,4 +1,4 @@
-/** The operator of `examples/`, a process of its own beside the real server: what it promises to people who read it. */
+/** The operator of `examples/` as a separate process beside a real server. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,10 +10,10 @@ import { after, before, describe, it } from 'node:test'
 import { CustomResourceDefinitions } from '#apis/apiextensions/v1.ts'
 import { ConfigMaps, Events } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { connect, type Connected } from '#client/connect.ts'
+import { connect, type Connected } from '#client/connection/connect.ts'
 import { defineKind } from '#client/custom-kind.ts'
 import { until } from '#client/until.ts'
-import { parseYamlAll } from '#lib/yaml.ts'
+import { parseYamlAll } from '#lib/yaml/yaml.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 
@@ -67,12 +67,12 @@ const textOf = async (isSo: (text: string | undefined) => boolean): Promise<stri
   return (await until(where, (one) => isSo(one?.data?.['text'])))?.data?.['text']
 }
 
-describe('the operator of the examples', () => {
-  it('is short enough to be read at once', async () => {
+describe('example operator', () => {
+  it('is short enough to read at once', async () => {
     assert.ok((await readFile(join(ROOT, 'examples/operator.ts'), 'utf8')).split('\n').length <= 80)
   })
 
-  it('makes a ConfigMap of a custom resource, and says so in status and event', async () => {
+  it('creates a ConfigMap for a custom resource, and reports in status and event', async () => {
     assert.equal(await textOf((text) => text !== undefined), 'Hello, world!')
     const greeting = await until(
       { client, kind: Greetings, namespace, name: 'hello', timeoutMs },
@@ -91,7 +91,7 @@ describe('the operator of the examples', () => {
     )
   })
 
-  it('repairs what somebody else changed or took away', async () => {
+  it('repairs foreign changes and deletions', async () => {
     const where = { namespace, name: 'hello-greeting' }
     await client.patch(ConfigMaps, where, { type: 'merge', value: { data: { text: 'Go away!' } } })
     await textOf((text) => text === 'Hello, world!')
@@ -99,7 +99,7 @@ describe('the operator of the examples', () => {
     await textOf((text) => text === 'Hello, world!')
   })
 
-  it('follows changes of what is wanted', async () => {
+  it('follows changes of the spec', async () => {
     await client.patch(Greetings, { namespace, name: 'hello' }, { type: 'merge', value: { spec: { name: 'moon' } } })
     await textOf((text) => text === 'Hello, moon!')
     await until(
@@ -108,14 +108,14 @@ describe('the operator of the examples', () => {
     )
   })
 
-  it('takes back what it made before the custom resource goes', async () => {
+  it('removes its objects before the custom resource goes', async () => {
     await client.delete(Greetings, { namespace, name: 'hello' })
     await until({ client, kind: Greetings, namespace, name: 'hello', timeoutMs }, (one) => one === undefined)
     const { items } = await client.list(ConfigMaps, { namespace, fieldSelector: 'metadata.name=hello-greeting' })
     assert.deepEqual(items, [])
   })
 
-  it('ends when it is told to, with all events written', async () => {
+  it('ends on a signal, with all events written', async () => {
     operator.kill('SIGTERM')
     const [code] = (await once(operator, 'exit')) as [number | null]
     assert.deepEqual([code, said.replaceAll(/^.*(?:Conflict|modified)[\s\S]*?\n}\n/gm, '')], [0, ''])

@@ -1,4 +1,4 @@
-/** Waiting for objects, on the whole server in virtual time. */
+/** Waiting for objects on a whole server in virtual time. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -32,14 +32,14 @@ const waitFor = (name: string, more: Partial<UntilOptions<ConfigMap>> = {}): Unt
 })
 
 describe('until', () => {
-  it('resolves at once with what is so already', async () => {
+  it('resolves at once if the predicate is already true', async () => {
     await client.create(ConfigMaps, { metadata: { namespace, name: 'a' }, data: { is: 'so' } })
     const found = until(waitFor('a'), (one) => one?.data?.['is'] === 'so')
     await clock.advance(1000)
     assert.equal((await found)?.metadata.name, 'a')
   })
 
-  it('resolves when it comes to be so, and when it is gone', async () => {
+  it('resolves when the predicate becomes true, and when the object is deleted', async () => {
     const seen: (string | undefined)[] = []
     const found = until(waitFor('b'), (one) => {
       seen.push(one?.data?.['step'])
@@ -59,7 +59,7 @@ describe('until', () => {
     assert.equal(await gone, undefined)
   })
 
-  it('rejects when its time is over, with the reason of its signal, and with what the predicate throws', async () => {
+  it("rejects on a timeout, with the signal's reason, and with the predicate's error", async () => {
     const late = assert.rejects(
       until(waitFor('c', { timeoutMs: 60_000 }), (one) => one !== undefined),
       UntilTimeout,

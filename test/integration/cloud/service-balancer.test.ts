@@ -1,4 +1,4 @@
-/** Services of type LoadBalancer on the whole server in virtual time: which addresses they have, and when they lose them. */
+/** Services of type LoadBalancer on a whole server in virtual time: their addresses over time. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
 
@@ -6,11 +6,11 @@ import { Events, Nodes, type Service, Services } from '#apis/core/v1.ts'
 import { EndpointSlices } from '#apis/discovery/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { serviceBalancer } from '#cluster/service-balancer.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
-import { createLog } from '#lib/log.ts'
+import { createLog } from '#lib/log/log.ts'
 import { isNotFound } from '#meta/status.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 let clock: VirtualClock
 let plane: ControlPlane
@@ -65,7 +65,7 @@ const reasonsOf = async (name: string): Promise<string[]> => {
   return items.filter(({ involvedObject }) => involvedObject.name === name).map(({ reason = '' }) => reason)
 }
 
-test('a Service has the addresses of all nodes, as they come and are taken out, until it wants them no more', async () => {
+test('a Service has the addresses of all eligible nodes until it changes its type', async () => {
   await add('web')
   assert.deepEqual(await addressesOf('web'), ['192.168.7.1', '192.168.7.2'])
   assert.deepEqual(await reasonsOf('web'), ['EnsuringLoadBalancer', 'EnsuredLoadBalancer'])
@@ -81,7 +81,7 @@ test('a Service has the addresses of all nodes, as they come and are taken out, 
   assert.equal(metadata.finalizers, undefined)
 })
 
-test('one that is deleted goes, once it is cleaned up after', async () => {
+test('a deleted Service goes after its cleanup', async () => {
   await add('web')
   await client.delete(Services, { namespace: 'default', name: 'web' })
   await clock.advance(1000)
@@ -89,13 +89,13 @@ test('one that is deleted goes, once it is cleaned up after', async () => {
   assert.ok((await reasonsOf('web')).includes('DeletedLoadBalancer'))
 })
 
-test('a class is for those who serve it', async () => {
+test('a Service with a loadBalancerClass is ignored', async () => {
   await add('other', { loadBalancerClass: 'example.com/mine' })
   assert.deepEqual(await addressesOf('other'), [])
   assert.deepEqual(await reasonsOf('other'), [])
 })
 
-test('traffic for local endpoints goes to nodes that have one', async () => {
+test('Local traffic goes to nodes with an endpoint', async () => {
   await add('web', { externalTrafficPolicy: 'Local' })
   assert.deepEqual(await addressesOf('web'), [])
   await client.create(EndpointSlices, {
@@ -108,7 +108,7 @@ test('traffic for local endpoints goes to nodes that have one', async () => {
   assert.deepEqual(await addressesOf('web'), ['192.168.7.2'])
 })
 
-test('a port is the first one’s, and the next one’s when that goes; ports of the nodes are nobody’s', async () => {
+test('the oldest Service gets a port, the next one follows, and node ports are reserved', async () => {
   await add('first')
   await add('second')
   assert.deepEqual(await addressesOf('second'), [])

@@ -1,4 +1,4 @@
-/** The default class on the whole server in virtual time: the binder hands a claim over, and gets its volume. */
+/** The default StorageClass on a whole server in virtual time. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
@@ -6,11 +6,11 @@ import { Events, Namespaces, PersistentVolumeClaims, PersistentVolumes } from '#
 import { StorageClasses } from '#apis/storage/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { LOCAL_PATH_CLASS, localPathProvisioner } from '#cluster/local-path.ts'
-import { persistentVolumeBinderController } from '#controllers/persistentvolume-binder/controller.ts'
+import { persistentVolumeBinderController } from '#controllers/volumes/persistentvolume-binder/controller.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { isNotFound } from '#meta/status.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 const namespace = 'storage'
 let clock: VirtualClock
@@ -56,7 +56,7 @@ async function messages(reason: string): Promise<readonly string[]> {
 const isGone = (name: string): Promise<boolean> => client.get(PersistentVolumes, { name }).then(() => false, isNotFound)
 
 describe('local-path', () => {
-  it('gives a claim a folder of its node, which goes with the claim', async () => {
+  it('gives a claim a directory on its node, which is deleted with the claim', async () => {
     const uid = await claim('data', ['ReadWriteOnce'])
     const volume = await client.get(PersistentVolumes, { name: `pvc-${uid}` })
     assert.equal(volume.spec.hostPath?.path, `/volumes/pvc-${uid}_storage_data`)
@@ -78,7 +78,7 @@ describe('local-path', () => {
     assert.equal(await isGone(`pvc-${uid}`), true)
   })
 
-  it('says why there is none for many writers', async () => {
+  it('reports that ReadWriteMany is not supported', async () => {
     const uid = await claim('shared', ['ReadWriteMany'])
     assert.equal(await isGone(`pvc-${uid}`), true)
     assert.deepEqual(
@@ -89,7 +89,7 @@ describe('local-path', () => {
     )
   })
 
-  it('removes no folder that is not its own, whatever a volume says', async () => {
+  it('deletes no foreign directory, whatever path a volume has', async () => {
     for (const [at, path] of ['/etc', '/volumes/a/b', '/volumes'].entries()) {
       const name = `evil-${at}`
       const annotations = { 'pv.kubernetes.io/provisioned-by': 'rancher.io/local-path' }

@@ -1,10 +1,10 @@
-/** A control plane with a kubelet behind it, and the objects that lead there. */
+/** A control plane with a kubelet behind it, and the Node, pods and Services that lead to that kubelet. */
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 
 import type { Network } from '#apiserver/connect/address-rule.ts'
 import type { Settings } from '#control-plane/flags/flags.ts'
 import { realClock } from '#lib/clock.ts'
-import { connectWebSocket, type WebSocketConnection } from '#lib/websocket.ts'
+import { connectWebSocket, type WebSocketConnection } from '#lib/http/websocket.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
 
 import { fetchFrom } from '../fetch-from.ts'

@@ -1,4 +1,4 @@
-/** `pods/log` from a client to a kubelet and back. */
+/** `pods/log`: requests to a kubelet and its responses. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -28,7 +28,7 @@ const ask = (path: string): ReturnType<ConnectedPlane['plane']['request']> =>
   connected.plane.request('GET', `${PODS}/${path}`)
 
 describe('a log', () => {
-  it('is asked of the kubelet with our certificate, and passed on as text', async () => {
+  it('is requested from the kubelet with our client certificate, and returned as text', async () => {
     const { kubelet } = connected
     kubelet.answer = (exchange) => exchange.respond(200, ['Content-Encoding', 'identity', 'X-Theirs', '1'], 'line 1\n')
     const answer = await ask('one/log?tailLines=5&timestamps=true&previous&sinceTime=2026-01-01T00:00:00Z&follow=false')
@@ -42,7 +42,7 @@ describe('a log', () => {
     assert.equal(kubelet.asked.at(-1), `GET ${path}?${query}`)
   })
 
-  it('arrives as it is written', async () => {
+  it('arrives as soon as it is written', async () => {
     let writer: ResponseWriter | undefined
     connected.kubelet.answer = (exchange) => {
       writer = exchange.stream(200, [])
@@ -57,7 +57,7 @@ describe('a log', () => {
     assert.equal((await reader?.read())?.done, true)
   })
 
-  it('is no longer asked for when nobody reads it', async () => {
+  it('is no longer requested when the client disconnects', async () => {
     const gone = Promise.withResolvers<void>()
     connected.kubelet.answer = (exchange) => {
       const writer = exchange.stream(200, [])
@@ -71,7 +71,7 @@ describe('a log', () => {
     await gone.promise
   })
 
-  it('that breaks off is not taken for complete', async () => {
+  it('that breaks off is reported as incomplete', async () => {
     connected.kubelet.answer = (exchange) => {
       const writer = exchange.stream(200, [])
       writer.write(Buffer.from('x'))
@@ -81,7 +81,7 @@ describe('a log', () => {
     await assert.rejects(answer.text())
   })
 
-  it('comes by WebSocket, as bytes or as text', async () => {
+  it('can be read by WebSocket, as bytes or as text', async () => {
     connected.kubelet.answer = (exchange) => exchange.respond(200, [], 'line 1\n')
     const path = `${PODS}/one/log`
     for (const [protocol, expected] of [
@@ -98,7 +98,7 @@ describe('a log', () => {
   })
 })
 
-describe('no log', () => {
+describe('a refused log request', () => {
   const refused = async (path: string, status: number, message: string | RegExp): Promise<void> => {
     const answer = await ask(path)
     assert.equal(answer.status, status, answer.text)
@@ -107,26 +107,26 @@ describe('no log', () => {
     else assert.match(String(said), message)
   }
 
-  it('of a pod that is not there, a container that is not, or none when there are several', async () => {
+  it('names a missing pod, a missing container, or several containers without a choice', async () => {
     await refused('none/log', 404, 'pods "none" not found')
     await refused('one/log?container=x', 400, 'container x is not valid for pod one')
     await refused('two/log', 400, 'a container name must be specified for pod two, choose one of: [a b]')
     await refused('lost/log', 404, 'nodes "nowhere" not found')
   })
 
-  it('for options that are wrong', async () => {
+  it('names invalid options', async () => {
     await refused('one/log?tailLines=x', 400, 'strconv.ParseInt: parsing "x": invalid syntax')
     await refused('one/log?tailLines=-1', 422, /^PodLogOptions "one" is invalid: tailLines: Invalid value: -1/)
     await refused('one/log?stream=Stdout', 422, /stream: Forbidden: may not be specified/)
     await refused('one/log/more', 404, 'the server could not find the requested resource')
   })
 
-  it('of a pod that waits for a node: nothing has been written', async () => {
+  it('is empty for a pod without a node', async () => {
     const answer = await ask('waiting/log')
     assert.deepEqual([answer.status, answer.text], [204, ''])
   })
 
-  it('when the kubelet says no, in its words', async () => {
+  it('returns the error text of the kubelet', async () => {
     const { kubelet } = connected
     const says = (status: number, text: string): void => {
       kubelet.answer = (exchange) => exchange.respond(status, [], text)
@@ -141,7 +141,7 @@ describe('no log', () => {
     await refused('one/log', 403, 'Forbidden (user=x) ( pods/log one)')
   })
 
-  it('from where a kubelet sends us (CVE-2018-1002102, CVE-2020-8559)', async () => {
+  it('does not follow redirects of a kubelet (CVE-2018-1002102, CVE-2020-8559)', async () => {
     const { kubelet } = connected
     const canary = `https://127.0.0.1:${kubelet.port}/canary`
     kubelet.answer = (exchange) => exchange.respond(302, ['Location', canary], '')
@@ -149,11 +149,11 @@ describe('no log', () => {
     assert.ok(!kubelet.asked.some((request) => request.includes('canary')))
   })
 
-  it('from an address no kubelet can have (CVE-2022-3294)', async () => {
+  it('refuses forbidden kubelet addresses (CVE-2022-3294)', async () => {
     await refused('trap/log', 500, /address not allowed/)
   })
 
-  it('from a kubelet whose certificate is from elsewhere, unless the client does not mind', async () => {
+  it('accepts an unknown kubelet certificate only if the client allows it', async () => {
     const kubeletFiles = new Map([...KUBELET_FILES, ['kubelet-ca', kubeletTls.certificate]])
     await using strict = await startConnectedPlane({ kubeletFiles })
     await addNode(strict, 'n1')
@@ -167,7 +167,7 @@ describe('no log', () => {
 })
 
 describe('certificates for kubelets', () => {
-  it('are used as they are now, and failures of theirs are counted', async () => {
+  it('are reloaded, and their failures are counted', async () => {
     const kubeletFiles = new Map([...KUBELET_FILES, ['kubelet-ca', kubeletTls.certificate]])
     await using plane = await startConnectedPlane({ kubeletFiles })
     await addNode(plane, 'n1')
@@ -186,7 +186,7 @@ describe('certificates for kubelets', () => {
   })
 })
 
-describe('a log that goes on', () => {
+describe('a followed log', () => {
   const endless = (connected: ConnectedPlane): void => {
     connected.kubelet.answer = (exchange) => void exchange.stream(200, []).write(Buffer.from('x'))
   }
@@ -198,7 +198,7 @@ describe('a log that goes on', () => {
     return plane
   }
 
-  it('has all the time it needs', async () => {
+  it('has no timeout', async () => {
     // Long enough for what makes the pod, on a busy machine too.
     const requestTimeoutMs = 2000
     await using plane = await start({ 'request-timeout': requestTimeoutMs })

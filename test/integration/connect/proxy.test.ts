@@ -1,4 +1,4 @@
-/** `pods/proxy`, `services/proxy` and `nodes/proxy`: what arrives behind them, what comes back, and where they do not go. */
+/** `pods/proxy`, `services/proxy` and `nodes/proxy`: forwarded requests, returned responses, and forbidden targets. */
 import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { after, before, describe, it } from 'node:test'
@@ -106,7 +106,7 @@ describe('a request to a pod', () => {
     assert.equal(seen.headers['x-forwarded-uri'], `${WEB}/a/b%20c/`)
   })
 
-  it('is answered with the headers of the answer, but for those that are for its own browsers', async () => {
+  it("returns the response headers, except those for the pod's own origin", async () => {
     const { headers } = await ask(`${WEB}/x`)
     assert.equal(headers.get('x-own'), 'y')
     assert.deepEqual(headers.getSetCookie(), ['a=1', 'b=2'])
@@ -121,37 +121,37 @@ describe('a request to a pod', () => {
     }
   })
 
-  it('never leaves the place it was let in to', async () => {
+  it('never leaves the path that was authorized', async () => {
     await ask(`${WEB}/a/%2e%2e/%2E%2E%2f..%2fetc/passwd`)
     assert.equal(seen.url, '/etc/passwd')
   })
 
-  it('goes on when the other side answers early or with nothing', async () => {
+  it('succeeds if the pod answers early or with an empty body', async () => {
     assert.equal((await ask(`${WEB}/nothing`)).status, 204)
     const large = await ask(`${WEB}/up`, 'POST', 'x'.repeat(2_000_000), { 'content-type': 'text/plain' })
     assert.deepEqual([large.status, seen.body.length], [201, 2_000_000])
   })
 
-  it('to no path is sent to the folder, without asking the pod', async () => {
+  it('without a path is redirected to the path with a slash', async () => {
     const answer = await connected.fetch(`${WEB}?q=1`, { redirect: 'manual' })
     assert.deepEqual([answer.status, answer.headers.get('location')], [301, `${WEB}/?q=1`])
     const doubled = await connected.fetch(`/${WEB}`, { redirect: 'manual' })
     assert.equal(doubled.headers.get('location'), `${WEB}/`)
   })
 
-  it('goes to the port that is named, or the first there is', async () => {
+  it('goes to the named port, or to the first one', async () => {
     assert.equal((await ask(`${PODS}/bare:${port}/proxy/x`)).status, 201)
     assert.equal((await ask(`${PODS}/http:bare:${port}/proxy/x`)).status, 201)
     const tls = 'error trying to reach service: tls: first record does not look like a TLS handshake'
     assert.deepEqual(await refusal(`${PODS}/https:bare:${port}/proxy/x`), [503, tls])
   })
 
-  it('that is broken off is not taken for complete', async () => {
+  it('that breaks off is reported as incomplete', async () => {
     const answer = await connected.fetch(`${WEB}/half`)
     await assert.rejects(answer.text())
   })
 
-  it('goes on as WebSocket, query and all', async () => {
+  it('is upgraded to WebSocket, with its query', async () => {
     web.once('upgrade', (request, socket) => {
       socket.end(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n${request.url}`)
     })
@@ -161,20 +161,20 @@ describe('a request to a pod', () => {
   })
 })
 
-describe('an answer of a pod', () => {
+describe('a response of a pod', () => {
   const locationOf = async (to: string): Promise<string | null> => {
     const answer = await connected.fetch(`${WEB}/redirect?to=${encodeURIComponent(to)}`, { redirect: 'manual' })
     assert.equal(answer.status, 302)
     return answer.headers.get('location')
   }
 
-  it('that redirects is handed to the client, leading through the proxy again', async () => {
+  it('that redirects is rewritten to lead through the proxy', async () => {
     assert.equal(await locationOf('/login'), `${WEB}/login`)
     assert.equal(await locationOf(`http://10.1.2.3:${port}/login`), `${WEB}/login`)
     assert.equal(await locationOf('https://elsewhere.example/'), 'https://elsewhere.example/')
   })
 
-  it('that is a page has its links rewritten, packed or not', async () => {
+  it('with HTML has its links rewritten, compressed or not', async () => {
     const page = PAGE.replace('/login', `${WEB}/login`)
     const plain = await ask(`${WEB}/page`)
     assert.equal(plain.text, page)
@@ -184,14 +184,14 @@ describe('an answer of a pod', () => {
   })
 })
 
-describe('no request to a pod', () => {
-  it('on this machine, on its link, or without an address (CVE-2020-8562, CVE-2022-3294)', async () => {
+describe('a refused proxy request to a pod', () => {
+  it('targets a loopback, link-local or missing address (CVE-2020-8562, CVE-2022-3294)', async () => {
     for (const pod of ['here', 'trap', 'young']) {
       assert.deepEqual(await refusal(`${PODS}/${pod}/proxy/x`), [400, 'address not allowed'])
     }
   })
 
-  it('that is not there, is named wrongly, or has no such port', async () => {
+  it('names a missing pod, an invalid name or a missing port', async () => {
     assert.deepEqual(await refusal(`${PODS}/none/proxy/x`), [404, 'pods "none" not found'])
     assert.deepEqual(await refusal(`${PODS}/ftp:web:80/proxy/x`), [400, 'invalid pod request "ftp:web:80"'])
     assert.deepEqual(await refusal(`${PODS}/a:b:c:d/proxy/x`), [400, 'invalid pod request "a:b:c:d"'])
@@ -236,7 +236,7 @@ describe('a request to a service', () => {
     }
   })
 
-  it('is refused where there is none', async () => {
+  it('is refused if the service has no endpoint', async () => {
     const none = (id: string): readonly unknown[] => [503, `no endpoints available for service "${id}"`]
     assert.deepEqual(await refusal(`${SERVICES}/none/proxy/x`), [404, 'services "none" not found'])
     assert.deepEqual(await refusal(`${SERVICES}/web/proxy/x`), none('web'))
@@ -245,7 +245,7 @@ describe('a request to a service', () => {
     assert.deepEqual(await refusal(`${SERVICES}/empty:80/proxy/x`), none('empty'))
   })
 
-  it('never goes to an address that is no pod of its namespace', async () => {
+  it('never goes to an address that is not a pod of its namespace', async () => {
     for (const id of ['forged:80', 'foreign:80']) {
       assert.deepEqual(await refusal(`${SERVICES}/${id}/proxy/x`), [503, `no endpoints available for service "${id}"`])
     }
@@ -255,25 +255,25 @@ describe('a request to a service', () => {
 describe('a request to a node', () => {
   const NODES = '/api/v1/nodes'
 
-  it('goes to its kubelet, which is shown our certificate', async () => {
+  it('goes to its kubelet with our client certificate', async () => {
     const answer = await ask(`${NODES}/far/proxy/metrics?x=1`)
     assert.deepEqual([answer.status, answer.text], [200, 'fine'])
     assert.equal(connected.kubelet.asked.at(-1), 'GET /metrics?x=1')
     assert.match(connected.kubelet.caller, /kube-apiserver-kubelet-client/)
   })
 
-  it('is not answered by a kubelet whose certificate is for another address', async () => {
+  it("is refused if the kubelet's certificate is for another address", async () => {
     await addNode(connected, 'swapped', '10.9.9.8')
     const [status, message] = await refusal(`${NODES}/swapped/proxy/metrics`)
     assert.equal(status, 503)
     assert.match(String(message), /^error trying to reach service: .*10\.9\.9\.8/)
   })
 
-  it('goes to another port of its machine, which is shown nothing', async () => {
+  it('reaches other ports of its machine without a client certificate', async () => {
     assert.equal((await ask(`${NODES}/far:${port}/proxy/x`)).status, 201)
   })
 
-  it('never goes to this machine or its link, by address or by name', async () => {
+  it('never goes to loopback or link-local addresses, by address or by name', async () => {
     const refused = [400, 'address not allowed']
     assert.deepEqual(await refusal(`${NODES}/near/proxy/pods`), refused)
     assert.deepEqual(await refusal(`${NODES}/near:${port}/proxy/x`), refused)
@@ -283,13 +283,13 @@ describe('a request to a node', () => {
     assert.deepEqual(await refusal(`${NODES}/none/proxy/pods`), [404, 'nodes "none" not found'])
   })
 
-  it('goes to the address that was checked, whatever the name means a moment later (CVE-2020-8562)', async () => {
+  it('connects to the address that was checked, even if DNS changes (CVE-2020-8562)', async () => {
     names = [['10.9.9.9'], ['127.0.0.1']]
     const [status, message] = await refusal(`${NODES}/named:${port}/proxy/x`)
     assert.deepEqual([status, message], [503, 'error trying to reach service: address not allowed'])
   })
 
-  it('needs create on nodes/proxy where the kubelet would run a command, whatever the method', async () => {
+  it('needs create on nodes/proxy for commands in containers, with any method', async () => {
     const { plane, kubelet } = connected
     const roles: readonly (readonly [user: string, verbs: readonly string[]])[] = [
       ['none', []],
@@ -332,7 +332,7 @@ describe('a request to a node', () => {
     }
   })
 
-  it('needs the right to create when it goes on as WebSocket: kubelets run commands that way', async () => {
+  it('needs create on nodes/proxy when it upgrades to WebSocket', async () => {
     const commands = `${NODES}/far/proxy/exec/default/web/c?command=id`
     await assert.rejects(connected.webSocket(commands, [], READER), { status: 403 })
     await assert.rejects(connected.webSocket(`${PODS}/web:1/proxy/x`, [], READER), { status: 500 })

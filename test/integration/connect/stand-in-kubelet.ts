@@ -1,6 +1,6 @@
 /**
- * A kubelet for tests: TLS with a client certificate of the right authority or nothing, and whatever a test says it
- * answers. Speaks SPDY as real ones do.
+ * A fake kubelet for tests: TLS that requires a client certificate, and scripted responses. It speaks SPDY as real
+ * kubelets do.
  */
 import type { Duplex } from 'node:stream'
 

@@ -1,11 +1,14 @@
-/** exec, attach and port forwarding, for both protocols of clients and both kinds of kubelets. */
+/**
+ * Tests exec, attach and port forwarding by SPDY and WebSocket, with kubelets that support WebSocket and kubelets that
+ * do not.
+ */
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 
 import { realClock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
-import { acceptWebSocket, type WebSocketConnection } from '#lib/websocket.ts'
+import { acceptWebSocket, type WebSocketConnection } from '#lib/http/websocket.ts'
 
 import {
   addNode,
@@ -55,7 +58,7 @@ function onSpdy(serve: (session: SpdySession) => Promise<void>, protocol?: strin
 }
 
 describe('exec by WebSocket with a kubelet that speaks SPDY', () => {
-  it('becomes streams, and its outcome a status', async () => {
+  it('is translated to SPDY streams, and its outcome to a Status', async () => {
     onSpdy(async ({ connection, stream }) => {
       const stdin = await textOf(await stream('stdin'))
       const [stdout, stderr, error] = [await stream('stdout'), await stream('stderr'), await stream('error')]
@@ -78,7 +81,7 @@ describe('exec by WebSocket with a kubelet that speaks SPDY', () => {
     assert.match(connected.kubelet.caller, /kube-apiserver-kubelet-client/)
   })
 
-  it('carries the size of a terminal, and its one output', async () => {
+  it('carries the terminal size, and a single output stream', async () => {
     onSpdy(async ({ connection, stream }) => {
       const resize = await stream('resize')
       const stdout = await stream('stdout')
@@ -96,7 +99,7 @@ describe('exec by WebSocket with a kubelet that speaks SPDY', () => {
     assert.equal(connected.kubelet.asked.at(-1), 'POST /attach/default/a/c?error=1&input=1&output=1&tty=1')
   })
 
-  it('carries megabytes both ways', async () => {
+  it('carries megabytes in both directions', async () => {
     const size = 3_000_000
     onSpdy(async ({ connection, stream }) => {
       const stdout = await stream('stdout')
@@ -114,7 +117,7 @@ describe('exec by WebSocket with a kubelet that speaks SPDY', () => {
     await sending
   })
 
-  it('says what went wrong on the way, as a status', async () => {
+  it('reports connection errors as a Status', async () => {
     const failure = async (answer: (exchange: Exchange) => void): Promise<string> => {
       connected.kubelet.answer = answer
       const said = (await channels(await open('a/exec?command=ls&stdout=1', V5))).get(3) ?? ''
@@ -137,7 +140,7 @@ describe('exec by WebSocket with a kubelet that speaks SPDY', () => {
     assert.ok(!connected.kubelet.asked.some((request) => request.includes('canary')))
   })
 
-  it('ends at the kubelet when the client leaves', async () => {
+  it('ends at the kubelet when the client disconnects', async () => {
     const session = Promise.withResolvers<SpdySession>()
     onSpdy(async (one) => {
       await one.stream('stdout')
@@ -151,7 +154,7 @@ describe('exec by WebSocket with a kubelet that speaks SPDY', () => {
 })
 
 describe('exec without translation', () => {
-  it('hands SPDY over byte for byte, and headers but not credentials', async () => {
+  it('forwards SPDY byte for byte, and headers without credentials', async () => {
     connected.kubelet.answer = async (exchange) => {
       const { socket, head } = exchange.upgrade()
       socket.write(switching('Upgrade: SPDY/3.1\r\nX-Theirs: 1\r\n'))
@@ -177,7 +180,7 @@ describe('exec without translation', () => {
     assert.equal(lastHeaders['x-stream-protocol-version'], 'v4.channel.k8s.io')
   })
 
-  it('hands WebSocket over to a kubelet that says it knows it', async () => {
+  it('forwards WebSocket to a kubelet that supports it', async () => {
     connected.kubelet.answer = async (exchange) => {
       const choose = ([first]: readonly string[]): string | undefined => first
       const socket = await acceptWebSocket(exchange, { clock: realClock, choose })
@@ -189,7 +192,7 @@ describe('exec without translation', () => {
     assert.equal(connected.kubelet.asked.at(-1), 'GET /exec/default/b/c?command=ls&output=1')
   })
 
-  it('hands older WebSocket protocols over to any kubelet, as they have always been', async () => {
+  it('forwards older WebSocket subprotocols to any kubelet', async () => {
     connected.kubelet.answer = (exchange) => exchange.respond(403, [], 'not me')
     await assert.rejects(open('a/exec?command=ls&stdout=1', ['v4.channel.k8s.io']), { status: 403 })
     assert.equal(connected.kubelet.asked.at(-1), 'GET /exec/default/a/c?command=ls&output=1')
@@ -213,7 +216,7 @@ describe('exec without translation', () => {
 const TUNNEL = [...WEBSOCKET, 'Sec-WebSocket-Protocol: SPDY/3.1+portforward.k8s.io']
 
 describe('port forwarding by WebSocket', () => {
-  it('is SPDY inside of messages, unwrapped for the kubelet', async () => {
+  it('carries SPDY in WebSocket messages, unwrapped for the kubelet', async () => {
     connected.kubelet.answer = async (exchange) => {
       const { socket } = exchange.upgrade()
       socket.write(switching('Upgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: portforward.k8s.io\r\n'))
@@ -236,14 +239,14 @@ describe('port forwarding by WebSocket', () => {
     assert.equal(connected.kubelet.lastHeaders['sec-websocket-key'], undefined)
   })
 
-  it('is refused as the kubelet refuses', async () => {
+  it("returns the kubelet's refusal", async () => {
     connected.kubelet.answer = (exchange) => exchange.respond(404, [], 'pod does not exist')
     const socket = dialPlane(connected)
     socket.write(upgradeRequest('GET', `${PODS}/a/portforward`, TUNNEL))
     assert.match(await textOf(socket), /^HTTP\/1\.1 404 [\s\S]*pod does not exist$/)
   })
 
-  it('wants ports that are numbers', async () => {
+  it('requires numeric ports', async () => {
     for (const [ports, why] of [
       ['x', '"x": invalid syntax'],
       ['80,', '"": invalid syntax'],
@@ -259,14 +262,14 @@ describe('port forwarding by WebSocket', () => {
   })
 })
 
-describe('exec that is not let through', () => {
+describe('refused exec', () => {
   const refused = async (method: string, path: string, token = 'admin'): Promise<readonly unknown[]> => {
     const headers = { authorization: `Bearer ${token}` }
     const answer = await connected.plane.request(method, `${PODS}/${path}`, undefined, headers)
     return [answer.status, answer.json()['message']]
   }
 
-  it('is told why', async () => {
+  it('returns the reason', async () => {
     assert.deepEqual(await refused('POST', 'a/exec?command=ls'), [400, 'Upgrade request required'])
     assert.deepEqual(await refused('POST', 'none/exec'), [404, 'pods "none" not found'])
     const hostless = [400, 'pod waiting does not have a host assigned']
@@ -277,7 +280,7 @@ describe('exec that is not let through', () => {
     assert.equal((await refused('PUT', 'a/exec'))[0], 405)
   })
 
-  it('needs the right to create, though a WebSocket begins with a GET', async () => {
+  it('needs the create permission, although WebSocket uses GET', async () => {
     const before = connected.kubelet.asked.length
     for (const part of ['exec?command=ls', 'attach?stdout=1', 'portforward']) {
       await assert.rejects(open(`a/${part}`, V5, READER), { status: 403 })
@@ -291,7 +294,7 @@ describe('exec that is not let through', () => {
 })
 
 describe('streams', () => {
-  it('are counted by the way they went', async () => {
+  it('are counted by protocol', async () => {
     const { text } = await connected.plane.request('GET', '/metrics')
     const series: readonly string[] = text.match(/^apiserver_(?:websocket|stream)\S+/gm) ?? []
     const ways = ['proxied_to_kubelet', 'translated_at_apiserver']
@@ -315,7 +318,7 @@ describe('a connection whose upgrade failed', () => {
     ['302 Found\r\nLocation: https://127.0.0.1/canary', 500, 'invalid upgrade response: status code 302'],
   ]
   for (const [line, status, text] of REFUSALS) {
-    it(`after ${line.split('\r')[0]} is of no use any more`, async () => {
+    it(`is closed after ${line.split('\r')[0]}`, async () => {
       const seen: string[] = []
       // Not an HTTP server: one that would go on talking.
       const over = Promise.withResolvers<void>()

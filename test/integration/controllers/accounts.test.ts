@@ -1,21 +1,24 @@
-/** Accounts, their tokens, the bundle of every namespace and aggregated roles, on the whole server in virtual time. */
+/**
+ * ServiceAccounts, their tokens, the root CA of every namespace and aggregated roles, on a whole server in virtual
+ * time.
+ */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
 import { ConfigMaps, Namespaces, Secrets, ServiceAccounts } from '#apis/core/v1.ts'
 import { ClusterRoles } from '#apis/rbac/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { clusterRoleAggregationController } from '#controllers/clusterrole-aggregation.ts'
-import { rootCaCertificatePublisherController } from '#controllers/root-ca-certificate-publisher.ts'
-import { serviceAccountTokenController } from '#controllers/serviceaccount-token.ts'
-import { serviceAccountController } from '#controllers/serviceaccount.ts'
+import { clusterRoleAggregationController } from '#controllers/identity/clusterrole-aggregation.ts'
+import { rootCaCertificatePublisherController } from '#controllers/identity/root-ca-certificate-publisher.ts'
+import { serviceAccountTokenController } from '#controllers/identity/serviceaccount-token.ts'
+import { serviceAccountController } from '#controllers/identity/serviceaccount.ts'
 import { controllerSettings } from '#controllers/settings.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { readUnverified } from '#lib/jwt/token.ts'
 import { createKey, keyToPem } from '#lib/x509/key.ts'
 import { isNotFound } from '#meta/status.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 let clock: VirtualClock
 let plane: ControlPlane
@@ -50,15 +53,15 @@ afterEach(async () => {
 
 const text = (value: string | undefined): string => Buffer.from(value ?? '', 'base64').toString()
 
-describe('accounts', () => {
-  it('are there in every namespace by the name of default, and come back', async () => {
+describe('service accounts', () => {
+  it('named default exist in every namespace, and are recreated', async () => {
     await client.delete(ServiceAccounts, { namespace, name: 'default' })
     await clock.advance(1000)
     const account = await client.get(ServiceAccounts, { namespace, name: 'default' })
     assert.equal(account.secrets, undefined)
   })
 
-  it('get tokens into secrets that name them', async () => {
+  it('get tokens in Secrets that name them', async () => {
     const account = await client.create(ServiceAccounts, { metadata: { namespace, name: 'robot' } })
     const annotations = { 'kubernetes.io/service-account.name': 'robot' }
     const metadata = { namespace, name: 'robot-token', annotations }
@@ -80,7 +83,7 @@ describe('accounts', () => {
     })
   })
 
-  it('take their tokens with them, and leave out secrets that have gone', async () => {
+  it('are deleted with their tokens, and drop references to deleted Secrets', async () => {
     const secrets = [{ name: 'robot-token' }, { name: 'other' }]
     await client.create(ServiceAccounts, { metadata: { namespace, name: 'robot' }, secrets })
     const annotations = { 'kubernetes.io/service-account.name': 'robot' }
@@ -101,8 +104,8 @@ describe('accounts', () => {
   })
 })
 
-describe('the bundle that pods trust', () => {
-  it('is in every namespace, and put right when somebody changes it', async () => {
+describe('root CA ConfigMap', () => {
+  it('exists in every namespace, and foreign changes are reverted', async () => {
     const where = { namespace, name: 'kube-root-ca.crt' }
     await client.patch(ConfigMaps, where, {
       type: 'merge',
@@ -118,7 +121,7 @@ describe('the bundle that pods trust', () => {
   })
 })
 
-describe('a controller manager without a CA bundle', () => {
+describe('controller manager without a CA bundle', () => {
   it('publishes an empty kube-root-ca.crt', async () => {
     await controllers.stop()
     const only = startControllers(plane, clock, [rootCaCertificatePublisherController])
@@ -134,7 +137,7 @@ describe('a controller manager without a CA bundle', () => {
 })
 
 describe('aggregated roles', () => {
-  it('have the rules of all that they select, by name, each once, and lose them again', async () => {
+  it("have the union of the selected roles' rules by name, and lose them again", async () => {
     const rule = (resource: string): { verbs: string[]; apiGroups: string[]; resources: string[] } => ({
       verbs: ['get'],
       apiGroups: [''],

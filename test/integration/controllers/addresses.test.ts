@@ -1,4 +1,4 @@
-/** Addresses of pods and of Services on the whole server in virtual time: who gets which, and what may go. */
+/** Pod CIDRs and ServiceCIDRs on a whole server in virtual time. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
@@ -7,16 +7,16 @@ import fc from 'fast-check'
 import { Events, Nodes, Services } from '#apis/core/v1.ts'
 import { type ServiceCIDR, ServiceCIDRs } from '#apis/networking/v1.ts'
 import { ApiClient, type Transport } from '#client/api-client.ts'
-import { nodeIpamController } from '#controllers/node-ipam/controller.ts'
-import { serviceCidrController } from '#controllers/service-cidr.ts'
+import { serviceCidrController } from '#controllers/network/service-cidr.ts'
+import { nodeIpamController } from '#controllers/nodes/node-ipam/controller.ts'
 import { controllerSettings, type ControllerSettings } from '#controllers/settings.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { HttpError } from '#lib/http/http-error.ts'
-import { createLog, type Logger } from '#lib/log.ts'
+import { createLog, type Logger } from '#lib/log/log.ts'
 import { createSeededRandom, type Random } from '#lib/random.ts'
 import { isNotFound } from '#meta/status.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 let clock: VirtualClock
 let plane: ControlPlane
@@ -60,8 +60,8 @@ const told = async (): Promise<string[]> => {
   )
 }
 
-describe('the addresses of pods', () => {
-  it('are given out in turn, and those of a node that went only after all others', async () => {
+describe('pod CIDRs', () => {
+  it('are allocated round-robin, and those of deleted nodes last', async () => {
     await start({ 'cluster-cidr': '10.244.0.0/22' })
     assert.deepEqual(await add('n1'), ['10.244.0.0/24'])
     assert.deepEqual(await add('n2'), ['10.244.1.0/24'])
@@ -72,18 +72,18 @@ describe('the addresses of pods', () => {
     assert.deepEqual(await add('n5'), ['10.244.0.0/24'])
   })
 
-  it('are of both families', async () => {
+  it('have both families', async () => {
     await start({ 'cluster-cidr': '10.244.0.0/16,fd00:1::/56' })
     assert.deepEqual(await add('n1'), ['10.244.0.0/24', 'fd00:1::/64'])
   })
 
-  it('leave out those that nodes brought along', async () => {
+  it('skip the CIDRs that nodes already have', async () => {
     await start({ 'cluster-cidr': '10.244.0.0/16' })
     assert.deepEqual(await add('own', ['10.244.0.0/24']), ['10.244.0.0/24'])
     assert.deepEqual(await add('n1'), ['10.244.1.0/24'])
   })
 
-  it('come when others have gone, and until then the node is told', async () => {
+  it('are allocated when others are released, and the node gets an event until then', async () => {
     await start({ 'cluster-cidr': '10.244.0.0/24' })
     await add('n1')
     assert.deepEqual(await add('n2'), [])
@@ -93,7 +93,7 @@ describe('the addresses of pods', () => {
     assert.deepEqual((await client.get(Nodes, { name: 'n2' })).spec.podCIDRs, ['10.244.0.0/24'])
   })
 
-  it('are known again after a restart', async () => {
+  it('are known after a restart', async () => {
     await start({ 'cluster-cidr': '10.244.0.0/16' })
     await add('n1')
     await controllers.stop()
@@ -102,7 +102,7 @@ describe('the addresses of pods', () => {
   })
 })
 
-describe('the addresses of pods, when writes fail or are not heard of', () => {
+describe('pod CIDRs with failing or unconfirmed writes', () => {
   type Step = readonly [node: number, isThere: boolean, waitMs: number]
   const steps = fc.array<Step>(
     fc.tuple(fc.integer({ min: 0, max: 3 }), fc.boolean(), fc.constantFrom(0, 3, 50, 1000)),
@@ -123,7 +123,7 @@ describe('the addresses of pods, when writes fail or are not heard of', () => {
     })
   }
 
-  it('are never those of two nodes, and every node gets some in the end', async () => {
+  it('are never shared by two nodes, and every node finally has some', async () => {
     await fc.assert(
       fc.asyncProperty(steps, fc.nat(), async (plan, seed) => {
         const settings = controllerSettings({ 'allocate-node-cidrs': true, 'cluster-cidr': '10.244.0.0/22' })
@@ -154,7 +154,7 @@ describe('the addresses of pods, when writes fail or are not heard of', () => {
   })
 })
 
-describe('ranges of Services', () => {
+describe('ServiceCIDRs', () => {
   const find = (name: string): Promise<ServiceCIDR> => client.get(ServiceCIDRs, { name })
   const ready = async (name: string): Promise<string> => {
     const condition = (await find(name)).status.conditions?.find(({ type }) => type === 'Ready')
@@ -176,7 +176,7 @@ describe('ranges of Services', () => {
 
   beforeEach(() => start({ 'allocate-node-cidrs': false }))
 
-  it('are ready and protected as soon as they are there', async () => {
+  it('get the Ready condition and a finalizer', async () => {
     await make('more', '10.9.0.0/24')
     assert.equal(await ready('more'), 'True  Kubernetes Service CIDR is ready')
     const { metadata } = await find('more')
@@ -189,7 +189,7 @@ describe('ranges of Services', () => {
     assert.equal(await ready('kubernetes'), 'True  Kubernetes Service CIDR is ready')
   })
 
-  it('go ten seconds after they were deleted', async () => {
+  it('are deleted ten seconds after their deletion', async () => {
     await make('more', '10.9.0.0/24')
     await remove('more')
     await clock.advance(8000)
@@ -198,7 +198,7 @@ describe('ranges of Services', () => {
     await assert.rejects(find('more'), isNotFound)
   })
 
-  it('stay while an address would be left behind', async () => {
+  it('stay while an address would have no range', async () => {
     await make('more', '10.9.0.0/24')
     await serve('web', '10.9.0.7')
     await remove('more')
@@ -212,7 +212,7 @@ describe('ranges of Services', () => {
     await assert.rejects(find('more'), isNotFound)
   })
 
-  it('go when another has all their addresses, too', async () => {
+  it('go if another range contains all their addresses', async () => {
     await make('more', '10.9.0.0/24')
     await serve('web', '10.9.0.7')
     await remove('more')

@@ -1,16 +1,16 @@
-/** Volumes that come to nodes and leave them, on the whole server in virtual time, with a driver played by the test. */
+/** Attach and detach of volumes on a whole server in virtual time; the test acts as the driver. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
 import { Events, Namespaces, Nodes, PersistentVolumeClaims, PersistentVolumes, Pods } from '#apis/core/v1.ts'
 import { CSIDrivers, type VolumeAttachment, VolumeAttachments, CSINodes } from '#apis/storage/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { attachDetachController } from '#controllers/attach-detach/controller.ts'
-import { persistentVolumeBinderController } from '#controllers/persistentvolume-binder/controller.ts'
 import { type ControllerSettings, controllerSettings } from '#controllers/settings.ts'
+import { attachDetachController } from '#controllers/volumes/attach-detach/controller.ts'
+import { persistentVolumeBinderController } from '#controllers/volumes/persistentvolume-binder/controller.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 let clock: VirtualClock
 let plane: ControlPlane
@@ -101,8 +101,8 @@ const told = async (name: string): Promise<string[]> => {
     .map(({ type, reason, message }) => `${type} ${reason} ${message}`)
 }
 
-describe('a volume of a pod', () => {
-  it('is attached by its driver and told to its node, and detached when the pod has gone', async () => {
+describe('volume of a pod', () => {
+  it('is attached, reported in node status, and detached after the pod is gone', async () => {
     await volume('pv1', 'h1')
     await pod('q1', 'pv1', 'n1')
     const [attachment, ...more] = await attachments()
@@ -123,7 +123,7 @@ describe('a volume of a pod', () => {
     assert.deepEqual([await attachedTo('n1'), await attachments()], [[], []])
   })
 
-  it('is not attached where nobody manages that, nor for a driver that needs no attaching', async () => {
+  it('is not attached on unmanaged nodes, nor for a driver without attachment', async () => {
     const unmanaged = { metadata: { annotations: null } }
     await client.patch(Nodes, { name: 'n2' }, { type: 'merge', value: unmanaged })
     await volume('pv1', 'h1')
@@ -134,7 +134,7 @@ describe('a volume of a pod', () => {
     assert.deepEqual(await attachments(), [])
   })
 
-  it('of a plugin of old is attached by the driver that took over, where the node leaves it to that', async () => {
+  it('of an in-tree plugin is attached by its CSI driver on migrated nodes', async () => {
     const containers = [{ name: 'c', image: 'i', resources: {} }]
     const volumes = [{ name: 'v', awsElasticBlockStore: { volumeID: 'aws://zone/vol-1', fsType: 'ext4' } }]
     await client.create(Pods, { metadata: { namespace, name: 'q1' }, spec: { containers, volumes, nodeName: 'n1' } })
@@ -159,7 +159,7 @@ describe('a volume of a pod', () => {
     assert.deepEqual(await attachments(), [])
   })
 
-  it('fails to be attached with the words of the driver, and is tried again', async () => {
+  it("reports the driver's error, and is retried", async () => {
     await volume('pv2', 'h2')
     await pod('q1', 'pv2', 'n1')
     await driverSays({ attached: false, attachError: { message: 'boom' } })
@@ -171,7 +171,7 @@ describe('a volume of a pod', () => {
     assert.deepEqual(await attachedTo('n1'), ['kubernetes.io/csi/csi.example.com^h2'])
   })
 
-  it('waits for its driver two minutes at a time', async () => {
+  it('waits two minutes for its driver', async () => {
     await volume('pv1', 'h1')
     await pod('q1', 'pv1', 'n1')
     await clock.advance(119_000)
@@ -183,7 +183,7 @@ describe('a volume of a pod', () => {
     ])
   })
 
-  it('waits while another node has it, and says who', async () => {
+  it('waits while another node has it, and names the pods', async () => {
     await volume('pv1', 'h1')
     await pod('q1', 'pv1', 'n1')
     await driverSays({ attached: true })
@@ -204,7 +204,7 @@ describe('a volume of a pod', () => {
     assert.match((await told('q3')).join(), /SuccessfulAttachVolume/)
   })
 
-  it('says nothing of pods when those that had it have gone', async () => {
+  it('names no pods if its users are gone', async () => {
     await volume('pv1', 'h1')
     await pod('q1', 'pv1', 'n1')
     await driverSays({ attached: true })
@@ -216,7 +216,7 @@ describe('a volume of a pod', () => {
     assert.deepEqual(await told('q2'), [`Warning FailedAttachVolume Waiting for detach for volume "pv1" ${text}`])
   })
 
-  it('is at several nodes at once when it is shared', async () => {
+  it('is attached to several nodes if it is shared', async () => {
     await volume('pv1', 'h1', ['ReadWriteMany'])
     await pod('q1', 'pv1', 'n1')
     await pod('q2', 'pv1', 'n2')
@@ -224,7 +224,7 @@ describe('a volume of a pod', () => {
   })
 })
 
-describe('a node that does not unmount', () => {
+describe('node that does not unmount', () => {
   const inUse = async (): Promise<void> => {
     await volume('pv1', 'h1')
     await pod('q1', 'pv1', 'n1')
@@ -233,7 +233,7 @@ describe('a node that does not unmount', () => {
     await deletePod('q1')
   }
 
-  it('keeps the volume while it is healthy, and loses it six minutes after when it is not', async () => {
+  it('keeps the volume while it is healthy, and loses it six minutes after it is not', async () => {
     await inUse()
     await clock.advance(400_000)
     assert.equal((await attachments()).length, 1)
@@ -251,7 +251,7 @@ describe('a node that does not unmount', () => {
     assert.equal((await attachments()).length, 0)
   })
 
-  it('keeps it for ever where force is forbidden', async () => {
+  it('keeps it forever if force detach is disabled', async () => {
     await controllers.stop()
     start({ 'disable-force-detach-on-timeout': true })
     await inUse()
@@ -269,8 +269,8 @@ describe('a node that does not unmount', () => {
   })
 })
 
-describe('a controller that begins', () => {
-  it('knows what is attached from nodes and attachments, and takes away what nobody wants', async () => {
+describe('restarted controller', () => {
+  it('rebuilds its state from nodes and attachments, and detaches unused volumes', async () => {
     await volume('pv1', 'h1')
     await pod('q1', 'pv1', 'n1')
     await driverSays({ attached: true })
@@ -283,7 +283,7 @@ describe('a controller that begins', () => {
     assert.deepEqual([await attachedTo('n1'), await attachments()], [[], []])
   })
 
-  it('leaves alone what is wanted', async () => {
+  it('keeps used volumes', async () => {
     await volume('pv1', 'h1')
     await pod('q1', 'pv1', 'n1')
     await driverSays({ attached: true })
@@ -295,8 +295,8 @@ describe('a controller that begins', () => {
   })
 })
 
-describe('what is attached', () => {
-  it('is attached again when somebody deletes the attachment', async () => {
+describe('attachment', () => {
+  it('is recreated after a deletion', async () => {
     await volume('pv1', 'h1')
     await pod('q1', 'pv1', 'n1')
     await driverSays({ attached: true })
@@ -308,7 +308,7 @@ describe('what is attached', () => {
     assert.notEqual(after?.metadata.uid, before?.metadata.uid)
   })
 
-  it('is told again to a node that forgot', async () => {
+  it('is reported again to a node whose status lost it', async () => {
     await volume('pv1', 'h1')
     await pod('q1', 'pv1', 'n1')
     await driverSays({ attached: true })

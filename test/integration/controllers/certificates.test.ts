@@ -1,14 +1,15 @@
-/** Requests for certificates on the whole server in virtual time: who approves, what is signed, what fails, what goes. */
+/** CertificateSigningRequests on a whole server in virtual time: approval, signing, failure and cleanup. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
 import { type CertificateSigningRequest, CertificateSigningRequests } from '#apis/certificates/v1.ts'
 import { ClusterRoleBindings } from '#apis/rbac/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { certificateApprovingController } from '#controllers/certificates/approving.ts'
-import { certificateCleanerController } from '#controllers/certificates/cleaner.ts'
-import { certificateSigningController, lifeOf, planSigners } from '#controllers/certificates/signing.ts'
+import { certificateApprovingController } from '#controllers/identity/certificates/approving.ts'
+import { certificateCleanerController } from '#controllers/identity/certificates/cleaner.ts'
+import { certificateSigningController, lifeOf, planSigners } from '#controllers/identity/certificates/signing.ts'
 import { controllerSettings } from '#controllers/settings.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { secureRandom } from '#lib/random.ts'
 import { createAuthority } from '#lib/x509/authority.ts'
@@ -17,7 +18,6 @@ import { createKey } from '#lib/x509/key.ts'
 import { createRequest, type RequestPlan } from '#lib/x509/request.ts'
 import { isNotFound } from '#meta/status.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 const DAY_MS = 24 * 3_600_000
 const CLIENT = 'kubernetes.io/kube-apiserver-client'
@@ -89,8 +89,8 @@ const failureOf = async (name: string): Promise<string> => {
   return `${failed?.status} ${failed?.reason} ${failed?.message}`
 }
 
-describe('a request that is approved', () => {
-  it('gets its certificate: what it asks for, for a year that began five minutes ago', async () => {
+describe('approved CSR', () => {
+  it('gets a certificate for a year that began five minutes ago', async () => {
     await ask({ name: 'jane', signerName: CLIENT, usages: ['client auth', 'digital signature'] })
     await clock.advance(60_000)
     assert.equal((await find('jane')).status.certificate, undefined)
@@ -106,21 +106,21 @@ describe('a request that is approved', () => {
     assert.equal(certificate.notAfterMs, nowMs - 300_000 + 365 * DAY_MS)
   })
 
-  it('has the life it asks for, all of it when it is short', async () => {
+  it('gets the requested validity', async () => {
     await ask({ name: 'short', signerName: CLIENT, usages: ['client auth'], expirationSeconds: 3600 })
     const nowMs = clock.now()
     await decide('short')
     assert.equal((await certificateOf('short')).notAfterMs, nowMs + 3_600_000)
   })
 
-  it('is signed by the authority that the files hold by then', async () => {
+  it('is signed by the current CA files', async () => {
     makeAuthority('next')
     await ask({ name: 'jane', signerName: CLIENT, usages: ['client auth'] })
     await decide('jane')
     assert.equal((await certificateOf('jane')).issuer.commonName, 'next')
   })
 
-  it('is not looked at by us when its signer is another', async () => {
+  it('is ignored if its signer is another', async () => {
     await ask({ name: 'foreign', signerName: 'example.com/mine', usages: ['client auth'] })
     await decide('foreign')
     const { status } = await find('foreign')
@@ -163,14 +163,14 @@ describe('a request that is approved', () => {
     ],
   ]
   for (const [asked, message] of failures) {
-    it(`fails for good: ${message}`, async () => {
+    it(`fails permanently: ${message}`, async () => {
       await ask({ name: 'bad', ...asked })
       await decide('bad')
       assert.equal(await failureOf('bad'), `True SignerValidationFailure ${message}`)
     })
   }
 
-  it('gets a certificate for a kubelet to serve with', async () => {
+  it('gets a kubelet serving certificate', async () => {
     const names = { dns: ['n1'], ips: ['10.0.0.1'] }
     await ask({
       name: 'serving',
@@ -184,10 +184,10 @@ describe('a request that is approved', () => {
   })
 })
 
-describe('a kubelet that asks for its certificate', () => {
+describe('kubelet CSR', () => {
   const usages = ['digital signature', 'client auth']
 
-  it('gets it without anybody when whoever asks may', async () => {
+  it('is approved automatically if the requestor is authorized', async () => {
     const plan = { commonName: 'system:node:n1', organizations: ['system:nodes'] }
     await ask({ name: 'n1', signerName: KUBELET, usages, plan })
     await clock.advance(1000)
@@ -200,7 +200,7 @@ describe('a kubelet that asks for its certificate', () => {
     assert.equal((await certificateOf('n1')).subject.commonName, 'system:node:n1')
   })
 
-  it('renews its own by another right, and waits while it has none', async () => {
+  it('is renewed with another permission, and waits without it', async () => {
     const { pem } = createRequest({ commonName: 'system:node:n2', organizations: ['system:nodes'] }, createKey())
     const spec = { signerName: KUBELET, usages, request: Buffer.from(pem).toString('base64') }
     const body = {
@@ -229,7 +229,7 @@ describe('a kubelet that asks for its certificate', () => {
   })
 })
 
-describe('requests that are over', () => {
+describe('old CSRs', () => {
   const there = (name: string): Promise<boolean> =>
     find(name).then(
       () => true,
@@ -239,7 +239,7 @@ describe('requests that are over', () => {
       },
     )
 
-  it('go in the round after their time', async () => {
+  it('are deleted in the next round', async () => {
     for (const name of ['issued', 'pending'])
       await ask({ name, signerName: CLIENT, usages: ['client auth'], expirationSeconds: 600 })
     await decide('issued')
@@ -251,11 +251,11 @@ describe('requests that are over', () => {
   })
 })
 
-describe('the files of signers', () => {
+describe('signer files', () => {
   const own = { 'cluster-signing-kubelet-client-cert-file': 'a', 'cluster-signing-kubelet-client-key-file': 'b' }
   const shared = { 'cluster-signing-cert-file': 'c', 'cluster-signing-key-file': 'd' }
 
-  it('are those of each, or those of all, and not both', () => {
+  it('are given for each signer or for all, not both', () => {
     assert.equal(planSigners(controllerSettings()), undefined)
     assert.equal(planSigners(controllerSettings({ 'cluster-signing-cert-file': 'c' })), undefined)
     const plan = planSigners(controllerSettings(own))
@@ -266,7 +266,7 @@ describe('the files of signers', () => {
     })
   })
 
-  it('bound how long certificates last', () => {
+  it('limit the validity of certificates', () => {
     assert.equal(lifeOf(undefined, DAY_MS), DAY_MS)
     assert.equal(lifeOf(10 * 86_400, DAY_MS), DAY_MS)
     assert.equal(lifeOf(60, DAY_MS), 600_000)

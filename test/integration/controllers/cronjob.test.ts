@@ -1,10 +1,10 @@
-/** The CronJob controller on the whole server, in virtual time, beside that of Jobs and a fake kubelet. */
+/** The CronJob controller on a whole server in virtual time, with the Job controller and a fake kubelet. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
 import { type CronJob, CronJobs, type CronJobSpec, type Job, Jobs } from '#apis/batch/v1.ts'
-import { cronJobController } from '#controllers/cronjob/controller.ts'
-import { jobController } from '#controllers/job/controller.ts'
+import { cronJobController } from '#controllers/workloads/cronjob/controller.ts'
+import { jobController } from '#controllers/workloads/job/controller.ts'
 
 import { type Bench, namespace, startBench } from './workload-bench.ts'
 
@@ -38,8 +38,8 @@ const get = (): Promise<CronJob> => bench.client.get(CronJobs, where)
 const jobs = async (): Promise<Job[]> => (await bench.client.list(Jobs, { namespace })).items
 const names = async (): Promise<string[]> => (await jobs()).map(({ metadata }) => metadata.name ?? '')
 
-describe('the CronJob controller', () => {
-  it('starts a Job when it is time, under the name of the minute, and notes its end', async () => {
+describe('CronJob controller', () => {
+  it('creates a Job on schedule, named by the minute, and records its end', async () => {
     await create({ schedule: '15 * * * *', timeZone: 'Europe/Berlin' })
     await bench.settle(29_000)
     assert.deepEqual(await names(), [])
@@ -63,14 +63,14 @@ describe('the CronJob controller', () => {
     ])
   })
 
-  it('remembers the last three that succeeded', async () => {
+  it('keeps the last three successful Jobs', async () => {
     await create({})
     await bench.settle(330_000)
     assert.equal((await jobs()).length, 3)
     assert.ok((await bench.events('CronJob')).includes('SuccessfulDelete: Deleted job plain-29912295'))
   })
 
-  it('does not start a second one beside the first where that is forbidden', async () => {
+  it('starts no concurrent Job if that is forbidden', async () => {
     bench.kubelet.fate = () => 'ready'
     await create({ concurrencyPolicy: 'Forbid' })
     await bench.settle(100_000)
@@ -83,7 +83,7 @@ describe('the CronJob controller', () => {
     assert.equal((await get()).status.lastScheduleTime, '2026-11-15T10:15:00Z')
   })
 
-  it('puts the next in place of the one that runs, where that is asked for', async () => {
+  it('replaces the running Job if configured', async () => {
     bench.kubelet.fate = () => 'ready'
     await create({ concurrencyPolicy: 'Replace' })
     await bench.settle(100_000)
@@ -94,7 +94,7 @@ describe('the CronJob controller', () => {
     )
   })
 
-  it('starts the latest of those it missed, and says when there were very many', async () => {
+  it('starts the latest missed Job, and warns after many missed ones', async () => {
     await create({ suspend: true })
     await bench.clock.advance(3 * 3_600_000)
     assert.deepEqual(await names(), [])
@@ -108,7 +108,7 @@ describe('the CronJob controller', () => {
     )
   })
 
-  it('says of a schedule that never comes that it is none', async () => {
+  it('reports a schedule that never fires', async () => {
     await create({ schedule: '0 0 30 2 *' })
     await bench.settle(1000)
     assert.deepEqual(await bench.events('CronJob'), [

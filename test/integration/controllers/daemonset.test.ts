@@ -1,10 +1,10 @@
-/** The DaemonSet controller on the whole server, in virtual time, beside a fake kubelet. */
+/** The DaemonSet controller on a whole server in virtual time, with a fake kubelet. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
 import { ControllerRevisions, type DaemonSet, DaemonSets, type DaemonSetSpec } from '#apis/apps/v1.ts'
 import { Nodes, type Pod, Pods } from '#apis/core/v1.ts'
-import { daemonSetController } from '#controllers/daemonset/controller.ts'
+import { daemonSetController } from '#controllers/workloads/daemonset/controller.ts'
 import { isActive, isReady } from '#model/pods.ts'
 
 import { type Bench, namespace, startBench } from './workload-bench.ts'
@@ -56,8 +56,8 @@ const pods = async (): Promise<Pod[]> => (await bench.client.list(Pods, { namesp
 const nodesOf = async (): Promise<string[]> => (await pods()).map(({ spec }) => spec.nodeName ?? '').sort()
 const imagesOf = (all: readonly Pod[]): string[] => all.map(({ spec }) => spec.containers?.[0]?.image ?? '')
 
-describe('the DaemonSet controller', () => {
-  it("brings a pod to every node, under upstream's revision, and counts them", async () => {
+describe('DaemonSet controller', () => {
+  it("runs a pod on every node with upstream's revision hash, and counts them", async () => {
     await create()
     assert.deepEqual(await nodesOf(), ['n1', 'n2', 'n3'])
     const [pod] = await pods()
@@ -96,7 +96,7 @@ describe('the DaemonSet controller', () => {
     assert.match((await bench.events('DaemonSet'))[0] ?? '', /^SuccessfulCreate: Created pod: d-[a-z0-9]{5}$/)
   })
 
-  it('goes where its selector, affinity and tolerations allow, and leaves when they do no more', async () => {
+  it('follows selector, affinity and tolerations, and deletes pods that no longer match', async () => {
     await addNode('n4', { disk: 'ssd' })
     await create({
       template: { ...templateOf('img:1'), spec: { ...templateOf('x').spec, nodeSelector: { disk: 'ssd' } } },
@@ -110,7 +110,7 @@ describe('the DaemonSet controller', () => {
     assert.deepEqual(await nodesOf(), ['n5'])
   })
 
-  it('stays on a node that takes no more pods, and goes from one that wants none', async () => {
+  it('stays on a node with NoSchedule, and leaves one with NoExecute', async () => {
     await create()
     await taint('n1', 'NoSchedule')
     await taint('n2', 'NoExecute')
@@ -120,7 +120,7 @@ describe('the DaemonSet controller', () => {
     assert.deepEqual([desiredNumberScheduled, currentNumberScheduled, numberMisscheduled], [1, 1, 1])
   })
 
-  it('replaces a failed pod, later each time, and says so', async () => {
+  it('replaces a failed pod with backoff, and records an event', async () => {
     await create()
     const isSick = (pod: Pod): boolean => pod.spec.nodeName === 'n2'
     bench.kubelet.fate = (pod) => (isSick(pod) ? { exitCode: 1 } : 'ready')
@@ -134,7 +134,7 @@ describe('the DaemonSet controller', () => {
     assert.ok(told.length >= 3 && told.length <= 6, `${told.length} times in 20 s`)
   })
 
-  it('replaces one pod at a time, and remembers what it was told', async () => {
+  it('updates one pod at a time, and keeps revisions', async () => {
     await create()
     bench.kubelet.delayMs = 1000
     await bench.client.patch(DaemonSets, where, { type: 'merge', value: { spec: { template: templateOf('img:2') } } })
@@ -150,7 +150,7 @@ describe('the DaemonSet controller', () => {
     assert.equal(items.length, 2)
   })
 
-  it('brings the new pod first where a surge is allowed', async () => {
+  it('creates the new pod first with maxSurge', async () => {
     await create({ updateStrategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } })
     bench.kubelet.delayMs = 1000
     await bench.client.patch(DaemonSets, where, { type: 'merge', value: { spec: { template: templateOf('img:2') } } })

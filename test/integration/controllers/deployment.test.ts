@@ -1,4 +1,4 @@
-/** The Deployment controller on the whole server, in virtual time, beside that of ReplicaSets and a fake kubelet. */
+/** The Deployment controller on a whole server in virtual time, with the ReplicaSet controller and a fake kubelet. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
@@ -7,13 +7,13 @@ import fc from 'fast-check'
 import { type Deployment, Deployments, type DeploymentSpec, type ReplicaSet, ReplicaSets } from '#apis/apps/v1.ts'
 import { Events, type Pod, Pods } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { deploymentController } from '#controllers/deployment/controller.ts'
-import { replicaSetController } from '#controllers/replicaset.ts'
+import { deploymentController } from '#controllers/workloads/deployment/controller.ts'
+import { replicaSetController } from '#controllers/workloads/replicaset.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { scaledValue } from '#meta/int-or-string.ts'
 import { isActive, isReady } from '#model/pods.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 import { createFakeKubelet, type FakeKubelet } from './fake-kubelet.ts'
 
@@ -81,8 +81,8 @@ const conditions = async (): Promise<string[]> =>
     ({ type, status, reason, message }) => `${type} ${status} ${reason}: ${message}`,
   )
 
-describe('the Deployment controller', () => {
-  it("makes a set under upstream's name, and tells how it went", async () => {
+describe('Deployment controller', () => {
+  it("creates a ReplicaSet with upstream's name, and reports progress", async () => {
     await create({ replicas: 4 })
     const [set] = await sets()
     assert.equal(set?.metadata.name, 'web-56fcd86c8f')
@@ -109,7 +109,7 @@ describe('the Deployment controller', () => {
     ])
   })
 
-  it('stops a rollout at surge and unavailability while new pods are not ready', async () => {
+  it('pauses a rollout at maxSurge and maxUnavailable while new pods are not ready', async () => {
     await create({ replicas: 10, strategy: { rollingUpdate: { maxSurge: 3, maxUnavailable: 2 } } })
     kubelet.fate = (pod) => (pod.spec.containers?.[0]?.image === 'img:2' ? 'running' : 'ready')
     await setImage('img:2')
@@ -124,7 +124,7 @@ describe('the Deployment controller', () => {
     assert.deepEqual(await sizes(), [14, 9])
   })
 
-  it('says when a rollout is late, and that it recovered', async () => {
+  it('reports a missed progress deadline, and the recovery', async () => {
     kubelet.fate = () => 'running'
     await create({ replicas: 1, progressDeadlineSeconds: 60 })
     await settle(70_000)
@@ -138,7 +138,7 @@ describe('the Deployment controller', () => {
     assert.match((await conditions()).join(), /Progressing True NewReplicaSetAvailable/)
   })
 
-  it('goes back to the set of an old template, which gets the next revision', async () => {
+  it('reuses the ReplicaSet of an old template with the next revision', async () => {
     await create({ replicas: 2 })
     await setImage('img:2')
     await setImage('img:1')
@@ -149,7 +149,7 @@ describe('the Deployment controller', () => {
     assert.deepEqual(await sizes(), [0, 2])
   })
 
-  it('goes back where the annotation of old says', async () => {
+  it('rolls back with the deprecated annotation', async () => {
     await create({ replicas: 1 })
     await setImage('img:2')
     await change({ metadata: { annotations: { 'deprecated.deployment.rollback.to': '1' } } })
@@ -167,7 +167,7 @@ describe('the Deployment controller', () => {
     )
   })
 
-  it('adopts the set of its template, and says that it found it', async () => {
+  it('adopts the ReplicaSet of its template, and reports that', async () => {
     const set = { replicas: 2, selector: { matchLabels: labels }, template: templateOf('img:1') }
     await client.create(ReplicaSets, { metadata: { namespace, name: 'old', labels }, spec: set })
     await settle()
@@ -186,13 +186,13 @@ describe('the Deployment controller', () => {
     assert.equal((await get()).metadata.annotations?.['deployment.kubernetes.io/revision'], '1')
   })
 
-  it('forgets the oldest sets beyond the limit', async () => {
+  it('deletes the oldest ReplicaSets beyond the history limit', async () => {
     await create({ replicas: 1, revisionHistoryLimit: 1 })
     for (const image of ['img:2', 'img:3', 'img:4']) await setImage(image)
     assert.deepEqual((await sets()).map(revisionOf), [3, 4])
   })
 
-  it('does nothing but scale while it is paused, and says so', async () => {
+  it('only scales while it is paused, and reports that', async () => {
     await create({ replicas: 2 })
     await change({ spec: { paused: true } })
     await setImage('img:2')
@@ -204,7 +204,7 @@ describe('the Deployment controller', () => {
     assert.deepEqual(await sizes(), [0, 3])
   })
 
-  it('recreates: no new pod before the last old one has gone', async () => {
+  it('waits with Recreate until the last old pod is gone', async () => {
     kubelet.stopMs = 3000
     await create({ replicas: 2, strategy: { type: 'Recreate' } })
     await setImage('img:2', 1500)
@@ -214,7 +214,7 @@ describe('the Deployment controller', () => {
     assert.deepEqual(await sizes(), [0, 2])
   })
 
-  it('takes another name when its own is taken', async () => {
+  it('uses another name on a hash collision', async () => {
     await client.create(ReplicaSets, {
       metadata: { namespace, name: 'web-56fcd86c8f' },
       spec: {
@@ -228,7 +228,7 @@ describe('the Deployment controller', () => {
     assert.equal((await pods()).length, 1)
   })
 
-  it('tells why pods cannot be made', async () => {
+  it('reports why pods cannot be created', async () => {
     const quota = { metadata: { namespace, name: 'none' }, spec: { hard: { pods: '1' } } }
     await plane.request('POST', `/api/v1/namespaces/${namespace}/resourcequotas`, quota)
     await plane.request(
@@ -242,7 +242,7 @@ describe('the Deployment controller', () => {
     assert.match(failure, /^ReplicaFailure True FailedCreate: pods "web-56fcd86c8f-[a-z0-9]{5}" is forbidden: exceeded/)
   })
 
-  it('never has more pods than replicas and surge, nor fewer ready ones than it may', async () => {
+  it('never exceeds replicas + maxSurge, nor falls below the available minimum', async () => {
     const shares = fc.constantFrom<number | string>(0, 1, 2, '25%', '50%')
     const steps = fc.array(fc.tuple(fc.constantFrom('img:1', 'img:2', 'img:3'), fc.integer({ min: 100, max: 3000 })), {
       minLength: 1,

@@ -1,4 +1,4 @@
-/** The disruption controller on the whole server, in virtual time. */
+/** The disruption controller on a whole server in virtual time. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
@@ -6,12 +6,12 @@ import { type ReplicaSet, ReplicaSets } from '#apis/apps/v1.ts'
 import { Events, Namespaces, type Pod, Pods } from '#apis/core/v1.ts'
 import { type PodDisruptionBudgetSpec, PodDisruptionBudgets } from '#apis/policy/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { disruptionController } from '#controllers/disruption.ts'
+import { disruptionController } from '#controllers/workloads/disruption.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { controllerRef } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 let clock: VirtualClock
 let plane: ControlPlane
@@ -74,8 +74,8 @@ const scale = (replicas: number): Promise<ReplicaSet> =>
     spec: { replicas, selector: { matchLabels: labels }, template },
   })
 
-describe('a disruption budget', () => {
-  it('of a number of pods counts the pods that are there', async () => {
+describe('PodDisruptionBudget', () => {
+  it('with a number counts existing pods', async () => {
     await run('one')
     await run('two')
     await allow({ minAvailable: 1 })
@@ -85,21 +85,21 @@ describe('a disruption budget', () => {
     assert.equal(await status(), '0 of 1, 1 of 1: DisruptionAllowed False InsufficientPods ""')
   })
 
-  it('of a share counts what the controllers want, rounded up', async () => {
+  it("with a percentage uses the controllers' scale, rounded up", async () => {
     const set = await scale(3)
     for (const name of ['one', 'two', 'three']) await run(name, set)
     await allow({ minAvailable: '50%' })
     assert.equal(await status(), '1 of 3, 2 of 3: DisruptionAllowed True SufficientPods ""')
   })
 
-  it('of what may be missing counts what the controllers want', async () => {
+  it("with maxUnavailable uses the controllers' scale", async () => {
     const set = await scale(4)
     for (const name of ['one', 'two', 'three']) await run(name, set)
     await allow({ maxUnavailable: 1 })
     assert.equal(await status(), '0 of 3, 3 of 4: DisruptionAllowed False InsufficientPods ""')
   })
 
-  it('says when it has no pods, and when nobody knows how many there should be', async () => {
+  it('reports missing pods and an unknown scale', async () => {
     await allow({ minAvailable: 1 })
     assert.deepEqual(await told(), ['Normal NoPods controllermanager No matching pods found'])
     assert.equal(await status(), '0 of 0, 1 of 0: DisruptionAllowed False InsufficientPods ""')
@@ -113,7 +113,7 @@ describe('a disruption budget', () => {
     )
   })
 
-  it('that shares a pod with another says so', async () => {
+  it('reports a pod with several budgets', async () => {
     await run('one')
     await allow({ minAvailable: 1 })
     await allow({ minAvailable: 1 }, 'c')
@@ -126,7 +126,7 @@ describe('a disruption budget', () => {
     assert.ok((await told()).includes(`Warning MultiplePodDisruptionBudgets controllermanager ${message}`))
   })
 
-  it('waits two minutes for what was evicted, and takes back what was not', async () => {
+  it('waits two minutes for evicted pods, and forgets those that stay', async () => {
     await run('one')
     await run('two')
     await allow({ minAvailable: 1 })

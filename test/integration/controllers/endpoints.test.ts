@@ -1,19 +1,19 @@
-/** Endpoints and EndpointSlices of Services on the whole server, in virtual time. */
+/** Endpoints and EndpointSlices on a whole server in virtual time. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
 import { Endpoints, Events, Namespaces, Nodes, type Pod, Pods, type Service, Services } from '#apis/core/v1.ts'
 import { type EndpointSlice, EndpointSlices } from '#apis/discovery/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { endpointsController, subsetsOf } from '#controllers/endpoints.ts'
-import { endpointSliceMirroringController } from '#controllers/endpointslice-mirroring.ts'
-import { endpointSliceController } from '#controllers/endpointslice/controller.ts'
+import { endpointsController, subsetsOf } from '#controllers/network/endpoints.ts'
+import { endpointSliceMirroringController } from '#controllers/network/endpointslice-mirroring.ts'
+import { endpointSliceController } from '#controllers/network/endpointslice/controller.ts'
 import { controllerSettings } from '#controllers/settings.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { isNotFound } from '#meta/status.ts'
 import { timeOf } from '#meta/time.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 let clock: VirtualClock
 let plane: ControlPlane
@@ -72,8 +72,8 @@ const slices = async (): Promise<EndpointSlice[]> => {
 const sizes = async (): Promise<number[]> =>
   (await slices()).map(({ endpoints }) => endpoints?.length ?? 0).sort((a, b) => a - b)
 
-describe('the subsets of Endpoints', () => {
-  it('have ports in the order of upstream, and addresses in that of their texts', () => {
+describe('Endpoints subsets', () => {
+  it("have ports in upstream's order, and addresses sorted by text", () => {
     const ports = [
       { name: 'raw', port: 81, targetPort: 9 },
       { name: 'http', port: 80, targetPort: 8080 },
@@ -97,8 +97,8 @@ describe('the subsets of Endpoints', () => {
   })
 })
 
-describe('slices of a service', () => {
-  it('say where its pods are, and in which state', async () => {
+describe('EndpointSlices', () => {
+  it('contain the addresses and conditions of the pods', async () => {
     const service = await serve()
     const pod = await run(1)
     await clock.advance(1000)
@@ -135,7 +135,7 @@ describe('slices of a service', () => {
     ])
   })
 
-  it('are one that is empty as long as there is no pod, which is filled later', async () => {
+  it('begin with one empty slice, which is filled later', async () => {
     await serve()
     const [empty] = await slices()
     assert.deepEqual([empty?.endpoints, empty?.ports], [null, null])
@@ -151,7 +151,7 @@ describe('slices of a service', () => {
     )
   })
 
-  it('tell readiness, termination and pods that have ended apart', async () => {
+  it('distinguish ready, terminating and terminated pods', async () => {
     await serve()
     await run(1, false)
     await run(2)
@@ -172,7 +172,7 @@ describe('slices of a service', () => {
     })
   })
 
-  it('are filled up to their limit, and not packed anew when some go', async () => {
+  it('are filled up to their limit, and not repacked', async () => {
     await serve()
     for (let number = 1; number <= 7; number++) {
       await run(number)
@@ -190,7 +190,7 @@ describe('slices of a service', () => {
     assert.deepEqual(await sizes(), [1, 3, 3])
   })
 
-  it('are split where ports of one name lead to different numbers, and prefer the own zone when told to', async () => {
+  it('are split by resolved port numbers, and prefer the zone if configured', async () => {
     const ports = [{ name: 'http', port: 80, targetPort: 'web' }]
     await serve({ ports, trafficDistribution: 'PreferClose' })
     for (const number of [1, 2]) {
@@ -211,7 +211,7 @@ describe('slices of a service', () => {
   })
 })
 
-describe('hints about zones', () => {
+describe('topology hints', () => {
   const node = async (name: string, zone: string, isReady = true): Promise<void> => {
     const conditions = [{ type: 'Ready', status: isReady ? 'True' : 'False' }]
     const value = { metadata: { labels: { 'topology.kubernetes.io/zone': zone } } }
@@ -233,7 +233,7 @@ describe('hints about zones', () => {
       .map(({ type, reason, message, count }) => `${type} ${reason} ${message} x${count}`)
   const ENABLED = 'Normal TopologyAwareHintsEnabled Topology Aware Hints has been enabled, addressType: IPv4 x1'
 
-  it('are given out and taken away as nodes, endpoints and the annotation allow, and each time it is said', async () => {
+  it('follow nodes, endpoints and the annotation, with an event for each change', async () => {
     await node('n1', 'z1')
     await node('n2', 'z2')
     await serve()
@@ -269,8 +269,8 @@ describe('hints about zones', () => {
   })
 })
 
-describe('endpoints of a service', () => {
-  it('list ready addresses and others apart, in order, and go with the service', async () => {
+describe('Endpoints', () => {
+  it('list ready and not ready addresses in order, and go with the Service', async () => {
     await serve({ clusterIP: 'None', ports: [] })
     for (const number of [10, 9, 2]) await run(number, number !== 2)
     await clock.advance(1000)
@@ -296,7 +296,7 @@ describe('endpoints of a service', () => {
     await assert.rejects(client.get(Endpoints, { namespace, name: 's' }), isNotFound)
   })
 
-  it('that somebody wrote for a service without selector are mirrored to slices, and taken away again', async () => {
+  it('of a Service without a selector are mirrored to slices', async () => {
     await client.create(Services, {
       metadata: { namespace, name: 'm' },
       spec: { ports: [{ port: 80, targetPort: 80 }] },
@@ -331,7 +331,7 @@ describe('endpoints of a service', () => {
     assert.deepEqual(await slices(), [])
   })
 
-  it('of nobody’s service stay as they are', async () => {
+  it('without a Service stay unchanged', async () => {
     await client.create(Endpoints, { metadata: { namespace, name: 'mine' }, subsets: [] })
     await clock.advance(60_000)
     assert.equal((await client.get(Endpoints, { namespace, name: 'mine' })).metadata.name, 'mine')

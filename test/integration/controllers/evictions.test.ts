@@ -1,18 +1,18 @@
-/** What goes when its time is over, on the whole server in virtual time: pods on tainted nodes, bootstrap tokens. */
+/** Taint eviction, bootstrap tokens and TTL annotations on a whole server in virtual time. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
 import { ConfigMaps, Events, Namespaces, Nodes, type Pod, Pods, Secrets, type Toleration } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { bootstrapSignerController } from '#controllers/bootstrap-signer.ts'
-import { taintEvictionController } from '#controllers/taint-eviction.ts'
-import { tokenCleanerController } from '#controllers/token-cleaner.ts'
-import { ttlController } from '#controllers/ttl.ts'
+import { bootstrapSignerController } from '#controllers/identity/bootstrap-signer.ts'
+import { tokenCleanerController } from '#controllers/identity/token-cleaner.ts'
+import { taintEvictionController } from '#controllers/nodes/taint-eviction.ts'
+import { ttlController } from '#controllers/nodes/ttl.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { isNotFound } from '#meta/status.ts'
 import { timeOf } from '#meta/time.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 let clock: VirtualClock
 let plane: ControlPlane
@@ -73,7 +73,7 @@ const toleration = (tolerationSeconds?: number): Toleration => ({
 })
 
 describe('taint eviction', () => {
-  it('evicts what does not tolerate the taint, and says why', async () => {
+  it('evicts pods that do not tolerate the taint, with an event', async () => {
     await run('d')
     await run('stays', [toleration()])
     const value = { status: { conditions: [{ type: 'Ready', status: 'True' }] } }
@@ -95,7 +95,7 @@ describe('taint eviction', () => {
     ])
   })
 
-  it('waits as long as the taint is tolerated, and not when it is taken away', async () => {
+  it('waits for the tolerated time, and cancels when the taint is removed', async () => {
     await run('b', [toleration(60)])
     await taint(['gone'])
     await clock.advance(50_000)
@@ -112,7 +112,7 @@ describe('taint eviction', () => {
     assert.deepEqual(await going(), ['b'])
   })
 
-  it('evicts at once when one of several taints is not tolerated', async () => {
+  it('evicts at once if one of several taints is not tolerated', async () => {
     await run('b', [toleration(60)])
     await taint(['gone'])
     await clock.advance(1000)
@@ -127,7 +127,7 @@ describe('taint eviction', () => {
 })
 
 describe('bootstrap tokens', () => {
-  it('sign the kubeconfig of the cluster, and go with their signature when their time is over', async () => {
+  it('sign cluster-info, and are deleted with their signature when they expire', async () => {
     const info = { namespace: 'kube-public', name: 'cluster-info' }
     await client.create(ConfigMaps, { metadata: info, data: { kubeconfig: 'text', 'jws-kubeconfig-old': 'x' } })
     const expiration = timeOf(clock.now() + 60_000)
@@ -150,7 +150,7 @@ describe('bootstrap tokens', () => {
 })
 
 describe('nodes', () => {
-  it('are told for how long they may keep what they read', async () => {
+  it('have the TTL annotation', async () => {
     await clock.advance(1000)
     const { metadata } = await client.get(Nodes, { name: 'n1' })
     assert.equal(metadata.annotations?.['node.alpha.kubernetes.io/ttl'], '0')

@@ -1,15 +1,12 @@
-/**
- * A kubelet without containers, for tests of what makes pods: it finds a node for them, says that they run, end or
- * fail as it is told, and lets them go when they are deleted. It is a controller itself, so that it lives on the same
- * clock and sees what they see.
- */
+/** A kubelet without containers for workload tests: places pods, sets their phase on request, and deletes them. */
 import { type Pod, Pods, type PodStatus } from '#apis/core/v1.ts'
-import { type Controller, type ControllerContext, defineController, itself } from '#controllers/controller.ts'
+import { type Controller, type ControllerContext, defineController } from '#controllers/controller.ts'
 import type { Requeue } from '#lib/work-queue.ts'
 import { isBeingDeleted, objectKey } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
 import { epochMsOf, timeOf } from '#meta/time.ts'
 import { isTerminal } from '#model/pods.ts'
+import { itself } from '#reconcile/controller.ts'
 
 /** What becomes of a pod: it is ready, runs without being so, stays pending, or ends with the code. */
 export type Fate = 'ready' | 'running' | 'pending' | { readonly exitCode: number }

@@ -1,6 +1,6 @@
 /**
- * The promises of controllers while writes fail, before they are done or after, and while their manager is stopped and
- * started at any moment: on the whole server, in virtual time.
+ * Invariants of controllers while writes fail before or after they take effect, and while the manager is restarted at
+ * any moment, on a whole server in virtual time.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -11,17 +11,17 @@ import { Deployments, StatefulSets } from '#apis/apps/v1.ts'
 import { Jobs } from '#apis/batch/v1.ts'
 import { ConfigMaps, type Pod, Pods } from '#apis/core/v1.ts'
 import type { Transport } from '#client/api-client.ts'
-import { deploymentController } from '#controllers/deployment/controller.ts'
-import { garbageCollectorController } from '#controllers/garbage-collector/controller.ts'
-import { jobController } from '#controllers/job/controller.ts'
-import { replicaSetController } from '#controllers/replicaset.ts'
-import { statefulSetController } from '#controllers/statefulset/controller.ts'
+import { garbageCollectorController } from '#controllers/objects/garbage-collector/controller.ts'
+import { deploymentController } from '#controllers/workloads/deployment/controller.ts'
+import { jobController } from '#controllers/workloads/job/controller.ts'
+import { replicaSetController } from '#controllers/workloads/replicaset.ts'
+import { statefulSetController } from '#controllers/workloads/statefulset/controller.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, sleep, type VirtualClock } from '#lib/clock.ts'
 import { createSeededRandom, type Random } from '#lib/random.ts'
 import { StatusError, type StatusReason } from '#meta/status.ts'
 import { isActive, isReady } from '#model/pods.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 import { createFakeKubelet } from './fake-kubelet.ts'
 
@@ -195,8 +195,8 @@ async function converged(cluster: Cluster): Promise<void> {
   assert.deepEqual(gone, [], 'what has no owner goes')
 }
 
-describe('controllers whose writes fail and whose manager is killed', () => {
-  it('keep their promises all the time, and get there in the end', async () => {
+describe('controllers with failing writes and killed managers', () => {
+  it('keep their invariants, and finally converge', async () => {
     const steps = fc.array(fc.tuple(fc.nat(3), fc.integer({ min: 1, max: 12 }), fc.boolean()), {
       minLength: 2,
       maxLength: 5,

@@ -1,4 +1,4 @@
-/** The garbage collector on the whole server, in virtual time. */
+/** The garbage collector on a whole server in virtual time. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
@@ -7,13 +7,13 @@ import { type ConfigMap, ConfigMaps, Events, Namespaces, PersistentVolumes } fro
 import type { Kind } from '#apis/kinds.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { discover, KindMap } from '#client/discovery.ts'
-import { garbageCollectorController } from '#controllers/garbage-collector/controller.ts'
+import { garbageCollectorController } from '#controllers/objects/garbage-collector/controller.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { apiVersionOf } from '#meta/kind.ts'
 import type { KubeObject, OwnerReference } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 let clock: VirtualClock
 let plane: ControlPlane
@@ -57,8 +57,8 @@ const names = async (): Promise<string[]> => {
   return items.map(({ metadata }) => metadata.name ?? '').filter((name) => name !== 'kube-root-ca.crt')
 }
 
-describe('the garbage collector', () => {
-  it('deletes dependents of dependents after their owner has gone', async () => {
+describe('garbage collector', () => {
+  it('deletes dependents transitively after their owner is gone', async () => {
     const owner = await make('owner')
     const child = await owned('child', [owner])
     await owned('grandchild', [child])
@@ -69,7 +69,7 @@ describe('the garbage collector', () => {
     assert.deepEqual(await names(), ['stranger'])
   })
 
-  it('keeps what has another owner, and takes the reference to the one that went away', async () => {
+  it('keeps an object with another owner, and removes the dangling reference', async () => {
     const [one, other] = [await make('one'), await make('other')]
     await owned('child', [one, other])
     await client.delete(ConfigMaps, { namespace, name: 'one' })
@@ -78,7 +78,7 @@ describe('the garbage collector', () => {
     assert.deepEqual(metadata.ownerReferences, [referenceTo(ConfigMaps, other)])
   })
 
-  it('deletes in the foreground: the owner goes last, and waits only for those that block it', async () => {
+  it('deletes in the foreground: the owner last, after its blocking dependents', async () => {
     const owner = await make('owner')
     const child = await owned('child', [owner], { blockOwnerDeletion: true })
     await make('held', [referenceTo(ConfigMaps, child, { blockOwnerDeletion: true })], {
@@ -97,7 +97,7 @@ describe('the garbage collector', () => {
     assert.deepEqual(await names(), ['loose'])
   })
 
-  it('ends a ring of owners in foreground deletion', async () => {
+  it('resolves an owner cycle in foreground deletion', async () => {
     const one = await make('one')
     const other = await owned('other', [one], { blockOwnerDeletion: true })
     const value = { metadata: { ownerReferences: [referenceTo(ConfigMaps, other, { blockOwnerDeletion: true })] } }
@@ -108,7 +108,7 @@ describe('the garbage collector', () => {
     assert.deepEqual(await names(), [])
   })
 
-  it('lets dependents go when told to orphan them', async () => {
+  it('orphans dependents on request', async () => {
     const owner = await make('owner')
     await owned('child', [owner])
     await clock.advance(1000)
@@ -119,7 +119,7 @@ describe('the garbage collector', () => {
     assert.equal(metadata.ownerReferences, undefined)
   })
 
-  it('deletes what never had the owner it names: absent, of another uid, or of another name', async () => {
+  it('deletes objects whose owner never existed, or has another uid or name', async () => {
     const owner = await make('owner')
     await make('absent', [
       { apiVersion: 'v1', kind: 'Secret', name: 'nobody', uid: '00000000-0000-0000-0000-000000000001' },
@@ -131,7 +131,7 @@ describe('the garbage collector', () => {
     assert.deepEqual(await names(), ['child', 'owner'])
   })
 
-  it('keeps what names an owner of a kind that is not served', async () => {
+  it('keeps objects with an owner of an unknown kind', async () => {
     await make('child', [
       { apiVersion: 'example.com/v1', kind: 'Widget', name: 'w', uid: '00000000-0000-0000-0000-000000000003' },
     ])
@@ -139,7 +139,7 @@ describe('the garbage collector', () => {
     assert.deepEqual(await names(), ['child'])
   })
 
-  it('deletes what names an owner of another namespace, and says why', async () => {
+  it('deletes objects with an owner in another namespace, with an event', async () => {
     const elsewhere = await client.create(ConfigMaps, { metadata: { namespace: 'default', name: 'owner' } })
     await clock.advance(1000)
     const child = await owned('child', [elsewhere])
@@ -161,7 +161,7 @@ describe('the garbage collector', () => {
     )
   })
 
-  it('keeps what has no namespace and names an owner that has one', async () => {
+  it('keeps cluster-scoped objects with a namespaced owner', async () => {
     const owner = await make('owner')
     await clock.advance(1000)
     await client.create(PersistentVolumes, {
@@ -178,7 +178,7 @@ describe('the garbage collector', () => {
     assert.equal(said, `ownerRef [v1/ConfigMap, namespace: , name: owner, uid: ${uid}] does not exist in namespace ""`)
   })
 
-  it('collects what custom resources own, and custom resources that are owned', async () => {
+  it('handles custom resources as owners and dependents', async () => {
     const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } }
     await client.create(CustomResourceDefinitions, {
       metadata: { name: 'widgets.example.com' },

@@ -1,6 +1,6 @@
 /**
- * Autoscaling on the whole server in virtual time. Metrics of pods and of the outside are custom resources under the names of
- * their APIs; the custom metrics API, whose paths no resource has, answers between the controller and the server.
+ * Autoscaling on a whole server in virtual time. Resource and external metrics are custom resources under the names of
+ * their APIs; a proxy between controller and server serves the custom metrics API.
  */
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
@@ -17,13 +17,13 @@ import {
 import { Events, Pods } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import type { ApiClient, Transport } from '#client/api-client.ts'
-import { horizontalPodAutoscalerController } from '#controllers/horizontal-pod-autoscaler/controller.ts'
 import { controllerSettings } from '#controllers/settings.ts'
+import { horizontalPodAutoscalerController } from '#controllers/workloads/horizontal-pod-autoscaler/controller.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { createResponse } from '#lib/http/response.ts'
 import { timeOf } from '#meta/time.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 import { definition } from '../custom-kit.ts'
 
@@ -160,8 +160,8 @@ const VALID =
   'ScalingActive True ValidMetricFound: the HPA was able to successfully calculate a replica count from cpu resource utilization (percentage of request)'
 const WITHIN = 'ScalingLimited False DesiredWithinRange: the desired count is within the acceptable range'
 
-describe('an autoscaler of CPU', () => {
-  it('grows step by step to its maximum, and says so', async () => {
+describe('CPU autoscaler', () => {
+  it('scales up step by step to its maximum, with events', async () => {
     const usages = await serve('metrics.k8s.io', 'pods', 'v1beta1')
     await deploy(2)
     for (const name of ['a', 'b']) {
@@ -199,7 +199,7 @@ describe('an autoscaler of CPU', () => {
     ])
   })
 
-  it('shrinks when nothing higher was recommended for five minutes', async () => {
+  it('scales down after five minutes without a higher recommendation', async () => {
     const usages = await serve('metrics.k8s.io', 'pods', 'v1beta1')
     await deploy(4)
     for (const name of ['a', 'b', 'c', 'd']) {
@@ -226,7 +226,7 @@ describe('an autoscaler of CPU', () => {
     ])
   })
 
-  it('goes back into its range without looking at metrics', async () => {
+  it('returns into its range without metrics', async () => {
     await deploy(12)
     await autoscale()
     await rounds()
@@ -248,7 +248,7 @@ describe('an autoscaler of CPU', () => {
     ])
   })
 
-  it('follows its behaviour: so many in a period, and none when that is disabled', async () => {
+  it('follows its behavior, including disabled policies', async () => {
     const usages = await serve('metrics.k8s.io', 'pods', 'v1beta1')
     await deploy(2)
     for (const name of ['a', 'b']) {
@@ -272,7 +272,7 @@ describe('an autoscaler of CPU', () => {
     )
   })
 
-  it('has tolerances of its own for each direction', async () => {
+  it('has a tolerance for each direction', async () => {
     const usages = await serve('metrics.k8s.io', 'pods', 'v1beta1')
     await deploy(1)
     await run('a')
@@ -286,7 +286,7 @@ describe('an autoscaler of CPU', () => {
     assert.equal(await size(), 2)
   })
 
-  it('leaves alone what somebody switched off', async () => {
+  it('ignores a target that was scaled to zero by a user', async () => {
     await deploy(0)
     await autoscale()
     await rounds()
@@ -298,10 +298,10 @@ describe('an autoscaler of CPU', () => {
   })
 })
 
-describe('what goes wrong', () => {
+describe('failure', () => {
   const UNABLE =
     'ScalingActive False FailedGetResourceMetric: the HPA was unable to compute the replica count: failed to get cpu utilization: '
-  it('is told when there is no metrics API', async () => {
+  it('is reported without a metrics API', async () => {
     await deploy(1)
     await run('a')
     await autoscale()
@@ -317,7 +317,7 @@ describe('what goes wrong', () => {
     assert.deepEqual([status.currentReplicas, status.desiredReplicas, status.currentMetrics], [1, 0, [{ type: '' }]])
   })
 
-  it('is told when it knows nothing of the pods, or the pods ask for nothing', async () => {
+  it('is reported without pod metrics or requests', async () => {
     const usages = await serve('metrics.k8s.io', 'pods', 'v1beta1')
     await deploy(1)
     await run('a', {})
@@ -332,7 +332,7 @@ describe('what goes wrong', () => {
     assert.deepEqual((await conditions())[1], `${UNABLE}missing request for cpu in container c of Pod a`)
   })
 
-  it('is told when the target is not there, or nobody knows its kind', async () => {
+  it('is reported for a missing target or an unknown kind', async () => {
     await autoscale()
     await autoscale({ scaleTargetRef: { apiVersion: 'example.com/v1', kind: 'Widget', name: 'w' } }, 'kind')
     await rounds()
@@ -350,7 +350,7 @@ describe('what goes wrong', () => {
     assert.deepEqual([status.currentReplicas, status.currentMetrics], [undefined, null])
   })
 
-  it('is told when two want the same pods', async () => {
+  it('is reported if two autoscalers select the same pods', async () => {
     await serve('metrics.k8s.io', 'pods', 'v1beta1')
     await deploy(1)
     await run('a')
@@ -365,7 +365,7 @@ describe('what goes wrong', () => {
     ])
   })
 
-  it('is told of each kind of metric in its own words', async () => {
+  it('is reported with the text of each metric type', async () => {
     await deploy(1)
     await run('a')
     const metric = { name: 'q' }
@@ -404,7 +404,7 @@ describe('what goes wrong', () => {
 })
 
 describe('other metrics', () => {
-  it('of pods, objects and the outside are counted, and the greatest wins', async () => {
+  it('of pods, objects and external sources are combined by maximum', async () => {
     await serve('custom.metrics.k8s.io', 'markers', 'v1beta2')
     const outside = await serve('external.metrics.k8s.io', 'queue', 'v1beta1')
     await deploy(2)
@@ -467,7 +467,7 @@ describe('other metrics', () => {
     )
   })
 
-  it('that fail keep a target from shrinking and not from growing', async () => {
+  it('that fail prevent scale-down, but not scale-up', async () => {
     const outside = await serve('external.metrics.k8s.io', 'queue', 'v1beta1')
     await deploy(2)
     const value = { namespace, name: 'x' }
@@ -489,7 +489,7 @@ describe('other metrics', () => {
     )
   })
 
-  it('bring a target to zero and back where the gate is on', async () => {
+  it('scale to zero and back with the gate', async () => {
     await controllers.stop()
     await plane.stop()
     await start({ gates: { HPAScaleToZero: true }, apiGates: new Map([['HPAScaleToZero', true]]) })
@@ -518,8 +518,8 @@ describe('other metrics', () => {
   })
 })
 
-describe('any kind that can be scaled', () => {
-  it('is scaled: also one that was defined a moment ago', async () => {
+describe('custom kinds with a scale subresource', () => {
+  it('are scaled, even right after their definition', async () => {
     const versions = [
       {
         name: 'v1',

@@ -1,4 +1,4 @@
-/** The Job controller on the whole server, in virtual time, beside a fake kubelet. */
+/** The Job controller on a whole server in virtual time, with a fake kubelet. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
@@ -6,8 +6,8 @@ import fc from 'fast-check'
 
 import { type Job, Jobs, type JobSpec } from '#apis/batch/v1.ts'
 import { type Pod, Pods } from '#apis/core/v1.ts'
-import { jobController } from '#controllers/job/controller.ts'
-import { ttlAfterFinishedController } from '#controllers/ttl-after-finished.ts'
+import { jobController } from '#controllers/workloads/job/controller.ts'
+import { ttlAfterFinishedController } from '#controllers/workloads/ttl-after-finished.ts'
 import { epochMsOf } from '#meta/time.ts'
 import { isActive } from '#model/pods.ts'
 
@@ -46,8 +46,8 @@ const conditions = async (): Promise<string[]> =>
 const events = async (): Promise<string[]> =>
   (await bench.events('Job')).filter((text) => !text.startsWith('SuccessfulCreate'))
 
-describe('the Job controller', () => {
-  it('runs pods until enough have succeeded, counts each once, and tells its end in two steps', async () => {
+describe('Job controller', () => {
+  it('runs pods until enough succeed, counts each once, and finishes in two steps', async () => {
     await create({ completions: 5, parallelism: 2 })
     await bench.settle(500)
     const begun = (await get()).status
@@ -74,7 +74,7 @@ describe('the Job controller', () => {
     assert.ok((await pods()).every(({ metadata }) => metadata.finalizers === undefined))
   })
 
-  it('waits longer after each failure, and gives up at the limit', async () => {
+  it('backs off after each failure, and fails at the limit', async () => {
     bench.kubelet.fate = () => ({ exitCode: 1 })
     await create({ backoffLimit: 2 })
     await bench.settle(120_000)
@@ -91,7 +91,7 @@ describe('the Job controller', () => {
     assert.deepEqual(await events(), ['BackoffLimitExceeded: Job has reached the specified backoff limit'])
   })
 
-  it('gives each index a pod, a name and a place to read it', async () => {
+  it('gives each index a pod, a hostname and an environment variable', async () => {
     await create({ completions: 4, parallelism: 3, completionMode: 'Indexed' })
     await bench.settle(500)
     const [pod] = await pods()
@@ -111,7 +111,7 @@ describe('the Job controller', () => {
     assert.deepEqual([completedIndexes, succeeded], ['0-3', 4])
   })
 
-  it('gives up on indexes one by one where each has a limit', async () => {
+  it('fails indexes one by one with a limit for each', async () => {
     bench.kubelet.fate = ({ metadata }) => ({ exitCode: metadata.annotations?.[INDEX] === '1' ? 1 : 0 })
     await create({ completions: 3, parallelism: 3, completionMode: 'Indexed', backoffLimitPerIndex: 1 })
     await bench.settle(60_000)
@@ -127,7 +127,7 @@ describe('the Job controller', () => {
     )
   })
 
-  it('has succeeded when its policy says so, and takes away the rest', async () => {
+  it('succeeds by its success policy, and deletes the remaining pods', async () => {
     bench.kubelet.fate = ({ metadata }) => (metadata.annotations?.[INDEX] === '0' ? { exitCode: 0 } : 'ready')
     const successPolicy = { rules: [{ succeededIndexes: '0' }] }
     await create({ completions: 3, parallelism: 3, completionMode: 'Indexed', successPolicy })
@@ -140,7 +140,7 @@ describe('the Job controller', () => {
     assert.equal((await get()).status.failed, undefined)
   })
 
-  it('fails at once, ignores or counts failures as its policy says', async () => {
+  it('fails, ignores or counts failures by its policy', async () => {
     let exitCode = 7
     bench.kubelet.fate = () => ({ exitCode })
     const rules = [
@@ -158,7 +158,7 @@ describe('the Job controller', () => {
     )
   })
 
-  it('is over when its time is', async () => {
+  it('fails at its active deadline', async () => {
     bench.kubelet.fate = () => 'ready'
     await create({ activeDeadlineSeconds: 30, parallelism: 2, completions: 2 })
     await bench.settle(40_000)
@@ -169,7 +169,7 @@ describe('the Job controller', () => {
     assert.deepEqual((await pods()).filter(isActive), [])
   })
 
-  it('lets its pods go while it is suspended, and begins anew afterwards', async () => {
+  it('deletes its pods while suspended, and restarts afterwards', async () => {
     bench.kubelet.fate = () => 'ready'
     await create({ completions: 2, parallelism: 2 })
     await bench.settle()
@@ -187,7 +187,7 @@ describe('the Job controller', () => {
     assert.ok(told.includes('Suspended: Job suspended') && told.includes('Resumed: Job resumed'))
   })
 
-  it('leaves alone what others manage, and releases pods of a Job that has gone', async () => {
+  it('ignores Jobs of other managers, and releases pods of a deleted Job', async () => {
     await create({ managedBy: 'example.com/other' })
     await bench.settle()
     assert.deepEqual((await get()).status, {})
@@ -200,7 +200,7 @@ describe('the Job controller', () => {
     assert.ok((await pods()).every(({ metadata }) => metadata.finalizers === undefined))
   })
 
-  it('goes some time after its end, if it asks for that', async () => {
+  it('is deleted after its TTL', async () => {
     await create({ ttlSecondsAfterFinished: 60 })
     await bench.settle(30_000)
     assert.ok((await conditions()).length === 2)
@@ -209,7 +209,7 @@ describe('the Job controller', () => {
     assert.ok(left.every(({ metadata }) => metadata.finalizers?.includes('foregroundDeletion')))
   })
 
-  it('never has more pods at work than it may, and counts every success once', async () => {
+  it('never exceeds its parallelism, and counts every success once', async () => {
     const seeds = fc.record({
       completions: fc.integer({ min: 1, max: 6 }),
       parallelism: fc.integer({ min: 1, max: 4 }),

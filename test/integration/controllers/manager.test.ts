@@ -1,13 +1,14 @@
-/** What runs controllers, on the whole server in virtual time: what holds one up holds up no other. */
+/** The controller manager on a whole server in virtual time: controllers do not block each other. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
 import { ConfigMaps, Secrets } from '#apis/core/v1.ts'
-import { type Controller, defineController, itself } from '#controllers/controller.ts'
+import { type Controller, defineController } from '#controllers/controller.ts'
+import { startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, realClock, type VirtualClock } from '#lib/clock.ts'
-import { createLog, type Logger } from '#lib/log.ts'
+import { createLog, type Logger } from '#lib/log/log.ts'
+import { itself } from '#reconcile/controller.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { startControllers } from '#testing/controllers.ts'
 
 let clock: VirtualClock
 let plane: ControlPlane
@@ -44,7 +45,7 @@ const looking = (name: string, more: Partial<Controller>, seen: string[]): Contr
 const OBJECT = { namespace: 'default', name: 'here' }
 
 describe('controllers', () => {
-  it('begin without those whose collection cannot be read', async () => {
+  it('start without those whose kinds cannot be listed', async () => {
     const seen: string[] = []
     const missing = { ...Secrets, group: 'broken.example.com', plural: 'things' }
     const all = [looking('whole', {}, seen), looking('held-up', { reads: [missing] }, seen)]
@@ -58,7 +59,7 @@ describe('controllers', () => {
     )
   })
 
-  it('read nothing that they do not name', async () => {
+  it('read only the kinds that they declare', async () => {
     const errors: string[] = []
     const careless = looking(
       'careless',
@@ -71,7 +72,7 @@ describe('controllers', () => {
     assert.match(errors.join(''), /Secret is read from the cache and is not among what the controller watches or reads/)
   })
 
-  it('do not run when they say that there is nothing to do', async () => {
+  it('do not run if prepare returns false', async () => {
     const seen: string[] = []
     const all = [looking('idle', { prepare: () => Promise.resolve(false) }, seen), looking('busy', {}, seen)]
     await using controllers = startControllers(plane, clock, all)
@@ -80,7 +81,7 @@ describe('controllers', () => {
     assert.ok(seen.length > 0 && seen.every((what) => what.startsWith('busy')))
   })
 
-  it('ask as many times as often as others as their pace says', async () => {
+  it('have a request rate multiplied by their pace', async () => {
     const done: string[] = []
     const asking = (name: string, more: Partial<Controller>): Controller => ({
       ...looking(name, more, []),

@@ -1,4 +1,4 @@
-/** The namespace controller on the whole server, in virtual time. */
+/** The namespace controller on a whole server in virtual time. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
@@ -6,11 +6,11 @@ import { Deployments } from '#apis/apps/v1.ts'
 import { ConfigMaps, Namespaces, Pods } from '#apis/core/v1.ts'
 import { NetworkPolicies } from '#apis/networking/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { namespaceController } from '#controllers/namespace.ts'
+import { namespaceController } from '#controllers/objects/namespace.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { isNotFound } from '#meta/status.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 let clock: VirtualClock
 let plane: ControlPlane
@@ -45,8 +45,8 @@ const conditions = async (): Promise<string[]> => {
   return (status.conditions ?? []).map(({ status: is, reason, message }) => `${is} ${reason} ${message}`)
 }
 
-describe('the namespace controller', () => {
-  it('empties a namespace of every kind after five seconds, and lets it go', async () => {
+describe('namespace controller', () => {
+  it('deletes objects of every kind after five seconds, then the namespace', async () => {
     await client.create(ConfigMaps, { metadata: { namespace, name: 'c' } })
     await client.delete(Namespaces, { name: namespace })
     await clock.advance(4000)
@@ -56,7 +56,7 @@ describe('the namespace controller', () => {
     assert.deepEqual((await client.list(Deployments, { namespace })).items, [])
   })
 
-  it('CVE-2024-7598: policies hold until the last pod has gone', async () => {
+  it('CVE-2024-7598: keeps network policies until the last pod is gone', async () => {
     const spec = { podSelector: {}, policyTypes: ['Ingress'] }
     await client.create(NetworkPolicies, { metadata: { namespace, name: 'deny' }, spec })
     const hold = { type: 'merge', value: { metadata: { finalizers: ['example.com/runs'] } } } as const
@@ -72,7 +72,7 @@ describe('the namespace controller', () => {
     assert.deepEqual((await client.list(NetworkPolicies, { namespace })).items, [])
   })
 
-  it('tells what is left and what holds it', async () => {
+  it('reports remaining objects and finalizers', async () => {
     await client.create(ConfigMaps, { metadata: { namespace, name: 'held', finalizers: ['example.com/hold'] } })
     await client.delete(Namespaces, { name: namespace })
     await clock.advance(10_000)

@@ -1,4 +1,4 @@
-/** Nodes that fall silent, on the whole server in virtual time: conditions, taints, pods, zones, to the second. */
+/** Unresponsive nodes on a whole server in virtual time: conditions, taints, pods and zones, to the second. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
@@ -7,14 +7,14 @@ import fc from 'fast-check'
 import { Leases } from '#apis/coordination/v1.ts'
 import { Events, Namespaces, type Node, Nodes, Pods } from '#apis/core/v1.ts'
 import { ApiClient, type Transport } from '#client/api-client.ts'
-import { nodeLifecycleController } from '#controllers/node-lifecycle/controller.ts'
+import { nodeLifecycleController } from '#controllers/nodes/node-lifecycle/controller.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, every, realClock, type Timer, type VirtualClock } from '#lib/clock.ts'
 import { HttpError } from '#lib/http/http-error.ts'
-import { createLog } from '#lib/log.ts'
+import { createLog } from '#lib/log/log.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { timeOf } from '#meta/time.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 let clock: VirtualClock
 let plane: ControlPlane
@@ -96,8 +96,8 @@ const told = async (kind: string): Promise<string[]> => {
 const GONE = 'Kubelet stopped posting node status.'
 const NEVER = 'Kubelet never posted node status.'
 
-describe('a node that falls silent', () => {
-  it('is Unknown and unreachable after its grace period, and its pods are not ready', async () => {
+describe('unresponsive node', () => {
+  it('gets Unknown conditions and a taint after its grace period, and its pods are not ready', async () => {
     await live('n1')
     await live('other')
     const containers = [{ name: 'c', image: 'i', resources: {} }]
@@ -139,7 +139,7 @@ describe('a node that falls silent', () => {
     assert.equal(items[0]?.involvedObject.uid, node.metadata.uid)
   })
 
-  it('is free of both taints when it speaks again', async () => {
+  it('loses both taints when it reports again', async () => {
     await live('n1')
     await live('other')
     die('n1')
@@ -150,7 +150,7 @@ describe('a node that falls silent', () => {
     assert.deepEqual(await taints('n1'), [])
   })
 
-  it('has a minute to say its first word', async () => {
+  it('has a startup grace period of a minute', async () => {
     await live('other')
     await client.create(Nodes, { metadata: { name: 'n1' } })
     assert.deepEqual(await taints('n1'), ['not-ready:NoSchedule'])
@@ -170,7 +170,7 @@ describe('a node that falls silent', () => {
     assert.deepEqual(await taints('n1'), ['unreachable:NoSchedule', 'unreachable:NoExecute'])
   })
 
-  it('marks pods that come to it later, too', async () => {
+  it('marks pods that are assigned later', async () => {
     await live('n1')
     await live('other')
     die('n1')
@@ -188,8 +188,8 @@ describe('a node that falls silent', () => {
   })
 })
 
-describe('what a node says of itself', () => {
-  it('becomes taints at once, and stops being so at once', async () => {
+describe('node conditions', () => {
+  it('become taints at once, and are removed at once', async () => {
     await live('n1')
     await live('other')
     const bad = ['MemoryPressure', 'DiskPressure', 'PIDPressure', 'NetworkUnavailable']
@@ -210,7 +210,7 @@ describe('what a node says of itself', () => {
     assert.deepEqual(await taints('n1'), [])
   })
 
-  it('drives pods away when it is not ready, without a word on its pods', async () => {
+  it('evict pods when the node is not ready, without changing pod conditions', async () => {
     await live('n1')
     await live('other')
     await clock.advance(10_000)
@@ -225,7 +225,7 @@ describe('what a node says of itself', () => {
     assert.ok(!(await told('Node')).some((event) => event.includes('NodeNotReady')))
   })
 
-  it('keeps the older names of its labels right', async () => {
+  it('keep deprecated labels equal', async () => {
     await live('n1', { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'arm64', 'beta.kubernetes.io/arch': 'amd64' })
     await clock.advance(1000)
     const { metadata } = await client.get(Nodes, { name: 'n1' })
@@ -233,7 +233,7 @@ describe('what a node says of itself', () => {
     assert.equal(metadata.labels?.['beta.kubernetes.io/arch'], 'arm64')
   })
 
-  it('is not heard any more when it has been removed', async () => {
+  it('are ignored after the node is deleted', async () => {
     await live('n1')
     await clock.advance(5000)
     die('n1')
@@ -256,7 +256,7 @@ describe('zones', () => {
   }
   const inZone = (zone: string): Record<string, string> => ({ 'topology.kubernetes.io/zone': zone })
 
-  it('lose one node after the other, every ten seconds, each zone for itself', async () => {
+  it('taint one node every ten seconds, independently of each other', async () => {
     for (const name of ['a1', 'a2', 'a3', 'a4', 'b1', 'b2']) await live(name, inZone(name.charAt(0)))
     await clock.advance(10_000)
     die('a1', 'a2', 'b1')
@@ -268,7 +268,7 @@ describe('zones', () => {
     assert.deepEqual((await driven()).toSorted(), ['a1', 'a2', 'b1'])
   })
 
-  it('keep their pods when most of a small one is lost', async () => {
+  it('stop evictions if most of a small zone is unresponsive', async () => {
     for (const name of ['a1', 'a2', 'a3', 'a4', 'a5', 'b1']) await live(name, inZone(name.charAt(0)))
     await clock.advance(10_000)
     die('a1', 'a2', 'a3', 'a4')
@@ -277,7 +277,7 @@ describe('zones', () => {
     assert.ok((await driven()).length <= 1)
   })
 
-  it('keep all pods when nothing is left anywhere, and begin anew when something is back', async () => {
+  it('stop all evictions if every zone is unresponsive, and restart on recovery', async () => {
     for (const name of ['a1', 'b1']) await live(name, inZone(name.charAt(0)))
     await clock.advance(10_000)
     die('a1', 'b1')
@@ -290,8 +290,8 @@ describe('zones', () => {
   })
 })
 
-describe('nodes, when writes fail or are not heard of', () => {
-  it('have the taints that their conditions ask for in the end, and no others', async () => {
+describe('nodes with failing or unconfirmed writes', () => {
+  it('finally have exactly the taints of their conditions', async () => {
     const lost = (): never => {
       throw new HttpError('broken', 'The connection was lost')
     }

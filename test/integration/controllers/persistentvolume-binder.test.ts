@@ -1,4 +1,4 @@
-/** Claims and volumes on the whole server in virtual time, as upstream's manager ties and parts them. */
+/** Claims and volumes on a whole server in virtual time, compared with upstream's behaviour. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
@@ -15,14 +15,14 @@ import {
 } from '#apis/core/v1.ts'
 import { StorageClasses } from '#apis/storage/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { persistentVolumeBinderController } from '#controllers/persistentvolume-binder/controller.ts'
 import { controllerSettings } from '#controllers/settings.ts'
-import { claimProtectionController, volumeProtectionController } from '#controllers/volume-protection.ts'
+import { persistentVolumeBinderController } from '#controllers/volumes/persistentvolume-binder/controller.ts'
+import { claimProtectionController, volumeProtectionController } from '#controllers/volumes/volume-protection.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import type { ObjectMeta } from '#meta/object.ts'
 import { isNotFound } from '#meta/status.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 let clock: VirtualClock
 let plane: ControlPlane
@@ -113,7 +113,7 @@ const remove = async (name: string): Promise<void> => {
 const resync = (): Promise<void> => clock.advance(15_500)
 
 describe('binding', () => {
-  it('takes the smallest volume that fits, and writes both ends as upstream does', async () => {
+  it('takes the smallest matching volume, and writes both objects as upstream', async () => {
     await volume('large', { size: '10Gi' })
     await volume('small', { size: '3Gi' })
     await volume('tiny', { size: '1Gi' })
@@ -139,7 +139,7 @@ describe('binding', () => {
     )
   })
 
-  it('waits for a volume, says so, and takes it when all are looked at again', async () => {
+  it('waits for a volume with an event, and binds at the next resync', async () => {
     await claim('c')
     const message = 'no persistent volumes available for this claim and no storage class is set'
     assert.deepEqual(await told('c'), [said(`Normal FailedBinding ${message}`)])
@@ -149,7 +149,7 @@ describe('binding', () => {
     assert.deepEqual(await phases('c', 'v'), ['Bound', 'Bound'])
   })
 
-  it('keeps what a user has decided: a volume kept for a claim, a claim that names its volume', async () => {
+  it('respects a reserved volume and a named volume', async () => {
     await volume('small', { size: '1Gi' })
     await volume('kept', { claimRef: { namespace, name: 'c' } })
     await volume('named')
@@ -161,7 +161,7 @@ describe('binding', () => {
     assert.deepEqual((await readClaim('d')).metadata.annotations, { 'pv.kubernetes.io/bind-completed': 'yes' })
   })
 
-  it("refuses a volume that does not fit or is taken, in upstream's words", async () => {
+  it("refuses an unfit or taken volume with upstream's message", async () => {
     await volume('pvblk', { volumeMode: 'Block' })
     await volume('pvown')
     await claim('owner', { volumeName: 'pvown' })
@@ -175,7 +175,7 @@ describe('binding', () => {
     assert.equal((await readClaim('late')).status.phase, 'Pending')
   })
 
-  it('tells both of a volume kept for a claim of another mode', async () => {
+  it('reports a reserved volume of another mode to both objects', async () => {
     const { metadata } = await claim('c', { storageClassName: '' })
     const claimRef = { namespace, name: 'c', uid: metadata.uid ?? '' }
     await volume('v', { volumeMode: 'Block', claimRef })
@@ -190,7 +190,7 @@ describe('binding', () => {
     )
   })
 
-  it('loses a claim whose volume is deleted under it', async () => {
+  it('loses a claim whose volume is deleted', async () => {
     await volume('v')
     await claim('c')
     await client.patch(PersistentVolumes, { name: 'v' }, { type: 'merge', value: { metadata: { finalizers: null } } })
@@ -207,7 +207,7 @@ describe('binding', () => {
     ])
   })
 
-  it('gives the default class to a claim that names none, once there is one', async () => {
+  it('sets the default class on a claim without one, once it exists', async () => {
     await claim('c')
     const annotations = { 'storageclass.kubernetes.io/is-default-class': 'true' }
     await client.create(StorageClasses, { metadata: { name: 'std', annotations }, provisioner: 'example.com/prov' })
@@ -217,7 +217,7 @@ describe('binding', () => {
 })
 
 describe('provisioning', () => {
-  it('is handed over to a driver outside', async () => {
+  it('is delegated to an external driver', async () => {
     await storageClass('fast', 'example.com/prov')
     await claim('c', { storageClassName: 'fast' })
     const { metadata, status } = await readClaim('c')
@@ -238,7 +238,7 @@ describe('provisioning', () => {
     assert.deepEqual(await phases('c', 'made'), ['Bound', 'Bound'])
   })
 
-  it('goes to the driver that a plugin of old has become', async () => {
+  it('is delegated to the CSI driver of an in-tree plugin', async () => {
     await storageClass('ebs', 'kubernetes.io/aws-ebs')
     await claim('c', { storageClassName: 'ebs' })
     await resync()
@@ -261,7 +261,7 @@ describe('provisioning', () => {
     )
   })
 
-  it('fails for a class that is not there, or that nobody provisions', async () => {
+  it('fails for a missing class or provisioner', async () => {
     await claim('c', { storageClassName: 'missing' })
     assert.deepEqual(await told('c'), [
       said('Warning ProvisioningFailed storageclass.storage.k8s.io "missing" not found'),
@@ -273,7 +273,7 @@ describe('provisioning', () => {
     ])
   })
 
-  it('waits for the first consumer, and for its node', async () => {
+  it('waits for the first consumer and its node', async () => {
     await storageClass('late', 'example.com/prov', { volumeBindingMode: 'WaitForFirstConsumer' })
     await claim('c', { storageClassName: 'late' })
     const first = said('Normal WaitForFirstConsumer waiting for first consumer to be created before binding')
@@ -299,7 +299,7 @@ describe('provisioning', () => {
     assert.match((await told('c')).at(-1) ?? '', /ExternalProvisioning/)
   })
 
-  it('makes a folder, and deletes it with its claim', async () => {
+  it('creates a directory, and deletes it with its claim', async () => {
     await storageClass('folder', 'kubernetes.io/host-path')
     const { metadata } = await claim('c', { storageClassName: 'folder' })
     const name = `pvc-${metadata.uid}`
@@ -329,7 +329,7 @@ describe('provisioning', () => {
 })
 
 describe('reclaiming', () => {
-  it('keeps a volume with what is on it', async () => {
+  it('retains a volume', async () => {
     await volume('v')
     await claim('c')
     await remove('c')
@@ -339,14 +339,14 @@ describe('reclaiming', () => {
     assert.equal((await readClaim('d')).status.phase, 'Pending')
   })
 
-  it('leaves what a driver made to the driver', async () => {
+  it('leaves an external volume to its driver', async () => {
     await volume('v', { csi: { driver: 'd', volumeHandle: 'h' }, persistentVolumeReclaimPolicy: 'Delete' })
     await claim('c')
     await remove('c')
     assert.deepEqual([(await readVolume('v')).status.phase, await told('v')], ['Released', []])
   })
 
-  it('says what it cannot delete, and why', async () => {
+  it('reports volumes that it cannot delete', async () => {
     await volume('pvdel', { nfs: { server: 's', path: '/' }, persistentVolumeReclaimPolicy: 'Delete' })
     await claim('c')
     await remove('c')
@@ -356,7 +356,7 @@ describe('reclaiming', () => {
     assert.deepEqual(await told('pvdel'), [said(`Warning VolumeFailedDelete ${why}`)])
   })
 
-  it('never deletes what is not below /tmp', async () => {
+  it('never deletes outside of /tmp', async () => {
     await volume('home', { hostPath: { path: '/home/tmp/x' }, persistentVolumeReclaimPolicy: 'Delete' })
     await claim('c')
     await remove('c')
@@ -365,7 +365,7 @@ describe('reclaiming', () => {
     assert.deepEqual(folders, [])
   })
 
-  it('empties a volume with a pod, for the next claim', async () => {
+  it('recycles a volume with a pod', async () => {
     await volume('v', { persistentVolumeReclaimPolicy: 'Recycle', size: '3Gi' })
     await claim('c')
     await remove('c')
@@ -389,7 +389,7 @@ describe('reclaiming', () => {
     assert.deepEqual(await phases('d', 'v'), ['Bound', 'Bound'])
   })
 
-  it('says what recycling failed of, and tries again', async () => {
+  it('reports a failed recycling, and retries', async () => {
     await volume('v', { persistentVolumeReclaimPolicy: 'Recycle' })
     await claim('c')
     await remove('c')

@@ -1,4 +1,4 @@
-/** Claims that ask for more than they have, on the whole server in virtual time. */
+/** Claims that request more storage, on a whole server in virtual time. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
@@ -10,11 +10,11 @@ import {
   type PersistentVolumeSpec,
 } from '#apis/core/v1.ts'
 import { StorageClasses } from '#apis/storage/v1.ts'
-import { persistentVolumeBinderController } from '#controllers/persistentvolume-binder/controller.ts'
-import { persistentVolumeExpanderController } from '#controllers/persistentvolume-expander.ts'
+import { persistentVolumeBinderController } from '#controllers/volumes/persistentvolume-binder/controller.ts'
+import { persistentVolumeExpanderController } from '#controllers/volumes/persistentvolume-expander.ts'
+import { startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { startControlPlane } from '#testing/control-plane.ts'
-import { startControllers } from '#testing/controllers.ts'
 
 const namespace = 'storage'
 
@@ -52,15 +52,15 @@ async function grown(source: PersistentVolumeSpec): Promise<[events: string[], r
   return [told, metadata.annotations?.['volume.kubernetes.io/storage-resizer']]
 }
 
-describe('a claim that grows', () => {
-  it('waits for a controller outside', async () => {
+describe('growing claim', () => {
+  it('waits for an external resizer', async () => {
     assert.deepEqual(await grown({ csi: { driver: 'x.example', volumeHandle: 'h' } }), [
       ['Normal ExternalExpanding (volume_expand) waiting for an external controller to expand this PVC x1'],
       undefined,
     ])
   })
 
-  it('waits for the driver that a plugin of old has become, which is told', async () => {
+  it('of an in-tree plugin is annotated for its CSI driver', async () => {
     const message = 'CSI migration enabled for kubernetes.io/gce-pd; waiting for external resizer to expand the pvc'
     assert.deepEqual(await grown({ gcePersistentDisk: { pdName: 'd' } }), [
       [`Normal ExternalExpanding (volume_expand) ${message} x1`],

@@ -1,14 +1,14 @@
-/** The pod garbage collector on the whole server, in virtual time. */
+/** The pod garbage collector on a whole server in virtual time. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
 import { Namespaces, Nodes, type Pod, Pods } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { podGarbageCollectorController } from '#controllers/pod-garbage-collector.ts'
+import { podGarbageCollectorController } from '#controllers/objects/pod-garbage-collector.ts'
 import { controllerSettings } from '#controllers/settings.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 let clock: VirtualClock
 let plane: ControlPlane
@@ -40,8 +40,8 @@ const run = async (name: string, status: object = { phase: 'Running' }, more: ob
 const names = async (): Promise<string[]> =>
   (await client.list(Pods, { namespace })).items.map(({ metadata }) => metadata.name ?? '')
 
-describe('the pod garbage collector', () => {
-  it('removes pods that ended when there are too many, evicted ones first, then the oldest', async () => {
+describe('pod garbage collector', () => {
+  it('deletes terminated pods above the limit: evicted ones first, then the oldest', async () => {
     for (const name of ['a', 'b', 'c']) {
       await run(name, { phase: 'Succeeded' })
       await clock.advance(1000)
@@ -52,7 +52,7 @@ describe('the pod garbage collector', () => {
     assert.deepEqual(await names(), ['b', 'c', 'running'])
   })
 
-  it('removes pods whose node has been gone for a while, and says why', async () => {
+  it('deletes pods of a node that is gone for a while, with a reason', async () => {
     await run('orphan', { phase: 'Running' }, { finalizers: ['example.com/hold'] })
     await clock.advance(21_000)
     await client.delete(Nodes, { name: 'n1' })
@@ -69,7 +69,7 @@ describe('the pod garbage collector', () => {
     assert.notEqual(metadata.deletionTimestamp, undefined)
   })
 
-  it('removes pods that are being deleted on a node that is out of service', async () => {
+  it('deletes terminating pods of an out-of-service node', async () => {
     await run('stuck')
     await client.delete(Pods, { namespace, name: 'stuck' })
     await clock.advance(61_000)

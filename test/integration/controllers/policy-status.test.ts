@@ -1,13 +1,13 @@
-/** The status of validating policies on the whole server, in virtual time. */
+/** The status of ValidatingAdmissionPolicies on a whole server in virtual time. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
 import { ValidatingAdmissionPolicies, type ValidatingAdmissionPolicySpec } from '#apis/admissionregistration/v1.ts'
 import { CustomResourceDefinitions } from '#apis/apiextensions/v1.ts'
-import { validatingAdmissionPolicyStatusController } from '#controllers/validatingadmissionpolicy-status.ts'
+import { validatingAdmissionPolicyStatusController } from '#controllers/objects/validatingadmissionpolicy-status.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 import { definition, specSchema } from '../custom-kit.ts'
 
@@ -64,8 +64,8 @@ async function statusOf(
   }
 }
 
-describe('the status of a validating policy', () => {
-  it('says nothing of what fits', async () => {
+describe('ValidatingAdmissionPolicy status', () => {
+  it('has no warnings for valid expressions', async () => {
     const { generation, observed, typeChecking } = await statusOf(
       [['apps', 'v1', 'deployments']],
       [
@@ -84,7 +84,7 @@ describe('the status of a validating policy', () => {
     assert.ok(managers?.some((one) => one.join() === 'validatingadmissionpolicy-status,Apply,status'))
   })
 
-  it("warns of fields that are not there, in upstream's words", async () => {
+  it("warns about missing fields with upstream's message", async () => {
     const { warnings } = await statusOf([['apps', 'v1', 'deployments']], ['object.spec.replicsa > 1'], {
       validations: [{ expression: 'object.spec.replicsa > 1', messageExpression: 'string(object.nothing)' }],
     })
@@ -100,7 +100,7 @@ describe('the status of a validating policy', () => {
     ])
   })
 
-  it('is about every kind that the policy names, in order, and about parameters', async () => {
+  it('covers every matched kind in order, and parameters', async () => {
     const rules: readonly Rule[] = [
       ['apps', 'v1', 'statefulsets', 'deployments', 'deployments/scale'],
       ['', 'v1', 'configmaps'],
@@ -122,7 +122,7 @@ describe('the status of a validating policy', () => {
     )
   })
 
-  it('says nothing where the policy names no kinds, or kinds that nobody serves', async () => {
+  it('has no warnings without matched or served kinds', async () => {
     const { observed, typeChecking } = await statusOf(
       [
         ['*', '*', '*'],
@@ -155,7 +155,7 @@ describe('the status of a validating policy', () => {
     )
   })
 
-  it('is found anew for a new generation alone', async () => {
+  it('is computed again only for a new generation', async () => {
     await statusOf([['apps', 'v1', 'deployments']], ['object.nothing == 1'])
     const { client } = controllers
     const validations = [{ expression: 'true' }]

@@ -1,16 +1,16 @@
-/** The ReplicaSet controller on the whole server, in virtual time. */
+/** The ReplicaSet controller on a whole server in virtual time. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
 import { type ReplicaSet, ReplicaSets } from '#apis/apps/v1.ts'
 import { Events, type Pod, Pods } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { replicaSetController } from '#controllers/replicaset.ts'
+import { replicaSetController } from '#controllers/workloads/replicaset.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { controllerOf } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 const namespace = 'default'
 const labels = { app: 'web' }
@@ -70,8 +70,8 @@ async function makeReady(pod: Pod): Promise<void> {
   )
 }
 
-describe('the ReplicaSet controller', () => {
-  it('makes the pods that are missing, once, and says so', async () => {
+describe('ReplicaSet controller', () => {
+  it('creates missing pods once, with events', async () => {
     await create(12)
     const made = await pods()
     assert.equal(made.length, 12)
@@ -83,7 +83,7 @@ describe('the ReplicaSet controller', () => {
     assert.ok((await events()).includes(`SuccessfulCreate: Created pod: ${made[0]?.metadata.name}`))
   })
 
-  it('replaces what goes, and takes away what is too much, the unready first', async () => {
+  it('replaces deleted pods, and deletes surplus ones, unready first', async () => {
     await create(3)
     const [first, second] = await pods()
     assert.ok(first !== undefined && second !== undefined)
@@ -98,7 +98,7 @@ describe('the ReplicaSet controller', () => {
     )
   })
 
-  it('adopts what fits and nobody owns, and lets go what fits no more', async () => {
+  it('adopts matching orphans, and releases pods that no longer match', async () => {
     await client.create(Pods, {
       metadata: { namespace, name: 'orphan', labels },
       spec: { containers: [{ name: 'c', image: 'img:1', resources: {} }] },
@@ -117,7 +117,7 @@ describe('the ReplicaSet controller', () => {
     assert.equal((await pods()).length, 2)
   })
 
-  it('counts a pod as available when it has been ready for long enough, though nobody tells', async () => {
+  it('counts a pod as available after minReadySeconds, without an event', async () => {
     await create(1, 30)
     const [pod] = await pods()
     assert.ok(pod !== undefined)
@@ -128,7 +128,7 @@ describe('the ReplicaSet controller', () => {
     assert.equal((await status()).availableReplicas, 1)
   })
 
-  it('says why it cannot, tries again later, and forgets it when it can', async () => {
+  it('reports a failure, retries, and clears it on success', async () => {
     const quota = { metadata: { namespace, name: 'none' }, spec: { hard: { pods: '1' } } }
     await plane.request('POST', `/api/v1/namespaces/${namespace}/resourcequotas`, quota)
     await plane.request(

@@ -1,20 +1,20 @@
-/** The ReplicationController controller: as that of ReplicaSets, whose tests have the rest, but for its own words. */
+/** The ReplicationController controller; the ReplicaSet tests cover the shared parts. */
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 
 import { Events, Pods, ReplicationControllers } from '#apis/core/v1.ts'
-import { replicationControllerController } from '#controllers/replicationcontroller.ts'
+import { replicationControllerController } from '#controllers/workloads/replicationcontroller.ts'
+import { startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { controllerOf } from '#meta/object.ts'
 import { startControlPlane } from '#testing/control-plane.ts'
-import { startControllers } from '#testing/controllers.ts'
 
 import { createFakeKubelet } from './fake-kubelet.ts'
 
 const namespace = 'default'
 const labels = { app: 'old' }
 
-it('keeps pods alive, adopts what fits, and counts them without those on their way out', async () => {
+it('maintains pods, adopts matching ones, and counts them without terminating ones', async () => {
   const clock = createVirtualClock(Date.UTC(2026, 0, 1))
   await using plane = await startControlPlane({ clock, settings: { 'disable-admission-plugins': ['ServiceAccount'] } })
   await using controllers = startControllers(plane, clock, [replicationControllerController, createFakeKubelet()])

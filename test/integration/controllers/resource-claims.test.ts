@@ -1,4 +1,4 @@
-/** Claims of devices on the whole server in virtual time: made for pods, given back, and pods that lose their devices. */
+/** ResourceClaims on a whole server in virtual time: creation, release and device taint eviction. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
@@ -15,12 +15,12 @@ import {
 import { DeviceTaintRules } from '#apis/resource/v1beta2.ts'
 import { PodGroups } from '#apis/scheduling/v1alpha2.ts'
 import type { ApiClient, Transport } from '#client/api-client.ts'
-import { deviceTaintEvictionController } from '#controllers/device-taint-eviction/controller.ts'
-import { baseName } from '#controllers/resourceclaim/consumer.ts'
-import { resourceClaimController } from '#controllers/resourceclaim/controller.ts'
+import { deviceTaintEvictionController } from '#controllers/devices/device-taint-eviction/controller.ts'
+import { baseName } from '#controllers/devices/resourceclaim/consumer.ts'
+import { resourceClaimController } from '#controllers/devices/resourceclaim/controller.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 const namespace = 'default'
 const FINALIZER = 'resource.kubernetes.io/delete-protection'
@@ -128,8 +128,8 @@ const finish = async (name: string): Promise<void> => {
   await settle()
 }
 
-describe('the resource claim controller', () => {
-  it('makes a claim from a template and tells the pod its name', async () => {
+describe('resource claim controller', () => {
+  it('creates a claim from a template, and sets its name in the pod status', async () => {
     await makeTemplate()
     await makePod('web', [{ name: 'r', resourceClaimTemplateName: 'gpu' }])
     const [claim] = await claims()
@@ -149,7 +149,7 @@ describe('the resource claim controller', () => {
     assert.deepEqual(managers?.[0], ['ResourceClaimController', 'Apply', 'status'])
   })
 
-  it('says that a template is missing, and makes the claim when it comes', async () => {
+  it('reports a missing template, and creates the claim when it exists', async () => {
     await makePod('web', [{ name: 'r', resourceClaimTemplateName: 'nope' }])
     assert.deepEqual(
       [...new Set(await events())],
@@ -161,7 +161,7 @@ describe('the resource claim controller', () => {
     assert.equal((await claims()).length, 1)
   })
 
-  it('makes each claim once, and again when somebody deleted it', async () => {
+  it('creates each claim once, and again after a deletion', async () => {
     await makeTemplate()
     await makePod('web', [
       { name: 'a', resourceClaimTemplateName: 'gpu' },
@@ -180,7 +180,7 @@ describe('the resource claim controller', () => {
     assert.deepEqual(told, names)
   })
 
-  it('makes each claim once however often writes fail, and tells its name in the end', async () => {
+  it('creates each claim once despite failing writes, and finally sets its name', async () => {
     await makeTemplate()
     const law = fc.asyncProperty(
       fc.infiniteStream(fc.constantFrom('before', 'after', undefined)),
@@ -206,7 +206,7 @@ describe('the resource claim controller', () => {
     fault = () => undefined
   })
 
-  it('gives a claim back when the last pod that uses it has ended', async () => {
+  it('deallocates a claim when its last pod has finished', async () => {
     await client.create(ResourceClaims, { metadata: { namespace, name: 'shared' }, spec: { devices: { requests } } })
     await makePod('web', [{ name: 'r', resourceClaimName: 'shared' }], { nodeName: 'n1' })
     await allocate('shared', 'web')
@@ -216,7 +216,7 @@ describe('the resource claim controller', () => {
     assert.deepEqual([claim?.status, claim?.metadata.finalizers], [{}, undefined])
   })
 
-  it('deletes a claim that it made when its pod has ended', async () => {
+  it('deletes a generated claim when its pod has finished', async () => {
     await makeTemplate()
     await makePod('web', [{ name: 'r', resourceClaimTemplateName: 'gpu' }], { nodeName: 'n1' })
     const [claim] = await claims()
@@ -225,7 +225,7 @@ describe('the resource claim controller', () => {
     assert.deepEqual(await claims(), [])
   })
 
-  it('gives back what a pod used that is gone, extended resources included', async () => {
+  it('releases the claims of a deleted pod, including extended resources', async () => {
     await client.create(ResourceClaims, { metadata: { namespace, name: 'ext' }, spec: { devices: { requests } } })
     const resources = { requests: { 'e.com/x': '1' }, limits: { 'e.com/x': '1' } }
     await makePod('web', [], { nodeName: 'n1', containers: [{ name: 'c', image: 'i', resources }] })
@@ -242,7 +242,7 @@ describe('the resource claim controller', () => {
     assert.deepEqual((await claims())[0]?.status, {})
   })
 
-  it('reserves a claim for a pod that got its node without the scheduler', async () => {
+  it('reserves a claim for a pod that another scheduler placed', async () => {
     await client.create(ResourceClaims, { metadata: { namespace, name: 'shared' }, spec: { devices: { requests } } })
     await allocate('shared', undefined)
     await makePod('web', [{ name: 'r', resourceClaimName: 'shared' }], { nodeName: 'n1' })
@@ -250,7 +250,7 @@ describe('the resource claim controller', () => {
     assert.deepEqual((await claims())[0]?.status.reservedFor, [{ resource: 'pods', name: 'web', uid }])
   })
 
-  it('lets a claim go that is deleted while nobody uses it', async () => {
+  it('removes the finalizer of an unused deleted claim', async () => {
     await client.create(ResourceClaims, { metadata: { namespace, name: 'shared' }, spec: { devices: { requests } } })
     await allocate('shared', undefined)
     await client.delete(ResourceClaims, { namespace, name: 'shared' })
@@ -258,7 +258,7 @@ describe('the resource claim controller', () => {
     assert.deepEqual(await claims(), [])
   })
 
-  it('makes claims for groups, which hold them for their pods, where the gates are on', async () => {
+  it('creates claims for PodGroups with the gates', async () => {
     await restart({ GenericWorkload: true, DRAWorkloadResourceClaims: true }, ['scheduling.k8s.io/v1alpha2'])
     await makeTemplate()
     const resourceClaims = [{ name: 'r', resourceClaimTemplateName: 'gpu' }]
@@ -284,7 +284,7 @@ describe('the resource claim controller', () => {
     assert.deepEqual((await getPod('web')).status.resourceClaimStatuses, told)
   })
 
-  it('cuts both parts of a name that would be too long', () => {
+  it('shortens both parts of a long name', () => {
     assert.equal(baseName('web', 'r'), 'web-r-')
     assert.equal(baseName('p'.repeat(60), 'claim'), `${'p'.repeat(51)}-clai`)
     assert.ok(baseName('p'.repeat(63), 'c'.repeat(63)).length <= 57)
@@ -312,7 +312,7 @@ describe('device taint eviction', () => {
   }
   const isGoing = async (): Promise<boolean> => (await getPod('web')).metadata.deletionTimestamp !== undefined
 
-  it('evicts a pod whose device is tainted, and says why', async () => {
+  it('evicts a pod with a tainted device, with an event', async () => {
     await publish([])
     await useDevice()
     await publish([taint('NoSchedule')], 2)
@@ -330,7 +330,7 @@ describe('device taint eviction', () => {
     ])
   })
 
-  it('waits as long as the claim tolerates the taint, and not when that is taken away', async () => {
+  it('waits for the tolerated time, and cancels when the taint is removed', async () => {
     await publish([])
     await useDevice([{ key: 'broken', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 60 }])
     await publish([taint('NoExecute')], 2)
@@ -347,14 +347,14 @@ describe('device taint eviction', () => {
     assert.equal(await isGoing(), true)
   })
 
-  it('leaves pods alone that tolerate it for ever', async () => {
+  it('ignores pods that tolerate the taint forever', async () => {
     await publish([taint('NoExecute')])
     await useDevice([{ operator: 'Exists', effect: 'NoExecute' }])
     await clock.advance(3_600_000)
     assert.equal(await isGoing(), false)
   })
 
-  it('follows rules, which say what they would do and how far they are, where the gate is on', async () => {
+  it('follows DeviceTaintRules, and writes their status, with the gate', async () => {
     await restart({ DRADeviceTaintRules: true }, ['resource.k8s.io/v1beta2'])
     await publish([])
     await useDevice()

@@ -1,14 +1,14 @@
-/** The quota controller beside admission, on the whole server in virtual time. */
+/** The quota controller with admission, on a whole server in virtual time. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
 import { ConfigMaps, Namespaces, Pods, ResourceQuotas } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { resourceQuotaController } from '#controllers/resourcequota.ts'
+import { resourceQuotaController } from '#controllers/objects/resourcequota.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { isForbidden } from '#meta/status.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 let clock: VirtualClock
 let plane: ControlPlane
@@ -42,8 +42,8 @@ const limit = async (hard: Record<string, string>, more: object = {}): Promise<v
 
 const status = async (): Promise<unknown> => (await client.get(ResourceQuotas, { namespace, name: 'q' })).status
 
-describe('the quota controller', () => {
-  it('counts what is there already, of every kind that is limited', async () => {
+describe('quota controller', () => {
+  it('counts existing objects of every limited kind', async () => {
     await pod('p', { cpu: '100m' })
     await client.create(ConfigMaps, { metadata: { namespace, name: 'c' } })
     const all = (await client.list(ConfigMaps, { namespace })).items.length
@@ -61,7 +61,7 @@ describe('the quota controller', () => {
     })
   })
 
-  it('counts quotas made at the same moment, themselves included, and what none of them has asked for before', async () => {
+  it('counts quotas created at the same moment, including themselves and new resources', async () => {
     const hard = { resourcequotas: '9', 'count/deployments.apps': '1', secrets: '1' }
     const names = ['first', 'second', 'third']
     const make = (name: string): Promise<unknown> =>
@@ -74,7 +74,7 @@ describe('the quota controller', () => {
     }
   })
 
-  it('makes room when something goes, and when a pod has ended', async () => {
+  it('decreases the usage after deletions and finished pods', async () => {
     await limit({ pods: '2', configmaps: '50' })
     await pod('one')
     await pod('two')
@@ -98,7 +98,7 @@ describe('the quota controller', () => {
     assert.equal(count(before) - count(after), 1)
   })
 
-  it('follows the limits, and counts only what is within the scopes', async () => {
+  it('follows changed limits, and counts only within scopes', async () => {
     await pod('asks', { cpu: '1' })
     await pod('asks-nothing')
     await limit({ pods: '5' }, { scopes: ['BestEffort'] })
@@ -112,7 +112,7 @@ describe('the quota controller', () => {
     assert.deepEqual(await status(), { hard: { pods: '7' }, used: { pods: '1' } })
   })
 
-  it('puts right every five minutes what somebody wrote into the status', async () => {
+  it('corrects a foreign status every five minutes', async () => {
     await limit({ pods: '5' })
     await client.patch(
       ResourceQuotas,

@@ -1,14 +1,14 @@
-/** Pods that share a volume and not its label, on the whole server in virtual time. */
+/** SELinux label conflicts on shared volumes, on a whole server in virtual time. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import { Events, Namespaces, PersistentVolumeClaims, PersistentVolumes, Pods } from '#apis/core/v1.ts'
 import { CSIDrivers } from '#apis/storage/v1.ts'
-import { persistentVolumeBinderController } from '#controllers/persistentvolume-binder/controller.ts'
-import { areAtOdds, seLinuxWarningController } from '#controllers/selinux-warning.ts'
+import { persistentVolumeBinderController } from '#controllers/volumes/persistentvolume-binder/controller.ts'
+import { labelsConflict, seLinuxWarningController } from '#controllers/volumes/selinux-warning.ts'
+import { startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { startControlPlane } from '#testing/control-plane.ts'
-import { startControllers } from '#testing/controllers.ts'
 
 const namespace = 'storage'
 
@@ -63,14 +63,14 @@ describe('pods that share a volume', () => {
   const end = 'If both pods land on the same node, only one of them may access the volume.'
   const uses = 'that uses the same volume as this pod with'
 
-  it('are both told when their labels differ', async () => {
+  it('both get an event if their labels differ', async () => {
     assert.deepEqual(await told({ p: { level: 's0:c1,c2' }, q: { level: 's0:c3,c4' } }), [
       `p Normal SELinuxLabelConflict SELinuxLabel ":::s0:c1,c2" conflicts with pod q ${uses} SELinuxLabel ":::s0:c3,c4". ${end}`,
       `q Normal SELinuxLabelConflict SELinuxLabel ":::s0:c3,c4" conflicts with pod p ${uses} SELinuxLabel ":::s0:c1,c2". ${end}`,
     ])
   })
 
-  it('are both told when one mounts with its label and the other does not', async () => {
+  it('both get an event if only one mounts with a label', async () => {
     const lines = await told({ p: { level: 's0:c1,c2' }, q: { level: 's0:c1,c2', policy: 'Recursive' } })
     const policy = 'SELinuxChangePolicy "MountOption" conflicts with pod q'
     assert.ok(
@@ -79,12 +79,12 @@ describe('pods that share a volume', () => {
     assert.equal(lines.length, 4)
   })
 
-  it('have nothing to fear with the same label, nor from a driver that mounts without', async () => {
+  it('get no event with equal labels, or for a driver without label mounts', async () => {
     assert.deepEqual(await told({ p: { level: 's0' }, q: { level: 's0' } }), [])
     assert.deepEqual(await told({ p: { level: 's0' }, q: { level: 's1' } }, false), [])
   })
 
-  it('are told when a pod is at odds with itself', async () => {
+  it('get an event for conflicting containers in one pod', async () => {
     assert.deepEqual(await told({ p: { level: 's0', second: 's1' } }), [
       'p Warning MultipleSELinuxLabels Volume "v" is mounted twice with different SELinux labels inside this pod',
     ])
@@ -92,7 +92,7 @@ describe('pods that share a volume', () => {
 })
 
 describe('labels', () => {
-  it('are at odds where both say something else, and always in their level', () => {
+  it('conflict if both components are set and differ, and always in the level', () => {
     const rows: [string, string, boolean][] = [
       ['u:r:t:s0:c1,c2', ':::s0:c1,c2', false],
       ['u:r:t:s0:c1,c2', ':::s0:c98,c99', true],
@@ -100,6 +100,6 @@ describe('labels', () => {
       ['u:r:t:s0', 'v:r:t:s0', true],
       ['', '', false],
     ]
-    for (const [one, other, expected] of rows) assert.equal(areAtOdds(one, other), expected, `${one} ${other}`)
+    for (const [one, other, expected] of rows) assert.equal(labelsConflict(one, other), expected, `${one} ${other}`)
   })
 })

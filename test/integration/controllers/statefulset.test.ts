@@ -1,4 +1,4 @@
-/** The StatefulSet controller on the whole server, in virtual time, beside a fake kubelet. */
+/** The StatefulSet controller on a whole server in virtual time, with a fake kubelet. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
@@ -6,7 +6,7 @@ import fc from 'fast-check'
 
 import { ControllerRevisions, type StatefulSet, StatefulSets, type StatefulSetSpec } from '#apis/apps/v1.ts'
 import { PersistentVolumeClaims, type Pod, Pods } from '#apis/core/v1.ts'
-import { statefulSetController } from '#controllers/statefulset/controller.ts'
+import { statefulSetController } from '#controllers/workloads/statefulset/controller.ts'
 import { controllerOf } from '#meta/object.ts'
 
 import { type Bench, namespace, startBench } from './workload-bench.ts'
@@ -48,8 +48,8 @@ const pods = async (): Promise<Pod[]> => (await bench.client.list(Pods, { namesp
 const names = async (): Promise<string[]> => (await pods()).map(({ metadata }) => metadata.name ?? '')
 const images = async (): Promise<string[]> => (await pods()).map(({ spec }) => spec.containers?.[0]?.image ?? '')
 
-describe('the StatefulSet controller', () => {
-  it('makes pods one after the other, each with a name of its own', async () => {
+describe('StatefulSet controller', () => {
+  it('creates pods in order, each with its name', async () => {
     bench.kubelet.delayMs = 2000
     await create({ replicas: 3, ordinals: { start: 5 } })
     await bench.settle(1500)
@@ -82,7 +82,7 @@ describe('the StatefulSet controller', () => {
     )
   })
 
-  it('takes pods away from the top, and moves with its first ordinal', async () => {
+  it('deletes from the highest ordinal, and follows its start ordinal', async () => {
     await create({ replicas: 4, ordinals: { start: 5 } })
     await bench.settle(10_000)
     await change({ ordinals: { start: 6 } })
@@ -98,7 +98,7 @@ describe('the StatefulSet controller', () => {
     )
   })
 
-  it('updates from the highest ordinal down to the partition, and brings back what is below it as it was', async () => {
+  it('updates from the highest ordinal to the partition, and restores old pods below it', async () => {
     await create({ replicas: 3, updateStrategy: { rollingUpdate: { partition: 2 } } })
     await bench.settle()
     await change({ template: templateOf('img:2') })
@@ -119,7 +119,7 @@ describe('the StatefulSet controller', () => {
     assert.equal((await get()).status.currentRevision, items.find(({ revision }) => revision === 3)?.metadata.name)
   })
 
-  it('replaces what has ended', async () => {
+  it('replaces terminated pods', async () => {
     await create({ replicas: 1 })
     await bench.settle()
     const [before] = await pods()
@@ -133,7 +133,7 @@ describe('the StatefulSet controller', () => {
     assert.equal(after?.status.phase, 'Running')
   })
 
-  it('makes claims first, gives them to the pod when it is not wanted, and to the set otherwise', async () => {
+  it('creates claims first, and sets their owners by the retention policy', async () => {
     await create({
       replicas: 2,
       persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Delete', whenScaled: 'Delete' },
@@ -161,7 +161,7 @@ describe('the StatefulSet controller', () => {
     assert.deepEqual(await claims(), ['data-s-0 StatefulSet', 'data-s-1 Pod'])
   })
 
-  it('says why a pod cannot be made', async () => {
+  it('reports why a pod cannot be created', async () => {
     await bench.plane.request('POST', `/api/v1/namespaces/${namespace}/resourcequotas`, {
       metadata: { name: 'none' },
       spec: { hard: { pods: '1' } },

@@ -1,4 +1,4 @@
-/** What only runs behind gates: migrations of stored versions, their records, pod groups, and questions about pools. */
+/** Gated controllers: storage version migration, StorageVersions, PodGroups and ResourcePoolStatusRequests. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
@@ -12,14 +12,14 @@ import { ResourcePoolStatusRequests } from '#apis/resource/v1alpha3.ts'
 import { PodGroups } from '#apis/scheduling/v1alpha2.ts'
 import { StorageVersionMigrations } from '#apis/storagemigration/v1beta1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { podGroupProtectionController } from '#controllers/podgroup-protection.ts'
-import { resourcePoolStatusRequestController } from '#controllers/resourcepoolstatusrequest.ts'
-import { storageVersionMigratorController } from '#controllers/storage-version-migrator/controller.ts'
-import { storageVersionGarbageCollectorController } from '#controllers/storageversion-garbage-collector.ts'
+import { podGroupProtectionController } from '#controllers/devices/podgroup-protection.ts'
+import { resourcePoolStatusRequestController } from '#controllers/devices/resourcepoolstatusrequest.ts'
+import { storageVersionMigratorController } from '#controllers/objects/storage-version-migrator/controller.ts'
+import { storageVersionGarbageCollectorController } from '#controllers/objects/storageversion-garbage-collector.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { isNotFound } from '#meta/status.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 import { definition } from '../custom-kit.ts'
 
@@ -65,7 +65,7 @@ afterEach(async () => {
   await plane.stop()
 })
 
-describe('a storage version migration', () => {
+describe('storage version migration', () => {
   const start = async (name: string, group: string, resource: string): Promise<void> => {
     await client.create(StorageVersionMigrations, { metadata: { name }, spec: { resource: { group, resource } } })
     await clock.advance(1000)
@@ -79,7 +79,7 @@ describe('a storage version migration', () => {
     'Succeeded True StorageVersionMigrationSucceeded ',
   ]
 
-  it('writes every object again and leaves it as it was', async () => {
+  it('rewrites every object unchanged', async () => {
     for (let at = 0; at < 3; at++)
       await client.create(ConfigMaps, { metadata: { namespace, name: `c${at}` }, data: { a: 'b' } })
     const before = await client.list(ConfigMaps, { namespace })
@@ -90,7 +90,7 @@ describe('a storage version migration', () => {
     assert.deepEqual((await client.list(ConfigMaps, { namespace })).items, before.items)
   })
 
-  it('tells the definition of a custom resource, which forgets its old versions', async () => {
+  it('removes old versions from the CRD status', async () => {
     const v1 = definition('Widget', { group: 'example.com', versions: [{ name: 'v1' }, { name: 'v2' }] })
     await client.create(CustomResourceDefinitions, v1)
     await clock.advance(2000)
@@ -115,7 +115,7 @@ describe('a storage version migration', () => {
     )
   })
 
-  it('waits a minute for a resource that nobody serves, and fails then', async () => {
+  it('waits a minute for an unknown resource, then fails', async () => {
     await start('m', 'example.com', 'things')
     assert.deepEqual(await said('m'), ['Running True MigrationRunning The migration is running'])
     await clock.advance(66_000)
@@ -125,7 +125,7 @@ describe('a storage version migration', () => {
     ])
   })
 
-  it('does not begin with what cannot be written', async () => {
+  it('fails for a resource without update', async () => {
     await start('m', '', 'bindings')
     assert.equal(
       (await said('m'))[1],
@@ -133,7 +133,7 @@ describe('a storage version migration', () => {
     )
   })
 
-  it('of the same resource waits for the one before', async () => {
+  it('waits for an earlier one of the same resource', async () => {
     await start('first', 'example.com', 'things')
     await start('second', 'example.com', 'things')
     assert.deepEqual(await said('second'), [])
@@ -143,7 +143,7 @@ describe('a storage version migration', () => {
   })
 })
 
-describe('storage versions', () => {
+describe('StorageVersions', () => {
   const live = async (name: string): Promise<void> => {
     const labels = { 'apiserver.kubernetes.io/identity': 'kube-apiserver' }
     await client.create(Leases, { metadata: { namespace: 'kube-system', name, labels }, spec: {} })
@@ -174,7 +174,7 @@ describe('storage versions', () => {
     await clock.advance(1000)
   }
 
-  it('forget servers that are gone, and agree when the others do', async () => {
+  it('drop deleted servers, and set the common version', async () => {
     await live('a')
     await live('b')
     await record('example.com.things', { a: 'v1', b: 'v2' })
@@ -193,14 +193,14 @@ describe('storage versions', () => {
     )
   })
 
-  it('go with the last server that wrote them', async () => {
+  it('are deleted with their last server', async () => {
     await record('example.com.things', { nobody: 'v1' })
     await assert.rejects(client.get(StorageVersions, { name: 'example.com.things' }), isNotFound)
   })
 })
 
-describe('a pod group', () => {
-  it('stays until its last pod has ended', async () => {
+describe('PodGroup', () => {
+  it('stays until its last pod has finished', async () => {
     const spec = { schedulingPolicy: { basic: {} } }
     const metadata = { namespace, name: 'g', finalizers: ['scheduling.k8s.io/podgroup-protection'] }
     await client.create(PodGroups, { metadata, spec: spec as never })
@@ -222,7 +222,7 @@ describe('a pod group', () => {
   })
 })
 
-describe('a question about pools', () => {
+describe('ResourcePoolStatusRequest', () => {
   const publish = async (pool: string, part: number, of: number, devices: number): Promise<void> => {
     const spec = {
       driver: 'd.example.com',
@@ -248,7 +248,7 @@ describe('a question about pools', () => {
     return [status?.poolCount, pools, conditions]
   }
 
-  it('is answered once, and goes after an hour', async () => {
+  it('is answered once, and deleted after an hour', async () => {
     await publish('a', 1, 1, 3)
     await publish('b', 1, 1, 2)
     const requests = [{ name: 'gpu', exactly: { deviceClassName: 'gpu', allocationMode: 'ExactCount', count: 1 } }]
@@ -278,7 +278,7 @@ describe('a question about pools', () => {
     await assert.rejects(client.get(ResourcePoolStatusRequests, { name: 'all' }), isNotFound)
   })
 
-  it('waits for a pool that is not whole', async () => {
+  it('waits for an incomplete pool', async () => {
     await publish('a', 1, 2, 3)
     await ask('all')
     assert.deepEqual(await told('all'), [undefined, undefined, undefined])

@@ -1,15 +1,21 @@
-/** Tokens that nobody uses and the bundle that verifies the server, on the whole server in virtual time. */
+/**
+ * Unused legacy tokens, pod certificate requests and the API server's trust bundle, on a whole server in virtual time.
+ */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
 import { ClusterTrustBundles, PodCertificateRequests } from '#apis/certificates/v1beta1.ts'
 import { Pods, Secrets, ServiceAccounts } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { podCertificateCleanerController } from '#controllers/certificates/pod-cleaner.ts'
-import { bundleName, clusterTrustBundlePublisherController } from '#controllers/clustertrustbundle-publisher.ts'
 import type { Controller } from '#controllers/controller.ts'
-import { legacyTokenCleanerController } from '#controllers/legacy-serviceaccount-token-cleaner.ts'
+import { podCertificateCleanerController } from '#controllers/identity/certificates/pod-cleaner.ts'
+import {
+  bundleName,
+  clusterTrustBundlePublisherController,
+} from '#controllers/identity/clustertrustbundle-publisher.ts'
+import { legacyTokenCleanerController } from '#controllers/identity/legacy-serviceaccount-token-cleaner.ts'
 import { controllerSettings, type ControllerSettings } from '#controllers/settings.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { secureRandom } from '#lib/random.ts'
 import { createAuthority } from '#lib/x509/authority.ts'
@@ -17,7 +23,6 @@ import { createKey } from '#lib/x509/key.ts'
 import { createRequest } from '#lib/x509/request.ts'
 import { isNotFound } from '#meta/status.ts'
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 const DAY_MS = 24 * 3_600_000
 const namespace = 'default'
@@ -51,7 +56,7 @@ const start = async (
   await clock.advance(1000)
 }
 
-describe('tokens in Secrets that nobody uses', () => {
+describe('unused legacy tokens', () => {
   const make = async (name: string, labels: Record<string, string> = {}): Promise<void> => {
     const annotations = { 'kubernetes.io/service-account.name': 'robot' }
     const type = 'kubernetes.io/service-account-token'
@@ -70,7 +75,7 @@ describe('tokens in Secrets that nobody uses', () => {
   const INVALID = 'kubernetes.io/legacy-token-invalid-since'
   const SETTINGS = controllerSettings({ 'legacy-service-account-token-clean-up-period': 10 * DAY_MS })
 
-  it('are marked, and deleted after as long again; all others stay', async () => {
+  it('are marked, and deleted after the same time again; others stay', async () => {
     await start(legacyTokenCleanerController, SETTINGS)
     const secrets = ['old', 'used', 'mounted'].map((name) => ({ name }))
     await client.create(ServiceAccounts, { metadata: { namespace, name: 'robot' }, secrets })
@@ -93,8 +98,8 @@ describe('tokens in Secrets that nobody uses', () => {
   })
 })
 
-describe('requests for certificates of pods', () => {
-  it('go after a quarter of an hour', async () => {
+describe('PodCertificateRequests', () => {
+  it('are deleted after 15 minutes', async () => {
     await start(
       podCertificateCleanerController,
       {},
@@ -123,13 +128,13 @@ describe('requests for certificates of pods', () => {
   })
 })
 
-describe('the bundle of the API server', () => {
+describe('API server trust bundle', () => {
   const SETTINGS = {
     'runtime-config': new Map([['certificates.k8s.io/v1beta1/clustertrustbundles', 'true']]),
     'feature-gates': new Map([['ClusterTrustBundle', true]]),
   }
 
-  it('is there as a ClusterTrustBundle named after what is in it, in place of older ones', async () => {
+  it('is published as a ClusterTrustBundle named by its hash, and replaces old ones', async () => {
     const bundle = createAuthority({ commonName: 'ca' }, { clock, random: secureRandom }).certificatePem
     await start(clusterTrustBundlePublisherController, { 'root-ca-file': 'ca.crt' }, SETTINGS, bundle)
     const name = bundleName(bundle)
@@ -144,7 +149,7 @@ describe('the bundle of the API server', () => {
     await client.get(ClusterTrustBundles, { name })
   })
 
-  it('is not published where the API does not serve it', async () => {
+  it('is not published if the API is not served', async () => {
     await start(clusterTrustBundlePublisherController, { 'root-ca-file': 'ca.crt' }, {}, 'BUNDLE')
     await assert.rejects(client.list(ClusterTrustBundles), isNotFound)
   })

@@ -1,4 +1,4 @@
-/** Storage in use and the claims of ephemeral volumes, on the whole server in virtual time. */
+/** Storage protection and ephemeral volume claims, on a whole server in virtual time. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
@@ -14,16 +14,16 @@ import {
 import type { Kind } from '#apis/kinds.ts'
 import { VolumeAttributesClasses } from '#apis/storage/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { ephemeralVolumeController } from '#controllers/ephemeral-volume.ts'
+import { ephemeralVolumeController } from '#controllers/volumes/ephemeral-volume.ts'
 import {
   claimProtectionController,
   volumeAttributesClassProtectionController,
   volumeProtectionController,
-} from '#controllers/volume-protection.ts'
+} from '#controllers/volumes/volume-protection.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { isNotFound } from '#meta/status.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 let clock: VirtualClock
 let plane: ControlPlane
@@ -81,8 +81,8 @@ const held = async (kind: Kind, name: string): Promise<string> => {
   }
 }
 
-describe('claims', () => {
-  it('that a scheduled pod mounts stay until the pod has gone', async () => {
+describe('PersistentVolumeClaims', () => {
+  it('of a scheduled pod stay until the pod is gone', async () => {
     await claim('data')
     assert.equal(await held(PersistentVolumeClaims, 'data'), 'kubernetes.io/pvc-protection')
     await pod('user', { persistentVolumeClaim: { claimName: 'data' } }, 'n1')
@@ -93,14 +93,14 @@ describe('claims', () => {
     assert.equal(await held(PersistentVolumeClaims, 'data'), 'gone')
   })
 
-  it('that only a pod without a node names go at once', async () => {
+  it('of an unscheduled pod go at once', async () => {
     await claim('data')
     await pod('waiting', { persistentVolumeClaim: { claimName: 'data' } })
     await remove(PersistentVolumeClaims, 'data')
     assert.equal(await held(PersistentVolumeClaims, 'data'), 'gone')
   })
 
-  it('that go together all go, and only those nobody mounts', async () => {
+  it('deleted together go if no pod uses them', async () => {
     for (let number = 0; number < 5; number++) await claim(`c${number}`)
     await pod('user', { persistentVolumeClaim: { claimName: 'c3' } }, 'n1')
     await client.deleteCollection(PersistentVolumeClaims, { namespace })
@@ -115,8 +115,8 @@ describe('claims', () => {
   })
 })
 
-describe('volumes', () => {
-  it('that are bound stay', async () => {
+describe('PersistentVolumes', () => {
+  it('stay while they are bound', async () => {
     const spec = {
       capacity: { storage: '1Gi' },
       accessModes: ['ReadWriteOnce'],
@@ -139,8 +139,8 @@ describe('volumes', () => {
   })
 })
 
-describe('classes of attributes', () => {
-  it('stay as long as a claim wants them, has them or tries them', async () => {
+describe('VolumeAttributesClasses', () => {
+  it('stay while a claim wants, has or tries them', async () => {
     for (const name of ['gold', 'free']) {
       await client.create(VolumeAttributesClasses, {
         metadata: { name },
@@ -164,7 +164,7 @@ describe('ephemeral volumes', () => {
   const metadata = { labels: { app: 'x' }, annotations: { note: 'y' } }
   const ephemeral = { volumeClaimTemplate: { metadata, spec: claimSpec } }
 
-  it('get a claim that the pod owns, again when somebody deletes it', async () => {
+  it('get a claim that the pod owns, again after a deletion', async () => {
     const { metadata: owner } = await pod('p', { ephemeral })
     await clock.advance(100)
     const made = await client.get(PersistentVolumeClaims, { namespace, name: 'p-v' })
@@ -177,7 +177,7 @@ describe('ephemeral volumes', () => {
     assert.notEqual(again.metadata.uid, made.metadata.uid)
   })
 
-  it("do not take another's claim, and say so", async () => {
+  it('do not use a foreign claim, and report that', async () => {
     await claim('p-v')
     await pod('p', { ephemeral })
     await clock.advance(100)

@@ -1,10 +1,10 @@
-/** A control plane with some controllers, a fake kubelet and virtual time: what tests of workloads begin with. */
+/** A control plane with some controllers, a fake kubelet and virtual time, for workload tests. */
 import { Events } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import type { Controller } from '#controllers/controller.ts'
+import { startControllers } from '#kits/controllers/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { startControllers } from '#testing/controllers.ts'
 
 import { createFakeKubelet, type FakeKubelet } from './fake-kubelet.ts'
 

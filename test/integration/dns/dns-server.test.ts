@@ -1,4 +1,4 @@
-/** The name server on real sockets, with servers beside it that answer, lie, or say nothing. */
+/** The DNS server on real sockets, with upstream servers that answer, lie or stay silent. */
 import assert from 'node:assert/strict'
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
@@ -8,13 +8,13 @@ import { test, type TestContext } from 'node:test'
 import { Directory } from '#dns/directory.ts'
 import { createDnsMeters } from '#dns/dns-meters.ts'
 import type { Upstream } from '#dns/forwarder.ts'
-import { type Asked, questionOf } from '#dns/question.fixture.ts'
+import { type QuestionFields, questionOf } from '#dns/question.fixture.ts'
 import { Resolver, type ResolverOptions } from '#dns/resolver.ts'
 import { listen, type Listening } from '#dns/server.ts'
 import { FLAG, type Message, RCODE, rcodeOf, readMessage, readQuery, TYPE, uint16 } from '#dns/wire.ts'
 import { realClock } from '#lib/clock.ts'
-import type { Logger } from '#lib/log.ts'
-import { createRegistry } from '#lib/metrics.ts'
+import type { Logger } from '#lib/log/log.ts'
+import { createRegistry } from '#lib/metrics/metrics.ts'
 import { createSeededRandom } from '#lib/random.ts'
 
 const LOOPBACK = '127.0.0.1'
@@ -39,8 +39,8 @@ function directoryWith(many = 1): Directory {
 }
 
 interface Served extends Listening {
-  readonly ask: (asked: Asked) => Promise<Message>
-  readonly askStream: (questions: readonly Asked[]) => Promise<Message[]>
+  readonly ask: (asked: QuestionFields) => Promise<Message>
+  readonly askStream: (questions: readonly QuestionFields[]) => Promise<Message[]>
 }
 
 async function serve(t: TestContext, own: Partial<ResolverOptions> = {}): Promise<Served> {
@@ -85,7 +85,7 @@ async function datagram(bytes: Uint8Array, port: number): Promise<Buffer> {
 }
 
 /** All of them at once, on one connection. */
-async function stream(questions: readonly Asked[], port: number): Promise<Message[]> {
+async function stream(questions: readonly QuestionFields[], port: number): Promise<Message[]> {
   const socket = connect({ host: LOOPBACK, port })
   const sent = questions.map((asked) => {
     const question = questionOf(asked)
@@ -134,9 +134,9 @@ function addressed(question: Buffer, address: readonly number[] = [192, 0, 2, 1]
   return Buffer.concat([head, query.question, Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, ...address])])
 }
 
-const EXAMPLE: Asked = { name: 'example.com', type: TYPE.A }
+const EXAMPLE: QuestionFields = { name: 'example.com', type: TYPE.A }
 
-test('names of the cluster by datagram; what does not fit, by stream', async (t) => {
+test('cluster names are answered over UDP, and large answers over TCP', async (t) => {
   const { ask, askStream } = await serve(t, { directory: directoryWith(300) })
   const asked = { name: 'DB.shop.svc.cluster.local', type: TYPE.A, edns: 4096 }
   const cut = await ask(asked)
@@ -150,7 +150,7 @@ test('names of the cluster by datagram; what does not fit, by stream', async (t)
   )
 })
 
-test('what is not there is said with the start of its zone; while nothing is known, nothing is denied', async (t) => {
+test('missing names return NXDOMAIN with SOA; before the sync nothing is denied', async (t) => {
   let isSynced = false
   const { ask } = await serve(t, { isSynced: () => isSynced })
   const nowhere = { name: 'no.shop.svc.cluster.local', type: TYPE.A }
@@ -172,7 +172,7 @@ test('what is not there is said with the start of its zone; while nothing is kno
   )
 })
 
-test('what cannot be answered is refused in so many words, or not at all', async (t) => {
+test('unsupported queries are refused or ignored', async (t) => {
   const { ask, udpPort } = await serve(t)
   assert.equal(rcodeOf((await ask({ ...EXAMPLE, class: 3 })).flags), RCODE.refused)
   assert.equal(rcodeOf((await ask(EXAMPLE)).flags), RCODE.serverFailure)
@@ -195,7 +195,7 @@ test('what cannot be answered is refused in so many words, or not at all', async
   assert.equal(uint16(first, 0), 42)
 })
 
-test('others are asked once, and what they said is passed on until it is old', async (t) => {
+test('equal queries are forwarded once, and answers are cached until they expire', async (t) => {
   const server = await other(t, (question) => addressed(question))
   const { ask } = await serve(t, { upstreams: () => [server] })
   const many = await Promise.all(Array.from({ length: 20 }, (_, id) => ask({ ...EXAMPLE, name: 'Example.COM', id })))
@@ -208,7 +208,7 @@ test('others are asked once, and what they said is passed on until it is old', a
   assert.equal(server.asked, 1)
 })
 
-test('one that says nothing is passed over; guesses are not believed; SERVFAIL is another’s chance', async (t) => {
+test('a silent server is skipped, forged answers are ignored, and SERVFAIL tries the next server', async (t) => {
   const silent = await other(t, () => undefined)
   const failing = await other(t, (question) => addressed(question, [0, 0, 0, 0], 0x81_82))
   const liar = await other(t, (question) => {
@@ -224,7 +224,7 @@ test('one that says nothing is passed over; guesses are not believed; SERVFAIL i
   }
 })
 
-test('an old server is asked again without EDNS', async (t) => {
+test('an old server is queried again without EDNS', async (t) => {
   const server = await other(t, (question) => {
     const query = readQuery(question)
     if (!('edns' in query) || query.edns === undefined) return addressed(question)
@@ -237,7 +237,7 @@ test('an old server is asked again without EDNS', async (t) => {
   assert.deepEqual(addressesOf(await ask(EXAMPLE)), ['192.0.2.1'])
 })
 
-test('an alias comes with what is behind it, of the cluster or of others', async (t) => {
+test('an alias includes the records of its target, in the cluster or upstream', async (t) => {
   const server = await other(t, (question) => addressed(question))
   const { ask } = await serve(t, { upstreams: () => [server] })
   const away = await ask({ name: 'away.shop.svc.cluster.local', type: TYPE.A })
@@ -253,7 +253,7 @@ test('an alias comes with what is behind it, of the cluster or of others', async
   assert.equal(server.asked, 1)
 })
 
-test('names of a stub domain are its servers’ to answer', async (t) => {
+test('a stub domain is forwarded to its servers', async (t) => {
   const corporate = await other(t, (question) => addressed(question, [10, 9, 8, 7]))
   const deeper = await other(t, (question) => addressed(question, [10, 9, 8, 6]))
   const world = await other(t, (question) => addressed(question))
@@ -267,7 +267,7 @@ test('names of a stub domain are its servers’ to answer', async (t) => {
   assert.deepEqual(answers, [['10.9.8.7'], ['10.9.8.6'], ['192.0.2.1']])
 })
 
-test('who asks by stream is asked for by stream', async (t) => {
+test('a TCP query is forwarded over TCP', async (t) => {
   const server = createServer((socket) => {
     socket.on('data', (chunk: Buffer) => {
       const answer = addressed(chunk.subarray(2))
@@ -284,7 +284,7 @@ test('who asks by stream is asked for by stream', async (t) => {
   assert.deepEqual(answer && addressesOf(answer), ['192.0.2.1'])
 })
 
-test('a stream that is no DNS is closed', async (t) => {
+test('a TCP connection without DNS is closed', async (t) => {
   const { tcpPort } = await serve(t)
   for (const bytes of [Buffer.from([0, 1, 0]), Buffer.from([0, 12, 0, 7, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0])]) {
     const socket = connect({ host: LOOPBACK, port: tcpPort })
@@ -295,9 +295,9 @@ test('a stream that is no DNS is closed', async (t) => {
   }
 })
 
-test('a cache knows no names itself, and remembers what the cluster’s server said', async (t) => {
+test("a node cache has no cluster names, and caches the cluster's answers", async (t) => {
   const cluster = await other(t, (question) => addressed(question))
-  const { ask } = await serve(t, { asksOthersOnly: true, stubDomains: new Map([['cluster.local', [cluster]]]) })
+  const { ask } = await serve(t, { isCacheOnly: true, stubDomains: new Map([['cluster.local', [cluster]]]) })
   const question = { name: 'db.shop.svc.cluster.local', type: TYPE.A }
   assert.deepEqual(addressesOf(await ask(question)), ['192.0.2.1'])
   assert.deepEqual(addressesOf(await ask(question)), ['192.0.2.1'])

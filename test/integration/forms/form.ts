@@ -1,12 +1,12 @@
 /**
- * The forms in which clients ask for answers: what they send to get one, how its bytes are read, and what it says when
- * the plain JSON answer to the same request is known. Nothing here knows which server answers.
+ * The response formats that clients can request: the request headers, the decoder, and the expected content given the
+ * plain JSON response. Independent of the server.
  */
 import assert from 'node:assert/strict'
 
 import { schemaFor } from '#apis/schemas.ts'
-import type { JsonObject } from '#lib/json-value.ts'
-import { parseYaml, stringifyYaml } from '#lib/yaml.ts'
+import type { JsonObject } from '#lib/json/value.ts'
+import { parseYaml, stringifyYaml } from '#lib/yaml/yaml.ts'
 import { decodeObject } from '#meta/codec/object.ts'
 import { decodeWatchEvent, partialList, partialObject, type PartialVersion, splitFrames } from '#meta/codec/partial.ts'
 import { encodeProtobuf } from '#meta/codec/protobuf.ts'

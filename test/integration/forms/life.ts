@@ -1,6 +1,6 @@
 /**
- * The life of an object of a kind, as requests: made, read, changed in every way, deleted, and between that everything
- * that can be refused. Each request has a witness, which says in plain JSON what the answer must hold.
+ * Lists the requests of an object's life: create, read, every kind of change, delete, and all refusals. Each request
+ * has a second one that returns the expected content as plain JSON.
  */
 import type { Kind } from '#apis/kinds.ts'
 import { schemaFor } from '#apis/schemas.ts'

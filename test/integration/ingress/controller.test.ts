@@ -1,4 +1,4 @@
-/** The ingress controller with an API server and pods that are servers of this process. */
+/** The ingress controller with an API server, and HTTP servers of this process as pods. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request as httpRequest, type Server } from 'node:http'
@@ -11,13 +11,13 @@ import { IngressClasses, type Ingress, Ingresses } from '#apis/networking/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
 import { resolveAllowed } from '#ingress/forbidden-addresses.ts'
 import { startIngressController, type IngressController } from '#ingress/start.ts'
+import { eventually } from '#kits/lib/eventually.ts'
 import { realClock } from '#lib/clock.ts'
 import { createHttpClient, type HttpRequest } from '#lib/http/client.ts'
-import type { Logger } from '#lib/log.ts'
+import type { Logger } from '#lib/log/log.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { createAuthority } from '#lib/x509/authority.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { eventually } from '#testing/eventually.ts'
 
 const quiet = { info: () => undefined, error: () => undefined } as unknown as Logger
 const random = createSeededRandom(1)
@@ -30,7 +30,7 @@ interface Told {
   readonly certificateOf: string
 }
 
-describe('the ingress controller', () => {
+describe('ingress controller', () => {
   const closing = new AsyncDisposableStack()
   let plane: ControlPlane
   let client: ApiClient
@@ -139,12 +139,12 @@ describe('the ingress controller', () => {
       (told) => told.status === status,
     )
 
-  it('answers for nobody', async () => {
+  it('answers 404 without a route', async () => {
     const told = await ask('nobody.example')
     assert.deepEqual([told.status, told.text], [404, 'default backend - 404'])
   })
 
-  it('passes requests on to the pods of an Ingress as soon as there is one, and no longer', async () => {
+  it('forwards requests to the pods of an Ingress while it exists', async () => {
     await createIngress('web', 'web.example', 'web')
     await untilStatus('web.example', 200)
     const told = await ask('web.example', '/a/b?c=d')
@@ -157,12 +157,12 @@ describe('the ingress controller', () => {
     await untilStatus('web.example', 404)
   })
 
-  it('says that a pod is not there', async () => {
+  it('reports that a pod is unreachable', async () => {
     await createIngress('gone', 'gone.example', 'gone')
     await untilStatus('gone.example', 502)
   })
 
-  it('shows the certificate of the name, and sends clients to it', async () => {
+  it('presents the certificate of the name, and redirects clients to HTTPS', async () => {
     const issued = authority.issue({ commonName: 'safe', names: { dns: ['safe.example'] }, purpose: 'server' })
     const data = {
       'tls.crt': Buffer.from(issued.certificatePem).toString('base64'),
@@ -182,7 +182,7 @@ describe('the ingress controller', () => {
     assert.match(String((await ask('safe.example', '/x')).headers.location), /^https:\/\/safe\.example(?::\d+)?\/x$/)
   })
 
-  it('refuses a Service that leads to the machine itself, by whatever name', async () => {
+  it('refuses a Service that leads to the machine itself, under any name', async () => {
     const { port } = pods.address() as AddressInfo
     for (const [at, name] of ['127.0.0.1', '127.1', '0x7f000001', '0.0.0.0', 'ip6-localhost'].entries()) {
       await createService(`inner-${at}`, port, name)
@@ -202,7 +202,7 @@ describe('the ingress controller', () => {
     answer.destroy()
   })
 
-  it('sends a path on as it came after rewriting, and never answers 500 for one', async () => {
+  it('forwards a rewritten path unchanged, and never answers 500', async () => {
     const annotations = { 'nginx.ingress.kubernetes.io/rewrite-target': '/$1' }
     await createIngress('rewritten', 'rewritten.example', 'web', { annotations })
     await untilStatus('rewritten.example', 200)
@@ -210,7 +210,7 @@ describe('the ingress controller', () => {
       assert.equal((await ask('rewritten.example', path)).text, `rewritten.example ${path}`)
   })
 
-  it('goes on in another protocol', async () => {
+  it('upgrades to another protocol', async () => {
     await createIngress('socket', 'socket.example', 'web')
     await untilStatus('socket.example', 200)
     const headers = { host: 'socket.example', connection: 'Upgrade', upgrade: 'websocket' }
@@ -223,7 +223,7 @@ describe('the ingress controller', () => {
     socket.destroy()
   })
 
-  it('breaks off what a pod breaks off', async () => {
+  it('aborts a response that the pod aborts', async () => {
     const asking = httpRequest({
       host: '127.0.0.1',
       port: controller.httpPort,

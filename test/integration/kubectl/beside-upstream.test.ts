@@ -1,4 +1,7 @@
-/** Some lines of `test/upstream/kubectl.ts`, the same ones each time: ours beside upstream's kubectl, where that was built. */
+/**
+ * A fixed sample of the command lines of `test/upstream/kubectl.ts`, run by our kubectl and by upstream's if it was
+ * built.
+ */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -15,7 +18,7 @@ const skip = existsSync(UPSTREAM) ? false : "upstream's kubectl was not built: n
 const SCENES = /^(?:create-more|describe|explain)\//
 const LINES = 60
 
-void test('says what upstream says', { skip }, async () => {
+void test("our kubectl prints the same as upstream's", { skip }, async () => {
   const verdicts = await judge({ scene: SCENES, sample: LINES, seed: 3, jobs: 2, asProgram: false }, () => undefined)
   const different = verdicts.filter(({ differences, listed }) => differences.length > 0 && listed === undefined)
   assert.deepEqual(

@@ -1,4 +1,7 @@
-/** kubectl lines that once did something else than upstream's kubectl: one process, a server of its own, no controllers. */
+/**
+ * Regression tests: command lines that once behaved differently from upstream's kubectl. One process, a separate
+ * server, no controllers.
+ */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -60,7 +63,7 @@ function configMap(name: string, more: object = {}, metadata: object = {}): stri
 }
 
 describe('kubectl', () => {
-  it('refuses names that are no single segment of a path, and deletes nothing', async () => {
+  it('refuses names with several path segments, and deletes nothing', async () => {
     await kubectl('create configmap kept')
     for (const name of ['..', '.', 'a%b']) {
       const { code, err } = await kubectl(`delete cm ${name}`)
@@ -71,7 +74,7 @@ describe('kubectl', () => {
     assert.equal((await kubectl('get ns default -o name')).out, 'namespace/default\n')
   })
 
-  it('does not run as oneself when --as is missing', async () => {
+  it('refuses --as-group without --as', async () => {
     for (const flag of ['--as-group=a', '--as-uid=1', '--as-user-extra=a=b']) {
       const { code, out, err } = await kubectl(`get cm ${flag}`)
       assert.deepEqual([code, out], [1, ''])
@@ -79,7 +82,7 @@ describe('kubectl', () => {
     }
   })
 
-  it('keeps the names of built-in types from custom resources', async () => {
+  it('prefers built-in types to custom resources of the same name', async () => {
     const names = { plural: 'thieves', singular: 'thief', kind: 'Gadget', shortNames: ['pod', 'po', 'cm'] }
     const versions = [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }]
     const spec = { group: 'example.com', scope: 'Namespaced', names, versions }
@@ -138,12 +141,12 @@ describe('kubectl', () => {
     assert.equal((await kubectl('get configmap fixed -o jsonpath={.data.a}')).out, 'c')
   })
 
-  it('uses standard input once', async () => {
+  it('reads standard input once', async () => {
     const { code, err } = await kubectl('set env -f - -', 'x')
     assert.deepEqual([code, err], [1, 'error: standard input cannot be used for multiple arguments\n'])
   })
 
-  it('sends the bytes of --raw', async () => {
+  it('sends the file of --raw unchanged', async () => {
     const { code, err } = await kubectl('create --raw /api/v1/namespaces/default/configmaps -f -', 'hello')
     assert.equal(code, 1)
     assert.match(err, /^Error from server \(BadRequest\): /)

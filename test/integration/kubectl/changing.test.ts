@@ -1,4 +1,4 @@
-/** kubectl that changes what a server has: one process, a server of its own, no controllers and no nodes. */
+/** kubectl commands that change objects: one process, a separate server, no controllers and no nodes. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -60,8 +60,8 @@ async function said(line: string, env?: Readonly<Record<string, string>>): Promi
   return `${out}${err}`
 }
 
-describe('kubectl that changes things', () => {
-  it('holds, resumes and restarts a deployment', async () => {
+describe('kubectl commands that change objects', () => {
+  it('pauses, resumes and restarts a Deployment', async () => {
     await kubectl('create deployment web --image=nginx')
     assert.equal(await said('rollout pause deploy/web'), 'deployment.apps/web paused\n')
     assert.equal(await said('rollout pause deploy/web'), 'error: deployments.apps "web" is already paused\n')
@@ -74,14 +74,14 @@ describe('kubectl that changes things', () => {
     )
   })
 
-  it('sets images, variables and amounts', async () => {
+  it('sets images, environment variables and resources', async () => {
     assert.equal(await said('set image deploy/web nginx=nginx:2'), 'deployment.apps/web image updated\n')
     assert.equal(await said('set env deploy/web A=1 B=2'), 'deployment.apps/web env updated\n')
     assert.equal(await said('set env deploy/web --list'), '# Deployment web, container nginx\nA=1\nB=2\n')
     assert.match(await said('set resources deploy/web --limits=cpu=1'), /resource requirements updated/)
   })
 
-  it('waits for what is there, and gives up on what does not come', async () => {
+  it('waits for conditions, and times out', async () => {
     assert.equal(await said('wait --for=jsonpath={.spec.replicas}=1 deploy/web'), 'deployment.apps/web condition met\n')
     const { code, err } = await kubectl('wait --for=condition=Available deploy/web --timeout=50ms')
     assert.deepEqual([code, err], [1, 'error: timed out waiting for the condition on deployments/web\n'])
@@ -118,7 +118,7 @@ describe('kubectl that changes things', () => {
     assert.equal(await said('uncordon n1'), 'node/n1 uncordoned\n')
   })
 
-  it('says what one may do', async () => {
+  it('answers auth can-i', async () => {
     assert.equal(await said('auth can-i create pods'), 'yes\n')
     assert.deepEqual(await kubectl('auth can-i create pods --as=nobody'), { code: 1, out: 'no\n', err: '' })
   })

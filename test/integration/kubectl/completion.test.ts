@@ -1,4 +1,4 @@
-/** Completion in a real bash: the script asks the real program, which asks a server. */
+/** Completion in a real bash: the script calls the real program, which queries a server. */
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
@@ -58,7 +58,7 @@ function complete(line: string, more: Readonly<Record<string, string>> = {}): Pr
 }
 
 describe('completion in bash', { skip: hasBash ? false : 'there is no bash' }, () => {
-  it('knows commands and what they do', async () => {
+  it('completes commands with descriptions', async () => {
     assert.deepEqual(await complete('kubectl expl'), ['explain'])
     const several = await complete('kubectl api-')
     assert.deepEqual(
@@ -69,24 +69,24 @@ describe('completion in bash', { skip: hasBash ? false : 'there is no bash' }, (
     assert.deepEqual(await complete('kubectl rollout stat'), ['status'])
   })
 
-  it('knows flags and their values', async () => {
+  it('completes flags and their values', async () => {
     assert.deepEqual(await complete('kubectl get pods --show-l'), ['--show-labels'])
     assert.deepEqual(await complete('kubectl get pods --namespace=kube-s'), ['kube-system'])
     assert.deepEqual(await complete('kubectl get pods -n kube-p'), ['kube-public'])
     assert.deepEqual(await complete('kubectl get pods -o jsonpath-'), ['jsonpath-as-json', 'jsonpath-file'])
   })
 
-  it('knows types and names of the server', async () => {
+  it('completes resource types and object names', async () => {
     assert.deepEqual(await complete('kubectl get deploy'), ['deployments.apps'])
     assert.deepEqual(await complete('kubectl get ns/kube-sys'), ['ns/kube-system'])
     assert.deepEqual(await complete('kubectl describe namespaces defa'), ['default'])
   })
 
-  it('knows files for manifests, and folders', async () => {
+  it('completes manifest files and folders', async () => {
     assert.deepEqual((await complete('kubectl apply -f ')).sort(), ['inside', 'pod.json', 'pod.yaml'])
   })
 
-  it('takes aliases, variables and quotes for what they stand for, and runs nothing', async () => {
+  it('resolves aliases, variables and quotes without running them', async () => {
     assert.deepEqual(await complete('k get cm extension-'), ['extension-apiserver-authentication'])
     assert.deepEqual(await complete('kubectl get "name', {}), ['namespaces'])
     assert.deepEqual(await complete('kubectl --kubeconfig=$FILE get ns defa', { FILE: join(folder, 'kubeconfig') }), [

@@ -1,11 +1,11 @@
-/** Containers that mean no good: what `cp` is sent is written below the target, or not at all. */
+/** `kubectl cp` from malicious containers: files are written below the target or not at all. */
 import assert from 'node:assert/strict'
 import { lstat, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 
-import { TAR_END, tarHeader, tarPadding, type TarFile } from '#lib/tar-write.ts'
+import { TAR_END, tarHeader, tarPadding, type TarFile } from '#lib/files/tar-write.ts'
 
 import { askHostile, json, type Outcome, printing } from './hostile-server.ts'
 
@@ -70,41 +70,41 @@ async function copied(...entries: readonly Entry[]): Promise<Copied> {
 const ALONE = ['target', 'target/inner', 'target/inner/good']
 const GOOD = { name: 'data/good', content: 'good' }
 
-void test('what is sound is copied', async () => {
+void test('valid entries are copied', async () => {
   const { code, files, target, err } = await copied(GOOD)
   assert.deepEqual([code, files, err], [0, ALONE, ''])
   assert.equal(await readFile(join(target, 'good'), 'utf8'), 'good')
 })
 
 for (const [name, entry] of [
-  ['climbs', { name: 'data/../../evil', content: 'evil' }],
-  ['climbs far', { name: `data/${'../'.repeat(12)}tmp/hyperkube-evil`, content: 'evil' }],
-  ['climbs on Windows', { name: String.raw`data/..\..\..\evil`, content: 'evil' }],
-  ['climbs and comes back beside the target', { name: 'data/../inner-evil', content: 'evil' }],
-  ['is a folder that climbs', { name: 'data/../../evil/' }],
-  ['begins as the source does and climbs', { name: 'data../../evil', content: 'evil' }],
+  ['leaves the target with ..', { name: 'data/../../evil', content: 'evil' }],
+  ['leaves the target with many ..', { name: `data/${'../'.repeat(12)}tmp/hyperkube-evil`, content: 'evil' }],
+  ['leaves the target with \\..', { name: String.raw`data/..\..\..\evil`, content: 'evil' }],
+  ['leads to a sibling of the target', { name: 'data/../inner-evil', content: 'evil' }],
+  ['is a folder with ..', { name: 'data/../../evil/' }],
+  ['begins with the source and leaves it with ..', { name: 'data../../evil', content: 'evil' }],
 ] as const) {
-  void test(`an entry that ${name} is passed over`, async () => {
+  void test(`an entry that ${name} is skipped`, async () => {
     const { files, err } = await copied(entry, GOOD)
     assert.deepEqual(files, ALONE)
     assert.match(err, /^warning: file .* is outside target destination, skipping\n/)
   })
 }
 
-void test('an entry that is not of the source ends the copy', async () => {
+void test('an entry outside of the source ends the copy', async () => {
   const { code, files, err } = await copied({ name: '/etc/evil', content: 'evil' }, GOOD)
   assert.deepEqual([code, files], [1, ['target']])
   assert.match(err, /^error: tar contents corrupted\n/)
 })
 
-void test('a link is passed over, and what would be written through it lands below the target', async () => {
+void test('a link is skipped, and writes through it stay below the target', async () => {
   const link = { name: 'data/way', link: '../..' }
   const { files, err } = await copied(link, { name: 'data/way/evil', content: 'evil' }, GOOD)
   assert.deepEqual(files, ['target', 'target/inner', 'target/inner/good', 'target/inner/way', 'target/inner/way/evil'])
   assert.match(err, /^warning: skipping symlink: /)
 })
 
-void test('a hard link and a device are nothing but empty files', async () => {
+void test('a hard link and a device become empty files', async () => {
   const hard = { name: 'data/hard', link: '/etc/passwd', type: '1' }
   const { files, target } = await copied(hard, { name: 'data/device', type: '3' }, GOOD)
   assert.deepEqual(files, ['target', 'target/inner', 'target/inner/device', 'target/inner/good', 'target/inner/hard'])
@@ -114,12 +114,12 @@ void test('a hard link and a device are nothing but empty files', async () => {
   }
 })
 
-void test('nothing becomes a program that runs as somebody else', async () => {
+void test('no file gets setuid or setgid bits', async () => {
   const { target } = await copied({ ...GOOD, mode: 0o6755 })
   assert.equal((await lstat(join(target, 'good'))).mode & 0o6000, 0)
 })
 
-void test('names cannot steer the terminal', async () => {
+void test('names are escaped for the terminal', async () => {
   const { err } = await copied(
     { name: 'data/../../\u001b[2Jevil', content: 'evil' },
     { name: 'data/\u001b[2J', link: '\r' },
@@ -128,7 +128,7 @@ void test('names cannot steer the terminal', async () => {
   assert.equal(err.includes('\u001b') || err.includes('\r'), false)
 })
 
-void test('an archive that is shorter than it says is told of', async () => {
+void test('a truncated archive is reported', async () => {
   const { code, err } = await copied({ name: 'data/large', content: 'x', size: 2 ** 32 })
   assert.equal(code, 1)
   assert.match(err, /^error: unexpected EOF\n/)

@@ -1,4 +1,4 @@
-/** A server that means no good: one kind (pods), and answers as a test wants them. */
+/** A malicious server for tests: one kind (pods), and scripted responses. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'

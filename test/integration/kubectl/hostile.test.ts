@@ -1,4 +1,6 @@
-/** Servers and files that mean no good: what is printed cannot steer a terminal, and everything ends with an error. */
+/**
+ * Malicious servers and files: output contains no terminal control sequences, and every command ends with an error.
+ */
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -24,13 +26,13 @@ function hasControls(text: string): boolean {
   return text.includes('\u001b') || text.includes('\r')
 }
 
-void test('cells of a table that the server made cannot steer the terminal', async () => {
+void test('cells of server tables are escaped for the terminal', async () => {
   const { out } = await kubectl(['get', 'pods', '--show-labels', '--no-headers'], json(200, EVIL_TABLE))
   assert.equal(hasControls(out), false)
   assert.match(out, /^pod\^\[\[2Jevil/)
 })
 
-void test('custom columns and descriptions cannot either', async () => {
+void test('custom columns and descriptions are escaped for the terminal', async () => {
   const columns = await kubectl(['get', 'pods', 'x', '-o', 'custom-columns=N:.metadata.name'])
   assert.match(columns.out, /^N\npod\^\[\[2Jevil\^\[\]0;title/)
   const described = await kubectl(['describe', 'pods', 'x'])
@@ -38,19 +40,19 @@ void test('custom columns and descriptions cannot either', async () => {
   for (const { out } of [columns, described]) assert.equal(hasControls(out), false)
 })
 
-void test('YAML writes escapes as such', async () => {
+void test('YAML contains escape sequences in escaped form', async () => {
   const { out } = await kubectl(['get', 'pods', 'x', '-o', 'yaml'])
   assert.equal(hasControls(out), false)
 })
 
-void test('what a server says is wrong cannot steer the terminal', async () => {
+void test('error messages of the server are escaped for the terminal', async () => {
   const { code, err } = await kubectl(['get', 'pods'], json(403, EVIL_STATUS))
   assert.equal(code, 1)
   assert.equal(hasControls(err), false)
   assert.match(err, /^Error from server \(Forbidden\): no\^\[\[2Jevil/)
 })
 
-void test('what a server warns of cannot either', async () => {
+void test('warnings of the server are escaped for the terminal', async () => {
   const warning = { warning: '299 - "\u001b[2Jevil"' }
   const { code, err } = await kubectl(['get', 'pods', 'x', '-o', 'yaml'], (_request, response) => {
     // Node's own server refuses to send such a header.
@@ -62,7 +64,7 @@ void test('what a server warns of cannot either', async () => {
   assert.equal(hasControls(err), false)
 })
 
-void test('an error page is quoted', async () => {
+void test('an HTML error page is quoted', async () => {
   const { code, err } = await kubectl(['get', 'pods'], (_request, response) => {
     response.writeHead(502, { 'content-type': 'text/html' })
     response.end('<h1>\u001b[2Jbad gateway</h1>')
@@ -71,13 +73,13 @@ void test('an error page is quoted', async () => {
   assert.match(err, /an error on the server \("<h1>\\x1b\[2Jbad gateway<\/h1>"\) has prevented the request/)
 })
 
-void test('a server that says nothing is left after the time that was given', async () => {
+void test('a silent server times out', async () => {
   const { code, err } = await kubectl(['get', 'pods', '--request-timeout=1s'], () => undefined)
   assert.equal(code, 1)
   assert.match(err, /^Unable to connect to the server: net\/http: request canceled/)
 })
 
-void test('a server that stops in the middle of an answer is left after the time that was given', async () => {
+void test('a server that stops in the middle of a response times out', async () => {
   const { code, err } = await kubectl(['get', 'pods', '--request-timeout=1s'], (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' })
     response.write('{"kind":')
@@ -86,7 +88,7 @@ void test('a server that stops in the middle of an answer is left after the time
   assert.match(err, /Client\.Timeout or context cancellation while reading body/)
 })
 
-void test('an answer that is shorter than it says is no answer', async () => {
+void test('a truncated response is an error', async () => {
   const { code, out, err } = await kubectl(['get', 'pods', 'x', '-o', 'yaml'], (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100000' })
     response.write('{"kind":"Pod"}', () => response.destroy())
@@ -95,7 +97,7 @@ void test('an answer that is shorter than it says is no answer', async () => {
   assert.match(err, /unexpected error when reading response body\. Please retry\. Original error: unexpected EOF/)
 })
 
-void test('what is no JSON is told as such', async () => {
+void test('an invalid JSON response is reported', async () => {
   const { code, err } = await kubectl(['get', 'pods'], (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' })
     response.end('hello')
@@ -104,7 +106,7 @@ void test('what is no JSON is told as such', async () => {
   assert.match(err, /invalid character 'h' looking for beginning of value/)
 })
 
-void test('a server that sends us around in circles is not followed', async () => {
+void test('redirect loops are not followed', async () => {
   const { code } = await kubectl(['get', 'pods'], (request, response) => {
     response.writeHead(302, { location: request.url ?? '' })
     response.end()
@@ -124,10 +126,10 @@ function aliases(levels: number): string {
 const START = 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: x }\n'
 
 for (const [name, text, told] of [
-  ['aliases that multiply', `${START}${aliases(12)}`, /yaml: document contains excessive aliasing/],
-  ['an alias of itself', `${START}data: &a [*a]\n`, /yaml: /],
-  ['YAML as deep as it is long', `${START}data: ${'['.repeat(100_000)}${']'.repeat(100_000)}`, /exceeded max depth/],
-  ['JSON as deep as it is long', `{"data":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, /exceeded max depth/],
+  ['exponentially nested aliases', `${START}${aliases(12)}`, /yaml: document contains excessive aliasing/],
+  ['a recursive alias', `${START}data: &a [*a]\n`, /yaml: /],
+  ['deeply nested YAML', `${START}data: ${'['.repeat(100_000)}${']'.repeat(100_000)}`, /exceeded max depth/],
+  ['deeply nested JSON', `{"data":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, /exceeded max depth/],
 ] as const) {
   void test(`a file with ${name} is refused`, async () => {
     const file = join(folder, 'bad.yaml')
@@ -138,7 +140,7 @@ for (const [name, text, told] of [
   })
 }
 
-void test('what a kustomization stands for is written into the folder that was named, and nowhere else', async () => {
+void test('a kustomization is written only into the named folder', async () => {
   const [source, target] = [join(folder, 'source'), join(folder, 'target', 'inner')]
   await Promise.all([source, target].map((path) => mkdir(path, { recursive: true })))
   await writeFile(join(source, 'kustomization.yaml'), 'resources: [bad.yaml]\n')

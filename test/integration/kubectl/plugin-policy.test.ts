@@ -1,4 +1,4 @@
-/** Which credential plugins preferences let run: programs of this machine are looked for and started. */
+/** The policy for credential plugins in kuberc, with real programs of this machine. */
 import assert from 'node:assert/strict'
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 
 import { runAllowed } from '#kubectl/kuberc/plugin-policy.ts'
-import type { PluginPolicy } from '#kubectl/kuberc/preference.ts'
+import type { PluginPolicy } from '#kubectl/session/preference.ts'
 
 let folder = ''
 
@@ -32,25 +32,25 @@ async function run(policy: PluginPolicy, command: string): Promise<string> {
 }
 
 describe('credential plugins', () => {
-  it('run when nobody says otherwise', async () => {
+  it('run by default', async () => {
     assert.equal(await run({ type: '' }, 'credentials'), 'one')
     assert.equal(await run({ type: 'AllowAll' }, join(folder, 'two', 'credentials')), 'two')
   })
 
-  it('do not run under a policy against all', async () => {
+  it('do not run under policy DenyAll', async () => {
     await assert.rejects(
       run({ type: 'DenyAll' }, 'credentials'),
       /plugin "credentials" not allowed: policy set to "DenyAll"/,
     )
   })
 
-  it('run when a list names them, by name or by file', async () => {
+  it('run when the allowlist contains their name or file', async () => {
     assert.equal(await run(list('credentials'), 'credentials'), 'one')
     assert.equal(await run(list(join(folder, 'one', 'credentials')), 'credentials'), 'one')
     assert.equal(await run(list('credentials'), join(folder, 'one', 'credentials')), 'one')
   })
 
-  it('do not run when the name is right and the file another', async () => {
+  it('do not run when only the name matches and the file differs', async () => {
     await assert.rejects(
       run(list('credentials'), join(folder, 'two', 'credentials')),
       /two\/credentials" is not permitted by the credential plugin allowlist/,

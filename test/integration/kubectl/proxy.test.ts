@@ -81,7 +81,7 @@ async function startProxy(...flags: string[]): Promise<Proxy> {
 }
 
 describe('kubectl proxy', () => {
-  it('sends the path as it came', async () => {
+  it('forwards the path unchanged', async () => {
     const proxy = await startProxy()
     received.length = 0
     const targets = ['/api/v1/a%2e%2e?x=%2e&y=/../', '/a/%2e%2e/b', '/a%2Fb;c=1', '/a/%252e%252e/b', '/a/%2e/b']

@@ -1,4 +1,6 @@
-/** What signals do to kubectl as a process: those that wait end with 1, the others die of it, as upstream's. */
+/**
+ * Signals to kubectl as a process: commands that wait exit with 1, others are killed by the signal, as with upstream's.
+ */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

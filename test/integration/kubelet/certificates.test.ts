@@ -1,4 +1,6 @@
-/** Certificates of a kubelet in virtual time: asked for, renewed before they end, kept where upstream keeps them. */
+/**
+ * Certificates of a kubelet in virtual time: requested, rotated before they expire, and stored in upstream's layout.
+ */
 import assert from 'node:assert/strict'
 import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -8,20 +10,20 @@ import { describe, it } from 'node:test'
 import { CertificateSigningRequests } from '#apis/certificates/v1.ts'
 import { ClusterRoleBindings } from '#apis/rbac/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
-import { certificateApprovingController } from '#controllers/certificates/approving.ts'
-import { certificateSigningController } from '#controllers/certificates/signing.ts'
+import { certificateApprovingController } from '#controllers/identity/certificates/approving.ts'
+import { certificateSigningController } from '#controllers/identity/certificates/signing.ts'
 import { controllerSettings } from '#controllers/settings.ts'
-import { CertificateKeeper } from '#kubelet/certificates/certificate-keeper.ts'
+import { startControllers } from '#kits/controllers/start.ts'
+import { CertificateManager } from '#kubelet/certificates/certificate-manager.ts'
 import { digestedName } from '#kubelet/certificates/certificate-request.ts'
 import { CertificateStore, type StoredPair } from '#kubelet/certificates/certificate-store.ts'
 import { countClientCertificate } from '#kubelet/metrics/certificate-metrics.ts'
 import { createVirtualClock, realClock, type VirtualClock } from '#lib/clock.ts'
-import { createRegistry } from '#lib/metrics.ts'
+import { createRegistry } from '#lib/metrics/metrics.ts'
 import { createSeededRandom, secureRandom } from '#lib/random.ts'
 import { createAuthority } from '#lib/x509/authority.ts'
 import { createKey, keyToPem, parsePrivateKey } from '#lib/x509/key.ts'
 import { errorLog, startControlPlane } from '#testing/control-plane.ts'
-import { startControllers } from '#testing/controllers.ts'
 
 /** Short enough for a server with all its timers. */
 const LIFE_MS = 12 * 60_000
@@ -32,8 +34,8 @@ interface Bed extends AsyncDisposable {
   readonly client: ApiClient
   readonly folder: string
   readonly seen: StoredPair[]
-  /** Begins to keep one for node1. */
-  keep(): Promise<CertificateKeeper>
+  /** Starts the rotation for node1. */
+  keep(): Promise<CertificateManager>
   count(): Promise<number>
 }
 
@@ -79,12 +81,12 @@ async function startBed(lifeMs: number): Promise<Bed> {
     folder,
     seen,
     async keep() {
-      const keeper = new CertificateKeeper({
+      const keeper = new CertificateManager({
         clock,
         random: createSeededRandom(5),
         log: errorLog(),
         store: new CertificateStore(folder, 'kubelet-client', clock),
-        wish: { node: 'node1', signer: CLIENT, purpose: 'client auth' },
+        spec: { node: 'node1', signer: CLIENT, purpose: 'client auth' },
         client: own,
         signal: stop.signal,
         changed: (pair) => seen.push(pair),
@@ -103,7 +105,7 @@ async function startBed(lifeMs: number): Promise<Bed> {
 }
 
 describe('the client certificate of a kubelet', () => {
-  it('is asked for at once, and renewed when 70 to 90 % of its life are over', async () => {
+  it('is requested at once, and rotated after 70 to 90 % of its lifetime', async () => {
     await using bed = await startBed(LIFE_MS)
     const keeper = await bed.keep()
     await bed.clock.advance(5000)
@@ -121,7 +123,7 @@ describe('the client certificate of a kubelet', () => {
     assert.equal((await new CertificateStore(bed.folder, 'kubelet-client', bed.clock).current())?.key, bed.seen[1]?.key)
   })
 
-  it('is used again by who starts anew, and replaced when it is over or of another node', async () => {
+  it('is reused after a restart, and replaced when it is expired or of another node', async () => {
     await using bed = await startBed(LIFE_MS)
     await bed.keep()
     await bed.clock.advance(5000)
@@ -130,7 +132,7 @@ describe('the client certificate of a kubelet', () => {
     assert.equal(await bed.count(), 1)
   })
 
-  it('stays in use while nobody approves the next', async () => {
+  it('stays in use while the next one is not approved', async () => {
     await using bed = await startBed(LIFE_MS)
     const keeper = await bed.keep()
     await bed.clock.advance(5000)
@@ -142,11 +144,11 @@ describe('the client certificate of a kubelet', () => {
   })
 })
 
-describe('the store of certificates', () => {
+describe('CertificateStore', () => {
   const clock = createVirtualClock(Date.UTC(2026, 10, 16, 4, 5, 6))
   const authority = createAuthority({ commonName: 'ca' }, { clock, random: secureRandom })
 
-  it('keeps what was current when the new one is no good, and gets over what a killed writer left', async (t) => {
+  it('keeps the current certificate when the new one is invalid, and recovers from a killed writer', async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'store-'))
     t.after(() => rm(folder, { recursive: true }))
     const store = new CertificateStore(folder, 'kubelet-client', clock)
@@ -165,8 +167,8 @@ describe('the store of certificates', () => {
   })
 })
 
-describe('the name of a request', () => {
-  it('depends on the key, the subject and the usages, and nothing else', () => {
+describe('digestedName', () => {
+  it('depends only on the key, the subject and the usages', () => {
     const key = createKey()
     const subject = { commonName: 'system:node:a', organizations: ['system:nodes'] }
     const name = digestedName(key, subject, ['digital signature', 'client auth'])

@@ -1,33 +1,39 @@
-/** A private containerd for tests, with a small image, in a folder of its own; and all that can be seen of it on the machine. */
+/**
+ * Starts a private containerd for tests, with a small image and a temporary directory, and finds leftovers on the
+ * machine.
+ */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { containerFault, readAbility } from '#cluster/runtime-choice.ts'
-import { imageApiBehind } from '#kubelet/containerd/image-api.ts'
-import { withImageWriter } from '#kubelet/containerd/image-writer.ts'
-import { MEDIA_TYPE, nameImage } from '#kubelet/containerd/manifest.ts'
-import { type Places, placesOf } from '#kubelet/containerd/places.ts'
-import { containerdIn, processes, shimsIn } from '#kubelet/containerd/process-table.ts'
-import { findPrograms } from '#kubelet/containerd/programs.ts'
-import { type Containerd, type ContainerdOptions, startContainerd } from '#kubelet/containerd/start.ts'
-import { removeContainerd } from '#kubelet/containerd/stop.ts'
+import { createImageApi } from '#containerd/image-api.ts'
+import { withImageWriter } from '#containerd/image-writer.ts'
+import { MEDIA_TYPE, nameImage } from '#containerd/manifest.ts'
+import { type ContainerdPaths, containerdPaths } from '#containerd/paths.ts'
+import { containerdIn, processes, shimsIn } from '#containerd/process-table.ts'
+import { findPrograms } from '#containerd/programs.ts'
+import { type Containerd, type ContainerdOptions, startContainerd } from '#containerd/start.ts'
+import { removeContainerd } from '#containerd/stop.ts'
 import { realClock } from '#lib/clock.ts'
-import { createLog } from '#lib/log.ts'
-import { mountsBelow, readMountTable } from '#lib/mount-table.ts'
+import { mountsBelow, readMountTable } from '#lib/files/mount-table.ts'
+import { tarArchive } from '#lib/files/tar-write.ts'
+import { createLog } from '#lib/log/log.ts'
 import { secureRandom } from '#lib/random.ts'
-import { tarArchive } from '#lib/tar-write.ts'
 
 const BUSYBOX = '/bin/busybox'
 const APPLETS = ['cat', 'echo', 'ls', 'sh', 'sleep', 'true', 'wget', 'nc', 'ip', 'mkdir', 'kill', 'id']
 
-/** Folder of another containerd than the machine's: `node test/upstream/containerd.ts` builds one and says where. */
+/**
+ * Directory of another containerd than the machine's: `node test/upstream/containerd.ts` builds one and prints its
+ * path.
+ */
 export const PROGRAMS: string | undefined = process.env['HYPERKUBE_CONTAINERD']
 
 export const IMAGE = 'docker.io/library/busybox:suite'
 
-/** Why there can be no containerd here; undefined when there can. */
+/** Why containerd cannot run here; undefined if it can. */
 export async function whyNoContainerd(): Promise<string | undefined> {
   const fault = containerFault({ ...(await readAbility(process.env)), missing: undefined })
   if (fault !== undefined) return fault
@@ -60,19 +66,19 @@ export function busyboxConfig(
 }
 
 export interface Bed extends AsyncDisposable {
-  /** Sandboxes, and sockets of shims, that were seen there. */
+  /** Sandboxes and shim sockets that were observed. */
   readonly sandboxes: Set<string>
   readonly sockets: Set<string>
   readonly options: ContainerdOptions
-  readonly places: Places
-  /** Ends containerd with the stack. */
+  readonly places: ContainerdPaths
+  /** Stops containerd with the stack. */
   start(closing: AsyncDisposableStack): Promise<Containerd>
   remove(): Promise<boolean>
 }
 
 export function createBed(settings: Partial<ContainerdOptions> = {}): Bed {
   const dataDir = mkdtempSync(join(tmpdir(), 'hyperkube-containerd-'))
-  // Of a subnet of its own: beds of several runs may be up at once.
+  // Its own subnet, because several test runs may overlap.
   const options: ContainerdOptions = {
     dataDir,
     clock: realClock,
@@ -87,10 +93,10 @@ export function createBed(settings: Partial<ContainerdOptions> = {}): Bed {
     sandboxes: new Set(),
     sockets: new Set(),
     options,
-    places: placesOf(dataDir),
+    places: containerdPaths(dataDir),
     start: async (closing) => {
       const containerd = await startContainerd(options, closing)
-      await withImageWriter({ ...options, api: imageApiBehind(containerd.client) }, async (writer) => {
+      await withImageWriter({ ...options, api: createImageApi(containerd.client) }, async (writer) => {
         const layer = await writer.write([busyboxLayer()])
         const config = await writer.writeJson(busyboxConfig(layer.digest))
         await nameImage(writer, { names: [IMAGE], config, layers: [{ ...layer, mediaType: MEDIA_TYPE.layer }] })
@@ -105,7 +111,7 @@ export function createBed(settings: Partial<ContainerdOptions> = {}): Bed {
   }
 }
 
-/** By kind: what of a containerd is on the machine. */
+/** Traces of a containerd on the machine, by kind. */
 export async function tracesOf({ places, options, sandboxes, sockets }: Bed): Promise<Record<string, string[]>> {
   const [all, table] = await Promise.all([processes(), readMountTable()])
   for (const id of names(join(places.root, 'io.containerd.grpc.v1.cri/sandboxes'))) sandboxes.add(id)
@@ -133,7 +139,7 @@ export async function tracesOf({ places, options, sandboxes, sockets }: Bed): Pr
     ),
     sockets: [...sockets].filter((path) => existsSync(path)),
     folders: [places.folder, places.stateFolder].filter((path) => existsSync(path)),
-    // Of processes that nobody of the above names: what is rooted or works in its folders.
+    // Other processes with a root or working directory in its directories.
     strays: all.flatMap(({ pid }) => {
       const at = ['root', 'cwd'].map((name) => linkOf(`/proc/${pid}/${name}`))
       return at.some((path) => path.startsWith(places.stateFolder) || path.startsWith(options.dataDir))

@@ -1,4 +1,4 @@
-/** A private containerd on this machine: runs containers as the contract says, outlives kills, and leaves nothing. */
+/** A private containerd on this machine: it passes the runtime tests, survives kills, and leaves nothing behind. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -6,12 +6,12 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 
-import { containerdIn, processes } from '#kubelet/containerd/process-table.ts'
-import { findPrograms } from '#kubelet/containerd/programs.ts'
-import { type Containerd, findContainerd } from '#kubelet/containerd/start.ts'
-import { removeContainerd, stopContainerd } from '#kubelet/containerd/stop.ts'
-import { CONTAINER_STATE, SANDBOX_STATE } from '#kubelet/cri/codes.ts'
-import { runtimeSuite } from '#kubelet/cri/runtime.suite.ts'
+import { containerdIn, processes } from '#containerd/process-table.ts'
+import { findPrograms } from '#containerd/programs.ts'
+import { type Containerd, findContainerd } from '#containerd/start.ts'
+import { removeContainerd, stopContainerd } from '#containerd/stop.ts'
+import { CONTAINER_STATE, SANDBOX_STATE } from '#cri/codes.ts'
+import { runtimeSuite } from '#cri/runtime.suite.ts'
 import { realClock, sleep } from '#lib/clock.ts'
 import { secureRandom } from '#lib/random.ts'
 
@@ -61,13 +61,13 @@ describe('containerd', { skip: missing ?? false }, () => {
       })
     })
 
-    it('is found where it listens, and not where nobody does', async () => {
+    it('is found at its socket, and not without a server', async () => {
       const tools = { clock: realClock, random: secureRandom }
       assert.equal(await findContainerd(tools, bed.places.socket), containerd.endpoint)
       assert.equal(await findContainerd(tools, `${bed.places.socket}.gone`), undefined)
     })
 
-    it('gives pods addresses of the node, a way to each other, and a process that buries what they leave', async () => {
+    it('gives pods addresses of the node, connects them, and reaps their processes', async () => {
       const pod = await startPod(containerd, bed, { script: 'while true; do echo hello | nc -l -p 80; done' })
       const other = await startPod(containerd, bed, { script: 'sleep 600', sharesProcesses: true })
       const { status } = await containerd.runtime.podSandboxStatus({ podSandboxId: pod.sandbox })
@@ -82,7 +82,7 @@ describe('containerd', { skip: missing ?? false }, () => {
     })
   })
 
-  it('gives pods other addresses when the node has others', async () => {
+  it('gives pods other addresses when the pod CIDR of the node changes', async () => {
     await using bed = createBed()
     await using closing = new AsyncDisposableStack()
     const containerd = await bed.start(closing)
@@ -98,7 +98,7 @@ describe('containerd', { skip: missing ?? false }, () => {
     assert.match(status?.network?.ip ?? '', /^10\.250\.250\./)
   })
 
-  it('comes back when it is killed, and so does ours, without a container noticing; all goes when it is removed', async () => {
+  it('restarts after a kill of containerd or of ours without affecting containers, and is removed completely', async () => {
     await using bed = createBed()
     let first: { pod: Pod; pid: number }
     {
@@ -116,7 +116,7 @@ describe('containerd', { skip: missing ?? false }, () => {
         assert.equal(await pidOf(containerd, pod), first.pid)
       }
     }
-    // As if we had been killed: nobody has ended it.
+    // As if we had been killed: containerd is still running.
     const { containerd: program, path } = await findPrograms(process.env, PROGRAMS)
     spawn(program, ['--config', bed.places.configFile], {
       detached: true,
@@ -140,7 +140,7 @@ describe('containerd', { skip: missing ?? false }, () => {
     assert.equal(await bed.remove(), false)
   })
 
-  it('stops its pods and keeps its images, and stops what is there without it', async () => {
+  it('stops its pods and keeps its images, also when containerd does not run', async () => {
     await using bed = createBed()
     await using closing = new AsyncDisposableStack()
     {
@@ -160,7 +160,7 @@ describe('containerd', { skip: missing ?? false }, () => {
     assert.ok((await containerd.runtime.imageStatus({ image: { image: IMAGE } })).image)
   })
 
-  it('is removed by hand where containerd itself cannot help', async () => {
+  it('is removed even if containerd cannot start', async () => {
     await using bed = createBed()
     {
       await using closing = new AsyncDisposableStack()
@@ -221,7 +221,7 @@ async function removePod({ runtime }: Containerd, podSandboxId: string): Promise
   await runtime.removePodSandbox({ podSandboxId })
 }
 
-/** Of the first process of a container that runs. */
+/** The first process of a running container. */
 async function pidOf({ runtime }: Containerd, { container }: Pod): Promise<number> {
   const options = { waitForReady: true, timeoutMs: 20_000 }
   const { status, info } = await runtime.containerStatus({ containerId: container, verbose: true }, options)
@@ -229,7 +229,7 @@ async function pidOf({ runtime }: Containerd, { container }: Pod): Promise<numbe
   return Number(JSON.parse(info.get('info') ?? '{}').pid)
 }
 
-/** Another process of it answers. */
+/** Another process of the container answers. */
 async function comesBack(bed: Bed, killed: number): Promise<void> {
   const tools = { clock: realClock, random: secureRandom }
   for (let tries = 200; tries > 0; tries--) {

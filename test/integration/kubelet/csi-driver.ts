@@ -1,10 +1,10 @@
-/** A driver of volumes for tests: speaks CSI on a socket among plugins, and shows folders of its own by mounting them. */
 import { execFile } from 'node:child_process'
 import { mkdir, rm, rmdir, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-import { getInfo, notifyRegistrationStatus, type RegistrationStatus } from '#kubelet/plugins/registration.ts'
+/** A CSI driver for tests: serves CSI on a socket in the plugin directory, and bind-mounts its directories. */
+import { Registration, type RegistrationStatus } from '#apis/wire/plugin-registration.ts'
 import {
   type ExpandRequest,
   NODE_METHODS,
@@ -19,7 +19,7 @@ const run = promisify(execFile)
 
 export interface CsiDriverOptions {
   readonly name: string
-  /** Where its volumes are. */
+  /** Directory of its volumes. */
   readonly dir: string
   /** `plugins_registry`. */
   readonly registry: string
@@ -30,16 +30,16 @@ export interface CsiDriverOptions {
 }
 
 export interface CsiDriver extends AsyncDisposable {
-  /** `stage v1`, `publish v1`, …, in order. */
+  /** Calls in order: `stage v1`, `publish v1`, …. */
   readonly calls: string[]
   readonly staged: StageRequest[]
   readonly published: PublishRequest[]
   readonly expanded: ExpandRequest[]
   readonly told: RegistrationStatus[]
-  /** What calls fail with while it is set, by call. */
+  /** While set, the call fails with this error. */
   readonly faults: Map<string, GrpcError>
   maxVolumes: number
-  /** What it says of its volumes. */
+  /** Reported usage of its volumes. */
   isIll: boolean
 }
 
@@ -70,8 +70,13 @@ export async function startCsiDriver(options: CsiDriverOptions): Promise<CsiDriv
 function introductions(options: CsiDriverOptions, driver: CsiDriver): Handler[] {
   const { name, capabilities, versions = ['1.0.0'], topology } = options
   return [
-    handleUnary(getInfo, () => ({ type: 'CSIPlugin', name, endpoint: '', supportedVersions: [...versions] })),
-    handleUnary(notifyRegistrationStatus, (status) => {
+    handleUnary(Registration.getInfo, () => ({
+      type: 'CSIPlugin',
+      name,
+      endpoint: '',
+      supportedVersions: [...versions],
+    })),
+    handleUnary(Registration.notifyRegistrationStatus, (status) => {
       driver.told.push(status)
       return {}
     }),
@@ -132,7 +137,7 @@ function volumes({ dir }: CsiDriverOptions, driver: CsiDriver): Handler[] {
   ]
 }
 
-/** Bytes, and files. */
+/** Bytes and inodes. */
 async function usageAt(
   path: string,
 ): Promise<{ readonly available: number; readonly total: number; readonly used: number; readonly unit: number }[]> {

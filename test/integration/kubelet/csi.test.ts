@@ -1,4 +1,4 @@
-/** Drivers of volumes, from their registration to the last unmount, against a real API server that lets a node do only its own. */
+/** CSI drivers from registration to the last unmount, with a real API server and a node's permissions. */
 import assert from 'node:assert/strict'
 import { mkdtemp, readdir, readFile, readlink, rm, stat, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -18,26 +18,26 @@ import {
 } from '#apis/core/v1.ts'
 import { CSIDrivers, CSINodes, VolumeAttachments } from '#apis/storage/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
-import { describeDrivers } from '#kubelet/csi-node.ts'
-import type { Note } from '#kubelet/kubelet-notes.ts'
+import { eventually } from '#kits/lib/eventually.ts'
+import { statsSummary, type VolumeFsUse } from '#kubelet/machine/node-stats.ts'
 import { createKubeletMeters } from '#kubelet/metrics/kubelet-families.ts'
-import { registerVolumeMetrics } from '#kubelet/metrics/volume-metrics.ts'
 import { type NodePlugins, openPlugins } from '#kubelet/node-plugins.ts'
-import { statsSummary, type VolumeFsUse } from '#kubelet/node-stats.ts'
+import { createCsiNode } from '#kubelet/node/csi-node.ts'
 import { createPodObjects } from '#kubelet/object-cache.ts'
+import type { EventSpec } from '#kubelet/pod/events.ts'
+import { createVolumeManager } from '#kubelet/volumes/create-volume-manager.ts'
 import { attachmentName, uniqueName } from '#kubelet/volumes/csi/csi-names.ts'
 import { CAPABILITY } from '#kubelet/volumes/csi/csi-node-service.ts'
-import { createMounter } from '#kubelet/volumes/mounter.ts'
-import type { Brought, VolumeKeeper } from '#kubelet/volumes/volume-keeper.ts'
-import { volumesOnDisk } from '#kubelet/volumes/volumes-on-disk.ts'
+import { createMounter } from '#kubelet/volumes/mounts/mounter.ts'
+import type { MountResult, VolumeManager } from '#kubelet/volumes/volume-manager.ts'
+import { registerVolumeMetrics } from '#kubelet/volumes/volume-metrics.ts'
 import { realClock } from '#lib/clock.ts'
+import { mountsBelow } from '#lib/files/mount-table.ts'
 import { GrpcError } from '#lib/grpc/status.ts'
-import { createLog } from '#lib/log.ts'
-import { formatFloat } from '#lib/metrics-text.ts'
-import { mountsBelow } from '#lib/mount-table.ts'
+import { createLog } from '#lib/log/log.ts'
+import { formatFloat } from '#lib/metrics/text.ts'
 import { secureRandom } from '#lib/random.ts'
 import { startControlPlane } from '#testing/control-plane.ts'
-import { eventually } from '#testing/eventually.ts'
 
 import { type CsiDriver, type CsiDriverOptions, startCsiDriver } from './csi-driver.ts'
 
@@ -46,9 +46,9 @@ const DRIVER = 'test.csi.example.com'
 interface Bed extends AsyncDisposable {
   readonly root: string
   readonly admin: ApiClient
-  readonly notes: Note[]
-  /** As after a restart; what was before is told to stop. */
-  restart(): Promise<VolumeKeeper>
+  readonly events: EventSpec[]
+  /** A new instance as after a restart; the previous one is stopped. */
+  restart(): Promise<VolumeManager>
   startDriver(options?: Partial<CsiDriverOptions>): Promise<CsiDriver>
   makePod(spec: Partial<PodSpec>): Promise<Pod>
   mounts(): Promise<string[]>
@@ -71,17 +71,17 @@ async function startBed(): Promise<Bed> {
   await admin.create(ServiceAccounts, { metadata: { namespace: 'default', name: 'default' } }).catch(() => undefined)
   const client = clientAs('system:node:node1', 'system:nodes')
   const node = await admin.create(Nodes, { metadata: { name: 'node1' }, spec: {} })
-  await describeDrivers(client, { apiVersion: 'v1', kind: 'Node', name: 'node1', uid: node.metadata.uid ?? '' })
+  await createCsiNode(client, { apiVersion: 'v1', kind: 'Node', name: 'node1', uid: node.metadata.uid ?? '' })
   const { logger: log } = createLog({ stream: { write: (_, done) => done() }, clock: realClock })
   let made = 0
   let stop = new AbortController()
   closing.defer(() => stop.abort())
-  const notes: Note[] = []
+  const events: EventSpec[] = []
   let seen: Node = node
   const bed: Bed = {
     root,
     admin,
-    notes,
+    events,
     async restart() {
       stop.abort()
       stop = new AbortController()
@@ -89,7 +89,7 @@ async function startBed(): Promise<Bed> {
       const runtime = { updateContainerResources: async (): Promise<object> => ({}) }
       const facts = { rootDir: root, nodeName: 'node1', memoryBytes: 1 << 26 }
       const tools = { client, clock: realClock, random: secureRandom, log, facts, node: () => seen, runtime }
-      /** As the kubelet reports it, and as the API server then has it. */
+      /** Copies `volumesInUse` from the kubelet to the API server. */
       let plugins: NodePlugins | undefined
       const report = async (): Promise<void> => {
         if (plugins === undefined) return
@@ -97,12 +97,12 @@ async function startBed(): Promise<Bed> {
         seen = await admin.patch(Nodes, { name: 'node1', subresource: 'status' }, { type: 'strategic', value })
       }
       const onChange = (): void => void setImmediate(() => void report())
-      const note = (_: Pod, said: Note): void => void notes.push(said)
-      plugins = await openPlugins({ ...tools, note, onChange, signal, meters: createKubeletMeters() })
+      const recordEvent = (_: Pod, event: EventSpec): void => void events.push(event)
+      plugins = await openPlugins({ ...tools, recordEvent, onChange, signal, meters: createKubeletMeters() })
       await report()
       await plugins.start(() => [])
       const objects = createPodObjects({ client, random: secureRandom, signal })
-      return volumesOnDisk({ ...tools, note, objects, mounter, csi: plugins.csi })
+      return createVolumeManager({ ...tools, recordEvent, objects, mounter, csi: plugins.csi })
     },
     startDriver: async (options = {}) => {
       const capabilities = [CAPABILITY.stage, CAPABILITY.expand]
@@ -131,9 +131,9 @@ async function startBed(): Promise<Bed> {
 
 const { signal } = new AbortController()
 
-function pathsIn(brought: Brought): Map<string, string> {
-  assert.ok('mounts' in brought, JSON.stringify(brought))
-  return new Map([...brought.mounts].map(([name, { hostPath }]) => [name, hostPath]))
+function pathsIn(mounted: MountResult): Map<string, string> {
+  assert.ok('mounts' in mounted, JSON.stringify(mounted))
+  return new Map([...mounted.mounts].map(([name, { hostPath }]) => [name, hostPath]))
 }
 
 const registered = (driver: CsiDriver): Promise<unknown> =>
@@ -192,14 +192,14 @@ async function attach(admin: ApiClient, name: string): Promise<void> {
 const makeKeys = (admin: ApiClient): Promise<unknown> =>
   admin.create(Secrets, { metadata: { namespace: 'default', name: 'keys' }, data: { k: 'aHVzaA==' } })
 
-/** `/metrics`, line by line. */
-function pageOf(keeper: VolumeKeeper, measured: readonly VolumeFsUse[]): string[] {
+/** Lines of `/metrics`. */
+function pageOf(keeper: VolumeManager, measured: readonly VolumeFsUse[]): string[] {
   const meters = createKubeletMeters()
   registerVolumeMetrics(meters, keeper, () => measured)
   return meters.registry.render().split('\n')
 }
 
-/** Of the first volume of a pod, in `/stats/summary`. */
+/** Usage of the first volume of a pod in `/stats/summary`. */
 function summaryOf(pod: Pod, volumes: readonly VolumeFsUse[]): unknown {
   const all = { startedMs: 0, cpuNanoCores: 0, cpuNanoSeconds: 0, memoryBytes: 0 }
   const node = { name: 'node1', capacityBytes: 0, pods: [{ pod, containers: [], all, volumes }], all }
@@ -207,8 +207,8 @@ function summaryOf(pod: Pod, volumes: readonly VolumeFsUse[]): unknown {
   return summary.pods[0]?.volume[0]
 }
 
-describe('volumes of drivers', { skip: process.getuid?.() === 0 ? false : 'only root may mount' }, () => {
-  it('are told of on the node as long as their driver is there', async () => {
+describe('CSI volumes', { skip: process.getuid?.() === 0 ? false : 'only root may mount' }, () => {
+  it('are listed on the node while their driver is registered', async () => {
     await using bed = await startBed()
     await bed.restart()
     const driver = await bed.startDriver({ maxVolumes: 7, topology: { 'example.com/zone': 'z1' } })
@@ -229,7 +229,7 @@ describe('volumes of drivers', { skip: process.getuid?.() === 0 ? false : 'only 
     )
   })
 
-  it('are staged once, published to each pod, and given back after a restart too', async () => {
+  it('are staged once, published to each pod, and unpublished, also after a restart', async () => {
     await using bed = await startBed()
     const { admin, root } = bed
     await makeKeys(admin)
@@ -242,7 +242,7 @@ describe('volumes of drivers', { skip: process.getuid?.() === 0 ? false : 'only 
     const keeper = await bed.restart()
     const driver = await bed.startDriver()
     await registered(driver)
-    const coming = keeper.bring(one, signal)
+    const coming = keeper.mount(one, signal)
     await eventually(
       async () => (await admin.get(Nodes, { name: 'node1' })).status.volumesInUse ?? [],
       (inUse) => inUse.includes(uniqueName(DRIVER, 'handle-a')),
@@ -250,7 +250,7 @@ describe('volumes of drivers', { skip: process.getuid?.() === 0 ? false : 'only 
     assert.deepEqual(driver.calls, [], 'it waits until somebody has attached the volume')
     await attach(admin, 'a')
     const restarted = await bed.restart()
-    const path = pathsIn(await restarted.bring(one, signal)).get('v') ?? ''
+    const path = pathsIn(await restarted.mount(one, signal)).get('v') ?? ''
     void coming.catch(() => undefined)
     const { uid = '' } = one.metadata
     assert.equal(path, `${root}/pods/${uid}/volumes/kubernetes.io~csi/pv-a/mount`)
@@ -264,15 +264,15 @@ describe('volumes of drivers', { skip: process.getuid?.() === 0 ? false : 'only 
       [record['driverName'], record['volumeHandle'], record['specVolID'], record['volumeLifecycleMode']],
       [DRIVER, 'handle-a', 'pv-a', 'Persistent'],
     )
-    pathsIn(await restarted.bring(two, signal))
-    await restarted.leave(uid)
+    pathsIn(await restarted.mount(two, signal))
+    await restarted.unmount(uid)
     assert.deepEqual(driver.calls, ['stage handle-a', 'publish handle-a', 'publish handle-a', 'unpublish handle-a'])
     const again = await bed.restart()
     await eventually(
       () => driver.told.filter(({ pluginRegistered }) => pluginRegistered).length,
       (count) => count === 3,
     )
-    await again.leave(two.metadata.uid ?? '')
+    await again.unmount(two.metadata.uid ?? '')
     assert.deepEqual(driver.calls.slice(4), ['unpublish handle-a', 'unstage handle-a'])
     assert.deepEqual(await bed.mounts(), [])
     await eventually(
@@ -281,7 +281,7 @@ describe('volumes of drivers', { skip: process.getuid?.() === 0 ? false : 'only 
     )
   })
 
-  it('tell how full they are and how they do, as their driver says', async () => {
+  it('report usage and health from their driver', async () => {
     await using bed = await startBed()
     const { admin } = bed
     await makeKeys(admin)
@@ -292,11 +292,11 @@ describe('volumes of drivers', { skip: process.getuid?.() === 0 ? false : 'only 
     const keeper = await bed.restart()
     const driver = await bed.startDriver({ capabilities: [CAPABILITY.stage, CAPABILITY.stats, CAPABILITY.condition] })
     await registered(driver)
-    const brought = await eventually(
-      () => keeper.bring(pod, signal),
+    const mounted = await eventually(
+      () => keeper.mount(pod, signal),
       (found) => 'mounts' in found,
     )
-    const { blocks, bsize, files } = await statfs(pathsIn(brought).get('v') ?? '')
+    const { blocks, bsize, files } = await statfs(pathsIn(mounted).get('v') ?? '')
     const measure = async (): Promise<readonly VolumeFsUse[]> => (await keeper.measure?.(uid)) ?? []
     const measured = await measure()
     const claim = { namespace: 'default', name: 'full' }
@@ -311,10 +311,10 @@ describe('volumes of drivers', { skip: process.getuid?.() === 0 ? false : 'only 
     assert.partialDeepStrictEqual(summaryOf(pod, measured), { name: 'v', pvcRef: claim, ...sizes })
     driver.faults.set('stats', new GrpcError('internal', 'no idea'))
     assert.deepEqual(await measure(), [], 'of whom nobody knows nothing is told')
-    await keeper.leave(uid)
+    await keeper.unmount(uid)
   })
 
-  it('of one pod alone know the pod, and are published again when the driver wants it', async () => {
+  it('inline in a pod get pod attributes, and are republished if the driver requires it', async () => {
     await using bed = await startBed()
     const { admin } = bed
     const keeper = await bed.restart()
@@ -323,7 +323,7 @@ describe('volumes of drivers', { skip: process.getuid?.() === 0 ? false : 'only 
     const pod = await bed.makePod({
       volumes: [{ name: 'v', csi: { driver: DRIVER, volumeAttributes: { size: 's' } } }],
     })
-    assert.deepEqual(await keeper.bring(pod, signal), {
+    assert.deepEqual(await keeper.mount(pod, signal), {
       failures: [
         `MountVolume.SetUp failed for volume "v" : kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: volume mode "Ephemeral" not supported by driver ${DRIVER} (no CSIDriver object)`,
       ],
@@ -339,8 +339,8 @@ describe('volumes of drivers', { skip: process.getuid?.() === 0 ? false : 'only 
       },
     })
     await eventually(
-      () => keeper.bring(pod, signal),
-      (brought) => 'mounts' in brought,
+      () => keeper.mount(pod, signal),
+      (mounted) => 'mounts' in mounted,
     )
     const { volumeContext = new Map<string, string>(), volumeId } = driver.published[0] ?? {}
     assert.match(volumeId ?? '', /^csi-[0-9a-f]{64}$/)
@@ -350,18 +350,18 @@ describe('volumes of drivers', { skip: process.getuid?.() === 0 ? false : 'only 
     const tokens = JSON.parse(volumeContext.get('csi.storage.k8s.io/serviceAccount.tokens') ?? '{}') as object
     assert.deepEqual(Object.keys(tokens), ['vault'])
     const before = driver.published.length
-    await keeper.bring(pod, signal)
+    await keeper.mount(pod, signal)
     assert.equal(driver.published.length, before + 1)
     driver.faults.set('publish', new GrpcError('internal', 'out of ink'))
-    assert.deepEqual(await keeper.bring(pod, signal), {
+    assert.deepEqual(await keeper.mount(pod, signal), {
       failures: ['MountVolume.SetUp failed for volume "v" : rpc error: code = Internal desc = out of ink'],
     })
     assert.equal((await bed.mounts()).length, 1, 'what the pod looks at stays')
-    await keeper.leave(pod.metadata.uid ?? '')
+    await keeper.unmount(pod.metadata.uid ?? '')
     assert.deepEqual(await bed.mounts(), [])
   })
 
-  it('grow on the node when what stands behind the claim has grown', async () => {
+  it('are expanded on the node when the PersistentVolume has grown', async () => {
     await using bed = await startBed()
     const { admin } = bed
     await makeKeys(admin)
@@ -372,26 +372,26 @@ describe('volumes of drivers', { skip: process.getuid?.() === 0 ? false : 'only 
     await registered(driver)
     const pod = await bed.makePod({ volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'a' } }] })
     await eventually(
-      () => keeper.bring(pod, AbortSignal.timeout(100)),
-      (brought) => 'mounts' in brought,
+      () => keeper.mount(pod, AbortSignal.timeout(100)),
+      (mounted) => 'mounts' in mounted,
     )
     assert.equal(driver.expanded.length, 0)
     const value = { spec: { capacity: { storage: '2Gi' } } }
     await admin.patch(PersistentVolumes, { name: 'pv-a' }, { type: 'merge', value })
-    pathsIn(await keeper.bring(pod, signal))
+    pathsIn(await keeper.mount(pod, signal))
     assert.equal(Number(driver.expanded[0]?.capacityRange?.requiredBytes), 2 * 2 ** 30)
     const { status } = await admin.get(PersistentVolumeClaims, { namespace: 'default', name: 'a' })
     assert.equal(status.capacity?.['storage'], '2Gi')
     assert.deepEqual(
-      bed.notes.map(({ reason }) => reason),
+      bed.events.map(({ reason }) => reason),
       ['FileSystemResizeSuccessful'],
     )
-    pathsIn(await keeper.bring(pod, signal))
+    pathsIn(await keeper.mount(pod, signal))
     assert.equal(driver.expanded.length, 1)
-    await keeper.leave(pod.metadata.uid ?? '')
+    await keeper.unmount(pod.metadata.uid ?? '')
   })
 
-  it('come as devices to pods that ask for them so', async () => {
+  it('are passed as block devices to pods that request them', async () => {
     await using bed = await startBed()
     const { admin, root } = bed
     await makeKeys(admin)
@@ -404,19 +404,19 @@ describe('volumes of drivers', { skip: process.getuid?.() === 0 ? false : 'only 
       volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'a' } }],
       containers: [{ name: 'c', image: 'x', resources: {}, volumeDevices: [{ name: 'v', devicePath: '/dev/xvda' }] }],
     })
-    const brought = await eventually(
-      () => keeper.bring(pod, AbortSignal.timeout(100)),
+    const mounted = await eventually(
+      () => keeper.mount(pod, AbortSignal.timeout(100)),
       (now) => 'mounts' in now,
     )
     const { uid = '' } = pod.metadata
     const link = `${root}/pods/${uid}/volumeDevices/kubernetes.io~csi/pv-a`
-    const volume = 'mounts' in brought ? brought.mounts.get('v') : undefined
+    const volume = 'mounts' in mounted ? mounted.mounts.get('v') : undefined
     const expected = { hostPath: link, isDevice: true, readOnly: false, isContent: true }
     assert.partialDeepStrictEqual(volume, expected)
     const devices = `${root}/plugins/kubernetes.io/csi/volumeDevices`
     assert.equal(await readlink(link), `${devices}/publish/pv-a/${uid}`)
     assert.deepEqual(driver.published[0]?.volumeCapability?.block, {})
-    await keeper.leave(uid)
+    await keeper.unmount(uid)
     assert.deepEqual(driver.calls, ['stage handle-a', 'publish handle-a', 'unpublish handle-a', 'unstage handle-a'])
     assert.deepEqual(await readdir(devices), ['publish', 'staging'])
     assert.deepEqual(await readdir(join(devices, 'staging')), [])

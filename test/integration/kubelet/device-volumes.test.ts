@@ -8,12 +8,12 @@ import { describe, it } from 'node:test'
 
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from '#apis/core/v1.ts'
 import { createKubeletMeters } from '#kubelet/metrics/kubelet-families.ts'
-import { DiskVolumes } from '#kubelet/volumes/disk-volumes.ts'
-import { createMounter } from '#kubelet/volumes/mounter.ts'
+import { DiskVolumeManager } from '#kubelet/volumes/disk-volume-manager.ts'
+import { createMounter } from '#kubelet/volumes/mounts/mounter.ts'
 import type { VolumeSources } from '#kubelet/volumes/volume-plugin.ts'
 import { realClock } from '#lib/clock.ts'
-import { createLog } from '#lib/log.ts'
-import { mountsBelow } from '#lib/mount-table.ts'
+import { mountsBelow } from '#lib/files/mount-table.ts'
+import { createLog } from '#lib/log/log.ts'
 import { secureRandom } from '#lib/random.ts'
 
 const mayLoop = process.getuid?.() === 0 && existsSync('/dev/loop-control')
@@ -23,8 +23,8 @@ const { signal } = new AbortController()
 interface Bed extends AsyncDisposable {
   readonly root: string
   readonly device: string
-  /** As after a restart. */
-  restart(): DiskVolumes
+  /** A new instance as after a restart. */
+  restart(): DiskVolumeManager
   mountPoints(): Promise<string[]>
 }
 
@@ -53,9 +53,9 @@ async function startBed(local: { readonly fsType?: string } = {}): Promise<Bed> 
   }
   const { logger: log } = createLog({ stream: { write: (_, done) => done() }, clock: realClock })
   const tools = { clock: realClock, random: secureRandom, log, mounter, meters: createKubeletMeters() }
-  const onLeave = (): void => undefined
-  const restart = (): DiskVolumes =>
-    new DiskVolumes({ rootDir: root, ...tools, sources: sources as VolumeSources, onLeave })
+  const onUnmounted = (): void => undefined
+  const restart = (): DiskVolumeManager =>
+    new DiskVolumeManager({ rootDir: root, ...tools, sources: sources as VolumeSources, onUnmounted })
   return { root, device, restart, mountPoints, [Symbol.asyncDispose]: () => closing.disposeAsync() }
 }
 
@@ -66,10 +66,10 @@ function podOf(uid: string, readOnly = false): Pod {
   return { metadata: { namespace: 'default', name: uid, uid }, spec } as unknown as Pod
 }
 
-async function pathOf(keeper: DiskVolumes, pod: Pod): Promise<string> {
-  const brought = await keeper.bring(pod, signal)
-  assert.ok('mounts' in brought, JSON.stringify(brought))
-  return brought.mounts.get('v')?.hostPath ?? ''
+async function pathOf(keeper: DiskVolumeManager, pod: Pod): Promise<string> {
+  const mounted = await keeper.mount(pod, signal)
+  assert.ok('mounts' in mounted, JSON.stringify(mounted))
+  return mounted.mounts.get('v')?.hostPath ?? ''
 }
 
 const typeOf = (device: string): string =>
@@ -86,10 +86,10 @@ describe('a local volume on a block device', { skip: mayLoop ? false : 'only roo
     await writeFile(join(path, 'kept'), 'by the first')
     const second = await pathOf(keeper, podOf('u2'))
     assert.equal(await readFile(join(second, 'kept'), 'utf8'), 'by the first')
-    await keeper.leave('u1')
+    await keeper.unmount('u1')
     const global = `${bed.root}/plugins/kubernetes.io/local-volume/mounts/pv`
     assert.deepEqual((await bed.mountPoints()).toSorted(), [global, second].toSorted())
-    await keeper.leave('u2')
+    await keeper.unmount('u2')
     assert.deepEqual(await bed.mountPoints(), [])
     const again = await pathOf(bed.restart(), podOf('u3'))
     assert.equal(await readFile(join(again, 'kept'), 'utf8'), 'by the first')
@@ -98,17 +98,17 @@ describe('a local volume on a block device', { skip: mayLoop ? false : 'only roo
   it('keeps what another program has written to the device', async () => {
     await using bed = await startBed()
     execFileSync('mkswap', [bed.device])
-    const brought = await bed.restart().bring(podOf('u1'), signal)
-    assert.ok('failures' in brought)
-    assert.match(brought.failures[0] ?? '', /^MountVolume\.MountDevice failed for volume "pv" : local: failed to mount/)
+    const mounted = await bed.restart().mount(podOf('u1'), signal)
+    assert.ok('failures' in mounted)
+    assert.match(mounted.failures[0] ?? '', /^MountVolume\.MountDevice failed for volume "pv" : local: failed to mount/)
     assert.equal(typeOf(bed.device), 'swap')
     assert.deepEqual(await bed.mountPoints(), [])
   })
 
   it('is not formatted for a pod that only reads', async () => {
     await using bed = await startBed()
-    const brought = await bed.restart().bring(podOf('u1', true), signal)
-    assert.match('failures' in brought ? (brought.failures[0] ?? '') : '', /cannot mount unformatted disk/)
+    const mounted = await bed.restart().mount(podOf('u1', true), signal)
+    assert.match('failures' in mounted ? (mounted.failures[0] ?? '') : '', /cannot mount unformatted disk/)
     assert.throws(() => typeOf(bed.device))
   })
 })

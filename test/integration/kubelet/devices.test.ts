@@ -1,4 +1,3 @@
-/** Plugins of devices over real sockets: they register, pods get what they tell, and all of it outlives the kubelet. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,27 +6,25 @@ import { describe, it, type TestContext } from 'node:test'
 
 import { Nodes, type Pod, Pods, ServiceAccounts } from '#apis/core/v1.ts'
 import { ResourceClaims } from '#apis/resource/v1.ts'
+/**
+ * Device plugins on real sockets: they register, pods get their devices, and allocations survive a restart of the
+ * kubelet.
+ */
+import { DevicePlugin, Registration as DevicePluginRegistration } from '#apis/wire/device-plugin.ts'
+import type { Claim } from '#apis/wire/dra.ts'
+import { Registration } from '#apis/wire/plugin-registration.ts'
+import { PodResourcesLister } from '#apis/wire/pod-resources.ts'
 import { ApiClient } from '#client/api-client.ts'
-import {
-  allocate,
-  getOptions,
-  getPreferredAllocation,
-  listAndWatch,
-  preStartContainer,
-  register,
-} from '#kubelet/devices/device-plugin-service.ts'
-import { getAllocatableResources, getPodResources, listPodResources } from '#kubelet/grants/pod-resources-service.ts'
+import { eventually } from '#kits/lib/eventually.ts'
+import { DRA_SERVICES } from '#kubelet/dra/dra-service.ts'
 import { createKubeletMeters, type KubeletMeters } from '#kubelet/metrics/kubelet-families.ts'
 import { type NodePlugins, openPlugins } from '#kubelet/node-plugins.ts'
-import { getInfo, notifyRegistrationStatus } from '#kubelet/plugins/registration.ts'
-import { type ClaimRef, DRA_SERVICES } from '#kubelet/resource-claims/dra-service.ts'
 import { realClock } from '#lib/clock.ts'
 import { createGrpcClient, type GrpcClient } from '#lib/grpc/client.ts'
 import { createGrpcServer, handleServerStream, handleUnary } from '#lib/grpc/server.ts'
-import { createLog } from '#lib/log.ts'
+import { createLog } from '#lib/log/log.ts'
 import { secureRandom } from '#lib/random.ts'
 import { startControlPlane } from '#testing/control-plane.ts'
-import { eventually } from '#testing/eventually.ts'
 
 const RESOURCE = 'example.com/gpu'
 const DRIVER = 'dra.example.com'
@@ -37,7 +34,7 @@ interface Bed {
   readonly root: string
   readonly admin: ApiClient
   readonly pods: Pod[]
-  /** As after a restart; what was before has ended. */
+  /** A new instance as after a restart; the previous one has ended. */
   restart(): Promise<NodePlugins>
   clientOf(path: string): GrpcClient
 }
@@ -76,7 +73,7 @@ async function startBed(t: TestContext): Promise<Bed> {
         facts: { rootDir: root, nodeName: 'node1' },
         node: () => undefined,
         runtime: { updateContainerResources: async () => ({}) },
-        note: () => undefined,
+        recordEvent: () => undefined,
         onChange: () => undefined,
         signal: stop.signal,
         meters,
@@ -94,7 +91,7 @@ async function startBed(t: TestContext): Promise<Bed> {
 
 interface Plugin extends AsyncDisposable {
   readonly calls: string[]
-  /** Registers with the kubelet that is there. */
+  /** Registers with the running kubelet. */
   introduce(): Promise<void>
   tell(health: Record<string, string>): void
 }
@@ -104,25 +101,28 @@ async function startPlugin(bed: Bed): Promise<Plugin> {
   let health: Record<string, string> = { d1: 'Healthy', d2: 'Healthy', d3: 'Unhealthy' }
   let told = Promise.withResolvers<void>()
   const handlers = [
-    handleUnary(getOptions, () => ({ preStartRequired: true, getPreferredAllocationAvailable: true })),
-    handleServerStream(listAndWatch, async function* () {
+    handleUnary(DevicePlugin.getDevicePluginOptions, () => ({
+      preStartRequired: true,
+      getPreferredAllocationAvailable: true,
+    })),
+    handleServerStream(DevicePlugin.listAndWatch, async function* () {
       for (;;) {
         yield { devices: Object.entries(health).map(([id, text]) => ({ id, health: text })) }
         await told.promise
       }
     }),
-    handleUnary(getPreferredAllocation, ({ containerRequests: [request] }) => {
-      calls.push(`prefer ${request?.available.join(' ')}`)
+    handleUnary(DevicePlugin.getPreferredAllocation, ({ containerRequests: [request] }) => {
+      calls.push(`prefer ${request?.availableDeviceIds.join(' ')}`)
       return { containerResponses: [{ deviceIds: ['d2'] }] }
     }),
-    handleUnary(allocate, ({ containerRequests: [request] }) => {
-      const [id = ''] = request?.deviceIds ?? []
-      calls.push(`allocate ${request?.deviceIds.join(' ')}`)
+    handleUnary(DevicePlugin.allocate, ({ containerRequests: [request] }) => {
+      const [id = ''] = request?.devicesIds ?? []
+      calls.push(`allocate ${request?.devicesIds.join(' ')}`)
       const devices = [{ containerPath: `/dev/${id}`, hostPath: '/dev/null', permissions: 'rw' }]
       return { containerResponses: [{ envs: new Map([['GPU', id]]), devices, cdiDevices: [{ name: `x/gpu=${id}` }] }] }
     }),
-    handleUnary(preStartContainer, ({ deviceIds }) => {
-      calls.push(`start ${deviceIds.join(' ')}`)
+    handleUnary(DevicePlugin.preStartContainer, ({ devicesIds }) => {
+      calls.push(`start ${devicesIds.join(' ')}`)
       return {}
     }),
   ]
@@ -135,11 +135,13 @@ async function startPlugin(bed: Bed): Promise<Plugin> {
   return {
     calls,
     async introduce() {
-      // A kubelet removes all sockets when it starts; plugins then listen anew.
+      // A kubelet removes all sockets at start; plugins then listen again.
       await server.stop(0)
       server = await listen()
       const registration = { version: 'v1beta1', endpoint: 'gpu.sock', resourceName: RESOURCE }
-      await bed.clientOf('device-plugins/kubelet.sock').unary(register, registration, { waitForReady: true })
+      await bed
+        .clientOf('device-plugins/kubelet.sock')
+        .unary(DevicePluginRegistration.register, registration, { waitForReady: true })
     },
     tell(now) {
       health = now
@@ -166,12 +168,14 @@ const containerOf = (pod: Pod): Pod['spec']['containers'][number] => {
 }
 
 describe('devices of plugins', () => {
-  it('are told of on the node, given to pods, and still theirs after a restart', async (t) => {
+  it('are reported on the node, allocated to pods, and kept after a restart', async (t) => {
     const bed = await startBed(t)
     const first = await bed.restart()
     await using plugin = await startPlugin(bed)
     await assert.rejects(
-      bed.clientOf('device-plugins/kubelet.sock').unary(register, { version: 'v1alpha', resourceName: RESOURCE }),
+      bed
+        .clientOf('device-plugins/kubelet.sock')
+        .unary(DevicePluginRegistration.register, { version: 'v1alpha', resourceName: RESOURCE }),
       /requested API version "v1alpha" is not supported by kubelet/,
     )
     await plugin.introduce()
@@ -181,40 +185,40 @@ describe('devices of plugins', () => {
     )
     assert.deepEqual(ready, { capacity: { [RESOURCE]: '3' }, allocatable: { [RESOURCE]: '2' } })
     const [one, two, three] = [podWith('u1'), podWith('u2'), podWith('u3')]
-    assert.equal(await first.grants.admit(one), undefined)
+    assert.equal(await first.containerManager.admit(one), undefined)
     assert.deepEqual(plugin.calls, ['prefer d1 d2', 'allocate d2'])
-    const grant = await first.grants.grantOf(one, containerOf(one))
-    assert.deepEqual([...grant.envs], [['GPU', 'd2']])
-    assert.deepEqual(grant.devices, [{ containerPath: '/dev/d2', hostPath: '/dev/null', permissions: 'rw' }])
-    assert.deepEqual(grant.cdiDevices, ['x/gpu=d2'])
+    const runOptions = await first.containerManager.getResources(one, containerOf(one))
+    assert.deepEqual([...runOptions.envs], [['GPU', 'd2']])
+    assert.deepEqual(runOptions.devices, [{ containerPath: '/dev/d2', hostPath: '/dev/null', permissions: 'rw' }])
+    assert.deepEqual(runOptions.cdiDevices, ['x/gpu=d2'])
     assert.equal(plugin.calls.at(-1), 'start d2')
-    assert.equal(await first.grants.admit(two), undefined)
-    assert.deepEqual(await first.grants.admit(three), {
+    assert.equal(await first.containerManager.admit(two), undefined)
+    assert.deepEqual(await first.containerManager.admit(three), {
       reason: 'UnexpectedAdmissionError',
       text: `Allocate failed due to requested number of devices unavailable for ${RESOURCE}. Requested: 1, Available: 0, which is unexpected`,
     })
     const again = await bed.restart()
-    assert.deepEqual([...again.grants.uids()], ['u1', 'u2'])
+    assert.deepEqual([...again.containerManager.uids()], ['u1', 'u2'])
     assert.deepEqual(again.amounts.capacity, { [RESOURCE]: '0' })
     await plugin.introduce()
     await eventually(
       () => again.amounts,
       ({ capacity }) => capacity[RESOURCE] === '3',
     )
-    assert.deepEqual([...(await again.grants.grantOf(one, containerOf(one))).envs], [['GPU', 'd2']])
+    assert.deepEqual([...(await again.containerManager.getResources(one, containerOf(one))).envs], [['GPU', 'd2']])
     bed.pods.push(one)
     const lister = bed.clientOf('pod-resources/kubelet.sock')
-    const { podResources } = await lister.unary(listPodResources, {})
+    const { podResources } = await lister.unary(PodResourcesLister.list, {})
     assert.deepEqual(podResources[0]?.containers[0]?.devices, [
       { resourceName: RESOURCE, deviceIds: ['d2'], topology: undefined },
     ])
-    assert.equal((await lister.unary(getAllocatableResources, {})).devices.length, 3)
+    assert.equal((await lister.unary(PodResourcesLister.getAllocatableResources, {})).devices.length, 3)
     await assert.rejects(
-      lister.unary(getPodResources, { podName: 'x', podNamespace: 'default' }),
+      lister.unary(PodResourcesLister.get, { podName: 'x', podNamespace: 'default' }),
       /pod x in namespace default not found/,
     )
-    await again.grants.release('u1')
-    assert.equal(await again.grants.admit(three), undefined)
+    await again.containerManager.release('u1')
+    assert.equal(await again.containerManager.admit(three), undefined)
     plugin.tell({ d1: 'Unhealthy', d2: 'Healthy' })
     await eventually(
       () => again.amounts,
@@ -222,13 +226,13 @@ describe('devices of plugins', () => {
     )
   })
 
-  it('of claims are prepared by their driver before, and undone when nobody uses them', async (t) => {
+  it('of claims are prepared by their driver before use, and unprepared after the last use', async (t) => {
     const bed = await startBed(t)
     const { admin, root } = bed
     const plugins = await bed.restart()
     const asked: string[] = []
     const [, methods] = DRA_SERVICES[0] ?? assert.fail('there is no service')
-    const prepared = ({ uid }: ClaimRef): [string, object] => [
+    const prepared = ({ uid }: Claim): [string, object] => [
       uid,
       { devices: [{ requestNames: ['gpu'], poolName: 'node1', deviceName: 'dev-0', cdiDeviceIds: ['x/dra=0'] }] },
     ]
@@ -236,16 +240,20 @@ describe('devices of plugins', () => {
     const server = createGrpcServer({
       clock: realClock,
       handlers: [
-        handleUnary(getInfo, () => ({ type: 'DRAPlugin', name: DRIVER, supportedVersions: ['v1.DRAPlugin'] })),
-        handleUnary(notifyRegistrationStatus, ({ pluginRegistered }) => {
+        handleUnary(Registration.getInfo, () => ({
+          type: 'DRAPlugin',
+          name: DRIVER,
+          supportedVersions: ['v1.DRAPlugin'],
+        })),
+        handleUnary(Registration.notifyRegistrationStatus, ({ pluginRegistered }) => {
           told.push(pluginRegistered)
           return {}
         }),
-        handleUnary(methods.prepare, ({ claims }) => {
+        handleUnary(methods.nodePrepareResources, ({ claims }) => {
           asked.push(...claims.map(({ name }) => `prepare ${name}`))
           return { claims: new Map(claims.map(prepared)) }
         }),
-        handleUnary(methods.unprepare, ({ claims }) => {
+        handleUnary(methods.nodeUnprepareResources, ({ claims }) => {
           asked.push(...claims.map(({ name }) => `unprepare ${name}`))
           return { claims: new Map(claims.map(({ uid }) => [uid, {}])) }
         }),
@@ -266,7 +274,7 @@ describe('devices of plugins', () => {
       },
     })
     await assert.rejects(
-      plugins.grants.prepare(pod),
+      plugins.containerManager.prepare(pod),
       /prepare dynamic resources: pod p \(.*\) is not allowed to use ResourceClaim/,
     )
     const results = [{ request: 'gpu', driver: DRIVER, pool: 'node1', device: 'dev-0' }]
@@ -275,30 +283,30 @@ describe('devices of plugins', () => {
       reservedFor: [{ resource: 'pods', name: 'p', uid: pod.metadata.uid ?? '' }],
     }
     await admin.update(ResourceClaims, { ...claim, status }, { subresource: 'status' })
-    await assert.rejects(plugins.grants.prepare(pod), /DRA driver dra.example.com is not registered/)
+    await assert.rejects(plugins.containerManager.prepare(pod), /DRA driver dra.example.com is not registered/)
     await server.listen({ path: join(root, 'plugins_registry/dra.sock') })
     await eventually(
       () => told,
       (all) => all.includes(true),
     )
-    await plugins.grants.prepare(pod)
-    await plugins.grants.prepare(pod)
+    await plugins.containerManager.prepare(pod)
+    await plugins.containerManager.prepare(pod)
     assert.deepEqual(asked, ['prepare claim'])
     const inUse = (): string[] => bed.meters.registry.render().match(/(?<=^dra_resource_claims_in_use.).*/gm) ?? []
     assert.deepEqual(inUse(), ['driver_name="<any>"} 1', `driver_name="${DRIVER}"} 1`])
-    assert.deepEqual((await plugins.grants.grantOf(pod, containerOf(pod))).cdiDevices, ['x/dra=0'])
+    assert.deepEqual((await plugins.containerManager.getResources(pod, containerOf(pod))).cdiDevices, ['x/dra=0'])
     bed.pods.push(pod)
-    const { podResources } = await bed.clientOf('pod-resources/kubelet.sock').unary(listPodResources, {})
+    const { podResources } = await bed.clientOf('pod-resources/kubelet.sock').unary(PodResourcesLister.list, {})
     assert.equal(podResources[0]?.containers[0]?.dynamicResources[0]?.claimResources[0]?.deviceName, 'dev-0')
     const again = await bed.restart()
-    assert.deepEqual([...again.grants.uids()], [pod.metadata.uid])
+    assert.deepEqual([...again.containerManager.uids()], [pod.metadata.uid])
     await eventually(
       () => told.length,
       (count) => count === 2,
     )
-    await again.grants.release(pod.metadata.uid ?? '')
+    await again.containerManager.release(pod.metadata.uid ?? '')
     assert.deepEqual(asked, ['prepare claim', 'unprepare claim'])
-    assert.deepEqual([...again.grants.uids()], [])
+    assert.deepEqual([...again.containerManager.uids()], [])
     assert.deepEqual(inUse(), ['driver_name="<any>"} 0'])
   })
 })

@@ -1,4 +1,7 @@
-/** `hyperkube image` on a real containerd: what it loads runs, stays when containerd collects, and is told and removed by name. */
+/**
+ * `hyperkube image` on a real containerd: loaded images run, survive garbage collection, and are listed and removed
+ * by name.
+ */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -7,11 +10,11 @@ import { after, before, describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 
 import { image } from '#cmd/image.ts'
-import { imageApiBehind } from '#kubelet/containerd/image-api.ts'
-import type { Containerd } from '#kubelet/containerd/start.ts'
+import { createImageApi } from '#containerd/image-api.ts'
+import type { Containerd } from '#containerd/start.ts'
+import { type Outcome, runProgram } from '#kits/cmd/run-program.ts'
 import { realClock } from '#lib/clock.ts'
-import { tarArchive } from '#lib/tar-write.ts'
-import { type Outcome, runProgram } from '#testing/run-program.ts'
+import { tarArchive } from '#lib/files/tar-write.ts'
 
 import { type Bed, busyboxConfig, busyboxLayer, createBed, tracesOf, whyNoContainerd } from './containerd-bed.ts'
 
@@ -57,7 +60,7 @@ describe('hyperkube image', { skip: missing ?? false }, () => {
     return name
   }
 
-  it('loads archives, whose images run after containerd has collected what nobody names', async () => {
+  it('loads archives whose images run after a garbage collection', async () => {
     const plain = save('a.tar', dockerArchive(['example.com/one:1', 'two']))
     const zipped = save('b.tar.gz', gzipSync(dockerArchive(['three:3'])))
     const { code, out, err } = await run('load', plain, zipped)
@@ -65,7 +68,7 @@ describe('hyperkube image', { skip: missing ?? false }, () => {
       [code, err, out],
       [0, '', 'Loaded example.com/one:1\nLoaded docker.io/library/two:latest\nLoaded docker.io/library/three:3\n'],
     )
-    const api = imageApiBehind(containerd.client)
+    const api = createImageApi(containerd.client)
     await api.createImage({
       image: { name: 'gone', target: (await api.getImage({ name: 'example.com/one:1' })).image?.target },
     })
@@ -82,7 +85,7 @@ describe('hyperkube image', { skip: missing ?? false }, () => {
     await runOne(containerd, bed, 'example.com/one:1')
   })
 
-  it('refuses what is broken, made for another machine, or not there, and leaves nothing of it', async () => {
+  it('rejects broken, foreign and missing archives, and leaves nothing of them', async () => {
     const whole = dockerArchive(['broken:1'])
     const table: [string, RegExp][] = [
       [save('short.tar', whole.subarray(0, 100_000)), /"short\.tar" cannot be loaded: the archive is cut short/],
@@ -96,14 +99,14 @@ describe('hyperkube image', { skip: missing ?? false }, () => {
       assert.match(err, complaint)
     }
     assert.doesNotMatch((await run('list')).out, /broken|arm:1/)
-    assert.match((await run('load')).err, /Name the archives to load/)
+    assert.match((await run('load')).err, /Give the archives to load/)
     assert.match(
       (await run('load', 'a.tar', '--address', '/nowhere.sock')).err,
-      /No containerd answers at \/nowhere\.sock/,
+      /No containerd responds at \/nowhere\.sock/,
     )
   })
 
-  it('keeps an image that a container was made of, unless forced, and says of one that is not there', async () => {
+  it('keeps an image in use unless forced, and reports a missing one', async () => {
     const name = 'example.com/used:1'
     await run('load', save('used.tar', dockerArchive([name])))
     const sandbox = await runOne(containerd, bed, name)
@@ -114,7 +117,7 @@ describe('hyperkube image', { skip: missing ?? false }, () => {
     await containerd.runtime.stopPodSandbox({ podSandboxId: sandbox })
   })
 
-  it('tells what the registry, or the way to it, says of an image that cannot be pulled', async () => {
+  it('reports the error of the registry or the connection for a failed pull', async () => {
     const { code, err } = await run('pull', '127.0.0.1:1/no-such:1')
     assert.equal(code, 1)
     assert.match(err, /failed to pull and unpack image "127\.0\.0\.1:1\/no-such:1"/)
@@ -123,7 +126,7 @@ describe('hyperkube image', { skip: missing ?? false }, () => {
 
 let count = 0
 
-/** A container of the image that has said something. */
+/** A container of the image that has written output. */
 async function runOne({ runtime, cgroupParent }: Containerd, bed: Bed, name: string): Promise<string> {
   const uid = `image-${process.pid}-${++count}`
   const logDirectory = join(bed.options.dataDir, 'logs', uid)

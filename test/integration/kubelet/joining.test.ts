@@ -1,4 +1,4 @@
-/** The program kubelet joins a cluster with nothing but a bootstrap token, on the runtime in memory behind its socket. */
+/** The kubelet program joins a cluster with only a bootstrap token, on the in-memory runtime behind a socket. */
 import assert from 'node:assert/strict'
 import { lstat, mkdtemp, readFile, readlink, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -10,25 +10,25 @@ import { type CertificateSigningRequest, CertificateSigningRequests } from '#api
 import { type Node, Nodes, Secrets } from '#apis/core/v1.ts'
 import { ClusterRoleBindings } from '#apis/rbac/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
-import { programConfig } from '#client/config.ts'
-import { openConnection } from '#client/connection.ts'
+import { programConfig } from '#client/connection/config.ts'
+import { openConnection } from '#client/connection/connection.ts'
 import { until } from '#client/until.ts'
+import { up } from '#cmd/cluster/up.ts'
 import { kubelet } from '#cmd/kubelet/kubelet.ts'
-import { up } from '#cmd/up.ts'
-import { certificateApprovingController } from '#controllers/certificates/approving.ts'
-import { certificateSigningController } from '#controllers/certificates/signing.ts'
+import { certificateApprovingController } from '#controllers/identity/certificates/approving.ts'
+import { certificateSigningController } from '#controllers/identity/certificates/signing.ts'
 import { controllerSettings } from '#controllers/settings.ts'
-import { serveRuntime } from '#kubelet/cri/server.ts'
-import { MemoryRuntime } from '#kubelet/memory-runtime/memory-runtime.ts'
+import { Collector } from '#kits/cmd/run-program.ts'
+import { startControllers } from '#kits/controllers/start.ts'
+import { MemoryRuntime } from '#kits/cri/memory-runtime.ts'
+import { serveRuntime } from '#kits/cri/server.ts'
+import { eventually } from '#kits/lib/eventually.ts'
 import { realClock } from '#lib/clock.ts'
 import { createGrpcServer } from '#lib/grpc/server.ts'
 import { createHttpClient, type HttpRequest } from '#lib/http/client.ts'
 import { createSeededRandom, secureRandom } from '#lib/random.ts'
 import { type Authority, createAuthority } from '#lib/x509/authority.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { startControllers } from '#testing/controllers.ts'
-import { eventually } from '#testing/eventually.ts'
-import { Collector } from '#testing/run-program.ts'
 
 const TOKEN = 'abcdef.0123456789abcdef'
 const PATIENCE_MS = 60_000
@@ -38,7 +38,7 @@ interface Bed extends AsyncDisposable {
   readonly authority: Authority
   readonly client: ApiClient
   readonly folder: string
-  /** Runs until it is disposed; its exit code then. */
+  /** Runs until it is disposed and then returns its exit code. */
   start(...args: string[]): Running
   requests(signer: string): Promise<CertificateSigningRequest[]>
 }
@@ -49,7 +49,7 @@ interface Running extends AsyncDisposable {
 }
 
 interface BedOptions {
-  /** Whether the bootstrap kubeconfig has the authority of clients beside that of the API server. */
+  /** Whether the bootstrap kubeconfig includes the client CA beside the server CA. */
   readonly hasClientAuthority?: boolean
 }
 
@@ -102,7 +102,7 @@ async function serveMemoryRuntime(folder: string, closing: AsyncDisposableStack)
   closing.defer(() => socket.stop(0))
 }
 
-/** What kubeadm does for those who join. */
+/** The RBAC objects that kubeadm creates for joining nodes. */
 async function letNodesIn(client: ApiClient): Promise<void> {
   const [id, secret] = TOKEN.split('.')
   const data = { 'token-id': id, 'token-secret': secret, 'usage-bootstrap-authentication': 'true' }
@@ -167,7 +167,7 @@ const FILES = {
   config: 'config.yaml',
 }
 
-/** A later flag counts: `--config=` starts one without a configuration. */
+/** A later flag wins: `--config=` starts without a configuration. */
 function startProgram(folder: string, args: readonly string[]): Running {
   const stop = new AbortController()
   const stderr = new Collector()
@@ -190,7 +190,7 @@ function startProgram(folder: string, args: readonly string[]): Running {
   }
 }
 
-/** Port 0 is the default one in a configuration: one that is free is drawn first. */
+/** Port 0 means the default port in a configuration, so a free port is chosen first. */
 async function freePort(): Promise<number> {
   const { createServer } = await import('node:net')
   const server = createServer()
@@ -237,7 +237,7 @@ async function approve(client: ApiClient, name: string): Promise<void> {
 }
 
 describe('a kubelet with a bootstrap kubeconfig', () => {
-  it('joins a cluster of "hyperkube up" with nothing but the file that it leaves', async () => {
+  it('joins a cluster of "hyperkube up" with only the file that it writes', async () => {
     await using closing = new AsyncDisposableStack()
     const folder = await mkdtemp(join(tmpdir(), 'joining-'))
     closing.defer(() => rm(folder, { recursive: true, maxRetries: 10 }))
@@ -269,7 +269,7 @@ describe('a kubelet with a bootstrap kubeconfig', () => {
     assert.ok(isReady(await readyNode(client, 'far0')))
   })
 
-  it('gets a certificate of its own, a kubeconfig and a node, and finds all of it again', async () => {
+  it('gets a certificate, a kubeconfig and a node, and reuses them after a restart', async () => {
     await using bed = await startBed()
     await writeConfiguration(bed.folder, '')
     {
@@ -297,7 +297,7 @@ describe('a kubelet with a bootstrap kubeconfig', () => {
     assert.equal((await bed.requests(CLIENT)).length, 1)
   })
 
-  it('shows a certificate that the cluster signed, once somebody has approved it, and asks who calls', async () => {
+  it('serves a certificate signed by the cluster once it is approved, and authenticates callers', async () => {
     await using bed = await startBed()
     const more = `serverTLSBootstrap: true\nauthentication: {x509: {clientCAFile: ${join(bed.folder, 'ca.crt')}}}\n`
     const port = await writeConfiguration(bed.folder, more)
@@ -308,7 +308,7 @@ describe('a kubelet with a bootstrap kubeconfig', () => {
     const [wanted] = await bed.requests(SERVING)
     assert.equal(wanted?.spec.username, 'system:node:far2', running.log())
     await approve(bed.client, wanted?.metadata.name ?? '')
-    // The file is there a moment before the port shows it.
+    // The file exists a moment before the port uses it.
     const shown = await eventually(
       () => subjectAt(port).catch(({ message }: Error) => message),
       (said) => !said.includes('handshake failure'),
@@ -387,14 +387,14 @@ describe('a kubelet with a bootstrap kubeconfig', () => {
     assert.match(running.log(), /Warning: the read-only port serves pods and metrics without authentication/)
   })
 
-  it('ends with what the cluster said when it is denied', async () => {
+  it("exits with the cluster's message when its request is denied", async () => {
     await using bed = await startBed()
     await bed.client.delete(ClusterRoleBindings, { name: 'join-1' })
     await writeConfiguration(bed.folder, '')
     await using running = bed.start('--hostname-override=far3')
     const { promise: asked, resolve } = Promise.withResolvers<string>()
     const stop = new AbortController()
-    const { follow } = await import('#client/follow.ts')
+    const { follow } = await import('#client/reflector.ts')
     const looking = follow(
       { client: bed.client, kind: CertificateSigningRequests, random: secureRandom, signal: stop.signal },
       {

@@ -1,4 +1,4 @@
-/** A message bus (D-Bus) of a test's own. */
+/** A private message bus (D-Bus) for a test. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -13,12 +13,12 @@ const BUS = `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configura
   <policy context="default"><allow send_destination="*"/><allow own="*"/><allow receive_sender="*"/></policy>
 </busconfig>`
 
-/** Why there can be none here. */
+/** Why it cannot run here. */
 export const whyNoBus: string | undefined = existsSync('/usr/bin/dbus-daemon')
   ? undefined
   : 'there is no dbus-daemon here'
 
-/** `path`: of its socket. */
+/** `path` is its socket. */
 export async function startBus(t: TestContext, folder: string): Promise<{ path: string; daemon: ChildProcess }> {
   const path = join(folder, 'bus')
   await writeFile(`${path}.conf`, BUS.replace('PATH', path))

@@ -8,13 +8,13 @@ import { Leases } from '#apis/coordination/v1.ts'
 import { Events, type Node, Nodes } from '#apis/core/v1.ts'
 import { CSINodes } from '#apis/storage/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
-import type { Runtime } from '#kubelet/cri/runtime.ts'
+import type { Runtime } from '#cri/runtime.ts'
 import { startKubelet } from '#kubelet/kubelet.ts'
 import { readMachine } from '#kubelet/machine/machine.ts'
 import { createVirtualClock, realClock, type VirtualClock } from '#lib/clock.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import { createSeededRandom, secureRandom } from '#lib/random.ts'
-import { createAuthority, type Authority } from '#lib/x509/authority.ts'
+import { type Authority, createAuthority } from '#lib/x509/authority.ts'
 import { errorLog, startControlPlane } from '#testing/control-plane.ts'
 
 interface Bed extends AsyncDisposable {
@@ -28,7 +28,7 @@ interface Bed extends AsyncDisposable {
 
 /** A kubelet on a runtime that has an image and runs nothing. */
 async function startBed(): Promise<Bed> {
-  // TLS looks at the real one.
+  // TLS uses the real clock.
   const clock = createVirtualClock(realClock.now())
   const closing = new AsyncDisposableStack()
   const rootDir = await mkdtemp(join(tmpdir(), 'kubelet-'))
@@ -146,7 +146,7 @@ const readyOf = ({ status }: Node): [status: string, message: string] => {
 }
 
 describe('the node of a kubelet', () => {
-  it('is registered with what its machine is, and ready as soon as its runtime is', async () => {
+  it('is registered with the facts of its machine, and ready as soon as its runtime is', async () => {
     await using bed = await startBed()
     const { metadata, status } = await bed.node()
     assert.equal(metadata.labels?.['example.com/rack'], 'r1')
@@ -172,7 +172,7 @@ describe('the node of a kubelet', () => {
     assert.ok(said.includes('Starting') && said.includes('NodeReady'), said.join(' '))
   })
 
-  it('renews its lease, and says when its runtime is gone and when it is back', async () => {
+  it('renews its lease, and reports when its runtime is lost and back', async () => {
     await using bed = await startBed()
     bed.runtime.networkFault = undefined
     await bed.clock.advance(1000)
@@ -182,7 +182,7 @@ describe('the node of a kubelet', () => {
     bed.runtime.isDown = true
     await bed.clock.advance(11_000)
     assert.notEqual(await renewed(), before)
-    // A restart of the runtime is no reason to take pods elsewhere.
+    // A restart of the runtime must not make the node NotReady.
     assert.equal(readyOf(await bed.node())[0], 'True')
     await bed.clock.advance(31_000)
     assert.deepEqual(readyOf(await bed.node()), ['False', 'container runtime is down'])
@@ -191,7 +191,7 @@ describe('the node of a kubelet', () => {
     assert.equal(readyOf(await bed.node())[0], 'True')
   })
 
-  it('says so when others have thought it lost', async () => {
+  it('reports its status after others marked it Unknown', async () => {
     await using bed = await startBed()
     bed.runtime.networkFault = undefined
     await bed.clock.advance(1000)
@@ -203,7 +203,7 @@ describe('the node of a kubelet', () => {
     assert.equal(readyOf(await bed.node())[0], 'True')
   })
 
-  it('answers those whom the API server lets, and nobody else', async () => {
+  it('answers only callers that the API server authorizes', async () => {
     await using bed = await startBed()
     const { clock, authority, port } = bed
     const ask = async (user?: { name: string; groups: string[] }): Promise<[number, string]> => {

@@ -1,4 +1,4 @@
-/** Certificates of pods, by a node that may do no more than nodes may, from a signer beside a real API server. */
+/** Pod certificates with a node's permissions and a signer at a real API server. */
 import assert from 'node:assert/strict'
 import { createPrivateKey } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -9,16 +9,16 @@ import { describe, it } from 'node:test'
 import { type PodCertificateRequest, PodCertificateRequests } from '#apis/certificates/v1beta1.ts'
 import { type Node, Nodes, type Pod, type PodCertificateProjection, Pods, ServiceAccounts } from '#apis/core/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
-import type { Note } from '#kubelet/kubelet-notes.ts'
 import { createKubeletMeters } from '#kubelet/metrics/kubelet-families.ts'
 import { readObjects } from '#kubelet/object-cache.ts'
+import type { EventSpec } from '#kubelet/pod/events.ts'
+import { createVolumeManager } from '#kubelet/volumes/create-volume-manager.ts'
 import { projected } from '#kubelet/volumes/plugins/projected.ts'
 import { PodCertificates } from '#kubelet/volumes/pod-certificates.ts'
 import { PodTokens } from '#kubelet/volumes/pod-tokens.ts'
 import { createVolumeSources } from '#kubelet/volumes/volume-sources.ts'
-import { volumesOnDisk } from '#kubelet/volumes/volumes-on-disk.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
-import { createLog } from '#lib/log.ts'
+import { createLog } from '#lib/log/log.ts'
 import { createSeededRandom, secureRandom } from '#lib/random.ts'
 import { createAuthority } from '#lib/x509/authority.ts'
 import { parseCertificate } from '#lib/x509/certificate.ts'
@@ -30,24 +30,24 @@ import { startControlPlane } from '#testing/control-plane.ts'
 const namespace = 'default'
 const LIFE_MS = 3_600_000
 const REFRESH_MS = 1_800_000
-/** What the authority takes off the beginning of a life, and what signers may not. */
+/** The authority backdates certificates; signers must not. */
 const BACKDATED_MS = 300_000
 const NOT_YET = 'credential bundle is not issued yet'
 
 interface Bed extends AsyncDisposable {
   readonly clock: VirtualClock
   readonly admin: ApiClient
-  /** That of the node. */
+  /** The client of the node. */
   readonly client: ApiClient
   readonly node: Node
   readonly certificates: PodCertificates
-  readonly notes: Note[]
+  readonly events: EventSpec[]
   readonly errors: unknown[]
   makePod(...projections: PodCertificateProjection[]): Promise<Pod>
-  /** What is to be in the volume. */
-  bring(pod: Pod): Promise<Map<string, string>>
+  /** The files of the volume. */
+  readFiles(pod: Pod): Promise<Map<string, string>>
   requests(): Promise<PodCertificateRequest[]>
-  /** Of each request that waits. */
+  /** Sets the status of each pending request. */
   decide(status: (request: PodCertificateRequest) => object): Promise<void>
 }
 
@@ -69,12 +69,12 @@ async function startBed(): Promise<Bed> {
   await admin.create(ServiceAccounts, { metadata: { namespace, name: 'robot' } })
   const node = await admin.create(Nodes, { metadata: { name: 'node1' }, spec: {} })
   const client = clientAs('system:node:node1', 'system:nodes')
-  const notes: Note[] = []
+  const events: EventSpec[] = []
   const errors: unknown[] = []
   const random = createSeededRandom(1)
   const onError = (error: unknown): void => void errors.push(error)
-  const note = (_: Pod, said: Note): void => void notes.push(said)
-  const certificates = new PodCertificates({ client, random, node: () => node, note, onError })
+  const recordEvent = (_: Pod, event: EventSpec): void => void events.push(event)
+  const certificates = new PodCertificates({ client, random, node: () => node, recordEvent, onError })
   const objects = readObjects(client)
   const tokens = new PodTokens({ client, random, onError })
   const about = { tokens, certificates, node: () => node, memoryBytes: 1 << 30 }
@@ -87,7 +87,7 @@ async function startBed(): Promise<Bed> {
     client,
     node,
     certificates,
-    notes,
+    events,
     errors,
     makePod: (...projections) => {
       const volumeMounts = [{ name: 'v', mountPath: '/m' }]
@@ -97,7 +97,7 @@ async function startBed(): Promise<Bed> {
       const spec = { nodeName: 'node1', serviceAccountName: 'robot', containers, volumes }
       return admin.create(Pods, { metadata: { namespace, name: `p${++made}` }, spec })
     },
-    async bring(pod) {
+    async readFiles(pod) {
       const [volume = { name: '' }] = pod.spec.volumes ?? []
       const plan = await projected.plan({ pod, volume }, sources)
       const files = plan.at === 'pod' ? plan.files : undefined
@@ -154,12 +154,12 @@ const PROJECTION: PodCertificateProjection = {
 /** A pod with its first certificate. */
 async function issuedIn(bed: Bed): Promise<{ readonly pod: Pod; readonly first: Map<string, string> }> {
   const pod = await bed.makePod(PROJECTION)
-  await assert.rejects(bed.bring(pod), { message: NOT_YET })
+  await assert.rejects(bed.readFiles(pod), { message: NOT_YET })
   await bed.decide((request) => signed(bed.clock, request))
-  return { pod, first: await bed.bring(pod) }
+  return { pod, first: await bed.readFiles(pod) }
 }
 
-/** By how much the first renewal of a bed is put off, by chance. */
+/** The random delay of the first renewal. */
 const JITTER_MS = Math.ceil(createSeededRandom(1).float() * 300_000)
 
 const KEYS: Readonly<Record<string, object>> = {
@@ -171,14 +171,14 @@ const KEYS: Readonly<Record<string, object>> = {
   ED25519: {},
 }
 
-describe('certificates of pods', () => {
-  it('are asked for with every kind of key, and are of that key', async () => {
+describe('PodCertificates', () => {
+  it('requests certificates with every key type', async () => {
     await using bed = await startBed()
     for (const [keyType, details] of Object.entries(KEYS)) {
       const paths = { credentialBundlePath: 'bundle.pem', keyPath: 'key.pem', certificateChainPath: 'chain.pem' }
       const userAnnotations = { 'example.com/word': keyType }
       const pod = await bed.makePod({ ...PROJECTION, ...paths, keyType, maxExpirationSeconds: 86_400, userAnnotations })
-      await assert.rejects(bed.bring(pod), { message: NOT_YET })
+      await assert.rejects(bed.readFiles(pod), { message: NOT_YET })
       await bed.decide((request) => {
         assert.equal(request.spec.podUID, pod.metadata.uid)
         assert.equal(request.spec.maxExpirationSeconds, 86_400)
@@ -186,7 +186,7 @@ describe('certificates of pods', () => {
         assert.equal(request.metadata.ownerReferences?.[0]?.uid, pod.metadata.uid)
         return signed(bed.clock, request)
       })
-      const files = await bed.bring(pod)
+      const files = await bed.readFiles(pod)
       const [key = '', chain = ''] = [files.get('key.pem'), files.get('chain.pem')]
       assert.equal(files.get('bundle.pem'), key + chain)
       assert.ok(isSameKey(parseCertificate(chain).publicKey, createPrivateKey(key)), keyType)
@@ -195,68 +195,68 @@ describe('certificates of pods', () => {
     assert.deepEqual([...bed.certificates.counts()], [{ signerName: 'example.com/signer', state: 'fresh', count: 6 }])
   })
 
-  it('are renewed when the signer said so, and the old one serves until then', async () => {
+  it('renews certificates at the time that the signer sets, and uses the old one until then', async () => {
     await using bed = await startBed()
     const { clock } = bed
     const { pod, first } = await issuedIn(bed)
     await clock.advance(REFRESH_MS + JITTER_MS - 1000)
-    assert.deepEqual(await bed.bring(pod), first)
+    assert.deepEqual(await bed.readFiles(pod), first)
     assert.equal((await bed.requests()).length, 1)
     await clock.advance(2000)
-    assert.deepEqual(await bed.bring(pod), first, 'the signer has not answered yet')
+    assert.deepEqual(await bed.readFiles(pod), first, 'the signer has not answered yet')
     assert.equal((await bed.requests()).length, 2)
     await bed.decide((request) => signed(clock, request))
-    const second = await bed.bring(pod)
+    const second = await bed.readFiles(pod)
     assert.notDeepEqual(second, first)
-    assert.deepEqual(await bed.bring(pod), second)
+    assert.deepEqual(await bed.readFiles(pod), second)
     assert.equal((await bed.requests()).length, 2)
-    assert.deepEqual(bed.notes, [])
+    assert.deepEqual(bed.events, [])
   })
 
-  it('that nobody renews are complained of once, and go on being what there is', async () => {
+  it('warns once about a certificate that is not renewed, and keeps using it', async () => {
     await using bed = await startBed()
     const { clock } = bed
     const { pod, first } = await issuedIn(bed)
     const stateAfter = async (ms: number): Promise<string | undefined> => {
       await clock.advance(ms)
-      assert.deepEqual(await bed.bring(pod), first)
-      assert.deepEqual(await bed.bring(pod), first)
+      assert.deepEqual(await bed.readFiles(pod), first)
+      assert.deepEqual(await bed.readFiles(pod), first)
       return [...bed.certificates.counts()][0]?.state
     }
     assert.equal(await stateAfter(REFRESH_MS + 301_000), 'fresh')
     assert.equal(await stateAfter(600_000), 'overdue_for_refresh')
     assert.equal(await stateAfter(LIFE_MS), 'expired')
-    assert.deepEqual(bed.notes, [
+    assert.deepEqual(bed.events, [
       { type: 'Warning', reason: 'CertificateOverdueForRefresh', message: 'PodCertificate refresh overdue' },
       { type: 'Warning', reason: 'CertificateExpired', message: 'PodCertificate expired' },
     ])
 
     await bed.decide((request) => signed(clock, request))
-    assert.notDeepEqual(await bed.bring(pod), first)
+    assert.notDeepEqual(await bed.readFiles(pod), first)
     await clock.advance(2 * LIFE_MS)
-    await bed.bring(pod)
+    await bed.readFiles(pod)
     assert.deepEqual(
-      bed.notes.slice(2).map(({ reason }) => reason),
+      bed.events.slice(2).map(({ reason }) => reason),
       ['CertificateOverdueForRefresh', 'CertificateExpired'],
       'of the next one people are told again',
     )
   })
 
-  it('that cannot even be asked for anew go on being what there is', async () => {
+  it('keeps using a certificate when a new request fails', async () => {
     await using bed = await startBed()
     const { pod, first } = await issuedIn(bed)
     await bed.clock.advance(REFRESH_MS + 301_000)
     await bed.admin.delete(ServiceAccounts, { namespace, name: 'robot' })
-    assert.deepEqual(await bed.bring(pod), first)
+    assert.deepEqual(await bed.readFiles(pod), first)
     assert.match(String(bed.errors), /serviceaccounts "robot" not found/)
     assert.equal(bed.errors.length, 1)
   })
 
-  it('of one volume are each of its own, and nothing is in their files but certificates', async () => {
+  it('keeps one certificate per projection, and writes nothing but certificates', async () => {
     await using bed = await startBed()
     const paths = { credentialBundlePath: '', keyPath: 'key.pem', certificateChainPath: 'chain.pem' }
     const pod = await bed.makePod(PROJECTION, { ...PROJECTION, ...paths })
-    await assert.rejects(bed.bring(pod), { message: NOT_YET })
+    await assert.rejects(bed.readFiles(pod), { message: NOT_YET })
     assert.equal((await bed.requests()).length, 2)
     let plain = ''
     await bed.decide((request) => {
@@ -264,51 +264,51 @@ describe('certificates of pods', () => {
       plain = certificateChain
       return { ...status, certificateChain: `of the signer\n${certificateChain}\n` }
     })
-    const files = await bed.bring(pod)
+    const files = await bed.readFiles(pod)
     const bundle = files.get('bundle.pem') ?? ''
     assert.ok(!bundle.startsWith(files.get('key.pem') ?? ''))
     assert.doesNotMatch([...files.values()].join(), /of the signer/)
     assert.ok([bundle.slice(bundle.indexOf('-----BEGIN CERTIFICATE')), files.get('chain.pem')].includes(plain))
   })
 
-  it('that were denied stay so, and the pod says why', async () => {
+  it("treats a denial as permanent, and reports it in the pod's events", async () => {
     await using bed = await startBed()
     const pod = await bed.makePod(PROJECTION)
-    await assert.rejects(bed.bring(pod), { message: NOT_YET })
+    await assert.rejects(bed.readFiles(pod), { message: NOT_YET })
     await bed.decide(() => ({ conditions: [outcome(bed.clock, 'Denied', 'Stranger', 'who is "p1"?')] }))
     const message = 'PodCertificateRequest was permanently denied: reason="Stranger" message="who is \\"p1\\"?"'
-    await assert.rejects(bed.bring(pod), { message })
-    await assert.rejects(bed.bring(pod), { message })
+    await assert.rejects(bed.readFiles(pod), { message })
+    await assert.rejects(bed.readFiles(pod), { message })
     const [request] = await bed.requests()
     const told = `PodCertificateRequest default/${request?.metadata.name} was denied, reason="Stranger", message="who is \\"p1\\"?"`
-    assert.deepEqual(bed.notes, [{ type: 'Warning', reason: 'Denied', message: told }])
+    assert.deepEqual(bed.events, [{ type: 'Warning', reason: 'Denied', message: told }])
     assert.deepEqual(
       [...bed.certificates.counts()].map(({ state }) => state),
       ['denied'],
     )
   })
 
-  it('are asked for again when somebody deleted the request, and forgotten with the pod', async () => {
+  it("requests again when the request was deleted, and forgets the pod's certificates", async () => {
     await using bed = await startBed()
     const pod = await bed.makePod(PROJECTION)
-    await Promise.all([1, 2, 3].map(() => assert.rejects(bed.bring(pod), { message: NOT_YET })))
+    await Promise.all([1, 2, 3].map(() => assert.rejects(bed.readFiles(pod), { message: NOT_YET })))
     const [request, ...others] = await bed.requests()
     assert.deepEqual(others, [])
     const { name = '' } = request?.metadata ?? {}
     await bed.admin.delete(PodCertificateRequests, { namespace, name })
-    await assert.rejects(bed.bring(pod), { message: NOT_YET })
+    await assert.rejects(bed.readFiles(pod), { message: NOT_YET })
     assert.equal((await bed.requests()).length, 1)
     bed.certificates.forget(pod.metadata.uid ?? '')
     assert.deepEqual([...bed.certificates.counts()], [])
   })
 
-  it('are counted by a kubelet, until the pod leaves it', async () => {
+  it('counts certificates by state until the pod is removed', async () => {
     await using bed = await startBed()
     const { client, clock, node } = bed
     const rootDir = await mkdtemp(join(tmpdir(), 'pod-certificates-'))
     const meters = createKubeletMeters()
     const { logger: log } = createLog({ stream: { write: (_, done) => done() }, clock })
-    const keeper = volumesOnDisk({
+    const keeper = createVolumeManager({
       client,
       clock,
       log,
@@ -316,15 +316,15 @@ describe('certificates of pods', () => {
       objects: readObjects(client),
       random: secureRandom,
       node: () => node,
-      note: () => undefined,
+      recordEvent: () => undefined,
       facts: { rootDir, memoryBytes: 1 << 26 },
     })
     const pod = await bed.makePod(PROJECTION)
-    const brought = await keeper.bring(pod, new AbortController().signal)
-    assert.match(JSON.stringify(brought), new RegExp(NOT_YET))
+    const mounted = await keeper.mount(pod, new AbortController().signal)
+    assert.match(JSON.stringify(mounted), new RegExp(NOT_YET))
     const count = 'kubelet_podcertificate_states{signer_name="example.com/signer",state="not_yet_issued"} 1'
     assert.ok(meters.registry.render().split('\n').includes(count))
-    await keeper.leave(pod.metadata.uid ?? '')
+    await keeper.unmount(pod.metadata.uid ?? '')
     assert.doesNotMatch(meters.registry.render(), /^kubelet_podcertificate_states\{/m)
     await rm(rootDir, { recursive: true })
   })

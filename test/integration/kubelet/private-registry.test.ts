@@ -1,4 +1,4 @@
-/** A kubelet before a registry that asks who one is, with real containers. */
+/** A kubelet with real containers and a registry that requires authentication. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
@@ -19,8 +19,8 @@ import {
 const fault = await whyNoContainerd()
 if (fault !== undefined) process.stderr.write(`private registry: skipping, ${fault}\n`)
 
-describe('images that only some may pull', { skip: fault ?? false }, () => {
-  it('are pulled with secrets of the pod or what a program knows; who has neither is told what the registry said', async () => {
+describe('private images', { skip: fault ?? false }, () => {
+  it("are pulled with pull secrets or a credential provider; others get the registry's error", async () => {
     await using closing = new AsyncDisposableStack()
     const bed = await startKubeletBed('pulling', closing)
     const registry = closing.use(await startPrivateRegistry(bed.folder, GUARD))
@@ -57,7 +57,7 @@ describe('images that only some may pull', { skip: fault ?? false }, () => {
     await makePuller(bed, 'reader', image, { secrets: ['wrong', 'right'] })
     assert.equal(await stateOf(bed, 'reader', []), 'running')
     assert.ok(registry.users.includes(GUARD.username))
-    // The image is there now, and still only for those who could have pulled it.
+    // The image is now present, but only for pods that could have pulled it.
     await makePuller(bed, 'borrowing', image, { policy: 'IfNotPresent' })
     assert.notEqual(await stateOf(bed, 'borrowing', ['ErrImagePull', 'ImagePullBackOff']), 'running')
     await makePuller(bed, 'sly', image, { secrets: ['wrong'], policy: 'Never' })

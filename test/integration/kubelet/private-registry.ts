@@ -1,11 +1,11 @@
-/** Images that only some may pull: a registry that asks who one is, pods with and without secrets, and a program that knows one. */
+/** Private images: a registry with authentication, pods with and without pull secrets, and a credential provider. */
 import { createHash } from 'node:crypto'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import type { Pod } from '#apis/core/v1.ts'
 import { realClock, sleep } from '#lib/clock.ts'
-import { tarArchive } from '#lib/tar-write.ts'
+import { tarArchive } from '#lib/files/tar-write.ts'
 
 import { type Guard, type ImageRegistry, startRegistry } from '../../images/registry.ts'
 import type { KubeletBed } from '../../upstream/kubelet-bed.ts'
@@ -36,7 +36,7 @@ export async function startPrivateRegistry(folder: string, guard: Guard): Promis
 
 export const hostOf = ({ url }: ImageRegistry): string => new URL(url).host
 
-/** Flags of a kubelet that asks a program of ours about `host/asked`. */
+/** Kubelet flags that configure the credential provider for `host/asked`. */
 export async function credentialFlags(folder: string, host: string, { username, password }: Guard): Promise<string[]> {
   const binDir = join(folder, 'credentials')
   await mkdir(binDir, { recursive: true })
@@ -63,7 +63,7 @@ export async function credentialFlags(folder: string, host: string, { username, 
   return [`--image-credential-provider-config=${config}`, `--image-credential-provider-bin-dir=${binDir}`]
 }
 
-/** For everything on that host. */
+/** Credentials for everything on that host. */
 export async function makeSecret(bed: KubeletBed, name: string, host: string, password: string): Promise<void> {
   const auths = { [host]: { username: GUARD.username, password } }
   await bed
@@ -77,13 +77,13 @@ export async function makeSecret(bed: KubeletBed, name: string, host: string, pa
     })
 }
 
-/** What a pod brings to a pull. */
+/** Credentials of a pod for a pull. */
 export interface Having {
   readonly secrets?: readonly string[]
   readonly policy?: 'Always' | 'IfNotPresent' | 'Never'
 }
 
-/** Pulls whatever is there already. */
+/** Pulls even if the image is present. */
 export async function makePuller(
   bed: KubeletBed,
   name: string,
@@ -108,7 +108,7 @@ interface Waiting {
   readonly message?: string
 }
 
-/** How the container is: `running`, or what it waits for, once that is one of `reasons`. */
+/** The state of the container: `running`, or its waiting reason once it is one of `reasons`. */
 export async function stateOf(bed: KubeletBed, name: string, reasons: readonly string[]): Promise<Waiting | 'running'> {
   let last: unknown
   for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += 100) {
@@ -122,7 +122,7 @@ export async function stateOf(bed: KubeletBed, name: string, reasons: readonly s
   throw new Error(`${name} did not come to ${reasons.join()}: ${JSON.stringify(last)}`)
 }
 
-/** What was said of a pod and its image: `Failed: Error: ErrImagePull`. */
+/** Events of a pod about its image: `Failed: Error: ErrImagePull`. */
 export async function saidOf(bed: KubeletBed, name: string): Promise<string[]> {
   interface Said {
     readonly reason: string
@@ -135,7 +135,7 @@ export async function saidOf(bed: KubeletBed, name: string): Promise<string[]> {
   return [...new Set(own.map(({ reason, message }) => `${reason}: ${message}`))].sort()
 }
 
-/** Until something that begins like this was said of it. */
+/** Waits for an event that begins with the text. */
 export async function untilSaid(bed: KubeletBed, name: string, start: string): Promise<void> {
   let said: string[] = []
   for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += 200) {

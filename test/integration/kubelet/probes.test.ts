@@ -6,12 +6,12 @@ import { describe, it } from 'node:test'
 import { realClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 
-import type { Runtime } from '../../../src/kubelet/cri/runtime.ts'
-import { type Answer, createProbeAction } from '../../../src/kubelet/probes/probe-action.ts'
+import type { Runtime } from '../../../src/cri/runtime.ts'
+import { createProbeAction, type ProbeAnswer } from '../../../src/kubelet/probes/probe-action.ts'
 
 const ask = createProbeAction({ runtime: {} as Runtime, clock: realClock, random: createSeededRandom(1) })
 
-async function probeServer(listener: RequestListener, path = '/'): Promise<Answer> {
+async function probeServer(listener: RequestListener, path = '/'): Promise<ProbeAnswer> {
   const server = createServer(listener)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo

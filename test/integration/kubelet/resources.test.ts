@@ -1,4 +1,4 @@
-/** What a kubelet is configured with, as a real container sees it; and what it tells of such a container. */
+/** Kubelet configuration as a real container sees it, and the metrics of that container. */
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
@@ -31,8 +31,8 @@ const SCRIPT = [
   'sleep 3600',
 ].join('; ')
 
-describe('a container of a kubelet that is configured', { skip: fault ?? false }, () => {
-  it('has a processor of its own, and is kept from unusual calls; what it uses is told', async () => {
+describe('a container of a configured kubelet', { skip: fault ?? false }, () => {
+  it('has an exclusive CPU and the default seccomp profile, and its usage is reported', async () => {
     await using closing = new AsyncDisposableStack()
     const bed = await startKubeletBed('configured', closing)
     const kubelet = await bed.start('sources', {

@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 
+import { eventually } from '#kits/lib/eventually.ts'
 import { logind } from '#kubelet/shutdown/logind.ts'
 import { realClock } from '#lib/clock.ts'
 import { DbusConnection } from '#lib/dbus/connection.ts'
 import { type DbusMessage, MESSAGE } from '#lib/dbus/message.ts'
-import { eventually } from '#testing/eventually.ts'
 
 import { startBus, whyNoBus as why } from './message-bus.ts'
 
@@ -22,7 +22,7 @@ interface StandIn {
 
 const LOGIN = 'org.freedesktop.login1'
 
-/** For systemd and its logind, which waits 5 seconds unless the override says more. */
+/** Fakes systemd and logind, whose maximum delay is 5 seconds unless the override raises it. */
 async function standIn(path: string, overridePath: string): Promise<StandIn> {
   const bus = await DbusConnection.open(path)
   await bus.ownName(LOGIN)
@@ -50,7 +50,7 @@ async function standIn(path: string, overridePath: string): Promise<StandIn> {
         body: ['no descriptors here'],
       })
     }
-    // SIGHUP: what was configured is read.
+    // SIGHUP reloads the configuration.
     seconds = Number(/^InhibitDelayMaxSec=(\d+)$/m.exec(readFileSync(overridePath, 'utf8'))?.[1])
     answer(message, { body: [] })
   }
@@ -75,39 +75,35 @@ async function folderOf(t: TestContext): Promise<string> {
   return folder
 }
 
-test(
-  'logind is told to wait longer, says when the machine shuts down, and a lock is held',
-  { skip: why },
-  async (t) => {
-    const folder = await folderOf(t)
-    const { path, daemon } = await startBus(t, folder)
-    const overridePath = join(folder, 'logind.conf.d', '99-kubelet.conf')
-    const login = await standIn(path, overridePath)
-    t.after(() => login.close())
-    const heard: boolean[] = []
-    const source = logind({ clock: realClock, busPath: path, inhibit: ['cat'], overridePath })
-    const watch = await source.watch(30, (isShuttingDown) => void heard.push(isShuttingDown))
-    assert.deepEqual(login.told, [
-      'org.freedesktop.DBus.Properties.Get org.freedesktop.login1.Manager InhibitDelayMaxUSec',
-      'org.freedesktop.systemd1.Manager.KillUnit systemd-logind.service all 1',
-      'org.freedesktop.DBus.Properties.Get org.freedesktop.login1.Manager InhibitDelayMaxUSec',
-    ])
-    assert.equal(await readFile(overridePath, 'utf8'), '# Kubelet logind override\n[Login]\nInhibitDelayMaxSec=30\n')
-    const lock = await watch.lock()
-    login.tellShutdown(true)
-    login.tellShutdown(false)
-    await eventually(
-      () => heard.length,
-      (count) => count === 2,
-    )
-    assert.deepEqual(heard, [true, false])
-    await lock.release()
-    daemon.kill('SIGKILL')
-    await watch.closed
-  },
-)
+test('logind gets a longer delay, reports a shutdown, and a lock is taken', { skip: why }, async (t) => {
+  const folder = await folderOf(t)
+  const { path, daemon } = await startBus(t, folder)
+  const overridePath = join(folder, 'logind.conf.d', '99-kubelet.conf')
+  const login = await standIn(path, overridePath)
+  t.after(() => login.close())
+  const heard: boolean[] = []
+  const source = logind({ clock: realClock, busPath: path, inhibit: ['cat'], overridePath })
+  const watch = await source.watch(30, (isShuttingDown) => void heard.push(isShuttingDown))
+  assert.deepEqual(login.told, [
+    'org.freedesktop.DBus.Properties.Get org.freedesktop.login1.Manager InhibitDelayMaxUSec',
+    'org.freedesktop.systemd1.Manager.KillUnit systemd-logind.service all 1',
+    'org.freedesktop.DBus.Properties.Get org.freedesktop.login1.Manager InhibitDelayMaxUSec',
+  ])
+  assert.equal(await readFile(overridePath, 'utf8'), '# Kubelet logind override\n[Login]\nInhibitDelayMaxSec=30\n')
+  const lock = await watch.lock()
+  login.tellShutdown(true)
+  login.tellShutdown(false)
+  await eventually(
+    () => heard.length,
+    (count) => count === 2,
+  )
+  assert.deepEqual(heard, [true, false])
+  await lock.release()
+  daemon.kill('SIGKILL')
+  await watch.closed
+})
 
-test('a lock that cannot be had says why', { skip: why }, async (t) => {
+test('a failed lock reports its reason', { skip: why }, async (t) => {
   const folder = await folderOf(t)
   const { path } = await startBus(t, folder)
   const login = await standIn(path, join(folder, 'none'))
@@ -124,19 +120,19 @@ test('a lock that cannot be had says why', { skip: why }, async (t) => {
   missing.close()
 })
 
-test('where there is no message bus, that is said', async () => {
+test('a missing message bus is reported', async () => {
   await assert.rejects(
     logind({ clock: realClock, busPath: '/no/such/bus' }).watch(5, () => undefined),
     /ENOENT/,
   )
 })
 
-test("systemd's program takes the words in which the lock is asked for", { skip: systemdFault() }, async (t) => {
+test('systemd-inhibit accepts our arguments', { skip: systemdFault() }, async (t) => {
   const folder = await folderOf(t)
   const { path } = await startBus(t, folder)
   const login = await standIn(path, join(folder, 'none'))
   t.after(() => login.close())
-  // It asks the bus that it is told of; ours has no descriptor to give.
+  // It uses the given bus; ours cannot pass a file descriptor.
   const before = process.env['DBUS_SYSTEM_BUS_ADDRESS']
   process.env['DBUS_SYSTEM_BUS_ADDRESS'] = `unix:path=${path}`
   t.after(() => {

@@ -17,7 +17,7 @@ const plain = (value: DbusValue): unknown => {
   return typeof value === 'object' && 'signature' in value ? plain(value.value) : value
 }
 
-/** In systemd's place: knows one slice already, and another not at all. */
+/** A fake systemd that already has one slice and does not know another. */
 async function standIn(path: string): Promise<{ readonly told: unknown[][]; close(): void }> {
   const bus = await DbusConnection.open(path)
   await bus.ownName(NAME)
@@ -39,7 +39,7 @@ async function standIn(path: string): Promise<{ readonly told: unknown[][]; clos
   return { told, close: () => bus.close() }
 }
 
-test('slices are started, told and stopped over the bus of the system', { skip: whyNoBus }, async (t) => {
+test('slices are started, configured and stopped over the system bus', { skip: whyNoBus }, async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'slices-bus-'))
   t.after(() => rm(folder, { recursive: true }))
   const { path } = await startBus(t, folder)
@@ -69,7 +69,7 @@ test('slices are started, told and stopped over the bus of the system', { skip: 
   ])
 })
 
-test('without a bus it says so, and tries again when it is next asked', { skip: whyNoBus }, async (t) => {
+test('without a bus calls fail, and the next call tries again', { skip: whyNoBus }, async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'slices-bus-'))
   t.after(() => rm(folder, { recursive: true }))
   using ours = new Systemd(2, join(folder, 'bus'))

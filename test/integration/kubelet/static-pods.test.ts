@@ -1,4 +1,4 @@
-/** Pods of manifests on the runtime in memory, and their mirrors in an API server. */
+/** Static pods on the in-memory runtime, and their mirror pods in an API server. */
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -8,15 +8,15 @@ import { describe, it } from 'node:test'
 
 import { type Pod, Pods } from '#apis/core/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
+import { MemoryRuntime } from '#kits/cri/memory-runtime.ts'
+import { eventually } from '#kits/lib/eventually.ts'
 import { startKubelet } from '#kubelet/kubelet.ts'
 import { readMachine } from '#kubelet/machine/machine.ts'
-import { MemoryRuntime } from '#kubelet/memory-runtime/memory-runtime.ts'
 import type { StaticSources } from '#kubelet/static-pods/sources.ts'
 import { realClock } from '#lib/clock.ts'
 import { createSeededRandom, secureRandom } from '#lib/random.ts'
 import { createAuthority } from '#lib/x509/authority.ts'
 import { errorLog, startControlPlane } from '#testing/control-plane.ts'
-import { eventually } from '#testing/eventually.ts'
 
 interface Bed extends AsyncDisposable {
   readonly client: ApiClient
@@ -93,7 +93,7 @@ const manifest = (image: string): string =>
 const runs = (pod: Pod | undefined): boolean => pod?.status.phase === 'Running'
 
 describe('a static pod', () => {
-  it('runs, has a mirror that comes back, follows its file and goes with it', async () => {
+  it('runs, has a mirror that is recreated, follows its file and ends with it', async () => {
     await using bed = await startBed((path) => ({ path, checkMs: 500 }))
     const file = join(bed.folder, 'web.yaml')
     await writeFile(file, manifest('web:1'))
@@ -130,7 +130,7 @@ describe('a static pod', () => {
     )
   })
 
-  it('is kept as it was while its manifest is broken, and a mirror of nobody is deleted', async () => {
+  it('is unchanged while its manifest is broken, and orphaned mirrors are deleted', async () => {
     await using bed = await startBed((path) => ({ path: join(path, 'one.yaml'), checkMs: 200 }))
     const file = join(bed.folder, 'one.yaml')
     await writeFile(file, manifest('web:1'))
@@ -147,7 +147,7 @@ describe('a static pod', () => {
     assert.equal(after?.metadata.uid, before?.metadata.uid)
   })
 
-  it('may come from an address', async () => {
+  it('can come from a URL', async () => {
     const asked: unknown[] = []
     const server = createServer(({ headers }, answer) => {
       asked.push(headers['x-who'])

@@ -1,11 +1,11 @@
 /**
- * What somebody can do who has taken the credential of a kubelet: what its node needs, and nothing beyond. Two nodes with a pod each; the thief
- * is `system:node:n1`.
+ * Access with a stolen kubelet credential: only what its node needs. Two nodes with a pod each; the credential is
+ * `system:node:n1`.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
-import { startWire, type Got, type Wire } from '../wire/server.ts'
+import { type Got, startWire, type Wire } from '../wire/server.ts'
 
 const THIEF = { 'impersonate-user': 'system:node:n1', 'impersonate-group': ['system:nodes'] }
 const MERGE = { 'content-type': 'application/merge-patch+json' }
@@ -45,7 +45,7 @@ describe('a stolen credential of a node', () => {
   })
   after(() => wire?.stop())
 
-  it('serves its own node', async () => {
+  it('has access to its own node', async () => {
     for (const path of [
       `${core}/secrets/secret-n1`,
       `${core}/configmaps/configmap-n1`,
@@ -63,7 +63,7 @@ describe('a stolen credential of a node', () => {
     assert.equal((await asThief('POST', `${core}/serviceaccounts/account-n1/token`, token)).status, 201)
   })
 
-  it('reads nothing of another node, and no list of what it may read one by one', async () => {
+  it('reads nothing of another node, and no lists of objects that it may get', async () => {
     for (const path of [
       `${core}/secrets/secret-n2`,
       `${core}/secrets/of-nobody`,
@@ -122,7 +122,7 @@ describe('a stolen credential of a node', () => {
     }
   })
 
-  it('gets into no container, of its own node either, and speaks for nobody', async () => {
+  it('gets no access to containers, not even of its own node, and cannot impersonate', async () => {
     for (const path of [
       `${core}/pods/pod-n1/exec?command=id`,
       `${core}/pods/pod-n2/exec?command=id`,

@@ -1,14 +1,17 @@
-/** Images of `test/images`: the same bytes each time, and what is in them runs. Those of Debian and Go are tried where they were made. */
+/**
+ * Images of `test/images`: builds are reproducible and the programs run. Debian and Go images are tested where they
+ * were built.
+ */
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 
 import { image } from '#cmd/image.ts'
-import type { Containerd } from '#kubelet/containerd/start.ts'
-import { CONTAINER_STATE } from '#kubelet/cri/codes.ts'
+import type { Containerd } from '#containerd/start.ts'
+import { CONTAINER_STATE } from '#cri/codes.ts'
+import { runProgram } from '#kits/cmd/run-program.ts'
 import { realClock, sleep } from '#lib/clock.ts'
-import { runProgram } from '#testing/run-program.ts'
 
 import { CATALOG } from '../../images/catalog.ts'
 import { makeImages } from '../../images/main.ts'
@@ -17,7 +20,7 @@ import { type Bed, createBed, whyNoContainerd } from './containerd-bed.ts'
 const missing = await whyNoContainerd()
 if (missing !== undefined) process.stderr.write(`images for tests: skipping, ${missing}\n`)
 
-/** What to run of each (nothing: the image says), what it says then, and a command to try beside it. */
+/** The command of each image (empty: the image's own), its output, and a second command. */
 const TRIALS: Readonly<Record<string, { command?: string[]; says?: RegExp; beside?: [string, RegExp] }>> = {
   busybox: { command: ['sh', '-c', 'id; sleep 600'], says: /uid=0\(root\)/ },
   'e2e-busybox': { command: ['sh', '-c', 'env; sleep 600'], says: /^PATH=/m },
@@ -38,11 +41,11 @@ const TRIALS: Readonly<Record<string, { command?: string[]; says?: RegExp; besid
   etcd: { command: ['/usr/local/bin/etcd', '--version'], says: /etcd Version: 3/ },
 }
 
-/** Those for which Debian or Go must be asked are tried when somebody says so. */
+/** Images that need Debian or Go are tested on request. */
 const asked = process.env['HYPERKUBE_TEST_IMAGES'] ?? 'busybox pause'
 const names = asked === 'all' ? Object.keys(CATALOG) : asked.split(' ')
 
-describe('images for tests', { skip: missing ?? false }, () => {
+describe('test images', { skip: missing ?? false }, () => {
   const closing = new AsyncDisposableStack()
   let bed: Bed
   let containerd: Containerd
@@ -57,9 +60,9 @@ describe('images for tests', { skip: missing ?? false }, () => {
     await bed[Symbol.asyncDispose]()
   })
 
-  it('have a trial each', () => assert.deepEqual(Object.keys(TRIALS).sort(), Object.keys(CATALOG).sort()))
+  it('have a test for each image', () => assert.deepEqual(Object.keys(TRIALS).sort(), Object.keys(CATALOG).sort()))
 
-  it('are the same each time they are made', async () => {
+  it('are reproducible', async () => {
     const [first = ''] = await makeImages(folder, ['busybox'], () => undefined)
     const [second = ''] = await makeImages(join(folder, 'again'), ['busybox'], () => undefined)
     assert.ok(readFileSync(first).equals(readFileSync(second)))
@@ -70,7 +73,7 @@ describe('images for tests', { skip: missing ?? false }, () => {
   })
 
   for (const name of names)
-    it(`run: ${name}`, async () => {
+    it(`run ${name}`, async () => {
       const [file = ''] = await makeImages(folder, [name], () => undefined)
       const { signal } = new AbortController()
       const args = ['load', file, '--data-dir', bed.options.dataDir]

@@ -1,4 +1,4 @@
-/** `hyperkube up` with containers, as root starts it: kubectl runs pods on this machine, and nothing stays when it is reset. */
+/** `hyperkube up` with containers, started by root: kubectl runs pods on this machine, and a reset leaves nothing. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 
-import { placesOf } from '#kubelet/containerd/places.ts'
+import { containerdPaths } from '#containerd/paths.ts'
 import { realClock, sleep } from '#lib/clock.ts'
 
 import { makeImages } from '../../images/main.ts'
@@ -15,14 +15,14 @@ import { upstreamPath } from '../../upstream/programs.ts'
 import { whyNoContainerd } from './containerd-bed.ts'
 
 const HYPERKUBE = join(import.meta.dirname, '..', '..', '..', 'bin', 'hyperkube')
-/** Upstream's own where the conformance run has built it, else the machine's. */
+/** Upstream's kubectl if the conformance run has built it, else the machine's. */
 const KUBECTL = existsSync(upstreamPath('kubectl')) ? upstreamPath('kubectl') : 'kubectl'
 const hasKubectl = spawnSync(KUBECTL, ['version', '--client'], { stdio: 'ignore' }).error === undefined
 const missing = (await whyNoContainerd()) ?? (hasKubectl ? undefined : 'there is no kubectl')
 if (missing !== undefined) process.stderr.write(`up with containers: skipping, ${missing}\n`)
 
 const LIMIT_MS = 120_000
-/** Not that of the API server, which reaches the kubelet here for logs and exec all the same. */
+/** Another address than the API server's, which still reaches the kubelet for logs and exec. */
 const KUBELET_ADDRESS = '127.0.0.2'
 
 describe('hyperkube up with containers', { skip: missing ?? false }, () => {
@@ -79,7 +79,7 @@ describe('hyperkube up with containers', { skip: missing ?? false }, () => {
       '-o=jsonpath={.status.containerStatuses[0].containerID} {.status.containerStatuses[0].restartCount}',
     )
 
-  it('runs a pod that has a token, tells what it says and lets people in', async () => {
+  it('runs a pod with a token, and serves logs and exec', async () => {
     const script = 'echo hello from $HOSTNAME; trap exit TERM; while true; do sleep 0.1; done'
     kubectl('run', 'app', '--image=busybox', '--image-pull-policy=Never', '--', 'sh', '-c', script)
     kubectl('wait', '--for=condition=Ready', 'pod/app', '--timeout=120s')
@@ -87,7 +87,7 @@ describe('hyperkube up with containers', { skip: missing ?? false }, () => {
     const token = '/var/run/secrets/kubernetes.io/serviceaccount'
     assert.equal(kubectl('exec', 'app', '--', 'ls', token), 'ca.crt\nnamespace\ntoken')
     assert.match(kubectl('get', 'nodes', '-o=wide'), /Ready .* containerd:\/\//)
-    // Input goes as it is; nobody makes a command of it.
+    // Input is passed through unchanged, without a shell.
     const typed = spawnSync(KUBECTL, [`--kubeconfig=${join(folder, 'kubeconfig')}`, 'exec', '-i', 'app', '--', 'cat'], {
       input: '$(reboot); `x`\n',
       encoding: 'utf8',
@@ -95,7 +95,7 @@ describe('hyperkube up with containers', { skip: missing ?? false }, () => {
     assert.equal(typed.stdout, '$(reboot); `x`\n')
   })
 
-  it('listens on the address of --kubelet-address and asks for credentials there', () => {
+  it('listens on the address of --kubelet-address and requires credentials there', () => {
     const port = kubectl('get', 'nodes', '-o=jsonpath={.items[0].status.daemonEndpoints.kubeletEndpoint.Port}')
     const status = (...args: string[]): string =>
       spawnSync('curl', ['-sk', '-m', '10', '-o', '/dev/null', '-w', '%{http_code}', ...args], { encoding: 'utf8' })
@@ -110,7 +110,7 @@ describe('hyperkube up with containers', { skip: missing ?? false }, () => {
     assert.deepEqual(['agent', 'stranger'].map(statusFor), ['200', '403'])
   })
 
-  it('serves the ports of kube-proxy and keeps connections that wait to be closed for an hour', () => {
+  it('serves the ports of kube-proxy and keeps closing connections for an hour', () => {
     const get = (url: string): string => spawnSync('curl', ['-s', '-m', '10', url], { encoding: 'utf8' }).stdout
     const ip = kubectl('get', 'nodes', '-o=jsonpath={.items[0].status.addresses[?(@.type=="InternalIP")].address}')
     for (const host of ['127.0.0.1', ip]) assert.match(get(`http://${host}:10256/healthz`), /"nodeEligible":true/)
@@ -135,9 +135,9 @@ describe('hyperkube up with containers', { skip: missing ?? false }, () => {
     kubectl('delete', 'service/server', 'pod/server', '--grace-period=1')
   })
   const tables = (): string => execFileSync('nft', ['list', 'tables'], { encoding: 'utf8' })
-  const ownTables = (): RegExp => new RegExp(`${placesOf(join(folder, 'data')).network}-policies`)
+  const ownTables = (): RegExp => new RegExp(`${containerdPaths(join(folder, 'data')).network}-policies`)
 
-  it('goes on with its containers after it was killed', async () => {
+  it('keeps its containers running after it was killed', async () => {
     const id = containerOf('app')
     await stop('SIGKILL')
     assert.match(tables(), ownTables(), 'policies hold for pods that run on')
@@ -147,11 +147,11 @@ describe('hyperkube up with containers', { skip: missing ?? false }, () => {
     assert.equal(containerOf('app'), id)
   })
 
-  it('ends its containers when it is stopped, and starts the pods again', async () => {
+  it('stops its containers when it is stopped, and starts the pods again', async () => {
     const id = containerOf('app')
     await stop('SIGINT')
     assert.doesNotMatch(tables(), ownTables())
-    const cgroups = placesOf(join(folder, 'data')).cgroupParent
+    const cgroups = containerdPaths(join(folder, 'data')).cgroupParent
     const held = ['memory', '.'].map((name) => join('/sys/fs/cgroup', name, cgroups, 'kubepods', 'cgroup.procs'))
     for (const file of held) if (existsSync(file)) assert.equal(readFileSync(file, 'utf8'), '')
     await up()
@@ -161,10 +161,10 @@ describe('hyperkube up with containers', { skip: missing ?? false }, () => {
     kubectl('delete', 'pod', 'app', '--timeout=60s')
   })
 
-  it('leaves nothing when it is reset', async () => {
+  it('leaves nothing after a reset', async () => {
     await stop('SIGTERM')
     hyperkube('reset', flag())
-    const { network, cgroupParent, stateFolder } = placesOf(join(folder, 'data'))
+    const { network, cgroupParent, stateFolder } = containerdPaths(join(folder, 'data'))
     assert.equal(existsSync(join(folder, 'data')), false)
     assert.equal(existsSync(stateFolder), false)
     assert.doesNotMatch(readFileSync('/proc/self/mountinfo', 'utf8'), new RegExp(`${folder}|${stateFolder}`))

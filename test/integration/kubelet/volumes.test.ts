@@ -1,4 +1,4 @@
-/** Volumes with real mounts, made from what a real API server lets a node read. Nothing stays mounted. */
+/** Volumes with real mounts and a node's permissions at a real API server. Nothing stays mounted. */
 import assert from 'node:assert/strict'
 import { access, mkdir, mkdtemp, readdir, readFile, rm, stat, statfs, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,22 +11,22 @@ import {
   type Node,
   PersistentVolumeClaims,
   PersistentVolumes,
+  type Pod,
   Pods,
+  type PodSpec,
   Secrets,
   ServiceAccounts,
-  type Pod,
-  type PodSpec,
 } from '#apis/core/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
 import { createPodObjects } from '#kubelet/object-cache.ts'
-import { pathOf } from '#kubelet/volumes/beneath.ts'
-import { createMounter, type Mounter } from '#kubelet/volumes/mounter.ts'
-import { openResolved } from '#kubelet/volumes/sub-path.ts'
-import type { Brought, VolumeKeeper } from '#kubelet/volumes/volume-keeper.ts'
-import { volumesOnDisk } from '#kubelet/volumes/volumes-on-disk.ts'
+import { createVolumeManager } from '#kubelet/volumes/create-volume-manager.ts'
+import { createMounter, type Mounter } from '#kubelet/volumes/mounts/mounter.ts'
+import { openResolved } from '#kubelet/volumes/mounts/sub-path.ts'
+import { pathOf } from '#kubelet/volumes/safe-files.ts'
+import type { MountResult, VolumeManager } from '#kubelet/volumes/volume-manager.ts'
 import { realClock } from '#lib/clock.ts'
-import { createLog } from '#lib/log.ts'
-import { mountsBelow } from '#lib/mount-table.ts'
+import { mountsBelow } from '#lib/files/mount-table.ts'
+import { createLog } from '#lib/log/log.ts'
 import { secureRandom } from '#lib/random.ts'
 import { startControlPlane } from '#testing/control-plane.ts'
 
@@ -36,8 +36,8 @@ interface Bed extends AsyncDisposable {
   readonly root: string
   readonly mounter: Mounter
   readonly admin: ApiClient
-  /** As after a restart. */
-  restart(): VolumeKeeper
+  /** A new instance as after a restart. */
+  restart(): VolumeManager
   makePod(spec: Partial<PodSpec>): Promise<Pod>
 }
 
@@ -66,14 +66,14 @@ async function startBed(): Promise<Bed> {
     mounter,
     admin,
     restart: () =>
-      volumesOnDisk({
+      createVolumeManager({
         client,
         objects: createPodObjects({ client, random: secureRandom, signal: stop.signal }),
         clock: realClock,
         random: secureRandom,
         log,
         node: () => NODE,
-        note: () => undefined,
+        recordEvent: () => undefined,
         facts: { rootDir: root, memoryBytes: 1 << 26 },
         mounter,
       }),
@@ -95,15 +95,15 @@ async function startBed(): Promise<Bed> {
 
 const { signal } = new AbortController()
 
-function mountsIn(brought: Brought): Map<string, string> {
-  assert.ok('mounts' in brought, JSON.stringify(brought))
-  return new Map([...brought.mounts].map(([name, { hostPath }]) => [name, hostPath]))
+function mountsIn(mounted: MountResult): Map<string, string> {
+  assert.ok('mounts' in mounted, JSON.stringify(mounted))
+  return new Map([...mounted.mounts].map(([name, { hostPath }]) => [name, hostPath]))
 }
 
 const mayMount = process.getuid?.() === 0
 
 describe('volumes on the disk of a node', { skip: mayMount ? false : 'only root may mount' }, () => {
-  it('are brought from the API, in memory where they are secret, follow it, and leave nothing', async () => {
+  it('are written from the API, in memory if secret, follow changes, and leave nothing', async () => {
     await using bed = await startBed()
     const { admin, mounter, root } = bed
     await admin.create(ConfigMaps, { metadata: { namespace: 'default', name: 'cm' }, data: { a: '1' } })
@@ -119,7 +119,7 @@ describe('volumes on the disk of a node', { skip: mayMount ? false : 'only root 
     })
     const { uid = '' } = pod.metadata
     const keeper = bed.restart()
-    const mounts = mountsIn(await keeper.bring(pod, signal))
+    const mounts = mountsIn(await keeper.mount(pod, signal))
     const [account = ''] = [...mounts.keys()].filter((name) => name.startsWith('kube-api-access-'))
     const at = (name: string): string => mounts.get(name) ?? ''
     const token = await readFile(join(at(account), 'token'), 'utf8')
@@ -146,17 +146,17 @@ describe('volumes on the disk of a node', { skip: mayMount ? false : 'only root 
     const again = bed.restart()
     await writeFile(join(at('fast'), 'mine'), 'kept')
     await until(async () => {
-      await again.bring(pod, signal)
+      await again.mount(pod, signal)
       return (await readFile(join(at('cm'), 'a'), 'utf8')) === '2'
     })
     assert.equal(await readFile(join(at('fast'), 'mine'), 'utf8'), 'kept')
     assert.deepEqual(await again.uids(), [uid])
-    await again.leave(uid)
+    await again.unmount(uid)
     assert.deepEqual(mountsBelow(await mounter.list(), root), [])
     await assert.rejects(access(`${root}/pods/${uid}`))
   })
 
-  it('that are full say so, and keep what they showed before', async () => {
+  it('that are full report an error, and keep their previous content', async () => {
     await using bed = await startBed()
     const { admin, mounter, root } = bed
     const data = (size: number): Record<string, string> => ({ a: 'x'.repeat(size) })
@@ -166,33 +166,30 @@ describe('volumes on the disk of a node', { skip: mayMount ? false : 'only root 
       volumes: [{ name: 'cm', configMap: { name: 'cm' } }],
       automountServiceAccountToken: false,
     })
-    const dir = mountsIn(await bed.restart().bring(pod, signal)).get('cm') ?? ''
+    const dir = mountsIn(await bed.restart().mount(pod, signal)).get('cm') ?? ''
     const value = { data: data(500_000) }
     await admin.patch(ConfigMaps, { namespace: 'default', name: 'cm' }, { type: 'merge', value })
-    const brought = await bed.restart().bring(pod, signal)
-    assert.ok('failures' in brought)
+    const mounted = await bed.restart().mount(pod, signal)
+    assert.ok('failures' in mounted)
     assert.match(
-      brought.failures[0] ?? '',
+      mounted.failures[0] ?? '',
       /^MountVolume\.SetUp failed for volume "cm" : ENOSPC: no space left on device/,
     )
     assert.equal((await readFile(join(dir, 'a'))).length, 1000)
   })
 
-  it(
-    'are not left by parts of them, however fast somebody puts links in their place',
-    { timeout: 300_000 },
-    async () => {
-      await using bed = await startBed()
-      const { root, mounter } = bed
-      const outside = join(root, 'outside')
-      await mkdir(outside)
-      await writeFile(join(outside, 'secret'), '')
-      const pod = await bed.makePod({ volumes: [{ name: 'e', emptyDir: {} }], automountServiceAccountToken: false })
-      const { uid = '' } = pod.metadata
-      const keeper = bed.restart()
-      const hostPath = mountsIn(await keeper.bring(pod, signal)).get('e') ?? ''
-      await mkdir(join(hostPath, 'd'))
-      const attack = `
+  it('are not left through subPaths, however fast links are swapped', { timeout: 300_000 }, async () => {
+    await using bed = await startBed()
+    const { root, mounter } = bed
+    const outside = join(root, 'outside')
+    await mkdir(outside)
+    await writeFile(join(outside, 'secret'), '')
+    const pod = await bed.makePod({ volumes: [{ name: 'e', emptyDir: {} }], automountServiceAccountToken: false })
+    const { uid = '' } = pod.metadata
+    const keeper = bed.restart()
+    const hostPath = mountsIn(await keeper.mount(pod, signal)).get('e') ?? ''
+    await mkdir(join(hostPath, 'd'))
+    const attack = `
       const fs = require('node:fs'), { workerData: { hostPath, outside } } = require('node:worker_threads')
       const at = (name) => hostPath + '/' + name
       const attempt = (work) => { try { work(); return true } catch { return false } }
@@ -203,36 +200,35 @@ describe('volumes on the disk of a node', { skip: mayMount ? false : 'only root 
         if (!attempt(() => fs.unlinkSync(at('d')))) attempt(() => fs.rmSync(at('d'), { recursive: true }))
         attempt(() => fs.renameSync(at('d2'), at('d')))
       }`
-      const attacker = new Worker(attack, { eval: true, workerData: { hostPath, outside } })
-      const seen = { inside: 0, refused: 0 }
-      try {
-        for (let count = 0; count < TRIES; count++) {
-          const found = await openResolved(hostPath, 'd').catch(() => undefined)
-          if (found === undefined) seen.refused++
-          else {
-            assert.ok(!(await readdir(pathOf(found))).includes('secret'), 'outside was opened')
-            seen.inside++
-            await found.close()
-          }
+    const attacker = new Worker(attack, { eval: true, workerData: { hostPath, outside } })
+    const seen = { inside: 0, refused: 0 }
+    try {
+      for (let count = 0; count < TRIES; count++) {
+        const found = await openResolved(hostPath, 'd').catch(() => undefined)
+        if (found === undefined) seen.refused++
+        else {
+          assert.ok(!(await readdir(pathOf(found))).includes('secret'), 'outside was opened')
+          seen.inside++
+          await found.close()
         }
-        for (let index = 0; index < MOUNTS; index++) {
-          const ask = { uid, container: 'c', volume: 'e', index, hostPath }
-          await keeper.subPath({ ...ask, subPath: `d/made${index}` }).catch(() => undefined)
-          const target = await keeper.subPath({ ...ask, subPath: 'd' }).catch(() => undefined)
-          if (target !== undefined) assert.deepEqual((await readdir(target)).includes('secret'), false)
-        }
-      } finally {
-        await attacker.terminate()
       }
-      assert.deepEqual(await readdir(outside), ['secret'])
-      assert.ok(seen.inside > 0 && seen.refused > 0, JSON.stringify(seen))
-      await keeper.leave(uid)
-      assert.deepEqual(mountsBelow(await mounter.list(), root), [])
-      assert.deepEqual(await readdir(outside), ['secret'])
-    },
-  )
+      for (let index = 0; index < MOUNTS; index++) {
+        const ask = { uid, container: 'c', volume: 'e', index, hostPath }
+        await keeper.subPath({ ...ask, subPath: `d/made${index}` }).catch(() => undefined)
+        const target = await keeper.subPath({ ...ask, subPath: 'd' }).catch(() => undefined)
+        if (target !== undefined) assert.deepEqual((await readdir(target)).includes('secret'), false)
+      }
+    } finally {
+      await attacker.terminate()
+    }
+    assert.deepEqual(await readdir(outside), ['secret'])
+    assert.ok(seen.inside > 0 && seen.refused > 0, JSON.stringify(seen))
+    await keeper.unmount(uid)
+    assert.deepEqual(mountsBelow(await mounter.list(), root), [])
+    assert.deepEqual(await readdir(outside), ['secret'])
+  })
 
-  it('are found behind claims, belong to the group of the pod from the first that has them, and outlive it', async () => {
+  it('are found behind claims, owned by fsGroup from the first pod on, and outlive the pod', async () => {
     await using bed = await startBed()
     const { admin, root, mounter } = bed
     const disk = join(root, 'disk')
@@ -267,22 +263,22 @@ describe('volumes on the disk of a node', { skip: mayMount ? false : 'only root 
     const more = { volumes, automountServiceAccountToken: false }
     const first = await bed.makePod({ ...more, securityContext: { fsGroup: 3000 } })
     const keeper = bed.restart()
-    assert.deepEqual(await keeper.bring(first, signal), {
+    assert.deepEqual(await keeper.mount(first, signal), {
       failures: [
         'Unable to attach or mount volumes: unmounted volumes=[v], unattached volumes=[], failed to process volumes=[v]: error processing PVC default/data: PVC is not bound',
       ],
     })
     await admin.updateStatus(PersistentVolumeClaims, { ...claim, status: { phase: 'Bound' } })
-    const path = mountsIn(await keeper.bring(first, signal)).get('v') ?? ''
+    const path = mountsIn(await keeper.mount(first, signal)).get('v') ?? ''
     assert.equal(path, `${root}/pods/${first.metadata.uid}/volumes/kubernetes.io~local-volume/pv`)
     const { mode, gid } = await stat(join(disk, 'old'))
     assert.deepEqual([mode & 0o7777, gid], [0o660, 3000])
     assert.equal((await stat(disk)).mode & 0o7777, 0o2775)
     assert.equal((await stat('/etc/hostname')).gid, 0)
     const second = await bed.makePod({ ...more, securityContext: { fsGroup: 4000 } })
-    await keeper.bring(second, signal)
+    await keeper.mount(second, signal)
     assert.equal((await stat(disk)).gid, 3000)
-    for (const { metadata } of [first, second]) await keeper.leave(metadata.uid ?? '')
+    for (const { metadata } of [first, second]) await keeper.unmount(metadata.uid ?? '')
     assert.deepEqual(mountsBelow(await mounter.list(), root), [])
     await access(join(disk, 'old'))
   })
@@ -291,7 +287,7 @@ describe('volumes on the disk of a node', { skip: mayMount ? false : 'only root 
 const TRIES = 10_000
 const MOUNTS = 50
 
-/** News of the API server take a moment. */
+/** Events of the API server take a moment. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -1,4 +1,4 @@
-/** Nodes in network namespaces around one switch, an API server that all of them reach, and flanneld on each. */
+/** Nodes in network namespaces on one switch, with an API server, and flanneld on each node. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 
 import { Nodes } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { connect } from '#client/connect.ts'
+import { connect } from '#client/connection/connect.ts'
 import { secureRandom } from '#lib/random.ts'
 
 import { HYPERKUBE } from '../../upstream/ours.ts'

@@ -1,11 +1,13 @@
-/** flanneld on three nodes: pods reach each other by VXLAN, whatever becomes of the daemons, their links and the nodes. */
+/**
+ * flanneld on three nodes: pods reach each other over VXLAN through restarts of daemons, lost links and removed nodes.
+ */
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
 
 import { Nodes } from '#apis/core/v1.ts'
-import { eventually } from '#testing/eventually.ts'
+import { eventually } from '#kits/lib/eventually.ts'
 
 import { whyNoNetworks } from '../proxy/network-bed.ts'
 import { createFlannelBed, type FlannelNode, UPLINK } from './flannel-bed.ts'
@@ -61,24 +63,24 @@ test('pods of three nodes are one network', { skip }, async (t) => {
   await Promise.all(bed.nodes.map((node) => node.start()))
   for (const node of bed.nodes) await node.pod.serve(node.name, PORT)
 
-  await t.test('each reaches each with its own address', async () => {
+  await t.test('each pod reaches each other with its own address', async () => {
     for (const from of bed.nodes) for (const to of bed.nodes) if (from !== to) await reaches(from, to)
   })
 
-  await t.test('the file that plugins read says which addresses are whose', async () => {
+  await t.test('subnet.env contains the ranges', async () => {
     assert.equal(
       await a.subnetFile(),
       'FLANNEL_NETWORK=10.244.0.0/16\nFLANNEL_SUBNET=10.244.1.1/24\nFLANNEL_MTU=1450\nFLANNEL_IPMASQ=true\n',
     )
   })
 
-  await t.test('packets between nodes are VXLAN of the network and port that were configured', async (each) => {
+  await t.test('packets between nodes are VXLAN with the configured VNI and port', async (each) => {
     if (!hasTcpdump()) return each.skip('tcpdump is missing')
     const packet = await capture(b, () => reaches(a, b))
     assert.match(packet, new RegExp(`> ${b.address.replaceAll('.', String.raw`\.`)}\\.4789: VXLAN, .*vni 4096`))
   })
 
-  await t.test('a connection lives through daemons that end, well or not', async () => {
+  await t.test('a connection survives stopped and killed daemons', async () => {
     const held = await a.pod.hold(b.podIp, PORT)
     for (let count = 0; count < KILLS; count++) {
       const node = count % 2 === 0 ? a : b
@@ -89,7 +91,7 @@ test('pods of three nodes are one network', { skip }, async (t) => {
     }
   })
 
-  await t.test('what somebody takes away comes back, and a connection goes on', async () => {
+  await t.test('removed links and routes are restored, and a connection continues', async () => {
     const held = await a.pod.hold(b.podIp, PORT)
     const inside = (...args: string[]): Promise<string> => a.host.namespace.run(args[0] ?? '', ...args.slice(1))
     for (const loss of [
@@ -110,7 +112,7 @@ test('pods of three nodes are one network', { skip }, async (t) => {
     )
   })
 
-  await t.test('of a node that has gone nothing stays, and when it comes back it is found', async () => {
+  await t.test('a removed node leaves nothing behind, and is found when it returns', async () => {
     const ways = (): Promise<string> => a.host.namespace.run('ip', 'route', 'show', 'dev', LINK)
     await c.stop('SIGTERM')
     await bed.client.delete(Nodes, { name: 'c' })

@@ -1,4 +1,4 @@
-/** Links of further nodes, as root: a node reaches itself through a node port of the machine. */
+/** Links of extra nodes, as root: a node reaches itself through a node port of the machine. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 
-import { ensureNamespace, nodePlace, removeNamespace } from '#cluster/node-namespace.ts'
-import { placesOf } from '#kubelet/containerd/places.ts'
-import { createIpRoute } from '#lib/iproute.ts'
+import { ensureNamespace, extraNode, removeNamespace } from '#cluster/machine/node-namespace.ts'
+import { containerdPaths } from '#containerd/paths.ts'
+import { createIpRoute } from '#lib/net/iproute.ts'
 import { ensureBridge } from '#network/bridge.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -27,16 +27,16 @@ const PORT = 18_555
 const SERVER = `require('node:http').createServer((_, response) => response.end('reached')).listen(${PORT}, '${NODE}', () => console.log('listens'))`
 const CLIENT = `fetch('http://${MACHINE}:${NODE_PORT}/', { signal: AbortSignal.timeout(5000) }).then((answer) => answer.text()).then(console.log)`
 
-describe('the link of a further node', { skip: isRoot && hasTools ? false : 'only root may make links' }, () => {
-  it('carries what the node sends to itself through a node port of the machine', async () => {
+describe('link of an extra node', { skip: isRoot && hasTools ? false : 'only root may make links' }, () => {
+  it('carries traffic of the node to itself through a node port of the machine', async () => {
     await using closing = new AsyncDisposableStack()
     const dataDir = await mkdtemp(join(tmpdir(), 'node-links-'))
     closing.defer(() => rm(dataDir, { recursive: true }))
-    const { nodeBridge, network } = placesOf(dataDir)
+    const { nodeBridge, network } = containerdPaths(dataDir)
     const ip = createIpRoute()
     await ensureBridge(ip, { name: nodeBridge, addresses: [`${MACHINE}/24`] })
     closing.defer(() => ip.ip([['link', 'delete', 'dev', nodeBridge]]))
-    const place = nodePlace(dataDir, 2)
+    const place = extraNode(dataDir, 2)
     closing.defer(() => rm(place.places.stateFolder, { recursive: true, force: true }))
     closing.defer(() => removeNamespace(place))
     await ensureNamespace(place, { nodeBridge, nodeCidr: NODE_CIDR })

@@ -1,6 +1,6 @@
 /**
- * A node in a network namespace, with a bridge and pods behind it in namespaces of their own, as a kubelet with CNI's bridge makes them, and a host
- * outside that is routed. Pods are objects of a real API server; nothing but their containers is missing.
+ * A node in a network namespace with a bridge and pods in separate namespaces, as CNI's bridge plugin creates them, and
+ * a routed host outside. The pods are objects of a real API server but have no containers.
  */
 import { spawn } from 'node:child_process'
 import process from 'node:process'
@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline'
 
 import { Pods } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { eventually } from '#testing/eventually.ts'
+import { eventually } from '#kits/lib/eventually.ts'
 
 import { createNamespace, type NetworkNamespace } from '../proxy/network-bed.ts'
 import type { Order } from './speaker.ts'

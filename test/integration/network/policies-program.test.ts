@@ -1,4 +1,7 @@
-/** `hyperkube kube-network-policies` on a node that is none of `up`: its own identity, packets between nodes, and what stays when it ends. */
+/**
+ * `hyperkube kube-network-policies` on a node outside of `up`: its identity, packets between nodes, and the rules after
+ * its end.
+ */
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,7 +14,7 @@ import { promisify } from 'node:util'
 
 import { NetworkPolicies } from '#apis/networking/v1.ts'
 import { joinKubeconfig } from '#cluster/joining.ts'
-import { eventually } from '#testing/eventually.ts'
+import { eventually } from '#kits/lib/eventually.ts'
 
 import { HYPERKUBE } from '../../upstream/ours.ts'
 import { whyNoNetworks } from '../proxy/network-bed.ts'
@@ -82,7 +85,7 @@ describe('kube-network-policies as a program', { skip }, () => {
       spec: { podSelector: { matchLabels: { app: 'b' } }, policyTypes: ['Ingress'], ingress },
     })
 
-  it('holds them with the role that the cluster has for it, also when it is gone', async () => {
+  it('enforces policies with its cluster role, also after its end', async () => {
     await reaches(true)
     await policy('deny', [])
     await start()
@@ -96,7 +99,7 @@ describe('kube-network-policies as a program', { skip }, () => {
     await reaches(false)
   })
 
-  it('removes its own rules when it is told to clean up, and nobody else’s', async () => {
+  it('removes its own rules on cleanup, and no others', async () => {
     await kill()
     await b.host.namespace.run('nft', 'add', 'table', 'inet', 'foreign')
     await onB('--cleanup')

@@ -1,4 +1,4 @@
-/** Network policies in the kernel: objects of an API server in, packets between network namespaces out. */
+/** Network policies in the kernel: from API objects to packets between network namespaces. */
 import assert from 'node:assert/strict'
 import process from 'node:process'
 import { after, before, beforeEach, describe, it } from 'node:test'
@@ -6,8 +6,9 @@ import { after, before, beforeEach, describe, it } from 'node:test'
 import { Namespaces, Nodes, Pods } from '#apis/core/v1.ts'
 import { NetworkPolicies, type NetworkPolicy, type NetworkPolicySpec } from '#apis/networking/v1.ts'
 import { ApiClient } from '#client/api-client.ts'
+import { eventually } from '#kits/lib/eventually.ts'
 import { realClock } from '#lib/clock.ts'
-import { applyNft, listNftTable, listNftTables, type NftObject } from '#lib/nft.ts'
+import { applyNft, listNftTable, listNftTables, type NftObject } from '#lib/net/nft.ts'
 import { createSeededRandom, type Random, secureRandom } from '#lib/random.ts'
 import { isIntact } from '#network/policies/check.ts'
 import { type Enforcer, removePolicies, startEnforcer } from '#network/policies/enforcer.ts'
@@ -16,7 +17,6 @@ import { podFacts } from '#network/policies/pod-facts.ts'
 import { readPolicy } from '#network/policies/policy.ts'
 import { changeScript, wholeScript } from '#network/policies/script.ts'
 import { type ControlPlane, errorLog, startControlPlane } from '#testing/control-plane.ts'
-import { eventually } from '#testing/eventually.ts'
 
 import { createNamespace, whyNoNetworks } from '../proxy/network-bed.ts'
 import { type Bed, createBed, NODE, OUTSIDE, RANGES, type Speaker } from './pods.ts'
@@ -89,7 +89,7 @@ describe('network policies', { skip }, () => {
   const DB = { matchLabels: { app: 'db' } }
   const WEB = { matchLabels: { app: 'web' } }
 
-  it('a pod that is isolated is reached by its node and itself only, and reaches everybody', async () => {
+  it('an isolated pod accepts only its node and itself, and reaches everybody', async () => {
     await policy('deny', { podSelector: DB, policyTypes: ['Ingress'] })
     await web.reaches(db, 80, false)
     for (const from of [other, bed.outside]) {
@@ -110,14 +110,14 @@ describe('network policies', { skip }, () => {
     await other.reaches(db.ip6, 80, true, 'udp')
   })
 
-  it('what was let through keeps going', async () => {
+  it('established connections continue', async () => {
     assert.equal(await web.tell('open', db.ip, 80), 'db')
     await policy('deny', { podSelector: {}, policyTypes: ['Ingress', 'Egress'] })
     await web.reaches(db, 80, false)
     assert.equal(await web.tell('echo', db.ip, 80), 'still there')
   })
 
-  it('peers are pods by labels, of their own namespace or those selected', async () => {
+  it('peers are pods by labels, in the same or selected namespaces', async () => {
     await policy('pods', { podSelector: DB, ingress: [{ from: [{ podSelector: WEB }] }], policyTypes: ['Ingress'] })
     await other.reaches(db, 80, false)
     await web.reaches(db, 80, true)
@@ -171,7 +171,7 @@ describe('network policies', { skip }, () => {
     await bed.outside.reaches(db, 80, true)
   })
 
-  it('where Services lead is what policies look at', async () => {
+  it('policies apply to the endpoints of Services', async () => {
     const { within } = bed.node
     await applyNft(
       `add table ip services\nadd chain ip services to { type nat hook prerouting priority dstnat; }\n` +
@@ -191,7 +191,7 @@ describe('network policies', { skip }, () => {
     await db.reaches('10.98.0.1', 1080, true)
   })
 
-  it('a pod that says to be a router is not believed (CVE-2020-10749)', async () => {
+  it('router advertisements of pods are dropped (CVE-2020-10749)', async () => {
     await other.run('sysctl', '-qw', 'net.ipv6.conf.eth0.accept_ra=2')
     await web.run('nft', FORGE)
     const advertise = (): Promise<string> => web.run(process.execPath, '-e', ADVERTISE)
@@ -212,7 +212,7 @@ describe('network policies', { skip }, () => {
     assert.equal(await other.run('ip', '-6', 'route', 'show', 'default'), routes)
   })
 
-  it('comes back when others take it away', async () => {
+  it('the table is restored after foreign changes', async () => {
     await policy('deny', { podSelector: DB, policyTypes: ['Ingress'] })
     await web.reaches(db, 80, false)
     const { within } = bed.node
@@ -233,7 +233,7 @@ describe('network policies', { skip }, () => {
     await web.reaches(db, 80, false)
   })
 
-  it('holds while nobody looks after it, and another finds it as it should be', async () => {
+  it('the table stays without the enforcer, and the next one keeps it', async () => {
     await policy('deny', { podSelector: DB, policyTypes: ['Ingress'] })
     await web.reaches(db, 80, false)
     await enforcer.stop()
@@ -257,8 +257,8 @@ function withoutHandles(name: string, value: unknown): unknown {
   return name === 'handle' ? undefined : value
 }
 
-describe('changes of a table', { skip }, () => {
-  it('lead where the whole of it does', async () => {
+describe('incremental changes', { skip }, () => {
+  it('have the same result as a whole table', async () => {
     await using where = await createNamespace('pol-diff')
     const { within } = where
     const random = createSeededRandom(7)

@@ -1,6 +1,6 @@
 /**
- * What a pod of the tests runs: says its name to whoever connects (TCP) or asks (UDP), and connects to others when told to, line by line.
- * Started by `pods.ts` in the network namespace of the pod.
+ * The program of a test pod: returns its name to TCP and UDP clients, and connects to others on commands from stdin.
+ * `pods.ts` starts it in the network namespace of the pod.
  */
 import { createSocket } from 'node:dgram'
 import { connect, createServer, type Socket } from 'node:net'

@@ -1,14 +1,17 @@
-/** A control plane with controllers, a scheduler and simulated nodes in virtual time: a whole cluster but for containers. */
+/**
+ * A control plane with controllers, a scheduler and simulated nodes in virtual time: a whole cluster without
+ * containers.
+ */
 import { Events, type Pod, type PodSpec, Pods } from '#apis/core/v1.ts'
 import type { ApiClient, Transport } from '#client/api-client.ts'
 import { CONTROLLERS } from '#controllers/index.ts'
 import { controllerSettings } from '#controllers/settings.ts'
-import { type SimulatedNodes, type SimulatedNodesOptions, startSimulatedNodes } from '#kubelet/simulated/start.ts'
+import { startControllers } from '#kits/controllers/start.ts'
+import { startTestScheduler } from '#kits/scheduler/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
+import { type SimulatedNodes, type SimulatedNodesOptions, startSimulatedNodes } from '#simulated-node/start.ts'
 import { type ControlPlane, type ControlPlaneOptions, errorLog, startControlPlane } from '#testing/control-plane.ts'
-import { startControllers } from '#testing/controllers.ts'
-import { startTestScheduler } from '#testing/scheduler.ts'
 
 export interface ClusterUnderTest extends AsyncDisposable {
   readonly clock: VirtualClock
@@ -17,7 +20,7 @@ export interface ClusterUnderTest extends AsyncDisposable {
   readonly nodes: SimulatedNodes
   pod(name: string, spec?: Partial<PodSpec>, annotations?: Record<string, string>): Promise<Pod>
   get(name: string): Promise<Pod>
-  /** `reason: message` of all events about it, with how often. */
+  /** Events about an object as `reason: message`, with their counts. */
   events(name: string): Promise<string[]>
 }
 
@@ -28,7 +31,7 @@ const UNNEEDED = new Set(['service-cidr-controller', 'selinux-warning-controller
 export async function startCluster(
   options: Partial<SimulatedNodesOptions> = {},
   store: Pick<ControlPlaneOptions, 'openStore'> = {},
-  /** What stands between nodes and their server. */
+  /** Wraps the connection of nodes to their server. */
   between: (transport: Transport) => Transport = (transport) => transport,
 ): Promise<ClusterUnderTest> {
   const clock = createVirtualClock(Date.UTC(2026, 0, 1))

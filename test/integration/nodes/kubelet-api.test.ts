@@ -18,8 +18,8 @@ const log = (cluster: ClusterUnderTest, pod: string, query = ''): Promise<string
 
 const messageOf = (error: unknown): string => (error as Error).message
 
-describe('the API of simulated kubelets', () => {
-  it('has the logs that commands would have written', async () => {
+describe('the kubelet API of simulated nodes', () => {
+  it('serves the logs that commands would write', async () => {
     await using cluster = await startCluster()
     await cluster.pod('web', { containers: [{ ...container, command: ['sh', '-c', script] }] })
     await cluster.pod('plain', {})
@@ -37,7 +37,7 @@ describe('the API of simulated kubelets', () => {
     assert.equal(await log(cluster, 'stuck').catch(messageOf), why)
   })
 
-  it('tells those who follow a log what is new, until the container ends', async () => {
+  it('streams new log lines until the container ends', async () => {
     await using cluster = await startCluster()
     await cluster.pod('job', {
       restartPolicy: 'Never',
@@ -49,7 +49,7 @@ describe('the API of simulated kubelets', () => {
     assert.equal(await following, 'one\ntwo\n')
   })
 
-  it('has stats and metrics of what pods ask for, or of what annotations say', async () => {
+  it('serves stats and metrics derived from requests or annotations', async () => {
     await using cluster = await startCluster({ nodes: 1 })
     await cluster.pod('web', { containers: [container] })
     await cluster.pod('busy', { containers: [container] }, { 'simulated.hyperkube.io/cpu': '2' })
@@ -68,10 +68,10 @@ describe('the API of simulated kubelets', () => {
       metrics,
       /^container_memory_working_set_bytes\{container="c",namespace="default",pod="web"\} 33554432 \d+$/m,
     )
-    assert.match(metrics, /^# HELP node_cpu_usage_seconds_total \[STABLE\] Cumulative cpu time/m)
+    assert.match(metrics, /^# HELP node_cpu_usage_seconds_total \[STABLE\] CPU time of the node/m)
   })
 
-  it('says why nobody can be given a shell', async () => {
+  it('explains why exec is not possible', async () => {
     await using cluster = await startCluster({ nodes: 1 })
     await cluster.pod('web')
     await cluster.clock.advance(1000)

@@ -6,10 +6,10 @@ import { Jobs } from '#apis/batch/v1.ts'
 import { Leases } from '#apis/coordination/v1.ts'
 import { Nodes, Pods } from '#apis/core/v1.ts'
 import { CSINodes } from '#apis/storage/v1.ts'
-import { type SimulatedNodes, startSimulatedNodes } from '#kubelet/simulated/start.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { isNotFound } from '#meta/status.ts'
 import { isReady } from '#model/pods.ts'
+import { type SimulatedNodes, startSimulatedNodes } from '#simulated-node/start.ts'
 import { StorageError } from '#storage/backend.ts'
 import { loadBackend } from '#storage/index.ts'
 import { type ControlPlaneOptions, errorLog } from '#testing/control-plane.ts'
@@ -19,7 +19,7 @@ import { type ClusterUnderTest, namespace, startCluster } from './cluster-under-
 const container = { name: 'c', image: 'img:1', resources: {} }
 
 describe('pods on simulated nodes', () => {
-  it('run once they are bound, with an address of their node, and are gone when they are deleted', async () => {
+  it('run once they are bound, with an address of their node, and are removed when they are deleted', async () => {
     await using cluster = await startCluster()
     const { client, clock } = cluster
     await cluster.pod('web')
@@ -80,7 +80,7 @@ describe('pods on simulated nodes', () => {
     assert.deepEqual(await conditions('bad'), ['FailureTarget', 'Failed'])
   })
 
-  it('that crash are started again after 10 s, 20 s, 40 s and so on, and say so', async () => {
+  it('that crash are restarted after 10 s, 20 s, 40 s and so on, and report it', async () => {
     await using cluster = await startCluster()
     const { clock } = cluster
     const { metadata } = await cluster.pod('crash', { containers: [{ ...container, command: ['sh', '-c', 'exit 3'] }] })
@@ -108,7 +108,7 @@ describe('pods on simulated nodes', () => {
     )
   })
 
-  it('get the grace they were given when they are deleted', async () => {
+  it('get their grace period when they are deleted', async () => {
     await using cluster = await startCluster()
     const { client, clock } = cluster
     const slow = { 'simulated.hyperkube.io/stop-time': '60s' }
@@ -127,7 +127,7 @@ describe('pods on simulated nodes', () => {
 })
 
 describe('simulated nodes', () => {
-  it('have a CSINode that goes with them', async () => {
+  it('have a CSINode that is deleted with them', async () => {
     await using cluster = await startCluster()
     const { client } = cluster
     const node = await client.get(Nodes, { name: 'node-0' })
@@ -140,7 +140,7 @@ describe('simulated nodes', () => {
     assert.equal(spec.drivers, null)
   })
 
-  it('tell of what goes wrong alone, where that is what they are to tell', async () => {
+  it('record only warnings if configured', async () => {
     await using cluster = await startCluster({ events: 'warnings' })
     await cluster.pod('web')
     await cluster.pod('broken', {}, { 'simulated.hyperkube.io/pull-error': 'no such image' })
@@ -152,7 +152,7 @@ describe('simulated nodes', () => {
     ])
   })
 
-  it('renew their leases, and are not ready when they are down, until they are back', async () => {
+  it('renew their leases, and are NotReady while they are down', async () => {
     await using cluster = await startCluster()
     const { client, clock, nodes } = cluster
     const readiness = async (): Promise<string[]> =>
@@ -183,7 +183,7 @@ describe('simulated nodes', () => {
     assert.equal((await client.list(Pods)).items.length, 4)
   })
 
-  it('go on where they were when they are started again: what ran runs, and nothing is started twice', async () => {
+  it('continue after a restart: running pods keep running, and nothing starts twice', async () => {
     await using cluster = await startCluster({ nodes: 1 })
     const { client, clock, nodes } = cluster
     const sleeping = [{ ...container, command: ['sh', '-c', 'sleep 30; exit 3'] }]
@@ -210,7 +210,7 @@ describe('simulated nodes', () => {
     assert.equal((await cluster.get('web')).status.containerStatuses?.[0]?.restartCount, 0)
   })
 
-  it('ends for good although the server lost it between leaving and gone', async () => {
+  it('ends for good although the server stopped during its deletion', async () => {
     let isAway = true
     const openStore: ControlPlaneOptions['openStore'] = async (tools) => {
       const backend = await (await loadBackend('memory'))(tools)
@@ -230,7 +230,7 @@ describe('simulated nodes', () => {
     await clock.advance(5000)
     assert.equal((await cluster.get('web')).metadata.deletionGracePeriodSeconds, 0)
     const stopping = nodes.stop()
-    // Who asks waits for a moment before it asks again.
+    // The client waits a moment before it retries.
     await clock.advance(60_000)
     await stopping
     isAway = false
@@ -242,7 +242,7 @@ describe('simulated nodes', () => {
   })
 })
 
-/** The one node of a cluster whose nodes were stopped. */
+/** The only node of a cluster whose nodes were stopped. */
 function startAgain({ clock, plane }: ClusterUnderTest): Promise<SimulatedNodes> {
   return startSimulatedNodes({
     connect: (user) => ({ transport: plane.running.server.clientAs(user) }),

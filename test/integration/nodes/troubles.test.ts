@@ -16,7 +16,7 @@ async function statusOf(cluster: ClusterUnderTest, pod: string): Promise<Contain
 }
 
 describe('troubles of pods on simulated nodes', () => {
-  it('are told as kubelets tell them: images, memory, volumes, environments', async () => {
+  it("have upstream's events and states: images, memory, volumes, environments", async () => {
     await using cluster = await startCluster({ nodes: 1 })
     const { client, clock } = cluster
     await cluster.pod('image', {}, told('pull-error', 'no such image'))
@@ -59,7 +59,7 @@ describe('troubles of pods on simulated nodes', () => {
     await assert.rejects(cluster.get('image'), isNotFound, 'who never ran can be deleted')
   })
 
-  it('come from nodes that have no room, or are not for them', async () => {
+  it('include rejections by nodes without room or without a matching label', async () => {
     await using cluster = await startCluster({ nodes: [{ name: 'small', capacity: { cpu: '1' } }] })
     const asking = (cpu: string): Container => ({ ...container, resources: { requests: { cpu } } })
     await cluster.pod('first', { nodeName: 'small', containers: [asking('600m')] })
@@ -74,7 +74,7 @@ describe('troubles of pods on simulated nodes', () => {
     assert.equal((await cluster.get('first')).status.phase, 'Running')
   })
 
-  it('show in probes: not ready before its time, restarted when it does not live', async () => {
+  it('affect probes: not ready before the delay, restarted when liveness fails', async () => {
     await using cluster = await startCluster({ nodes: 1 })
     const { clock } = cluster
     const httpGet = { port: 80 }
@@ -97,7 +97,7 @@ describe('troubles of pods on simulated nodes', () => {
     assert.ok(events.includes('Killing: Container c failed liveness probe, will be restarted'))
   })
 
-  it('can be brought about while pods run, and ended', async () => {
+  it('can be injected into running pods, and removed', async () => {
     await using cluster = await startCluster({ nodes: 1 })
     const { clock, nodes, client } = cluster
     await cluster.pod('web')
@@ -121,7 +121,7 @@ describe('troubles of pods on simulated nodes', () => {
     assert.equal((await client.list(Pods)).items.length, 0)
   })
 
-  it('wait their turn: init containers, then sidecars, then the others', async () => {
+  it('respect the order of init containers, sidecars and main containers', async () => {
     await using cluster = await startCluster({ nodes: 1 })
     const { clock } = cluster
     const sleeping = (name: string, seconds: number): Container => ({
@@ -156,7 +156,7 @@ describe('troubles of pods on simulated nodes', () => {
     )
   })
 
-  it('of hundreds that wait for their server keep no node from saying that it lives', async () => {
+  it('of hundreds of waiting pods do not delay the heartbeats of nodes', async () => {
     const held = Promise.withResolvers<never>()
     held.promise.catch(() => undefined)
     await using cluster = await startCluster({ nodes: 3 }, {}, (transport) => ({

@@ -72,7 +72,7 @@ describe('policies and custom resources', () => {
     )
   })
 
-  it('are mutated by what is merged and by patches', async () => {
+  it('are mutated by apply configurations and JSON patches', async () => {
     const parts = "[Object.spec.parts{name: 'b', n: 2}]"
     await plane.use('mutating', {
       matchConstraints: RULE,

@@ -1,4 +1,4 @@
-/** Mutating policies over HTTP: what they make of objects, in which order, and what goes wrong. Captured from v1.36.4. */
+/** Mutating policies over HTTP: changes to objects, their order, and failures. Captured from v1.36.4. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
 
@@ -45,7 +45,7 @@ describe('a mutating policy', () => {
     return answer.json() as never
   }
 
-  it('merges what it applies, which nobody comes to own', async () => {
+  it('merges its apply configuration without a field owner', async () => {
     await mutate(apply("Object{metadata: Object.metadata{labels: {'env': 'test'}}, data: {'b': object.data.a + '2'}}"))
     const { metadata, data } = await made({ a: '1' }, { labels: { x: 'y' } })
     assert.deepEqual(data, { a: '1', b: '12' })
@@ -85,7 +85,7 @@ describe('a mutating policy', () => {
     )
   })
 
-  it('refuses what does not fit the schema, and what would replace a whole', async () => {
+  it('refuses configurations that violate the schema or replace the whole object', async () => {
     const table: readonly (readonly [expression: string, why: string])[] = [
       ["Object{zork: 'x'}", 'failed to convert patch object to typed object: .zork: field not declared in schema'],
       [
@@ -106,7 +106,7 @@ describe('a mutating policy', () => {
     )
   })
 
-  it('may not apply atomic parts', async () => {
+  it('may not apply atomic fields', async () => {
     await mutate(
       apply("Object{spec: Object.spec{nodeSelector: {'a': 'b'}, tolerations: [Object.spec.tolerations{key: 'k'}]}}"),
       { matchConstraints: about('pods') },
@@ -121,7 +121,7 @@ describe('a mutating policy', () => {
     )
   })
 
-  it('patches', async () => {
+  it('applies JSON patches', async () => {
     await mutate(
       patch(
         "op: 'test', path: '/data/a', value: '1'",
@@ -150,7 +150,7 @@ describe('a mutating policy', () => {
     assert.equal((await made()).metadata.name, 'other')
   })
 
-  it('says what is wrong with a patch', async () => {
+  it('reports an invalid patch', async () => {
     const table: readonly (readonly [operation: string, why: string])[] = [
       [
         "op: 'replace', path: '/nope/x', value: 1",
@@ -174,7 +174,7 @@ describe('a mutating policy', () => {
     }
   })
 
-  it('ends the request when what a patch makes is no object of the kind, whatever the failure policy', async () => {
+  it('fails the request if the patched object cannot be decoded, with any failure policy', async () => {
     const table: readonly (readonly [operation: string, why: string])[] = [
       [
         "op: 'add', path: '/data/b', value: 5",
@@ -190,7 +190,7 @@ describe('a mutating policy', () => {
     }
   })
 
-  it('fails with 403 and reason Invalid, or not at all where that is ignored', async () => {
+  it('fails with 403 and reason Invalid, or not at all with failurePolicy Ignore', async () => {
     const mutation = apply("Object{data: {'b': object.data.zz}}")
     await mutate(mutation)
     const text = `${DENIED}expression 'Object{data: {'b': object.data.zz}}' resulted in error: no such key: zz`
@@ -212,7 +212,7 @@ describe('a mutating policy', () => {
     assert.deepEqual([code, reason, message], [403, 'Forbidden', `${DENIED}${why}`])
   })
 
-  it('runs by name, each on what the one before has made, also of variables and parameters', async () => {
+  it('runs in order of names, each on the result of the previous one', async () => {
     await made({ suffix: '!' }, { name: 'limits' })
     for (const [name, letter] of [
       ['p2', 'b'],
@@ -231,7 +231,7 @@ describe('a mutating policy', () => {
     assert.deepEqual((await made({ m: '' })).data, { m: '' })
   })
 
-  it('runs twice when it may and has mutated, even if nobody else has', async () => {
+  it('runs twice with reinvocationPolicy IfNeeded', async () => {
     const mutation = apply("Object{data: {'n': object.data.n + 'x'}}")
     await mutate(mutation, { reinvocationPolicy: 'IfNeeded' })
     assert.deepEqual((await made({ n: '' })).data, { n: 'xx' })
@@ -240,7 +240,7 @@ describe('a mutating policy', () => {
     assert.deepEqual((await made({ n: '' })).data, { n: 'x' })
   })
 
-  it('is applied to what validating policies then see', async () => {
+  it('runs before validating policies', async () => {
     await mutate(apply("Object{data: {'b': '2'}}"))
     await plane.validate("object.data.b == '2'")
     await made()

@@ -1,4 +1,4 @@
-/** What policies leave behind: audit annotations and metrics; and who comes before whom. */
+/** Audit annotations and metrics of policies, and the order of policies and webhooks. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -27,7 +27,7 @@ describe('policies and webhooks', () => {
       ...more,
     })
 
-  it('are asked in this order: what a policy refuses no webhook sees', async () => {
+  it('run in this order: a webhook does not see requests that a policy refuses', async () => {
     hooked.respond('/see', () => ({ allowed: true }))
     await hooked.configure('validating', 'see', [{ name: 'see.ex.io' }])
     await plane.validate('false')
@@ -35,7 +35,7 @@ describe('policies and webhooks', () => {
     assert.equal(hooked.requests('/see').length, 0)
   })
 
-  it('change objects in this order, and again when they may', async () => {
+  it('mutate objects in this order, and again if reinvocation is allowed', async () => {
     hooked.respond('/add', () => ({ allowed: true }))
     await hooked.configure('mutating', 'add', [{ name: 'add.ex.io', reinvocationPolicy: 'IfNeeded' }])
     await apply("Object{data: {'n': object.data.n + 'x'}}", { reinvocationPolicy: 'IfNeeded' })
@@ -45,7 +45,7 @@ describe('policies and webhooks', () => {
     assert.deepEqual(seen, ['x', 'xx'])
   })
 
-  it('see what webhooks have changed when they run again', async () => {
+  it('see changes of webhooks when they run again', async () => {
     hooked.respond('/add', () => patch({ op: 'add', path: '/data/w', value: 'w' }))
     await hooked.configure('mutating', 'add', [{ name: 'add.ex.io' }])
     await apply("Object{data: {'seen': has(object.data.w) ? 'yes' : 'no'}}", { reinvocationPolicy: 'IfNeeded' })
@@ -53,7 +53,7 @@ describe('policies and webhooks', () => {
     assert.deepEqual(data, { n: '', seen: 'yes', w: 'w' })
   })
 
-  it('are counted', async () => {
+  it('have metrics', async () => {
     await plane.use('validating', { validations: [{ expression: 'false' }] }, { validationActions: ['Audit', 'Warn'] })
     await apply("Object{data: {'b': '2'}}")
     assert.equal((await plane.create()).status, 201)
@@ -105,7 +105,7 @@ describe('the audit log', () => {
     return Object.fromEntries(own)
   }
 
-  it('has the first failure of those that a binding wants there', async () => {
+  it('contains the first failure for bindings with action Audit', async () => {
     await plane.use(
       'validating',
       {
@@ -128,7 +128,7 @@ describe('the audit log', () => {
     })
   })
 
-  it('has the annotations of policies, but not those that are null, of all parameters and not too long', async () => {
+  it('contains annotations of policies for all parameters, without null values, up to their limit', async () => {
     const values = { hi: "'hello ' + object.metadata.name", none: 'null', empty: "' '", of: 'string(params.data.a)' }
     await plane.did(
       'POST',
@@ -151,7 +151,7 @@ describe('the audit log', () => {
     assert.deepEqual(await noted('annotations'), { 'p1/hi': 'hello noted', 'p1/of': `x, ${'y'.repeat(10_240)}` })
   })
 
-  it('stops requests whose annotations fail, unless that is ignored', async () => {
+  it('prevents requests whose annotations fail, unless failurePolicy is Ignore', async () => {
     const auditAnnotations = [{ key: 'k', valueExpression: 'string(object.data.zz)' }]
     await plane.use('validating', { auditAnnotations }, { validationActions: ['Audit'] })
     const { status, text } = await plane.create()

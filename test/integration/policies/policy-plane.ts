@@ -1,4 +1,4 @@
-/** A control plane with a few lines for making policies, and bindings that put them to use. */
+/** A control plane with functions that create policies and bindings. */
 import assert from 'node:assert/strict'
 
 import {

@@ -1,4 +1,4 @@
-/** Validating policies over HTTP: what is refused, with which code and in which words. Captured from v1.36.4. */
+/** Validating policies over HTTP: refused requests with their codes and messages. Captured from v1.36.4. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
 
@@ -70,7 +70,7 @@ describe('a validating policy', () => {
     await passes({ a: 'x' })
   })
 
-  it('takes code and reason from the validation, but always says that it is forbidden', async () => {
+  it('uses code and reason of the validation, with "forbidden" in the message', async () => {
     for (const [reason, code] of [
       ['Forbidden', 403],
       ['Invalid', 422],
@@ -86,7 +86,7 @@ describe('a validating policy', () => {
     }
   })
 
-  it('says what its messageExpression says, unless that fails or is no single line', async () => {
+  it('uses its messageExpression unless that fails or has several lines', async () => {
     const table: readonly (readonly [expression: string, said: string])[] = [
       ["'a is ' + object.data.a", 'a is 1'],
       ['string(object.data.zz)', 'fixed'],
@@ -117,7 +117,7 @@ describe('a validating policy', () => {
     assert.match(message(answer), /'p1' with binding 'b1' denied request: p1 first$/)
   })
 
-  it('warns of every failure where the binding says so', async () => {
+  it('warns about every failure for bindings with action Warn', async () => {
     await plane.use(
       'validating',
       { validations: [{ expression: 'false', message: 'first' }, { expression: 'object.data.zz == "1"' }] },
@@ -158,7 +158,7 @@ describe('a validating policy', () => {
     )
   })
 
-  it('is asked only when all its conditions are met', async () => {
+  it('runs only if all match conditions are true', async () => {
     const conditions = (...expressions: readonly string[]): Json => ({
       matchConditions: expressions.map((expression, at) => ({ name: `c${at}`, expression })),
     })
@@ -175,13 +175,13 @@ describe('a validating policy', () => {
     )
   })
 
-  it('stops what costs too much', async () => {
+  it('refuses an expression that exceeds its cost limit', async () => {
     await plane.validate('object.data.all(a, object.data.all(b, object.data.all(c, a + b + c != "")))')
     const data = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`k${at}`, 'v']))
     assert.match(await why(data), /resulted in error: operation cancelled: actual cost limit exceeded$/)
   })
 
-  it('stops what costs too much together, validations and conditions each with a budget of their own', async () => {
+  it('refuses validations and conditions that exceed their total cost limits', async () => {
     const expression = "object.data.all(a, object.data.all(b, a + b != '' && a.size() + b.size() > 0))"
     const data = Object.fromEntries(Array.from({ length: 240 }, (_, at) => [`k${at}`, 'v']))
     const spent = 'validation failed due to running out of cost budget, no further validation rules will be run'
@@ -197,7 +197,7 @@ describe('a validating policy', () => {
     await passes(data)
   })
 
-  it('sees the request, the namespace and what the object was', async () => {
+  it('sees the request, the namespace and the old object', async () => {
     const seen = async (expression: string): Promise<void> => {
       await plane.validate(expression, { matchConstraints: about('configmaps', { operations: ['*'] }) })
       await passes()
@@ -213,7 +213,7 @@ describe('a validating policy', () => {
     await seen("!authorizer.serviceAccount('default', 'default').path('/x').check('get').allowed()")
   })
 
-  it('is asked about deletions, of many without their names', async () => {
+  it('runs for deletions; for collections without a name', async () => {
     await passes({ a: '1' }, { name: 'd1' })
     await plane.validate('object == null && oldObject.data.a != "1"', {
       matchConstraints: about('configmaps', { operations: ['DELETE'] }),
@@ -224,7 +224,7 @@ describe('a validating policy', () => {
     assert.match(message(many), /^configmaps "Unknown" is forbidden: /)
   })
 
-  it('has nothing to say about policies and reviews', async () => {
+  it('ignores policies and reviews', async () => {
     await plane.validate('false', {
       matchConstraints: about('*/*', { apiGroups: ['*'], apiVersions: ['*'], operations: ['*'] }),
     })
@@ -244,7 +244,7 @@ describe('a validating policy', () => {
     }
   })
 
-  it('is asked about all else, and names the resource where it is asked about a part', async () => {
+  it('runs for all other resources, and names the resource of a subresource', async () => {
     const pod = { metadata: { name: 'p1' }, spec: { containers: [{ name: 'c', image: 'c' }] } }
     await plane.did('POST', `${CORE}/pods`, pod)
     const template = { metadata: { labels: { a: 'b' } }, spec: pod.spec }
@@ -284,13 +284,13 @@ describe('a validating policy', () => {
     assert.ok(message(scaled).startsWith(`deployments.apps "d1" is forbidden: ${DENIED}`), message(scaled))
   })
 
-  it('means nothing without a binding, and a binding nothing without a policy', async () => {
+  it('has no effect without a binding, nor a binding without a policy', async () => {
     await plane.binding('validating', 'b1', 'nowhere')
     await plane.policy('validating', 'p1', { validations: [{ expression: 'false' }] })
     await passes()
   })
 
-  it('applies where the selectors of policy and binding both do', async () => {
+  it('applies if the selectors of policy and binding both match', async () => {
     const selector = (value: string): Json => ({ objectSelector: { matchLabels: { x: value } } })
     await plane.validate(
       'false',
@@ -310,7 +310,7 @@ describe('a validating policy', () => {
     const paramKind = { apiVersion: 'v1', kind: 'ConfigMap' }
     const ref = (more: Json): Json => ({ paramRef: { parameterNotFoundAction: 'Deny', ...more } })
 
-    it('is asked once for each', async () => {
+    it('runs once for each parameter', async () => {
       await passes({ max: '1' }, { name: 'limits', labels: { limits: 'yes' } })
       await passes({ max: '2' }, { name: 'more', labels: { limits: 'yes' } })
       await plane.validate(
@@ -322,7 +322,7 @@ describe('a validating policy', () => {
       assert.equal(await why({ n: '2' }), 'over 1')
     })
 
-    it('finds one by name in the namespace of the object, or in another', async () => {
+    it('finds a parameter by name in the namespace of the object, or in another one', async () => {
       await passes({ max: '1' }, { name: 'limits' })
       await plane.validate(
         'params.kind == "ConfigMap" && params.data.max == "1"',
@@ -338,7 +338,7 @@ describe('a validating policy', () => {
       )
     })
 
-    it('does without those that are missing where it is allowed', async () => {
+    it('ignores missing parameters with parameterNotFoundAction Allow', async () => {
       await plane.validate('false', { paramKind }, ref({ name: 'none', parameterNotFoundAction: 'Allow' }))
       await passes()
       await plane.reset()
@@ -346,7 +346,7 @@ describe('a validating policy', () => {
       await passes()
     })
 
-    it('has none when the binding names none, and ignores those of a binding when it takes none', async () => {
+    it('needs parameters of both policy and binding', async () => {
       await plane.validate('params.data.a == "1"', { paramKind })
       assert.equal(await why(), `expression 'params.data.a == "1"' resulted in error: no such key: data`)
       await plane.reset()
@@ -354,7 +354,7 @@ describe('a validating policy', () => {
       await passes()
     })
 
-    it('cannot be put to use when nothing serves their kind', async () => {
+    it('fails if the kind of the parameters is not served', async () => {
       await plane.validate('true', { paramKind: { apiVersion: 'zz.io/v1', kind: 'Nope' } }, ref({ name: 'none' }))
       assert.equal(
         await why(),
@@ -362,7 +362,7 @@ describe('a validating policy', () => {
       )
     })
 
-    it('needs a namespace for them when the object has none', async () => {
+    it('needs a namespace of the parameters for cluster-scoped objects', async () => {
       await plane.validate('true', { paramKind, matchConstraints: about('nodes') }, ref({ name: 'limits' }))
       const answer = await plane.request('POST', '/api/v1/nodes', { metadata: { name: 'n' } })
       assert.match(

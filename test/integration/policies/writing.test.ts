@@ -1,4 +1,4 @@
-/** What is wrong with policies and bindings when they are written, and who may write them. Captured from v1.36.4. */
+/** Validation of policies and bindings on write, and the permissions to write them. Captured from v1.36.4. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
 
@@ -46,7 +46,7 @@ describe('policies and bindings', () => {
       ],
     ],
     [
-      'parameters where there are none',
+      'parameters in a policy without a param kind',
       'validating',
       validation('params.x == 1'),
       [
@@ -54,7 +54,7 @@ describe('policies and bindings', () => {
       ],
     ],
     [
-      'messages that ask the authorizer, or may be something else than text',
+      'message expressions that use the authorizer or are not strings',
       'validating',
       {
         validations: [
@@ -68,7 +68,7 @@ describe('policies and bindings', () => {
       ],
     ],
     [
-      'annotations that are numbers',
+      'numeric audit annotations',
       'validating',
       { auditAnnotations: [{ key: 'k', valueExpression: '1' }] },
       [
@@ -76,7 +76,7 @@ describe('policies and bindings', () => {
       ],
     ],
     [
-      'variables before they are there, and of a type that does not fit',
+      'variables used before their definition or with a wrong type',
       'validating',
       {
         variables: [
@@ -93,7 +93,7 @@ describe('policies and bindings', () => {
       ],
     ],
     [
-      'fields of namespaces that policies do not see',
+      'fields of namespaces that policies cannot access',
       'validating',
       validation('size(namespaceObject.metadata.managedFields) == 0'),
       [
@@ -101,13 +101,13 @@ describe('policies and bindings', () => {
       ],
     ],
     [
-      'conditions that are none',
+      'match conditions that are not boolean',
       'validating',
       { ...ok, matchConditions: [{ name: 'c', expression: ' 1 ' }] },
       ['spec.matchConditions[0].expression: Invalid value: "1": must evaluate to bool but got int'],
     ],
     [
-      'constants that cannot be',
+      'invalid constants',
       'validating',
       validation("int('x') == 1"),
       [
@@ -115,7 +115,7 @@ describe('policies and bindings', () => {
       ],
     ],
     [
-      'nothing to validate',
+      'no validations',
       'validating',
       {},
       [
@@ -124,7 +124,7 @@ describe('policies and bindings', () => {
       ],
     ],
     [
-      'patches that are none',
+      'invalid JSON patches',
       'mutating',
       mutation('JSONPatch', "'x'"),
       [
@@ -132,7 +132,7 @@ describe('policies and bindings', () => {
       ],
     ],
     [
-      'empty lists, of which nobody knows what they are of',
+      'empty lists of unknown type',
       'mutating',
       mutation('JSONPatch', '[]'),
       [
@@ -140,7 +140,7 @@ describe('policies and bindings', () => {
       ],
     ],
     [
-      'configurations that are none',
+      'invalid apply configurations',
       'mutating',
       mutation('ApplyConfiguration', "'x'"),
       [
@@ -148,7 +148,7 @@ describe('policies and bindings', () => {
       ],
     ],
     [
-      'parts of objects instead of objects',
+      'partial objects instead of objects',
       'mutating',
       mutation('ApplyConfiguration', 'Object.spec{a: 1}'),
       [
@@ -156,7 +156,7 @@ describe('policies and bindings', () => {
       ],
     ],
     [
-      'fields of patches that do not fit',
+      'wrong fields of JSON patches',
       'mutating',
       mutation('JSONPatch', '[JSONPatch{op: 1}]'),
       [
@@ -164,7 +164,7 @@ describe('policies and bindings', () => {
       ],
     ],
     [
-      'no word on whether it runs again',
+      'no reinvocation policy',
       'mutating',
       { ...mutation('ApplyConfiguration', 'Object{}'), reinvocationPolicy: '' },
       ['spec.reinvocationPolicy: Required value'],
@@ -174,7 +174,7 @@ describe('policies and bindings', () => {
     it(`are refused with ${what}`, async () => assert.deepEqual(await causes(kind, spec), expected))
   }
 
-  it('have an empty status until somebody writes it, which the spec does not change', async () => {
+  it('have an empty status until a client writes it; updates of the spec do not change it', async () => {
     const body = (await plane.policy('validating', 'p1', ok)).json()
     assert.deepEqual(body['status'], {})
     const path = `${GROUP}/validatingadmissionpolicies/p1`
@@ -192,7 +192,7 @@ describe('policies and bindings', () => {
   })
 })
 
-describe('whoever writes policies', () => {
+describe('a user who writes policies', () => {
   let plane: PolicyPlane
   before(async () => {
     const tokens = ['admin,root,root-uid,"system:masters"', 'jane,jane,uid-jane,"devs,ops"'].join('\n')
@@ -233,7 +233,7 @@ describe('whoever writes policies', () => {
     spec: { policyName, validationActions: ['Deny'], paramRef: { parameterNotFoundAction: 'Deny', ...paramRef } },
   })
 
-  it('must be able to read the parameters that these name', async () => {
+  it('must be allowed to read their parameters', async () => {
     const [policies, bindings] = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'] as const
     assert.equal(
       await asJane(policies, policy('mine')),

@@ -1,4 +1,4 @@
-/** `hyperkube build config` writes its file where it is told, for its owner and group. */
+/** `hyperkube build config` writes its file to the given path, readable by owner and group. */
 import assert from 'node:assert/strict'
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,9 +9,9 @@ import { it } from 'node:test'
 import { config } from '#cmd/build/config.ts'
 import { realClock } from '#lib/clock.ts'
 import { secureRandom } from '#lib/random.ts'
-import { readClusterFile } from '#provision/cluster-file.ts'
+import { readClusterFile } from '#provision/file/cluster-file.ts'
 
-it('build config writes a file that is a cluster when its machine is filled in', async (test) => {
+it('build config writes a valid cluster file once a machine is set', async (test) => {
   const cwd = await mkdtemp(join(tmpdir(), 'hyperkube-config-'))
   test.after(() => rm(cwd, { recursive: true }))
   const context = {

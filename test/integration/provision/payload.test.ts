@@ -1,4 +1,4 @@
-/** The program as it travels: all that it needs to run elsewhere, and the same bytes each time. */
+/** The program that `hyperkube build` uploads: complete, and reproducible byte for byte. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -13,7 +13,7 @@ import { kind, skip } from './this-machine.ts'
 
 const run = promisify(execFile)
 
-test('makePayload() makes what runs where nothing else is, once', { skip }, async () => {
+test('makePayload() builds once a program that runs on an empty machine', { skip }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'hyperkube-payload-'))
   try {
     const root = join(import.meta.dirname, '..', '..', '..')

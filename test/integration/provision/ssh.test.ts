@@ -1,4 +1,4 @@
-/** A machine over SSH: the system's client, a real sshd on the loopback, and our own program at the far end. */
+/** Provisioning over SSH: the system's client, a real sshd on the loopback, and our program on the remote side. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
@@ -7,14 +7,14 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 
-import { tarArchive } from '#lib/tar-write.ts'
+import { eventually } from '#kits/lib/eventually.ts'
+import { tarArchive } from '#lib/files/tar-write.ts'
+import { sendFile } from '#provision/apply/upload.ts'
 import type { Machine } from '#provision/machine.ts'
 import type { Payload } from '#provision/payload.ts'
 import { sha256 } from '#provision/service-digest.ts'
 import { connectBySsh, type SshConnectOptions } from '#provision/ssh/connect.ts'
 import { readKnownHosts } from '#provision/ssh/known-hosts.ts'
-import { sendFile } from '#provision/upload.ts'
-import { eventually } from '#testing/eventually.ts'
 
 import { HYPERKUBE } from '../../upstream/ours.ts'
 import { type Sshd, startSshd, whyNoSshd } from './sshd.ts'
@@ -57,7 +57,7 @@ async function open(options: SshConnectOptions, closing: AsyncDisposableStack): 
   return connected.machine
 }
 
-test('a machine is looked at without being changed, and takes the program in when told to', { skip }, async () => {
+test('a machine is inspected without changes, and gets the program on install', { skip }, async () => {
   await using closing = new AsyncDisposableStack()
   const sshd = await startSshd(closing)
   const options = await optionsFor(sshd)
@@ -75,29 +75,25 @@ test('a machine is looked at without being changed, and takes the program in whe
   assert.match(known?.fingerprint ?? '', /^SHA256:\S{43}$/)
 })
 
-test(
-  'an upload of the program goes on where it was interrupted, and one that is not as sent is refused',
-  { skip },
-  async () => {
-    await using closing = new AsyncDisposableStack()
-    const sshd = await startSshd(closing)
-    const options = await optionsFor(sshd)
-    const { file, size, sha256: digest } = options.payloadFile
-    const part = join(options.home, 'programs', `${digest}.part`)
-    await mkdir(join(options.home, 'programs'), { recursive: true })
-    await writeFile(part, Buffer.alloc(10))
-    await assert.rejects(connectBySsh(options, never), /not come as it was sent/)
-    await assert.rejects(stat(part), /ENOENT/)
-    await writeFile(part, (await readFile(file)).subarray(0, 20))
-    let sent = 0
-    const connected = await connectBySsh({ ...options, progress: (bytes) => (sent = bytes) }, never)
-    await connected.close()
-    assert.equal(sent, size)
-    assert.deepEqual(await readdir(join(options.home, 'programs')), [digest])
-  },
-)
+test('an interrupted upload of the program continues, and a corrupted one is refused', { skip }, async () => {
+  await using closing = new AsyncDisposableStack()
+  const sshd = await startSshd(closing)
+  const options = await optionsFor(sshd)
+  const { file, size, sha256: digest } = options.payloadFile
+  const part = join(options.home, 'programs', `${digest}.part`)
+  await mkdir(join(options.home, 'programs'), { recursive: true })
+  await writeFile(part, Buffer.alloc(10))
+  await assert.rejects(connectBySsh(options, never), /not uploaded correctly/)
+  await assert.rejects(stat(part), /ENOENT/)
+  await writeFile(part, (await readFile(file)).subarray(0, 20))
+  let sent = 0
+  const connected = await connectBySsh({ ...options, progress: (bytes) => (sent = bytes) }, never)
+  await connected.close()
+  assert.equal(sent, size)
+  assert.deepEqual(await readdir(join(options.home, 'programs')), [digest])
+})
 
-test('a machine whose key has changed is not spoken to', { skip }, async () => {
+test('a machine with a changed host key is refused', { skip }, async () => {
   await using closing = new AsyncDisposableStack()
   const sshd = await startSshd(closing)
   const options = await optionsFor(sshd)
@@ -106,7 +102,7 @@ test('a machine whose key has changed is not spoken to', { skip }, async () => {
   await assert.rejects(connectBySsh(options, never), /REMOTE HOST IDENTIFICATION HAS CHANGED|verification failed/)
 })
 
-test('a machine is reached through another one', { skip }, async () => {
+test('a machine is reached through a bastion host', { skip }, async () => {
   await using closing = new AsyncDisposableStack()
   const [sshd, bastion] = await Promise.all([startSshd(closing), startSshd(closing)])
   const options = await optionsFor(sshd)
@@ -115,7 +111,7 @@ test('a machine is reached through another one', { skip }, async () => {
   assert.equal((await machine.run({ command: ['printf', '%s', 'a b'], timeoutMs: 5000 })).stdout, 'a b')
 })
 
-test('files, uploads, programs and services of a machine, and all of it gone again', { skip }, async () => {
+test('files, uploads, programs and services are created and removed', { skip }, async () => {
   await using closing = new AsyncDisposableStack()
   const sshd = await startSshd(closing)
   const options = await optionsFor(sshd)
@@ -156,31 +152,27 @@ test('files, uploads, programs and services of a machine, and all of it gone aga
   assert.equal(services['test-lives'], undefined)
 })
 
-test(
-  'the machine that we are on needs no SSH server',
-  { skip: process.getuid?.() === 0 ? false : 'needs root' },
-  async () => {
-    await using closing = new AsyncDisposableStack()
-    const folder = await mkdtemp(join(tmpdir(), 'hyperkube-here-'))
-    closing.defer(() => rm(folder, { recursive: true }))
-    const payload = await smallPayload(folder)
-    const machine = await open(
-      {
-        name: 'here',
-        target: { address: '127.0.0.1', port: 1, user: 'root' },
-        knownHostsFile: join(folder, 'known_hosts'),
-        hasPassphrase: false,
-        connectSeconds: 10,
-        folder,
-        home: join(folder, 'home'),
-        payload: () => Promise.resolve(payload),
-        installs: true,
-        isHere: true,
-        env: process.env,
-      },
-      closing,
-    )
-    const { hostname: name } = await machine.facts({})
-    assert.equal(name, hostname())
-  },
-)
+test('the local machine needs no SSH server', { skip: process.getuid?.() === 0 ? false : 'needs root' }, async () => {
+  await using closing = new AsyncDisposableStack()
+  const folder = await mkdtemp(join(tmpdir(), 'hyperkube-here-'))
+  closing.defer(() => rm(folder, { recursive: true }))
+  const payload = await smallPayload(folder)
+  const machine = await open(
+    {
+      name: 'here',
+      target: { address: '127.0.0.1', port: 1, user: 'root' },
+      knownHostsFile: join(folder, 'known_hosts'),
+      hasPassphrase: false,
+      connectSeconds: 10,
+      folder,
+      home: join(folder, 'home'),
+      payload: () => Promise.resolve(payload),
+      installs: true,
+      isHere: true,
+      env: process.env,
+    },
+    closing,
+  )
+  const { hostname: name } = await machine.facts({})
+  assert.equal(name, hostname())
+})

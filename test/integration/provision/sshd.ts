@@ -1,4 +1,4 @@
-/** A real sshd on the loopback, with a configuration, a port and keys of its own. */
+/** Starts a real sshd on the loopback with a temporary configuration, port and keys. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { access, chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-import { eventually } from '#testing/eventually.ts'
+import { eventually } from '#kits/lib/eventually.ts'
 
 const run = promisify(execFile)
 const SSHD = '/usr/sbin/sshd'

@@ -1,4 +1,4 @@
-/** kube-proxy as a program, killed again and again under traffic; and what it does beside rules. */
+/** kube-proxy as a program that is killed repeatedly under traffic, and its conntrack handling. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { after, before, describe, test } from 'node:test'
 
+import { eventually } from '#kits/lib/eventually.ts'
 import { systemConntrack } from '#proxy/conntrack.ts'
-import { eventually } from '#testing/eventually.ts'
 
 import { type Host, type Network, whyNoNetworks } from './network-bed.ts'
 import { createProxyBed, MODES, NODE, type ProxyBed } from './proxy-bed.ts'
@@ -20,7 +20,7 @@ const withoutFlows = missing ?? whyNoConntrack()
 if (missing === undefined && withoutFlows !== undefined)
   process.stderr.write(`flows of UDP: skipping, ${withoutFlows}\n`)
 
-/** As many as are asked for; each takes a start of Node. */
+/** The number of kills; each needs a start of Node. */
 const KILLS = Number(process.env['PROXY_KILLS'] ?? 3)
 const PROGRAM = join(import.meta.dirname, 'proxy-process.ts')
 
@@ -51,7 +51,7 @@ for (const mode of MODES)
       await rm(folder, { recursive: true })
     })
 
-    /** In a process of its own; resolves when its rules are there. */
+    /** Starts a process; resolves when its rules are written. */
     async function start(): Promise<ChildProcess> {
       const child = spawn(process.execPath, [PROGRAM, kubeconfig, network.node.namespace.name, mode], {
         stdio: ['ignore', 'pipe', 'inherit'],
@@ -60,7 +60,7 @@ for (const mode of MODES)
       return child
     }
 
-    test(`${KILLS} times under traffic cuts no connection, and nobody finds a Service gone`, async () => {
+    test(`keeps connections and Services over ${KILLS} kills`, async () => {
       const { spec } = await bed.service('web', { type: 'NodePort' })
       const ip = spec.clusterIP ?? ''
       await bed.endpoints('web', [{ address: '10.244.1.2', node: NODE }])
@@ -80,7 +80,7 @@ for (const mode of MODES)
       assert.equal(answers.length, KILLS * 21)
     })
 
-    test('flows of UDP leave an endpoint that has gone', { skip: withoutFlows ?? false }, async () => {
+    test('UDP flows leave a removed endpoint', { skip: withoutFlows ?? false }, async () => {
       const { spec } = await bed.service('flows')
       const ip = spec.clusterIP ?? ''
       await bed.endpoints('flows', [{ address: '10.244.1.2', node: NODE }])

@@ -1,4 +1,4 @@
-/** Network namespaces for tests: their own names, gone again with the test. */
+/** Creates network namespaces with unique names for tests, and removes them at the end. */
 import { type ChildProcess, type ChildProcessByStdio, execFile, spawn } from 'node:child_process'
 import process from 'node:process'
 import { createInterface } from 'node:readline'

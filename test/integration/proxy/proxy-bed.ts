@@ -1,9 +1,9 @@
-/** A control plane in this process, and kube-proxy in this process that keeps rules in a network namespace. */
+/** A control plane and kube-proxy in this process, with rules in a network namespace. */
 import { type Service, Services } from '#apis/core/v1.ts'
 import { type EndpointSlice, EndpointSlices } from '#apis/discovery/v1.ts'
 import { ApiClient, type Wanted } from '#client/api-client.ts'
 import { realClock } from '#lib/clock.ts'
-import { createRegistry } from '#lib/metrics.ts'
+import { createRegistry } from '#lib/metrics/metrics.ts'
 import { secureRandom } from '#lib/random.ts'
 import type { IpFamily } from '#model/services.ts'
 import type { Backend } from '#proxy/backend.ts'

@@ -1,8 +1,11 @@
-/** kube-proxy in a process that can be killed: `<kubeconfig> <network namespace> <mode>`. Writes a line when all rules are there. */
+/**
+ * kube-proxy as a separate process that a test can kill: `<kubeconfig> <network namespace> <mode>`. Prints a line when
+ * all rules are written.
+ */
 import process from 'node:process'
 
-import { connect } from '#client/connect.ts'
-import { createRegistry } from '#lib/metrics.ts'
+import { connect } from '#client/connection/connect.ts'
+import { createRegistry } from '#lib/metrics/metrics.ts'
 import { createProxyMeters } from '#proxy/proxy-metrics.ts'
 import { startProxy } from '#proxy/proxy.ts'
 

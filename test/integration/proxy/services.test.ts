@@ -1,12 +1,12 @@
-/** Services as packets see them: kube-proxy's rules in a network namespace, and hosts around it that connect. */
+/** Services at packet level: kube-proxy's rules in a network namespace, and clients in other namespaces. */
 import assert from 'node:assert/strict'
 import process from 'node:process'
 import { after, before, describe, test } from 'node:test'
 
 import { Services } from '#apis/core/v1.ts'
-import { restoreIptables, saveIptables } from '#lib/iptables.ts'
-import { applyNft, listNftTables } from '#lib/nft.ts'
-import { eventually } from '#testing/eventually.ts'
+import { eventually } from '#kits/lib/eventually.ts'
+import { restoreIptables, saveIptables } from '#lib/net/iptables.ts'
+import { applyNft, listNftTables } from '#lib/net/nft.ts'
 
 import { type Host, type Network, whyNoNetworks } from './network-bed.ts'
 import { createProxyBed, MODES, NODE, type ProxyBed, TABLE } from './proxy-bed.ts'
@@ -68,7 +68,7 @@ for (const mode of MODES)
     const until = (ask: () => Promise<string[]>, expected: string): Promise<string[]> =>
       eventually(ask, (all) => names(all).join() === expected)
 
-    test('cluster IPs lead to every endpoint, over TCP and UDP, from pods, outside and the node itself', async () => {
+    test('cluster IPs lead to every endpoint, over TCP and UDP, from pods, outside and the node', async () => {
       const { spec } = await bed.service('all')
       const ip = spec.clusterIP ?? ''
       await bed.endpoints('all', [
@@ -86,7 +86,7 @@ for (const mode of MODES)
       assert.deepEqual(await two.ask('tcp', ip, 81), [mode === 'nftables' ? 'ECONNREFUSED' : NOBODY.iptables])
     })
 
-    test('endpoints come and go, and a Service without any is refused', async () => {
+    test('endpoints change, and a Service without any rejects', async () => {
       const { spec } = await bed.service('changing')
       const answered = (expected: string): Promise<string[]> =>
         until(() => two.ask('tcp', spec.clusterIP ?? '', 80, 3), expected)
@@ -105,7 +105,7 @@ for (const mode of MODES)
       await answered(NOBODY[mode])
     })
 
-    test('node ports, external addresses and those of load balancers are for the outside', async () => {
+    test('node ports, external IPs and load balancer IPs accept outside traffic', async () => {
       const { spec } = await bed.service('outer', {
         type: 'LoadBalancer',
         externalIPs: ['198.51.100.1'],
@@ -129,7 +129,7 @@ for (const mode of MODES)
       assert.deepEqual(names(await other.ask('tcp', '198.51.100.1', 80)), ['one'])
     })
 
-    test('traffic that must stay on the node keeps its source, and is dropped where no endpoint is', async () => {
+    test('Local traffic keeps its source, and is dropped without local endpoints', async () => {
       const { spec } = await bed.service('local', { type: 'NodePort', externalTrafficPolicy: 'Local' })
       const port = spec.ports?.[0]?.nodePort ?? 0
       await bed.endpoints('local', [
@@ -147,7 +147,7 @@ for (const mode of MODES)
       await until(() => outside.ask('tcp', '192.0.2.1', port), 'timeout')
     })
 
-    test('a client stays with its endpoint where the Service says so, over a restart too', async () => {
+    test("session affinity keeps a client's endpoint, also over a restart", async () => {
       const { spec } = await bed.service('sticky', {
         sessionAffinity: 'ClientIP',
         sessionAffinityConfig: { clientIP: { timeoutSeconds: 600 } },
@@ -172,7 +172,7 @@ for (const mode of MODES)
       assert.match(await held.ask(), new RegExp(`^${first[0]?.[0]} `))
     })
 
-    test('rules that somebody flushes come back, and others stay as they are', async () => {
+    test('flushed rules are restored, and foreign rules stay', async () => {
       const { spec } = await bed.service('flushed', { type: 'NodePort' })
       const ip = spec.clusterIP ?? ''
       await bed.endpoints('flushed', [{ address: '10.244.1.2' }])

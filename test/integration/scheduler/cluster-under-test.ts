@@ -1,23 +1,23 @@
+/** A control plane with a scheduler in virtual time, and functions that create nodes and pods. */
 import { type Node, Nodes, type Pod, type PodSpec, Pods } from '#apis/core/v1.ts'
-/** A control plane with a scheduler in virtual time, and words for the nodes and pods of a scenario. */
 import { Events } from '#apis/events/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import type { Settings } from '#control-plane/flags/flags.ts'
+import { startTestScheduler } from '#kits/scheduler/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import type { SchedulerOptions } from '#scheduler/start.ts'
 import { startControlPlane } from '#testing/control-plane.ts'
-import { startTestScheduler } from '#testing/scheduler.ts'
 
 export interface ClusterUnderTest extends AsyncDisposable {
   readonly clock: VirtualClock
   readonly client: ApiClient
   node(name: string, more?: NodeWords): Promise<Node>
   pod(name: string, spec?: Partial<PodSpec>, labels?: Record<string, string>): Promise<Pod>
-  /** Where it is, after everything has settled; '' nowhere. */
+  /** The pod's node after the cluster has settled; '' if it has none. */
   placeOf(name: string): Promise<string>
-  /** What its condition says. */
+  /** The message of the PodScheduled condition. */
   whyNot(name: string): Promise<string>
-  /** `reason: note` of all events about it, the series with how often. */
+  /** `reason: note` of all its events, with the count of a series. */
   events(name: string): Promise<string[]>
   settle(ms?: number): Promise<void>
 }
@@ -31,7 +31,7 @@ export interface NodeWords {
 
 const SIZE = { cpu: '4', memory: '32Gi', pods: '110' }
 export const namespace = 'default'
-/** Admission that nodes and pods without anybody behind them would not pass. */
+/** Admission plugins that would reject these nodes and pods. */
 const IN_THE_WAY = ['ServiceAccount', 'TaintNodesByCondition', 'DefaultTolerationSeconds']
 
 export async function startCluster(
@@ -84,7 +84,7 @@ export async function startCluster(
   }
 }
 
-/** A container that asks for so much. */
+/** A container with these requests. */
 export function asking(requests: Record<string, string>): Pick<PodSpec, 'containers'> {
   return { containers: [{ name: 'c', image: 'img:1', resources: { requests } }] }
 }

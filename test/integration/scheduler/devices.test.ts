@@ -1,4 +1,4 @@
-/** Pods with devices on the whole server, in virtual time; the test plays the drivers. */
+/** Pods with devices on a whole server in virtual time; the test acts as the drivers. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
@@ -72,8 +72,8 @@ async function devicesOf(name: string): Promise<string[]> {
 const REFUSED =
   '0/1 nodes are available: 1 cannot allocate all claims. still not schedulable, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.'
 
-describe('a pod that claims devices', () => {
-  it('goes to a node that has them, and the claim says what it got, for whom and where', async () => {
+describe('pod with device claims', () => {
+  it('is scheduled to a node with the devices, and its claim has the allocation', async () => {
     await cluster.node('n1')
     await cluster.node('n2')
     await slice('n2', gpus('g0', 'g1'))
@@ -91,7 +91,7 @@ describe('a pod that claims devices', () => {
     })
   })
 
-  it('gets none that another has or is about to get, and gets one when that is given back', async () => {
+  it('gets no device that another pod has or will get, and gets one after its release', async () => {
     await cluster.node('n1')
     await slice('n1', gpus('g0'))
     await claim('a', [exactly()])
@@ -108,7 +108,7 @@ describe('a pod that claims devices', () => {
     assert.equal(await cluster.placeOf(loser), 'n1')
   })
 
-  it('is not thought of until its claims are there, and needs its own', async () => {
+  it('waits for its claims, and needs its own', async () => {
     await cluster.node('n1')
     await slice('n1', gpus('g0'))
     await cluster.pod('p', using('c'))
@@ -136,7 +136,7 @@ describe('a pod that claims devices', () => {
     assert.equal(await cluster.placeOf('q'), 'n1', 'no claim was needed')
   })
 
-  it('shares a claim with others where the first of them went', async () => {
+  it('shares a claim on the node of the first pod', async () => {
     await cluster.node('n1')
     await cluster.node('n2')
     await slice('n1', gpus('g0'))
@@ -150,7 +150,7 @@ describe('a pod that claims devices', () => {
     assert.equal((await stored('c')).status.reservedFor?.length, 3)
   })
 
-  it('has a claim that nobody uses given back when it keeps the pod from its node', async () => {
+  it('deallocates an unused claim that keeps it from its node', async () => {
     await cluster.node('n1')
     await cluster.node('n2')
     await slice('n1', gpus('g0'))
@@ -171,7 +171,7 @@ describe('a pod that claims devices', () => {
   })
 })
 
-describe('what a claim can ask for', () => {
+describe('device requests', () => {
   const gets = async (requests: DeviceRequest[], more: Partial<ResourceClaimSpec['devices']> = {}) => {
     await claim('c', requests, more)
     await cluster.pod('p', using('c'))
@@ -179,7 +179,7 @@ describe('what a claim can ask for', () => {
     return devicesOf('c')
   }
 
-  it('devices by expressions, in number, all of them, or the first of several wishes', async () => {
+  it('select by expression, count, all devices, or the first alternative', async () => {
     await cluster.node('n1')
     const attributed = gpus('g0', 'g1', 'g2', 'g3').map((one, at) => ({ ...one, attributes: { index: { int: at } } }))
     await slice('n1', attributed)
@@ -212,7 +212,7 @@ describe('what a claim can ask for', () => {
     )
   })
 
-  it('devices that are alike, or differ', async () => {
+  it('support match and distinct constraints', async () => {
     await cluster.node('n1')
     const devices = ['a', 'b', 'b', 'a'].map((side, at) => ({ name: `g${at}`, attributes: { side: { string: side } } }))
     await slice('n1', devices)
@@ -222,7 +222,7 @@ describe('what a claim can ask for', () => {
     )
   })
 
-  it('devices that others stay away from, with tolerations', async () => {
+  it('tolerate device taints', async () => {
     await cluster.node('n1')
     const taints = [{ key: 'k', value: 'v', effect: 'NoSchedule' }]
     await slice('n1', [{ name: 'g0', taints }, { name: 'g1' }])
@@ -233,7 +233,7 @@ describe('what a claim can ask for', () => {
     assert.deepEqual(await devicesOf('d'), ['n1/g0'])
   })
 
-  it('parts of devices, as far as counters go', async () => {
+  it('draw on shared counters', async () => {
     await cluster.node('n1')
     const pool = { name: 'n1', generation: 1, resourceSliceCount: 2 }
     const counters = { memory: { value: '40Gi' } }
@@ -257,7 +257,7 @@ describe('what a claim can ask for', () => {
     assert.equal(await cluster.whyNot('r'), REFUSED)
   })
 
-  it('shares of devices, as far as capacity goes', async () => {
+  it('share devices within their capacity', async () => {
     await cluster.node('n1')
     const requestPolicy = { default: '1Gi', validRange: { min: '1Gi', step: '2Gi' } }
     await slice('n1', [
@@ -277,7 +277,7 @@ describe('what a claim can ask for', () => {
     assert.deepEqual(await devicesOf('e'), ['n1/g0'])
   })
 
-  it('a look at devices that others have', async () => {
+  it('use admin access to allocated devices', async () => {
     await cluster.node('n1')
     await slice('n1', gpus('g0'))
     const { labels = {} } = (await cluster.client.get(Namespaces, { name: namespace })).metadata
@@ -291,8 +291,8 @@ describe('what a claim can ask for', () => {
   })
 })
 
-describe('pools of devices', () => {
-  it('are not taken from before all of them has been published', async () => {
+describe('resource pools', () => {
+  it('are unusable until all slices are published', async () => {
     await cluster.node('n1')
     const pool = { name: 'n1', generation: 1, resourceSliceCount: 2 }
     await slice('n1', gpus('g0'), { pool })
@@ -311,8 +311,8 @@ describe('pools of devices', () => {
   })
 })
 
-describe('what goes wrong', () => {
-  it('takes nothing away for good when a pod does not get to its node', async () => {
+describe('failures', () => {
+  it('release devices if a pod is not bound', async () => {
     await cluster.node('n1')
     await slice('n1', gpus('g0'))
     await claim('c', [exactly()])
@@ -326,7 +326,7 @@ describe('what goes wrong', () => {
   })
 })
 
-describe('devices that have to be made ready', () => {
+describe('devices with binding conditions', () => {
   const slow = { bindsToNode: true, bindingConditions: ['ready'], bindingFailureConditions: ['failed'] }
   const tell = async (name: string, type: string): Promise<void> => {
     const current = await stored(name)
@@ -338,7 +338,7 @@ describe('devices that have to be made ready', () => {
     await cluster.client.updateStatus(ResourceClaims, { ...current, status })
   }
 
-  it('hold the pod up until they are, or are given back when they never will be', async () => {
+  it('delay the binding until they are ready, or are released if they fail', async () => {
     await cluster.node('n1')
     await slice('n1', [{ name: 'g0', ...slow }])
     await claim('c', [exactly()])
@@ -361,7 +361,7 @@ describe('devices that have to be made ready', () => {
 })
 
 describe('extended resources', () => {
-  it('come from devices where the node has none itself', async () => {
+  it('are backed by devices if the node has none', async () => {
     await cluster.node('n1')
     await slice('n1', gpus('g0', 'g1', 'g2'))
     await cluster.client.create(DeviceClasses, {

@@ -1,11 +1,11 @@
-/** Extenders beside the plugins: what they are asked, and what becomes of their answers. */
+/** Extenders beside the plugins: their requests and the effect of their responses. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
 import { PriorityClasses } from '#apis/scheduling/v1.ts'
 import type { HttpClient, HttpRequest } from '#lib/http/client.ts'
 import type { ExtenderConfiguration } from '#scheduler/configuration/configuration.ts'
-import { Extender } from '#scheduler/extender.ts'
+import { Extender } from '#scheduler/decision/extender.ts'
 
 import { asking, type ClusterUnderTest, startCluster } from './cluster-under-test.ts'
 
@@ -39,7 +39,7 @@ function fakeExtender(
 }
 
 describe('extenders', () => {
-  it('take nodes away and give points, with upstream’s requests', async () => {
+  it("filter and score nodes, with upstream's requests", async () => {
     const { extender, asked } = fakeExtender(
       { filterVerb: 'filter', prioritizeVerb: 'prioritize', weight: 5, nodeCacheCapable: true },
       {
@@ -63,7 +63,7 @@ describe('extenders', () => {
     )
   })
 
-  it('say why there is no node', async () => {
+  it('report why no node fits', async () => {
     const { extender } = fakeExtender(
       { filterVerb: 'filter' },
       { filter: { nodes: { items: [] }, failedNodes: { n1: 'too loud' }, failedAndUnresolvableNodes: { n2: 'gone' } } },
@@ -74,7 +74,7 @@ describe('extenders', () => {
     assert.match(await cluster.whyNot('p'), /^0\/2 nodes are available: 1 gone, 1 too loud\./)
   })
 
-  it('that cannot be asked keep the pod waiting, unless they are ignorable', async () => {
+  it('keep the pod pending if they fail, unless they are ignorable', async () => {
     const needed = fakeExtender({ filterVerb: 'filter' }, { filter: 500 })
     {
       await using cluster = await startCluster({ extenders: [needed.extender] })
@@ -89,7 +89,7 @@ describe('extenders', () => {
     assert.equal(await cluster.placeOf('p'), 'n1')
   })
 
-  it('bind in place of the plugin, and only what they manage', async () => {
+  it('bind instead of the plugin, and only pods with managed resources', async () => {
     const { extender, asked } = fakeExtender(
       { bindVerb: 'bind', managedResources: [{ name: 'example.com/gpu' }] },
       { bind: { error: 'not today' } },
@@ -121,7 +121,7 @@ describe('extenders', () => {
     return cluster
   }
 
-  it('decide whose place a pod takes, with whole victims or the names that tell them apart', async () => {
+  it('choose preemption victims, as whole pods or by uid', async () => {
     for (const nodeCacheCapable of [false, true]) {
       const { extender, asked } = fakeExtender(
         { preemptVerb: 'preempt', nodeCacheCapable },
@@ -145,24 +145,24 @@ describe('extenders', () => {
   const answers: readonly [about: string, answer: object | number, why: RegExp][] = [
     ['allow no node', { NodeNameToMetaVictims: {} }, /preemption: no candidate node for preemption/],
     [
-      'name a pod that is not there',
+      'name a missing pod',
       { NodeNameToMetaVictims: { n1: { Pods: [{ UID: 'x' }] } } },
       /preemption: extender: http:\/\/x\/ claims to preempt pod \(UID: &\{x\}\) on node: n1, but the pod is not found on that node/,
     ],
     [
-      'name nobody on a node',
+      'name no victim on a node',
       { NodeNameToMetaVictims: { n1: { Pods: [] } } },
       /preemption: expected at least one victim pod on node "n1"/,
     ],
     [
-      'cannot be understood',
+      'return invalid responses',
       [1],
       /preemption: json: cannot unmarshal array into Go value of type v1\.ExtenderPreemptionResult/,
     ],
-    ['cannot be asked', 500, /preemption: failed preempt with extender at URL http:\/\/x\/preempt, code 500/],
+    ['are unreachable', 500, /preemption: failed preempt with extender at URL http:\/\/x\/preempt, code 500/],
   ]
   for (const [about, answer, why] of answers) {
-    it(`that ${about} let nobody be sent away`, async () => {
+    it(`that ${about} prevent preemption`, async () => {
       const { extender } = fakeExtender({ preemptVerb: 'preempt' }, { preempt: answer })
       await using cluster = await crowded(extender)
       assert.match(await cluster.whyNot('important'), why)

@@ -1,11 +1,14 @@
-/** A scheduler in virtual time whose binds, of pods and of volumes, go wrong, refused or done without an answer, and which can be killed. */
+/**
+ * A scheduler in virtual time whose bindings of pods and volumes fail, or succeed without an answer, and which can be
+ * killed.
+ */
 import { PersistentVolumeClaims, PersistentVolumes } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import { ApiClient, type Draft } from '#client/api-client.ts'
+import { startTestScheduler, type TestScheduler } from '#kits/scheduler/start.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { startTestScheduler, type TestScheduler } from '#testing/scheduler.ts'
 
 export type Failure = 'before' | 'after' | 'not at all'
 
@@ -51,7 +54,7 @@ function flakyClient(plane: ControlPlane, clock: VirtualClock): FlakyClient {
 type Options = NonNullable<Parameters<typeof startTestScheduler>[2]>
 
 export interface FlakyOptions {
-  /** Admission plugins that are off besides those that need other controllers. */
+  /** Admission plugins that are off, besides those that need other controllers. */
   readonly off?: readonly string[]
   readonly profiles?: Options['profiles']
 }
@@ -92,17 +95,17 @@ export class FlakyScheduler {
     return this.#scheduler.client
   }
 
-  /** How many binds went wrong, and how often it was killed. */
+  /** The numbers of failed bindings and kills. */
   get failed(): number {
     return this.#flaky.failed
   }
 
-  /** What becomes of the next binds. */
+  /** The results of the next bindings. */
   fail(failures: readonly Failure[]): void {
     this.#flaky.failures = [...failures]
   }
 
-  /** In the middle of whatever it is doing; another takes over. */
+  /** Kills it at once; another one takes over. */
   async kill(): Promise<void> {
     const { failed } = this.#flaky
     this.#flaky = flakyClient(this.#plane, this.clock)

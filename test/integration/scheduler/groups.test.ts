@@ -1,11 +1,11 @@
-/** Pods that belong together, on the whole server, in virtual time. */
+/** Pod groups on a whole server in virtual time. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
 import { type Pod, Pods } from '#apis/core/v1.ts'
 import { PriorityClasses } from '#apis/scheduling/v1.ts'
 import { type PodGroup, PodGroups } from '#apis/scheduling/v1alpha2.ts'
-import { createGates } from '#control-plane/flags/gates.ts'
+import { createGates } from '#component/flags/gates.ts'
 
 import { asking, type ClusterUnderTest, namespace, startCluster } from './cluster-under-test.ts'
 
@@ -45,8 +45,8 @@ async function conditionOf(name: string): Promise<string> {
 const places = (...names: readonly string[]): Promise<string[]> =>
   Promise.all(names.map((name) => cluster.placeOf(name)))
 
-describe('a gang', () => {
-  it('waits until it is described and enough of it are there, then goes as a whole', async () => {
+describe('gang', () => {
+  it('waits for its PodGroup and enough members, then is scheduled as a whole', async () => {
     await cluster.node('n1')
     await member('g', 'a')
     await member('g', 'b')
@@ -60,7 +60,7 @@ describe('a gang', () => {
     assert.equal(await conditionOf('g'), 'True Scheduled: ')
   })
 
-  it('takes no place while there is not room for enough of it, and says so', async () => {
+  it('reserves nothing while too few members fit, and reports that', async () => {
     await cluster.node('n1', { allocatable: { cpu: '2', memory: '8Gi', pods: '10' } })
     for (const name of ['a', 'b', 'c']) await member('g', name)
     await gang('g', 3)
@@ -72,7 +72,7 @@ describe('a gang', () => {
     const said = await Promise.all(['a', 'b', 'c'].map((name) => cluster.whyNot(name)))
     assert.deepEqual(said.sort(), [full, waiting, waiting])
     assert.equal(await conditionOf('g'), 'False Unschedulable: pod group is unschedulable')
-    // What it does not take others may have.
+    // Another pod may use the resources.
     await cluster.pod('other', asking({ cpu: '2' }))
     assert.equal(await cluster.placeOf('other'), 'n1')
     await cluster.node('n2')
@@ -81,7 +81,7 @@ describe('a gang', () => {
     assert.equal(await conditionOf('g'), 'True Scheduled: ')
   })
 
-  it('that is larger than need be goes without those that find no room, and stays scheduled', async () => {
+  it('larger than minCount is scheduled without the members that do not fit', async () => {
     await cluster.node('n1', { allocatable: { cpu: '2', memory: '8Gi', pods: '10' } })
     for (const name of ['a', 'b', 'c']) await member('g', name)
     await gang('g', 2)
@@ -90,7 +90,7 @@ describe('a gang', () => {
     assert.equal(await conditionOf('g'), 'True Scheduled: ')
   })
 
-  it('has room made for all of it before any of it goes', async () => {
+  it('preempts for all members before any is bound', async () => {
     await cluster.client.create(PriorityClasses, { metadata: { name: 'high' }, value: 1000 })
     await cluster.node('n1', { allocatable: { cpu: '2', memory: '8Gi', pods: '10' } })
     await cluster.node('n2', { allocatable: { cpu: '1', memory: '8Gi', pods: '10' } })
@@ -118,7 +118,7 @@ describe('a gang', () => {
     assert.equal(await conditionOf('g'), 'True Scheduled: ')
   })
 
-  it('that lost members while they waited goes when others come', async () => {
+  it('that lost waiting members is scheduled with new ones', async () => {
     await cluster.node('n1')
     await gang('g', 2)
     await member('g', 'a')
@@ -131,8 +131,8 @@ describe('a gang', () => {
   })
 })
 
-describe('a group that is no gang', () => {
-  it('goes as far as there is room', async () => {
+describe('group without a gang policy', () => {
+  it('is scheduled as far as possible', async () => {
     await cluster.node('n1', { allocatable: { cpu: '2', memory: '8Gi', pods: '10' } })
     await group('g', { basic: {} })
     for (const name of ['a', 'b', 'c']) await member('g', name)

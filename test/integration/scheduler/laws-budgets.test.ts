@@ -1,4 +1,4 @@
-/** Whom a more important pod sends away, whatever the cluster looks like: nobody whom a budget protects where that can be helped. */
+/** Property: preemption violates budgets only if no other choice is left. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
@@ -87,8 +87,8 @@ async function arrive(cluster: ClusterUnderTest, name: string, cpu: number, { no
   if (harms.length > 0) assert.notEqual(await cluster.placeOf(name), '', `${name} has no place though room was made`)
 }
 
-describe('a budget', () => {
-  it('is violated only as far as no other choice of node and victims is left', async () => {
+describe('PodDisruptionBudget', () => {
+  it('is violated only if no other node and victims remain', async () => {
     await fc.assert(
       fc.asyncProperty(scene, async (drawn) => {
         await using cluster = await setUp(drawn)

@@ -1,8 +1,7 @@
 /**
- * What must hold of pods with volumes whatever happens, on the whole server in virtual time: claims wait for their first pod or are
- * bound to volumes of a zone, binds of pods and of volumes fail, schedulers are stopped midway, nodes come and go, pods of two
- * profiles want the same volumes. No volume is given to two claims, nobody is put where its volumes are not, no node has more volumes
- * than it can have; in the end nobody waits who need not.
+ * Invariants of pods with volumes on a whole server in virtual time, under faults: bindings fail, schedulers are
+ * restarted, nodes come and go, two profiles compete. No volume is bound to two claims, no pod runs where its volumes
+ * are unreachable, no node exceeds its volume limit, and finally every schedulable pod is scheduled.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -21,7 +20,7 @@ import {
 } from '#apis/core/v1.ts'
 import { CSIDrivers, CSINodes, CSIStorageCapacities, StorageClasses } from '#apis/storage/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { SELECTED_NODE } from '#model/volume-binding.ts'
+import { SELECTED_NODE } from '#model/volumes/binding.ts'
 import { DEFAULT_PROFILE } from '#scheduler/profiles.ts'
 
 import { asking } from './cluster-under-test.ts'
@@ -323,8 +322,8 @@ function checkNobodyWaitsInVain(state: State): void {
       )
 }
 
-describe('whatever happens to pods with volumes', () => {
-  it('each gets to its own, nothing is over-committed, and in the end nobody waits who need not', async () => {
+describe('pods with volumes under faults', () => {
+  it('reach their volumes, overcommit nothing, and are all scheduled if possible', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 12 }), async (steps) => {
         const world = await World.start()

@@ -1,7 +1,8 @@
 /**
- * What must hold whatever happens, on the whole server in virtual time: nodes come, go, grow and are cordoned, pods come, change and go,
- * binds fail before and after they took effect, schedulers are stopped midway. Nobody is put where there is no room or where
- * a rule forbids it; in the end everybody has a place who could have one, and nobody less important is in the way.
+ * Invariants of scheduling on a whole server in virtual time, under faults: nodes come, go, grow and are cordoned, pods
+ * come, change and go, bindings fail before or after they take effect, schedulers are restarted. No pod is placed
+ * against a rule or without room; finally every schedulable pod is scheduled, and none is blocked by one of lower
+ * priority.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -303,8 +304,8 @@ function checkNobodyWaitsInVain(state: State): void {
   }
 }
 
-describe('whatever happens', () => {
-  it('rules hold, nothing is over-committed, and in the end nobody waits who need not', async () => {
+describe('scheduler under faults', () => {
+  it('obeys all rules, overcommits nothing, and schedules every possible pod', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 14 }), async (steps) => {
         const world = await World.start()

@@ -1,4 +1,4 @@
-/** Preemption on the whole server, in virtual time: who has to go, who is asked to wait, and what everybody is told. */
+/** Preemption on a whole server in virtual time: victims, waiting, conditions and events. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
@@ -30,8 +30,8 @@ const on = (node: string) => ({ nodeSelector: { 'kubernetes.io/hostname': node }
 /** The kubelet has stopped it. */
 const end = (name: string): Promise<void> => cluster.client.delete(Pods, { namespace, name }, { gracePeriodSeconds: 0 })
 
-describe('a more important pod', () => {
-  it('is promised the room of a lesser one, waits for its end and takes its place', async () => {
+describe('pod with higher priority', () => {
+  it("is nominated for a victim's node, waits for its termination and is bound", async () => {
     await cluster.node('n1')
     await cluster.pod('weak', of('low', '3'))
     assert.equal(await cluster.placeOf('weak'), 'n1')
@@ -66,7 +66,7 @@ describe('a more important pod', () => {
     assert.equal((await get('strong')).status.nominatedNodeName, undefined)
   })
 
-  it('says while it waits that somebody is on their way out', async () => {
+  it('reports terminating victims while it waits', async () => {
     await cluster.node('n1')
     await cluster.pod('weak', of('low', '3'))
     await cluster.settle()
@@ -81,7 +81,7 @@ describe('a more important pod', () => {
     )
   })
 
-  it('sends away nobody when its policy is Never', async () => {
+  it('preempts no pod with policy Never', async () => {
     await cluster.client.create(PriorityClasses, {
       metadata: { name: 'polite' },
       value: 1000,
@@ -97,7 +97,7 @@ describe('a more important pod', () => {
     )
   })
 
-  it('spares whom it can, those that budgets protect first', async () => {
+  it('chooses as few victims as possible, and avoids those with budgets', async () => {
     await cluster.node('n1')
     await cluster.client.create(PodDisruptionBudgets, {
       metadata: { namespace, name: 'b' },
@@ -117,7 +117,7 @@ describe('a more important pod', () => {
     )
   })
 
-  it('goes where the least important has to go', async () => {
+  it('chooses the node with the lowest-priority victim', async () => {
     for (const name of ['n1', 'n2', 'n3']) await cluster.node(name)
     await cluster.pod('a', { ...of('middle', '4'), ...on('n1') })
     await cluster.pod('b', { ...of('low', '4'), ...on('n2') })
@@ -127,7 +127,7 @@ describe('a more important pod', () => {
     assert.equal((await get('strong')).status.nominatedNodeName, 'n2')
   })
 
-  it('takes away the promise made to a lesser one', async () => {
+  it('clears the nomination of a lower-priority pod', async () => {
     await cluster.node('n1')
     await cluster.pod('weak', of('low', '3'))
     await cluster.settle()
@@ -141,7 +141,7 @@ describe('a more important pod', () => {
     assert.equal(await cluster.placeOf('weak2'), '')
   })
 
-  it('leaves those alone who would not help', async () => {
+  it('spares pods whose deletion does not help', async () => {
     await cluster.node('n1')
     await cluster.node('n2', { spec: { unschedulable: true } })
     await cluster.node('n3')

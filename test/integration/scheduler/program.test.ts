@@ -1,6 +1,6 @@
 /**
- * kube-scheduler as a program: processes of their own against a server over HTTPS. One leads, the other waits; the first is
- * killed, the second takes over, and no pod is bound twice.
+ * kube-scheduler as separate processes against a server over HTTPS: one leads, another takes over after a kill, and no
+ * pod is bound twice.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -45,7 +45,7 @@ describe('kube-scheduler', () => {
       return own.length === count && own.every(({ spec }) => (spec.nodeName ?? '') !== '') ? own : undefined
     })
 
-  it('leads and binds, and lets the next one when it is killed, with the rights of its role', async () => {
+  it('leads and binds, and another instance takes over after a kill, with the permissions of its role', async () => {
     const { start, holder, page, plane } = programs
     const first = await start()
     const leader = await until('a leader', holder)
@@ -79,7 +79,7 @@ describe('kube-scheduler', () => {
     assert.doesNotMatch(second.log(), /forbidden/)
   })
 
-  it('shows health to everybody, and the rest to those whom the API server lets', async () => {
+  it('serves health to all users, and the rest to authorized users', async () => {
     const { start, page, plane } = programs
     const { port } = await start()
     await until('it to be ready', async () => ((await page(port, '/readyz')).status === 200 ? true : undefined))

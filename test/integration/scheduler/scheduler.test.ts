@@ -1,4 +1,4 @@
-/** The scheduler on the whole server, in virtual time: where pods go, and what is said of those that go nowhere. */
+/** The scheduler on a whole server in virtual time: placement and unschedulable pods. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
@@ -14,15 +14,15 @@ beforeEach(async () => {
 
 afterEach(() => cluster[Symbol.asyncDispose]())
 
-describe('a pod that fits', () => {
-  it('is bound, and says so', async () => {
+describe('schedulable pod', () => {
+  it('is bound, with an event', async () => {
     await cluster.node('n1')
     await cluster.pod('p')
     assert.equal(await cluster.placeOf('p'), 'n1')
     assert.deepEqual(await cluster.events('p'), ['Scheduled: Successfully assigned default/p to n1'])
   })
 
-  it('goes where most is left', async () => {
+  it('is placed on the least allocated node', async () => {
     await cluster.node('n1')
     await cluster.node('n2')
     await cluster.pod('a', asking({ cpu: '2' }))
@@ -31,14 +31,14 @@ describe('a pod that fits', () => {
     assert.notEqual(await cluster.placeOf('b'), first)
   })
 
-  it('is left alone when it names another scheduler', async () => {
+  it('is ignored if it names another scheduler', async () => {
     await cluster.node('n1')
     await cluster.pod('p', { schedulerName: 'other' })
     assert.equal(await cluster.placeOf('p'), '')
     assert.deepEqual(await cluster.events('p'), [])
   })
 
-  it('waits for its gates', async () => {
+  it('waits for its scheduling gates', async () => {
     await cluster.node('n1')
     await cluster.pod('p', { schedulingGates: [{ name: 'g' }] })
     assert.equal(await cluster.placeOf('p'), '')
@@ -51,8 +51,8 @@ describe('a pod that fits', () => {
   })
 })
 
-describe('a pod that fits nowhere', () => {
-  it('says so when there are no nodes, and is placed when one comes', async () => {
+describe('unschedulable pod', () => {
+  it('reports that there are no nodes, and is placed when one is added', async () => {
     await cluster.pod('p')
     assert.equal(await cluster.whyNot('p'), 'no nodes available to schedule pods')
     await cluster.node('n1')
@@ -60,7 +60,7 @@ describe('a pod that fits nowhere', () => {
     assert.equal(await cluster.placeOf('p'), 'n1')
   })
 
-  it('says of each reason how many nodes have it', async () => {
+  it('reports the number of nodes for each reason', async () => {
     await cluster.node('n1', { spec: { unschedulable: true } })
     await cluster.node('n2', { spec: { taints: [{ key: 'k', effect: 'NoSchedule' }] } })
     await cluster.node('n3')
@@ -72,7 +72,7 @@ describe('a pod that fits nowhere', () => {
     )
   })
 
-  it('waits for a node that declares what it needs', async () => {
+  it('waits for a node with the declared feature', async () => {
     const node = await cluster.node('n1')
     const rule = { action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [1] } }
     const container = { name: 'c', image: 'i', resources: {}, restartPolicy: 'Never', restartPolicyRules: [rule] }
@@ -91,7 +91,7 @@ describe('a pod that fits nowhere', () => {
     assert.equal(await cluster.placeOf('p'), 'n1')
   })
 
-  it('is placed when a node has room again', async () => {
+  it('is placed when a node has free resources again', async () => {
     await cluster.node('n1')
     await cluster.pod('a', asking({ cpu: '3' }))
     assert.equal(await cluster.placeOf('a'), 'n1')
@@ -112,7 +112,7 @@ describe('a pod that fits nowhere', () => {
   })
 })
 
-describe('company', () => {
+describe('inter-pod affinity', () => {
   const near = (labels: Record<string, string>, topologyKey: string) => [
     { labelSelector: { matchLabels: labels }, topologyKey },
   ]
@@ -122,7 +122,7 @@ describe('company', () => {
     await cluster.node('b1', { labels: { zone: 'b' } })
   }
 
-  it('is sought in the same zone', async () => {
+  it('places a pod in the same zone', async () => {
     await zones()
     await cluster.pod('db', { nodeSelector: { 'kubernetes.io/hostname': 'b1' } }, { app: 'db' })
     assert.equal(await cluster.placeOf('db'), 'b1')
@@ -131,7 +131,7 @@ describe('company', () => {
     assert.equal(await cluster.placeOf('web'), 'b1')
   })
 
-  it('is avoided, by both sides', async () => {
+  it('respects anti-affinity of both pods', async () => {
     await zones()
     const affinity = { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: near({ app: 'x' }, 'zone') } }
     for (const name of ['x1', 'x2', 'x3']) await cluster.pod(name, { affinity }, { app: 'x' })
@@ -149,7 +149,7 @@ describe('company', () => {
     )
   })
 
-  it('of its own kind may be itself, for the first', async () => {
+  it('lets the first pod match its own term', async () => {
     await zones()
     const affinity = { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: near({ app: 'x' }, 'zone') } }
     await cluster.pod('x1', { affinity }, { app: 'x' })
@@ -159,7 +159,7 @@ describe('company', () => {
     assert.equal((await cluster.placeOf('x2')).slice(0, 1), first.slice(0, 1))
   })
 
-  it('is spread evenly', async () => {
+  it('spreads pods evenly', async () => {
     await zones()
     const topologySpreadConstraints = [
       {

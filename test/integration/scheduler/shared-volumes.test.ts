@@ -1,4 +1,4 @@
-/** Profiles share what they promise: two that decide in one go never promise the same volume. */
+/** Scheduler profiles share the volume binder: two pods never get the same volume. */
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 
@@ -10,7 +10,7 @@ import { asking, namespace, startCluster } from './cluster-under-test.ts'
 
 const PROFILES = ['default-scheduler', 'another-scheduler'] as const
 
-it('a volume is promised to one pod, whichever profiles decide', async () => {
+it('a volume is promised to one pod across profiles', async () => {
   await using cluster = await startCluster({ profiles: PROFILES.map((name) => ({ ...DEFAULT_PROFILE, name })) })
   const { client } = cluster
   await client.create(StorageClasses, {

@@ -1,4 +1,4 @@
-/** Pods with volumes on the whole server, in virtual time; the test plays the binder and the provisioner. */
+/** Pods with volumes on a whole server in virtual time; the test acts as binder and provisioner. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 
@@ -95,8 +95,8 @@ const available = (name: string) =>
     { type: 'merge', value: { status: { phase: 'Available' } } },
   )
 
-describe('a pod with claims', () => {
-  it('waits for what is missing, and says what', async () => {
+describe('pod with claims', () => {
+  it('waits for missing claims, and reports them', async () => {
     await cluster.node('n1')
     await cluster.pod('p', using('nope'))
     assert.equal(
@@ -115,7 +115,7 @@ describe('a pod with claims', () => {
     assert.equal(await cluster.placeOf('p'), 'n1')
   })
 
-  it('waits for the claim that is to be made for it', async () => {
+  it('waits for its ephemeral claim', async () => {
     await cluster.node('n1')
     const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } }
     await cluster.pod('eph', {
@@ -134,7 +134,7 @@ describe('a pod with claims', () => {
     )
   })
 
-  it('goes where its volume can be reached', async () => {
+  it('is placed on a node that reaches its volume', async () => {
     await cluster.node('n1')
     await cluster.node('n2')
     await bound('v', onlyOn('n2'))
@@ -148,7 +148,7 @@ describe('a pod with claims', () => {
     )
   })
 
-  it('goes to the zone of its volume', async () => {
+  it('is placed in the zone of its volume', async () => {
     await cluster.node('n1', { labels: { 'topology.kubernetes.io/zone': 'a' } })
     await cluster.node('n2', { labels: { 'topology.kubernetes.io/zone': 'b' } })
     await bound('v', {}, { 'failure-domain.beta.kubernetes.io/zone': 'b__c' })
@@ -159,7 +159,7 @@ describe('a pod with claims', () => {
     assert.match(await cluster.whyNot('q'), /^0\/2 nodes are available: 2 node\(s\) had no available volume zone\. /)
   })
 
-  it('has a claim that is for one pod to itself, or sends a lesser one away', async () => {
+  it('has a ReadWriteOncePod claim exclusively, or preempts its user', async () => {
     await cluster.client.create(PriorityClasses, { metadata: { name: 'high' }, value: 1000 })
     await cluster.node('n1')
     await cluster.node('n2')
@@ -177,7 +177,7 @@ describe('a pod with claims', () => {
     assert.equal(status.nominatedNodeName, place)
   })
 
-  it('stays away from nodes that have as many volumes as they can', async () => {
+  it('avoids nodes at their volume limit', async () => {
     await cluster.node('n1')
     const drivers = [{ name: 'd.example.com', nodeID: 'x', topologyKeys: null, allocatable: { count: 1 } }]
     await cluster.client.create(CSINodes, { metadata: { name: 'n1' }, spec: { drivers } })
@@ -199,8 +199,8 @@ describe('a pod with claims', () => {
   })
 })
 
-describe('a claim that waits for its first pod', () => {
-  it('is bound to the smallest volume that the chosen node can reach, before the pod is', async () => {
+describe('claim that waits for its first consumer', () => {
+  it('is bound to the smallest reachable volume before the pod', async () => {
     await late('local')
     await cluster.node('n1')
     await cluster.node('n2')
@@ -226,7 +226,7 @@ describe('a claim that waits for its first pod', () => {
     assert.equal(await cluster.placeOf('p'), 'n2')
   })
 
-  it('takes no volume that was promised to another', async () => {
+  it('takes no volume that is promised to another', async () => {
     await late('local')
     await cluster.node('n1')
     await volume('only', { ...onlyOn('n1'), storageClassName: 'local' })
@@ -242,7 +242,7 @@ describe('a claim that waits for its first pod', () => {
     )
   })
 
-  it('is handed to its provisioner with the node, and tried again elsewhere when that fails', async () => {
+  it('gets the selected node for its provisioner, and another one after a failure', async () => {
     await late('made', 'd.example.com', {
       allowedTopologies: [{ matchLabelExpressions: [{ key: 'kubernetes.io/hostname', values: ['n2'] }] }],
     })
@@ -273,7 +273,7 @@ describe('a claim that waits for its first pod', () => {
     assert.equal(await cluster.placeOf('p'), 'n2')
   })
 
-  it('gives up waiting after a while', async () => {
+  it('times out', async () => {
     await late('made', 'd.example.com')
     await cluster.node('n1')
     await claim('c', { storageClassName: 'made' })
@@ -286,7 +286,7 @@ describe('a claim that waits for its first pod', () => {
     )
   })
 
-  it('wants room where its driver counts it', async () => {
+  it('needs storage capacity if its driver reports it', async () => {
     await late('made', 'd.example.com')
     await cluster.client.create(CSIDrivers, { metadata: { name: 'd.example.com' }, spec: { storageCapacity: true } })
     await cluster.node('n1')

@@ -1,12 +1,12 @@
-/** The server that an agent connects to, as small as can be: one node, its plan, and the tunnel to it. */
+/** A minimal server for an agent: one node, its plan, and the tunnel to it. */
 import { createHash } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 
 import { realClock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 import { createHttpServer } from '#lib/http/server.ts'
+import { acceptWebSocket, type WebSocketConnection } from '#lib/http/websocket.ts'
 import { secureRandom } from '#lib/random.ts'
-import { acceptWebSocket, type WebSocketConnection } from '#lib/websocket.ts'
 import { createAuthority } from '#lib/x509/authority.ts'
 import { Tunnel } from '#supervisor/agent/tunnel.ts'
 

@@ -1,4 +1,4 @@
-/** An agent and a server over TLS on this machine, with programs that do nothing but live. Time passes ten times as fast. */
+/** An agent and a server over TLS on this machine, with programs that only sleep. Time passes ten times as fast. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 
+import { eventually } from '#kits/lib/eventually.ts'
 import { type Clock, realClock } from '#lib/clock.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import { createSeededRandom } from '#lib/random.ts'
@@ -17,7 +18,6 @@ import { type AgentSettings, nodeParameters } from '#supervisor/agent/parameters
 import { createServerLink, fetchServerCa } from '#supervisor/agent/server-link.ts'
 import { linuxHost } from '#supervisor/linux/host.ts'
 import { Supervisor } from '#supervisor/supervisor.ts'
-import { eventually } from '#testing/eventually.ts'
 
 import { HYPERKUBE } from '../../upstream/ours.ts'
 import { AgentServer } from './agent-server.ts'
@@ -49,7 +49,7 @@ const planOf = (ca: string, node: object = SETTINGS): readonly [number, string] 
   return [200, JSON.stringify({ certs: { 'kube-ca.pem': ca }, files, node })]
 }
 
-test('an agent has a node do what a server says', async (t) => {
+test('an agent applies the plan of the server', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'hyperkube-node-agent-'))
   await using closing = new AsyncDisposableStack()
   closing.defer(() => rm(root, { recursive: true, force: true }))
@@ -214,7 +214,7 @@ test('an agent has a node do what a server says', async (t) => {
   })
 })
 
-test('the program takes no server whose authority is another', async () => {
+test('node agent refuses a server with another certificate authority', async () => {
   await using server = new AgentServer()
   await server.start()
   const args = [`--server=${server.url}`, `--ca-checksum=${'0'.repeat(64)}`, '--root=/nonexistent']
@@ -224,6 +224,6 @@ test('the program takes no server whose authority is another', async () => {
   assert.equal(code, 1)
   assert.match(
     said,
-    /Error: The authority that https:\/\/127\.0\.0\.1:\d+\/v3\/settings\/cacerts tells has another checksum/,
+    /Error: The authority that https:\/\/127\.0\.0\.1:\d+\/v3\/settings\/cacerts provides has another checksum/,
   )
 })

@@ -1,4 +1,7 @@
-/** The supervisor on this machine, with programs that do nothing but live: what dies comes back, and a new supervisor takes over. */
+/**
+ * The supervisor on this machine, with programs that only sleep: it restarts processes that die, and a new supervisor
+ * takes over.
+ */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -7,8 +10,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 
+import { eventually } from '#kits/lib/eventually.ts'
 import { createSeededRandom } from '#lib/random.ts'
-import { eventually } from '#testing/eventually.ts'
 
 import { HYPERKUBE } from '../../upstream/ours.ts'
 import { endAllIn, livingIn, NAMES, SETTINGS, wholeIn, writeStandIns } from './stand-ins.ts'
@@ -50,7 +53,7 @@ class Machine implements AsyncDisposable {
   }
 }
 
-test('a worker on Linux is kept alive', async (t) => {
+test('the processes of a Linux worker are restarted', async (t) => {
   await using machine = await Machine.create()
   machine.start()
   let living = await wholeIn(machine.root)

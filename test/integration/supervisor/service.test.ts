@@ -1,4 +1,4 @@
-/** The supervisor as a service, with a systemctl that notes what it is asked and knows what follows from it. */
+/** The supervisor as a systemd service, with a fake systemctl that records calls and simulates their effects. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises'
@@ -69,7 +69,7 @@ class Machine implements AsyncDisposable {
 const UNIT = 'hyperkube-node.service'
 const UNIT_FILE = `etc/systemd/system/${UNIT}`
 
-test('the supervisor is a service of the machine', async (t) => {
+test('the supervisor runs as a systemd service', async (t) => {
   await using machine = await Machine.create()
   const config = `--config=${join(machine.root, 'node.yaml')}`
 
@@ -90,7 +90,7 @@ test('the supervisor is a service of the machine', async (t) => {
   })
 
   await t.test('and a second time nothing happens', async () => {
-    assert.equal(await machine.node('install', config), 'all of it is there\n')
+    assert.equal(await machine.node('install', config), 'everything is already installed\n')
     assert.deepEqual(await machine.asked(), [`is-enabled --quiet ${UNIT}`, `is-active --quiet ${UNIT}`])
   })
 
@@ -129,8 +129,8 @@ test('the supervisor is a service of the machine', async (t) => {
   })
 
   await t.test('what would not run is not installed', async () => {
-    await assert.rejects(machine.node('install', '--config=/nonexistent'), /Say what this node is to be/)
-    await assert.rejects(machine.node('install', '--server=http://plain.example', '--token=x'), /Name the server/)
+    await assert.rejects(machine.node('install', '--config=/nonexistent'), /Provide the settings of this node/)
+    await assert.rejects(machine.node('install', '--server=http://plain.example', '--token=x'), /Set the server/)
     await assert.rejects(machine.read(UNIT_FILE))
   })
 })

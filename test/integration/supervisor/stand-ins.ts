@@ -1,8 +1,8 @@
-/** Programs that do nothing but live, where those of a worker would be, and what can be seen of them. */
+/** Placeholder programs that only sleep in place of the components of a worker, and a view of their processes. */
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import { eventually } from '#testing/eventually.ts'
+import { eventually } from '#kits/lib/eventually.ts'
 
 export const NAMES = ['kubelet', 'flanneld', 'kube-proxy'] as const
 

@@ -1,4 +1,6 @@
-/** The accounts of a Windows worker's components, on a whole API server: their rights, and their end. */
+/**
+ * The service accounts of a Windows worker's components on a whole API server: their permissions and their removal.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -7,14 +9,14 @@ import { Secrets, ServiceAccounts } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import { ClusterRoleBindings, ClusterRoles } from '#apis/rbac/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { serviceAccountTokenController } from '#controllers/serviceaccount-token.ts'
+import { serviceAccountTokenController } from '#controllers/identity/serviceaccount-token.ts'
 import { controllerSettings } from '#controllers/settings.ts'
+import { type RunningControllers, startControllers } from '#kits/controllers/start.ts'
 import { realClock } from '#lib/clock.ts'
 import { createKey, keyToPem } from '#lib/x509/key.ts'
 import { clusterBehind } from '#supervisor/windows/setup/cluster.ts'
 import type { ClusterView } from '#supervisor/windows/setup/context.ts'
 import { type ControlPlane, startControlPlane } from '#testing/control-plane.ts'
-import { type RunningControllers, startControllers } from '#testing/controllers.ts'
 
 describe('clusterBehind', () => {
   let plane: ControlPlane
@@ -51,7 +53,7 @@ describe('clusterBehind', () => {
     return status?.allowed ?? false
   }
 
-  it('gives each component a token, the same one again, and the rights it needs', async () => {
+  it('gives each component a stable token and the permissions it needs', async () => {
     const token = await cluster.componentToken('kube-proxy', 'win-1')
     assert.match(token, /^eyJ/)
     assert.equal(await cluster.componentToken('kube-proxy', 'win-1'), token)
@@ -77,7 +79,7 @@ describe('clusterBehind', () => {
     }
   })
 
-  it('leaves nothing of a component that is revoked, and nothing of the others is touched', async () => {
+  it('removes all objects of a revoked component, and no others', async () => {
     await cluster.componentToken('flannel', 'win-2')
     await cluster.componentToken('flannel', 'win-3')
     await cluster.revoke('flannel', 'win-2')
@@ -91,7 +93,7 @@ describe('clusterBehind', () => {
     }
   })
 
-  it('reads the authority of clients that the API server publishes', async () => {
+  it('reads the client CA that the API server publishes', async () => {
     assert.match(await cluster.clientAuthority(), /^-----BEGIN CERTIFICATE-----/)
   })
 })

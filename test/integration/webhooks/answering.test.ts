@@ -1,4 +1,4 @@
-/** What becomes of the answers of admission webhooks: refusals, patches, warnings, annotations, and what is no answer. */
+/** The effect of responses of admission webhooks: refusals, patches, warnings, annotations, and invalid responses. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -23,7 +23,7 @@ const dir = mkdtempSync(join(tmpdir(), 'hyperkube-webhooks-'))
 const log = join(dir, 'audit.log')
 const POLICY = 'apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{ level: Request }]\n'
 
-describe('the answer of a webhook', () => {
+describe('the response of a webhook', () => {
   let hooked: HookedPlane
   let count = 0
   before(async () => {
@@ -64,7 +64,7 @@ describe('the answer of a webhook', () => {
     return last?.['annotations'] as Json
   }
 
-  it('refuses with the status it gives', async () => {
+  it('refuses with its status', async () => {
     const table: readonly (readonly [status: Json | undefined, told: Json])[] = [
       [undefined, { code: 400, message: 'admission webhook "x.ex.io" denied the request without explanation' }],
       [{ message: 'no way' }, { code: 400, message: 'admission webhook "x.ex.io" denied the request: no way' }],
@@ -99,7 +99,7 @@ describe('the answer of a webhook', () => {
     assert.equal((await answering(() => ({ allowed: true, status: { message: 'fine' } })))['kind'], 'ConfigMap')
   })
 
-  it('counts for nothing when it is no answer', async () => {
+  it('fails the request if it is invalid', async () => {
     const table: readonly (readonly [responding: Responding, why: string, kind?: 'mutating'])[] = [
       [
         () => ({ uid: 'zzz', allowed: true }),
@@ -148,7 +148,7 @@ describe('the answer of a webhook', () => {
     }
   })
 
-  it('must be a review', async () => {
+  it('must be an AdmissionReview', async () => {
     const table: readonly (readonly [body: unknown, why: string])[] = [
       [
         { kind: 'AdmissionReview', apiVersion: 'admission.k8s.io/v1' },
@@ -179,7 +179,7 @@ describe('the answer of a webhook', () => {
     )
   })
 
-  it('changes the object, and defaults follow', async () => {
+  it('changes the object, and defaults apply afterwards', async () => {
     hooked.respond('/x', () =>
       patch({ op: 'add', path: '/data/b', value: '2' }, { op: 'add', path: '/zork', value: 1 }),
     )
@@ -211,7 +211,7 @@ describe('the answer of a webhook', () => {
     assert.equal((await stored('named'))['code'], 404)
   })
 
-  it('with a patch that does not fit is 500, whatever the failure policy', async () => {
+  it('with a patch that does not apply is 500, with any failure policy', async () => {
     const table: readonly (readonly [operation: Json, why: string])[] = [
       [
         { op: 'replace', path: '/foo/bar', value: 1 },
@@ -234,7 +234,7 @@ describe('the answer of a webhook', () => {
     assert.deepEqual([invalid['code'], invalid['reason']], [422, 'Invalid'])
   })
 
-  it('cannot change what is deleted', async () => {
+  it('cannot change a deleted object', async () => {
     await create('doomed')
     hooked.respond('/x', () => patch({ op: 'add', path: '/data/b', value: '2' }))
     await hooked.configure('mutating', 'w', [
@@ -245,7 +245,7 @@ describe('the answer of a webhook', () => {
     assert.deepEqual([code, message], [500, `Internal error occurred: ${why}`])
   })
 
-  it('is told in warnings, each once and none that is no header', async () => {
+  it('returns warnings once each, without those that are invalid headers', async () => {
     hooked.respond('/x', () => ({
       allowed: true,
       warnings: ['first', 'say "it"', 'first', '', 'a\nb', 'x'.repeat(300)],
@@ -259,7 +259,7 @@ describe('the answer of a webhook', () => {
     assert.equal((await create()).headers.get('warning'), [1, 2, 3].map(() => `299 - "${'y'.repeat(256)}"`).join(', '))
   })
 
-  it('is put on record', async () => {
+  it('appears in the audit log', async () => {
     hooked.respond('/m', () => ({
       ...patch({ op: 'add', path: '/data/b', value: '2' }),
       auditAnnotations: { k: 'v', 'not a key!': 'x' },
@@ -281,7 +281,7 @@ describe('the answer of a webhook', () => {
     })
   })
 
-  it('comes from one after the other, by the name of the configuration and as listed, and again where something changed', async () => {
+  it('is requested in sequence, ordered by configuration and list, and again on changes', async () => {
     const names = ['1', '2', '3', '4']
     const add =
       (name: string): Responding =>
@@ -312,7 +312,7 @@ describe('the answer of a webhook', () => {
     assert.deepEqual(seenBy(), ['1:a', '2:1a'])
   })
 
-  it('is asked for at the same time from all that only refuse, about the final object', async () => {
+  it('is requested concurrently from validating webhooks, for the final object', async () => {
     let waiting = 0
     let release = (): void => undefined
     const both = new Promise<void>((resolve) => (release = resolve))
@@ -338,14 +338,14 @@ describe('the answer of a webhook', () => {
     assert.deepEqual(hooked.requests('/p')[0]?.object?.['data'], { a: '1', final: 'yes' })
   })
 
-  it('in v1beta1 needs neither uid nor type of its patch', async () => {
+  it('in v1beta1 needs no uid and no patch type', async () => {
     const more = { admissionReviewVersions: ['v1beta1'] }
     const { patchType: _, ...rest } = patch({ op: 'add', path: '/data/b', value: '2' })
     const { data } = await answering(() => ({ ...rest, uid: '' }), 'mutating', more)
     assert.deepEqual(data, { a: '1', b: '2' })
   })
 
-  it('is waited for as long as the webhook has, and others go on meanwhile', async () => {
+  it("may take until the webhook's timeout, without delaying other requests", async () => {
     hooked.server.on('/hangs', () => undefined)
     await hooked.configure('validating', 'w', [{ name: 'hangs.ex.io', timeoutSeconds: 1 }])
     const waiting = create('waits')
@@ -365,7 +365,7 @@ describe('the answer of a webhook', () => {
   })
 
   for (const type of ['mutating', 'validating'] as const)
-    it(`is waited for no longer than the request may take, and nothing is written then (${type})`, async () => {
+    it(`may take no longer than the request's timeout, and nothing is written then (${type})`, async () => {
       hooked.server.on('/hangs', () => undefined)
       await hooked.configure(type, 'w', [{ name: 'hangs.ex.io', timeoutSeconds: 30, failurePolicy: 'Ignore' }])
       const { status } = await hooked.request('POST', `${CONFIG_MAPS}?timeout=1s`, configMap('late'))
@@ -375,7 +375,7 @@ describe('the answer of a webhook', () => {
       assert.equal((await stored('late'))['code'], 404)
     })
 
-  it('is counted', async () => {
+  it('has metrics', async () => {
     hooked.respond('/counted', () => ({ allowed: false, status: { code: 777 } }))
     await hooked.configure('validating', 'w', [{ name: 'counted.ex.io' }])
     await create()

@@ -1,4 +1,4 @@
-/** What admission webhooks are asked: the request of the review, operation by operation. */
+/** The AdmissionReviews that webhooks receive, operation by operation. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
 
@@ -16,7 +16,7 @@ type Json = Record<string, unknown>
 const ALL = { operations: ['*'] }
 const META = { apiVersion: 'meta.k8s.io/v1' }
 
-describe('a webhook is asked', () => {
+describe('a webhook gets a review', () => {
   let hooked: HookedPlane
   before(async () => {
     hooked = await startHookedPlane({
@@ -40,7 +40,7 @@ describe('a webhook is asked', () => {
     return answer.json()
   }
 
-  it('with a review in upstream’s order of fields', async () => {
+  it('with fields in upstream’s order', async () => {
     await see(rule('configmaps'))
     await did('POST', `${CONFIG_MAPS}?fieldManager=fm&fieldValidation=Strict&dryRun=All`, configMap('a'))
     const [{ text, review } = assert.fail('Nobody asked')] = hooked.server.asked
@@ -83,14 +83,14 @@ describe('a webhook is asked', () => {
     assert.deepEqual(Object.keys(metadata), ['name', 'namespace', 'uid', 'creationTimestamp', 'managedFields'])
   })
 
-  it('by the name that generateName leads to', async () => {
+  it('with the generated name', async () => {
     await see(rule('configmaps'))
     const { metadata } = (await did('POST', CONFIG_MAPS, { metadata: { generateName: 'g-' } })) as { metadata: Json }
     assert.equal(seen()[0]?.name, metadata['name'])
     assert.deepEqual(seen()[0]?.options, { kind: 'CreateOptions', ...META })
   })
 
-  it('about every update with what was there before, also when it changes nothing', async () => {
+  it('for every update with the old object, also without a change', async () => {
     await did('POST', CONFIG_MAPS, configMap('b'))
     await see(rule('configmaps', ALL))
     const path = `${CONFIG_MAPS}/b`
@@ -113,7 +113,7 @@ describe('a webhook is asked', () => {
     )
   })
 
-  it('about deletions, without names when a whole selection goes', async () => {
+  it('for deletions; for collections without a name', async () => {
     for (const name of ['c', 'd1', 'd2'])
       await did('POST', CONFIG_MAPS, configMap(name, { metadata: { name, labels: { l: name[0] } } }))
     await see(rule('configmaps', ALL))
@@ -135,14 +135,14 @@ describe('a webhook is asked', () => {
     ])
   })
 
-  it('never about reading', async () => {
+  it('never for reads', async () => {
     await see(rule('*/*', { ...ALL, apiGroups: ['*'], apiVersions: ['*'] }))
     await did('GET', CONFIG_MAPS)
     await did('GET', '/api/v1/namespaces/default')
     assert.deepEqual(seen(), [])
   })
 
-  it('about objects of the cluster without a namespace, but for Namespaces, which are in themselves', async () => {
+  it('for cluster-scoped objects without a namespace; for a Namespace with its own name', async () => {
     await see(rule(['namespaces', 'nodes'], ALL))
     await did('POST', '/api/v1/nodes', { metadata: { name: 'n' } })
     const { metadata } = (await did('POST', '/api/v1/namespaces', { metadata: { name: 'space' } })) as {
@@ -160,7 +160,7 @@ describe('a webhook is asked', () => {
     assert.deepEqual(seen()[2]?.options, { kind: 'DeleteOptions', ...META, preconditions: { uid: metadata['uid'] } })
   })
 
-  it('about parts of objects by the kind of their bodies', async () => {
+  it('for subresources with the kind of their body', async () => {
     const spec = {
       selector: { matchLabels: { a: 'b' } },
       template: { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
@@ -216,7 +216,7 @@ describe('a webhook is asked', () => {
     assert.equal(token?.status['token'], '')
   })
 
-  it('about connections with their options', async () => {
+  it('for connect requests with their options', async () => {
     await did('POST', '/api/v1/namespaces/default/pods', {
       metadata: { name: 'q' },
       spec: { automountServiceAccountToken: false, containers: [{ name: 'c', image: 'i' }] },
@@ -263,7 +263,7 @@ describe('a webhook is asked', () => {
     })
   })
 
-  it('about the object in the version of its rule, unless it wants exact matches only', async () => {
+  it('with the object in the version of its rule, unless matchPolicy is Exact', async () => {
     const spec = {
       maxReplicas: 3,
       scaleTargetRef: { kind: 'Deployment', name: 'web', apiVersion: 'apps/v1' },
@@ -298,7 +298,7 @@ describe('a webhook is asked', () => {
     assert.deepEqual(seen(), [])
   })
 
-  it('about everything but the configurations of webhooks and policies', async () => {
+  it('for every resource except webhook configurations and policies', async () => {
     await see(rule('*/*', { ...ALL, apiGroups: ['*'], apiVersions: ['*'] }))
     await did('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
       spec: { resourceAttributes: { verb: 'get', resource: 'pods' } },
@@ -319,13 +319,13 @@ describe('a webhook is asked', () => {
     )
   })
 
-  it('in v1beta1 where it knows no other', async () => {
+  it('in v1beta1 if it supports no other version', async () => {
     await see(rule('configmaps'), { admissionReviewVersions: ['v9', 'v1beta1'] })
     await did('POST', CONFIG_MAPS, configMap('beta'))
     assert.equal(hooked.server.asked[0]?.review['apiVersion'], 'admission.k8s.io/v1beta1')
   })
 
-  it('only where its selectors select', async () => {
+  it('only if its selectors match', async () => {
     for (const [name, labels] of [
       ['in', { env: 'prod' }],
       ['out', {}],

@@ -1,4 +1,4 @@
-/** The caller of webhooks against a real HTTPS server: what is sent, what comes back, and what is said when nothing does. */
+/** The webhook client against a real HTTPS server: requests, responses, and error messages. */
 import assert from 'node:assert/strict'
 import { createServer as createPlainServer, type Server, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
@@ -74,7 +74,7 @@ describe('a webhook', () => {
   }
   const saying = async (path: string): Promise<string> => (await failing(at(path))).message
 
-  it('is sent JSON by POST and told how long it has', async () => {
+  it('gets JSON by POST with its timeout', async () => {
     await call(at('/ok'))
     const { method, url, headers, text } = server.asked.at(-1)!
     assert.deepEqual([method, url, text], ['POST', '/ok?timeout=2s', '{"a":1}'])
@@ -84,13 +84,13 @@ describe('a webhook', () => {
     assert.equal(headers['content-length'], '7')
   })
 
-  it('is asked again over the same connection', async () => {
+  it('is called again over the same connection', async () => {
     const before = server.connections
     for (let turn = 0; turn < 5; turn++) await call(at('/ok'))
     assert.ok(server.connections - before <= 1)
   })
 
-  it('answers with its review', async () => {
+  it('returns its review', async () => {
     assert.deepEqual(await call(at('/ok')), {
       gvk: review,
       claimed: review,
@@ -99,7 +99,7 @@ describe('a webhook', () => {
     })
   })
 
-  it('is found behind a Service by its endpoints, and known by the name of the Service', async () => {
+  it('is reached through the endpoints of its Service, with the Service name in TLS', async () => {
     const service = { namespace: 'default', name: 'hook', path: '/ok', port: 443 }
     await call({ service })
     assert.equal(server.asked.at(-1)?.headers.host, 'hook.default.svc')
@@ -111,7 +111,7 @@ describe('a webhook', () => {
     assert.equal(await missing('empty', 443), `${url('empty')}no endpoints available for service "empty"`)
   })
 
-  it('that answers nonsense is quoted', async () => {
+  it('that returns garbage appears in the error', async () => {
     const answers: readonly (readonly [body: string, text: string])[] = [
       [
         '{not json',
@@ -133,7 +133,7 @@ describe('a webhook', () => {
     }
   })
 
-  it('that fails is told by its code or by the Status it sends', async () => {
+  it('that fails is reported with its status code or Status', async () => {
     const answers: readonly (readonly [code: number, type: string, body: string, text: string])[] = [
       [
         500,
@@ -165,7 +165,7 @@ describe('a webhook', () => {
     assert.equal(server.asked.length, canary + 1)
   })
 
-  it('that hangs is given up, and its connection with it', async () => {
+  it('that hangs is aborted, and its connection closed', async () => {
     server.on('/hangs', () => undefined)
     const failed = await failing(at('/hangs'), { timeoutMs: 50 })
     assert.equal(failed.message, `Post "${server.url('/hangs')}?timeout=1s": context deadline exceeded`)
@@ -175,14 +175,14 @@ describe('a webhook', () => {
     await idle(server)
   })
 
-  it('is left alone when the request that needs it is gone', async () => {
+  it('is aborted when its request is aborted', async () => {
     const leaving = new AbortController()
     server.on('/waits', () => void setImmediate(() => leaving.abort()))
     assert.match((await failing(at('/waits'), { signal: leaving.signal })).message, /: context canceled$/)
     await idle(server)
   })
 
-  it('that closes the connection is told by how far it got', async () => {
+  it('that closes the connection is reported with the stage that it reached', async () => {
     server.on('/closes', (_, response) => void response.socket?.end())
     assert.equal(await saying('/closes'), `Post "${server.url('/closes')}?timeout=2s": EOF`)
     server.on('/breaks', (_, response) => {
@@ -195,7 +195,7 @@ describe('a webhook', () => {
     )
   })
 
-  it('that never ends is cut off', async () => {
+  it('that never ends its response is cut off', async () => {
     server.on('/endless', (_, response) => {
       const source = Readable.from(endless())
       source.on('error', () => undefined)
@@ -207,7 +207,7 @@ describe('a webhook', () => {
     await idle(server)
   })
 
-  it('whose authorities are no certificates is not asked', async () => {
+  it('with an invalid CA bundle is not called', async () => {
     const failed = await failing({ ...at('/ok'), caBundle: 'bm9uZQ==' })
     assert.deepEqual(
       [failed.phase, failed.status, failed.message],
@@ -215,7 +215,7 @@ describe('a webhook', () => {
     )
   })
 
-  it('that shows another certificate is not believed', async () => {
+  it('with another certificate is refused', async () => {
     const post = (url: string): string => `Post "${url}?timeout=2s": tls: failed to verify certificate: x509: `
     const { caBundle: _, ...rest } = at('/ok')
     const stranger = await failing({ ...rest, caBundle: '' })
@@ -231,7 +231,7 @@ describe('a webhook', () => {
     }
   })
 
-  it('that does not speak TLS, or is not there, is told apart', async () => {
+  it('without TLS, or without a listener, has its own error', async () => {
     const plain = await listen((socket) => void socket.resume().end('HTTP/1.1 400 Bad Request\r\n\r\n'))
     const url = `https://127.0.0.1:${plain.port}/x`
     assert.equal(

@@ -1,4 +1,4 @@
-/** Match conditions of webhooks: which expressions are taken, and which requests they let through to the webhook. */
+/** Match conditions of webhooks: valid expressions, and the requests they select. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
 
@@ -38,7 +38,7 @@ describe('match conditions', () => {
     return asked
   }
 
-  it('let a request through when all are true', async () => {
+  it('select a request if all are true', async () => {
     assert.equal(await isAsked('true', "object.data.a == '1'"), true)
     assert.equal(await isAsked('true', "object.data.a == '2'"), false)
     assert.equal(await isAsked("request.operation == 'CREATE' && request.resource.resource == 'configmaps'"), true)
@@ -46,7 +46,7 @@ describe('match conditions', () => {
     assert.equal(await isAsked('oldObject == null && namespaceObject == null && !request.dryRun'), true)
   })
 
-  it('may ask what the user may do', async () => {
+  it('may use the authorizer', async () => {
     assert.equal(await isAsked("authorizer.group('').resource('pods').check('create').allowed()"), true)
     assert.equal(await isAsked("authorizer.requestResource.check('create').allowed()"), true)
     assert.equal(
@@ -55,7 +55,7 @@ describe('match conditions', () => {
     )
   })
 
-  it('that fail refuse the request, or let it pass unasked, unless one is false', async () => {
+  it('that fail refuse or skip the request by failurePolicy, unless one is false', async () => {
     const failing = "object.data.zz == 'x'"
     const [refusal, asked] = await trying([failing, 'true'])
     const why = `expression '${failing}' resulted in error: no such key: zz`
@@ -84,7 +84,7 @@ describe('match conditions', () => {
     assert.match(await refused(...Array.from({ length: 65 }, () => 'true')), /Too many: 65: must have at most 64 items/)
   })
 
-  it('are counted', async () => {
+  it('have metrics', async () => {
     await trying(['false'], { name: 'x.ex.io' })
     await trying(['object.data.zz == "x"'])
     const { text } = await hooked.request('GET', '/metrics')

@@ -1,4 +1,4 @@
-/** A control plane with a webhook server beside it, and configurations that lead from one to the other. */
+/** A control plane with a webhook server beside it, and functions that create webhook configurations. */
 import {
   type ControlPlane,
   type ControlPlaneOptions,

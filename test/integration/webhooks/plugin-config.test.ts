@@ -115,7 +115,7 @@ describe('kube-apiserver with plugins that are off by default', () => {
     )
   })
 
-  it('asks the backend about images, with the credentials of its kubeconfig', async () => {
+  it('sends images to the backend, with the credentials of its kubeconfig', async () => {
     const refused = await plane.request('POST', PODS, pod('r', { containers: [{ name: 'c', image: 'bad:1' }] }))
     assert.deepEqual(
       [refused.status, refused.json()['message']],
@@ -132,7 +132,7 @@ describe('kube-apiserver with plugins that are off by default', () => {
     })
   })
 
-  it('asks the backend again after an error of the server', async () => {
+  it('calls the backend again after a server error', async () => {
     const before = backend.asked.length
     const admitted = await plane.request('POST', PODS, pod('f', { containers: [{ name: 'c', image: 'flaky:1' }] }))
     assert.deepEqual([admitted.status, backend.asked.length - before], [201, 3])

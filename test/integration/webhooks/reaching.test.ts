@@ -26,13 +26,13 @@ describe('a webhook behind a Service', () => {
   const created = async (name: string): Promise<Json> =>
     (await hooked.request('POST', CONFIG_MAPS, configMap(name))).json()
 
-  it('is not found while nobody is there', async () => {
+  it('fails without endpoints', async () => {
     const { message } = await created('early')
     const post = 'Post "https://hook.default.svc:443/in?timeout=5s": no endpoints available for service "hook"'
     assert.equal(message, `Internal error occurred: failed calling webhook "in.ex.io": failed to call webhook: ${post}`)
   })
 
-  it('is found by endpoints that somebody wrote, and by slices', async () => {
+  it('is reached through Endpoints and EndpointSlices', async () => {
     const endpoints = {
       metadata: { name: 'hook' },
       subsets: [{ addresses: [{ ip: ADDRESS }], ports: [{ port: hooked.server.port }] }],
@@ -109,13 +109,13 @@ describe('a webhook about custom resources', () => {
     for (const answer of answers) assert.deepEqual([answer.status, answer.json()['message']], [400, message])
   })
 
-  it('changes them; what the schema does not know is dropped, and defaults follow', async () => {
+  it('changes them; unknown fields are pruned, and defaults apply afterwards', async () => {
     hooked.respond('/x', () => patch({ op: 'replace', path: '/spec', value: { a: '2', zork: true } }))
     await hooked.configure('mutating', 'w', [{ name: 'x.ex.io', rules: [widgets()] }])
     assert.deepEqual((await create('changed')).json()['spec'], { a: '2', d: 'here' })
   })
 
-  it('sees them in the version of its rule, whichever they are written in', async () => {
+  it('sees them in the version of its rule', async () => {
     hooked.respond('/x', () => patch({ op: 'replace', path: '/spec/a', value: 'seen' }))
     await hooked.configure('mutating', 'w', [{ name: 'x.ex.io', rules: [widgets()] }])
     const { apiVersion, spec } = (await create('other', 'v2', { a: '1' })).json()
@@ -131,7 +131,7 @@ describe('a webhook about custom resources', () => {
     assert.equal(object?.['apiVersion'], 'ex.io/v1')
   })
 
-  it('keeps definitions from being made', async () => {
+  it('refuses CustomResourceDefinitions', async () => {
     hooked.respond('/x', () => ({ allowed: false }))
     const rules = [rule('customresourcedefinitions', { apiGroups: ['apiextensions.k8s.io'] })]
     await hooked.configure('validating', 'w', [{ name: 'x.ex.io', rules }])

@@ -1,4 +1,4 @@
-/** A webhook: an HTTPS server whose answers are scripted by path, and which remembers what it was asked. */
+/** A webhook server for tests: HTTPS, responses scripted by path, and a record of its requests. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'

@@ -1,4 +1,4 @@
-/** Appendices A to E of the wire checklist: what each kind shows, selects by, does otherwise, drops, and what is served. */
+/** Table columns, field selectors, verbs, gated fields and served versions of every kind, compared with upstream's. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -116,9 +116,9 @@ const COLUMNS: Readonly<Record<string, string>> = {
     'Name, Type, NominalConcurrencyShares, Queues, HandSize, QueueLengthLimit, Age',
 }
 
-describe('A. Table columns', () => {
+describe('table columns', () => {
   for (const [kind, expected] of Object.entries(COLUMNS)) {
-    it(`A: ${kind}`, async () => {
+    it(`of ${kind} are upstream's`, async () => {
       const got = await wire.request('GET', await placeOf(kind), { headers: { accept: TABLE } })
       assert.equal(got.status, 200, got.text)
       const columns = got.json().columnDefinitions.map(({ name, type, priority }: Json) => {
@@ -129,7 +129,7 @@ describe('A. Table columns', () => {
     })
   }
 
-  it('A: every kind that can be listed is in this table', async () => {
+  it('of every kind that can be listed are in this table', async () => {
     const all = await places()
     const listed = [...all.keys()].filter(
       (kind) =>
@@ -170,12 +170,12 @@ const OTHER_WORDS: Readonly<Record<string, string>> = {
   'resource.k8s.io/v1/resourceslices': 'field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: x',
 }
 
-describe('B. Field selectors', () => {
+describe('field selectors', () => {
   const select = async (kind: string, field: string): Promise<Got> =>
     wire.request('GET', `${await placeOf(kind)}?fieldSelector=${encodeURIComponent(`${field}=x`)}`)
 
   for (const [kind, fields] of Object.entries(FIELDS)) {
-    it(`B: ${kind}`, async () => {
+    it(`of ${kind} are upstream's`, async () => {
       for (const field of fields.split(' ')) {
         const got = await select(kind, field)
         assert.equal(got.status, 200, `${field}: ${got.text}`)
@@ -185,7 +185,7 @@ describe('B. Field selectors', () => {
     })
   }
 
-  it('B: all others select by name and namespace', async () => {
+  it('of all other kinds are name and namespace', async () => {
     for (const kind of Object.keys(COLUMNS)) {
       if (kind in FIELDS || kind === 'v1/componentstatuses') continue
       assert.equal((await select(kind, 'metadata.name')).status, 200, kind)
@@ -281,9 +281,9 @@ const PUT_NEEDS_VERSION = `admissionregistration.k8s.io/v1/validatingwebhookconf
   coordination.k8s.io/v1/leases node.k8s.io/v1/runtimeclasses policy/v1/poddisruptionbudgets storage.k8s.io/v1/csidrivers
   storage.k8s.io/v1/csinodes storage.k8s.io/v1/csistoragecapacities storage.k8s.io/v1/volumeattachments`.split(/\s+/)
 
-describe('C. Kinds that differ', () => {
+describe('verbs and status codes', () => {
   for (const [kind, rest] of Object.entries(OBJECTS)) {
-    it(`C: ${kind}`, async () => {
+    it(`of ${kind} are upstream's`, async () => {
       const place = await placeOf(kind)
       const name = kind.endsWith('csidrivers') ? `${ns}.example.com` : `${ns}-c`
       const path = `${place}/${name}`
@@ -318,7 +318,7 @@ describe('C. Kinds that differ', () => {
     })
   }
 
-  it('C: what can only be created, and what can only be read', async () => {
+  it('exist for kinds that can only be created or only be read', async () => {
     const base = '/apis/authorization.k8s.io/v1'
     for (const path of [
       `/api/v1/namespaces/${ns}/bindings`,
@@ -338,14 +338,14 @@ describe('C. Kinds that differ', () => {
   })
 })
 
-describe('D. Fields whose gate is off', () => {
+describe('fields with a disabled gate', () => {
   const make = async (kind: string, object: object): Promise<Json> =>
     wire.must('POST', `${await placeOf(kind)}?dryRun=All&fieldValidation=Strict`, {
       metadata: { name: 'd' },
       ...object,
     })
 
-  it('D: of StatefulSets, Leases and claims are dropped', async () => {
+  it('of StatefulSets, Leases and claims are dropped', async () => {
     const { spec } = await make('apps/v1/statefulsets', {
       spec: {
         selector: { matchLabels: { a: 'b' } },
@@ -364,7 +364,7 @@ describe('D. Fields whose gate is off', () => {
     assert.ok(!('dataSourceRef' in claim.spec))
   })
 
-  it('D: of Pods are dropped or refused', async () => {
+  it('of Pods are dropped or refused', async () => {
     const { spec } = await make('v1/pods', {
       spec: {
         containers: [{ name: 'c', image: 'i', lifecycle: { stopSignal: 'SIGUSR1' } }],
@@ -394,7 +394,7 @@ describe('D. Fields whose gate is off', () => {
     )
   })
 
-  it('D: of autoscalers, drivers and slices', async () => {
+  it('of autoscalers, drivers and slices are dropped', async () => {
     const scaler = {
       minReplicas: 0,
       maxReplicas: 3,
@@ -440,8 +440,8 @@ describe('D. Fields whose gate is off', () => {
   })
 })
 
-describe('E. Served by default', () => {
-  it('E: stable versions, and no others', async () => {
+describe('versions served by default', () => {
+  it('are the stable ones', async () => {
     const { groups } = await wire.must('GET', '/apis')
     const served = groups.flatMap(({ versions }: Json) => versions.map((one: Json) => one.groupVersion))
     assert.deepEqual(
@@ -457,7 +457,7 @@ describe('E. Served by default', () => {
     assert.equal(preferred.version, 'v2')
   })
 
-  it('E: the others are unknown', async () => {
+  it('leave the others unknown', async () => {
     for (const path of [
       '/apis/certificates.k8s.io/v1beta1/clustertrustbundles',
       '/apis/certificates.k8s.io/v1beta1/podcertificaterequests',

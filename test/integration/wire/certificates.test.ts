@@ -1,13 +1,15 @@
-/** Who a client certificate is taken for, over real TLS: by which signatures, over which authorities, and the second time. */
+/**
+ * Authentication by client certificates over real TLS: signature algorithms, intermediate CAs and resumed sessions.
+ */
 import assert from 'node:assert/strict'
 import { sign } from 'node:crypto'
 import { Agent, request } from 'node:https'
 import { after, before, describe, it } from 'node:test'
 import type { SecureVersion, TLSSocket } from 'node:tls'
 
-import * as asn1 from '#lib/asn1.ts'
 import { realClock } from '#lib/clock.ts'
 import { secureRandom } from '#lib/random.ts'
+import * as asn1 from '#lib/x509/asn1.ts'
 import { type Authority, loadAuthority } from '#lib/x509/authority.ts'
 import { parseCertificate } from '#lib/x509/certificate.ts'
 import { generateKey } from '#lib/x509/key.ts'
@@ -55,7 +57,7 @@ function below(authority: Authority, commonName: string): Authority {
 
 describe('client certificates', ofOurs, () => {
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
-    it(`of an intermediate authority are known again when the session is resumed by ${version}`, async () => {
+    it(`of an intermediate CA authenticate in a session resumed by ${version}`, async () => {
       const middle = below(wire.clients, 'middle')
       const { certificatePem, keyPem } = middle.issue({ commonName: 'ada', purpose: 'client' })
       const agent = agentOf({ certificate: certificatePem + middle.certificatePem, key: keyPem }, version)
@@ -67,7 +69,7 @@ describe('client certificates', ofOurs, () => {
     })
   }
 
-  it('signed by MD5 or SHA-1 are nobody', async () => {
+  it('signed with MD5 or SHA-1 are refused', async () => {
     const key = await generateKey('rsa-2048')
     const rsa = wire.clients.issue({ commonName: 'rsa', purpose: 'authority', key })
     const middle = loadAuthority(

@@ -1,4 +1,4 @@
-/** Deleting: items 40 to 44 of the wire checklist. */
+/** DELETE on the wire: responses, preconditions, finalizers, grace periods and collections. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -33,8 +33,8 @@ async function makePod(name: string, more: object = {}): Promise<Json> {
 }
 const DELETED = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' }
 
-describe('deleting one', () => {
-  it('40: answers with a Status that has no code, or with the object', async () => {
+describe('deleting an object', () => {
+  it('answers with a Status that has no code, or with the object', async () => {
     const { metadata } = await make('gone')
     const got = await remove(`${maps}/gone`)
     assert.equal(got.status, 200)
@@ -54,7 +54,7 @@ describe('deleting one', () => {
     assert.equal((await remove(`/api/v1/namespaces/${ns}/podtemplates/t`)).json().kind, 'PodTemplate')
   })
 
-  it('40: preconditions of a namespace and a definition fail in the words of their stores', async () => {
+  it('preconditions of namespaces and definitions have the error texts of their stores', async () => {
     const { metadata } = await wire.must('GET', `/api/v1/namespaces/${ns}`)
     await refused(remove(`/api/v1/namespaces/${ns}`, { preconditions: { uid: 'other' } }), 409, {
       message: `Operation cannot be fulfilled on namespaces "${ns}": Precondition failed: UID in precondition: other, UID in object meta: ${metadata.uid}`,
@@ -62,21 +62,21 @@ describe('deleting one', () => {
     })
   })
 
-  it('40: a collection is selected before anything is warned of', async () => {
+  it('a collection is selected before warnings', async () => {
     const jobs = `/apis/batch/v1/namespaces/${ns}/jobs`
     const got = await remove(`${jobs}?fieldSelector=spec.none%3Dx`)
     assert.deepEqual([got.status, got.all('warning')], [400, []])
     assert.equal((await remove(`${jobs}?dryRun=All`)).all('warning').length, 1)
   })
 
-  it('40: 202 only for orphanDependents=false while the object stays', async () => {
+  it('returns 202 only for orphanDependents=false while the object remains', async () => {
     await make('stays', { finalizers: ['x.io/f'] })
     const got = await remove(`${maps}/stays`, { orphanDependents: false })
     assert.deepEqual([got.status, got.json().kind], [202, 'ConfigMap'])
     await merge(`${maps}/stays`, { metadata: { finalizers: null } })
   })
 
-  it('41: finalizers hold it, the last one lets it go', async () => {
+  it('finalizers delay it until the last one is removed', async () => {
     await make('held', { finalizers: ['x.io/f'] })
     const marked = (await remove(`${maps}/held`)).json()
     assert.equal(marked.metadata.deletionGracePeriodSeconds, 0)
@@ -94,7 +94,7 @@ describe('deleting one', () => {
     assert.equal((await wire.request('GET', `${maps}/held`)).status, 404)
   })
 
-  it('41: propagation policies add their finalizers', async () => {
+  it('propagation policies add finalizers', async () => {
     for (const [policy, finalizer] of [
       ['Foreground', 'foregroundDeletion'],
       ['Orphan', 'orphan'],
@@ -108,7 +108,7 @@ describe('deleting one', () => {
     }
   })
 
-  it('42: a bound pod gets its grace', async () => {
+  it('a bound pod gets its grace period', async () => {
     const made = await makePod('bound')
     const first = (await remove(`${pods}/bound`)).json()
     assert.equal(first.metadata.deletionGracePeriodSeconds, 30)
@@ -126,7 +126,7 @@ describe('deleting one', () => {
     assert.equal((await wire.request('GET', `${pods}/bound`)).status, 404)
   })
 
-  it('42: a pod that is not bound, or has ended, goes at once', async () => {
+  it('an unbound or terminated pod is deleted at once', async () => {
     await makePod('free', { nodeName: undefined })
     assert.equal((await remove(`${pods}/free`)).json().kind, 'Pod')
     assert.equal((await wire.request('GET', `${pods}/free`)).status, 404)
@@ -139,7 +139,7 @@ describe('deleting one', () => {
     }
   })
 
-  it('a pod that has ended while it was terminating goes when its kubelet says so, or a client that waits no longer', async () => {
+  it('a pod that ended while terminating is deleted by its kubelet or with grace period 0', async () => {
     await makePod('ended')
     await remove(`${pods}/ended`)
     await merge(`${pods}/ended/status`, { status: { phase: 'Failed' } })
@@ -150,7 +150,7 @@ describe('deleting one', () => {
     assert.equal((await wire.request('GET', `${pods}/ended`)).status, 404)
   })
 
-  it('a pod that goes at once is marked before, for all to see, and answered so', async () => {
+  it('a pod that is deleted at once gets its deletion timestamp first', async () => {
     const { metadata } = await makePod('seen', { nodeName: undefined })
     const query = `fieldSelector=metadata.name%3Dseen&watch=true&resourceVersion=${metadata.resourceVersion}`
     const watched = wire.watch(`${pods}?${query}`, 2)
@@ -166,7 +166,7 @@ describe('deleting one', () => {
     )
   })
 
-  it('a shorter grace counts from when the deletion began', async () => {
+  it('a shorter grace period counts from the start of the deletion', async () => {
     await makePod('hurry')
     const { metadata } = (await remove(`${pods}/hurry`)).json()
     const began = Date.parse(metadata.deletionTimestamp) - 30_000
@@ -175,7 +175,7 @@ describe('deleting one', () => {
     await remove(`${pods}/hurry`, { gracePeriodSeconds: 0 })
   })
 
-  it('a Service takes its Endpoints along', async () => {
+  it('a Service is deleted with its Endpoints', async () => {
     const core = `/api/v1/namespaces/${ns}`
     await wire.must('POST', `${core}/services`, { metadata: { name: 'svc' }, spec: { ports: [{ port: 80 }] } })
     await wire.must('POST', `${core}/endpoints`, { metadata: { name: 'svc' } })
@@ -185,7 +185,7 @@ describe('deleting one', () => {
     assert.equal((await wire.request('GET', `${core}/endpoints/svc`)).status, 404)
   })
 
-  it('43: preconditions must hold; options are checked', async () => {
+  it('preconditions and options are validated', async () => {
     const { metadata } = await make('pre')
     await refused(remove(`${maps}/pre`, { preconditions: { uid: 'zz' } }), 409, {
       reason: 'Conflict',
@@ -203,8 +203,8 @@ describe('deleting one', () => {
   })
 })
 
-describe('deleting many, and namespaces', () => {
-  it('43: a policy and orphanDependents exclude each other; options come from body or query', async () => {
+describe('deleting collections and namespaces', () => {
+  it('a policy and orphanDependents exclude each other; options come from body or query', async () => {
     await make('options')
     await refused(remove(`${maps}/options`, { propagationPolicy: 'Orphan', orphanDependents: true }), 422, {
       reason: 'Invalid',
@@ -216,7 +216,7 @@ describe('deleting many, and namespaces', () => {
     await merge(`${maps}/options`, { metadata: { finalizers: null } })
   })
 
-  it('43: options that cannot be read are 400', async () => {
+  it('options that cannot be decoded get 400', async () => {
     await make('unread')
     await refused(remove(`${maps}/unread`, '{'), 400, {
       reason: 'BadRequest',
@@ -227,7 +227,7 @@ describe('deleting many, and namespaces', () => {
     })
   })
 
-  it('44: a selection is deleted and answered as it was', async () => {
+  it('a selection is deleted, and the response contains its objects', async () => {
     for (const name of ['m1', 'm2', 'm3']) await make(name, { labels: { l: name === 'm3' ? 'keep' : 'drop' } })
     const gone = (await remove(`${maps}?labelSelector=l%3Ddrop`)).json()
     assert.equal(gone.kind, 'ConfigMapList')
@@ -247,7 +247,7 @@ describe('deleting many, and namespaces', () => {
     })
   })
 
-  it('44: the answer is the list of what was deleted, in whichever form was asked for', async () => {
+  it('the response is the list of deleted objects, in the requested format', async () => {
     const kindOf = (got: Got): string => {
       if (got.headers['content-type'] === PROTOBUF) return `protobuf ${openEnvelope(got.bytes).kind}`
       if (got.headers['content-type'] === 'application/yaml') return `yaml ${/^kind: (\w+)$/m.exec(got.text)?.[1]}`
@@ -271,7 +271,7 @@ describe('deleting many, and namespaces', () => {
     }
   })
 
-  it('44: who wants the list as one object is told so when it is done', async () => {
+  it('an unacceptable object format gets 406, after the deletion', async () => {
     await make('many', { labels: { deleted: 'together' } })
     const headers = { accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io' }
     const message = 'you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)'
@@ -279,7 +279,7 @@ describe('deleting many, and namespaces', () => {
     assert.equal((await wire.request('GET', `${maps}/many`)).status, 404)
   })
 
-  it('44: a namespace waits for its finalizer; some may not go', async () => {
+  it('a namespace waits for its finalizer; some cannot be deleted', async () => {
     const name = await wire.namespace()
     const path = `/api/v1/namespaces/${name}`
     const ending = (await remove(path)).json()

@@ -1,4 +1,4 @@
-/** Discovery, OpenAPI and version: items 49 to 53 of the wire checklist. */
+/** Discovery, OpenAPI and version documents on the wire. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { gunzipSync } from 'node:zlib'
@@ -17,7 +17,7 @@ const AGGREGATED = `application/json;${V2}`
 const OPENAPI_V2 = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
 
 describe('discovery', () => {
-  it('49: is aggregated for who asks, with tags and their 304', async () => {
+  it('is aggregated on request, with ETag and 304', async () => {
     for (const path of ['/api', '/apis']) {
       const got = await get(path, { accept: AGGREGATED })
       assert.equal(got.status, 200)
@@ -34,7 +34,7 @@ describe('discovery', () => {
     }
   })
 
-  it('49: says what a resource answers with, without its own group and version', async () => {
+  it('contains the response kind of a resource, without its own group and version', async () => {
     const { items } = (await get('/apis', { accept: AGGREGATED })).json()
     const group = (name: string): Json => items.find(({ metadata }: Json) => metadata.name === name)
     const [{ version, resources, freshness }] = group('apps').versions
@@ -49,7 +49,7 @@ describe('discovery', () => {
     )
   })
 
-  it('49: v2beta1 is not served; documents of one version ignore the parameters', async () => {
+  it('v2beta1 is not served; documents of one version ignore the parameters', async () => {
     const beta = AGGREGATED.replace('v=v2', 'v=v2beta1')
     assert.equal((await get('/apis', { accept: beta })).status, 406)
     assert.equal((await get('/apis', { accept: `${beta},application/json` })).json().kind, 'APIGroupList')
@@ -61,7 +61,7 @@ describe('discovery', () => {
     assert.deepEqual([one.json().kind, one.headers['content-type']], ['APIResourceList', 'application/json'])
   })
 
-  it('50: the documents of old', async () => {
+  it('has unaggregated documents', async () => {
     const api = (await get('/api')).json()
     assert.deepEqual([api.kind, api.versions], ['APIVersions', ['v1']])
     assert.equal(api.serverAddressByClientCIDRs[0].clientCIDR, '0.0.0.0/0')
@@ -99,7 +99,7 @@ describe('discovery', () => {
 })
 
 describe('OpenAPI', () => {
-  it('51: v2 as protobuf and as JSON, with tags, 304 and gzip', async () => {
+  it('serves v2 as protobuf and JSON, with ETag, 304 and gzip', async () => {
     const got = await get('/openapi/v2', { accept: OPENAPI_V2 })
     assert.equal(got.headers['content-type'], 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf')
     assert.match(got.headers['etag'] ?? '', /^"[0-9A-F]{128}"$/)
@@ -115,7 +115,7 @@ describe('OpenAPI', () => {
     assert.equal(JSON.parse(gunzipSync(packed.bytes).toString()).swagger, '2.0')
   })
 
-  it('52: v3 by hash, without, with a wrong one, and none', async () => {
+  it('serves v3 with a right, a wrong and no hash', async () => {
     const index = (await get('/openapi/v3')).json()
     const path = index.paths['apis/apps/v1'].serverRelativeURL as string
     assert.match(path, /^\/openapi\/v3\/apis\/apps\/v1\?hash=[0-9A-F]{128}$/)
@@ -132,7 +132,7 @@ describe('OpenAPI', () => {
     assert.deepEqual([none.status, none.text], [404, ''])
   })
 
-  it('52: what kubectl looks for is there', async () => {
+  it('contains the extensions that kubectl reads', async () => {
     const { paths, components } = (await get('/openapi/v3/apis/apps/v1')).json()
     const { patch } = paths['/apis/apps/v1/namespaces/{namespace}/deployments/{name}']
     assert.deepEqual(patch['x-kubernetes-group-version-kind'], { group: 'apps', version: 'v1', kind: 'Deployment' })
@@ -149,7 +149,7 @@ describe('OpenAPI', () => {
 })
 
 describe('version and paths', () => {
-  it('50: / names the paths there are', async () => {
+  it('the root path lists all paths', async () => {
     const got = await get('/')
     assert.match(got.text, /^\{\n {2}"paths": \[\n {4}"\/\.well-known\/openid-configuration",\n {4}"\/api",\n/)
     const paths = got.json().paths as string[]
@@ -169,7 +169,7 @@ describe('version and paths', () => {
     assert.equal((await get('/index.html')).text, got.text)
   })
 
-  it('53: is indented and whole', async () => {
+  it('the version is indented and complete', async () => {
     const got = await get('/version')
     assert.match(got.text, /^\{\n {2}"major": "1",\n {2}"minor": "36",\n/)
     assert.deepEqual(Object.keys(got.json()), [

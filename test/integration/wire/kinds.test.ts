@@ -1,4 +1,4 @@
-/** What single kinds do in their own way, seen from outside. */
+/** Peculiarities of single kinds on the wire. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -13,7 +13,7 @@ before(async () => {
 after(() => wire.stop())
 
 describe('export', () => {
-  it('is no longer: asking for it is 400, not asking is nothing', async () => {
+  it('is refused with 400 if it is true', async () => {
     const path = `/api/v1/namespaces/${ns}`
     await refused(wire.request('GET', `${path}?export=true`), 400, {
       reason: 'BadRequest',
@@ -25,8 +25,8 @@ describe('export', () => {
   })
 })
 
-describe('a Service that is a name elsewhere', () => {
-  it('has no policy for internal traffic, though it is sent', async () => {
+describe('a Service of type ExternalName', () => {
+  it('drops internalTrafficPolicy', async () => {
     const path = `/api/v1/namespaces/${ns}/services`
     const spec = { type: 'ExternalName', externalName: 'example.com', internalTrafficPolicy: 'Cluster' }
     const created = await wire.must('POST', path, { metadata: { name: 'elsewhere' }, spec })
@@ -50,7 +50,7 @@ describe('a Service that is a name elsewhere', () => {
 })
 
 describe('an IPAddress', () => {
-  it('has the name that was to be generated from: nothing can be added to it', async () => {
+  it('uses generateName as its name', async () => {
     const path = '/apis/networking.k8s.io/v1/ipaddresses'
     const spec = { parentRef: { resource: 'services', name: 'none', namespace: ns } }
     const { metadata } = await wire.must('POST', path, { metadata: { generateName: '203.0.113.7' }, spec })
@@ -60,7 +60,7 @@ describe('an IPAddress', () => {
 })
 
 describe('reviews', () => {
-  it('that answer with the question have its owners', async () => {
+  it('have field owners if they return the request object', async () => {
     const access = { verb: 'get', resource: 'pods' }
     const ask = async (kind: string, spec: object): Promise<Json> =>
       wire.must('POST', `/apis/authorization.k8s.io/v1/${kind}?fieldManager=me`, { spec })
@@ -85,7 +85,7 @@ describe('an empty list', () => {
     wire.request('POST', `${path}?dryRun=All&fieldManager=me`, { body })
   const container = { name: 'c', image: 'i' }
 
-  it('is refused where only none at all would do', async () => {
+  it('is refused where only an absent list is valid', async () => {
     const slice = { driver: 'd.example.com', pool: { name: 'p', resourceSliceCount: 1 }, allNodes: true }
     const target = { kind: 'Deployment', name: 'd', apiVersion: 'apps/v1' }
     for (const [path, spec, why] of [
@@ -116,7 +116,7 @@ describe('an empty list', () => {
     assert.ok(!('f:devices' in taken.metadata.managedFields[0].fieldsV1['f:spec']))
   })
 
-  it('is the same as none everywhere else, and nobody owns it', async () => {
+  it('equals an absent list elsewhere, without a field owner', async () => {
     const spec = { containers: [{ ...container, resources: { claims: [] }, args: [] }], tolerations: [] }
     const created = (await dry(`/api/v1/namespaces/${ns}/pods`, { metadata: { name: 'x' }, spec })).json()
     assert.deepEqual(created.spec.containers[0].resources, {})

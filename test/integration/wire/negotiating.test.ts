@@ -1,4 +1,7 @@
-/** The form of answers to writes: decided before a write has any effect, and protobuf for every program that accepts it. */
+/**
+ * Content negotiation of writes: an unacceptable format is refused before the write has an effect, and clients that
+ * accept protobuf get it.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -126,7 +129,7 @@ async function stateOf(ns: string): Promise<string[]> {
   )
 }
 
-describe('a write whose answer is not acceptable', () => {
+describe('a write without an acceptable response format', () => {
   for (const [name, write] of Object.entries(WRITES)) {
     it(`is refused without effect: ${name}`, async () => {
       const ns = await prepare()
@@ -148,7 +151,7 @@ describe('protobuf', () => {
   }
 
   for (const [name, write] of Object.entries(WRITES)) {
-    it(`answers programs for which JSON is indented: ${name}`, async () => {
+    it(`is returned to clients that get indented JSON: ${name}`, async () => {
       for (const agent of ['curl/8.0.0', 'Mozilla/5.0 (X11; Linux x86_64)', 'Wget/1.21']) {
         const ns = await prepare()
         const one = write(ns)
@@ -157,7 +160,7 @@ describe('protobuf', () => {
     })
   }
 
-  it('answers reads and errors of such programs, whatever the parameter pretty says', async () => {
+  it('is returned for reads and errors of such clients, regardless of pretty', async () => {
     const ns = await prepare()
     const headers = { accept: PROTOBUF, 'user-agent': 'curl/8.0.0' }
     const maps = `${CORE}/${ns}/configmaps`

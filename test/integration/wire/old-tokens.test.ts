@@ -1,4 +1,4 @@
-/** Tokens kept in secrets, as upstream's server treats them: their use is noted, and old ones come with a warning. */
+/** Legacy service account tokens in Secrets: the server records their last use and warns about auto-generated ones. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ const WARNING =
   '299 - "Use tokens from the TokenRequest API or manually created secret-based tokens instead of auto-generated secret-based tokens."'
 const LAST_USED = 'kubernetes.io/legacy-token-last-used'
 
-it('note the day of their use before the answer, and warn of those that nobody asked for', ofOurs, async () => {
+it('record the day of their use before the response, and warn about auto-generated ones', ofOurs, async () => {
   const ns = await wire.namespace()
   const core = `/api/v1/namespaces/${ns}`
   const { metadata } = await wire.must('GET', `${core}/serviceaccounts/default`)

@@ -1,4 +1,4 @@
-/** Who owns which field after a write: parts of an object, and structs that are owned member by member. */
+/** Field ownership after a write: subresources, and structs that are owned by member. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -22,8 +22,8 @@ const merge = (path: string, body: unknown): Promise<Json> =>
   wire.must('PATCH', `${path}?fieldManager=part`, body, { headers: PATCHES.merge })
 const TEMPLATE = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } }
 
-describe('what is written through status', () => {
-  it('of a Deployment are annotations too, but neither labels nor spec', async () => {
+describe('fields written through status', () => {
+  it('of a Deployment include annotations, but no labels and no spec', async () => {
     const path = `/apis/apps/v1/namespaces/${ns}/deployments`
     await wire.must('POST', path, {
       metadata: { name: 'd' },
@@ -42,7 +42,7 @@ describe('what is written through status', () => {
     assert.deepEqual([object.metadata.labels, object.metadata.annotations], [undefined, { n: '1' }])
   })
 
-  it('of a pod is no deletion, which is ignored', async () => {
+  it('of a pod exclude the deletion timestamp', async () => {
     const path = `/api/v1/namespaces/${ns}/pods`
     await wire.must('POST', path, { metadata: { name: 'p' }, spec: TEMPLATE.spec })
     const sent = {
@@ -57,7 +57,7 @@ describe('what is written through status', () => {
     })
   })
 
-  it('of a FlowSchema is nothing but status', async () => {
+  it('of a FlowSchema are only status', async () => {
     const path = '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas'
     await wire.must('POST', path, {
       metadata: { name: ns },
@@ -78,8 +78,8 @@ describe('what is written through status', () => {
   })
 })
 
-describe('a struct that is owned as a whole elsewhere', () => {
-  it('is owned member by member where the field says so: the claim of a volume', async () => {
+describe('a struct that is atomic in other fields', () => {
+  it('is owned by member in a granular field: claimRef of a volume', async () => {
     const object = await wire.must('POST', '/api/v1/persistentvolumes?fieldManager=part', {
       metadata: { name: ns },
       spec: {

@@ -1,4 +1,4 @@
-/** Patching where the patch is odd: repeated and unknown fields, wrong types, versions, identities, owners. */
+/** Unusual patches: repeated and unknown fields, wrong types, versions, uids and owners. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -55,13 +55,13 @@ const OF_OPERATIONS = [
   'unknown field "spec.unknown3"',
 ]
 
-describe('what is repeated or unknown in a patch', () => {
+describe('repeated and unknown fields in a patch', () => {
   for (const [type, body, offences] of [
     ['merge', MERGE, OFFENCES],
     ['strategic', MERGE, OFFENCES],
     ['json', OPERATIONS, OF_OPERATIONS],
   ] as const) {
-    it(`is told by Warn, refused by Strict and taken by Ignore: ${type}`, async () => {
+    it(`cause warnings by Warn, errors by Strict and nothing by Ignore: ${type}`, async () => {
       const name = `odd-${type}`
       await wire.must('POST', deployments, deployment(name))
       const strict = (await patch(type, `${deployments}/${name}?fieldValidation=Strict`, body)).json()
@@ -75,7 +75,7 @@ describe('what is repeated or unknown in a patch', () => {
     })
   }
 
-  it('is told by its line when applied', async () => {
+  it('are reported with their line by apply', async () => {
     const body = `{\n\t"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "doubled"},\n\t"data": {"a": "1",\n\t\t"a": "2"}\n}`
     const path = `${maps}/doubled?fieldManager=m`
     await refused(patch('apply', `${path}&fieldValidation=Strict`, body), 400, {
@@ -89,7 +89,7 @@ describe('what is repeated or unknown in a patch', () => {
     assert.deepEqual(warningsOf(await patch('apply', `${path}&fieldValidation=Ignore`, body)), [])
   })
 
-  it('of operations that are none says what they should be', async () => {
+  it('of invalid operations name the expected type', async () => {
     await wire.must('POST', maps, { metadata: { name: 'operations' } })
     const why = (text: string): string => `error decoding patch: json: cannot unmarshal ${text}`
     for (const [body, message] of [
@@ -114,7 +114,7 @@ describe('what is repeated or unknown in a patch', () => {
 })
 
 describe('a strategic merge patch of the wrong type', () => {
-  it('is refused in the words of the converter, or wraps', async () => {
+  it("is refused with the converter's error text, or wraps around", async () => {
     await wire.must('POST', deployments, deployment('typed'))
     const tooMany = '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":99999999999999999999}}}}'
     for (const [body, shown, why] of [
@@ -149,8 +149,8 @@ describe('a strategic merge patch of the wrong type', () => {
   })
 })
 
-describe('a version of 0', () => {
-  it('is as good as none for every write', async () => {
+describe('resourceVersion 0', () => {
+  it('equals an absent version for every write', async () => {
     await wire.must('POST', deployments, deployment('zero'))
     const zero = { ...deployment('zero'), metadata: { name: 'zero', resourceVersion: '0' } }
     for (const path of [`${deployments}/zero`, `${deployments}/zero/status`]) await wire.must('PUT', path, zero)
@@ -162,7 +162,7 @@ describe('a version of 0', () => {
     assert.equal(applied.status, 200, applied.text)
   })
 
-  it('is refused where a version is required', async () => {
+  it('is refused if a version is required', async () => {
     const leases = `/apis/coordination.k8s.io/v1/namespaces/${ns}/leases`
     await wire.must('POST', leases, { metadata: { name: 'zero' } })
     const message =
@@ -182,7 +182,7 @@ describe('an apply that creates', () => {
     metadata: { name, ...metadata },
   })
 
-  it('with a uid is 409: there is nobody of that identity', async () => {
+  it('with a uid is 409, because no object has it', async () => {
     await refused(patch('apply', `${maps}/ghost?fieldManager=m`, config('ghost', { uid: 'abc' })), 409, {
       reason: 'Conflict',
       message:
@@ -190,14 +190,14 @@ describe('an apply that creates', () => {
     })
   })
 
-  it('with a version creates all the same', async () => {
+  it('with a version still creates the object', async () => {
     const created = await patch('apply', `${maps}/fresh?fieldManager=m`, config('fresh', { resourceVersion: '5' }))
     assert.equal(created.status, 201, created.text)
   })
 })
 
-describe('owners that a patch repeats', () => {
-  it('are named once, with a warning', async () => {
+describe('owner references that a patch repeats', () => {
+  it('are stored once, with a warning', async () => {
     const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'o', uid: 'u1' }
     await wire.must('POST', maps, { metadata: { name: 'owned', ownerReferences: [owner] } })
     const got = await patch('json', `${maps}/owned`, [{ op: 'add', path: '/metadata/ownerReferences/-', value: owner }])

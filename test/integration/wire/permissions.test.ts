@@ -1,6 +1,6 @@
 /**
- * Who may what, where one verb could do the work of another: what a user is allowed, what it asks for, and what upstream
- * answers. Each row has a user of its own, whose rights are the row's and no others.
+ * Permissions where one verb has the effect of another, such as creation by PUT. Each row has a separate user with only
+ * the permissions of the row, and upstream's response.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -444,8 +444,8 @@ for (const [subject, rows] of Object.entries(ROWS)) {
   })
 }
 
-describe('a refusal to create by another verb', () => {
-  it('names the object, as that of the verb would', async () => {
+describe('a refused creation by another verb', () => {
+  it('names the object, as the error of the verb does', async () => {
     await allow('whole', { may: [`update ${LEASES}`], asks: () => ({ method: '', path: '' }), gets: [0] })
     const got = await ask('whole', { method: 'PUT', path: lease('x'), body: named('x') })
     const why = refusal('whole', `create ${LEASES}`, false)
@@ -466,7 +466,7 @@ describe('impersonation', () => {
   const as = (user: string): Promise<Got> =>
     wire.request('GET', configMaps(), { as: 'jane', headers: { 'impersonate-user': user } })
 
-  it('needs the right to, and then counts as the other', async () => {
+  it('needs permission, and then uses the permissions of the other user', async () => {
     const { code, message } = (await as('reader')).json()
     assert.equal(code, 403)
     assert.match(message, /User "jane" cannot impersonate/)

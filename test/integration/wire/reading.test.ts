@@ -1,4 +1,4 @@
-/** Reading: items 13 to 19 of the wire checklist. */
+/** GET and LIST on the wire: resource versions, pages, selectors and tables. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -27,7 +27,7 @@ const names = (list: Json): string[] => list.items.map(({ metadata }: Json) => m
 const INVALID_OPTIONS = { kind: 'ListOptions', group: 'meta.k8s.io' }
 
 describe('versions', () => {
-  it('13: a list is the latest, or not older than N, or exactly N', async () => {
+  it('a list is the latest, or not older than revision N, or exactly N', async () => {
     const old = first.metadata.resourceVersion as string
     const now = (await wire.must('GET', maps)).metadata.resourceVersion as string
     assert.ok(BigInt(now) > BigInt(old))
@@ -50,7 +50,7 @@ describe('versions', () => {
     assert.equal((await wire.must('GET', `${maps}/a?resourceVersion=0`)).metadata.name, 'a')
   })
 
-  it('13: what contradicts itself is 422 about the options', async () => {
+  it('contradictory options get 422', async () => {
     const page = await wire.must('GET', `${maps}?limit=1`)
     const token = encodeURIComponent(page.metadata.continue)
     for (const [query, text] of [
@@ -79,7 +79,7 @@ describe('versions', () => {
     }
   })
 
-  it('14: a version that is not reached is 504; what is no version is 400', async () => {
+  it('a future version gets 504, an invalid one 400', async () => {
     const far = await get(`${maps}?resourceVersion=99999999`)
     assert.equal(far.status, 504)
     assert.equal(far.headers['retry-after'], '1')
@@ -103,7 +103,7 @@ describe('versions', () => {
 })
 
 describe('pages', () => {
-  it('15: every page has the first revision; the rest is counted where no selector narrows it', async () => {
+  it('every page has the first revision, and the remaining count without a selector', async () => {
     const one = await wire.must('GET', `${maps}?limit=2`)
     assert.deepEqual([names(one), one.metadata.remainingItemCount], [['a', 'b'], 1])
     await wire.must('POST', maps, { metadata: { name: 'd' } })
@@ -119,7 +119,7 @@ describe('pages', () => {
     await wire.must('DELETE', `${maps}/d`)
   })
 
-  it('15: order is by namespace, then name', async () => {
+  it('items are ordered by namespace, then name', async () => {
     const other = await wire.namespace()
     await wire.must('POST', `/api/v1/namespaces/${other}/configmaps`, { metadata: { name: '0' } })
     const list = await wire.must('GET', '/api/v1/configmaps')
@@ -130,7 +130,7 @@ describe('pages', () => {
     )
   })
 
-  it('15: tokens that cannot be used are 400', async () => {
+  it('invalid continue tokens get 400', async () => {
     const { metadata } = await wire.must('GET', `${maps}?limit=1`)
     await refused(get(`${maps}?continue=${encodeURIComponent(metadata.continue)}&resourceVersion=5`), 400, {
       reason: 'BadRequest',
@@ -144,7 +144,7 @@ describe('pages', () => {
 })
 
 describe('history', () => {
-  it('16: what was compacted is 410, with a token that goes on at the current version', ofOurs, async () => {
+  it('a compacted version gets 410, with a token that continues at the current one', ofOurs, async () => {
     let leapMs = 0
     const clock: Clock = {
       ...realClock,
@@ -185,7 +185,7 @@ describe('history', () => {
 })
 
 describe('selection', () => {
-  it('17: selectors that cannot be read are 400', async () => {
+  it('invalid selectors get 400', async () => {
     for (const [query, text] of [
       ['labelSelector=a%20b', "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"],
       ['labelSelector=a%2C', "found '', expected: identifier after ','"],
@@ -201,7 +201,7 @@ describe('selection', () => {
     assert.deepEqual(names(await wire.must('GET', `${maps}?labelSelector=l%20in%20(x%2Cy)%2C!z&limit=1`)), ['a'])
   })
 
-  it('17: metadata.name=x makes x the name for authorization', async () => {
+  it('metadata.name=x is the object name for authorization', async () => {
     const role = {
       metadata: { name: 'one-map' },
       rules: [
@@ -236,7 +236,7 @@ describe('selection', () => {
     }
   })
 
-  it('18: limits, unknown and repeated parameters, namespaces that do not exist', async () => {
+  it('limits, unknown and repeated parameters, and missing namespaces are accepted', async () => {
     assert.equal((await wire.must('GET', `${maps}?limit=-1&unknown=1`)).items.length, 3)
     assert.equal((await wire.must('GET', `${maps}?limit=1&limit=2`)).items.length, 1)
     await refused(get(`${maps}?limit=abc`), 400, {
@@ -249,7 +249,7 @@ describe('selection', () => {
 })
 
 describe('tables', () => {
-  it('19: have the metadata of the list, numbers as numbers, and partial objects', async () => {
+  it('have the metadata of the list, numbers as numbers, and partial objects', async () => {
     const table = (await get(`${maps}?limit=2`, TABLE)).json()
     assert.deepEqual([table.kind, table.apiVersion], ['Table', 'meta.k8s.io/v1'])
     assert.deepEqual(Object.keys(table.metadata).toSorted(), ['continue', 'remainingItemCount', 'resourceVersion'])
@@ -270,7 +270,7 @@ describe('tables', () => {
     assert.deepEqual(one.rows[0].cells.slice(0, 2), ['a', 1])
   })
 
-  it('19: v1beta1 is served, and includeObject decides what rows carry', async () => {
+  it('v1beta1 is served, and includeObject selects the object in rows', async () => {
     const beta = (await get(maps, 'application/json;as=Table;v=v1beta1;g=meta.k8s.io')).json()
     assert.equal(beta.apiVersion, 'meta.k8s.io/v1beta1')
     assert.equal(beta.rows[0].object.apiVersion, 'meta.k8s.io/v1beta1')
@@ -280,7 +280,7 @@ describe('tables', () => {
     assert.deepEqual([whole.rows[0].object.kind, whole.rows[0].object.data], ['ConfigMap', { k: 'v' }])
     await refused(get(`${maps}?includeObject=Nope`, `${TABLE},application/json`), 400, { reason: 'BadRequest' })
   })
-  it('19: FlowSchemas are shown in the order in which requests meet them', async () => {
+  it('FlowSchemas are ordered by matching precedence', async () => {
     const table = (await get('/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas', TABLE)).json()
     const names = table.rows.map(({ cells }: { cells: unknown[] }) => cells[0])
     assert.deepEqual(names.slice(0, 3), ['exempt', 'probes', 'system-leader-election'])

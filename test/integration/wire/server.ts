@@ -1,8 +1,7 @@
 /**
- * The server the wire tests speak to, and how they speak: kube-apiserver started inside the test with flags as people give
- * them, called over TLS by Node's own clients, so that nothing of ours stands between the test and the bytes. With
- * `WIRE_REFERENCE=https://host:port` the same tests speak to another server, which is how they are shown to be true of
- * upstream's; it must know the tokens below.
+ * Starts kube-apiserver in the test process and calls it over TLS with Node's HTTP clients, so that no code of ours is
+ * between the test and the bytes. `WIRE_REFERENCE=https://host:port` runs the same tests against another server, such
+ * as upstream's, which must accept the tokens below.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

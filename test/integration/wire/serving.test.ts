@@ -1,4 +1,4 @@
-/** Serving, identity, admission and what is there from the start: items 54 to 60 of the wire checklist. */
+/** Headers, methods, authentication, admission and the initial objects of a server on the wire. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { gunzipSync } from 'node:zlib'
@@ -21,7 +21,7 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 describe('headers', () => {
   for (const http2 of [false, true]) {
-    it(`54: of every answer, over HTTP/${http2 ? 2 : 1.1}`, async () => {
+    it(`are present in every response, over HTTP/${http2 ? 2 : 1.1}`, async () => {
       const got = await wire.request('GET', maps, { http2 })
       assert.match(got.headers['audit-id'] ?? '', UUID)
       assert.equal(got.headers['cache-control'], 'no-cache, private')
@@ -34,7 +34,7 @@ describe('headers', () => {
     })
   }
 
-  it('54: name the flow schema and priority level that a request belongs to', async () => {
+  it('name the flow schema and priority level that a request belongs to', async () => {
     const schemas: Json[] = (await wire.must('GET', `${FLOW}/flowschemas`)).items
     const levels: Json[] = (await wire.must('GET', `${FLOW}/prioritylevelconfigurations`)).items
     const flowOf = ({ headers }: Got): (string | undefined)[] => [
@@ -99,7 +99,7 @@ describe('headers', () => {
     await wire.must('DELETE', `${FLOW}/flowschemas/${name}`)
   })
 
-  it('54: are not sent before it is known who asks', async () => {
+  it('are not sent before authentication', async () => {
     const unknown = await get(maps, { authorization: 'Bearer wrong' })
     assert.equal(unknown.status, 401)
     assert.equal(unknown.headers['x-kubernetes-pf-flowschema-uid'], undefined)
@@ -108,7 +108,7 @@ describe('headers', () => {
     assert.equal(asOther.headers['x-kubernetes-pf-flowschema-uid'], undefined)
   })
 
-  it('54: gzip above 128 KiB and when asked', async () => {
+  it('announce gzip above 128 KiB if the client accepts it', async () => {
     await wire.must('POST', maps, { metadata: { name: 'small' }, data: { a: 'x'.repeat(100 * 1024) } })
     const small = await get(`${maps}/small`, { 'accept-encoding': 'gzip' })
     assert.equal(small.headers['content-encoding'], undefined)
@@ -124,7 +124,7 @@ describe('headers', () => {
 })
 
 describe('methods and times', () => {
-  it('55: timeout is a Go duration', async () => {
+  it('the timeout parameter is a Go duration', async () => {
     for (const timeout of ['32s', '5s', '1m30s', '7m12s', '100ms', '0']) {
       assert.equal((await get(`${maps}?timeout=${timeout}`)).status, 200, timeout)
     }
@@ -140,14 +140,14 @@ describe('methods and times', () => {
     }
   })
 
-  it('55: past its time a request is 504', async () => {
+  it('a request gets 504 after its timeout', async () => {
     const far = '?resourceVersion=99999999&timeout=200ms'
     const got = await get(maps + far)
     assert.equal(got.status, 504)
     assert.equal(got.json().reason, 'Timeout')
   })
 
-  it('55: too many at once are told to come back, in plain text', ofOurs, async () => {
+  it('too many concurrent requests get 429 with Retry-After in plain text', ofOurs, async () => {
     await using own = await startWire({ flags: ['--enable-priority-and-fairness=false', '--max-requests-inflight=1'] })
     const path = '/api/v1/namespaces/default/configmaps'
     const holding = own.request('GET', `${path}?resourceVersion=99999999&timeout=2s`)
@@ -161,7 +161,7 @@ describe('methods and times', () => {
     assert.equal((await holding).status, 504)
   })
 
-  it('55: methods that a path does not have are 405', async () => {
+  it('methods that a path does not support get 405', async () => {
     for (const [method, path] of [
       ['OPTIONS', maps],
       ['PUT', maps],
@@ -189,7 +189,7 @@ describe('methods and times', () => {
 })
 
 describe('identity', () => {
-  it('56: who is not known, and who may not', async () => {
+  it('unauthenticated users get 401, unauthorized ones 403', async () => {
     const unknown = await refused(get(maps, { authorization: 'Bearer wrong' }), 401, {
       reason: 'Unauthorized',
       message: 'Unauthorized',
@@ -217,7 +217,7 @@ describe('identity', () => {
     assert.equal((await nobody('/metrics')).status, 403)
   })
 
-  it('57: impersonation', async () => {
+  it('impersonation needs permission', async () => {
     const whoami = async (headers: Record<string, string | string[]>): Promise<Json> =>
       (await wire.must('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', {}, { headers })).status.userInfo
     assert.deepEqual(
@@ -252,7 +252,7 @@ describe('identity', () => {
 describe('admission', () => {
   const pod = { containers: [{ name: 'c', image: 'i' }] }
 
-  it('58: refuses in its words', async () => {
+  it("refuses with upstream's error texts", async () => {
     const core = `/api/v1/namespaces/${ns}`
     await wire.must('POST', `${core}/resourcequotas`, {
       metadata: { name: 'q' },
@@ -306,7 +306,7 @@ describe('admission', () => {
     )
   })
 
-  it('58: fills in', async () => {
+  it('sets defaults in new objects', async () => {
     const { spec } = await wire.must('POST', `/api/v1/namespaces/${ns}/pods`, {
       metadata: { name: 'filled' },
       spec: pod,
@@ -327,11 +327,11 @@ describe('admission', () => {
   })
 })
 
-describe('from the start', () => {
+describe('initial objects', () => {
   const namesOf = async (path: string): Promise<string[]> =>
     (await wire.must('GET', path)).items.map(({ metadata }: Json) => metadata.name)
 
-  it('59: namespaces, the kubernetes service and its addresses', async () => {
+  it('include namespaces, the kubernetes service and its addresses', async () => {
     const namespaces = await namesOf('/api/v1/namespaces')
     for (const name of ['default', 'kube-node-lease', 'kube-public', 'kube-system'])
       assert.ok(namespaces.includes(name))
@@ -350,7 +350,7 @@ describe('from the start', () => {
     assert.equal(slice.metadata.labels['kubernetes.io/service-name'], 'kubernetes')
   })
 
-  it('59: API services, roles, priorities and flow control', async () => {
+  it('include API services, roles, priorities and flow control', async () => {
     const services = (await wire.must('GET', '/apis/apiregistration.k8s.io/v1/apiservices')).items
     assert.equal(services.length, 21)
     assert.ok(!services.some(({ metadata }: Json) => metadata.name === 'v1.apiregistration.k8s.io'))
@@ -398,7 +398,7 @@ describe('from the start', () => {
     })
   })
 
-  it('59: what kube-system says of this server', async () => {
+  it('include the ConfigMap and Leases of kube-system', async () => {
     const config = await wire.must(
       'GET',
       '/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication',
@@ -418,7 +418,7 @@ describe('from the start', () => {
 })
 
 describe('events and deprecated kinds', () => {
-  it('60: events of two groups are one', async () => {
+  it('events are the same in both groups', async () => {
     const core = `/api/v1/namespaces/${ns}/events`
     const events = `/apis/events.k8s.io/v1/namespaces/${ns}/events`
     await wire.must('POST', core, {
@@ -442,7 +442,7 @@ describe('events and deprecated kinds', () => {
     assert.equal((await get(`${core}/e`)).status, 404)
   })
 
-  it('60: events go after their time, and watchers see it', ofOurs, async () => {
+  it('events expire, and watchers get the deletion', ofOurs, async () => {
     await using own = await startWire({ flags: ['--event-ttl=1s'] })
     const path = '/api/v1/namespaces/default/events'
     const event = { metadata: { name: 'e' }, involvedObject: { namespace: 'default' } }
@@ -452,7 +452,7 @@ describe('events and deprecated kinds', () => {
     assert.equal((await own.request('GET', `${path}/e`)).status, 404)
   })
 
-  it('60: deprecated kinds warn', async () => {
+  it('deprecated kinds cause warnings', async () => {
     const endpoints = '299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"'
     const path = `/api/v1/namespaces/${ns}/endpoints`
     for (const [method, where, body] of [
@@ -468,7 +468,7 @@ describe('events and deprecated kinds', () => {
     assert.deepEqual((await get('/api/v1/componentstatuses/etcd-0')).all('warning'), [component])
   })
 
-  it('60: requests that no route takes have no warnings', async () => {
+  it('requests without a route have no warnings', async () => {
     const one = `/api/v1/namespaces/${ns}/endpoints/none`
     for (const [method, where, options, status] of [
       ['GET', `${one}/status`, {}, 404],

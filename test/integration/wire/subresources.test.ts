@@ -1,4 +1,4 @@
-/** Subresources: items 45 to 48 of the wire checklist. */
+/** Subresources on the wire: status, scale, binding, eviction, tokens and logs. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -26,7 +26,7 @@ const makePod = (name: string, labels: object = {}): Promise<Json> =>
   wire.must('POST', `${core}/pods`, { metadata: { name, labels }, spec: TEMPLATE.spec })
 
 describe('status', () => {
-  it('45: changes only status, and the main resource does not', async () => {
+  it('changes only the status, which the main resource cannot', async () => {
     const made = await makeDeployment('st')
     assert.equal(made.metadata.generation, 1)
     const status = { replicas: 3, readyReplicas: 2, observedGeneration: 1 }
@@ -60,7 +60,7 @@ describe('scale', () => {
     ['apps/v1', 'statefulsets', { selector: SELECTOR, template: TEMPLATE, serviceName: 's' }],
     ['v1', 'replicationcontrollers', { selector: { app: 'web' }, template: TEMPLATE }],
   ] as const) {
-    it(`46: ${plural} are scaled by GET, PUT and PATCH`, async () => {
+    it(`${plural} are scaled by GET, PUT and PATCH`, async () => {
       const path = `${group === 'v1' ? core : apps}/${plural}`
       const parent = await wire.must('POST', path, { metadata: { name: 'sc' }, spec })
       const { uid, resourceVersion, creationTimestamp } = parent.metadata
@@ -89,7 +89,7 @@ describe('scale', () => {
 })
 
 describe('pods', () => {
-  it('47: a binding is a Status; a second is 409; labels of the place come along', async () => {
+  it('a binding returns a Status, a second one gets 409; labels of the node are copied', async () => {
     const node = `${ns}-node`
     const labels = { 'topology.kubernetes.io/zone': 'z1', 'topology.kubernetes.io/region': 'r1', other: 'o' }
     await wire.must('POST', '/api/v1/nodes', { metadata: { name: node, labels } })
@@ -115,7 +115,7 @@ describe('pods', () => {
     await wire.must('DELETE', `/api/v1/nodes/${node}`)
   })
 
-  it('47: an eviction is a Status, or 429 by the budget', async () => {
+  it('an eviction returns a Status, or 429 by the budget', async () => {
     for (const apiVersion of ['policy/v1', 'policy/v1beta1']) {
       await makePod('evict')
       const eviction = { apiVersion, kind: 'Eviction', metadata: { name: 'evict' } }
@@ -155,7 +155,7 @@ describe('pods', () => {
     assert.equal(refusal.headers['retry-after'], undefined)
   })
 
-  it('a kubelet evicts what runs on its node, and the pod says why it goes', async () => {
+  it('a kubelet evicts pods of its node, and the pod has the reason', async () => {
     const node = `${ns}-evicts`
     await wire.must('POST', '/api/v1/nodes', { metadata: { name: node } })
     await wire.must('POST', `${core}/pods`, {
@@ -187,7 +187,7 @@ describe('pods', () => {
     await wire.must('DELETE', `/api/v1/nodes/${node}`)
   })
 
-  it('an eviction that names a version evicts that one', async () => {
+  it('an eviction with a resourceVersion evicts only that version', async () => {
     await makePod('versioned')
     const { metadata } = await wire.must('GET', `${core}/pods/versioned`)
     const evict = (resourceVersion: string): Promise<Got> =>
@@ -201,7 +201,7 @@ describe('pods', () => {
     assert.equal((await evict(metadata.resourceVersion)).status, 201)
   })
 
-  it('47: bindings and evictions name their pod', async () => {
+  it('the name in a binding or eviction must be that of the pod', async () => {
     await makePod('unnamed')
     for (const [part, kind] of [
       ['binding', 'Binding'],
@@ -214,7 +214,7 @@ describe('pods', () => {
     }
   })
 
-  it('47: an eviction waits for a budget that is not counted yet', async () => {
+  it('an eviction is refused until the budget has a status', async () => {
     await makePod('waiting', { app: 'waiting' })
     await merge(`${core}/pods/waiting/status`, {
       status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
@@ -243,7 +243,7 @@ describe('pods', () => {
 })
 
 describe('tokens and logs', () => {
-  it('48: a token is requested for ten minutes or more', async () => {
+  it('a token lives at least ten minutes', async () => {
     const path = `${core}/serviceaccounts/default/token`
     const got = await wire.request('POST', path, { body: { spec: { expirationSeconds: 600 } } })
     assert.equal(got.status, 201)
@@ -264,7 +264,7 @@ describe('tokens and logs', () => {
     })
   })
 
-  it('48: a log of a missing pod is 404 for pods', async () => {
+  it('the log of a missing pod gets 404 for pods', async () => {
     await refused(wire.request('GET', `${core}/pods/none/log`), 404, {
       reason: 'NotFound',
       message: 'pods "none" not found',
@@ -272,7 +272,7 @@ describe('tokens and logs', () => {
     })
   })
 
-  it('48: exec, attach and portforward by WebSocket GET need create', async () => {
+  it('exec, attach and portforward by WebSocket need the create permission', async () => {
     await makePod('guarded-exec')
     const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${ns}`
     const resources = ['pods/exec', 'pods/attach', 'pods/portforward']

@@ -1,4 +1,4 @@
-/** Watching by WebSocket, as upstream's server does it: the same events as over HTTP, each a message. */
+/** Watch by WebSocket, as upstream serves it: the same events as over HTTP, one message each. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -84,7 +84,7 @@ const summary = (message: Message): string => {
 const timeless = (text: string): string => text.replaceAll(/(?<="resourceVersion":")\d+|(?<=")\d+s(?=")/g, '')
 
 describe('watch by WebSocket', { concurrency: 8 }, () => {
-  it('sends each event as a text of its own, those at the beginning too, and ends in order when the time is up', async () => {
+  it('sends each event as a text message, and closes cleanly at its timeout', async () => {
     const path = await maps('a', 'b')
     const watching = await watch(`${path}?watch=true&timeoutSeconds=2`)
     await watching.have(2)
@@ -100,7 +100,7 @@ describe('watch by WebSocket', { concurrency: 8 }, () => {
     assert.equal(await watching.closed, 1000)
   })
 
-  it('sends the same as over HTTP: selectors, bookmarks, tables, and errors in the stream', async () => {
+  it('supports selectors, bookmarks, tables and errors as over HTTP', async () => {
     const path = await maps('a', 'b', 'c')
     await wire.must('PATCH', `${path}/b`, { metadata: { labels: { color: 'blue' } } }, { headers: PATCHES.merge })
     const initial = 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
@@ -120,7 +120,7 @@ describe('watch by WebSocket', { concurrency: 8 }, () => {
     }
   })
 
-  it('sends protobuf as bytes, without the length in front', async () => {
+  it('sends protobuf as binary messages without a length prefix', async () => {
     const path = await maps('a')
     const watching = await watch(`${path}?watch=1`, { headers: { ...ADMIN, accept: PROTOBUF } })
     await watching.have(1)
@@ -132,7 +132,7 @@ describe('watch by WebSocket', { concurrency: 8 }, () => {
     watching.raw.close()
   })
 
-  it('takes one subprotocol, whatever it is, and a token beside it', async () => {
+  it('accepts any one subprotocol, and a token beside it', async () => {
     const path = await maps('a')
     const one = await watch(`${path}?watch=1`, { protocols: ['base64.binary.k8s.io'] })
     assert.equal(one.raw.protocol, 'base64.binary.k8s.io')
@@ -144,7 +144,7 @@ describe('watch by WebSocket', { concurrency: 8 }, () => {
     await browser.have(1)
   })
 
-  it('refuses clients without an origin, with several subprotocols, and whatever plain watches refuse', async () => {
+  it('refuses clients without an origin or with several subprotocols, and requests that plain watches refuse', async () => {
     const path = await maps('a')
     for (const [query, asking, status] of [
       ['', { origin: '' }, 403],
@@ -159,7 +159,7 @@ describe('watch by WebSocket', { concurrency: 8 }, () => {
     }
   })
 
-  it('loses nothing while a client does not read, and others are served meanwhile', async () => {
+  it('loses no events while a client does not read, and serves others meanwhile', async () => {
     const path = await maps('a')
     const watching = await watch(`${path}?watch=1`)
     await watching.have(1)

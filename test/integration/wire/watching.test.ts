@@ -1,4 +1,4 @@
-/** Watching: items 20 to 27 of the wire checklist. */
+/** WATCH on the wire: encodings, bookmarks, timeouts, initial events and selectors. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -52,7 +52,7 @@ function framesOf(bytes: Buffer): { type: string; kind: string; raw: Buffer }[] 
 
 describe('streams', { concurrency: 8 }, () => {
   for (const http2 of [false, true]) {
-    it(`20: JSON is one event per line, never compressed, over HTTP/${http2 ? 2 : 1.1}`, async () => {
+    it(`JSON is one event per line, never compressed, over HTTP/${http2 ? 2 : 1.1}`, async () => {
       const maps = await freshMaps('a', 'b')
       const got = await wire.request('GET', `${maps}?watch=1&timeoutSeconds=1`, {
         http2,
@@ -70,7 +70,7 @@ describe('streams', { concurrency: 8 }, () => {
     })
   }
 
-  it('20: protobuf is a length and a whole envelope, asked for as a stream or not', async () => {
+  it('protobuf events have a length prefix and an envelope', async () => {
     const maps = await freshMaps('a')
     for (const accept of [PROTOBUF, `${PROTOBUF};stream=watch`]) {
       const got = await get(`${maps}?watch=1&timeoutSeconds=1`, accept)
@@ -80,7 +80,7 @@ describe('streams', { concurrency: 8 }, () => {
     }
   })
 
-  it('20: YAML has no frames', async () => {
+  it('YAML watches are refused', async () => {
     const maps = await freshMaps()
     const got = await get(`${maps}?watch=1`, 'application/yaml')
     assert.equal(got.status, 406)
@@ -91,7 +91,7 @@ describe('streams', { concurrency: 8 }, () => {
     assert.match(got.text, /application\/json;stream=watch,\s+application\/vnd\.kubernetes\.protobuf;stream=watch/)
   })
 
-  it('25: only timeoutSeconds ends a watch, cleanly; timeout is ignored', async () => {
+  it('only timeoutSeconds ends a watch, cleanly; timeout is ignored', async () => {
     const maps = await freshMaps()
     const began = realClock.elapsed()
     for (const query of ['timeoutSeconds=1', 'timeoutSeconds=1&timeout=7m12s', 'timeoutSeconds=1&timeout=10ms']) {
@@ -101,7 +101,7 @@ describe('streams', { concurrency: 8 }, () => {
     assert.ok(realClock.elapsed() - began > 2500)
   })
 
-  it('24, 25: bookmarks about once a minute; without a wish it lasts 30 to 60 minutes', ofOurs, async () => {
+  it('bookmarks come about once a minute; the default timeout is 30 to 60 minutes', ofOurs, async () => {
     const delays: number[] = []
     const clock: Clock = {
       ...realClock,
@@ -121,7 +121,7 @@ describe('streams', { concurrency: 8 }, () => {
     assert.deepEqual(await own.watch(`${from}&timeoutSeconds=1`, 1), [])
   })
 
-  it('24: a bookmark comes shortly before the end', ofOurs, async () => {
+  it('a bookmark comes shortly before the end', ofOurs, async () => {
     const maps = await freshMaps('a')
     const version = await versionOf(maps)
     const events = await wire.watch(
@@ -135,7 +135,7 @@ describe('streams', { concurrency: 8 }, () => {
     }
   })
 
-  it('26: a table watch sends its columns once, and whole or partial rows', async () => {
+  it('a table watch sends its columns once, and whole or partial rows', async () => {
     const maps = await freshMaps('a', 'b')
     const events = await wire.watch(`${maps}?watch=1`, 2, { headers: { accept: TABLE } })
     assert.deepEqual(
@@ -153,7 +153,7 @@ describe('streams', { concurrency: 8 }, () => {
     )
   })
 
-  it('26: partial objects are watched in JSON and protobuf, bookmarks included', async () => {
+  it('partial objects are watched in JSON and protobuf, bookmarks included', async () => {
     const maps = await freshMaps('a')
     const partial = 'as=PartialObjectMetadata;g=meta.k8s.io;v=v1'
     const events = await wire.watch(`${maps}?watch=1&${WATCH_LIST}`, 2, {
@@ -179,7 +179,7 @@ describe('streams', { concurrency: 8 }, () => {
     )
   })
 
-  it('27: /watch/ paths still work; watch=1 on a name is a plain GET', async () => {
+  it('/watch/ paths still work; watch=1 on a name is a plain GET', async () => {
     const maps = await freshMaps('a', 'b')
     const old = maps.replace('/api/v1/', '/api/v1/watch/')
     assert.deepEqual(
@@ -197,8 +197,8 @@ describe('streams', { concurrency: 8 }, () => {
   })
 })
 
-describe('where a watch begins', { concurrency: 8 }, () => {
-  it('21: unset and 0 begin with what is there, N with what follows it', async () => {
+describe('the start of a watch', { concurrency: 8 }, () => {
+  it('resource version unset or 0 starts with existing objects, N with later events', async () => {
     const maps = await freshMaps('a')
     const version = await versionOf(maps)
     await wire.must('POST', maps, { metadata: { name: 'b' } })
@@ -215,7 +215,7 @@ describe('where a watch begins', { concurrency: 8 }, () => {
     }
   })
 
-  it('22: the initial events end with a bookmark', async () => {
+  it('the initial events end with a bookmark', async () => {
     const maps = await freshMaps('a')
     for (const query of [WATCH_LIST, 'allowWatchBookmarks=true', 'allowWatchBookmarks=true&resourceVersion=0']) {
       const [added, mark] = await wire.watch(`${maps}?watch=1&${query}`, 2)
@@ -233,7 +233,7 @@ describe('where a watch begins', { concurrency: 8 }, () => {
     )
   })
 
-  it('22: sendInitialEvents without its match, with another, or on a list is 422', async () => {
+  it('sendInitialEvents without or with a wrong resourceVersionMatch, or on a list, is 422', async () => {
     const maps = await freshMaps()
     const invalid = 'ListOptions.meta.k8s.io "" is invalid: '
     for (const [query, text] of [
@@ -255,7 +255,7 @@ describe('where a watch begins', { concurrency: 8 }, () => {
     }
   })
 
-  it('23: a deletion has its own revision; leaving and entering the selection are told', async () => {
+  it('a deletion has its own revision; objects that leave or enter the selection are sent', async () => {
     const maps = await freshMaps('a')
     const version = await versionOf(maps)
     const paint = (color: string): Promise<Json> =>

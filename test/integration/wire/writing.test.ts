@@ -1,4 +1,4 @@
-/** Writing: items 28 to 39 of the wire checklist. */
+/** POST, PUT, PATCH and apply on the wire: responses, conflicts, generated names and limits. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 
@@ -27,7 +27,7 @@ const detailsOf = (name: string): object => ({ name, kind: 'configmaps' })
 const TEMPLATE = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } }
 
 describe('creating', () => {
-  it('28: answers 201; twice is 409', async () => {
+  it('returns 201, and 409 for an existing name', async () => {
     assert.equal((await post(maps, { metadata: { name: 'twice' } })).status, 201)
     await refused(post(maps, { metadata: { name: 'twice' } }), 409, {
       reason: 'AlreadyExists',
@@ -36,7 +36,7 @@ describe('creating', () => {
     })
   })
 
-  it('28: in another namespace, in none, and with a version', async () => {
+  it('checks the namespace and the resource version of the body', async () => {
     await refused(post(maps, { metadata: { name: 'x', namespace: 'other' } }), 400, {
       reason: 'BadRequest',
       message: 'the namespace of the provided object does not match the namespace sent on the request',
@@ -54,7 +54,7 @@ describe('creating', () => {
     assert.equal(tried.json().metadata.resourceVersion, '1')
   })
 
-  it('28: a version that cannot be one is taken, one that can be is refused after everything else', async () => {
+  it('ignores an invalid resource version, and refuses a valid one after all other checks', async () => {
     for (const resourceVersion of ['0', 'abc', '18446744073709551616']) {
       const name = `version-${resourceVersion}`
       assert.equal((await post(maps, { metadata: { name, resourceVersion } })).status, 201)
@@ -67,7 +67,7 @@ describe('creating', () => {
     assert.equal((await wire.request('PUT', `${maps}/no-such`, { body: put })).status, 404)
   })
 
-  it('28: in a namespace that is being deleted is 403 with its cause', async () => {
+  it('in a terminating namespace gets 403 with a cause', async () => {
     const ending = await wire.namespace()
     await wire.must('DELETE', `/api/v1/namespaces/${ending}`)
     const because = `namespace ${ending} is being terminated`
@@ -83,7 +83,7 @@ describe('creating', () => {
     })
   })
 
-  it('29: a generated name is what fits of the base and five characters', async () => {
+  it('a generated name is the truncated base and five characters', async () => {
     const long = 'n'.repeat(70)
     for (const [generateName, base] of [
       ['x-', 'x-'],
@@ -101,7 +101,7 @@ describe('creating', () => {
 })
 
 describe('generated names', () => {
-  it('29: that are taken eight times over are 409, to be tried again', ofOurs, async () => {
+  it('get 409 with Retry-After if eight in a row exist', ofOurs, async () => {
     await using own = await startWire({ random: { ...secureRandom, int: () => 0 } })
     const path = '/api/v1/namespaces/default/configmaps'
     await own.must('POST', path, { metadata: { generateName: 'x-' } })
@@ -119,7 +119,7 @@ describe('generated names', () => {
 })
 
 describe('updating', () => {
-  it('30: by version, without one, with a stale one, of another object', async () => {
+  it('checks the resource version and the uid', async () => {
     const first = await make('up', { k: '1' })
     await refused(put(`${maps}/up`, { metadata: { name: 'b' } }), 400, {
       reason: 'BadRequest',
@@ -143,7 +143,7 @@ describe('updating', () => {
     })
   })
 
-  it('30: some kinds want a version', async () => {
+  it('requires a resource version for some kinds', async () => {
     const leases = `/apis/coordination.k8s.io/v1/namespaces/${ns}/leases`
     await wire.must('POST', leases, { metadata: { name: 'l' } })
     await refused(put(`${leases}/l`, { metadata: { name: 'l' } }), 422, {
@@ -153,7 +153,7 @@ describe('updating', () => {
     })
   })
 
-  it('31: what changes nothing is no write', async () => {
+  it('an update without a change is not written', async () => {
     const made = await make('same', { k: '1' })
     const body = { metadata: { name: 'same' }, data: { k: '1' } }
     const apply = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'same' }, data: { k: '1' } }
@@ -181,7 +181,7 @@ describe('updating', () => {
     assert.ok(BigInt(metadata.resourceVersion) >= BigInt(applied.metadata.resourceVersion))
   })
 
-  it('32: PUT to a name that does not exist creates for some kinds', async () => {
+  it('creates a missing object by PUT for some kinds', async () => {
     const leases = `/apis/coordination.k8s.io/v1/namespaces/${ns}/leases`
     const made = await put(`${leases}/put`, { metadata: { name: 'put', resourceVersion: '1' } })
     assert.equal(made.status, 201, made.text)
@@ -199,7 +199,7 @@ describe('updating', () => {
 })
 
 describe('patching', () => {
-  it('33: in three languages', async () => {
+  it('supports three patch types', async () => {
     await make('p', { k: '1' })
     const merged = await patch('merge', `${maps}/p`, { data: { m: '2', k: null } })
     assert.deepEqual(merged.json().data, { m: '2' })
@@ -209,7 +209,7 @@ describe('patching', () => {
     assert.deepEqual(operations.json().data, { s: '3' })
   })
 
-  it('33: without a version it is never 409, with a stale one it is', async () => {
+  it('conflicts only with a stale resource version in the patch', async () => {
     await make('race')
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, n) => patch('merge', `${maps}/race`, { data: { [`k${n}`]: 'v' } })),
@@ -222,7 +222,7 @@ describe('patching', () => {
     })
   })
 
-  it('33: what cannot be used', async () => {
+  it('refuses invalid patches', async () => {
     await make('bad', { s: '1' })
     await refused(patch('merge', `${maps}/bad`, '{'), 400, {
       reason: 'BadRequest',
@@ -271,7 +271,7 @@ describe('applying', () => {
   const apply = (name: string, query: string, body: unknown): Promise<Got> =>
     patch('apply', `${maps}/${name}?${query}`, body)
 
-  it('34: creates with 201, changes with 200, in JSON or YAML', async () => {
+  it('returns 201 for a new object and 200 for a change, from JSON or YAML', async () => {
     assert.equal((await apply('s1', 'fieldManager=m', config('s1', 'k: "1"'))).status, 201)
     const json = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 's1' }, data: { k: '2' } }
     assert.equal((await apply('s1', 'fieldManager=m', json)).status, 200)
@@ -283,7 +283,7 @@ describe('applying', () => {
     )
   })
 
-  it('34: managers, force, managedFields and fields that are not declared', async () => {
+  it('checks field manager, force, managedFields and unknown fields', async () => {
     const invalid = 'PatchOptions.meta.k8s.io "" is invalid: '
     await refused(apply('s2', '', config('s2', '')), 422, {
       reason: 'Invalid',
@@ -313,7 +313,7 @@ describe('applying', () => {
     }
   })
 
-  it('35: one conflict and several', async () => {
+  it('reports one conflict or several', async () => {
     await apply('c1', 'fieldManager=m1', config('c1', 'k: "1"'))
     await refused(apply('c1', 'fieldManager=m2', config('c1', 'k: "2"')), 409, {
       reason: 'Conflict',
@@ -332,7 +332,7 @@ describe('applying', () => {
     assert.equal((await apply('c2', 'fieldManager=m&force=true', config('c2', 'a: "2"'))).status, 200)
   })
 
-  it('35: a conflict with a subresource names it', async () => {
+  it('a conflict with a subresource names it', async () => {
     const path = `/apis/apps/v1/namespaces/${ns}/deployments`
     const spec = { replicas: 1, selector: { matchLabels: { a: 'b' } }, template: TEMPLATE }
     await wire.must('POST', path, { metadata: { name: 'scaled' }, spec })
@@ -354,7 +354,7 @@ describe('applying', () => {
     })
   })
 
-  it('34-36: gives up what it no longer mentions', async () => {
+  it('gives up fields that it no longer contains', async () => {
     await apply('g', 'fieldManager=m1', config('g', 'k: "1"'))
     const forced = (await apply('g', 'fieldManager=m2&force=true', config('g', 'k: "2", j: "3"'))).json()
     assert.deepEqual(
@@ -364,7 +364,7 @@ describe('applying', () => {
     assert.deepEqual((await apply('g', 'fieldManager=m2', config('g', 'k: "2"'))).json().data, { k: '2' })
   })
 
-  it('36: fields are tracked before admission and allocation', async () => {
+  it('fields are tracked before admission and allocation', async () => {
     const pod = await wire.must('POST', `/api/v1/namespaces/${ns}/pods`, {
       metadata: { name: 'tracked' },
       spec: TEMPLATE.spec,
@@ -386,7 +386,7 @@ describe('applying', () => {
     assert.equal(metadata.managedFields[0].manager, 'wire')
   })
 
-  it('36: before-first-apply, and clearing', async () => {
+  it('tracks earlier fields as before-first-apply, and clears managedFields on request', async () => {
     await make('cleared', { k: '1' })
     for (const managedFields of [[], [{}]]) {
       const cleared = await patch('merge', `${maps}/cleared`, { metadata: { managedFields } })
@@ -402,13 +402,13 @@ describe('applying', () => {
     )
   })
 
-  it('36: what nobody owned is not tracked by an update', async () => {
+  it('an update does not track fields without an owner', async () => {
     await make('untracked')
     const patched = await patch('merge', `${maps}/untracked`, { data: { a: 'b' } })
     assert.ok(!('managedFields' in patched.json().metadata), patched.text)
   })
 
-  it('36: over ten updates the oldest become one', async () => {
+  it('beyond ten update entries the oldest are merged', async () => {
     await make('many', { k: '' })
     for (let n = 0; n < 11; n++) {
       await wire.must(
@@ -426,7 +426,7 @@ describe('applying', () => {
 })
 
 describe('options of a write', () => {
-  it('37: unknown and repeated fields are warned of, refused or ignored', async () => {
+  it('unknown and repeated fields cause warnings, errors or nothing', async () => {
     const body = '{"metadata":{"name":"v","foo":1},"data":{"a":"1","a":"2"},"bar":2}'
     const warned = await post(`${maps}?dryRun=All`, body)
     assert.equal(warned.status, 201)
@@ -451,7 +451,7 @@ describe('options of a write', () => {
     assert.deepEqual(doubled.all('warning'), ['299 - "line 5: key \\"a\\" already set in map"'])
   })
 
-  it('37: warnings over 4 KiB together are cut', async () => {
+  it('warnings are truncated at 4 KiB in total', async () => {
     const unknown = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`${'f'.repeat(300)}${n}`, 1]))
     const warned = await post(`${maps}?dryRun=All`, { metadata: { name: 'w' }, ...unknown })
     const warnings = warned.all('warning')
@@ -459,7 +459,7 @@ describe('options of a write', () => {
     for (const warning of warnings) assert.ok(warning.length < 300, warning)
   })
 
-  it('38: a dry run answers in full and stores nothing', async () => {
+  it('a dry run returns the object and stores nothing', async () => {
     const made = await post(`${maps}?dryRun=All`, { metadata: { name: 'dry' } })
     assert.equal(made.status, 201)
     const { metadata } = made.json()
@@ -482,7 +482,7 @@ describe('options of a write', () => {
     })
   })
 
-  it('37: who is refused is warned all the same', async () => {
+  it('refused requests have warnings too', async () => {
     const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' }
     const { metadata } = await wire.must('POST', '/api/v1/namespaces', {
       metadata: { generateName: 'strict-', labels },
@@ -501,7 +501,7 @@ describe('options of a write', () => {
     ])
   })
 
-  it('39: bodies, data and annotations have limits', async () => {
+  it('bodies, data and annotations have limits', async () => {
     const large = `{"data":{"a":"${'x'.repeat(3 * 1024 * 1024)}"}}`
     await refused(post(maps, large), 413, {
       reason: 'RequestEntityTooLarge',
@@ -519,7 +519,7 @@ describe('options of a write', () => {
     })
   })
 
-  it('39: objects that etcd would not take are refused with its words, whatever the store', async () => {
+  it('objects too large for etcd are refused with its error text by every store', async () => {
     const pods = `/api/v1/namespaces/${ns}/pods`
     const pod = (bytes: number): object => ({
       metadata: { name: 'big' },

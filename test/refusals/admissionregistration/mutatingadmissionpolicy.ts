@@ -22,9 +22,9 @@ export const mutatingAdmissionPolicy: KindCases = {
   },
   refused: [
     ...badPolicies,
-    { why: 'nothing to change', set: { '/spec/mutations': [] } },
+    { why: 'no mutations', set: { '/spec/mutations': [] } },
     { why: 'a change of no type', set: mutation({ patchType: '', jsonPatch }) },
-    { why: 'a change of an odd type', set: mutation({ patchType: 'Odd', jsonPatch }) },
+    { why: 'a change of an unknown type', set: mutation({ patchType: 'Odd', jsonPatch }) },
     { why: 'a patch that is missing', set: mutation({ patchType: 'JSONPatch' }) },
     {
       why: 'a patch that is a configuration too',
@@ -41,9 +41,9 @@ export const mutatingAdmissionPolicy: KindCases = {
       set: mutation({ patchType: 'ApplyConfiguration', applyConfiguration: { expression: ' ' } }),
     },
     { why: 'no reinvocation policy', set: { '/spec/reinvocationPolicy': '' } },
-    { why: 'an odd reinvocation policy', set: { '/spec/reinvocationPolicy': 'Always' } },
-    { why: 'a change of what is deleted', set: { '/spec/matchConstraints/resourceRules/0/operations': ['DELETE'] } },
-    { why: 'the changes go', on: 'update', set: { '/spec/mutations': [] } },
+    { why: 'an unknown reinvocation policy', set: { '/spec/reinvocationPolicy': 'Always' } },
+    { why: 'a change of a deleted object', set: { '/spec/matchConstraints/resourceRules/0/operations': ['DELETE'] } },
+    { why: 'the changes are removed', on: 'update', set: { '/spec/mutations': [] } },
     ...badMetadataUpdates,
   ],
 }

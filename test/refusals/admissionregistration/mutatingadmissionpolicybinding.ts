@@ -9,7 +9,7 @@ export const mutatingAdmissionPolicyBinding: KindCases = {
   valid: { metadata: { name: 'refused' }, spec: { policyName: 'absent', matchResources: matchConstraints } },
   refused: [
     ...badPolicyBindings,
-    { why: 'a change of what is deleted', set: { '/spec/matchResources/resourceRules/0/operations': ['DELETE'] } },
+    { why: 'a change of a deleted object', set: { '/spec/matchResources/resourceRules/0/operations': ['DELETE'] } },
     ...badMetadataUpdates,
   ],
 }

@@ -9,7 +9,7 @@ export const mutatingWebhookConfiguration: KindCases = {
   valid: configuration,
   refused: [
     ...badWebhooks,
-    { why: 'an odd reinvocation policy', set: { '/webhooks/0/reinvocationPolicy': 'Always' } },
+    { why: 'an unknown reinvocation policy', set: { '/webhooks/0/reinvocationPolicy': 'Always' } },
     { why: 'an empty reinvocation policy', set: { '/webhooks/0/reinvocationPolicy': '' } },
     ...badMetadataUpdates,
   ],

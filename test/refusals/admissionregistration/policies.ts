@@ -1,4 +1,4 @@
-/** What neither kind of policy, and neither kind of binding, may say. Whether expressions compile is not asked here. */
+/** Invalid fields of policies and bindings of either kind, without invalid expressions. */
 import type { Changes, Json, Refusal } from '../case.ts'
 import { badMatchConditions, badRules, badSelectors, rule } from './rules.ts'
 
@@ -7,10 +7,10 @@ export const matchConstraints: Json = { resourceRules: [rule] }
 /** `place`: of what to match. */
 function badMatches(place: string): readonly Refusal[] {
   return [
-    { why: 'an odd match policy', set: { [`${place}/matchPolicy`]: 'Loose' } },
+    { why: 'an unknown match policy', set: { [`${place}/matchPolicy`]: 'Loose' } },
     ...badRules(`${place}/resourceRules/0`),
     { why: 'a rule with a bad object name', set: { [`${place}/resourceRules/0/resourceNames`]: ['a/b'] } },
-    { why: 'a rule with an object name twice', set: { [`${place}/resourceRules/0/resourceNames`]: ['a', 'a'] } },
+    { why: 'a rule with a repeated object name', set: { [`${place}/resourceRules/0/resourceNames`]: ['a', 'a'] } },
     { why: 'a bad exception', set: { [`${place}/excludeResourceRules`]: [{ ...rule, operations: [] }] } },
     ...badSelectors(`${place}/namespaceSelector`, 'a namespace'),
     ...badSelectors(`${place}/objectSelector`, 'an object'),
@@ -21,8 +21,8 @@ const variable = (name: string, expression: string): Changes => ({ '/spec/variab
 const params = (apiVersion: string, kind: string): Changes => ({ '/spec/paramKind': { apiVersion, kind } })
 
 export const badPolicies: readonly Refusal[] = [
-  { why: 'an odd failure policy', set: { '/spec/failurePolicy': 'Retry' } },
-  { why: 'nothing to match', set: { '/spec/matchConstraints': undefined } },
+  { why: 'an unknown failure policy', set: { '/spec/failurePolicy': 'Retry' } },
+  { why: 'no match constraints', set: { '/spec/matchConstraints': undefined } },
   { why: 'no rules', set: { '/spec/matchConstraints/resourceRules': [] } },
   ...badMatches('/spec/matchConstraints'),
   ...badMatchConditions('/spec/matchConditions'),
@@ -35,8 +35,8 @@ export const badPolicies: readonly Refusal[] = [
   { why: 'a variable without a name', set: variable(' ', 'true') },
   { why: 'a variable without an expression', set: variable('a', ' ') },
   { why: 'a name with capitals', set: { '/metadata/name': 'Refused' } },
-  { why: 'the rules go', on: 'update', set: { '/spec/matchConstraints/resourceRules': [] } },
-  { why: 'the failure policy becomes odd', on: 'update', set: { '/spec/failurePolicy': 'Retry' } },
+  { why: 'the rules are removed', on: 'update', set: { '/spec/matchConstraints/resourceRules': [] } },
+  { why: 'the failure policy becomes invalid', on: 'update', set: { '/spec/failurePolicy': 'Retry' } },
   { why: 'no resource version', on: 'update', set: { '/metadata/resourceVersion': undefined } },
 ]
 
@@ -49,10 +49,10 @@ export const badPolicyBindings: readonly Refusal[] = [
   { why: 'parameters that climb', set: paramRef({ name: '..' }) },
   { why: 'parameters by name and by selector', set: paramRef({ name: 'a', selector: {} }) },
   { why: 'parameters by a bad selector', set: paramRef({ selector: { matchLabels: { 'a b': 'c' } } }) },
-  { why: 'nothing said of absent parameters', set: paramRef({ name: 'a', parameterNotFoundAction: undefined }) },
-  { why: 'an odd answer to absent parameters', set: paramRef({ name: 'a', parameterNotFoundAction: 'Ask' }) },
+  { why: 'no parameterNotFoundAction', set: paramRef({ name: 'a', parameterNotFoundAction: undefined }) },
+  { why: 'an unknown parameterNotFoundAction', set: paramRef({ name: 'a', parameterNotFoundAction: 'Ask' }) },
   ...badMatches('/spec/matchResources'),
   { why: 'a name with capitals', set: { '/metadata/name': 'Refused' } },
-  { why: 'the policy goes', on: 'update', set: { '/spec/policyName': '' } },
+  { why: 'the policy is removed', on: 'update', set: { '/spec/policyName': '' } },
   { why: 'no resource version', on: 'update', set: { '/metadata/resourceVersion': undefined } },
 ]

@@ -1,4 +1,7 @@
-/** What no rule of a webhook or a policy may say. They match a group that does not exist, so that none is ever asked. */
+/**
+ * Invalid rules of webhooks and policies. The rules match a group that does not exist, so that no webhook is ever
+ * called.
+ */
 import type { Changes, Json, Refusal } from '../case.ts'
 
 export const rule: Json = {
@@ -15,7 +18,7 @@ export function badRules(place: string): readonly Refusal[] {
   return [
     { why: 'a rule without operations', set: say('operations', []) },
     { why: 'a rule of all operations and more', set: say('operations', ['*', 'CREATE']) },
-    { why: 'a rule with an odd operation', set: say('operations', ['CREATE', 'GET']) },
+    { why: 'a rule with an unknown operation', set: say('operations', ['CREATE', 'GET']) },
     { why: 'a rule without groups', set: say('apiGroups', []) },
     { why: 'a rule of all groups and more', set: say('apiGroups', ['*', 'apps']) },
     { why: 'a rule without versions', set: say('apiVersions', []) },
@@ -27,7 +30,7 @@ export function badRules(place: string): readonly Refusal[] {
     { why: 'a rule of all resources and more', set: say('resources', ['*', 'widgets']) },
     { why: 'a rule of all subresources and one', set: say('resources', ['widgets/*', 'widgets/status']) },
     { why: 'a rule of a subresource of all and of one', set: say('resources', ['*/status', 'widgets/status']) },
-    { why: 'a rule of an odd scope', set: say('scope', 'Galaxy') },
+    { why: 'a rule of an unknown scope', set: say('scope', 'Galaxy') },
     { why: 'an empty rule', set: { [place]: {} } },
   ]
 }
@@ -38,7 +41,7 @@ export function badSelectors(place: string, whose: string): readonly Refusal[] {
     { why: `${whose} selector with a bad key`, set: { [place]: { matchLabels: { 'a b': 'c' } } } },
     { why: `${whose} selector with a bad value`, set: { [place]: { matchLabels: { a: '-' } } } },
     {
-      why: `${whose} selector with an odd operator`,
+      why: `${whose} selector with an unknown operator`,
       set: { [place]: { matchExpressions: [{ key: 'a', operator: 'Like' }] } },
     },
   ]
@@ -52,7 +55,7 @@ export function badMatchConditions(place: string): readonly Refusal[] {
     { why: 'a condition without a name', set: say({ name: '', expression: 'true' }) },
     { why: 'a condition with a bad name', set: say({ name: 'a b', expression: 'true' }) },
     { why: 'a condition without an expression', set: say({ name: 'a', expression: ' ' }) },
-    { why: 'a condition twice', set: say({ name: 'a', expression: 'true' }, { name: 'a', expression: 'true' }) },
+    { why: 'a repeated condition', set: say({ name: 'a', expression: 'true' }, { name: 'a', expression: 'true' }) },
     { why: 'too many conditions', set: say(...many) },
   ]
 }

@@ -13,11 +13,11 @@ export const validatingAdmissionPolicyBinding: KindCases = {
   refused: [
     ...badPolicyBindings,
     { why: 'no actions', set: { '/spec/validationActions': [] } },
-    { why: 'nothing said of actions', set: { '/spec/validationActions': undefined } },
-    { why: 'an odd action', set: { '/spec/validationActions': ['Shout'] } },
-    { why: 'an action twice', set: { '/spec/validationActions': ['Audit', 'Audit'] } },
+    { why: 'missing actions', set: { '/spec/validationActions': undefined } },
+    { why: 'an unknown action', set: { '/spec/validationActions': ['Shout'] } },
+    { why: 'a repeated action', set: { '/spec/validationActions': ['Audit', 'Audit'] } },
     { why: 'to deny and to warn', set: { '/spec/validationActions': ['Deny', 'Warn'] } },
-    { why: 'the actions go', on: 'update', set: { '/spec/validationActions': [] } },
+    { why: 'the actions are removed', on: 'update', set: { '/spec/validationActions': [] } },
     ...badMetadataUpdates,
   ],
 }

@@ -1,4 +1,4 @@
-/** What neither kind of webhook may say. */
+/** Invalid fields of webhooks of either kind. */
 import type { Changes, Json, Refusal } from '../case.ts'
 import { badMatchConditions, badRules, badSelectors, rule } from './rules.ts'
 
@@ -21,10 +21,10 @@ const service = (members: object): Changes => ({
 })
 
 const badClients: readonly Refusal[] = [
-  { why: 'nobody to ask', set: { [`${HOOK}/clientConfig`]: {} } },
+  { why: 'no backend', set: { [`${HOOK}/clientConfig`]: {} } },
   { why: 'two to ask', set: { [`${HOOK}/clientConfig/service`]: { namespace: 'default', name: 'hook' } } },
   { why: 'a URL without TLS', set: url('http://a.example.com') },
-  { why: 'a URL that is none', set: url('a%zz') },
+  { why: 'a URL that is invalid', set: url('a%zz') },
   { why: 'a URL without a host', set: url('https:///check') },
   { why: 'a URL with a user', set: url('https://jane:secret@a.example.com') },
   { why: 'a URL with a query', set: url('https://a.example.com/?a=b') },
@@ -42,15 +42,15 @@ export const badWebhooks: readonly Refusal[] = [
   { why: 'a webhook without a name', set: { [`${HOOK}/name`]: '' } },
   { why: 'a webhook with a short name', set: { [`${HOOK}/name`]: 'a.b' } },
   { why: 'a webhook with a bad name', set: { [`${HOOK}/name`]: 'a.b.C_d' } },
-  { why: 'a webhook twice', set: { '/webhooks/-': hook } },
-  { why: 'an odd failure policy', set: { [`${HOOK}/failurePolicy`]: 'Retry' } },
-  { why: 'an odd match policy', set: { [`${HOOK}/matchPolicy`]: 'Loose' } },
+  { why: 'a repeated webhook', set: { '/webhooks/-': hook } },
+  { why: 'an unknown failure policy', set: { [`${HOOK}/failurePolicy`]: 'Retry' } },
+  { why: 'an unknown match policy', set: { [`${HOOK}/matchPolicy`]: 'Loose' } },
   { why: 'side effects', set: { [`${HOOK}/sideEffects`]: 'Some' } },
   { why: 'unknown side effects', set: { [`${HOOK}/sideEffects`]: undefined } },
   { why: 'no patience', set: { [`${HOOK}/timeoutSeconds`]: 0 } },
   { why: 'too much patience', set: { [`${HOOK}/timeoutSeconds`]: 31 } },
   { why: 'no review versions', set: { [`${HOOK}/admissionReviewVersions`]: [] } },
-  { why: 'a review version twice', set: { [`${HOOK}/admissionReviewVersions`]: ['v1', 'v1'] } },
+  { why: 'a repeated review version', set: { [`${HOOK}/admissionReviewVersions`]: ['v1', 'v1'] } },
   { why: 'a bad review version', set: { [`${HOOK}/admissionReviewVersions`]: ['v1', 'V_2'] } },
   { why: 'no review version we know', set: { [`${HOOK}/admissionReviewVersions`]: ['v3'] } },
   ...badClients,
@@ -60,8 +60,8 @@ export const badWebhooks: readonly Refusal[] = [
   ...badMatchConditions(`${HOOK}/matchConditions`),
   { why: 'a name with capitals', set: { '/metadata/name': 'Refused' } },
   { why: 'side effects come', on: 'update', set: { [`${HOOK}/sideEffects`]: 'Some' } },
-  { why: 'the operations go', on: 'update', set: { [`${HOOK}/rules/0/operations`]: [] } },
-  { why: 'the same webhook comes', on: 'update', set: { '/webhooks/-': hook } },
+  { why: 'the operations are removed', on: 'update', set: { [`${HOOK}/rules/0/operations`]: [] } },
+  { why: 'the same webhook is added', on: 'update', set: { '/webhooks/-': hook } },
   {
     why: 'no review version we know is left',
     on: 'update',

@@ -45,10 +45,10 @@ export const customResourceDefinition: KindCases = {
     { why: 'the kind is that of its list', set: { '/spec/names/listKind': 'Widget' } },
     { why: 'a short name has capitals', set: { '/spec/names/shortNames': ['W'] } },
     { why: 'a category has a space', set: { '/spec/names/categories': ['a b'] } },
-    { why: 'there are no versions', set: { '/spec/versions': undefined } },
+    { why: 'versions are missing', set: { '/spec/versions': undefined } },
     { why: 'a version has capitals', set: { [`${VERSION}/name`]: 'V1' } },
     {
-      why: 'a version is there twice',
+      why: 'a repeated version',
       set: {
         '/spec/versions/-': {
           name: 'v1',
@@ -74,9 +74,9 @@ export const customResourceDefinition: KindCases = {
       set: { [`${VERSION}/storage`]: false },
     },
     { why: 'a version has no schema', set: { [`${VERSION}/schema`]: undefined } },
-    { why: 'a deprecation warns of nothing deprecated', set: { [`${VERSION}/deprecationWarning`]: 'old' } },
+    { why: 'a deprecation warning without deprecation', set: { [`${VERSION}/deprecationWarning`]: 'old' } },
     { why: 'the schema has no type', set: { [`${SCHEMA}/type`]: undefined } },
-    { why: 'the schema is no object', set: { [SCHEMA]: { type: 'string' } } },
+    { why: 'the schema is not an object', set: { [SCHEMA]: { type: 'string' } } },
     {
       why: 'the schema limits metadata',
       set: { [`${SCHEMA}/properties/metadata`]: { type: 'object', properties: { labels: { type: 'object' } } } },
@@ -102,7 +102,7 @@ export const customResourceDefinition: KindCases = {
     property('keys are of no map', list({ 'x-kubernetes-list-map-keys': ['k'] })),
     property('a set is of objects', list({ 'x-kubernetes-list-type': 'set' })),
     property('a map is of an unknown kind', { type: 'object', 'x-kubernetes-map-type': 'bag' }),
-    property('unknown fields are not kept, said so', { type: 'object', 'x-kubernetes-preserve-unknown-fields': false }),
+    property('preserveUnknownFields is false', { type: 'object', 'x-kubernetes-preserve-unknown-fields': false }),
     property('an embedded resource is text', { type: 'string', 'x-kubernetes-embedded-resource': true }),
     rule('a rule is empty', { rule: '' }),
     rule('a rule has a reason that is unknown', { rule: 'self > 1', reason: 'Odd' }),

@@ -1,4 +1,4 @@
-/** What may be wrong with a definition, by its parts. Rules have a file of their own. */
+/** Invalid parts of a CustomResourceDefinition, except for validation rules. */
 import type { Trial } from '../case.ts'
 import { list, property, SCHEMA, VERSION } from './definition.ts'
 
@@ -31,7 +31,7 @@ const approval = (why: string, annotation: string): Trial => ({
 })
 
 export const namesAndVersions: readonly Trial[] = [
-  approval('the approval of a protected group is odd', 'sure'),
+  approval('the approval of a protected group is invalid', 'sure'),
   {
     why: 'the second of two schemas is wrong',
     set: { '/spec/versions/-': version('v2', { schema: { openAPIV3Schema: { type: 'string' } } }) },
@@ -45,7 +45,7 @@ export const namesAndVersions: readonly Trial[] = [
   },
   { why: 'no version is stored of two', set: { [`${VERSION}/storage`]: false, '/spec/versions/-': version('v2') } },
   {
-    why: 'a version is there twice with equal schemas',
+    why: 'a repeated version with equal schemas',
     set: { [SCHEMA]: { type: 'object' }, '/spec/versions/-': version('v1') },
   },
   {
@@ -57,8 +57,8 @@ export const namesAndVersions: readonly Trial[] = [
     set: { [`${VERSION}/deprecated`]: true, [`${VERSION}/deprecationWarning`]: 'a\nb' },
   },
   { why: 'a warning is empty', set: { [`${VERSION}/deprecated`]: true, [`${VERSION}/deprecationWarning`]: '' } },
-  webhook('a webhook speaks no known version', { conversionReviewVersions: ['v2', 'v3'] }),
-  webhook('a webhook speaks a version twice', { conversionReviewVersions: ['v1', 'v1'] }),
+  webhook('a webhook with unknown review versions', { conversionReviewVersions: ['v2', 'v3'] }),
+  webhook('a webhook with a repeated review version', { conversionReviewVersions: ['v1', 'v1'] }),
   webhook('a webhook is at a service without a name', { clientConfig: { service: { namespace: 'a', name: '' } } }),
   {
     why: 'a webhook has no use',
@@ -92,12 +92,9 @@ export const structure: readonly Trial[] = [
   property('a schema has definitions', { type: 'object', definitions: { a: text } }),
   property('a schema has dependencies', { type: 'object', dependencies: { a: ['b'] } }),
   property('a schema has an id', { type: 'object', id: 'x' }),
-  property(
-    'an object may have additional properties besides its own',
-    object({ b: text }, { additionalProperties: false }),
-  ),
+  property('an object with properties and additionalProperties', object({ b: text }, { additionalProperties: false })),
   property('the type is null', { type: 'null' }),
-  property('an alternative says everything', {
+  property('an alternative with every field', {
     type: 'object',
     anyOf: [
       {
@@ -122,7 +119,7 @@ export const structure: readonly Trial[] = [
     additionalProperties: text,
   }),
   property(
-    'an embedded resource has odd metadata',
+    'an embedded resource has invalid metadata',
     object({ metadata: text, kind: { type: 'integer' } }, { 'x-kubernetes-embedded-resource': true }),
   ),
   property(
@@ -140,7 +137,7 @@ const map = (part: object, keys: readonly string[] = ['k']): object =>
 export const lists: readonly Trial[] = [
   property('a list type is of an object', { type: 'object', 'x-kubernetes-list-type': 'set' }),
   property('a map type is of text', { type: 'string', 'x-kubernetes-map-type': 'atomic' }),
-  property('keys are there twice', map({ items: object({ k: text }, { required: ['k'] }) }, ['z', 'k', 'k'])),
+  property('repeated keys', map({ items: object({ k: text }, { required: ['k'] }) }, ['z', 'k', 'k'])),
   property('a key is an object', map({ items: object({ k: { type: 'object' } }, { required: ['k'] }) })),
   property('items of a map are text', map({ items: text })),
   property('keys are of a set', {
@@ -182,13 +179,13 @@ export const defaults: readonly Trial[] = [
     object({ b: { type: 'array', items: text } }, { default: { b: [1] } }),
   ),
   property('a default breaks several rules', { type: 'string', minLength: 2, pattern: '^a', default: 'x' }),
-  property('a default lacks what is required', object({ b: text, c: text }, { required: ['b', 'c'], default: {} })),
+  property('a default without a required field', object({ b: text, c: text }, { required: ['b', 'c'], default: {} })),
   property(
     'a default of an embedded resource is none',
     object({ b: text }, { 'x-kubernetes-embedded-resource': true, default: { b: 'x' } }),
   ),
   property(
-    'a default in metadata is odd',
+    'a default in metadata is invalid',
     object(
       { metadata: object({ name: { type: 'string', default: '?/' } }) },
       { 'x-kubernetes-embedded-resource': true },
@@ -231,7 +228,7 @@ export const parts: readonly Trial[] = [
   fields('a selectable field is an object', '.spec'),
   fields('a selectable field is in metadata', '.metadata.name'),
   fields('a selectable field has no dot', 'spec.a'),
-  fields('a selectable field is there twice', '.spec.a', '.spec.a'),
+  fields('a repeated selectable field', '.spec.a', '.spec.a'),
   {
     why: 'there are nine selectable fields',
     set: {

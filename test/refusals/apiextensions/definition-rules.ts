@@ -1,4 +1,4 @@
-/** What may be wrong with the rules in a definition. */
+/** Invalid validation rules in a CustomResourceDefinition. */
 import type { Trial } from '../case.ts'
 import { property, SCHEMA } from './definition.ts'
 
@@ -14,30 +14,30 @@ const ruled = (schema: object, ...rules: readonly object[]): object => ({
 export const rules: readonly Trial[] = [
   number('a rule selects from a number', { rule: 'self.foo > 1' }),
   number('a rule is a number', { rule: 'self + 1' }),
-  number('a rule names nothing', { rule: 'foo > 1' }),
+  number('a rule without names', { rule: 'foo > 1' }),
   number('a rule ends too soon', { rule: 'self >' }),
   number('a rule has two faults', { rule: 'foo > bar' }),
   number('a rule compares with text', { rule: 'self == "1"' }),
-  number('a rule converts what cannot be', { rule: "int('x') == self" }),
+  number('a rule with an invalid conversion', { rule: "int('x') == self" }),
   number('a message is a number', { rule: 'self > 1', messageExpression: 'self' }),
-  number('a message names nothing', { rule: 'self > 1', messageExpression: "'a' + foo" }),
+  number('a message without a value', { rule: 'self > 1', messageExpression: "'a' + foo" }),
   number('a message may be endless', { rule: 'self > 1', messageExpression: "'was ' + string(self)" }),
   number('an old value is optional and not used', { rule: 'self > 1', optionalOldSelf: true }),
-  number('an old value is optional in a rule that is none', { rule: 'foo', optionalOldSelf: true }),
+  number('optionalOldSelf in a rule without oldSelf', { rule: 'foo', optionalOldSelf: true }),
   number('two rules are wrong', { rule: 'foo' }, { rule: 'self > 1' }, { rule: 'bar' }),
-  property('an old value is asked for in a list', {
+  property('oldSelf in a rule of a list', {
     type: 'array',
     maxItems: 3,
     items: ruled({ type: 'string', maxLength: 3 }, { rule: 'self == oldSelf' }),
   }),
-  property('an old value is asked for in a set', {
+  property('oldSelf in a rule of a set', {
     type: 'array',
     maxItems: 3,
     'x-kubernetes-list-type': 'set',
     items: ruled({ type: 'string', maxLength: 3 }, { rule: 'self == oldSelf' }),
   }),
   property(
-    'a rule is about what has no type',
+    'a rule for a field without a type',
     ruled({ 'x-kubernetes-preserve-unknown-fields': true }, { rule: 'true' }),
   ),
   property(
@@ -45,7 +45,7 @@ export const rules: readonly Trial[] = [
     ruled({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true }, { rule: 'self.a > 1' }),
   ),
   property(
-    'a rule asks for labels',
+    'a rule uses labels',
     ruled(
       { type: 'object', 'x-kubernetes-embedded-resource': true, 'x-kubernetes-preserve-unknown-fields': true },
       { rule: 'has(self.metadata.labels)' },
@@ -92,7 +92,7 @@ export const rules: readonly Trial[] = [
     ),
   ),
   {
-    why: 'a rule at the root asks for labels',
+    why: 'a rule at the root uses labels',
     set: { [`${SCHEMA}/x-kubernetes-validations`]: [{ rule: 'size(self.metadata.labels) > 0' }] },
   },
 ]

@@ -1,4 +1,4 @@
-/** Changes to a definition, for its cases. */
+/** Functions that change a CustomResourceDefinition for a case. */
 import type { Trial } from '../case.ts'
 
 export const VERSION = '/spec/versions/0'

@@ -35,9 +35,9 @@ export const apiService: KindCases = {
     { why: 'it is secure and insecure', set: { '/spec/caBundle': 'AAEC' } },
     { why: 'the spec is missing', set: { '/spec': undefined } },
     { why: 'the version changes', on: 'update', set: { '/spec/version': 'v2' } },
-    { why: 'the priority goes', on: 'update', set: { '/spec/versionPriority': 0 } },
+    { why: 'the priority is removed', on: 'update', set: { '/spec/versionPriority': 0 } },
     { why: 'the service loses its name', on: 'update', set: { '/spec/service/name': '' } },
-    { why: 'there is no version to update from', on: 'update', set: { '/metadata/resourceVersion': undefined } },
+    { why: 'no resource version', on: 'update', set: { '/metadata/resourceVersion': undefined } },
     {
       why: 'the status has an unknown condition',
       on: 'update status',

@@ -10,14 +10,14 @@ export const daemonSet: KindCases = {
     ...selectors,
     ...templates,
     { why: 'the history is negative', set: { '/spec/revisionHistoryLimit': -1 } },
-    { why: 'pods must be ready in the past', set: { '/spec/minReadySeconds': -1 } },
+    { why: 'negative minReadySeconds', set: { '/spec/minReadySeconds': -1 } },
     {
       why: 'the strategy is unknown',
       set: { '/spec/updateStrategy': { type: 'Burn' } },
       ours: printing('{"type":"Burn"}'),
     },
     {
-      why: 'nothing may be missing and nothing more',
+      why: 'maxUnavailable and maxSurge are 0',
       set: { '/spec/updateStrategy': { rollingUpdate: { maxUnavailable: 0, maxSurge: 0 } } },
     },
     {
@@ -29,7 +29,7 @@ export const daemonSet: KindCases = {
       set: { '/spec/updateStrategy': { rollingUpdate: { maxUnavailable: '101%' } } },
     },
     {
-      why: 'what may be missing is no number',
+      why: 'maxUnavailable that is not a number',
       set: { '/spec/updateStrategy': { rollingUpdate: { maxUnavailable: 'half' } } },
     },
     {
@@ -42,12 +42,12 @@ export const daemonSet: KindCases = {
       set: { '/spec/selector': { matchLabels: { app: 'b' } }, '/spec/template/metadata/labels/app': 'b' },
     },
     {
-      why: 'the labels go away from the selector',
+      why: 'the labels no longer match the selector',
       on: 'update',
       set: { '/spec/template/metadata/labels': { app: 'b' } },
     },
     {
-      why: 'the status counts below nothing',
+      why: 'negative counts in the status',
       on: 'update status',
       set: {
         '/status': {

@@ -18,28 +18,28 @@ export const deployment: KindCases = {
     { why: 'replicas are text', set: { '/spec/replicas': '2' } },
     { why: 'there are more replicas than a number holds', set: { '/spec/replicas': 3_000_000_000 } },
     { why: 'the history is negative', set: { '/spec/revisionHistoryLimit': -1 } },
-    { why: 'pods must be ready in the past', set: { '/spec/minReadySeconds': -1 } },
+    { why: 'negative minReadySeconds', set: { '/spec/minReadySeconds': -1 } },
     { why: 'the deadline is negative', set: { '/spec/progressDeadlineSeconds': -1 } },
     { why: 'the deadline is too early', set: { '/spec/progressDeadlineSeconds': 5, '/spec/minReadySeconds': 5 } },
     { why: 'the strategy is unknown', set: { '/spec/strategy': { type: 'Burn' } }, ours: printing('{"type":"Burn"}') },
     { why: 'recreating rolls', set: { '/spec/strategy': { type: 'Recreate', rollingUpdate: { maxSurge: 1 } } } },
-    rolling('nothing may be missing and nothing more', { maxUnavailable: 0, maxSurge: 0 }),
+    rolling('maxUnavailable and maxSurge are 0', { maxUnavailable: 0, maxSurge: 0 }),
     rolling('more than all may be missing', { maxUnavailable: '101%' }),
     rolling('fewer than none may be missing', { maxUnavailable: -1 }),
-    rolling('what may be more is no number', { maxSurge: 'many' }),
-    rolling('what may be more is a list', { maxSurge: [1] }),
+    rolling('maxSurge that is not a number', { maxSurge: 'many' }),
+    rolling('maxSurge that is a list', { maxSurge: [1] }),
     {
       why: 'the selector changes',
       on: 'update',
       set: { '/spec/selector': { matchLabels: { app: 'b' } }, '/spec/template/metadata/labels/app': 'b' },
     },
     {
-      why: 'the labels go away from the selector',
+      why: 'the labels no longer match the selector',
       on: 'update',
       set: { '/spec/template/metadata/labels': { app: 'b' } },
     },
     {
-      why: 'the status counts below nothing',
+      why: 'negative counts in the status',
       on: 'update status',
       set: {
         '/status': {
@@ -58,7 +58,7 @@ export const deployment: KindCases = {
       set: { '/status': { replicas: 1, updatedReplicas: 2, readyReplicas: 2, availableReplicas: 3 } },
     },
     {
-      why: 'it is scaled below nothing',
+      why: 'it is scaled to a negative number',
       on: 'update scale',
       body: {
         apiVersion: 'autoscaling/v1',

@@ -10,20 +10,20 @@ export const replicaSet: KindCases = {
     ...selectors,
     ...templates,
     { why: 'there are fewer than no replicas', set: { '/spec/replicas': -1 } },
-    { why: 'pods must be ready in the past', set: { '/spec/minReadySeconds': -1 } },
+    { why: 'negative minReadySeconds', set: { '/spec/minReadySeconds': -1 } },
     {
       why: 'the selector changes',
       on: 'update',
       set: { '/spec/selector': { matchLabels: { app: 'b' } }, '/spec/template/metadata/labels/app': 'b' },
     },
-    { why: 'replicas go below nothing', on: 'update', set: { '/spec/replicas': -1 } },
+    { why: 'negative replicas', on: 'update', set: { '/spec/replicas': -1 } },
     {
-      why: 'the labels go away from the selector',
+      why: 'the labels no longer match the selector',
       on: 'update',
       set: { '/spec/template/metadata/labels': { app: 'b' } },
     },
     {
-      why: 'the status counts below nothing',
+      why: 'negative counts in the status',
       on: 'update status',
       set: {
         '/status': {
@@ -41,7 +41,7 @@ export const replicaSet: KindCases = {
       set: { '/status': { replicas: 1, fullyLabeledReplicas: 2, readyReplicas: 2, availableReplicas: 3 } },
     },
     {
-      why: 'it is scaled below nothing',
+      why: 'it is scaled to a negative number',
       on: 'update scale',
       body: {
         apiVersion: 'autoscaling/v1',

@@ -19,7 +19,7 @@ export const statefulSet: KindCases = {
     ...templates,
     { why: 'there are fewer than no replicas', set: { '/spec/replicas': -1 } },
     { why: 'the service has a space', set: { '/spec/serviceName': 'a b' } },
-    { why: 'pods must be ready in the past', set: { '/spec/minReadySeconds': -1 } },
+    { why: 'negative minReadySeconds', set: { '/spec/minReadySeconds': -1 } },
     { why: 'pods are managed in an unknown way', set: { '/spec/podManagementPolicy': 'Odd' } },
     {
       why: 'the strategy is unknown',
@@ -35,7 +35,7 @@ export const statefulSet: KindCases = {
       set: { '/spec/updateStrategy': { type: 'OnDelete', rollingUpdate: { partition: 1 } } },
       ours: printing('{"partition":1}'),
     },
-    { why: 'numbers begin below nothing', set: { '/spec/ordinals': { start: -1 } } },
+    { why: 'a negative first ordinal', set: { '/spec/ordinals': { start: -1 } } },
     {
       why: 'claims are kept in an unknown way',
       set: { '/spec/persistentVolumeClaimRetentionPolicy': { whenDeleted: 'Odd', whenScaled: 'Odd' } },
@@ -52,9 +52,9 @@ export const statefulSet: KindCases = {
       set: { '/spec/volumeClaimTemplates/0/spec/resources/requests/storage': '2Gi' },
     },
     { why: 'the management of pods changes', on: 'update', set: { '/spec/podManagementPolicy': 'Parallel' } },
-    { why: 'replicas go below nothing', on: 'update', set: { '/spec/replicas': -1 } },
+    { why: 'negative replicas', on: 'update', set: { '/spec/replicas': -1 } },
     {
-      why: 'the status counts below nothing',
+      why: 'negative counts in the status',
       on: 'update status',
       set: {
         '/status': {

@@ -1,4 +1,4 @@
-/** What all workloads refuse: selectors that select nothing or others, templates that make no pod. */
+/** Faults common to all workloads: invalid selectors and pod templates. */
 import type { Json, Refusal } from '../case.ts'
 
 /** A spec with a selector and a template that fit. */
@@ -11,11 +11,11 @@ export function labelled(): Json {
 
 export const selectors: readonly Refusal[] = [
   { why: 'the name has capitals', set: { '/metadata/name': 'Web' } },
-  { why: 'there is no spec', set: { '/spec': undefined } },
-  { why: 'there is no selector', set: { '/spec/selector': undefined } },
+  { why: 'the spec is missing', set: { '/spec': undefined } },
+  { why: 'the selector is missing', set: { '/spec/selector': undefined } },
   { why: 'the selector is empty', set: { '/spec/selector': {} } },
   { why: 'the selector selects others', set: { '/spec/selector/matchLabels/app': 'other' } },
-  { why: 'the selector is no label', set: { '/spec/selector/matchLabels/app': 'a b' } },
+  { why: 'the selector is not a label', set: { '/spec/selector/matchLabels/app': 'a b' } },
   {
     why: 'the selector operator is unknown',
     set: { '/spec/selector': { matchExpressions: [{ key: 'app', operator: 'Like', values: ['a'] }] } },
@@ -29,7 +29,7 @@ export const selectors: readonly Refusal[] = [
 const TEMPLATE = '/spec/template'
 
 export const templates: readonly Refusal[] = [
-  { why: 'there is no template', set: { [TEMPLATE]: undefined } },
+  { why: 'the template is missing', set: { [TEMPLATE]: undefined } },
   { why: 'the template has no labels', set: { [`${TEMPLATE}/metadata`]: undefined } },
   { why: 'the template has no containers', set: { [`${TEMPLATE}/spec/containers`]: [] } },
   { why: 'a container has no image', set: { [`${TEMPLATE}/spec/containers/0/image`]: '' } },

@@ -12,7 +12,7 @@ export const localSubjectAccessReview: KindCases = {
   },
   refused: [
     ...badQuestions,
-    { why: 'nobody', set: { '/spec/user': undefined } },
+    { why: 'no user and no group', set: { '/spec/user': undefined } },
     {
       why: 'a path',
       set: { '/spec': { user: 'jane', nonResourceAttributes: { path: '/healthz', verb: 'get' } } },

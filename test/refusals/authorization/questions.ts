@@ -1,4 +1,4 @@
-/** What no access review may ask. */
+/** Invalid access reviews. */
 import type { Changes, Refusal } from '../case.ts'
 
 const fields = (selector: object): Changes => ({ '/spec/resourceAttributes/fieldSelector': selector })

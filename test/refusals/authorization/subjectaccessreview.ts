@@ -9,7 +9,7 @@ export const subjectAccessReview: KindCases = {
   valid: { spec: { user: 'jane', resourceAttributes: { verb: 'get', resource: 'pods', namespace: 'default' } } },
   refused: [
     ...badQuestions,
-    { why: 'nobody', set: { '/spec/user': undefined } },
+    { why: 'no user and no group', set: { '/spec/user': undefined } },
     {
       why: 'two questions',
       set: { '/spec/nonResourceAttributes': { path: '/healthz', verb: 'get' } },
@@ -19,7 +19,7 @@ export const subjectAccessReview: KindCases = {
       why: 'a name',
       set: { '/metadata': { name: 'x' } },
     },
-    { why: 'nothing at all', set: { '/spec': {} } },
+    { why: 'an empty object', set: { '/spec': {} } },
   ],
   taken: [{ why: 'what only the server sets', set: { '/metadata': { uid: 'u', selfLink: 'x' } } }],
 }

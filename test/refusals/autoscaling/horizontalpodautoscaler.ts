@@ -7,8 +7,8 @@ const target = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' }
 
 const both: readonly Refusal[] = [
   { why: 'the name has capitals', set: { '/metadata/name': 'Web' } },
-  { why: 'there is no spec', set: { '/spec': undefined } },
-  { why: 'there is no target', set: { '/spec/scaleTargetRef': undefined } },
+  { why: 'the spec is missing', set: { '/spec': undefined } },
+  { why: 'the target is missing', set: { '/spec/scaleTargetRef': undefined } },
   { why: 'the target has no kind', set: { '/spec/scaleTargetRef/kind': '' } },
   { why: 'the target has no name', set: { '/spec/scaleTargetRef/name': '' } },
   { why: 'the target name has a slash', set: { '/spec/scaleTargetRef/name': 'a/b' } },
@@ -19,7 +19,7 @@ const both: readonly Refusal[] = [
   { why: 'the most becomes 0', on: 'update', set: { '/spec/maxReplicas': 0 } },
   { why: 'the target loses its name', on: 'update', set: { '/spec/scaleTargetRef/name': '' } },
   {
-    why: 'the status counts below nothing',
+    why: 'negative counts in the status',
     on: 'update status',
     set: { '/status/currentReplicas': -1, '/status/desiredReplicas': -1 },
   },
@@ -117,7 +117,7 @@ export const horizontalPodAutoscaler: KindCases = {
       external: { metric: { name: 'a' }, target: { type: 'Value', value: '1', averageValue: '1' } },
     }),
     behave('a policy type is unknown', { scaleUp: { policies: [{ ...policy, type: 'Odd' }] } }),
-    behave('a policy does nothing', { scaleUp: { policies: [{ ...policy, value: 0 }] } }),
+    behave('a policy without actions', { scaleUp: { policies: [{ ...policy, value: 0 }] } }),
     behave('a policy has no time', { scaleUp: { policies: [{ ...policy, periodSeconds: 0 }] } }),
     behave('a policy takes too long', { scaleDown: { policies: [{ ...policy, periodSeconds: 1801 }] } }),
     behave('the choice of policies is unknown', { scaleDown: { selectPolicy: 'Odd', policies: [policy] } }),

@@ -26,10 +26,10 @@ export const job: KindCases = {
   refused: [
     { why: 'the name has capitals', set: { '/metadata/name': 'Once' } },
     { why: 'the name of an indexed one is too long', set: { ...indexed, '/metadata/name': 'a'.repeat(63) } },
-    { why: 'there is no spec', set: { '/spec': undefined } },
-    { why: 'there is no template', set: { '/spec/template': undefined } },
+    { why: 'the spec is missing', set: { '/spec': undefined } },
+    { why: 'the template is missing', set: { '/spec/template': undefined } },
     { why: 'pods restart always', set: { '/spec/template/spec/restartPolicy': 'Always' } },
-    { why: 'nothing is said of restarts', set: { '/spec/template/spec/restartPolicy': undefined } },
+    { why: 'no restart policy', set: { '/spec/template/spec/restartPolicy': undefined } },
     { why: 'parallelism is negative', set: { '/spec/parallelism': -1 } },
     { why: 'completions are negative', set: { '/spec/completions': -1 } },
     { why: 'the deadline is negative', set: { '/spec/activeDeadlineSeconds': -1 } },
@@ -53,7 +53,7 @@ export const job: KindCases = {
       set: { ...indexed, '/spec/backoffLimitPerIndex': 1, '/spec/maxFailedIndexes': 4 },
     },
     { why: 'the replacement of pods is unknown', set: { '/spec/podReplacementPolicy': 'Odd' } },
-    { why: 'the manager is no domain', set: { '/spec/managedBy': 'me' } },
+    { why: 'the manager is not a domain', set: { '/spec/managedBy': 'me' } },
     {
       why: 'the failure policy does not fit restarts',
       set: { '/spec/template/spec/restartPolicy': 'OnFailure', '/spec/podFailurePolicy': rule({}) },
@@ -65,12 +65,12 @@ export const job: KindCases = {
     failure('a failure rule is about success', { onExitCodes: { operator: 'In', values: [0] } }),
     failure('a failure rule has no codes', { onExitCodes: { operator: 'In', values: [] } }),
     failure('a failure rule has codes out of order', { onExitCodes: { operator: 'In', values: [2, 1] } }),
-    failure('a failure rule has a code twice', { onExitCodes: { operator: 'In', values: [1, 1] } }),
+    failure('a failure rule has a repeated code', { onExitCodes: { operator: 'In', values: [1, 1] } }),
     failure('a failure rule operator is unknown', { onExitCodes: { operator: 'Near', values: [1] } }),
     failure('a failure rule is for a stranger', {
       onExitCodes: { containerName: 'nobody', operator: 'In', values: [1] },
     }),
-    failure('a failure rule has a condition that is none', {
+    failure('a failure rule with an invalid condition', {
       onExitCodes: undefined,
       onPodConditions: [{ type: 'a b', status: 'Odd' }],
     }),
@@ -122,7 +122,7 @@ export const job: KindCases = {
     },
     { why: 'parallelism becomes negative', on: 'update', set: { '/spec/parallelism': -1 } },
     {
-      why: 'the status counts below nothing',
+      why: 'negative counts in the status',
       on: 'update status',
       set: { '/status': { active: -1, succeeded: -1, failed: -1 } },
     },

@@ -57,7 +57,7 @@ export const binding: KindCases = {
         target: { name: 'node-1' },
       },
     },
-    { why: 'there is no target', set: { '/target': undefined }, ours: invalidBinding('unbound', noName) },
+    { why: 'the target is missing', set: { '/target': undefined }, ours: invalidBinding('unbound', noName) },
     { why: 'the target is text', set: { '/target': 'node-1' } },
   ],
   taken: [{ why: 'the pod is another', set: { '/metadata/uid': 'other' } }],

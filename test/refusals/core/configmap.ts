@@ -12,7 +12,7 @@ export const configMap: KindCases = {
     { why: 'a key climbs out of the directory', set: { '/data/..~1up': 'x' } },
     { why: 'one key is both text and binary', set: { '/data/logo': 'x' } },
     { why: 'a value is a number', set: { '/data/colour': 7 } },
-    { why: 'binary data is no base64', set: { '/binaryData/logo': '***' } },
+    { why: 'binary data is not valid base64', set: { '/binaryData/logo': '***' } },
     { why: 'more than a megabyte', set: { '/data/colour': 'x'.repeat(1_048_577) } },
     { why: 'a label value has a slash', set: { '/metadata/labels': { team: 'a/b' } } },
     {

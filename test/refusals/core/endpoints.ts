@@ -37,7 +37,7 @@ export const endpoints: KindCases = {
     { why: 'a port name has capitals', set: { [`${SUBSET}/ports/0/name`]: 'HTTP' } },
     { why: 'an application protocol has spaces', set: { [`${SUBSET}/ports/0/appProtocol`]: 'a b' } },
     { why: 'an address becomes loopback', on: 'update', set: { [`${SUBSET}/addresses/0/ip`]: '127.0.0.1' } },
-    { why: 'a port goes wrong', on: 'update', set: { [`${SUBSET}/ports/0/port`]: 0 } },
+    { why: 'a port becomes invalid', on: 'update', set: { [`${SUBSET}/ports/0/port`]: 0 } },
   ],
   taken: [
     {

@@ -27,7 +27,7 @@ export const event: KindCases = {
       set: { '/involvedObject': { apiVersion: 'v1', kind: 'Node', namespace: 'other', name: 'a' } },
     },
     { why: 'the count is text', set: { '/count': 'many' } },
-    { why: 'the event time is no time', set: { '/eventTime': 'now' } },
+    { why: 'the event time is not a time', set: { '/eventTime': 'now' } },
     newer('the reporter has a space', { '/reportingComponent': 'a b' }),
     newer('the reporter is missing', { '/reportingComponent': '' }),
     newer('the instance is missing', { '/reportingInstance': '' }),

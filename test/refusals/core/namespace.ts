@@ -27,8 +27,12 @@ export const namespace: KindCases = {
       on: 'update',
       set: { '/metadata/labels/pod-security.kubernetes.io~1enforce': 'strict' },
     },
-    { why: 'a label goes wrong', on: 'update', set: { '/metadata/labels/a b': 'c' } },
-    { why: 'the status ends what is not deleted', on: 'update status', set: { '/status/phase': 'Terminating' } },
+    { why: 'a label becomes invalid', on: 'update', set: { '/metadata/labels/a b': 'c' } },
+    {
+      why: 'the status terminates a namespace that is not deleted',
+      on: 'update status',
+      set: { '/status/phase': 'Terminating' },
+    },
     { why: 'finalize gets a bad finalizer', on: 'update finalize', set: { '/spec/finalizers': ['mine'] } },
   ],
   taken: [

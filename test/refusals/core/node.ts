@@ -21,7 +21,7 @@ export const node: KindCases = {
     { why: 'a taint effect is unknown', set: { '/spec/taints/0/effect': 'Explode' } },
     { why: 'a taint value has a space', set: { '/spec/taints/0/value': 'b c' } },
     {
-      why: 'a taint is there twice',
+      why: 'a repeated taint',
       set: { '/spec/taints/-': { key: 'a', value: 'c', effect: 'NoSchedule' } },
       ours: printing('{"key":"a","value":"c","effect":"NoSchedule"}'),
     },
@@ -30,7 +30,7 @@ export const node: KindCases = {
     { why: 'a capacity is negative', set: { '/status/capacity/cpu': '-1' } },
     { why: 'huge pages are of two sizes and one is negative', set: { '/status/capacity/hugepages-2Mi': '-2Mi' } },
     {
-      why: 'the pods to avoid are no JSON',
+      why: 'the pods to avoid are not JSON',
       set: { '/metadata/annotations': { 'scheduler.alpha.kubernetes.io/preferAvoidPods': 'x' } },
     },
     { why: 'the provider changes', on: 'update', set: { '/spec/providerID': 'a://2' } },
@@ -39,8 +39,8 @@ export const node: KindCases = {
       on: 'update',
       set: { '/spec/podCIDR': '10.9.0.0/24', '/spec/podCIDRs': ['10.9.0.0/24'] },
     },
-    { why: 'the pod range goes', on: 'update', set: { '/spec/podCIDR': undefined, '/spec/podCIDRs': undefined } },
-    { why: 'a taint goes wrong', on: 'update', set: { '/spec/taints/0/effect': 'Explode' } },
+    { why: 'the pod range is removed', on: 'update', set: { '/spec/podCIDR': undefined, '/spec/podCIDRs': undefined } },
+    { why: 'a taint becomes invalid', on: 'update', set: { '/spec/taints/0/effect': 'Explode' } },
     {
       why: 'a taint is doubled',
       on: 'update',
@@ -48,13 +48,13 @@ export const node: KindCases = {
       ours: printing('{"key":"a","value":"c","effect":"NoSchedule"}'),
     },
     {
-      why: 'the status has an address twice',
+      why: 'the status has a repeated address',
       on: 'update status',
       set: { '/status/addresses/-': { type: 'InternalIP', address: '10.0.0.7' } },
       ours: printing('{"type":"InternalIP","address":"10.0.0.7"}'),
     },
     { why: 'the status has a negative capacity', on: 'update status', set: { '/status/capacity/cpu': '-1' } },
-    { why: 'the status has a feature twice', on: 'update status', set: { '/status/declaredFeatures': ['B', 'A'] } },
+    { why: 'the status has a repeated feature', on: 'update status', set: { '/status/declaredFeatures': ['B', 'A'] } },
   ],
   taken: [
     { why: 'its configuration is of two kinds', set: { '/spec/configSource': {} } },

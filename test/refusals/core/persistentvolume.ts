@@ -27,12 +27,12 @@ export const persistentVolume: KindCases = {
   },
   refused: [
     { why: 'the name has capitals', set: { '/metadata/name': 'Disk' } },
-    { why: 'there are no access modes', set: { '/spec/accessModes': [] } },
+    { why: 'access modes are missing', set: { '/spec/accessModes': [] } },
     { why: 'an access mode is unknown', set: { '/spec/accessModes': ['ReadSometimes'] } },
     { why: 'one access mode excludes others', set: { '/spec/accessModes': ['ReadWriteOncePod', 'ReadOnlyMany'] } },
-    { why: 'there is no capacity', set: { '/spec/capacity': undefined } },
+    { why: 'the capacity is missing', set: { '/spec/capacity': undefined } },
     { why: 'the capacity is of two kinds', set: { '/spec/capacity/cpu': '1' } },
-    { why: 'the capacity is nothing', set: { '/spec/capacity/storage': '0' } },
+    { why: 'an empty capacity', set: { '/spec/capacity/storage': '0' } },
     { why: 'the capacity is negative', set: { '/spec/capacity/storage': '-1Gi' } },
     { why: 'the reclaim policy is unknown', set: { '/spec/persistentVolumeReclaimPolicy': 'Burn' } },
     {
@@ -43,7 +43,7 @@ export const persistentVolume: KindCases = {
     { why: 'the class has capitals', set: { '/spec/storageClassName': 'Fast' } },
     { why: 'the attributes class is empty', set: { '/spec/volumeAttributesClassName': '' } },
     { why: 'the host path climbs', set: { '/spec/hostPath/path': '/a/../b' } },
-    source('there is no source', {}),
+    source('the source is missing', {}),
     { why: 'there are two sources', set: { '/spec/nfs': { server: 's', path: '/a' } } },
     source('nfs has no path', { nfs: { server: 's', path: '' } }),
     source('csi has no driver', { csi: { ...csi, driver: '' } }),
@@ -65,7 +65,7 @@ export const persistentVolume: KindCases = {
       ours: differing('spec.hostPath.path: "/data" -> "/other"'),
     },
     { why: 'the volume mode changes', on: 'update', set: { '/spec/volumeMode': 'Block' } },
-    { why: 'the capacity goes', on: 'update', set: { '/spec/capacity': undefined } },
+    { why: 'the capacity is removed', on: 'update', set: { '/spec/capacity': undefined } },
     {
       why: 'the affinity changes',
       on: 'update',
@@ -76,7 +76,7 @@ export const persistentVolume: KindCases = {
       ),
     },
     { why: 'the attributes class changes', on: 'update', set: { '/spec/volumeAttributesClassName': 'fast' } },
-    { why: 'the reclaim policy goes wrong', on: 'update', set: { '/spec/persistentVolumeReclaimPolicy': 'Burn' } },
+    { why: 'the reclaim policy becomes invalid', on: 'update', set: { '/spec/persistentVolumeReclaimPolicy': 'Burn' } },
   ],
   taken: [source('a csi secret has no namespace', { csi: { ...csi, nodeStageSecretRef: { name: 'a' } } })],
 }

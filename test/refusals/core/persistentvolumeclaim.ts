@@ -14,14 +14,14 @@ export const persistentVolumeClaim: KindCases = {
   },
   refused: [
     { why: 'the name has capitals', set: { '/metadata/name': 'Data' } },
-    { why: 'there is no spec', set: { '/spec': undefined } },
-    { why: 'there are no access modes', set: { '/spec/accessModes': [] } },
+    { why: 'the spec is missing', set: { '/spec': undefined } },
+    { why: 'access modes are missing', set: { '/spec/accessModes': [] } },
     { why: 'an access mode is unknown', set: { '/spec/accessModes': ['ReadSometimes'] } },
     { why: 'one access mode excludes others', set: { '/spec/accessModes': ['ReadWriteOncePod', 'ReadWriteMany'] } },
-    { why: 'no storage is asked for', set: { '/spec/resources/requests': {} } },
+    { why: 'no storage is requested', set: { '/spec/resources/requests': {} } },
     { why: 'no storage is too little', set: { '/spec/resources/requests/storage': '0' } },
-    { why: 'less than none is asked for', set: { '/spec/resources/requests/storage': '-1Gi' } },
-    { why: 'storage is no quantity', set: { '/spec/resources/requests/storage': '1 GB' } },
+    { why: 'a negative amount is requested', set: { '/spec/resources/requests/storage': '-1Gi' } },
+    { why: 'storage is not a quantity', set: { '/spec/resources/requests/storage': '1 GB' } },
     {
       why: 'the selector operator is unknown',
       set: { '/spec/selector': { matchExpressions: [{ key: 'a', operator: 'Like' }] } },
@@ -97,7 +97,7 @@ export const persistentVolumeClaim: KindCases = {
       set: { '/status/allocatedResourceStatuses': { storage: 'Odd' } },
     },
     {
-      why: 'the status resizes what is unknown',
+      why: 'the status resizes an unknown resource',
       on: 'update status',
       set: { '/status/allocatedResources': { gpu: '1' } },
     },

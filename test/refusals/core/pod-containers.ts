@@ -1,11 +1,11 @@
-/** What containers of a pod may not be. The pod is that of `pod.ts`: containers `web` and `log`, volume `scratch`. */
+/** Invalid containers of a pod. The pod is that of `pod.ts`: containers `web` and `log`, volume `scratch`. */
 import { printing, type Refusal, type Trial } from '../case.ts'
 
 const WEB = '/spec/containers/0'
 
 export const podContainers: readonly Refusal[] = [
-  { why: 'there are no containers', set: { '/spec/containers': [] } },
-  { why: 'containers are no list', set: { '/spec/containers': {} } },
+  { why: 'containers are missing', set: { '/spec/containers': [] } },
+  { why: 'containers are not a list', set: { '/spec/containers': {} } },
   { why: 'a container has no name', set: { [`${WEB}/name`]: undefined } },
   { why: 'a container name has a dot', set: { [`${WEB}/name`]: 'web.1' } },
   { why: 'a container name is too long', set: { [`${WEB}/name`]: 'a'.repeat(64) } },
@@ -27,7 +27,7 @@ export const podContainers: readonly Refusal[] = [
   { why: 'a port is text', set: { [`${WEB}/ports/0/containerPort`]: 'http' } },
   { why: 'a host port is negative', set: { [`${WEB}/ports/0/hostPort`]: -1 } },
   {
-    why: 'a host port is taken twice',
+    why: 'a repeated host port',
     set: {
       [`${WEB}/ports`]: [
         { containerPort: 80, hostPort: 80 },
@@ -77,7 +77,7 @@ export const podContainers: readonly Refusal[] = [
     set: { [`${WEB}/env`]: [{ name: 'A', valueFrom: { resourceFieldRef: { resource: 'limits.gpu' } } }] },
   },
   {
-    why: 'a variable divides by what is no divisor',
+    why: 'a variable with an invalid divisor',
     set: {
       [`${WEB}/env`]: [{ name: 'A', valueFrom: { resourceFieldRef: { resource: 'limits.cpu', divisor: '2m' } } }],
     },
@@ -126,38 +126,38 @@ export const podContainers: readonly Refusal[] = [
     why: 'a mount is read only all the way down but writable',
     set: { '/spec/containers/1/volumeMounts/0/recursiveReadOnly': 'Enabled' },
   },
-  { why: 'a device is no claim', set: { [`${WEB}/volumeDevices`]: [{ name: 'scratch', devicePath: '/dev/x' }] } },
+  { why: 'a device is not a claim', set: { [`${WEB}/volumeDevices`]: [{ name: 'scratch', devicePath: '/dev/x' }] } },
   { why: 'a device path climbs out', set: { [`${WEB}/volumeDevices`]: [{ name: 'gone', devicePath: '/dev/../x' }] } },
   {
     why: 'a request is more than its limit',
     set: { [`${WEB}/resources`]: { requests: { cpu: '2' }, limits: { cpu: '1' } } },
   },
   { why: 'a request is negative', set: { [`${WEB}/resources/requests/cpu`]: '-1' } },
-  { why: 'a quantity is no number', set: { [`${WEB}/resources/requests/memory`]: '1 GiB' } },
+  { why: 'a quantity is not a number', set: { [`${WEB}/resources/requests/memory`]: '1 GiB' } },
   { why: 'a quantity is a list', set: { [`${WEB}/resources/requests/memory`]: [1] } },
-  { why: 'an unknown resource is asked for', set: { [`${WEB}/resources/requests/gpu`]: '1' } },
+  { why: 'an unknown resource is requested', set: { [`${WEB}/resources/requests/gpu`]: '1' } },
   { why: 'a resource name is none', set: { [`${WEB}/resources/requests/a b`]: '1' } },
   {
-    why: 'half a device is asked for',
+    why: 'a fractional device count',
     set: { [`${WEB}/resources`]: { requests: { 'example.com/gpu': '500m' }, limits: { 'example.com/gpu': '500m' } } },
   },
-  { why: 'a device is asked for without a limit', set: { [`${WEB}/resources/requests/example.com~1gpu`]: '1' } },
+  { why: 'a device request without a count limit', set: { [`${WEB}/resources/requests/example.com~1gpu`]: '1' } },
   {
     why: 'a device request differs from its limit',
     set: { [`${WEB}/resources`]: { requests: { 'example.com/gpu': '1' }, limits: { 'example.com/gpu': '2' } } },
   },
-  { why: 'huge pages are asked for alone', set: { [`${WEB}/resources`]: { limits: { 'hugepages-2Mi': '4Mi' } } } },
+  { why: 'huge pages without CPU or memory', set: { [`${WEB}/resources`]: { limits: { 'hugepages-2Mi': '4Mi' } } } },
   {
-    why: 'huge pages are no multiple of their size',
+    why: 'huge pages that are not a multiple of their size',
     set: { [`${WEB}/resources`]: { limits: { 'hugepages-2Mi': '3Mi', cpu: '1' } } },
   },
   { why: 'a claim is not there', set: { [`${WEB}/resources/claims`]: [{ name: 'gpu' }] } },
-  { why: 'a probe does nothing', set: { [`${WEB}/livenessProbe`]: {} } },
+  { why: 'a probe without a handler', set: { [`${WEB}/livenessProbe`]: {} } },
   {
     why: 'a probe does two things',
     set: { [`${WEB}/livenessProbe`]: { exec: { command: ['true'] }, tcpSocket: { port: 80 } } },
   },
-  { why: 'a probe runs nothing', set: { [`${WEB}/livenessProbe`]: { exec: {} } } },
+  { why: 'an exec probe without a command', set: { [`${WEB}/livenessProbe`]: { exec: {} } } },
   { why: 'a probe has no port', set: { [`${WEB}/readinessProbe`]: { httpGet: { path: '/' } } } },
   { why: 'a probe port is too high', set: { [`${WEB}/readinessProbe`]: { httpGet: { path: '/', port: 70_000 } } } },
   { why: 'a probe port name is none', set: { [`${WEB}/readinessProbe`]: { httpGet: { path: '/', port: 'a_b' } } } },
@@ -192,7 +192,7 @@ export const podContainers: readonly Refusal[] = [
     set: { [`${WEB}/livenessProbe`]: { tcpSocket: { port: 80 }, terminationGracePeriodSeconds: 0 } },
   },
   { why: 'a grpc probe has no port', set: { [`${WEB}/startupProbe`]: { grpc: { port: 0 } } } },
-  { why: 'a hook does nothing', set: { [`${WEB}/lifecycle`]: { postStart: {} } } },
+  { why: 'a hook without a handler', set: { [`${WEB}/lifecycle`]: { postStart: {} } } },
   { why: 'a hook sleeps too long', set: { [`${WEB}/lifecycle`]: { preStop: { sleep: { seconds: 60 } } } } },
   {
     why: 'a stop signal has no operating system',
@@ -235,17 +235,17 @@ export const podContainers: readonly Refusal[] = [
     set: { [`${WEB}/securityContext`]: { runAsUser: -1, runAsGroup: -1 } },
   },
   {
-    why: 'a privileged container may not escalate',
+    why: 'a privileged container without allowPrivilegeEscalation',
     set: { [`${WEB}/securityContext`]: { privileged: true, allowPrivilegeEscalation: false } },
     ours: printing('{"privileged":true,"allowPrivilegeEscalation":false}'),
   },
   {
-    why: 'an administrator may not escalate',
+    why: 'CAP_SYS_ADMIN without allowPrivilegeEscalation',
     set: { [`${WEB}/securityContext`]: { capabilities: { add: ['CAP_SYS_ADMIN'] }, allowPrivilegeEscalation: false } },
     ours: printing('{"capabilities":{"add":["CAP_SYS_ADMIN"]},"allowPrivilegeEscalation":false}'),
   },
   { why: 'the proc mount is unknown', set: { [`${WEB}/securityContext`]: { procMount: 'Some' } } },
-  { why: 'the proc mount needs users of its own', set: { [`${WEB}/securityContext`]: { procMount: 'Unmasked' } } },
+  { why: 'a proc mount without a user namespace', set: { [`${WEB}/securityContext`]: { procMount: 'Unmasked' } } },
   {
     why: 'a local seccomp profile has no file',
     set: { [`${WEB}/securityContext`]: { seccompProfile: { type: 'Localhost' } } },

@@ -1,4 +1,4 @@
-/** What a pod may not say of itself as a whole: where it runs, how it ends, as whom. */
+/** Invalid fields of a pod outside of containers and volumes: scheduling, termination, security context. */
 import { type Ours, printing, type Refusal, type Trial } from '../case.ts'
 
 const term = (part: object): object => ({ labelSelector: { matchLabels: { a: 'b' } }, topologyKey: 'zone', ...part })
@@ -26,7 +26,7 @@ export const podPlacement: readonly Refusal[] = [
   spec('the dns policy is unknown', { dnsPolicy: 'Guess' }),
   spec('the dns policy None has no servers', { dnsPolicy: 'None' }),
   spec('there are too many name servers', { dnsConfig: { nameservers: ['1.1.1.1', '1.1.1.2', '1.1.1.3', '1.1.1.4'] } }),
-  spec('a name server is no address', { dnsConfig: { nameservers: ['one'] } }),
+  spec('a name server is not an address', { dnsConfig: { nameservers: ['one'] } }),
   spec('a search domain is none', { dnsConfig: { searches: ['a b'] } }),
   spec('a dns option has no name', { dnsConfig: { options: [{ value: 'x' }] } }),
   spec('the deadline is 0', { activeDeadlineSeconds: 0 }),
@@ -35,7 +35,7 @@ export const podPlacement: readonly Refusal[] = [
   spec('the subdomain has capitals', { subdomain: 'A' }),
   spec('the service account has a space', { serviceAccountName: 'a b' }),
   spec('the service account is not there', { serviceAccountName: 'nobody' }),
-  spec('the node selector is no label', { nodeSelector: { 'a b': 'c' } }),
+  spec('the node selector is not a label', { nodeSelector: { 'a b': 'c' } }),
   spec('the operating system is unknown', { os: { name: 'beos' } }),
   spec('a Windows pod uses Linux fields', {
     os: { name: 'windows' },
@@ -55,7 +55,7 @@ export const podPlacement: readonly Refusal[] = [
   spec('a host alias begins with zeros', { hostAliases: [{ ip: '1.2.003.4', hostnames: ['a'] }] }),
   spec('a readiness gate has no name', { readinessGates: [{ conditionType: '' }] }),
   spec('a scheduling gate has a space', { schedulingGates: [{ name: 'a b' }] }),
-  spec('a scheduling gate is there twice', { schedulingGates: [{ name: 'a' }, { name: 'a' }] }),
+  spec('a repeated scheduling gate', { schedulingGates: [{ name: 'a' }, { name: 'a' }] }),
   spec('a gated pod has a node', { schedulingGates: [{ name: 'a' }], nodeName: 'node-1' }),
   spec('a toleration of everything has a value', { tolerations: [{ key: 'a', operator: 'Exists', value: 'b' }] }),
   spec('a toleration has no key and is equal', { tolerations: [{ operator: 'Equal', value: 'b' }] }),
@@ -115,11 +115,11 @@ export const podPlacement: readonly Refusal[] = [
   spec('a spread has no skew', { topologySpreadConstraints: [spread({ maxSkew: 0 })] }),
   spec('a spread has no topology', { topologySpreadConstraints: [spread({ topologyKey: '' })] }),
   spec('a spread does the unknown', { topologySpreadConstraints: [spread({ whenUnsatisfiable: 'Panic' })] }),
-  spec('a spread is there twice', { topologySpreadConstraints: [spread({}), spread({ maxSkew: 2 })] }),
-  spec('a soft spread wants domains', {
+  spec('a repeated spread', { topologySpreadConstraints: [spread({}), spread({ maxSkew: 2 })] }),
+  spec('minDomains with ScheduleAnyway', {
     topologySpreadConstraints: [spread({ whenUnsatisfiable: 'ScheduleAnyway', minDomains: 2 })],
   }),
-  spec('a spread wants no domains', { topologySpreadConstraints: [spread({ minDomains: 0 })] }),
+  spec('minDomains of 0', { topologySpreadConstraints: [spread({ minDomains: 0 })] }),
   spec('a spread has unknown policies', {
     topologySpreadConstraints: [spread({ nodeAffinityPolicy: 'A', nodeTaintsPolicy: 'B' })],
   }),
@@ -129,7 +129,7 @@ export const podPlacement: readonly Refusal[] = [
   }),
   spec('the group policy is unknown', { securityContext: { fsGroupChangePolicy: 'Never' } }),
   spec('a sysctl is none', { securityContext: { sysctls: [{ name: 'a..b', value: '1' }] } }),
-  spec('a sysctl is there twice', {
+  spec('a repeated sysctl', {
     securityContext: {
       sysctls: [
         { name: 'a.b', value: '1' },
@@ -142,7 +142,7 @@ export const podPlacement: readonly Refusal[] = [
     securityContext: { sysctls: [{ name: 'net.core.somaxconn', value: '1' }] },
   }),
   spec('processes are shared with the host and each other', { hostPID: true, shareProcessNamespace: true }),
-  spec('users are of its own on the host network', { hostUsers: false, hostNetwork: true }),
+  spec('a user namespace on the host network', { hostUsers: false, hostNetwork: true }),
   spec('the host network hides a port', { hostNetwork: true, 'containers/0/ports/0/hostPort': 81 }),
   spec('overhead is set without a class', { overhead: { cpu: '1' } }),
   spec('the qualified hostname needs another', { hostnameOverride: 'A.b' }),
@@ -158,7 +158,7 @@ export const podPlacement: readonly Refusal[] = [
   spec('pod resources are less than those of containers', { resources: { requests: { cpu: '500m' } } }),
   spec('pod resources are of an unknown kind', { resources: { requests: { 'example.com/gpu': '1' } } }),
   {
-    why: 'the deletion cost is no number',
+    why: 'the deletion cost is not a number',
     set: { '/metadata/annotations': { 'controller.kubernetes.io/pod-deletion-cost': 'much' } },
   },
   {

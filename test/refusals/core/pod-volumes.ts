@@ -1,4 +1,4 @@
-/** What volumes of a pod may not be. Each case adds one to the pod of `pod.ts`. */
+/** Invalid volumes of a pod. Each case adds one to the pod of `pod.ts`. */
 import type { Refusal, Trial } from '../case.ts'
 
 function volume(why: string, source: object): Refusal {
@@ -28,7 +28,7 @@ export const podVolumes: readonly Refusal[] = [
   volume('a configmap item is absolute', { configMap: { name: 'c', items: [{ key: 'a', path: '/a' }] } }),
   volume('a configmap item begins with dots', { configMap: { name: 'c', items: [{ key: 'a', path: '..a' }] } }),
   volume('a claim has no name', { persistentVolumeClaim: { claimName: '' } }),
-  volume('a file of the downward api reads nothing', { downwardAPI: { items: [{ path: 'a' }] } }),
+  volume('a downward API file without a source', { downwardAPI: { items: [{ path: 'a' }] } }),
   volume('a file of the downward api reads two things', {
     downwardAPI: {
       items: [
@@ -40,7 +40,7 @@ export const podVolumes: readonly Refusal[] = [
       ],
     },
   }),
-  volume('a file of the downward api reads what is not for it', {
+  volume('a downward API file with an unsupported field', {
     downwardAPI: { items: [{ path: 'a', fieldRef: { fieldPath: 'status.podIP' } }] },
   }),
   volume('a file of the downward api names no container', {
@@ -48,7 +48,7 @@ export const podVolumes: readonly Refusal[] = [
   }),
   volume('a projection has a source with two', projected({ configMap: { name: 'a' }, secret: { name: 'b' } })),
   volume(
-    'a projection has one path twice',
+    'a projection with a repeated path',
     projected(
       { configMap: { name: 'a', items: [{ key: 'a', path: 'x' }] } },
       { secret: { name: 'b', items: [{ key: 'a', path: 'x' }] } },

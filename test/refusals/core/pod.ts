@@ -6,7 +6,7 @@ import { placementTaken, podPlacement } from './pod-placement.ts'
 import { podVolumes, volumesTaken } from './pod-volumes.ts'
 
 const metadata: readonly Refusal[] = [
-  { why: 'the body is no JSON', body: '{"apiVersion":"v1","kind":"Pod",' },
+  { why: 'the body is not valid JSON', body: '{"apiVersion":"v1","kind":"Pod",' },
   { why: 'the body is a list', body: '[]' },
   { why: 'the body is of another kind', body: { apiVersion: 'v1', kind: 'Service', metadata: { name: 'web' } } },
   {
@@ -19,7 +19,7 @@ const metadata: readonly Refusal[] = [
   },
   { why: 'the body has no kind', body: { apiVersion: 'v1', metadata: { name: 'web' } } },
   { why: 'the body has no apiVersion', body: { kind: 'Pod', metadata: { name: 'web' } } },
-  { why: 'there is no spec', set: { '/spec': undefined } },
+  { why: 'the spec is missing', set: { '/spec': undefined } },
   { why: 'the name is too long', set: { '/metadata/name': 'a'.repeat(254) } },
   { why: 'the name ends with a dash', set: { '/metadata/name': 'web-' } },
   {
@@ -27,7 +27,7 @@ const metadata: readonly Refusal[] = [
     set: { '/metadata/generateName': 'Generated-', '/metadata/name': undefined },
   },
   { why: 'a label name is too long', set: { '/metadata/labels': { ['a'.repeat(64)]: 'x' } } },
-  { why: 'a label prefix is no domain', set: { '/metadata/labels': { 'Under_score/x': 'x' } } },
+  { why: 'a label prefix is not a domain', set: { '/metadata/labels': { 'Under_score/x': 'x' } } },
   { why: 'a label value is too long', set: { '/metadata/labels': { a: 'x'.repeat(64) } } },
   { why: 'a label is a number', set: { '/metadata/labels': { a: 1 } } },
   { why: 'an annotation name has a space', set: { '/metadata/annotations': { 'a b': 'x' } } },
@@ -66,13 +66,13 @@ const updates: readonly Refusal[] = [
     ours: differing('spec.containers[0].name: "web" -> "other"'),
   },
   { why: 'a container is added', on: 'update', set: { '/spec/containers/-': { name: 'more', image: 'nginx' } } },
-  { why: 'a container goes', on: 'update', set: { '/spec/containers/1': undefined } },
-  { why: 'the image goes', on: 'update', set: { '/spec/containers/0/image': '' } },
+  { why: 'a container is removed', on: 'update', set: { '/spec/containers/1': undefined } },
+  { why: 'the image is removed', on: 'update', set: { '/spec/containers/0/image': '' } },
   { why: 'the image gets a space', on: 'update', set: { '/spec/containers/0/image': ' nginx' } },
-  { why: 'a toleration goes', on: 'update', set: { '/spec/tolerations': [] } },
+  { why: 'a toleration is removed', on: 'update', set: { '/spec/tolerations': [] } },
   { why: 'a toleration changes', on: 'update', set: { '/spec/tolerations/0/operator': 'Equal' } },
   {
-    why: 'the deadline goes',
+    why: 'the deadline is removed',
     on: 'update',
     stored: { '/spec/activeDeadlineSeconds': 60 },
     set: { '/spec/activeDeadlineSeconds': undefined },
@@ -132,7 +132,7 @@ const updates: readonly Refusal[] = [
     set: { '/spec/containers/0/resources/limits': undefined },
   },
   {
-    why: 'a resize asks for storage',
+    why: 'a resize requests storage',
     on: 'update resize',
     set: { '/spec/containers/0/resources/requests/ephemeral-storage': '1Gi' },
   },
@@ -147,9 +147,11 @@ const updates: readonly Refusal[] = [
     set: { '/spec/ephemeralContainers': [{ name: 'debug', image: 'busybox', ports: [{ containerPort: 80 }] }] },
   },
   {
-    why: 'an ephemeral container is aimed at nobody',
+    why: 'an ephemeral container with an unknown target',
     on: 'update ephemeralcontainers',
-    set: { '/spec/ephemeralContainers': [{ name: 'debug', image: 'busybox', targetContainerName: 'nobody' }] },
+    set: {
+      '/spec/ephemeralContainers': [{ name: 'debug', image: 'busybox', targetContainerName: 'nobody' }],
+    },
   },
   {
     why: 'an ephemeral container has probes',
@@ -168,7 +170,7 @@ const updates: readonly Refusal[] = [
   },
   { why: 'a status names another node', on: 'update status', set: { '/status/nominatedNodeName': 'Node_1' } },
   {
-    why: 'a status has an address that is none',
+    why: 'a status has an address that is invalid',
     on: 'update status',
     set: { '/status/podIPs': [{ ip: '1.2.3' }], '/status/podIP': '1.2.3' },
   },

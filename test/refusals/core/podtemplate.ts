@@ -12,8 +12,8 @@ export const podTemplate: KindCases = {
   },
   refused: [
     { why: 'the name has capitals', set: { '/metadata/name': 'Stencil' } },
-    { why: 'there is no template', set: { '/template': undefined } },
-    { why: 'there are no containers', set: { [`${SPEC}/containers`]: [] } },
+    { why: 'the template is missing', set: { '/template': undefined } },
+    { why: 'containers are missing', set: { [`${SPEC}/containers`]: [] } },
     { why: 'a container has no image', set: { [`${SPEC}/containers/0/image`]: undefined } },
     { why: 'a label of the template is none', set: { '/template/metadata/labels': { a: 'b c' } } },
     { why: 'an annotation of the template is none', set: { '/template/metadata/annotations': { 'a b': 'c' } } },
@@ -28,7 +28,7 @@ export const podTemplate: KindCases = {
         '/template/metadata/annotations': { 'container.apparmor.security.beta.kubernetes.io/x': 'runtime/default' },
       },
     },
-    { why: 'the containers go', on: 'update', set: { [`${SPEC}/containers`]: [] } },
-    { why: 'a label of the template goes wrong', on: 'update', set: { '/template/metadata/labels/a b': 'c' } },
+    { why: 'the containers are removed', on: 'update', set: { [`${SPEC}/containers`]: [] } },
+    { why: 'a label of the template becomes invalid', on: 'update', set: { '/template/metadata/labels/a b': 'c' } },
   ],
 }

@@ -14,10 +14,10 @@ export const replicationController: KindCases = {
   },
   refused: [
     { why: 'the name has capitals', set: { '/metadata/name': 'Web' } },
-    { why: 'there is no spec', set: { '/spec': undefined } },
-    { why: 'there is no template', set: { '/spec/template': undefined } },
+    { why: 'the spec is missing', set: { '/spec': undefined } },
+    { why: 'the template is missing', set: { '/spec/template': undefined } },
     { why: 'there are fewer than no replicas', set: { '/spec/replicas': -1 } },
-    { why: 'replicas must be ready in the past', set: { '/spec/minReadySeconds': -1 } },
+    { why: 'negative minReadySeconds of replicas', set: { '/spec/minReadySeconds': -1 } },
     { why: 'the selector selects others', set: { '/spec/selector': { app: 'other' } } },
     {
       why: 'there is neither selector nor label',
@@ -28,14 +28,14 @@ export const replicationController: KindCases = {
     { why: 'a container has no name', set: { '/spec/template/spec/containers/0/name': '' } },
     { why: 'replicas are text', set: { '/spec/replicas': 'two' } },
     { why: 'replicas are a fraction', set: { '/spec/replicas': 1.5 } },
-    { why: 'replicas go below nothing', on: 'update', set: { '/spec/replicas': -1 } },
+    { why: 'negative replicas', on: 'update', set: { '/spec/replicas': -1 } },
     {
-      why: 'the labels go away from the selector',
+      why: 'the labels no longer match the selector',
       on: 'update',
       set: { '/spec/template/metadata/labels/app': 'other' },
     },
     {
-      why: 'the status counts below nothing',
+      why: 'negative counts in the status',
       on: 'update status',
       set: { '/status/replicas': -1, '/status/readyReplicas': -1 },
     },
@@ -45,7 +45,7 @@ export const replicationController: KindCases = {
       set: { '/status/replicas': 1, '/status/readyReplicas': 2 },
     },
     {
-      why: 'it is scaled below nothing',
+      why: 'it is scaled to a negative number',
       on: 'update scale',
       body: {
         apiVersion: 'autoscaling/v1',

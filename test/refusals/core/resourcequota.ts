@@ -13,7 +13,7 @@ export const resourceQuota: KindCases = {
     { why: 'a resource is unknown', set: { '/spec/hard/gpu': '1' } },
     { why: 'a quota is negative', set: { '/spec/hard/pods': '-1' } },
     { why: 'a quota of pods is a fraction', set: { '/spec/hard/pods': '1500m' } },
-    { why: 'a quota is no quantity', set: { '/spec/hard/pods': 'many' } },
+    { why: 'a quota is not a quantity', set: { '/spec/hard/pods': 'many' } },
     { why: 'a scope is unknown', set: { '/spec/scopes': ['Odd'] } },
     {
       why: 'two scopes exclude each other',
@@ -53,7 +53,7 @@ export const resourceQuota: KindCases = {
       },
     },
     {
-      why: 'a scope must exist',
+      why: 'a scope with operator Exists is required',
       set: {
         '/spec/hard': { pods: '1' },
         '/spec/scopeSelector': scoped({ scopeName: 'BestEffort', operator: 'In', values: ['a'] }),

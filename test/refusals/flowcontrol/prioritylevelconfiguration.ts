@@ -21,7 +21,7 @@ export const priorityLevelConfiguration: KindCases = {
   valid: { metadata: { name: 'refused' }, spec },
   refused: [
     { why: 'no type', set: { '/spec/type': '' } },
-    { why: 'an odd type', set: { '/spec/type': 'Odd' } },
+    { why: 'an unknown type', set: { '/spec/type': 'Odd' } },
     { why: 'the type of another', set: { '/spec': { type: 'Exempt' } } },
     { why: 'exempt and limited', set: { '/spec/type': 'Exempt' } },
     { why: 'limited and exempt', set: { '/spec/exempt': { lendablePercent: 0 } } },
@@ -31,7 +31,7 @@ export const priorityLevelConfiguration: KindCases = {
     { why: 'lending too much', set: limited('lendablePercent', 101) },
     { why: 'negative borrowing', set: limited('borrowingLimitPercent', -1) },
     { why: 'no response type', set: limited('limitResponse/type', '') },
-    { why: 'an odd response type', set: limited('limitResponse/type', 'Odd') },
+    { why: 'an unknown response type', set: limited('limitResponse/type', 'Odd') },
     { why: 'rejecting and queuing', set: limited('limitResponse/type', 'Reject') },
     { why: 'queuing without queues', set: limited('limitResponse', { type: 'Queue' }) },
     { why: 'a negative queue length', set: queuing('queueLengthLimit', -1) },
@@ -53,7 +53,7 @@ export const priorityLevelConfiguration: KindCases = {
     { why: 'the type changes', on: 'update', set: { '/spec/type': 'Odd' } },
     { why: 'the shares become negative', on: 'update', set: limited('nominalConcurrencyShares', -1) },
     {
-      why: 'a condition twice',
+      why: 'a repeated condition',
       on: 'update status',
       set: { '/status': { conditions: [{ type: 'A' }, { type: 'A' }] } },
     },

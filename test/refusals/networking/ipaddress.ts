@@ -11,7 +11,7 @@ export const ipAddress: KindCases = {
     spec: { parentRef: { resource: 'services', name: 'x', namespace: 'default' } },
   },
   refused: [
-    { why: 'a name that is no address', set: { '/metadata/name': 'web' } },
+    { why: 'a name that is not an address', set: { '/metadata/name': 'web' } },
     { why: 'an address with leading zeros', set: { '/metadata/name': '010.0.0.1' } },
     { why: 'an address that could be shorter', set: { '/metadata/name': '2001:db8:0::1' } },
     { why: 'an IPv4 address in IPv6 form', set: { '/metadata/name': '::ffff:1.2.3.4' } },
@@ -30,7 +30,7 @@ export const ipAddress: KindCases = {
       set: { '/spec/parentRef/name': 'y' },
       ...shownAs({ resource: 'services', namespace: 'default', name: 'y' }),
     },
-    { why: 'the parent goes', on: 'update', set: { '/spec/parentRef': undefined } },
+    { why: 'the parent is removed', on: 'update', set: { '/spec/parentRef': undefined } },
     ...badMetadataUpdates,
   ],
 }

@@ -1,4 +1,4 @@
-/** What neither kind of binding may say, and what never changes in one. */
+/** Invalid role bindings of either kind, and changes of immutable fields. */
 import type { Json, Refusal } from '../case.ts'
 import { shownAs } from '../our-words.ts'
 

@@ -10,8 +10,8 @@ export const role: KindCases = {
   refused: [
     ...badRules,
     { why: 'a URL in a namespace', set: { '/rules/0': { verbs: ['get'], nonResourceURLs: ['/healthz'] } } },
-    { why: 'the verbs go', on: 'update', set: { '/rules/0/verbs': [] } },
-    { why: 'a URL comes', on: 'update', set: { '/rules/0/nonResourceURLs': ['/healthz'] } },
+    { why: 'the verbs are removed', on: 'update', set: { '/rules/0/verbs': [] } },
+    { why: 'a URL is added', on: 'update', set: { '/rules/0/nonResourceURLs': ['/healthz'] } },
     { why: 'the name in the body is another', on: 'update', set: { '/metadata/name': 'other' } },
     ...badMetadataUpdates,
   ],

@@ -1,9 +1,9 @@
-/** What neither kind of role may say. */
+/** Invalid rules of roles of either kind. */
 import type { Refusal } from '../case.ts'
 
 export const badRules: readonly Refusal[] = [
   { why: 'a rule without verbs', set: { '/rules/0/verbs': [] } },
-  { why: 'a rule that says nothing of verbs', set: { '/rules/0/verbs': undefined } },
+  { why: 'a rule that lacks verbs', set: { '/rules/0/verbs': undefined } },
   { why: 'a rule without groups', set: { '/rules/0/apiGroups': [] } },
   { why: 'a rule without resources', set: { '/rules/0/resources': [] } },
   { why: 'an empty rule', set: { '/rules/0': {} } },

@@ -1,4 +1,4 @@
-/** What no claim may ask for, in a ResourceClaim or in a template of one. Whether expressions compile is not asked here. */
+/** Invalid device requests of a ResourceClaim or a ResourceClaimTemplate, without invalid expressions. */
 import type { Changes, Json, Refusal, Trial } from '../case.ts'
 
 export const claimSpec: Json = {
@@ -57,9 +57,9 @@ function badRequests(say: Say): readonly Refusal[] {
   return [
     { why: 'a request without a name', set: say('requests/0/name', '') },
     { why: 'a request with a bad name', set: say('requests/0/name', 'A_b') },
-    { why: 'a request twice', set: only(request('gpu'), request('gpu')) },
+    { why: 'a repeated request', set: only(request('gpu'), request('gpu')) },
     { why: 'too many requests', set: only(...numbered(33, request)) },
-    { why: 'a request for nothing', set: say('requests/0/exactly', undefined) },
+    { why: 'an empty request', set: say('requests/0/exactly', undefined) },
     { why: 'a request of both sorts', set: say('requests/0/firstAvailable', [{ name: 'a', deviceClassName: 'b' }]) },
   ]
 }
@@ -71,10 +71,10 @@ function badExactRequests(say: Say): readonly Refusal[] {
   return [
     { why: 'no class', set: exactly('deviceClassName', '') },
     { why: 'a class with a bad name', set: exactly('deviceClassName', 'A_b') },
-    { why: 'an odd allocation mode', set: exactly('allocationMode', 'Some') },
+    { why: 'an unknown allocation mode', set: exactly('allocationMode', 'Some') },
     { why: 'a negative count', set: exactly('count', -1) },
     { why: 'all of them and a count', set: exactly('allocationMode', 'All') },
-    { why: 'a selector of nothing', set: exactly('selectors', [{}]) },
+    { why: 'an empty selector', set: exactly('selectors', [{}]) },
     { why: 'a selector too long', set: exactly('selectors', [{ cel: { expression: 'x'.repeat(10_241) } }]) },
     { why: 'too many selectors', set: exactly('selectors', selectors) },
     { why: 'admin access in a plain namespace', set: exactly('adminAccess', true) },
@@ -83,10 +83,10 @@ function badExactRequests(say: Say): readonly Refusal[] {
       set: { ...exactly('adminAccess', true), ...say('requests/0/name', 'A_b') },
     },
     { why: 'a toleration with a bad key', set: toleration({ key: 'a b' }) },
-    { why: 'a toleration with an odd operator', set: toleration({ key: 'a', operator: 'Like' }) },
+    { why: 'a toleration with an unknown operator', set: toleration({ key: 'a', operator: 'Like' }) },
     { why: 'a toleration of any value with a value', set: toleration({ key: 'a', value: 'b' }) },
     { why: 'a toleration with a bad value', set: toleration({ key: 'a', operator: 'Equal', value: 'a b' }) },
-    { why: 'a toleration with an odd effect', set: toleration({ key: 'a', effect: 'Maybe' }) },
+    { why: 'a toleration with an unknown effect', set: toleration({ key: 'a', effect: 'Maybe' }) },
   ]
 }
 
@@ -102,7 +102,7 @@ function badAlternatives(say: Say): readonly Refusal[] {
     { why: 'an alternative with a bad name', set: first('name', 'A_b') },
     { why: 'an alternative without a class', set: first('deviceClassName', '') },
     { why: 'an alternative with a negative count', set: first('count', -1) },
-    { why: 'an alternative twice', set: among('a', 'a') },
+    { why: 'a repeated alternative', set: among('a', 'a') },
     { why: 'too many alternatives', set: among(...numbered(9, (name) => name)) },
   ]
 }
@@ -111,7 +111,7 @@ function badConstraints(say: Say): readonly Refusal[] {
   const constraint = (members: object): Changes => say('constraints', [members])
   const among = (...requests: readonly string[]): Changes => constraint({ requests, matchAttribute: 'a.b/c' })
   return [
-    { why: 'a constraint of nothing', set: constraint({ requests: ['gpu'] }) },
+    { why: 'an empty constraint', set: constraint({ requests: ['gpu'] }) },
     { why: 'a constraint of no domain', set: constraint({ matchAttribute: 'numa' }) },
     { why: 'a constraint with bad names', set: constraint({ matchAttribute: 'A_b/c-d' }) },
     { why: 'a constraint with an empty domain', set: constraint({ matchAttribute: '/numa' }) },
@@ -120,7 +120,7 @@ function badConstraints(say: Say): readonly Refusal[] {
     { why: 'a constraint of an unknown request', set: among('x') },
     { why: 'a constraint of an unknown alternative', set: among('nic/x') },
     { why: 'a constraint of a request too deep', set: among('a/b/c') },
-    { why: 'a constraint of a request twice', set: among('gpu', 'gpu') },
+    { why: 'a repeated constraint of a request', set: among('gpu', 'gpu') },
     {
       why: 'too many constraints',
       set: say(
@@ -136,7 +136,7 @@ function badConfigs(say: Say): readonly Refusal[] {
     say('config', [{ requests: ['gpu'], opaque: { driver: 'gpu.example.com', parameters: {}, ...members } }])
   const many = numbered(33, () => ({ opaque: { driver: 'a.b', parameters: {} } }))
   return [
-    { why: 'a configuration of nothing', set: say('config', [{ requests: ['gpu'] }]) },
+    { why: 'a configuration without content', set: say('config', [{ requests: ['gpu'] }]) },
     { why: 'a configuration of an unknown request', set: say('config/0/requests', ['x']) },
     { why: 'a configuration of no driver', set: opaque({ driver: '' }) },
     { why: 'a configuration of a driver with a bad name', set: opaque({ driver: 'a_b' }) },

@@ -39,10 +39,10 @@ const badResults: readonly Refusal[] = [
   { why: 'a result of a pool too long', set: resulted({ pool: 'a'.repeat(254) }) },
   { why: 'a result of no device', set: resulted({ device: '' }) },
   { why: 'a result of a device with a bad name', set: resulted({ device: 'a.b' }) },
-  { why: 'a result of a share that is no UUID', set: resulted({ shareID: 'x' }) },
+  { why: 'a result whose share ID is not a UUID', set: resulted({ shareID: 'x' }) },
   { why: 'a result with half the binding conditions', set: resulted({ bindingConditions: ['ready'] }) },
   {
-    why: 'a result with the same condition twice',
+    why: 'a result with a repeated condition',
     set: resulted({ bindingConditions: ['a', 'a'], bindingFailureConditions: ['b', 'a'] }),
   },
   { why: 'a result with too many conditions', set: resulted({ bindingConditions: ['a', 'b', 'c', 'd', 'e'] }) },
@@ -62,8 +62,8 @@ const badResults: readonly Refusal[] = [
 const badStatuses: readonly Refusal[] = [
   ...badResults,
   { why: 'reserved but not allocated', set: { '/status': { reservedFor: [consumer] } } },
-  { why: 'reserved for nobody', set: reserved({}) },
-  { why: 'reserved twice', set: reserved(consumer, consumer) },
+  { why: 'reserved for an empty consumer', set: reserved({}) },
+  { why: 'repeated reservation', set: reserved(consumer, consumer) },
   { why: 'reserved for too many', set: reserved(...many(257)) },
   {
     why: 'a device that is not allocated',
@@ -77,9 +77,9 @@ const badStatuses: readonly Refusal[] = [
   { why: 'a bad condition', set: told({ ...device, conditions: [{ type: 'a b', status: 'Maybe' }] }) },
   { why: 'an interface with a long name', set: network({ interfaceName: 'x'.repeat(257) }) },
   { why: 'a hardware address too long', set: network({ hardwareAddress: 'x'.repeat(129) }) },
-  { why: 'an address that is none', set: network({ ips: ['x'] }) },
+  { why: 'an invalid address', set: network({ ips: ['x'] }) },
   { why: 'an address without a length', set: network({ ips: ['10.0.0.1'] }) },
-  { why: 'an address twice', set: network({ ips: ['10.0.0.1/8', '10.0.0.1/8'] }) },
+  { why: 'a repeated address', set: network({ ips: ['10.0.0.1/8', '10.0.0.1/8'] }) },
 ]
 
 export const resourceClaim: KindCases = {

@@ -22,7 +22,7 @@ const term = { matchExpressions: [{ key: 'a', operator: 'Exists' }] }
 const badDevices: readonly Refusal[] = [
   { why: 'a device without a name', set: device('name', '') },
   { why: 'a device with a bad name', set: device('name', 'a.b') },
-  { why: 'a device twice', set: { '/spec/devices': [{ name: 'a' }, { name: 'a' }] } },
+  { why: 'a repeated device', set: { '/spec/devices': [{ name: 'a' }, { name: 'a' }] } },
   { why: 'too many devices', set: { '/spec/devices': numbered(129, (name) => ({ name })) } },
   {
     why: 'too many devices with taints',
@@ -34,11 +34,11 @@ const badDevices: readonly Refusal[] = [
   { why: 'an attribute with an empty name', set: attribute('a.b/', { int: 1 }) },
   { why: 'an attribute with a long name', set: attribute('a'.repeat(33), { int: 1 }) },
   { why: 'an attribute without a value', set: attribute('a', {}) },
-  { why: 'an attribute that is no version', set: attribute('a', { version: '1.2' }) },
+  { why: 'an attribute that is not a version', set: attribute('a', { version: '1.2' }) },
   { why: 'an attribute too long', set: attribute('a', { string: 'x'.repeat(65) }) },
   { why: 'too many attributes', set: device('attributes', map(33, { int: 1 })) },
   { why: 'a capacity with a bad name', set: device('capacity', { 'a-b': { value: '1' } }) },
-  { why: 'a capacity that is no quantity', set: device('capacity', { a: { value: 'x' } }) },
+  { why: 'a capacity that is not a quantity', set: device('capacity', { a: { value: 'x' } }) },
   {
     why: 'a policy for one user',
     set: device('capacity', { 'example.com/mem': { value: '10', requestPolicy: { default: '1' } } }),
@@ -50,7 +50,7 @@ const badDevices: readonly Refusal[] = [
   { why: 'values without a default', set: policy({ validValues: ['1'] }) },
   { why: 'values without the default', set: policy({ default: '1', validValues: ['2'] }) },
   { why: 'values out of order', set: policy({ default: '1', validValues: ['2', '1'] }) },
-  { why: 'a value twice', set: policy({ default: '1', validValues: ['1', '1'] }) },
+  { why: 'a repeated value', set: policy({ default: '1', validValues: ['1', '1'] }) },
   { why: 'a value above the capacity', set: policy({ default: '1', validValues: ['1', '11'] }) },
   {
     why: 'too many values',
@@ -68,7 +68,7 @@ const badDevices: readonly Refusal[] = [
   { why: 'a taint without a key', set: taint({ key: '' }) },
   { why: 'a taint with a bad value', set: taint({ value: 'a b' }) },
   { why: 'a taint without an effect', set: taint({ effect: '' }) },
-  { why: 'a taint with an odd effect', set: taint({ effect: 'Maybe' }) },
+  { why: 'a taint with an unknown effect', set: taint({ effect: 'Maybe' }) },
   {
     why: 'too many taints',
     set: device(
@@ -76,7 +76,7 @@ const badDevices: readonly Refusal[] = [
       numbered(17, (key) => ({ key, effect: 'None' })),
     ),
   },
-  { why: 'a node of its own', set: device('nodeName', 'n1') },
+  { why: 'a separate node', set: device('nodeName', 'n1') },
   { why: 'counters of no set', set: device('consumesCounters', [{ counterSet: '', counters: { a: { value: '1' } } }]) },
   {
     why: 'counters of a bad set',
@@ -84,7 +84,7 @@ const badDevices: readonly Refusal[] = [
   },
   { why: 'a set without counters', set: device('consumesCounters', [{ counterSet: 'a' }]) },
   {
-    why: 'a set of counters twice',
+    why: 'a repeated set of counters',
     set: device('consumesCounters', [
       { counterSet: 'a', counters: { a: { value: '1' } } },
       { counterSet: 'a', counters: { a: { value: '1' } } },
@@ -155,10 +155,10 @@ export const resourceSlice: KindCases = {
     },
     { why: 'a counter set without a name', set: counters([{ name: '', counters: { b: { value: '1' } } }]) },
     { why: 'a counter set with a bad name', set: counters([{ name: 'A_b', counters: { b: { value: '1' } } }]) },
-    { why: 'a counter set of nothing', set: counters([{ name: 'a', counters: {} }]) },
+    { why: 'an empty counter set', set: counters([{ name: 'a', counters: {} }]) },
     { why: 'a counter with a bad name', set: counters([{ name: 'a', counters: { B_c: { value: '1' } } }]) },
     {
-      why: 'a counter set twice',
+      why: 'a repeated counter set',
       set: counters([
         { name: 'a', counters: { b: { value: '1' } } },
         { name: 'a', counters: { b: { value: '1' } } },
@@ -171,7 +171,7 @@ export const resourceSlice: KindCases = {
     { why: 'another pool', on: 'update', set: { '/spec/pool/name': 'pool-2' } },
     { why: 'another node', on: 'update', set: { '/spec/nodeName': 'n2' } },
     { why: 'all nodes', on: 'update', set: { '/spec/nodeName': undefined, '/spec/allNodes': true } },
-    { why: 'a device twice comes', on: 'update', set: { '/spec/devices/-': { name: 'dev-1' } } },
+    { why: 'a repeated device is added', on: 'update', set: { '/spec/devices/-': { name: 'dev-1' } } },
     ...badMetadataUpdates,
   ],
 }

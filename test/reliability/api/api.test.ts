@@ -1,4 +1,6 @@
-/** The quick versions of the harnesses of the whole API server, for every `npm test`; the long ones are commands.ts. */
+/**
+ * Short runs of the reliability harnesses of the whole API server, for every `npm test`; commands.ts has the long ones.
+ */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
@@ -15,13 +17,13 @@ import { runTerms } from './terms.ts'
 const options = { timeout: 180_000 }
 
 describe('the API server', { concurrency: 1 }, () => {
-  it('answers random requests without a crash and without an error of its own', options, async () => {
+  it('answers random requests without a crash or an unexpected 500', options, async () => {
     const report = await runFuzz({ seed: 1, first: 0, requests: 1500, clients: 8, datastore: 'sqlite' })
     assert.deepEqual(report.problems, [], 'again: node test/reliability/main.ts fuzz --seed 1 --requests 1500')
     assert.ok((report.statuses.get(200) ?? 0) + (report.statuses.get(201) ?? 0) > 100, 'some requests succeed')
   })
 
-  it('outlives those who attack it, and serves others meanwhile', options, async () => {
+  it('survives attacks, and serves other clients meanwhile', options, async () => {
     const attacks = ['garbage', 'slow-headers', 'rapid-reset', 'continuation-flood', 'json-bodies', 'yaml-bodies']
     const phases = await besiege({ attacks, durationMs: 1500, scale: 0.05, datastore: 'memory' })
     assert.equal(phases.length, attacks.length + 1)
@@ -31,18 +33,14 @@ describe('the API server', { concurrency: 1 }, () => {
     }
   })
 
-  it(
-    'and its controllers keep their promises when the manager is killed, and get there in the end',
-    options,
-    async () => {
-      const violations = await runManagers({ rounds: 2, seed: 1, progress: () => undefined })
-      assert.deepEqual(violations, [], 'again: node test/reliability/main.ts managers --rounds 2 --seed 1')
-    },
-  )
+  it('and its controllers keep their invariants while the manager is killed, and converge', options, async () => {
+    const violations = await runManagers({ rounds: 2, seed: 1, progress: () => undefined })
+    assert.deepEqual(violations, [], 'again: node test/reliability/main.ts managers --rounds 2 --seed 1')
+  })
 
   for (const datastore of ['sqlite', 'etcd'] as const) {
     const skip = datastore === 'etcd' ? (whyNoBackend('etcd') ?? false) : false
-    it(`keeps what it acknowledged when it is killed, on ${datastore}`, { ...options, skip }, async () => {
+    it(`keeps acknowledged writes when it is killed, on ${datastore}`, { ...options, skip }, async () => {
       const report = await runKills({ datastore, times: 2, writers: 8, seed: 1 })
       const again = `node test/reliability/main.ts kills --datastore ${datastore} --times 2 --seed 1`
       assert.deepEqual(report.problems, [], `again: ${again}`)
@@ -50,7 +48,7 @@ describe('the API server', { concurrency: 1 }, () => {
     })
   }
 
-  it('loses no request when it is told to stop', options, async () => {
+  it('loses no request on SIGTERM', options, async () => {
     const report = await runTerms({ datastore: 'sqlite', times: 2, clients: 4, seed: 1 })
     assert.deepEqual(report.problems, [], 'again: node test/reliability/main.ts terms --times 2 --clients 4 --seed 1')
     assert.ok(report.answered > 0 && report.watches > 0)
@@ -58,12 +56,12 @@ describe('the API server', { concurrency: 1 }, () => {
 })
 
 describe('the fuzzer', () => {
-  it('makes the same request from the same seed and number', () => {
+  it('generates the same request from the same seed and number', () => {
     for (const number of [0, 7, 99]) assert.deepEqual(requestFor(3, number), requestFor(3, number))
     assert.notDeepEqual(requestFor(3, 1), requestFor(4, 1))
   })
 
-  it("knows upstream's own errors from ours", () => {
+  it('distinguishes errors that upstream also returns from ours', () => {
     assert.ok(isKnownError('POST', 'resourceVersion should not be set on objects to be created'))
     assert.ok(!isKnownError('POST', 'Internal error occurred: x.y is not a function'))
   })
@@ -76,7 +74,7 @@ describe('the ledger', () => {
   ): ReadonlyMap<string, { content: string; version: number }> =>
     new Map(content === undefined ? [] : [['a', { content, version }]])
 
-  it('takes what was acknowledged, and either outcome of what was not', () => {
+  it('accepts acknowledged writes, and both outcomes of unacknowledged ones', () => {
     const ledger = new Ledger()
     ledger.attempt('a', 'one')(5)
     ledger.compare(found('one', 5), 6)
@@ -87,7 +85,7 @@ describe('the ledger', () => {
     assert.deepEqual(ledger.problems, [])
   })
 
-  it('finds writes that were lost, undone or never made, and versions that went back', () => {
+  it('detects lost, undone and invented writes, and versions that went back', () => {
     const cases: [Content: string | undefined, version: number, list: number][] = [
       [undefined, 0, 9],
       ['zero', 4, 9],

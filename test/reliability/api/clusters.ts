@@ -1,13 +1,13 @@
 /**
- * `hyperkube up` with simulated nodes killed at any moment, again and again, while workloads roll out, grow, shrink and end
- * and a namespace is deleted: the same cluster goes on each time, and has lost nothing that it had acknowledged.
+ * Kills `hyperkube up` with simulated nodes at random moments, while workloads roll out, scale and end and a namespace
+ * is deleted. Each restart continues the same cluster, and no acknowledged write is lost.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import { connect } from '#client/connect.ts'
+import { connect } from '#client/connection/connect.ts'
 import { realClock, sleep } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 

@@ -1,4 +1,7 @@
-/** The harnesses of the whole API server as commands: each takes its arguments, says what it found, and tells whether all was well. */
+/**
+ * The harnesses of the whole API server as commands: each parses its arguments, prints its findings and returns whether
+ * there were none.
+ */
 import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 

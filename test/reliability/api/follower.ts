@@ -1,4 +1,7 @@
-/** A watch that goes on across restarts from where it was, and what it saw: every change once, in order, without a gap. */
+/**
+ * A watcher that resumes across restarts of the server and checks that it gets every change once, in order and without
+ * a gap.
+ */
 import { pause } from '../pause.ts'
 import type { Acknowledged, Content } from './ledger.ts'
 import { credentials, type Target } from './program.ts'

@@ -1,7 +1,6 @@
 /**
- * The server killed in the midst of writing, again and again: what it acknowledged is there afterwards, versions never go
- * back, and a watch that goes on where it was has seen every change.
- * `node test/reliability/main.ts kills --datastore sqlite --times 100 --seed 1`
+ * Kills the server repeatedly while clients write: every acknowledged write survives, revisions never go back, and
+ * resumed watches miss no change. `node test/reliability/main.ts kills --datastore sqlite --times 100 --seed 1`
  */
 import { createSeededRandom } from '#lib/random.ts'
 import { startCluster, type TestCluster } from '#storage/etcd/etcd-cluster.fixture.ts'

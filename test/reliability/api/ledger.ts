@@ -1,6 +1,6 @@
 /**
- * What the server has promised: after each acknowledged write what its object is from then on, and for a write without
- * an answer the two things it may be. Holds what is found afterwards against it.
+ * The expected state of the server: the object after each acknowledged write, or the two possible objects after a write
+ * without a response. Compares it with the actual state.
  */
 
 /** Undefined: there is no such object. */

@@ -1,7 +1,6 @@
 /**
- * The controller manager killed at any moment, again and again, while a Deployment, a StatefulSet and Jobs are changed, and
- * now and then the API server with it. What controllers promise is looked at with every event; each round ends when
- * everything is as it was asked for.
+ * Kills the controller manager, and sometimes the API server, at random moments while a Deployment, a StatefulSet and
+ * Jobs change. Invariants are checked at every event; each round ends when the cluster has converged.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 /**
- * Loaded into the program under test before its own first line (`--import`): tells the harness, four times a second, how
- * long its event loop was held and how much memory it has. Changes nothing else.
+ * Reports four times a second how long the event loop was blocked and how much memory is in use. Loaded into the
+ * program under test before its first line with `--import`.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'

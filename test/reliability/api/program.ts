@@ -1,7 +1,7 @@
 /**
- * The real program, `kube-apiserver`, in a process of its own, as something that can be started, watched, killed and
- * started again on its data. Clients reach it over TLS on one port for its whole life, as four people: the root of the
- * cluster, an ordinary user who may do everything, one who may do nothing, and nobody.
+ * The real `kube-apiserver` as a separate process that a test can start, kill and restart on its data. Clients use one
+ * TLS port for its whole life, as four users: an administrator, a user with all permissions, a user without any, and an
+ * anonymous one.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,6 +1,6 @@
 /**
- * HTTP/1.1 on a TLS socket with nothing between: what is sent is sent as it is, however wrong, and every answer is taken
- * apart by the letter. One request at a time on a connection.
+ * A raw HTTP/1.1 client on a TLS socket: sends bytes unchanged, however invalid, and parses responses strictly. It
+ * sends one request at a time.
  */
 import { connect, type TLSSocket } from 'node:tls'
 

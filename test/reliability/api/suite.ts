@@ -1,6 +1,6 @@
 /**
- * The tests of the gate again and again while every core is kept busy, with other cases of the property tests in each round.
- * A test that fails once is a defect. `node test/reliability/main.ts suite --rounds 30 --seed 1364 [--only storage] [--busy 0]`
+ * Repeats the tests of the gate while every core is busy, with new property-test cases in each round. A test that fails
+ * once is a defect. `node test/reliability/main.ts suite --rounds 30 --seed 1364 [--only storage] [--busy 0]`
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'

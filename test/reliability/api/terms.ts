@@ -1,7 +1,6 @@
 /**
- * SIGTERM under load, again and again: clients that heed `Connection: close` and GOAWAY lose nothing, watches end as
- * they should, and the program is gone within ten seconds.
- * `node test/reliability/main.ts terms --times 20 --seed 1`
+ * Sends SIGTERM under load repeatedly: clients that respect `Connection: close` and GOAWAY lose no request, watches end
+ * cleanly, and the program exits within ten seconds. `node test/reliability/main.ts terms --times 20 --seed 1`
  */
 import { performance } from 'node:perf_hooks'
 

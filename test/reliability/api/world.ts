@@ -1,6 +1,6 @@
 /**
- * A Deployment, a StatefulSet and Jobs that are changed again and again, in a cluster whose programs are killed meanwhile:
- * what has to be true of it all the time is looked at with every event, and what was asked for comes about in the end.
+ * The workloads of the kill tests: a Deployment, a StatefulSet and Jobs that change repeatedly. Invariants are checked
+ * at every event, and convergence at the end.
  */
 import { Deployments, type ReplicaSet, ReplicaSets, StatefulSets } from '#apis/apps/v1.ts'
 import { Jobs } from '#apis/batch/v1.ts'

@@ -1,4 +1,4 @@
-/** Clients that write through the API as fast as they are answered: creates, updates, patches, applies and deletes. */
+/** Clients that create, update, patch, apply and delete objects as fast as the API responds. */
 import type { Random } from '#lib/random.ts'
 
 import type { Ledger } from './ledger.ts'

@@ -66,17 +66,17 @@ const B3 = item('/b', 'three', 3)
 const story = (): Story => new Story().put('/a', 'one', 1).put('/a', 'two', 2, A1).put('/b', 'three', 3)
 
 describe('the linearizability check', () => {
-  it('accepts what is right', () => {
+  it('accepts a correct history', () => {
     assert.deepEqual(story().get('/a', 3, A2).get('/c', 3).rules(), [])
   })
 
   const wrong: readonly (readonly [name: string, history: Story, rules: string[]])[] = [
     ['a read that misses an acknowledged write', story().get('/a', 1, A1), ['real-time order']],
-    ['a read of another value than its revision has', story().get('/a', 3, A1), ['linearizable']],
-    ['a read of what nobody wrote', story().get('/a', 3, item('/a', 'ghost', 2, 1)), ['linearizable']],
+    ['a read of a value of another revision', story().get('/a', 3, A1), ['linearizable']],
+    ['a read of a value that nobody wrote', story().get('/a', 3, item('/a', 'ghost', 2, 1)), ['linearizable']],
     ['a key that is missing', story().get('/b', 3), ['linearizable']],
     [
-      'a count that is wrong',
+      'a wrong count',
       story().done(
         'range',
         { start: '/', end: '0', limit: 1, via: 'backend' },
@@ -84,28 +84,28 @@ describe('the linearizability check', () => {
       ),
       ['linearizable'],
     ],
-    ['a revision given twice', story().put('/c', 'four', 3), ['unique revision']],
+    ['a repeated revision', story().put('/c', 'four', 3), ['unique revision']],
     ['a revision that goes back', story().done('revision', null, 2), ['real-time order']],
-    ['a commit that lies about what was there', story().put('/a', 'four', 4, A1), ['linearizable']],
+    ['a commit with a wrong previous value', story().put('/a', 'four', 4, A1), ['linearizable']],
     [
-      'a guard that was passed wrongly',
+      'a wrongly passed guard',
       story().done('commit', [{ key: '/a', value: 'x', expected: 1 }], { ok: true, revision: 4, items: [A2] }),
       ['linearizable'],
     ],
     [
-      'a guard that was refused wrongly',
+      'a wrongly refused guard',
       story().done('commit', [{ key: '/a', value: 'x', expected: 2 }], { ok: false, revision: 3, items: [A2] }),
       ['linearizable'],
     ],
     [
-      'a refused write that is there',
+      'a refused write that is visible',
       story()
         .done('commit', [{ key: '/b', value: 'x', expected: 1 }], { ok: false, revision: 3, items: [B3] })
         .get('/b', 4, item('/b', 'x', 4, 3)),
       ['linearizable'],
     ],
     [
-      'a past that has not been',
+      'a read of a past state that never existed',
       story().done(
         'range',
         { start: '/b', revision: 2, via: 'backend' },
@@ -114,11 +114,11 @@ describe('the linearizability check', () => {
       ['linearizable'],
     ],
   ]
-  for (const [name, history, rules] of wrong) it(`sees ${name}`, () => assert.deepEqual(history.rules(), rules))
+  for (const [name, history, rules] of wrong) it(`detects ${name}`, () => assert.deepEqual(history.rules(), rules))
 
   const unknown = (writes: readonly TextWrite[]): Story => story().pending('commit', writes)
 
-  it('lets a write without an answer happen or not', () => {
+  it('accepts both outcomes of an unacknowledged write', () => {
     const write = [{ key: '/b', value: 'maybe' }]
     assert.deepEqual(unknown(write).get('/b', 3, B3).rules(), [])
     assert.deepEqual(
@@ -136,7 +136,7 @@ describe('the linearizability check', () => {
     )
   })
 
-  it('does not let it happen and be undone, or happen twice', () => {
+  it('rejects an unacknowledged write that is undone or happens twice', () => {
     const [write, seen] = [[{ key: '/b', value: 'maybe' }], item('/b', 'maybe', 4, 3)]
     assert.deepEqual(unknown(write).get('/b', 4, seen).get('/b', 4, B3).rules(), ['linearizable'])
     assert.deepEqual(
@@ -148,7 +148,7 @@ describe('the linearizability check', () => {
     )
   })
 
-  it('lets all of it happen, not a part', () => {
+  it('rejects an unacknowledged write that happens partly', () => {
     const writes = [
       { key: '/b', value: 'maybe' },
       { key: '/c', value: 'maybe too' },
@@ -162,7 +162,7 @@ describe('the linearizability check', () => {
     )
   })
 
-  it('finds a delete without an answer by what is missing', () => {
+  it('finds an unacknowledged delete by the missing key', () => {
     const remove = [{ key: '/b', value: null }]
     assert.deepEqual(unknown(remove).get('/b', 4).rules(), [])
     assert.deepEqual(unknown(remove).get('/b', 3).rules(), ['linearizable'], 'there is no revision for it')
@@ -178,13 +178,13 @@ describe('the linearizability check', () => {
   })
 })
 
-describe('the search for what nobody saw', () => {
+describe('the search for unobserved events', () => {
   const both: readonly TextWrite[] = [
     { key: '/c', value: 'unseen' },
     { key: '/b', value: null },
   ]
 
-  it('takes another cause for a delete that was seen when more went with it than the first explains', () => {
+  it('finds another cause for a delete if the first does not explain all missing keys', () => {
     const asked = (...pending: (readonly TextWrite[])[]): Story => {
       const told = story()
       for (const writes of pending) told.pending('commit', writes)
@@ -200,7 +200,7 @@ describe('the search for what nobody saw', () => {
     assert.deepEqual(asked(one, thrice).get('/a', 4).rules(), ['linearizable'], 'its guard was not met')
   })
 
-  it('finds a write that was overwritten unseen by when the key was created', () => {
+  it('finds an overwritten write by the creation revision of its key', () => {
     const overwritten = (): Story =>
       story()
         .pending('commit', [{ key: '/c', value: 'first' }])
@@ -229,7 +229,7 @@ describe('the search for what nobody saw', () => {
     assert.deepEqual(guarded.get('/c', 5, item('/c', 'second', 5, 4)).rules(), ['linearizable'])
   })
 
-  it('finds one of several keys by the key that is missing, with all that it wrote', () => {
+  it('finds a commit of several keys by a missing key', () => {
     assert.deepEqual(story().pending('commit', both).get('/b', 4).rules(), [])
     assert.deepEqual(
       story()
@@ -249,13 +249,13 @@ describe('the search for what nobody saw', () => {
     )
   })
 
-  it('finds a delete by the guard that was passed because of it', () => {
+  it('finds a delete by the guard that it allowed', () => {
     const history = story().pending('commit', [{ key: '/b', value: null }])
     history.pending('commit', [{ key: '/b', value: 'anew', expected: 0 }])
     assert.deepEqual(history.get('/b', 5, item('/b', 'anew', 5)).rules(), [])
   })
 
-  it('tries every commit that could have done it', () => {
+  it('tries every possible commit', () => {
     const history = story().pending('commit', [
       { key: '/b', value: null },
       { key: '/a', value: 'wrong one' },
@@ -281,7 +281,7 @@ describe('the search for what nobody saw', () => {
 describe('the watch check', () => {
   const whole = [put(A1), put(A2, A1), put(B3)] as const
 
-  it('accepts what is right, in any batches, from anywhere', () => {
+  it('accepts correct events in any batches from any revision', () => {
     assert.deepEqual(
       story()
         .watch(1, [3, ...whole])
@@ -305,10 +305,10 @@ describe('the watch check', () => {
     ['events of what nobody did', story().watch(1, [4, ...whole, gone(B3, 4)]), 'linearizable'],
   ]
   for (const [name, history, rule] of wrong) {
-    it(`sees a breach of ${name}`, () => assert.ok(history.rules().includes(rule), history.rules().join(', ')))
+    it(`detects a violation of ${name}`, () => assert.ok(history.rules().includes(rule), history.rules().join(', ')))
   }
 
-  it('sees a breach of atomic', () => {
+  it('detects a violation of atomic', () => {
     const writes = [
       { key: '/a', value: 'one' },
       { key: '/b', value: 'uno' },
@@ -319,7 +319,7 @@ describe('the watch check', () => {
     assert.ok(both().watch(1, [1, a], [1, b]).rules().includes('atomic'))
   })
 
-  it('sees a watch that does not arrive', () => {
+  it('detects a watch that does not reach the newest revision', () => {
     const history = story().watch(1, [2, put(A1), put(A2, A1)])
     history.watches[0]!.stuckBefore = 3
     assert.deepEqual(history.rules(), ['reliable'])
@@ -334,7 +334,7 @@ describe('the lease check', () => {
       .done('grant', ttlMs, LEASE)
       .done('commit', [{ key: '/a', value: 'one', lease: LEASE }], { ok: true, revision: 1, items: [null] })
 
-  it('lets keys go when the lease has been revoked or is over, and not before', () => {
+  it('accepts deletions after a lease is revoked or expired, and not before', () => {
     assert.deepEqual(granted(5000).done('revoke', LEASE, null).get('/a', 2).rules(), [])
     assert.deepEqual(
       granted(0)
@@ -351,11 +351,11 @@ describe('the lease check', () => {
     assert.deepEqual(granted(5000).get('/a', 2).rules(), ['linearizable'])
   })
 
-  it('does not let keys stay', () => {
+  it('rejects keys that outlive their lease', () => {
     assert.deepEqual(granted(5000).done('revoke', LEASE, null).get('/a', 1, leased).rules(), ['lease'])
   })
 
-  it('puts together what watchers of different keys saw going', () => {
+  it('combines deletions that watchers of different keys observed', () => {
     const other = { ...item('/b', 'two', 2), lease: LEASE }
     const history = granted(5000).done('commit', [{ key: '/b', value: 'two', lease: LEASE }], {
       ok: true,
@@ -369,7 +369,7 @@ describe('the lease check', () => {
 })
 
 describe('the check of failures', () => {
-  it('believes a compaction only when somebody asked for it', () => {
+  it('accepts compaction errors only after a compaction', () => {
     const past = { start: '/a', revision: 1, via: 'backend' } as const
     const failed = (history: Story): Story => {
       const operation = history.pending('range', past, 'compacted').operations.at(-1)!
@@ -380,7 +380,7 @@ describe('the check of failures', () => {
     assert.deepEqual(failed(story().done('compact', 2, null)).rules(), [])
   })
 
-  it('never accepts damage', () => {
+  it('never accepts reported corruption', () => {
     assert.deepEqual(story().pending('range', { start: '/a', via: 'backend' }, 'corrupt').rules(), ['corrupt'])
   })
 })

@@ -1,4 +1,4 @@
-/** Holds a history against everything that is promised of a store. */
+/** Checks a recorded history against every guarantee of a store. */
 import type { Revision } from '#storage/backend.ts'
 
 import type { History, Operation, OperationOf, WatchRecord } from '../history.ts'

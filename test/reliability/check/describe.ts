@@ -1,4 +1,4 @@
-/** Operations and items as a report shows them. */
+/** Formats operations and items for a report. */
 import type { Operation } from '../history.ts'
 import type { Item } from '../store.ts'
 

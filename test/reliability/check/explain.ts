@@ -1,6 +1,6 @@
 /**
- * What nobody saw happen. Where an answer shows something else than what the known writes lead to, one of the commits
- * without an answer, or the end of a lease, may have come in between; each way in which it can have is a log of its own.
+ * Searches for unobserved events that explain an unexpected response: a commit without an acknowledgement, or an
+ * expired lease. Each possible explanation is a separate log.
  */
 import type { Revision } from '#storage/backend.ts'
 

@@ -1,4 +1,4 @@
-/** What is promised of leases: their keys go when they end, not before their time, and when they are revoked. */
+/** Checks lease guarantees: keys are deleted when their lease expires or is revoked, and not before. */
 import type { LeaseId } from '#storage/backend.ts'
 
 import type { History, OperationOf } from '../history.ts'

@@ -1,8 +1,8 @@
 /**
- * The order of all writes. Each acknowledged commit says its revision, so the order is known, not searched for. What is
- * open is which of the commits without an answer happened, and when. Values are never used twice, so whoever sees one
- * tells the revision of its commit; a delete shows in an event, or only by the key's absence, and is then matched with
- * the commits and leases that could have caused it.
+ * The total order of writes. Each acknowledged commit has a revision, so only unacknowledged commits need a search:
+ * whether they happened, and when. Values are unique, so a value identifies the revision of its commit. A delete is
+ * visible in an event or by the absence of its key, and is matched with the commits and leases that could have caused
+ * it.
  */
 import type { LeaseId, Revision } from '#storage/backend.ts'
 

@@ -1,4 +1,4 @@
-/** Everything that shows what the store held at a revision, by that revision. */
+/** Collects everything that shows the content of the store at a revision, by revision. */
 import type { Revision } from '#storage/backend.ts'
 
 import type { History, OperationOf } from '../history.ts'

@@ -1,7 +1,6 @@
 /**
- * Real time against revisions. The revision of an answer says where it stands in the order of all: after the write of
- * that revision, before the next one. That order is a linearization exactly when it never puts something before what
- * had ended before it began.
+ * Checks that revisions respect real time. The revision of a response places it after the write of that revision and
+ * before the next one. This order is a linearization if no operation precedes one that had ended before it began.
  */
 import type { Revision } from '#storage/backend.ts'
 

@@ -1,7 +1,7 @@
 /**
- * Runs the log of writes through a model of the store, revision by revision, and holds every answer against it: what a
- * commit says was there before, what a refusal says is there now, what a range shows at its revision. Where they differ
- * it searches for something unseen that explains it; only what nothing explains is a violation.
+ * Replays the log of writes through a model of the store and compares every response with it: previous values of
+ * commits, current values of refusals, and the content of ranges. For a difference it searches an unobserved event that
+ * explains it; an unexplained one is a violation.
  */
 import type { Revision } from '#storage/backend.ts'
 

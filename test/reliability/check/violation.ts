@@ -1,4 +1,4 @@
-/** A promise that was broken, by the name of the promise, with what shows it. */
+/** A violated guarantee: its name and the evidence. */
 export interface Violation {
   readonly rule: string
   readonly detail: string

@@ -1,6 +1,6 @@
 /**
- * The nine promises of a watch, each held against the log of what really happened: filter, ordered, unique, atomic,
- * bookmarkable, resumable, is-create, reliable, prev-value.
+ * Checks the nine guarantees of a watch against the log of writes: filter, ordered, unique, atomic, bookmarkable,
+ * resumable, is-create, reliable, prev-value.
  */
 import type { Revision } from '#storage/backend.ts'
 import { covers } from '#storage/event-feed.ts'

@@ -1,13 +1,13 @@
 /**
- * What a kubelet says and does when its world fails: the API server cannot be reached, the runtime hangs, the disk is full. Each
- * returns sentences, which are the same for either make when both live through it alike.
+ * Faults around a kubelet: an unreachable API server, a hanging runtime, a full disk. Each returns what the kubelet
+ * reports and does, as lines that are equal if both kubelets behave alike.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import type { Pod } from '#apis/core/v1.ts'
-import { containerdIn, processes } from '#kubelet/containerd/process-table.ts'
+import { containerdIn, processes } from '#containerd/process-table.ts'
 import { realClock, sleep } from '#lib/clock.ts'
 
 import { IMAGE } from '../../integration/kubelet/containerd-bed.ts'

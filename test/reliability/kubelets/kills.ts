@@ -1,12 +1,12 @@
 /**
- * Pods of all kinds while their kubelet is killed again and again, then their containerd: each container is the one it was,
- * and pods that come and go meanwhile come and go.
+ * Kills the kubelet and containerd repeatedly under pods of all kinds: running containers stay the same, and pods are
+ * still created and deleted.
  */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import type { Pod } from '#apis/core/v1.ts'
-import { containerdIn, processes } from '#kubelet/containerd/process-table.ts'
+import { containerdIn, processes } from '#containerd/process-table.ts'
 import { realClock, sleep } from '#lib/clock.ts'
 import { createHttpClient } from '#lib/http/client.ts'
 import { secureRandom } from '#lib/random.ts'

@@ -1,4 +1,4 @@
-/** Pods of all kinds, as manifests, for a node that is told by name: no scheduler has to be there, and no controller. */
+/** Manifests of pods of all kinds, bound to a named node, so that no scheduler and no controller is needed. */
 import { IMAGE } from '../../integration/kubelet/containerd-bed.ts'
 
 type Spec = Readonly<Record<string, unknown>>

@@ -1,10 +1,13 @@
-/** The pods of a bed and what the machine has of them: what must not change while a kubelet dies, and what must not stay. */
+/**
+ * The pods of a test and their traces on the machine: those that a killed kubelet must not change, and those that must
+ * disappear.
+ */
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 
 import type { Pod } from '#apis/core/v1.ts'
 import { realClock, sleep } from '#lib/clock.ts'
-import { mountsBelow, readMountTable } from '#lib/mount-table.ts'
+import { mountsBelow, readMountTable } from '#lib/files/mount-table.ts'
 
 import { tracesOf } from '../../integration/kubelet/containerd-bed.ts'
 import type { KubeletBed } from '../../upstream/kubelet-bed.ts'

@@ -1,11 +1,11 @@
-/** A cluster on machines of this test: its file, its commands, and what can be asked of it. */
+/** A cluster of the test machines: its cluster file, its commands and its state. */
 import { execFile, spawn } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 import { realClock, sleep } from '#lib/clock.ts'
-import { stringifyYaml } from '#lib/yaml.ts'
+import { stringifyYaml } from '#lib/yaml/yaml.ts'
 
 import { HYPERKUBE } from '../ours.ts'
 import type { Place } from './machines.ts'

@@ -1,11 +1,14 @@
-/** More of what happens to a cluster: images that no registry has, policies that come and go, snapshots that are elsewhere. */
+/**
+ * More events in the life of a cluster: images without a registry, policies that are enabled and disabled, snapshots in
+ * S3.
+ */
 import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import { pauseArchitecture } from '#kubelet/containerd/pause-image.ts'
-import { pauseProgram } from '#kubelet/containerd/pause-program.ts'
-import { tarArchive } from '#lib/tar-write.ts'
+import { pauseArchitecture } from '#containerd/pause-image.ts'
+import { pauseProgram } from '#containerd/pause-program.ts'
+import { tarArchive } from '#lib/files/tar-write.ts'
 import { startS3, TEST_KEYS } from '#provision/s3/s3-server.fixture.ts'
 
 import type { Bed } from './bed.ts'
@@ -122,7 +125,7 @@ export async function bucket(bed: Bed): Promise<void> {
   const { items } = await bed.get<{ items: { metadata: { name: string } }[] }>('configmaps')
   const names = items.map(({ metadata }) => metadata.name)
   must(names.includes('near') && !names.includes('later'), `what is there is of the snapshot: ${names.join(' ')}`)
-  bed.say(`S3 was asked: ${s3.asked.join(', ')}; it has ${[...s3.objects.keys()].join(', ')}`)
+  bed.say(`S3 was asked: ${s3.requests.join(', ')}; it has ${[...s3.objects.keys()].join(', ')}`)
   await bed.write({})
   await bed.build('up')
   await bed.isSettled()

@@ -1,4 +1,4 @@
-/** What happens to a cluster in its life, and what must be so afterwards. Each throws when it is not. */
+/** Events in the life of a cluster, and the expected state afterwards. Each function throws on a difference. */
 import { copyFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 

@@ -1,12 +1,12 @@
 /**
- * Writes to a ConfigMap every 100 ms, whether or not earlier writes have ended, and says the longest time without one that
- * succeeded. `node writer.ts KUBECONFIG SERVER`, until its standard input ends.
+ * Writes to a ConfigMap every 100 ms, whether or not earlier writes have ended, and reports the longest time without a
+ * successful write. `node writer.ts KUBECONFIG SERVER`, until its standard input ends.
  */
 import { readFile } from 'node:fs/promises'
 
 import { every, realClock } from '#lib/clock.ts'
 import { createHttpClient } from '#lib/http/client.ts'
-import { parseYaml } from '#lib/yaml.ts'
+import { parseYaml } from '#lib/yaml/yaml.ts'
 
 const EVERY_MS = 100
 const TIMEOUT_MS = 10_000

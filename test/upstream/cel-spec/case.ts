@@ -1,4 +1,4 @@
-/** The data of cel-spec as cases: an expression, its variables, and what is to become of it. */
+/** Test cases from cel-spec's data: an expression, its variables and the expected result. */
 import {
   BOOL,
   BYTES,

@@ -1,4 +1,4 @@
-/** Values as protobuf's JSON has them, which is how cel-go is made to show its own. */
+/** Reads and writes values in protobuf's JSON form, in which the cel-go program prints its results. */
 import { Double, ListValue, MapValue, TypeValue, Uint, type Value } from '#cel/value.ts'
 import { Duration, Timestamp, timestampText } from '#cel/values/time.ts'
 

@@ -1,4 +1,6 @@
-/** A reader of protobuf's text format: what the data of cel-spec is written in. No schema: every field is a list. */
+/**
+ * A parser of protobuf's text format, in which cel-spec's data is written. It has no schema: every field is a list.
+ */
 
 export interface Message {
   readonly [field: string]: readonly Field[]

@@ -1,4 +1,4 @@
-/** What happens in a cluster with a cloud, step by step, and the moment at which a step has come about. */
+/** The events in a cluster with a cloud, step by step, and the condition that ends each step. */
 import { type Node, Nodes, type Service, Services } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 

@@ -1,4 +1,4 @@
-/** A cloud that a script plays: what machines, balancers and routes there are, what fails, and what was asked of it. */
+/** A simulated cloud: its machines, load balancers, routes and failures, and a record of its calls. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,7 @@
-/** The same provider for ours: a module that `--cloud-provider` names. What `--cloud-config` has is the address of the script. */
+/**
+ * The provider of the simulated cloud for our cloud-controller-manager, loaded by `--cloud-provider`. `--cloud-config`
+ * contains the address of the script.
+ */
 import type { Node } from '#apis/core/v1.ts'
 import {
   type BalancerRequest,

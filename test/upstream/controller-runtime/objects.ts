@@ -1,4 +1,4 @@
-/** What is installed before the operator starts: its kind and its webhooks, as its manifests would have them. */
+/** The manifests of the operator: its kind and its webhooks. */
 export const GROUP = 'upstream.example.dev'
 
 /** Of the definition and of both configurations. */

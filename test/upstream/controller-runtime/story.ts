@@ -1,4 +1,4 @@
-/** What a server and the operator live through together, told as lines that are the same for every server. */
+/** The sequence of requests and operator actions, recorded as lines that are equal for equal servers. */
 import { type ChildProcess, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 
@@ -299,17 +299,25 @@ async function electAnother(teller: Teller, elected: ChildProcess): Promise<void
 }
 
 /** All is written once more after the storage version has changed, and the old one is then forgotten. */
-async function migrateStorage({ tell, get, stage }: Teller): Promise<void> {
+async function migrateStorage({ tell, get, until, stage }: Teller): Promise<void> {
   const { spec } = await get(DEFINITION)
   const versions = spec.versions.map((version: Json) => ({ ...version, storage: version.name === 'v1' }))
   const { body } = await tell('store the old', { method: 'PATCH', path: DEFINITION, body: { spec: { versions } } })
   const { storedVersions } = (body as Json).status
   if (String(storedVersions) !== 'v2,v1' && String(storedVersions) !== 'v1,v2') throw new Error(String(storedVersions))
-  const { items } = await get(WIDGETS)
-  for (const item of items as Json[]) {
-    const path = `${WIDGETS}/${item.metadata.name}`
-    const answer = await ask(stage.server, { method: 'PATCH', path, body: {} })
-    if (answer.status !== 200) throw new Error(JSON.stringify(answer.body))
+  // Upstream's server answers 404 for a moment while it replaces the handlers of a changed definition.
+  let items: Json[] = []
+  await until('it is served again', async () => {
+    const list = await get(WIDGETS)
+    if (list.kind === 'WidgetList') items = list.items as Json[]
+    return list.kind === 'WidgetList'
+  })
+  for (const { metadata } of items) {
+    const path = `${WIDGETS}/${metadata.name}`
+    await until(
+      'it is stored again',
+      async () => (await ask(stage.server, { method: 'PATCH', path, body: {} })).status === 200,
+    )
   }
   const status = { status: { storedVersions: ['v1'] } }
   await tell('forget the new', { method: 'PATCH', path: `${DEFINITION}/status`, body: status })

@@ -1,4 +1,4 @@
-/** Objects, templates and options by chance. Maps have one key where upstream walks them in any order. */
+/** Generates random objects, templates and options. Maps have one key where upstream iterates in random order. */
 import type { Draw } from '../draw.ts'
 import type { PrintCase } from './judge.ts'
 

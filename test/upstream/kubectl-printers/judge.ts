@@ -1,4 +1,4 @@
-/** The judge of printers: a Go program on upstream's own packages, built once and kept in the user's cache folder. */
+/** Runs the reference of printers: a Go program on upstream's packages, built once and cached. */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 

@@ -1,4 +1,4 @@
-/** What people do at a terminal, and what they then see. */
+/** The keys that are sent to the terminal, and the expected screens. */
 import type { Terminal } from './terminal.ts'
 
 export interface Step {

@@ -1,4 +1,4 @@
-/** A terminal with somebody at it: tmux on a socket of its own. */
+/** Controls a terminal: tmux on a separate socket. */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'

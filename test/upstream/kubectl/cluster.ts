@@ -1,4 +1,4 @@
-/** The one server that both ask: a cluster of ours with simulated nodes and objects of every kind to look at. */
+/** The server that both kubectls use: our cluster with simulated nodes and objects of every kind. */
 import type { ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { realClock, sleep } from '#lib/clock.ts'
-import { parseYaml, stringifyYaml } from '#lib/yaml.ts'
+import { parseYaml, stringifyYaml } from '#lib/yaml/yaml.ts'
 
 import { end, launch } from '../kube-apiserver.ts'
 import { HYPERKUBE } from '../ours.ts'

@@ -1,4 +1,4 @@
-/** Runs scenes on both sides and judges line by line. */
+/** Runs scenes with both kubectls and compares each line. */
 import { realClock, sleep } from '#lib/clock.ts'
 
 import { HYPERKUBE } from '../ours.ts'

@@ -1,4 +1,4 @@
-/** Differences that stay, each with its reason. A row that no line needs any more is a failure of a whole run. */
+/** The accepted differences, each with its reason. A row that no line needs fails a complete run. */
 
 export interface Listed {
   /** Of the line as it is written. */

@@ -1,4 +1,4 @@
-/** What two runs may say differently without anybody seeing a difference, and what is left of two outcomes beside that. */
+/** Masks values that vary between two runs, and computes the remaining difference of two outcomes. */
 import { differences } from '../line-differences.ts'
 import type { Mode } from './scene.ts'
 import type { Outcome } from './sides.ts'
@@ -40,6 +40,13 @@ const APART: readonly Mask[] = [
   [/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, 'TOKEN'],
 ]
 
+/** Of clusters that are started separately, and of how much time has passed. */
+const RECORDED: readonly Mask[] = [
+  [/^ +Warning +FailedScheduling .*\n/gm, ''],
+  [/X509SHA256=[\da-f]+/g, 'X509SHA256=HASH'],
+  [/(BEGIN CERTIFICATE)[^]*?(END CERTIFICATE)/g, '$1 $2'],
+]
+
 const AGE = /(?<=^|[\s(])(?:\d+[dhms]){1,2}(?=[\s),]|$)|<invalid>|<unknown>/gm
 
 /** Names that differ between the sides: folders, namespaces, nodes. */
@@ -56,19 +63,35 @@ export interface Compared {
 
 /** Nothing when they are the same; else lines that say where not, upstream's with `-`. */
 export function differencesOf({ mode, args, theirs, ours, names }: Compared): string[] {
+  return differencesBetween(maskedOutcome(theirs, args, mode, names[0]), maskedOutcome(ours, args, mode, names[1]))
+}
+
+/** The outcome without what may differ from run to run. */
+export function maskedOutcome(
+  outcome: Outcome,
+  args: readonly string[],
+  mode: Mode | 'recorded',
+  names: Names,
+): Outcome {
+  const { code, out, err } = outcome
+  return { code, out: masked(shown(args, out), mode, names), err: masked(shown(args, err), mode, names) }
+}
+
+/** Compares masked outcomes. */
+export function differencesBetween(theirs: Outcome, ours: Outcome): string[] {
   const found = theirs.code === ours.code ? [] : [`exit code ${theirs.code}, ours ${ours.code}`]
   for (const part of ['out', 'err'] as const) {
-    const read = (side: 0 | 1): string => masked(shown(args, [theirs, ours][side]?.[part] ?? ''), mode, names[side])
-    const [left, right] = [read(0), read(1)]
+    const [left, right] = [theirs[part], ours[part]]
     if (left === right || unaligned(left) === unaligned(right)) continue
     found.push(part === 'out' ? 'stdout:' : 'stderr:', ...differences(unaligned(left, right), unaligned(right, left)))
   }
   return found
 }
 
-function masked(text: string, mode: Mode, names: Names): string {
+function masked(text: string, mode: Mode | 'recorded', names: Names): string {
   const known = names.reduce((now, [name, word]) => now.replaceAll(name, word), text)
-  const masks = mode === 'reads' ? ALWAYS : [...ALWAYS, ...APART]
+  const apart = mode === 'recorded' ? [...APART, ...RECORDED] : APART
+  const masks = mode === 'reads' ? ALWAYS : [...ALWAYS, ...apart]
   return masks.reduce((now, [pattern, word]) => now.replaceAll(pattern, word), known)
 }
 

@@ -1,4 +1,4 @@
-/** Which lines are run. */
+/** Selects the command lines of a run. */
 import { createHash } from 'node:crypto'
 
 import type { Scene } from './scene.ts'

@@ -1,7 +1,4 @@
-/**
- * What two kubectls are asked: scenes, each a list of command lines that run one after the other. How lines are written
- * is said in `../kubectl.ts`.
- */
+/** The format of scenes: lists of command lines that run one after the other. `../kubectl.ts` describes the syntax. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 

@@ -1,4 +1,4 @@
-/** Every file of lines, by hand: a file that is not here is not run. Text files are in `lines`, tables in `tables`. */
+/** The list of scene files: a file that is missing here is not run. Text files are in `lines`, tables in `tables`. */
 import { type Scene, scenesOf } from './scene.ts'
 import { describedKinds } from './tables/describe.ts'
 import { explainedKinds, lifeOfKinds } from './tables/kinds.ts'

@@ -1,4 +1,6 @@
-/** The two that are compared: how each runs a command line. Upstream's is a process; ours runs in this one unless told. */
+/**
+ * Runs a command line with each kubectl: upstream's as a process, ours in this process unless configured otherwise.
+ */
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
@@ -12,6 +14,8 @@ import { secureRandom } from '#lib/random.ts'
 import type { Line, Stop } from './scene.ts'
 
 const LONGEST_MS = 120_000
+/** The same on every machine; kubectl reports the missing folder. */
+const SEARCHED = '/no/such/folder:/usr/sbin:/usr/bin:/sbin:/bin'
 const MANIFESTS = join(import.meta.dirname, 'manifests')
 
 export interface Outcome {
@@ -61,7 +65,7 @@ export async function run(kubectl: Kubectl, line: Line, place: Place): Promise<O
     cwd: place.folder,
     stdin: await stdinOf(line, (text) => inFolder(place, fill(text)), fill),
     env: {
-      PATH: process.env['PATH'] ?? '',
+      PATH: SEARCHED,
       HOME: place.folder,
       KUBECONFIG: join(place.folder, 'kubeconfig'),
       KUBECACHEDIR: place.cache,
@@ -116,26 +120,31 @@ function signalCode(signal: NodeJS.Signals | null): number {
 const NUMBERS: Readonly<Record<Stop['signal'], number>> = { SIGINT: 2, SIGTERM: 15 }
 
 /** Ours, in this process: a start costs nothing. */
-export const withinThisProcess: Kubectl = async ({ args, env, cwd, stdin, stop }) => {
-  const [out, err] = [new Collected(), new Collected()]
-  const stopped = new AbortController()
-  const { afterMs, signal } = stop ?? { afterMs: LONGEST_MS, signal: 'SIGINT' }
-  const interrupt = realClock.after(afterMs, () => stopped.abort(new StopSignal(signal, NUMBERS[signal])))
-  const context = {
-    path: ['kubectl'],
-    args,
-    env,
-    cwd,
-    stdin: () => Readable.from([Buffer.from(stdin)]),
-    stdout: out,
-    stderr: err,
-    clock: realClock,
-    random: secureRandom,
+export const withinThisProcess: Kubectl = (call) => withinThisProcessAt(() => realClock.now())(call)
+
+/** The same with another time of day. */
+export const withinThisProcessAt: (now: () => number) => Kubectl =
+  (now) =>
+  async ({ args, env, cwd, stdin, stop }) => {
+    const [out, err] = [new Collected(), new Collected()]
+    const stopped = new AbortController()
+    const { afterMs, signal } = stop ?? { afterMs: LONGEST_MS, signal: 'SIGINT' }
+    const interrupt = realClock.after(afterMs, () => stopped.abort(new StopSignal(signal, NUMBERS[signal])))
+    const context = {
+      path: ['kubectl'],
+      args,
+      env,
+      cwd,
+      stdin: () => Readable.from([Buffer.from(stdin)]),
+      stdout: out,
+      stderr: err,
+      clock: { ...realClock, now },
+      random: secureRandom,
+    }
+    const code = await runKubectl(context, stopped.signal)
+    interrupt.cancel()
+    return { code: stopped.signal.aborted && stop === undefined ? -1 : code, out: out.text(), err: err.text() }
   }
-  const code = await runKubectl(context, stopped.signal)
-  interrupt.cancel()
-  return { code: stopped.signal.aborted && stop === undefined ? -1 : code, out: out.text(), err: err.text() }
-}
 
 class Collected extends Writable {
   readonly #chunks: Buffer[] = []

@@ -1,4 +1,4 @@
-/** What came out, command by command, and reason by reason. */
+/** Summarizes the outcomes by command and by reason. */
 import type { Verdict } from './judge.ts'
 import { LISTED } from './listed.ts'
 

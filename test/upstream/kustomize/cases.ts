@@ -1,4 +1,4 @@
-/** Kustomizations that two programs build: a folder each, as files by name. `BASE` and others are shared below. */
+/** The kustomizations to build: a folder each, as files by name. `BASE` and others are shared below. */
 
 export type Case = Readonly<Record<string, string>>
 

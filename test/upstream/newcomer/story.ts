@@ -1,4 +1,4 @@
-/** What somebody new types, and what must be seen; a step is typed again until it is. */
+/** The commands of a new user and the expected output; a step is repeated until the output appears. */
 
 export interface Step {
   readonly typed: string

@@ -1,4 +1,4 @@
-/** Lines of a terminal, with their codes for bold, dim and colours, as an SVG that looks like one. Pure. */
+/** Draws lines of a terminal, with bold, dim and coloured text, as an SVG. Pure. */
 import { stripVTControlCharacters } from 'node:util'
 
 const CHARACTER_PX = 7.85

@@ -1,11 +1,13 @@
-/** Autoscalers: load, limits, behaviour, and metrics that are missing. Metrics are custom resources by the name of their API. */
+/**
+ * Scenarios of autoscalers: load, limits, behavior and missing metrics. Metrics are custom resources under the name of
+ * their API.
+ */
 import { CustomResourceDefinitions } from '#apis/apiextensions/v1.ts'
 import { type Deployment, Deployments } from '#apis/apps/v1.ts'
 import { type HorizontalPodAutoscaler, HorizontalPodAutoscalers } from '#apis/autoscaling/v2.ts'
 import { Pods } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { realClock } from '#lib/clock.ts'
 import { isAlreadyExists } from '#meta/status.ts'
 import { timeOf } from '#meta/time.ts'
 
@@ -53,7 +55,7 @@ async function measure(act: Act, usage: Readonly<Record<string, { cpu?: string; 
   const containers = Object.entries(usage).map(([name, used]) => ({ name, usage: { memory: '10Mi', ...used } }))
   const one = async (name: string): Promise<unknown> => {
     // As if measured after the pod had got ready.
-    const measured = { timestamp: timeOf(realClock.now() + 2000), window: '0s', containers }
+    const measured = { timestamp: timeOf(act.clock.now() + 2000), window: '0s', containers }
     return act.make(PodMetrics, name, { metadata: { labels }, ...measured }).catch((error: unknown) => {
       if (!isAlreadyExists(error)) throw error
       return act.change(PodMetrics, name, measured)

@@ -12,7 +12,6 @@ import {
   Services,
 } from '#apis/core/v1.ts'
 import { ClusterRoles } from '#apis/rbac/v1.ts'
-import { realClock } from '#lib/clock.ts'
 import { isForbidden } from '#meta/status.ts'
 import { timeOf } from '#meta/time.ts'
 
@@ -259,7 +258,7 @@ export const CLUSTER: readonly Scenario[] = [
           'token-id': id,
           'token-secret': '0123456789abcdef',
           'usage-bootstrap-signing': 'true',
-          expiration: timeOf(realClock.now() + seconds * 1000),
+          expiration: timeOf(act.clock.now() + seconds * 1000),
         },
       })
       await act.client.create(ConfigMaps, {

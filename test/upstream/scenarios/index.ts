@@ -1,7 +1,7 @@
 /**
- * All scenarios, those that take longest first. What takes hours is not among them, since upstream's program has no other
- * clock than the machine's: requests for certificates that are cleaned away, tokens of accounts that nobody used for a year.
- * Clocks that change are looked at by what CronJobs missed then.
+ * All scenarios, the longest first. Scenarios that take hours are missing, because upstream's program uses the real
+ * clock: cleanup of certificate requests, and of tokens that were unused for a year. Clock changes are covered by
+ * missed CronJobs.
  */
 import { AUTOSCALING } from './autoscaling.ts'
 import { CLUSTER } from './cluster.ts'
@@ -14,17 +14,20 @@ import { SERVICES } from './services.ts'
 import { SETS } from './sets.ts'
 import { VOLUMES } from './volumes.ts'
 
-const ALL: readonly Scenario[] = [
-  ...JOBS,
-  ...AUTOSCALING,
-  ...SETS,
-  ...ROLLOUTS,
-  ...SERVICES,
-  ...CLUSTER,
-  ...VOLUMES,
-  ...REQUESTS,
-  ...NODES,
-]
+/** By the name of the file that has their recordings. */
+export const GROUPS: Readonly<Record<string, readonly Scenario[]>> = {
+  jobs: JOBS,
+  autoscaling: AUTOSCALING,
+  sets: SETS,
+  rollouts: ROLLOUTS,
+  services: SERVICES,
+  cluster: CLUSTER,
+  volumes: VOLUMES,
+  requests: REQUESTS,
+  nodes: NODES,
+}
+
+const ALL = Object.values(GROUPS).flat()
 
 const LONG = /CronJob|collected|tried again|ignores|fails too often/
 

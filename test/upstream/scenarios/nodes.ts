@@ -1,8 +1,9 @@
-/** Nodes that come, fall silent, fail, are emptied and come back. Each scenario has a node of its own, and is alone. */
+/**
+ * Scenarios of nodes that join, become silent, fail, are drained and return. Each uses a separate node and runs alone.
+ */
 import { DaemonSets } from '#apis/apps/v1.ts'
 import { Leases } from '#apis/coordination/v1.ts'
 import { type Node, Nodes, type Pod, Pods } from '#apis/core/v1.ts'
-import { realClock } from '#lib/clock.ts'
 import { isBeingDeleted } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
 
@@ -38,7 +39,7 @@ async function runPods(act: Act, pods: Readonly<Record<string, object>>): Promis
 }
 
 const ready = (act: Act, status: string): Promise<void> => {
-  const now = timeOf(realClock.now())
+  const now = timeOf(act.clock.now())
   const times = { lastHeartbeatTime: now, lastTransitionTime: now }
   const conditions = [{ type: 'Ready', status, reason: 'Kubelet', message: 'as told', ...times }]
   return act.change(Nodes, nodeOf(act), { status: { conditions } }, 'status').then(() => undefined)

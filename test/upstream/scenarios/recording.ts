@@ -1,6 +1,6 @@
 /**
- * What users see of a scenario, without what differs each time: the objects that are there at the end, the conditions that
- * each object went through, the events that were told. As lines, so that two recordings can be set side by side.
+ * Records the visible outcome of a scenario as comparable lines: the final objects, the conditions of each object over
+ * time, and the events, without random values.
  */
 import { DaemonSets, ControllerRevisions, Deployments, ReplicaSets, StatefulSets } from '#apis/apps/v1.ts'
 import { HorizontalPodAutoscalers } from '#apis/autoscaling/v2.ts'
@@ -25,9 +25,11 @@ import { PodDisruptionBudgets } from '#apis/policy/v1.ts'
 import { ResourceClaims } from '#apis/resource/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { Informers } from '#client/informers.ts'
-import { realClock, sleep } from '#lib/clock.ts'
+import { type Clock, sleep } from '#lib/clock.ts'
 import { secureRandom } from '#lib/random.ts'
 import type { KubeObject } from '#meta/object.ts'
+
+import type { VirtualNodes } from '../virtual-nodes.ts'
 
 /** All kinds whose objects a scenario may leave in its namespace. */
 const KINDS: readonly Kind[] = [
@@ -75,6 +77,7 @@ interface Conditioned extends KubeObject {
 /** Follows everything from its start on. */
 export class Recorder {
   readonly #client: ApiClient
+  readonly #clock: Clock
   readonly #informers: Informers
   readonly #kinds: readonly Kind[]
   readonly #over = new AbortController()
@@ -84,8 +87,9 @@ export class Recorder {
   readonly #conditions = new Map<string, Map<string, string[]>>()
   readonly #changedMs = new Map<string, number>()
 
-  constructor(client: ApiClient, clusterKinds: readonly Kind[]) {
+  constructor({ client, clock }: Pick<VirtualNodes, 'client' | 'clock'>, clusterKinds: readonly Kind[]) {
     this.#client = client
+    this.#clock = clock
     const onError = (error: unknown, { plural }: Kind): void =>
       void process.stderr.write(`${plural}: ${String(error)}\n`)
     this.#informers = new Informers({ client, random: secureRandom, signal: this.#over.signal, onError })
@@ -110,7 +114,7 @@ export class Recorder {
 
   #see(kind: Kind, object: Conditioned): void {
     const { name = '', namespace = name, generateName } = object.metadata
-    this.#changedMs.set(namespace, realClock.elapsed())
+    this.#changedMs.set(namespace, this.#clock.elapsed())
     if (generateName !== undefined) this.#made.set(name, `${generateName}*`)
     const all = this.#conditionsOf(kind.namespaced || kind === Namespaces ? namespace : `${kind.kind}/${name}`)
     const { phase, conditions = [] } = object.status ?? {}
@@ -135,9 +139,10 @@ export class Recorder {
 
   /** Waits until nothing has happened for a while. */
   async record(namespace: string, quietMs: number, clusterKinds: readonly Kind[]): Promise<Omit<Recording, 'lost'>> {
-    const startMs = realClock.elapsed()
-    const sinceMs = (): number => realClock.elapsed() - (this.#changedMs.get(namespace) ?? 0)
-    while (sinceMs() < quietMs && realClock.elapsed() - startMs < MAX_QUIET_MS) await sleep(realClock, LOOK_EVERY_MS)
+    const startMs = this.#clock.elapsed()
+    const sinceMs = (): number => this.#clock.elapsed() - (this.#changedMs.get(namespace) ?? 0)
+    while (sinceMs() < quietMs && this.#clock.elapsed() - startMs < MAX_QUIET_MS)
+      await sleep(this.#clock, LOOK_EVERY_MS)
     const { items: events } = await this.#client.list(Events)
     const isAbout = ({ involvedObject: { namespace: own = '', name = '' } }: Event): boolean =>
       own === namespace || (own === '' && name.startsWith(namespace))
@@ -172,11 +177,12 @@ export class Recorder {
   /** One for each field of an object, so that a difference is one line. */
   #lines(kind: Kind, object: KubeObject): string[] {
     const { metadata, ...rest } = object
-    const { managedFields = [], ...shown } = metadata
+    const { managedFields = [] } = metadata
+    const shown = Object.entries(metadata).filter(([name]) => !UNCOMPARED.has(name))
     const managers = managedFields
       .map(({ manager, operation, subresource = '' }) => `${manager} ${operation} ${subresource}`.trim())
       .filter((manager) => !manager.startsWith('stand-in'))
-    const whole = { ...rest, metadata: { ...shown, managers: [...new Set(managers)].sort() } }
+    const whole = { ...rest, metadata: { ...Object.fromEntries(shown), managers: [...new Set(managers)].sort() } }
     const head = this.#masked(`${kind.kind} ${metadata.name}`)
     const found = fields(whole, '').map((line) => this.#masked(line))
     return found.sort().map((line) => `${head} ${line}`)
@@ -197,6 +203,11 @@ export class Recorder {
     return MASKS.reduce((masked, [pattern, by]) => masked.replaceAll(pattern, by), named)
   }
 }
+
+/** Fields of all metadata that a line begins with, that the server chooses, or that are compared in another form. */
+const UNCOMPARED: ReadonlySet<string> = new Set(
+  'name namespace uid resourceVersion creationTimestamp managedFields'.split(' '),
+)
 
 const MASKS: readonly (readonly [RegExp, string])[] = [
   [/[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g, '<uid>'],

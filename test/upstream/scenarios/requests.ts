@@ -1,4 +1,4 @@
-/** What is asked for and given: certificates, devices, ranges of addresses, and what is said of policies. */
+/** Scenarios of certificate requests, device claims, address ranges and policy status. */
 import { ValidatingAdmissionPolicies } from '#apis/admissionregistration/v1.ts'
 import { type CertificateSigningRequest, CertificateSigningRequests } from '#apis/certificates/v1.ts'
 import { Pods, Services } from '#apis/core/v1.ts'

@@ -1,4 +1,4 @@
-/** Deployments and ReplicaSets: roll-outs, pauses, rollbacks, adoption and what stays when owners go. */
+/** Scenarios of Deployments and ReplicaSets: rollouts, pauses, rollbacks, adoption and orphans. */
 import { type Deployment, Deployments, ReplicaSets } from '#apis/apps/v1.ts'
 import { Pods, ReplicationControllers, ResourceQuotas } from '#apis/core/v1.ts'
 
@@ -6,6 +6,8 @@ import type { Act, Scenario } from './scenario.ts'
 
 const labels = { app: 'web' }
 const selector = { matchLabels: labels }
+/** Long enough for pods to be seen on their way. */
+const SLOW = { 'stand-in/after-ms': '900' }
 
 /** A template; `annotations` tell its pods what to do. */
 export function template(image = 'one', annotations: Record<string, string> = {}, pod: object = {}): object {
@@ -103,7 +105,7 @@ export const ROLLOUTS: readonly Scenario[] = [
   {
     name: 'a Deployment is scaled up, down and to zero',
     async run(act) {
-      await deploy(act, 1)
+      await deploy(act, 1, { template: template('one', SLOW) })
       for (const replicas of [4, 2, 0]) {
         await act.change(Deployments, 'web', { spec: { replicas } })
         await act.until(Deployments, 'web', ({ status }) => (status.replicas ?? 0) === replicas)
@@ -115,8 +117,7 @@ export const ROLLOUTS: readonly Scenario[] = [
     async run(act) {
       await act.make(Deployments, 'web', {
         metadata: { annotations: { note: 'one', 'kubernetes.io/change-cause': 'first' }, labels: { team: 'a' } },
-        // Long enough to be seen on its way.
-        spec: spec(1, { template: template('one', { 'stand-in/after-ms': '900' }) }),
+        spec: spec(1, { template: template('one', SLOW) }),
       })
       await act.until(Deployments, 'web', isComplete)
       await act.change(Deployments, 'web', { metadata: { annotations: { note: 'two' } } })

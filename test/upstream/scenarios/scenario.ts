@@ -1,7 +1,7 @@
-/** What a scenario is: a script that somebody could have typed, in a namespace of its own. What comes of it is compared. */
+/** The interface of a scenario: a script of API requests in a separate namespace, whose outcome is compared. */
 import type { Kind } from '#apis/kinds.ts'
 import type { ApiClient } from '#client/api-client.ts'
-import { realClock, sleep } from '#lib/clock.ts'
+import { type Clock, sleep } from '#lib/clock.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { DeleteOptions } from '#meta/options.ts'
 import { isNotFound } from '#meta/status.ts'
@@ -41,13 +41,15 @@ export class Act {
   /** The namespace of the scenario. */
   readonly ns: string
   readonly nodes: VirtualNodes
+  readonly clock: Clock
   /** Hopes that did not come true. */
   readonly lost: string[] = []
 
-  constructor(client: ApiClient, ns: string, nodes: VirtualNodes) {
-    this.client = client
+  constructor(nodes: VirtualNodes, ns: string) {
+    this.client = nodes.client
     this.ns = ns
     this.nodes = nodes
+    this.clock = nodes.clock
   }
 
   #where(kind: Kind, name: string): { namespace?: string; name: string } {
@@ -101,13 +103,13 @@ export class Act {
   async #patiently(what: string, ask: () => Promise<boolean>): Promise<void> {
     for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += LOOK_EVERY_MS) {
       if (await ask()) return
-      await sleep(realClock, LOOK_EVERY_MS)
+      await sleep(this.clock, LOOK_EVERY_MS)
     }
     this.lost.push(what)
   }
 
   async wait(ms: number): Promise<void> {
-    await sleep(realClock, ms)
+    await sleep(this.clock, ms)
   }
 }
 

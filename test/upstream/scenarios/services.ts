@@ -1,4 +1,4 @@
-/** Services: endpoints and slices, mirroring, hints, and budgets for disruptions. */
+/** Scenarios of Services and budgets: endpoints, slices, mirroring, topology hints, disruptions. */
 import { Deployments } from '#apis/apps/v1.ts'
 import { Endpoints, Nodes, Pods, Services } from '#apis/core/v1.ts'
 import { EndpointSlices } from '#apis/discovery/v1.ts'
@@ -11,6 +11,8 @@ const labels = { app: 'web' }
 const selector = { matchLabels: labels }
 const http = { name: 'http', port: 80, targetPort: 'http' }
 const ports = { containers: [{ name: 'c', image: 'one', ports: [{ name: 'http', containerPort: 8080 }] }] }
+/** Long enough for a pod to be seen on its way. */
+const SLOW = { 'stand-in/after-ms': '900' }
 
 async function withPods(act: Act, replicas: number, annotations: Record<string, string> = {}): Promise<void> {
   await act.make(Deployments, 'web', {
@@ -143,7 +145,7 @@ export const SERVICES: readonly Scenario[] = [
   {
     name: 'a Service whose selector goes keeps its endpoints, and one that goes does not',
     async run(act) {
-      await withPods(act, 1)
+      await withPods(act, 1, SLOW)
       for (const name of ['kept', 'gone']) {
         await act.make(Services, name, { spec: { selector: labels, ports: [http] } })
       }

@@ -1,4 +1,6 @@
-/** StatefulSets and DaemonSets: order, revisions, partitions, what becomes of claims, roll-outs node by node. */
+/**
+ * Scenarios of StatefulSets and DaemonSets: order, revisions, partitions, retention of claims, rolling updates by node.
+ */
 import { DaemonSets, type StatefulSet, StatefulSets } from '#apis/apps/v1.ts'
 import { PersistentVolumeClaims, Pods } from '#apis/core/v1.ts'
 

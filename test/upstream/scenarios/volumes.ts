@@ -1,4 +1,4 @@
-/** Volumes: bound, kept, lost, asked for outside, emptied, protected, grown, attached. */
+/** Scenarios of volumes: bound, retained, lost, provisioned, recycled, protected, expanded, attached. */
 import { Nodes, PersistentVolumeClaims, PersistentVolumes, Pods } from '#apis/core/v1.ts'
 import { StorageClasses, type VolumeAttachment, VolumeAttachments } from '#apis/storage/v1.ts'
 

@@ -1,4 +1,4 @@
-/** What Node 22 lacks and the bundle for it is given: stacks of things to be ended, the last first. */
+/** A polyfill of DisposableStack and AsyncDisposableStack for Node 22. */
 type Task = () => unknown
 
 export class AsyncDisposableStack {

@@ -1,7 +1,7 @@
 /**
- * What of a real Windows host can be tried under Wine: files and folders with drive letters, variables of the machine in the registry,
- * services in the service manager, and a set-up as far as the first call of HNS, which Wine has not. Where the host asks PowerShell,
- * which is an empty stand-in there, reg.exe and sc.exe are asked instead; a firewall is only noted. Prints one line of JSON.
+ * Tests the Windows parts that Wine supports: files and folders with drive letters, machine variables in the registry,
+ * services, and a set-up until the first call of HNS. reg.exe and sc.exe replace PowerShell, which is an empty stub in
+ * Wine; firewall changes are only recorded. Prints one line of JSON.
  */
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { createHttpClient } from '#lib/http/client.ts'
 import type { PowerShell } from '#supervisor/windows/real/powershell.ts'
 import { windowsHost } from '#supervisor/windows/real/windows-host.ts'
 import { setupContext } from '#supervisor/windows/setup/context.ts'
-import { placesIn, SETUP_DEFAULTS } from '#supervisor/windows/setup/settings.ts'
+import { setupPaths, SETUP_DEFAULTS } from '#supervisor/windows/setup/settings.ts'
 import { setUp } from '#supervisor/windows/setup/setup.ts'
 
 const run = promisify(execFile)
@@ -82,7 +82,7 @@ const shell: PowerShell = async (name, input) => {
 const http = createHttpClient({ clock: realClock })
 const host = windowsHost({ clock: realClock, http, say: (text) => said.push(text), ended: () => undefined, shell })
 const settings = { ...SETUP_DEFAULTS, release: '1.36.4', digests: { flanneld: '0'.repeat(64) } }
-const places = placesIn(settings)
+const places = setupPaths(settings)
 const found: Record<string, unknown> = { platform: process.platform, machine: host.machineName }
 
 const { files } = host

@@ -1,11 +1,9 @@
-/**
- * Volumes that others attach to this node: which are in use here, so that nobody detaches them, and whether one has been attached.
- */
+/** Reports which attachable CSI volumes this node uses, and checks whether a volume is attached. */
 import type { Node } from '#apis/core/v1.ts'
 import type { VolumeAttachment } from '#apis/storage/v1.ts'
 import { type Clock, sleep } from '#lib/clock.ts'
 
-import { VolumeFault } from '../volume-plugin.ts'
+import { VolumeFault } from '../volume-fault.ts'
 import { attachmentName } from './csi-names.ts'
 import type { CsiSource } from './csi-source.ts'
 
@@ -14,27 +12,27 @@ export interface CsiAttachmentsOptions {
   readonly clock: Clock
   readonly sources: {
     attachment(name: string): Promise<VolumeAttachment>
-    /** As the API server has it; undefined until it was read. */
+    /** From the API server; undefined until it was read. */
     node(): Node | undefined
   }
-  /** What the node says to be in use has changed. */
+  /** Called when `volumesInUse` has changed. */
   readonly onInUse: () => void
 }
 
-/** As long as upstream waits for all volumes of a pod. */
+/** Upstream's timeout for all volumes of a pod. */
 const ATTACH_MS = 123_000
 const LOOK_MS = 200
 
 export class CsiAttachments {
   readonly #options: CsiAttachmentsOptions
-  /** By unique name, with the uids of pods that have it. */
+  /** UIDs of the pods that use a volume, by unique name. */
   readonly #users = new Map<string, Set<string>>()
 
   constructor(options: CsiAttachmentsOptions) {
     this.#options = options
   }
 
-  /** By unique name. */
+  /** Unique names. */
   get inUse(): readonly string[] {
     return [...this.#users.keys()].sort()
   }
@@ -56,7 +54,7 @@ export class CsiAttachments {
     for (const unique of this.#users.keys()) this.unuse(unique, uid)
   }
 
-  /** Others attach; they must know that it is used before it is. Rejects with `Unattached`. */
+  /** Waits until the volume is attached and the Node reports it as in use. Rejects with `Unattached`. */
   async until(unique: string, signal: AbortSignal): Promise<void> {
     const { sources, clock } = this.#options
     const untilMs = clock.elapsed() + ATTACH_MS
@@ -68,7 +66,7 @@ export class CsiAttachments {
     }
   }
 
-  /** What whoever attached it left for the driver. */
+  /** The attachment metadata for the driver. */
   async publishContext({ handle, driver }: CsiSource): Promise<Map<string, string>> {
     const { sources, nodeName } = this.#options
     const name = attachmentName(handle, driver, nodeName)
@@ -84,7 +82,7 @@ export class CsiAttachments {
   }
 }
 
-/** Nobody has attached it in time. */
+/** The volume was not attached in time. */
 export class Unattached extends Error {
   override readonly name = 'Unattached'
 }

@@ -1,28 +1,29 @@
-/** Volumes that containers get as devices: staged and published like others, and shown to the pod through a link. */
+/** Stages and publishes CSI volumes in block mode, and links them into the directory of the pod. */
 import { mkdir, rm, rmdir, symlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
-import { callText } from '../../cri/call-text.ts'
-import { VolumeFault } from '../volume-plugin.ts'
-import type { Asked, CsiAsk } from './csi-ask.ts'
+import { callText } from '#cri/call-text.ts'
+
+import { VolumeFault } from '../volume-fault.ts'
 import { attachmentName, CSI_PLUGIN, type CsiPaths } from './csi-names.ts'
 import { CAPABILITY, type NodeService } from './csi-node-service.ts'
 import { deviceLink, namesIn, type PodVolumeRecord, unlessGone, writeRecord } from './csi-records.ts'
+import type { CsiRequest, ServingDriver } from './csi-request.ts'
 import { capabilityOf, podAttributes } from './csi-source.ts'
 
-interface DeviceMeans {
-  readonly asked: Asked
+interface BlockMountOptions {
+  readonly serving: ServingDriver
   readonly secrets: { readonly stage: ReadonlyMap<string, string>; readonly publish: ReadonlyMap<string, string> }
   readonly rootDir: string
   readonly paths: CsiPaths
-  /** It was brought before. */
+  /** The volume is already published. */
   readonly isThere: boolean
 }
 
 /** Returns the link. */
-export async function bringDevice(ask: CsiAsk, means: DeviceMeans): Promise<string> {
-  const { pod, name, source } = ask
-  const { asked, secrets, rootDir, paths, isThere } = means
+export async function mountBlockDevice(request: CsiRequest, options: BlockMountOptions): Promise<string> {
+  const { pod, name, source } = request
+  const { serving, secrets, rootDir, paths, isThere } = options
   const { uid = '' } = pod.metadata
   const link = deviceLink(rootDir, uid, CSI_PLUGIN, name)
   if (isThere) return link
@@ -36,27 +37,27 @@ export async function bringDevice(ask: CsiAsk, means: DeviceMeans): Promise<stri
     attachmentID,
   })
   const publishPath = paths.blockPublish(name, uid)
-  // Before the driver is asked: whatever is in the pod's folder is taken away with the pod.
+  // The link comes before the call, so that the volume is cleaned up with the pod.
   await mkdir(dirname(link), { recursive: true, mode: 0o750 })
   await rm(link, { force: true })
   await symlink(publishPath, link)
-  const volumeCapability = capabilityOf(source, asked.capabilities)
-  const request = { volumeId: volumeHandle, publishContext: asked.publishContext, volumeCapability }
+  const volumeCapability = capabilityOf(source, serving.capabilities)
+  const common = { volumeId: volumeHandle, publishContext: serving.publishContext, volumeCapability }
   const stagingTargetPath = paths.blockStaging(name)
-  if (asked.capabilities.has(CAPABILITY.stage)) {
+  if (serving.capabilities.has(CAPABILITY.stage)) {
     await mkdir(stagingTargetPath, { recursive: true, mode: 0o750 })
     const volumeContext = new Map(Object.entries(source.attributes))
-    await asked.service
-      .stage({ ...request, stagingTargetPath, secrets: secrets.stage, volumeContext })
+    await serving.service
+      .stage({ ...common, stagingTargetPath, secrets: secrets.stage, volumeContext })
       .catch((error: unknown) => {
         throw new VolumeFault('MapVolume.SetUpDevice failed', callText(error))
       })
   }
   await mkdir(dirname(publishPath), { recursive: true, mode: 0o750 })
-  const attributes = { ...source.attributes, ...podAttributes(pod, source, asked.object) }
-  await asked.service
+  const attributes = { ...source.attributes, ...podAttributes(pod, source, serving.object) }
+  await serving.service
     .publish({
-      ...request,
+      ...common,
       stagingTargetPath,
       targetPath: publishPath,
       readonly: source.readOnly,
@@ -69,13 +70,16 @@ export async function bringDevice(ask: CsiAsk, means: DeviceMeans): Promise<stri
   return link
 }
 
-interface LeaveMeans {
+interface BlockUnmountOptions {
   readonly service: NodeService
   readonly paths: CsiPaths
 }
 
-/** Of the node, too, when no other pod has it. */
-export async function leaveDevice(found: PodVolumeRecord, { service, paths }: LeaveMeans): Promise<void> {
+/** Also unstages the volume when no other pod uses it. */
+export async function unmountBlockDevice(
+  found: PodVolumeRecord,
+  { service, paths }: BlockUnmountOptions,
+): Promise<void> {
   const { uid, path: link, name, record } = found
   const volumeId = record.volumeHandle
   await service.unpublish({ volumeId, targetPath: paths.blockPublish(name, uid) }).catch((error: unknown) => {

@@ -1,17 +1,17 @@
-/** The drivers of volumes on this node: each registers over its socket, and is told of in the API as long as it is there. */
+/** CSI drivers of this node: registered through their sockets and listed in CSINode while they exist. */
 import type { CSIDriver } from '#apis/storage/v1.ts'
+import type { PluginInfo } from '#apis/wire/plugin-registration.ts'
 import { type Clock, every } from '#lib/clock.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { createGrpcClient, type GrpcClient } from '#lib/grpc/client.ts'
 import { GrpcError } from '#lib/grpc/status.ts'
-import type { Logger } from '#lib/log.ts'
+import type { Logger } from '#lib/log/log.ts'
 import type { Random } from '#lib/random.ts'
 
 import type { KubeletMeters } from '../../metrics/kubelet-families.ts'
 import type { PluginHandler } from '../../plugins/plugin-watcher.ts'
-import type { PluginInfo } from '../../plugins/registration.ts'
 import { CSI_PLUGIN } from './csi-names.ts'
-import { type CountCall, type NodeService, nodeServiceBehind } from './csi-node-service.ts'
+import { type CountCall, createNodeServiceClient, type NodeService } from './csi-node-service.ts'
 import type { DriverOfNode, NodeDrivers } from './node-drivers.ts'
 
 export interface CsiDriversOptions {
@@ -19,7 +19,7 @@ export interface CsiDriversOptions {
   readonly random: Random
   readonly log: Logger
   readonly nodeDrivers: NodeDrivers
-  /** As the API server has it. */
+  /** The CSIDriver from the API server. */
   readonly object: (name: string) => CSIDriver | undefined
   readonly signal: AbortSignal
   readonly meters: KubeletMeters
@@ -30,29 +30,29 @@ interface Registered {
   readonly version: readonly number[]
   readonly client: GrpcClient
   readonly service: NodeService
-  askedMs: number
+  updatedMs: number
 }
 
-/** How often is looked whether a driver wants to be asked again how many volumes it takes; it cannot want it more often. */
+/** Interval of the check for due updates; the API does not allow shorter update periods. */
 const LOOK_MS = 10_000
 
 export class CsiDrivers implements PluginHandler {
   readonly #options: CsiDriversOptions
   readonly #drivers = new Map<string, Registered>()
-  /** Called with each driver that has come. */
+  /** Called for each newly registered driver. */
   onRegistered: (name: string) => void = () => undefined
 
   constructor(options: CsiDriversOptions) {
     this.#options = options
     const { clock, signal } = options
-    const timer = every(clock, LOOK_MS, () => void this.#askAgain())
+    const timer = every(clock, LOOK_MS, () => void this.#updateDue())
     signal.addEventListener('abort', () => {
       timer.cancel()
       for (const { client } of this.#drivers.values()) client.close()
     })
   }
 
-  /** Throws when there is none of that name. */
+  /** Throws when no such driver is registered. */
   service(name: string): NodeService {
     const driver = this.#drivers.get(name)
     if (name === '') throw new Error('driver name is empty')
@@ -94,8 +94,8 @@ export class CsiDrivers implements PluginHandler {
     const version = this.#versionOf('RegisterPlugin', plugin)
     this.#drivers.get(name)?.client.close()
     const client = createGrpcClient({ targets: [{ path: endpoint }], clock, random })
-    const service = nodeServiceBehind(client, countCalls(name, this.#options))
-    this.#drivers.set(name, { endpoint, version, client, service, askedMs: clock.now() })
+    const service = createNodeServiceClient(client, countCalls(name, this.#options))
+    this.#drivers.set(name, { endpoint, version, client, service, updatedMs: clock.now() })
     try {
       await nodeDrivers.install(await driverOfNode(name, service))
     } catch (error) {
@@ -113,13 +113,13 @@ export class CsiDrivers implements PluginHandler {
     await this.#options.nodeDrivers.uninstall(name)
   }
 
-  /** Those that say that how many volumes they take may change. */
-  async #askAgain(): Promise<void> {
+  /** Updates the allocatable count of drivers with nodeAllocatableUpdatePeriodSeconds. */
+  async #updateDue(): Promise<void> {
     const { clock, log, nodeDrivers, object } = this.#options
     for (const [name, driver] of this.#drivers) {
       const periodSeconds = object(name)?.spec.nodeAllocatableUpdatePeriodSeconds
-      if (periodSeconds === undefined || clock.now() - driver.askedMs < periodSeconds * 1000) continue
-      driver.askedMs = clock.now()
+      if (periodSeconds === undefined || clock.now() - driver.updatedMs < periodSeconds * 1000) continue
+      driver.updatedMs = clock.now()
       try {
         await nodeDrivers.update(await driverOfNode(name, driver.service))
       } catch (error) {
@@ -129,7 +129,7 @@ export class CsiDrivers implements PluginHandler {
   }
 }
 
-/** How long a driver takes for what it is asked, by how that ended. */
+/** Measures the duration of driver calls, by status code. */
 function countCalls(driver: string, { clock, meters }: CsiDriversOptions): CountCall {
   const durations = meters.family('csi_operations_seconds')
   return async (path, call) => {
@@ -152,7 +152,7 @@ async function driverOfNode(name: string, service: NodeService): Promise<DriverO
   return { name, nodeId, maxVolumes: Number(maxVolumesPerNode), topology: accessibleTopology?.segments ?? new Map() }
 }
 
-/** Of CSI there is 1.x to be spoken; undefined when none of them is. Pure. */
+/** The highest version 1.x; undefined without one. Pure. */
 export function highestVersion(versions: readonly string[]): readonly number[] | undefined {
   const parsed = versions
     .filter((text) => /^v?\d+(\.\d+)*/.test(text))

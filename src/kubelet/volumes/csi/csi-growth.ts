@@ -1,10 +1,10 @@
-/** Volumes that have grown behind their claims: whether the node must do its part, and what the claim then says. Pure. */
+/** Plans the expansion of CSI volumes: whether the node has to expand, and the new status of the claim. Pure. */
 import type { PersistentVolumeClaim } from '#apis/core/v1.ts'
 import { compareQuantities, parseQuantity, quantityValue } from '#meta/quantity.ts'
 
 import type { CsiSource } from './csi-source.ts'
 
-/** How large the volume is to be; undefined as long as the claim says so already. */
+/** The required size in bytes; undefined when the claim already has that capacity. */
 export function growthOf({ persistent, claim, readOnly }: CsiSource): number | undefined {
   const wanted = persistent?.spec.capacity?.['storage']
   const there = claim?.status.capacity?.['storage']
@@ -20,7 +20,7 @@ const RESIZE_CONDITIONS: ReadonlySet<string> = new Set([
   'NodeResizeError',
 ])
 
-/** A merge patch of a claim whose volume has grown to what stands behind it. */
+/** The merge patch for the status of a claim whose volume was expanded. */
 export function grownClaim({ status }: PersistentVolumeClaim, size: string): object {
   const conditions = (status.conditions ?? []).filter(({ type }) => !RESIZE_CONDITIONS.has(type))
   return {

@@ -1,29 +1,29 @@
-/** Names and places of what drivers of volumes have on a node, to the letter of upstream. Pure. */
+/** Names and paths of CSI volumes, equal to upstream's. Pure. */
 import { createHash } from 'node:crypto'
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 export const CSI_PLUGIN = 'kubernetes.io/csi'
 
-/** Of the VolumeAttachment that says that a volume is at a node. */
+/** The name of the VolumeAttachment. */
 export const attachmentName = (handle: string, driver: string, node: string): string =>
   `csi-${sha256(`${handle}${driver}${node}`)}`
 
-/** Of a volume that is its pod's alone. */
+/** The handle of an ephemeral inline volume. */
 export const inlineHandle = (podUid: string, volume: string): string => `csi-${sha256(`${podUid}${volume}`)}`
 
-/** In `volumesInUse` and `volumesAttached` of a node. */
+/** The name in `volumesInUse` and `volumesAttached` of a node. */
 export const uniqueName = (driver: string, handle: string): string => `${CSI_PLUGIN}/${driver}^${handle}`
 
-/** Says in a folder what the volume in it is, for whoever takes it away. */
+/** Describes the volume of a directory, for its removal. */
 export const DATA_FILE = 'vol_data.json'
 
 export interface CsiPaths {
-  /** Folder with all staged volumes of a driver. */
+  /** Directory of all staged volumes of a driver. */
   ofDriver(driver: string): string
-  /** Folder with `vol_data.json` and `globalmount` of a staged volume. */
+  /** Directory of `vol_data.json` and `globalmount` of a staged volume. */
   device(driver: string, handle: string): string
-  /** Of volumes that are handed to containers as devices. */
+  /** Directory of block volumes. */
   readonly devices: string
   readonly blockStagings: string
   blockStaging(volume: string): string

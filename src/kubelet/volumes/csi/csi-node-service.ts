@@ -1,4 +1,4 @@
-/** The part of CSI v1 that a node speaks: tables of names, types and numbers, and one method a call. */
+/** The gRPC service Node of CSI v1: message tables, and one method per call. */
 import type { CallOptions, GrpcClient } from '#lib/grpc/client.ts'
 import { defineMethod, type Method } from '#lib/grpc/method.ts'
 import { defineMessage, type Field, type Input, type Message, type MessageOf } from '#lib/protobuf/message.ts'
@@ -61,7 +61,7 @@ export interface NodeInfo {
   readonly accessibleTopology: { readonly segments: Map<string, string> } | undefined
 }
 
-/** What a driver can do on a node. */
+/** Node capabilities of a driver. */
 export const CAPABILITY = {
   stage: 1,
   stats: 2,
@@ -78,12 +78,12 @@ function method<Q, R>(name: string, request: Message<Q>, response: Message<R>): 
 const message = <const F extends Readonly<Record<string, Field>>>(fields: F): Message<MessageOf<F>> =>
   defineMessage(fields)
 
-interface Condition {
+interface VolumeCondition {
   readonly abnormal: boolean
   readonly message: string
 }
 
-/** Name of the call here, and its method. */
+/** The calls with their methods. */
 export interface NodeMethods {
   readonly getInfo: NodeMethod<object, NodeInfo>
   readonly getCapabilities: NodeMethod<
@@ -96,7 +96,7 @@ export interface NodeMethods {
   readonly unpublish: NodeMethod<{ readonly volumeId: string; readonly targetPath: string }, object>
   readonly getStats: NodeMethod<
     { readonly volumeId: string; readonly volumePath: string; readonly stagingTargetPath: string },
-    { readonly usage: VolumeUsage[]; readonly volumeCondition: Condition | undefined }
+    { readonly usage: VolumeUsage[]; readonly volumeCondition: VolumeCondition | undefined }
   >
   readonly expand: NodeMethod<ExpandRequest, { readonly capacityBytes: Int64 }>
 }
@@ -172,20 +172,20 @@ export const NODE_METHODS: NodeMethods = {
   ),
 }
 
-/** A driver behind its socket. Fails with `GrpcError`. */
+/** Client of a driver's socket. Fails with `GrpcError`. */
 export type NodeService = {
   readonly [K in keyof NodeMethods]: NodeMethods[K] extends NodeMethod<infer Q, infer R>
     ? (request: Input<Q>) => Promise<R>
     : never
 }
 
-/** As upstream's. */
+/** Upstream's timeout. */
 const TIMEOUT_MS = 120_000
 
-/** Makes a call, and counts it. */
+/** Runs a call and measures it. */
 export type CountCall = <T>(path: string, call: () => Promise<T>) => Promise<T>
 
-export function nodeServiceBehind(client: GrpcClient, count: CountCall = (_, call) => call()): NodeService {
+export function createNodeServiceClient(client: GrpcClient, count: CountCall = (_, call) => call()): NodeService {
   const options: CallOptions = { timeoutMs: TIMEOUT_MS, waitForReady: true }
   const calls = Object.entries(NODE_METHODS).map(([name, each]) => [
     name,

@@ -1,11 +1,11 @@
-/** What is on the disk of volumes that drivers have brought: enough to take them away again, whoever brought them. */
+/** Records published CSI volumes on disk, so that a restarted kubelet can unpublish them. */
 import { mkdir, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import { podPaths, podsDir } from '../volume-paths.ts'
 import { CSI_PLUGIN, type CsiPaths, DATA_FILE } from './csi-names.ts'
 
-/** `vol_data.json`, as upstream's. */
+/** `vol_data.json`, in upstream's format. */
 export interface VolumeRecord {
   readonly driverName: string
   readonly volumeHandle: string
@@ -21,7 +21,7 @@ export async function writeRecord(dir: string, record: VolumeRecord): Promise<vo
   await writeFile(join(dir, DATA_FILE), `${JSON.stringify(sorted)}\n`)
 }
 
-/** Undefined when there is none that can be read. */
+/** Undefined when it is missing or unreadable. */
 export async function readRecord(dir: string): Promise<VolumeRecord | undefined> {
   try {
     return JSON.parse(await readFile(join(dir, DATA_FILE), 'utf8')) as VolumeRecord
@@ -30,26 +30,26 @@ export async function readRecord(dir: string): Promise<VolumeRecord | undefined>
   }
 }
 
-/** A folder with what was mounted in it, and the record: nothing that is still mounted is entered. */
+/** Removes the empty mount directory and the record. Fails while something is mounted. */
 export async function removeRecord(dir: string, mount: string): Promise<void> {
   await rmdir(join(dir, mount)).catch(unlessGone)
   await rm(join(dir, DATA_FILE), { force: true })
   await rmdir(dir).catch(unlessGone)
 }
 
-/** What has gone need not be removed. */
+/** Ignores missing files. */
 export function unlessGone(error: unknown): void {
   if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
 }
 
 export const namesIn = (dir: string): Promise<string[]> => readdir(dir).catch(() => [])
 
-/** A volume that a pod has, as the disk tells it. */
+/** A published volume of a pod, found on disk. */
 export interface PodVolumeRecord {
   readonly uid: string
-  /** Its folder, or the link to its device. */
+  /** The volume directory, or the link to the device. */
   readonly path: string
-  /** As in the path. */
+  /** The name in the path. */
   readonly name: string
   readonly isBlock: boolean
   readonly record: VolumeRecord
@@ -57,7 +57,7 @@ export interface PodVolumeRecord {
 
 const FOLDER = CSI_PLUGIN.replaceAll('/', '~')
 
-/** Of one pod. What has no record was never handed to a driver. */
+/** The volumes of one pod. A directory without a record was never passed to a driver. */
 export async function recordsOfPod(rootDir: string, uid: string, paths: CsiPaths): Promise<PodVolumeRecord[]> {
   const { volumes, devices: links } = podPaths(rootDir, uid)
   const found: PodVolumeRecord[] = []
@@ -77,6 +77,6 @@ export async function recordsOfPods(rootDir: string, paths: CsiPaths): Promise<P
   return (await Promise.all(uids.map((uid) => recordsOfPod(rootDir, uid, paths)))).flat()
 }
 
-/** The link through which a container gets a device of a volume. */
+/** The link through which a container gets a block device. */
 export const deviceLink = (rootDir: string, uid: string, plugin: string, name: string): string =>
   join(podPaths(rootDir, uid).devices, plugin.replaceAll('/', '~'), name)

@@ -5,7 +5,7 @@ import type { PersistentVolume, PersistentVolumeClaim, Pod } from '#apis/core/v1
 import type { CSIDriver } from '#apis/storage/v1.ts'
 
 import { highestVersion } from './csi-drivers.ts'
-import { growthOf, grownClaim } from './csi-growth.ts'
+import { grownClaim, growthOf } from './csi-growth.ts'
 import { attachmentName, csiPaths, inlineHandle } from './csi-names.ts'
 import { CAPABILITY } from './csi-node-service.ts'
 import {
@@ -28,7 +28,7 @@ function persistent(spec: Partial<PersistentVolume['spec']> = {}): CsiSource {
 
 const driverWith = (spec: CSIDriver['spec']): CSIDriver => ({ metadata: { name: 'd' }, spec })
 
-test('names and places are those of upstream', () => {
+test('names and paths of CSI volumes equal upstream’s', () => {
   assert.equal(
     attachmentName('vol', 'driver', 'node'),
     'csi-4af94228ee9d441e02225497584706bfc975bdb4d2db3571d8c5db2668c1e969',
@@ -42,7 +42,7 @@ test('names and places are those of upstream', () => {
   assert.equal(paths.blockPublish('pv', 'u1'), '/k/plugins/kubernetes.io/csi/volumeDevices/publish/pv/u1')
 })
 
-test('access modes are finer for drivers that tell writers of a node apart', () => {
+test('access modes distinguish writers of one node only with the capability for it', () => {
   const modeOf = (mode: string, ...capabilities: number[]): number | undefined =>
     capabilityOf(persistent({ accessModes: [mode] }), new Set(capabilities)).accessMode?.mode
   const finer = CAPABILITY.singleNodeMultiWriter
@@ -63,7 +63,7 @@ test('access modes are finer for drivers that tell writers of a node apart', () 
   assert.deepEqual(mount, { fsType: 'ext4', mountFlags: ['noatime'], volumeMountGroup: '7' })
 })
 
-test('volumes of a pod alone need a driver that says it can', () => {
+test('an ephemeral volume needs a driver that supports it', () => {
   const inline = inlineSource(POD, { name: 'v', csi: { driver: 'd' } })
   assert.throws(
     () => checkLifecycle(inline, undefined),
@@ -75,7 +75,7 @@ test('volumes of a pod alone need a driver that says it can', () => {
   checkLifecycle(persistent(), undefined)
 })
 
-test('whose files become the group’s is up to the policy of the driver', () => {
+test('fsGroupPolicy decides whether the kubelet changes the group of files', () => {
   const file = driverWith({ fsGroupPolicy: 'File' })
   const none = driverWith({ fsGroupPolicy: 'None' })
   const plain = persistent({ csi: { driver: 'd', volumeHandle: 'h' } })
@@ -93,7 +93,7 @@ test('whose files become the group’s is up to the policy of the driver', () =>
   for (const [source, group, driver, expected] of cases) assert.equal(takesGroup(source, group, driver), expected)
 })
 
-test('a volume has grown when what stands behind its claim has', () => {
+test('growthOf() returns the size when the PersistentVolume is larger than the claim’s capacity', () => {
   const claim = {
     metadata: { name: 'c' },
     spec: {},
@@ -114,12 +114,12 @@ test('a volume has grown when what stands behind its claim has', () => {
   })
 })
 
-test('of the versions of a driver the highest 1.x is spoken', () => {
+test('highestVersion() returns the highest version 1.x', () => {
   assert.deepEqual(highestVersion(['0.3.0', '1.2.0', 'v1.10.0', '2.0.0']), [1, 10, 0])
   assert.equal(highestVersion(['0.3.0', '2.0.0', 'x']), undefined)
 })
 
-test('a driver stands in CSINode once, as it is now', () => {
+test('withDriver keeps one current entry per driver in CSINode', () => {
   const driver = { name: 'd', nodeId: 'n', maxVolumes: 3, topology: new Map([['zone', 'a']]) }
   const there = [{ name: 'd', nodeID: 'n', topologyKeys: ['zone'], allocatable: { count: 3 } }]
   assert.deepEqual(withDriver([], driver), there)

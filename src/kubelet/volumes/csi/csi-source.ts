@@ -1,7 +1,7 @@
-/** What is asked of a driver of volumes for one volume of one pod, and what its CSIDriver makes of that. Pure. */
+/** The parameters of a CSI volume, from the pod or the PersistentVolume and the CSIDriver. Pure. */
 import type { PersistentVolume, PersistentVolumeClaim, Pod, Volume } from '#apis/core/v1.ts'
 import type { CSIDriver } from '#apis/storage/v1.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import type { Input } from '#lib/protobuf/message.ts'
 
 import { inlineHandle } from './csi-names.ts'
@@ -12,7 +12,7 @@ export interface SecretRef {
   readonly name: string
 }
 
-/** A volume of a driver: of its pod alone, or behind a claim. */
+/** A CSI volume, inline in a pod or behind a claim. */
 export interface CsiSource {
   readonly driver: string
   readonly handle: string
@@ -26,7 +26,7 @@ export interface CsiSource {
   readonly publishSecret: SecretRef | undefined
   readonly stageSecret: SecretRef | undefined
   readonly expandSecret: SecretRef | undefined
-  /** What stands behind the claim, to find out whether it has grown. */
+  /** The PersistentVolume, to detect an expansion. */
   readonly persistent: PersistentVolume | undefined
   readonly claim: PersistentVolumeClaim | undefined
 }
@@ -88,10 +88,10 @@ const MODES: Readonly<Record<string, number>> = {
   ReadOnlyMany: 3,
   ReadWriteMany: 5,
 }
-/** For drivers that tell writers of one node apart. */
+/** For drivers with the capability SINGLE_NODE_MULTI_WRITER. */
 const FINER_MODES: Readonly<Record<string, number>> = { ...MODES, ReadWriteOnce: 7, ReadWriteOncePod: 6 }
 
-/** `mountGroup`: whose the files are to be, for drivers that see to it. */
+/** `mountGroup` is the fsGroup, for drivers that apply it themselves. */
 export function capabilityOf(
   source: CsiSource,
   capabilities: ReadonlySet<number>,
@@ -105,7 +105,7 @@ export function capabilityOf(
   return { accessMode, mount: { fsType, mountFlags: [...mountOptions], volumeMountGroup } }
 }
 
-/** Throws when the driver does not do volumes of this kind. */
+/** Throws when the driver does not support the lifecycle mode. */
 export function checkLifecycle({ driver, lifecycle }: CsiSource, object: CSIDriver | undefined): void {
   if (object === undefined) {
     if (lifecycle === 'Persistent') return
@@ -120,7 +120,7 @@ export function checkLifecycle({ driver, lifecycle }: CsiSource, object: CSIDriv
 export const needsAttachment = ({ lifecycle }: CsiSource, object: CSIDriver | undefined): boolean =>
   lifecycle === 'Persistent' && object?.spec.attachRequired !== false
 
-/** Whether the kubelet gives the files to the group of the pod. */
+/** True if the kubelet applies the fsGroup to the files. */
 export function takesGroup(source: CsiSource, fsGroup: number | undefined, object: CSIDriver | undefined): boolean {
   const policy = object === undefined ? 'ReadWriteOnceWithFSType' : (object.spec.fsGroupPolicy ?? '')
   if (fsGroup === undefined || policy === 'None' || source.readOnly) return false
@@ -130,7 +130,7 @@ export function takesGroup(source: CsiSource, fsGroup: number | undefined, objec
   return (source.accessModes ?? []).some((mode) => mode === 'ReadWriteOnce' || mode === 'ReadWriteOncePod')
 }
 
-/** What a driver is told of the pod when it wants to know. */
+/** Pod attributes for drivers with podInfoOnMount. */
 export function podAttributes(
   pod: Pod,
   { lifecycle }: CsiSource,

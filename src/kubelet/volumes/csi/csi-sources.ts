@@ -1,37 +1,37 @@
-/** What drivers are given that only the API server knows: secrets, tokens, attachments. */
+/** Reads the Secrets, tokens and VolumeAttachments for CSI drivers from the API server. */
 import type { Node, Pod } from '#apis/core/v1.ts'
 import type { CSIDriver, VolumeAttachment } from '#apis/storage/v1.ts'
-import { goJson } from '#lib/go-text.ts'
+import { goJson } from '#lib/go/text.ts'
 
-import type { TokenAsk } from '../volume-plugin.ts'
+import type { TokenOptions } from '../pod-tokens.ts'
 import { type CsiSource, podAttributes, type SecretRef, TOKENS_KEY } from './csi-source.ts'
 
-/** What is asked of the API server, with the identity of the node. */
+/** Requests to the API server, made as the node. */
 export interface CsiSources {
-  /** Undefined when there is none. */
+  /** Undefined when it does not exist. */
   driver(name: string): CSIDriver | undefined
   attachment(name: string): Promise<VolumeAttachment>
   secret(ref: SecretRef): Promise<Map<string, string>>
-  token(ask: TokenAsk): Promise<{ readonly token: string; readonly expirationTimestamp: string }>
-  /** As the API server has it; undefined until it was read. */
+  token(request: TokenOptions): Promise<{ readonly token: string; readonly expirationTimestamp: string }>
+  /** From the API server; undefined until it was read. */
   node(): Node | undefined
-  /** The claim of a volume says from now on that it is as large as what stands behind it. */
+  /** Sets the claim's capacity to that of the expanded volume. */
   grown(source: CsiSource): Promise<void>
-  /** Nothing of the pod is needed any more. */
+  /** The pod no longer needs anything. */
   forget(uid: string): void
 }
 
-export interface Told {
+export interface PublishParameters {
   readonly attributes: Map<string, string>
   readonly secrets: Map<string, string>
 }
 
-/** What the volume says of itself, what the driver wants to know of the pod, and tokens of its service account. */
-export async function toldOf(
+/** Volume attributes, pod attributes and service account tokens for the publish call. */
+export async function publishParameters(
   sources: CsiSources,
   { pod, source }: { readonly pod: Pod; readonly source: CsiSource },
   object: CSIDriver | undefined,
-): Promise<Told> {
+): Promise<PublishParameters> {
   const secrets = await secretsOf(sources, source.publishSecret, 'NodePublishSecretRef')
   const attributes = new Map(Object.entries({ ...source.attributes, ...podAttributes(pod, source, object) }))
   const requests = object?.spec.tokenRequests ?? []
@@ -41,12 +41,12 @@ export async function toldOf(
     const { token, expirationTimestamp } = await sources.token({ pod, audience, expirationSeconds })
     tokens[audience] = { token, expirationTimestamp }
   }
-  const place = object?.spec.serviceAccountTokenInSecrets === true ? secrets : attributes
-  place.set(TOKENS_KEY, goJson(tokens))
+  const tokenTarget = object?.spec.serviceAccountTokenInSecrets === true ? secrets : attributes
+  tokenTarget.set(TOKENS_KEY, goJson(tokens))
   return { attributes, secrets }
 }
 
-/** `what`: the field that names it. */
+/** `what` is the field that names the secret. */
 export async function secretsOf(
   sources: CsiSources,
   ref: SecretRef | undefined,

@@ -1,30 +1,28 @@
 /**
- * Volumes that drivers bring: attached by others, staged once on this node, published to each pod, and all of it undone in the
- * other direction. What is to be undone is on the disk before a driver is asked, so that a restart forgets nothing.
+ * Mounts CSI volumes: stages a volume once per node and publishes it to each pod. A record on disk precedes each driver
+ * call, so that a restarted kubelet can undo the call.
  */
 import { mkdir, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 import type { Pod } from '#apis/core/v1.ts'
 import type { CSIDriver } from '#apis/storage/v1.ts'
+import { callText } from '#cri/call-text.ts'
 import type { Clock } from '#lib/clock.ts'
 import { GrpcError, type StatusName } from '#lib/grpc/status.ts'
-import type { Logger } from '#lib/log.ts'
+import type { Logger } from '#lib/log/log.ts'
 
-import { callText } from '../../cri/call-text.ts'
-import type { Note } from '../../kubelet-notes.ts'
-import type { FsUse } from '../../node-stats.ts'
+import type { FsUse } from '../../machine/node-stats.ts'
+import type { EventSpec } from '../../pod/events.ts'
+import { KeyedMutex } from '../keyed-mutex.ts'
 import { setOwnership } from '../ownership.ts'
-import { Turns } from '../turns.ts'
-import { driverUse } from '../volume-measures.ts'
+import { VolumeFault } from '../volume-fault.ts'
 import { podPaths } from '../volume-paths.ts'
-import { VolumeFault } from '../volume-plugin.ts'
-import type { Asked, CsiAsk } from './csi-ask.ts'
 import { CsiAttachments } from './csi-attachments.ts'
-import { bringDevice, leaveDevice } from './csi-block.ts'
+import { mountBlockDevice, unmountBlockDevice } from './csi-block.ts'
 import type { CsiDrivers } from './csi-drivers.ts'
 import { growthOf } from './csi-growth.ts'
-import { attachmentName, CSI_PLUGIN, csiPaths, type CsiPaths, uniqueName } from './csi-names.ts'
+import { attachmentName, CSI_PLUGIN, type CsiPaths, csiPaths, uniqueName } from './csi-names.ts'
 import { CAPABILITY, type NodeService } from './csi-node-service.ts'
 import {
   namesIn,
@@ -35,8 +33,10 @@ import {
   removeRecord,
   writeRecord,
 } from './csi-records.ts'
+import type { CsiRequest, ServingDriver } from './csi-request.ts'
 import { capabilityOf, checkLifecycle, type CsiSource, needsAttachment, takesGroup } from './csi-source.ts'
-import { type CsiSources, secretsOf, toldOf } from './csi-sources.ts'
+import { type CsiSources, publishParameters, secretsOf } from './csi-sources.ts'
+import { driverUse } from './csi-usage.ts'
 
 export interface CsiVolumesOptions {
   readonly rootDir: string
@@ -45,15 +45,15 @@ export interface CsiVolumesOptions {
   readonly sources: CsiSources
   readonly clock: Clock
   readonly log: Logger
-  readonly note: (pod: Pod, said: Note) => void
-  /** What the node says to be in use has changed. */
+  readonly recordEvent: (pod: Pod, event: EventSpec) => void
+  /** Called when `volumesInUse` has changed. */
   readonly onInUse: () => void
 }
 
-export interface CsiBrought {
+export interface CsiMount {
   readonly hostPath: string
   readonly isDevice: boolean
-  /** Wants to be published again now and then. */
+  /** The driver requires periodic republishing. */
   readonly isRepeated: boolean
 }
 
@@ -67,11 +67,11 @@ const GLOBAL_MOUNT = 'globalmount'
 export class CsiVolumes {
   readonly #options: CsiVolumesOptions
   readonly #paths: CsiPaths
-  readonly #turns = new Turns()
+  readonly #mutex = new KeyedMutex()
   readonly #attachments: CsiAttachments
-  /** By unique name. */
+  /** Unique names. */
   readonly #staged = new Set<string>()
-  /** By pod and volume. */
+  /** Keys of pod and volume. */
   readonly #published = new Set<string>()
 
   constructor(options: CsiVolumesOptions) {
@@ -80,16 +80,16 @@ export class CsiVolumes {
     this.#attachments = new CsiAttachments(options)
     options.drivers.onRegistered = (driver) =>
       void this.#sweep(driver).catch((error: unknown) =>
-        options.log.error(error, 'Staged volumes are left', { driver }),
+        options.log.error(error, 'Failed to clean up staged volumes', { driver }),
       )
   }
 
-  /** For the status of the node: nobody may detach these. */
+  /** For `volumesInUse` in the status of the node. */
   get inUse(): readonly string[] {
     return this.#attachments.inUse
   }
 
-  /** What was in use before a restart still is. */
+  /** Restores the volumes in use from before a restart. */
   async start(): Promise<void> {
     for (const { uid, record } of await recordsOfPods(this.#options.rootDir, this.#paths)) {
       const isAttachable = record.volumeLifecycleMode !== 'Ephemeral'
@@ -97,8 +97,8 @@ export class CsiVolumes {
     }
   }
 
-  async bring(ask: CsiAsk, signal: AbortSignal): Promise<CsiBrought> {
-    const { source, pod } = ask
+  async mount(request: CsiRequest, signal: AbortSignal): Promise<CsiMount> {
+    const { source, pod } = request
     const { sources, clock } = this.#options
     const unique = uniqueName(source.driver, source.handle)
     const object = sources.driver(source.driver)
@@ -109,10 +109,12 @@ export class CsiVolumes {
     }
     const publishContext = isAttached ? await this.#attachments.publishContext(source) : new Map<string, string>()
     return clock.during(
-      this.#turns.take(unique, async () => {
-        const asked = await this.#ask(source, object, publishContext)
-        const hostPath = source.isBlock ? await this.#bringDevice(ask, asked) : await this.#bringFiles(ask, asked)
-        return { hostPath, isDevice: source.isBlock, isRepeated: isRepeated(asked) }
+      this.#mutex.run(unique, async () => {
+        const serving = await this.#ask(source, object, publishContext)
+        const hostPath = source.isBlock
+          ? await this.#mountBlockDevice(request, serving)
+          : await this.#mountFiles(request, serving)
+        return { hostPath, isDevice: source.isBlock, isRepeated: isRepeated(serving) }
       }),
     )
   }
@@ -120,8 +122,8 @@ export class CsiVolumes {
   async #ask(
     source: CsiSource,
     object: CSIDriver | undefined,
-    publishContext: Asked['publishContext'],
-  ): Promise<Asked> {
+    publishContext: ServingDriver['publishContext'],
+  ): Promise<ServingDriver> {
     const { driver, lifecycle, isBlock } = source
     const isStaged = lifecycle === 'Persistent'
     try {
@@ -133,28 +135,28 @@ export class CsiVolumes {
       if (isBlock) throw blockFault(`blockMapper.SetUpDevice failed to get CSI client: ${text}`)
       if (!isStaged)
         throw new Error(`${CSI_PLUGIN}: mounter.SetUpAt failed to get CSI client: ${text}`, { cause: error })
-      const said = `${CSI_PLUGIN}: attacher.MountDevice failed to create newCsiDriverClient: ${text}`
-      throw new VolumeFault('MountVolume.MountDevice failed', said)
+      const message = `${CSI_PLUGIN}: attacher.MountDevice failed to create newCsiDriverClient: ${text}`
+      throw new VolumeFault('MountVolume.MountDevice failed', message)
     }
   }
 
-  async #bringFiles(ask: CsiAsk, asked: Asked): Promise<string> {
-    const { pod, name, source } = ask
+  async #mountFiles(request: CsiRequest, serving: ServingDriver): Promise<string> {
+    const { pod, name, source } = request
     const key = `${pod.metadata.uid}/${name}`
     const dir = this.#podDir(pod.metadata.uid ?? '', name)
     const path = join(dir, MOUNT)
-    const isStaging = source.lifecycle === 'Persistent' && asked.capabilities.has(CAPABILITY.stage)
+    const isStaging = source.lifecycle === 'Persistent' && serving.capabilities.has(CAPABILITY.stage)
     const staging = isStaging ? join(this.#paths.device(source.driver, source.handle), GLOBAL_MOUNT) : ''
-    if (isStaging) await this.#stage(ask, asked, staging)
+    if (isStaging) await this.#stage(request, serving, staging)
     const wasPublished = this.#published.has(key)
-    if (!wasPublished || isRepeated(asked)) await this.#publish(ask, asked, { dir, staging, wasPublished })
+    if (!wasPublished || isRepeated(serving)) await this.#publish(request, serving, { dir, staging, wasPublished })
     this.#published.add(key)
-    await this.#grow(ask, asked, { volumePath: path, stagingTargetPath: staging })
+    await this.#grow(request, serving, { volumePath: path, stagingTargetPath: staging })
     return path
   }
 
-  /** Once for all pods of the node. */
-  async #stage({ pod, source }: CsiAsk, asked: Asked, stagingTargetPath: string): Promise<void> {
+  /** Once per node. */
+  async #stage({ pod, source }: CsiRequest, serving: ServingDriver, stagingTargetPath: string): Promise<void> {
     const { driver: driverName, handle: volumeHandle } = source
     const unique = uniqueName(driverName, volumeHandle)
     if (this.#staged.has(unique)) return
@@ -165,11 +167,11 @@ export class CsiVolumes {
     await mkdir(stagingTargetPath, { recursive: true, mode: 0o750 })
     await writeRecord(dir, { driverName, volumeHandle })
     try {
-      await asked.service.stage({
+      await serving.service.stage({
         volumeId: volumeHandle,
-        publishContext: asked.publishContext,
+        publishContext: serving.publishContext,
         stagingTargetPath,
-        volumeCapability: capabilityOf(source, asked.capabilities, this.#mountGroup(pod, asked)),
+        volumeCapability: capabilityOf(source, serving.capabilities, this.#mountGroup(pod, serving)),
         secrets,
         volumeContext: new Map(Object.entries(source.attributes)),
       })
@@ -180,19 +182,19 @@ export class CsiVolumes {
     this.#staged.add(unique)
   }
 
-  #mountGroup(pod: Pod, { capabilities }: Asked): number | undefined {
+  #mountGroup(pod: Pod, { capabilities }: ServingDriver): number | undefined {
     return capabilities.has(CAPABILITY.mountGroup) ? pod.spec.securityContext?.fsGroup : undefined
   }
 
   async #publish(
-    ask: CsiAsk,
-    asked: Asked,
+    request: CsiRequest,
+    serving: ServingDriver,
     { dir, staging, wasPublished }: { dir: string; staging: string; wasPublished: boolean },
   ): Promise<void> {
-    const { pod, name, source } = ask
+    const { pod, name, source } = request
     const { nodeName } = this.#options
-    checkSupport(source, asked.object)
-    const { attributes, secrets } = await toldOf(this.#options.sources, ask, asked.object)
+    checkSupport(source, serving.object)
+    const { attributes, secrets } = await publishParameters(this.#options.sources, request, serving.object)
     await writeRecord(dir, {
       specVolID: name,
       volumeHandle: source.handle,
@@ -202,31 +204,31 @@ export class CsiVolumes {
       attachmentID: attachmentName(source.handle, source.driver, nodeName),
     })
     try {
-      await asked.service.publish({
+      await serving.service.publish({
         volumeId: source.handle,
-        publishContext: asked.publishContext,
+        publishContext: serving.publishContext,
         stagingTargetPath: staging,
         targetPath: join(dir, MOUNT),
-        volumeCapability: capabilityOf(source, asked.capabilities, this.#mountGroup(pod, asked)),
+        volumeCapability: capabilityOf(source, serving.capabilities, this.#mountGroup(pod, serving)),
         readonly: source.readOnly,
         secrets,
         volumeContext: attributes,
       })
     } catch (error) {
-      // Whatever is there a pod may be looking at.
+      // A running pod may use the published volume.
       if (isFinal(error) && !wasPublished) await removeRecord(dir, MOUNT).catch(() => undefined)
       throw new Error(callText(error), { cause: error })
     }
     const { fsGroup, fsGroupChangePolicy: policy } = pod.spec.securityContext ?? {}
-    const isDriversWork = asked.capabilities.has(CAPABILITY.mountGroup)
-    if (isDriversWork || !takesGroup(source, fsGroup, asked.object)) return
+    const isDriversWork = serving.capabilities.has(CAPABILITY.mountGroup)
+    if (isDriversWork || !takesGroup(source, fsGroup, serving.object)) return
     await setOwnership(join(dir, MOUNT), { fsGroup, readOnly: false, policy }).catch((error: Error) => {
       throw new Error(`applyFSGroup failed for vol ${source.handle}: ${error.message}`, { cause: error })
     })
   }
 
-  async #bringDevice(ask: CsiAsk, asked: Asked): Promise<string> {
-    const { source, name, pod } = ask
+  async #mountBlockDevice(request: CsiRequest, serving: ServingDriver): Promise<string> {
+    const { source, name, pod } = request
     const { rootDir, sources } = this.#options
     const secrets = {
       stage: await secretsOf(sources, source.stageSecret, 'NodeStageSecretRef'),
@@ -234,16 +236,16 @@ export class CsiVolumes {
     }
     const key = `${pod.metadata.uid}/${name}`
     const isStaged = this.#published.has(key)
-    const link = await bringDevice(ask, { asked, secrets, rootDir, paths: this.#paths, isThere: isStaged })
+    const link = await mountBlockDevice(request, { serving, secrets, rootDir, paths: this.#paths, isThere: isStaged })
     this.#published.add(key)
-    const staging = asked.capabilities.has(CAPABILITY.stage) ? this.#paths.blockStaging(name) : ''
+    const staging = serving.capabilities.has(CAPABILITY.stage) ? this.#paths.blockStaging(name) : ''
     const volumePath = this.#paths.blockPublish(name, pod.metadata.uid ?? '')
-    await this.#grow(ask, asked, { volumePath, stagingTargetPath: staging })
+    await this.#grow(request, serving, { volumePath, stagingTargetPath: staging })
     return link
   }
 
-  /** What its driver says of a volume that was brought; undefined where it says nothing. */
-  async measure({ pod, name, source }: CsiAsk, hostPath: string): Promise<CsiMeasure | undefined> {
+  /** Usage reported by the driver; undefined if it reports none. */
+  async measure({ pod, name, source }: CsiRequest, hostPath: string): Promise<CsiMeasure | undefined> {
     const service = this.#options.drivers.service(source.driver)
     const { capabilities } = await service.getCapabilities({})
     const known = new Set(capabilities.map(({ rpc }) => rpc?.type ?? 0))
@@ -264,15 +266,15 @@ export class CsiVolumes {
     return { ...driverUse(usage), ...(isAbnormal !== undefined && { isAbnormal }) }
   }
 
-  /** Does the node's part when what stands behind the claim has grown. A pod that runs goes on without. */
+  /** Expands the volume on the node when the PersistentVolume has grown. Failures do not stop the pod. */
   async #grow(
-    { pod, name, source }: CsiAsk,
-    { service, capabilities }: Asked,
+    { pod, name, source }: CsiRequest,
+    { service, capabilities }: ServingDriver,
     at: { readonly volumePath: string; readonly stagingTargetPath: string },
   ): Promise<void> {
     const requiredBytes = growthOf(source)
     if (requiredBytes === undefined || !capabilities.has(CAPABILITY.expand)) return
-    const { note, sources } = this.#options
+    const { recordEvent, sources } = this.#options
     try {
       const secrets = await secretsOf(sources, source.expandSecret, 'NodeExpandSecretRef')
       const volumeCapability = capabilityOf(source, capabilities)
@@ -285,32 +287,32 @@ export class CsiVolumes {
       })
       await sources.grown(source)
       const message = `MountVolume.NodeExpandVolume succeeded for volume "${name}" `
-      note(pod, { type: 'Normal', reason: 'FileSystemResizeSuccessful', message })
+      recordEvent(pod, { type: 'Normal', reason: 'FileSystemResizeSuccessful', message })
     } catch (error) {
       const why = `Expander.NodeExpand failed to expand the volume : ${callText(error)}`
       const message = `NodeExpandVolume.NodeExpandVolume failed for volume "${name}" : ${why}`
-      note(pod, { type: 'Warning', reason: 'VolumeResizeFailed', message })
+      recordEvent(pod, { type: 'Warning', reason: 'VolumeResizeFailed', message })
     }
   }
 
-  /** Everything of a pod, and of the node what no other pod has. Rejects while a driver that is needed is not there. */
-  async leave(uid: string): Promise<void> {
+  /** Unpublishes all volumes of a pod and unstages unused ones. Rejects while a needed driver is not registered. */
+  async unmount(uid: string): Promise<void> {
     const { rootDir } = this.#options
     for (const found of await recordsOfPod(rootDir, uid, this.#paths)) {
       const { driverName, volumeHandle } = found.record
       const unique = uniqueName(driverName, volumeHandle)
-      await this.#turns.take(unique, () => this.#leaveOne(found, unique))
+      await this.#mutex.run(unique, () => this.#unmountOne(found, unique))
     }
     this.#attachments.forget(uid)
     for (const key of this.#published) if (key.startsWith(`${uid}/`)) this.#published.delete(key)
     this.#options.sources.forget(uid)
   }
 
-  async #leaveOne(found: PodVolumeRecord, unique: string): Promise<void> {
+  async #unmountOne(found: PodVolumeRecord, unique: string): Promise<void> {
     const { uid, path, name, isBlock, record } = found
     const service = this.#serviceFor(record.driverName, 'Unmounter.TearDownAt failed to get CSI client')
     if (isBlock) {
-      await leaveDevice(found, { service, paths: this.#paths })
+      await unmountBlockDevice(found, { service, paths: this.#paths })
       return this.#attachments.unuse(unique, uid)
     }
     const targetPath = join(path, MOUNT)
@@ -331,7 +333,7 @@ export class CsiVolumes {
     }
   }
 
-  /** Unless a pod has it. */
+  /** Does nothing while a pod uses the volume. */
   async #unstage(driver: string, handle: string): Promise<void> {
     const dir = this.#paths.device(driver, handle)
     if ((await readRecord(dir)) === undefined) return
@@ -345,14 +347,14 @@ export class CsiVolumes {
     await removeRecord(dir, GLOBAL_MOUNT)
   }
 
-  /** Volumes that were staged when the kubelet or the driver ended, and that nobody has. */
+  /** Unstages unused volumes that remained when the kubelet or the driver stopped. */
   async #sweep(driver: string): Promise<void> {
     const folder = this.#paths.ofDriver(driver)
     for (const name of await namesIn(folder)) {
       const record = await readRecord(join(folder, name))
       if (record === undefined) continue
       const unique = uniqueName(driver, record.volumeHandle)
-      await this.#turns.take(unique, () => this.#unstage(driver, record.volumeHandle))
+      await this.#mutex.run(unique, () => this.#unstage(driver, record.volumeHandle))
     }
     await rmdir(folder).catch(() => undefined)
   }
@@ -362,9 +364,9 @@ export class CsiVolumes {
   }
 }
 
-const isRepeated = ({ object }: Asked): boolean => object?.spec.requiresRepublish === true
+const isRepeated = ({ object }: ServingDriver): boolean => object?.spec.requiresRepublish === true
 
-/** What drivers may still be at: nobody knows what came of it, and it is undone later. */
+/** The outcome of these codes is unknown, so the volume is cleaned up later. */
 const UNCERTAIN: ReadonlySet<StatusName> = new Set<StatusName>([
   'cancelled',
   'deadlineExceeded',

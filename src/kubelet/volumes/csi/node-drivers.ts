@@ -1,16 +1,16 @@
-/** What the API server is told of the drivers of volumes on a node: in CSINode, and on the Node for whoever looks there. */
+/** Writes the CSI drivers of a node to its CSINode, and their node IDs and topology labels to the Node. */
 import { Nodes } from '#apis/core/v1.ts'
 import { type CSINode, type CSINodeDriver, CSINodes } from '#apis/storage/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { createBackoff } from '#lib/backoff.ts'
 import { sleep } from '#lib/clock.ts'
-import { compareText, goJson, goQuote } from '#lib/go-text.ts'
+import { compareText, goJson, goQuote } from '#lib/go/text.ts'
 import type { Random } from '#lib/random.ts'
 
 export interface DriverOfNode {
   readonly name: string
   readonly nodeId: string
-  /** 0: as many as anybody likes. */
+  /** 0 means unlimited. */
   readonly maxVolumes: number
   readonly topology: ReadonlyMap<string, string>
 }
@@ -18,7 +18,7 @@ export interface DriverOfNode {
 const NODE_ID = 'csi.volume.kubernetes.io/nodeid'
 const MAX_COUNT = 2 ** 31 - 1
 
-/** Pure. Undefined when nothing changes. */
+/** The drivers with this one added; undefined when nothing changes. Pure. */
 export function withDriver(drivers: readonly CSINodeDriver[], driver: DriverOfNode): CSINodeDriver[] | undefined {
   const { name, nodeId: nodeID, maxVolumes, topology } = driver
   const topologyKeys = [...topology.keys()].sort(compareText)
@@ -32,7 +32,7 @@ export function withDriver(drivers: readonly CSINodeDriver[], driver: DriverOfNo
   return isSame ? undefined : [...drivers.filter((one) => one.name !== name), wanted]
 }
 
-/** Pure. The annotation with the names that drivers have for the node; null when there is none. */
+/** The annotation with the driver's node IDs; null when empty. Pure. */
 export function nodeIdsWith(text: string | undefined, name: string, nodeId: string | undefined): string | null {
   const ids = new Map(Object.entries(JSON.parse(text === undefined || text === '' ? '{}' : text) as object))
   if (nodeId === undefined) ids.delete(name)
@@ -60,20 +60,20 @@ export class NodeDrivers {
 
   async install(driver: DriverOfNode): Promise<void> {
     if (driver.nodeId === '') throw new Error('error adding CSI driver node info: driverNodeID must not be empty')
-    await this.#insist(() => this.#label(driver.name, driver.nodeId, driver.topology))
+    await this.#retry(() => this.#label(driver.name, driver.nodeId, driver.topology))
     await this.update(driver)
   }
 
-  /** What it says of the node has changed. */
+  /** For a changed topology or volume limit. */
   update(driver: DriverOfNode): Promise<void> {
-    return this.#insist(() => this.#write((drivers) => withDriver(drivers, driver)))
+    return this.#retry(() => this.#write((drivers) => withDriver(drivers, driver)))
   }
 
   async uninstall(name: string): Promise<void> {
     const without = (drivers: readonly CSINodeDriver[]): CSINodeDriver[] | undefined =>
       drivers.some((one) => one.name === name) ? drivers.filter((one) => one.name !== name) : undefined
-    await this.#insist(() => this.#write(without))
-    await this.#insist(() => this.#label(name, undefined, new Map()))
+    await this.#retry(() => this.#write(without))
+    await this.#retry(() => this.#label(name, undefined, new Map()))
   }
 
   async #write(change: (drivers: readonly CSINodeDriver[]) => CSINodeDriver[] | undefined): Promise<void> {
@@ -99,8 +99,8 @@ export class NodeDrivers {
     await client.patch(Nodes, { name }, { type: 'strategic', value })
   }
 
-  /** Others write there too. */
-  async #insist(work: () => Promise<void>): Promise<void> {
+  /** Retries, because other clients write the objects too. */
+  async #retry(work: () => Promise<void>): Promise<void> {
     const { client, random } = this.#options
     const backoff = createBackoff(random, RETRY)
     for (let left = TRIES; ; left--) {

@@ -1,4 +1,4 @@
-/** configMap: the keys of a ConfigMap as files on the disk. */
+/** configMap: keys of a ConfigMap as files on disk. */
 import { fromConfigMap } from '../content.ts'
 import { modeOf } from '../payloads.ts'
 import type { VolumePlugin } from '../volume-plugin.ts'
@@ -7,6 +7,7 @@ export const configMap: VolumePlugin = {
   name: 'kubernetes.io/configmap',
   volume: 'configMap',
   isContent: true,
+  usage: 'files',
   async plan({ pod, volume }, sources) {
     const { defaultMode, ...source } = volume.configMap ?? {}
     const files = await fromConfigMap({ pod, sources, mode: modeOf(defaultMode) }, source)

@@ -1,4 +1,4 @@
-/** csi: what a driver on this node brings, for one pod alone or behind a claim. */
+/** csi: a volume of a CSI driver, inline or behind a claim. */
 import { CSI_PLUGIN } from '../csi/csi-names.ts'
 import { inlineSource, persistentSource } from '../csi/csi-source.ts'
 import type { VolumePlugin } from '../volume-plugin.ts'

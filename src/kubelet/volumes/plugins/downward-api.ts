@@ -1,4 +1,4 @@
-/** downwardAPI: what a pod may know of itself, as files. */
+/** downwardAPI: fields of the pod as files. */
 import { downwardFiles, modeOf } from '../payloads.ts'
 import type { VolumePlugin } from '../volume-plugin.ts'
 import { inMemory } from './empty-dir.ts'
@@ -7,6 +7,7 @@ export const downwardApi: VolumePlugin = {
   name: 'kubernetes.io/downward-api',
   volume: 'downwardAPI',
   isContent: true,
+  usage: 'files',
   async plan({ pod, volume }, sources) {
     const { items = [], defaultMode } = volume.downwardAPI ?? {}
     const allocatable = sources.allocatable()

@@ -1,6 +1,6 @@
-/** emptyDir: a directory that lives as long as its pod. */
+/** emptyDir: a directory with the lifetime of its pod. */
 import type { Pod } from '#apis/core/v1.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import {
   compareQuantities,
   parseQuantity,
@@ -18,6 +18,7 @@ export const emptyDir: VolumePlugin = {
   name: 'kubernetes.io/empty-dir',
   volume: 'emptyDir',
   isContent: false,
+  usage: 'files',
   async plan({ pod, volume }, sources) {
     const { medium = '', sizeLimit } = volume.emptyDir ?? {}
     if (medium === '') return { at: 'pod' }
@@ -29,7 +30,7 @@ export const emptyDir: VolumePlugin = {
   },
 }
 
-/** How large a directory in memory may become: as large as the node, its pod or its own limit allow, whichever is least. */
+/** Size limit of a memory-backed directory: the smallest of the node's, the pod's and its own. */
 export function inMemory(pod: Pod, allocatable: ResourceList, sizeLimit?: string): MemoryMount {
   const { memory } = allocatable
   let size = memory === undefined ? undefined : parseQuantity(memory)
@@ -40,7 +41,7 @@ export function inMemory(pod: Pod, allocatable: ResourceList, sizeLimit?: string
   return { type: 'tmpfs', options: size === undefined ? [] : [`size=${quantityValue(size)}`] }
 }
 
-/** Undefined as long as one container has no limit, unless the pod itself has one. */
+/** Undefined when a container has no limit, unless the pod has one. */
 function podMemory(pod: Pod): Quantity | undefined {
   const { containers, initContainers = [], resources } = pod.spec
   const isLimited = [...containers, ...initContainers].every((each) => each.resources?.limits?.['memory'] !== undefined)
@@ -51,7 +52,7 @@ function podMemory(pod: Pod): Quantity | undefined {
 const HUGE_PAGES = 'HugePages'
 const HUGE_PAGES_RESOURCE = 'hugepages-'
 
-/** `2Mi`: that of the medium, or of the only size that the pod requests. */
+/** The page size of the medium, or the only size that the pod requests: `2Mi`. */
 function pageSize({ spec }: Pod, medium: string): string {
   const wanted = medium === HUGE_PAGES ? undefined : parseQuantity(medium.slice(HUGE_PAGES.length + 1))
   const { containers, initContainers = [], resources } = spec

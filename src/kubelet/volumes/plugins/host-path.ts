@@ -1,4 +1,4 @@
-/** hostPath: what the node has, as it is; of a pod or behind a claim. */
+/** hostPath: a path of the node, inline or behind a claim. */
 import type { VolumePlugin } from '../volume-plugin.ts'
 
 export const hostPath: VolumePlugin = {

@@ -1,4 +1,4 @@
-/** image: what an image holds, mounted by the runtime itself. */
+/** image: the content of an image, mounted by the runtime. */
 import type { VolumePlugin } from '../volume-plugin.ts'
 
 export const image: VolumePlugin = {

@@ -1,4 +1,4 @@
-/** Every kind of volume that this kubelet can bring. */
+/** The supported volume plugins. */
 import type { PersistentVolumeSpec, Volume } from '#apis/core/v1.ts'
 
 import type { VolumePlugin } from '../volume-plugin.ts'
@@ -9,6 +9,7 @@ import { emptyDir } from './empty-dir.ts'
 import { hostPath } from './host-path.ts'
 import { image } from './image.ts'
 import { local } from './local.ts'
+import { nfs } from './nfs.ts'
 import { projected } from './projected.ts'
 import { secret } from './secret.ts'
 
@@ -20,11 +21,12 @@ const PLUGINS: readonly VolumePlugin[] = [
   hostPath,
   image,
   local,
+  nfs,
   projected,
   secret,
 ]
 
-/** Throws what is said of volumes nobody can bring. */
+/** Throws an error for unsupported volumes. */
 export function pluginOf(volume: Volume): VolumePlugin {
   return (
     PLUGINS.find((plugin) => plugin.volume !== undefined && volume[plugin.volume] !== undefined) ??
@@ -41,7 +43,7 @@ export function persistentPluginOf(spec: PersistentVolumeSpec): VolumePlugin {
 
 const NO_KINDS: ReadonlySet<string> = new Set(['name'])
 
-/** What a PersistentVolume says beside where it is. */
+/** Fields of a PersistentVolumeSpec that are not volume sources. */
 const PERSISTENT_FIELDS: ReadonlySet<string> = new Set([
   'capacity',
   'accessModes',

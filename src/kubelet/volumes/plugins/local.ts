@@ -1,5 +1,5 @@
-/** local: a directory or the file system of a block device, mounted where the pod has its volumes; or the device itself. */
-import { goQuote } from '#lib/go-text.ts'
+/** local: a directory, or the file system of a block device, bind-mounted for the pod; or the block device. */
+import { goQuote } from '#lib/go/text.ts'
 
 import type { VolumePlugin } from '../volume-plugin.ts'
 
@@ -7,14 +7,14 @@ export const local: VolumePlugin = {
   name: 'kubernetes.io/local-volume',
   persistent: 'local',
   isContent: false,
+  usage: 'file-system',
   async plan({ persistent }) {
     const { spec, metadata } = persistent?.object ?? { spec: {}, metadata: {} }
-    const { name = '' } = metadata
     const { path = '', fsType = 'ext4' } = spec.local ?? {}
-    if (path === '') throw new Error(`LocalVolume volume ${goQuote(name)} path is empty`)
+    if (path === '') throw new Error(`LocalVolume volume ${goQuote(metadata.name ?? '')} path is empty`)
     if (path.split('/').includes('..')) throw new Error(`invalid path: ${path} must not contain '..'`)
     const { readOnly = false } = persistent ?? {}
     if (spec.volumeMode === 'Block') return { at: 'device', path, readOnly }
-    return { at: 'bind', from: path, readOnly, options: spec.mountOptions ?? [], name, fsType }
+    return { at: 'bind', from: path, readOnly, options: spec.mountOptions ?? [], fsType }
   },
 }

@@ -19,7 +19,7 @@ const PROJECTIONS: VolumeProjection[] = [
   { podCertificate: { signerName: 'x/y', keyType: 'ED25519', keyPath: 'key', certificateChainPath: 'chain' } },
 ]
 
-/** Mode and owner of what is the pod's own, which is the same of all of it. */
+/** Mode and owner of the projected credentials. */
 async function ownerOf(spec: Partial<PodSpec>): Promise<string> {
   const pod = { metadata: {}, spec: { containers: [{ name: 'c' }], ...spec } } as unknown as Pod
   const volume = {
@@ -41,7 +41,7 @@ const running = (...users: (number | undefined)[]): Partial<PodSpec> => ({
   })),
 })
 
-test('tokens, anchors and certificates are their user’s alone when the pod has one user, and their group’s when it has a group', async () => {
+test('tokens, trust anchors and certificates are readable only by the pod’s single user or its group', async () => {
   assert.equal(await ownerOf({}), '644 undefined')
   assert.equal(await ownerOf(running(1000, 1000)), '600 1000')
   assert.equal(await ownerOf(running(1000, 2000)), '644 undefined')

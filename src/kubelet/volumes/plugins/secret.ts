@@ -1,4 +1,4 @@
-/** secret: the keys of a Secret as files that are only in memory. */
+/** secret: keys of a Secret as files in memory. */
 import { fromSecret } from '../content.ts'
 import { modeOf } from '../payloads.ts'
 import type { VolumePlugin } from '../volume-plugin.ts'
@@ -8,6 +8,7 @@ export const secret: VolumePlugin = {
   name: 'kubernetes.io/secret',
   volume: 'secret',
   isContent: true,
+  usage: 'files',
   async plan({ pod, volume }, sources) {
     const { defaultMode, secretName: name, ...source } = volume.secret ?? {}
     const files = await fromSecret({ pod, sources, mode: modeOf(defaultMode) }, { ...source, name })

@@ -1,10 +1,10 @@
 /**
- * The annotations in which autoscaling/v1 carries what only v2 can say. Their texts are upstream's to the byte, also
- * where upstream writes its internal type, with Go's names and without leaving anything out.
+ * Reads and writes the annotations in which autoscaling/v1 stores the fields that only v2 has. Their texts equal
+ * upstream's.
  */
 import { structFor } from '#apis/schemas.ts'
-import { isJsonObject, JsonError, type JsonObject, type JsonValue, setMember } from '#lib/json-value.ts'
-import { parseJson } from '#lib/json.ts'
+import { parseJson } from '#lib/json/json.ts'
+import { isJsonObject, JsonError, type JsonObject, type JsonValue, setMember } from '#lib/json/value.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 import { CodecError } from '#meta/codec/error.ts'
@@ -19,7 +19,7 @@ export const currentMetricsAnnotation: string = `${PREFIX}current-metrics`
 export const conditionsAnnotation: string = `${PREFIX}conditions`
 export const behaviorAnnotation: string = `${PREFIX}behavior`
 
-/** Never more than in transit: whoever has read v1 has read them, and v2 must not keep them. */
+/** Only for transport: readers of v1 have seen them, and v2 must not store them. */
 export const roundTripAnnotations: ReadonlySet<string> = new Set([
   metricsAnnotation,
   currentMetricsAnnotation,
@@ -33,7 +33,7 @@ export function writeMetrics(part: Part, metrics: readonly JsonObject[]): string
   return encodeJson(metrics.map((metric) => metricToV1(part, metric)))
 }
 
-/** Undefined when the text is not what it should be: upstream takes no notice of it then. */
+/** Undefined for an invalid text, which upstream ignores. */
 export function readMetrics(part: Part, text: string | undefined): JsonObject[] | undefined {
   const items = structFor('autoscaling.v1', part === 'spec' ? 'MetricSpec' : 'MetricStatus')
   const metrics = read({ type: 'list', items, pointerItems: false }, text) as JsonObject[] | undefined
@@ -54,7 +54,7 @@ export function writeBehavior(behavior: JsonObject): string {
   return encodeJson({ ScaleUp: internalRules(scaleUp), ScaleDown: internalRules(scaleDown) })
 }
 
-/** Undefined also when it has nothing to say. */
+/** Undefined also for an empty one. */
 export function readBehavior(text: string | undefined): JsonObject | undefined {
   const behavior = read(structFor('autoscaling.v2', 'HorizontalPodAutoscalerBehavior'), text) as JsonObject | undefined
   return behavior !== undefined && Object.keys(behavior).length > 0 ? behavior : undefined
@@ -87,7 +87,7 @@ function read(schema: Schema, text: string | undefined): JsonValue | undefined {
   }
 }
 
-/** Go's own decoder, which reads these, does not mind the case of names. */
+/** Go's decoder, which reads these, ignores the case of names. */
 function foldNames(schema: Schema, value: JsonValue): JsonValue {
   if (schema.type === 'list' && Array.isArray(value)) return value.map((item) => foldNames(schema.items, item))
   if (schema.type !== 'struct' || !isJsonObject(value)) return value

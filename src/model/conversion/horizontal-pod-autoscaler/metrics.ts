@@ -1,19 +1,19 @@
 /**
- * Metrics of HorizontalPodAutoscalers: v1 has flat fields where v2 has an identifier and a target. The table says which
- * is which and serves both directions; v2's type of target has no field in v1 and follows from the values there are.
+ * Converts metrics of HorizontalPodAutoscalers between v1, which has flat fields, and v2, which has an identifier and a
+ * target. One table serves both directions.
  */
 import { structFor } from '#apis/schemas.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json-value.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
 import { isZeroQuantity, parseQuantity } from '#meta/quantity.ts'
 
-/** v1's name and v2's path of each field of a source of metrics. */
+/** v1's name and v2's path of each field of a metric source. */
 type Fields = readonly (readonly [v1: string, v2: readonly [string] | readonly [string, string]])[]
 
 interface Source {
   readonly spec: Fields
   readonly status: Fields
-  /** Completes what v1 said of a target. */
+  /** Completes a target of v1. */
   readonly complete: (target: JsonObject) => void
 }
 
@@ -21,7 +21,7 @@ const byUtilization = (target: JsonObject): void => {
   target['type'] = target['averageUtilization'] === undefined ? 'AverageValue' : 'Utilization'
 }
 
-/** v1 always has a value, so that zero beside an average means that there is none. */
+/** v1 always has a value, so zero beside an average means unset. */
 const byAverage = (target: JsonObject): void => {
   target['type'] = target['averageValue'] === undefined ? 'Value' : 'AverageValue'
   const { value } = target
@@ -53,7 +53,7 @@ const container: Fields = [
 ]
 const described: Fields = [['target', ['describedObject']]]
 
-/** By the member of a metric that holds them. */
+/** By the member of a metric. */
 const sources: ReadonlyMap<string, Source> = new Map<string, Source>([
   [
     'object',
@@ -115,10 +115,10 @@ const sources: ReadonlyMap<string, Source> = new Map<string, Source>([
   ],
 ])
 
-/** What is converted: what is wanted, or what was measured. */
+/** The desired or the measured values. */
 export type Part = 'spec' | 'status'
 
-/** A metric of v2 as v1 would have it, canonical. */
+/** A v2 metric in v1, canonical. */
 export function metricToV1(part: Part, given: JsonObject): JsonObject {
   const converted = eachSource(given, (source, { [part]: fields }) => {
     const output: JsonObject = {}
@@ -132,7 +132,7 @@ export function metricToV1(part: Part, given: JsonObject): JsonObject {
   return decodeValue(schema, converted, 'Ignore', { offences: [] }) as JsonObject
 }
 
-/** A canonical metric of v1 as v2 would have it; not canonical. */
+/** A canonical v1 metric in v2; not canonical. */
 export function metricFromV1(part: Part, given: JsonObject): JsonObject {
   return eachSource(given, (source, { [part]: fields, complete }) => {
     const output: JsonObject = {}

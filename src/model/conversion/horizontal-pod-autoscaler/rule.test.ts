@@ -4,11 +4,11 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 
 import { schemaFor } from '#apis/schemas.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import { arbitraryOf } from '#kits/meta/arbitrary-object.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
 import { apiVersionOf, type GroupVersionKind } from '#meta/kind.ts'
 import { deepCopy, type KubeObject } from '#meta/object.ts'
-import { arbitraryOf } from '#testing/arbitrary-object.ts'
 
 import { convert } from '../conversion.ts'
 
@@ -48,18 +48,18 @@ const cpu = (averageUtilization: number): object => ({
 })
 
 describe('autoscalers of v1', () => {
-  it('ask for the utilization of CPU in a field of their own', () => {
+  it('have a field for CPU utilization', () => {
     const old = autoscaler(v1, { spec: { targetCPUUtilizationPercentage: 50 } })
     const current = autoscaler(v2, { spec: { metrics: [cpu(50)] } })
     assert.deepEqual(convert(old, v2), current)
     assert.deepEqual(convert(current, v1), old)
   })
 
-  it('that ask for nothing ask for 80 percent', () => {
+  it('without a target default to 80 percent', () => {
     assert.deepEqual(part(convert(autoscaler(v1, {}), v2), 'spec')['metrics'], [cpu(80)])
   })
 
-  it('carry what they cannot say in annotations, to the byte as upstream writes them', () => {
+  it('carry other fields in annotations with the bytes of upstream', () => {
     const given = autoscaler(v2, {
       annotations: { mine: 'kept' },
       spec: {
@@ -95,20 +95,20 @@ describe('autoscalers of v1', () => {
     })
     assert.equal(part(old, 'spec')['targetCPUUtilizationPercentage'], 50)
     assert.equal(part(old, 'status')['currentCPUUtilizationPercentage'], 7)
-    // The one thing that is not kept is the place of the CPU among the metrics.
+    // Only the position of CPU among the metrics is lost.
     const back = convert(old, v2)
     const metrics = part(given, 'spec')['metrics'] as JsonObject[]
     assert.deepEqual(back, { ...given, spec: { ...part(given, 'spec'), metrics: metrics.toReversed() } })
   })
 
-  it('tell the current utilization alone when nothing knows the raw value', () => {
+  it('report only the current utilization if the raw value is unknown', () => {
     const current = convert(autoscaler(v1, { status: { currentCPUUtilizationPercentage: 9 } }), v2)
     assert.deepEqual(part(current, 'status')['currentMetrics'], [
       { type: 'Resource', resource: { name: 'cpu', current: { averageUtilization: 9 } } },
     ])
   })
 
-  it('take no notice of annotations that cannot be read, and drop them', () => {
+  it('ignore and drop unreadable annotations', () => {
     const broken = [
       '{',
       '[{"type":1}]',
@@ -128,7 +128,7 @@ describe('autoscalers of v1', () => {
     }
   })
 
-  it('may write the names inside annotations in any case', () => {
+  it('accept names in annotations in any case', () => {
     const annotations = { [`${prefix}behavior`]: '{"scaleup":{"SELECTPOLICY":"Max"}}' }
     const current = convert(autoscaler(v1, { annotations }), v2)
     assert.deepEqual(part(current, 'spec')['behavior'], { scaleUp: { selectPolicy: 'Max' } })
@@ -168,7 +168,7 @@ describe('autoscalers of v1', () => {
 })
 
 describe('autoscalers of v2', () => {
-  it('never keep the annotations meant for v1, not even among themselves', () => {
+  it('never keep the annotations of v1', () => {
     const given = autoscaler(v2, { annotations: { [`${prefix}metrics`]: '[]', mine: 'kept' } })
     assert.deepEqual(convert(given, v2).metadata.annotations, { mine: 'kept' })
     assert.deepEqual(convert(given, v1).metadata.annotations, { mine: 'kept' })
@@ -177,7 +177,7 @@ describe('autoscalers of v2', () => {
     assert.equal(convert(plain, v2), plain)
   })
 
-  it('do not change any more once they have been to v1 and back', () => {
+  it('stay the same after a round trip through v1', () => {
     const property = fc.property(arbitraryOf(v2), (given) => {
       const once = convert(convert(given, v1), v2)
       assert.deepEqual(convert(convert(once, v1), v2), once)

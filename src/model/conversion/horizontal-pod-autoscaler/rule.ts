@@ -1,8 +1,8 @@
 /**
- * HorizontalPodAutoscalers: v1 knows one metric, the utilization of CPU. All that v2 says beyond it travels in
- * annotations, so that a client of v1 that reads and writes loses nothing (upstream: pkg/apis/autoscaling/v1).
+ * Converts HorizontalPodAutoscalers between v1, which has only CPU utilization, and v2. Annotations keep the remaining
+ * fields of v2 (upstream: pkg/apis/autoscaling/v1).
  */
-import { isJsonObject, type JsonObject, type JsonValue, setMember } from '#lib/json-value.ts'
+import { isJsonObject, type JsonObject, type JsonValue, setMember } from '#lib/json/value.ts'
 
 import { changeAt, type Rule, takeMembers } from '../rule.ts'
 import {
@@ -19,7 +19,7 @@ import {
   writeMetrics,
 } from './annotations.ts'
 
-/** What v1 means when it asks for no metric at all. */
+/** The default of v1 without a metric. */
 const DEFAULT_CPU_UTILIZATION = 80
 
 export const horizontalPodAutoscalerRule: Rule = {
@@ -66,7 +66,7 @@ function specToHub(spec: JsonObject, text: AnnotationText): JsonObject {
 function statusToHub(status: JsonObject, text: AnnotationText): JsonObject {
   const { currentCPUUtilizationPercentage: percent } = takeMembers(status, ['currentCPUUtilizationPercentage'])
   const measured = percent === undefined ? null : [cpuMetric('current', { averageUtilization: percent })]
-  // The annotation knows the raw value as well.
+  // The annotation also contains the raw value.
   const currentMetrics = readMetrics('status', text(currentMetricsAnnotation)) ?? measured
   const conditions = readConditions(text(conditionsAnnotation))
   return { ...status, currentMetrics, ...(conditions !== undefined && { conditions }) }
@@ -86,13 +86,13 @@ function statusFromHub(status: JsonObject, annotations: Map<string, string>): Js
   const { currentMetrics, conditions } = takeMembers(status, ['currentMetrics', 'conditions'])
   const measured = objectsOf(currentMetrics)
   if (measured.length > 0) annotations.set(currentMetricsAnnotation, writeMetrics('status', measured))
-  const told = objectsOf(conditions)
-  if (told.length > 0) annotations.set(conditionsAnnotation, writeConditions(told))
+  const converted = objectsOf(conditions)
+  if (converted.length > 0) annotations.set(conditionsAnnotation, writeConditions(converted))
   const percent = measured.map((metric) => cpuUtilization(metric, 'current')).findLast((value) => value !== undefined)
   return percent === undefined ? status : { ...status, currentCPUUtilizationPercentage: percent }
 }
 
-/** The one thing v1 has a field for. */
+/** The only metric with a field in v1. */
 function cpuUtilization(metric: JsonObject, side: 'target' | 'current'): JsonValue | undefined {
   const { type, resource } = metric
   if (type !== 'Resource' || !isJsonObject(resource) || resource['name'] !== 'cpu') return undefined
@@ -113,7 +113,7 @@ function annotationsOf(autoscaler: JsonObject): JsonObject {
   return isJsonObject(annotations) ? annotations : {}
 }
 
-/** A copy as far as needed: the hub may be shared. */
+/** A partial copy, because the hub may be shared. */
 function withoutRoundTrip(autoscaler: JsonObject): JsonObject {
   const annotations = Object.entries(annotationsOf(autoscaler))
   const kept: JsonObject = {}

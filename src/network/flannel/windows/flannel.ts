@@ -1,14 +1,14 @@
-/** flannel on Windows: a network of the Host Compute Network service, and policies of it. */
+/** flannel on Windows: a network of the Host Compute Network service with its policies. */
 import { type Clock, sleep } from '#lib/clock.ts'
 import type { HcnNetwork, HostComputeNetworks } from '#lib/hns/hcn.ts'
 
-import { type DaemonOptions, type Family, type Flannel, type Ground, startDaemon } from '../daemon.ts'
+import { type DaemonOptions, type FamilyNetwork, type Flannel, type MachineNetwork, startDaemon } from '../daemon.ts'
 import type { WindowsNetConf } from './net-conf.ts'
 import {
   hasHostRoute,
   isSameNetwork,
   managementIp,
-  type NetworkWish,
+  type NetworkSpec,
   planRemoteSubnets,
   routerMac,
   wantedNetwork,
@@ -17,39 +17,39 @@ import {
 export interface WindowsFlannelOptions extends DaemonOptions {
   readonly conf: WindowsNetConf
   readonly hcn: HostComputeNetworks
-  /** To other nodes; by its name of now, which a switch may change. */
+  /** The adapter to other nodes; its name changes when a switch is created. */
   readonly adapter: () => Promise<{ readonly name: string; readonly mtu: number }>
-  /** Whether an adapter of the machine has this address: it goes and comes while a switch is laid. */
+  /** Whether an adapter has this address: it disappears briefly while a switch is created. */
   readonly hasAddress: (address: string) => Promise<boolean>
 }
 
-type GroundOptions = Pick<WindowsFlannelOptions, 'conf' | 'hcn' | 'adapter' | 'hasAddress' | 'node' | 'log'> & {
+type WindowsNetworkOptions = Pick<WindowsFlannelOptions, 'conf' | 'hcn' | 'adapter' | 'hasAddress' | 'node' | 'log'> & {
   readonly clock: Clock
 }
 
-/** What VXLAN puts around a packet. */
+/** The overhead of VXLAN. */
 const OVERHEAD = 50
 
-/** For the network to know its address, and for the machine to have it back. */
+/** Timeouts for the management address, and for the machine's own address. */
 const WAITS = { management: { everyMs: 500, forMs: 5000 }, address: { everyMs: 5000, forMs: 45_000 } }
 
-/** Ends with `closing`. */
+/** Stops with `closing`. */
 export function startWindowsFlannel(options: WindowsFlannelOptions, closing: AsyncDisposableStack): Flannel {
   const { clock } = options.client
-  return startDaemon(options, windowsGround({ ...options, clock }), closing)
+  return startDaemon(options, windowsNetwork({ ...options, clock }), closing)
 }
 
-export function windowsGround(options: GroundOptions): Ground {
+export function windowsNetwork(options: WindowsNetworkOptions): MachineNetwork {
   const { hcn, conf, node, log, clock, adapter } = options
   let mtu = 0
   const find = async (): Promise<HcnNetwork | undefined> => (await hcn.list()).find(({ Name }) => Name === conf.name)
-  const ensure = async (wish: NetworkWish): Promise<HcnNetwork> => {
+  const ensure = async (spec: NetworkSpec): Promise<HcnNetwork> => {
     const found = await find()
-    if (found !== undefined && isSameNetwork(found, wish)) return found
+    if (found !== undefined && isSameNetwork(found, spec)) return found
     if (found !== undefined) await hcn.remove(found.ID)
-    log.info('Making the network of pods', { name: wish.name, subnet: wish.subnet })
-    await hcn.create(wantedNetwork(wish))
-    return asked(clock, WAITS.management, 'The network has no address', async () => {
+    log.info('Creating the pod network', { name: spec.name, subnet: spec.subnet })
+    await hcn.create(wantedNetwork(spec))
+    return poll(clock, WAITS.management, 'The network has no address', async () => {
       const made = await find()
       return made !== undefined && managementIp(made) !== undefined ? made : undefined
     })
@@ -62,7 +62,7 @@ export function windowsGround(options: GroundOptions): Ground {
       const { vni } = conf.backend
       const network = await ensure({ name: conf.name, vni, subnet: own.subnet, gateway: gatewayOf(own), adapter: name })
       const address = managementIp(network) ?? own.publicIp
-      await asked(
+      await poll(
         clock,
         WAITS.address,
         `No adapter has ${address}`,
@@ -70,10 +70,10 @@ export function windowsGround(options: GroundOptions): Ground {
       )
       if (!hasHostRoute(network)) await hcn.add(network.ID, [{ Type: 'HostRoute', Settings: {} }])
       const mac = routerMac(network)
-      if (mac === undefined) throw new Error(`The network ${conf.name} does not say its router's MAC`)
+      if (mac === undefined) throw new Error(`The network ${conf.name} has no router MAC`)
       return [{ family: 4, publicIp: own.publicIp, data: { vni, mac } }]
     },
-    // Of what leaves the network, CNI's policies take care for each pod.
+    // CNI policies masquerade for each pod.
     masquerade: () => Promise.resolve(),
     async reach(family, leases) {
       const network = family === 4 ? await find() : undefined
@@ -87,8 +87,8 @@ export function windowsGround(options: GroundOptions): Ground {
   }
 }
 
-/** The first address of a node's pods after that of the range itself. */
-function gatewayOf({ first }: Family): string {
+/** The second address of the node's range. */
+function gatewayOf({ first }: FamilyNetwork): string {
   return first.replace(/\d+$/, (last) => String(Number(last) + 1))
 }
 
@@ -97,8 +97,8 @@ interface Wait {
   readonly forMs: number
 }
 
-/** Asks until there is an answer. */
-async function asked<T>(
+/** Polls until there is a result. */
+async function poll<T>(
   clock: Clock,
   { everyMs, forMs }: Wait,
   what: string,

@@ -1,10 +1,10 @@
-/** net-conf.json as a node with Windows reads it: the same file, with the defaults and the limits of Windows. Pure. */
+/** net-conf.json on Windows: the same file with the defaults and limits of Windows. Pure. */
 import { caseless, type NetConf, NetConfError, parseNetConf } from '../net-conf.ts'
 
 export interface WindowsNetConf extends NetConf {
   readonly network: string
   readonly backend: Extract<NetConf['backend'], { readonly type: 'vxlan' }>
-  /** Of the network on the machine. */
+  /** The name of the HCN network. */
   readonly name: string
 }
 
@@ -16,9 +16,9 @@ const MAC_PREFIX = /^[0-9A-Fa-f]{2}-[0-9A-Fa-f]{2}$/
 export function parseWindowsNetConf(text: string): WindowsNetConf {
   const conf = parseNetConf(text, { vni: LEAST_VNI, port: ONLY_PORT })
   const { network, backend } = conf
-  if (network === undefined) throw new NetConfError('nodes with Windows have networks of IPv4 only')
+  if (network === undefined) throw new NetConfError('Windows nodes support IPv4 networks only')
   if (backend.type !== 'vxlan')
-    throw new NetConfError(`the backend ${backend.type} is not there for Windows: use vxlan, or flannel's own flanneld`)
+    throw new NetConfError(`the backend ${backend.type} is not supported on Windows: use vxlan, or upstream's flanneld`)
   const faults = [
     ...(backend.vni < LEAST_VNI
       ? [`VNI must be greater than or equal to ${LEAST_VNI} on Windows: ${backend.vni}`]

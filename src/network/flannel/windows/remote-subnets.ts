@@ -1,19 +1,19 @@
-/** The network of pods on Windows, and the ways to the pods of other nodes: policies of it. Pure. */
+/** Plans the HCN network and its remote subnet policies. Pure. */
 import type { HcnNetwork, HcnPolicy } from '#lib/hns/hcn.ts'
 
 import type { Lease } from '../lease.ts'
 
-export interface NetworkWish {
+export interface NetworkSpec {
   readonly name: string
   readonly vni: number
-  /** Addresses of this node's pods, and the first that is a gateway. */
+  /** The range of this node's pods, and its gateway. */
   readonly subnet: string
   readonly gateway: string
-  /** Of the adapter to other nodes, by its name. */
+  /** The name of the external adapter. */
   readonly adapter: string
 }
 
-export function wantedNetwork({ name, vni, subnet, gateway, adapter }: NetworkWish): Omit<HcnNetwork, 'ID'> {
+export function wantedNetwork({ name, vni, subnet, gateway, adapter }: NetworkSpec): Omit<HcnNetwork, 'ID'> {
   return {
     Name: name,
     Type: 'Overlay',
@@ -34,20 +34,20 @@ export function wantedNetwork({ name, vni, subnet, gateway, adapter }: NetworkWi
   }
 }
 
-/** Whether what is there will do: another type or other addresses would lead packets astray. */
-export function isSameNetwork(found: HcnNetwork, { subnet }: NetworkWish): boolean {
+/** Whether an existing network has the same type and addresses. */
+export function isSameNetwork(found: HcnNetwork, { subnet }: NetworkSpec): boolean {
   const prefixes =
     found.Ipams?.flatMap(({ Subnets = [] }) => Subnets.map(({ IpAddressPrefix }) => IpAddressPrefix)) ?? []
   return found.Type.toLowerCase() === 'overlay' && prefixes.length === 1 && prefixes[0] === subnet
 }
 
-/** Of the router that the machine makes of itself: others send to it. Undefined: the machine does not say yet. */
+/** The MAC of the distributed router, for other nodes. Undefined: not assigned yet. */
 export function routerMac({ Policies = [] }: HcnNetwork): string | undefined {
   const found = Policies.find(({ Type }) => Type === 'DrMacAddress')?.Settings?.['Address']
   return typeof found === 'string' ? macOf(found) : undefined
 }
 
-/** The address by which other nodes reach the network. Undefined: not yet. */
+/** The management address of the network. Undefined: not assigned yet. */
 export function managementIp({ Policies = [] }: HcnNetwork): string | undefined {
   const found = Policies.find(({ Type }) => Type === 'ProviderAddress')?.Settings?.['ProviderAddress']
   return typeof found === 'string' && found !== '' ? found : undefined
@@ -64,12 +64,12 @@ export interface RemoteChanges {
   readonly add: readonly HcnPolicy[]
 }
 
-/** Leases of all nodes. The old way to a range goes before the new one comes: one range has one way. */
+/** `leases` are those of all nodes. Removes the old policy of a range before it adds the new one. */
 export function planRemoteSubnets(node: string, leases: readonly Lease[], found: HcnNetwork): RemoteChanges {
   const wanted = leases
     .filter((lease) => lease.node !== node && lease.family === 4 && lease.backendType === 'vxlan')
     .flatMap(({ subnet, publicIp, mac, vni = 0 }) =>
-      mac === undefined || vni < LEAST_VNI ? [] : [wayTo(subnet, publicIp, mac, vni)],
+      mac === undefined || vni < LEAST_VNI ? [] : [remoteSubnetPolicy(subnet, publicIp, mac, vni)],
     )
   const there = (found.Policies ?? []).filter(({ Type }) => Type === 'RemoteSubnetRoute')
   const keys = (policies: readonly HcnPolicy[]): Set<string> => new Set(policies.map(keyOf))
@@ -80,7 +80,7 @@ export function planRemoteSubnets(node: string, leases: readonly Lease[], found:
   }
 }
 
-function wayTo(subnet: string, publicIp: string, mac: string, vni: number): HcnPolicy {
+function remoteSubnetPolicy(subnet: string, publicIp: string, mac: string, vni: number): HcnPolicy {
   return {
     Type: 'RemoteSubnetRoute',
     Settings: {
@@ -92,13 +92,13 @@ function wayTo(subnet: string, publicIp: string, mac: string, vni: number): HcnP
   }
 }
 
-/** What makes two the same, however the machine writes a MAC. */
+/** Equal for equal policies, in any MAC notation. */
 function keyOf({ Settings = {} }: HcnPolicy): string {
   const { DestinationPrefix, IsolationId, ProviderAddress, DistributedRouterMacAddress: mac } = Settings
   return JSON.stringify([DestinationPrefix, IsolationId, ProviderAddress, typeof mac === 'string' ? macOf(mac) : mac])
 }
 
-/** `00-15-5D-01-02-03` and `00:15:5d:01:02:03` are one. */
+/** Treats `00-15-5D-01-02-03` and `00:15:5d:01:02:03` as equal. */
 function macOf(text: string): string {
   return text.replaceAll('-', ':').toLowerCase()
 }

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { SimulatedHcn } from '#kits/lib/simulated-hcn.ts'
 import { createVirtualClock } from '#lib/clock.ts'
-import { SimulatedHcn } from '#lib/hns/simulated-hcn.ts'
-import type { Logger } from '#lib/log.ts'
+import type { Logger } from '#lib/log/log.ts'
 
-import type { Family, Ground } from '../daemon.ts'
+import type { FamilyNetwork, MachineNetwork } from '../daemon.ts'
 import type { Lease } from '../lease.ts'
 import { NetConfError } from '../net-conf.ts'
-import { windowsGround } from './flannel.ts'
+import { windowsNetwork } from './flannel.ts'
 import { parseWindowsNetConf } from './net-conf.ts'
 
 const CONF = '{"Network":"10.244.0.0/16","Backend":{"Name":"vxlan0","Type":"vxlan"}}'
-const OWN: Family = {
+const OWN: FamilyNetwork = {
   family: 4,
   network: '10.244.0.0/16',
   publicIp: '10.1.2.3',
@@ -32,20 +32,20 @@ const lease = (fields: Partial<Lease>): Lease => ({
   ...fields,
 })
 
-interface Bed {
+interface TestNetwork {
   readonly clock: ReturnType<typeof createVirtualClock>
   readonly hcn: SimulatedHcn
-  readonly ground: Ground
+  readonly machineNetwork: MachineNetwork
   readonly addresses: Set<string>
-  readonly open: (family?: Family) => Promise<unknown>
+  readonly open: (family?: FamilyNetwork) => Promise<unknown>
 }
 
-function bed(afterMs?: number): Bed {
+function testNetwork(afterMs?: number): TestNetwork {
   const clock = createVirtualClock()
   const made = { clock, address: '10.1.2.3', mac: '00-15-5D-AB-CD-EF' }
   const hcn = new SimulatedHcn({ ...made, ...(afterMs !== undefined && { afterMs }) })
   const addresses = new Set(['10.1.2.3'])
-  const ground = windowsGround({
+  const machineNetwork = windowsNetwork({
     clock,
     hcn,
     conf: parseWindowsNetConf(CONF),
@@ -56,7 +56,7 @@ function bed(afterMs?: number): Bed {
   })
   const open = async (family = OWN): Promise<unknown> => {
     const over: (() => unknown)[] = []
-    void ground
+    void machineNetwork
       .open([family], () => undefined)
       .then(
         (value) => over.push(() => value),
@@ -68,7 +68,7 @@ function bed(afterMs?: number): Bed {
     while (over.length === 0 && (await clock.next()));
     return over[0]?.()
   }
-  return { clock, hcn, ground, addresses, open }
+  return { clock, hcn, machineNetwork, addresses, open }
 }
 
 describe('net-conf.json on Windows', () => {
@@ -90,19 +90,19 @@ describe('net-conf.json on Windows', () => {
       assert.throws(() => parseWindowsNetConf(text), { message })
     })
 
-  it('knows no other backend', () => {
+  it('rejects other backends', () => {
     const text = '{"Network":"10.244.0.0/16","Backend":{"Type":"host-gw"}}'
     assert.throws(() => parseWindowsNetConf(text), NetConfError)
   })
 })
 
-describe('the network of pods on Windows', () => {
-  it("is made, and its router's MAC is what others are told", async () => {
-    const { hcn, ground, open, clock } = bed()
+describe('pod network on Windows', () => {
+  it("is created, and publishes the router's MAC", async () => {
+    const { hcn, machineNetwork, open, clock } = testNetwork()
     assert.deepEqual(await open(), [{ family: 4, publicIp: '10.1.2.3', data: { vni: 4096, mac: '00:15:5d:ab:cd:ef' } }])
     assert.deepEqual(hcn.journal, ['create vxlan0', 'add HostRoute'])
     assert.equal(clock.elapsed(), 1000)
-    assert.equal(ground.mtu([OWN]), 1450)
+    assert.equal(machineNetwork.mtu([OWN]), 1450)
     const [network] = hcn.networks
     assert.deepEqual(network?.Ipams, [
       {
@@ -122,8 +122,8 @@ describe('the network of pods on Windows', () => {
     })
   })
 
-  it('stays when it fits, and makes room when it does not', async () => {
-    const { hcn, open } = bed()
+  it('is kept if it fits, and replaced otherwise', async () => {
+    const { hcn, open } = testNetwork()
     await open()
     hcn.journal.length = 0
     await open()
@@ -132,22 +132,22 @@ describe('the network of pods on Windows', () => {
     assert.deepEqual(hcn.journal, ['remove vxlan0', 'create vxlan0', 'add HostRoute'])
   })
 
-  it('is waited for as long as it may take', async () => {
-    const never = bed(Infinity)
+  it('is polled until the timeout', async () => {
+    const never = testNetwork(Infinity)
     await assert.rejects(never.open(), { message: 'The network has no address within 5 s' })
     assert.equal(never.clock.elapsed(), 5000)
-    const gone = bed()
+    const gone = testNetwork()
     gone.addresses.clear()
     await assert.rejects(gone.open(), { message: 'No adapter has 10.1.2.3 within 45 s' })
-    const late = bed()
+    const late = testNetwork()
     late.addresses.clear()
     late.clock.after(12_000, () => late.addresses.add('10.1.2.3'))
     await late.open()
     assert.equal(late.clock.elapsed(), 16_000)
   })
 
-  it('has a way to each node that can be reached by it, and to no other', async () => {
-    const { hcn, ground, open } = bed()
+  it('has a policy for each reachable node, and no other', async () => {
+    const { hcn, machineNetwork, open } = testNetwork()
     await open()
     hcn.journal.length = 0
     const others = [
@@ -158,14 +158,14 @@ describe('the network of pods on Windows', () => {
       lease({ node: 'flat', subnet: '10.244.5.0/24', backendType: 'host-gw' }),
       { ...lease({ node: 'mute', subnet: '10.244.6.0/24' }), mac: undefined } as unknown as Lease,
     ]
-    assert.equal(await ground.reach(4, others), true)
+    assert.equal(await machineNetwork.reach(4, others), true)
     assert.deepEqual(hcn.journal, [
       'add RemoteSubnetRoute 10.244.1.0/24 by 10.1.2.4',
       'add RemoteSubnetRoute 10.244.2.0/24 by 10.1.2.5',
     ])
-    assert.equal(await ground.reach(4, others), false, 'nothing is done twice')
+    assert.equal(await machineNetwork.reach(4, others), false, 'nothing is done twice')
     hcn.journal.length = 0
-    await ground.reach(4, [lease({ publicIp: '10.1.2.9' })])
+    await machineNetwork.reach(4, [lease({ publicIp: '10.1.2.9' })])
     assert.deepEqual(hcn.journal, [
       'take RemoteSubnetRoute 10.244.1.0/24 by 10.1.2.4',
       'take RemoteSubnetRoute 10.244.2.0/24 by 10.1.2.5',

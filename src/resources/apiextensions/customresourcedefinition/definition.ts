@@ -1,7 +1,7 @@
 /**
- * A definition as its rules see it. Upstream judges an older form, in which what all versions have in common stands
- * above them; so do its paths, which people know: a complaint about the schema of a definition with one version is
- * about `spec.validation`.
+ * A CustomResourceDefinition in the form that its rules use. Upstream validates an older form, in which properties
+ * common to all versions are at the top, and so do its field paths: for one version, schema errors are at
+ * `spec.validation`.
  */
 import { isDeepStrictEqual } from 'node:util'
 
@@ -14,7 +14,7 @@ import type {
   SelectableField,
 } from '#apis/apiextensions/v1.ts'
 
-/** What can be said for one version or for all. */
+/** Properties of one version or of all. */
 export interface VersionParts {
   readonly schema?: CustomResourceValidation
   readonly subresources?: CustomResourceSubresources
@@ -58,7 +58,7 @@ export function definitionOf(spec: CustomResourceDefinitionSpec): Definition {
   }
 }
 
-/** Whether objects of this version have a status of their own. */
+/** True if this version has a status subresource. */
 export function hasStatus({ common, versions }: Definition, version: DefinedVersion): boolean {
   const perVersion = versions.some(({ subresources }) => subresources !== undefined)
   return (perVersion ? version : common).subresources?.status !== undefined

@@ -1,15 +1,12 @@
-/**
- * A definition's parts as upstream's errors print them: as the Go structs they are in its memory, every field by its Go
- * name, the empty ones too.
- */
+/** Parts of a definition in the form of upstream's errors: Go structs with all fields, including empty ones. */
 import type { JSONSchemaProps, ValidationRule } from '#apis/apiextensions/v1.ts'
-import { goJson } from '#lib/go-text.ts'
-import { type Verbatim, verbatim } from '#meta/validation/field-error.ts'
+import { goJson } from '#lib/go/text.ts'
+import { type Verbatim, verbatim } from '#meta/validation/field-path.ts'
 import { someSchema } from '#model/custom/schema-walk.ts'
 
 import type { DefinedVersion } from './definition.ts'
 
-/** What stands for nothing: `''`, `false` or null. A function says how a value that is there is printed. */
+/** The form of an empty value: `''`, `false` or null. A function formats a present value. */
 type Field = readonly [go: string, json: string, zero: string | boolean | null, print?: (value: never) => unknown]
 
 function struct(fields: readonly Field[], value: object): Record<string, unknown> {
@@ -125,7 +122,7 @@ function schemaForm(schema: JSONSchemaProps): unknown {
   return struct(schemaFields, schema)
 }
 
-/** Forty empty fields for each schema: beyond this many, schemas are shown as they were sent. */
+/** Each schema has forty empty fields: above this number, schemas are printed as JSON. */
 const MAX_SCHEMAS = 2_000
 
 function isLarge(schema: JSONSchemaProps | undefined): boolean {

@@ -5,10 +5,10 @@ import type { JSONSchemaProps } from '#apis/apiextensions/v1.ts'
 import type { WriteContext } from '#apiserver/registry/resource.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 
-import { changed, judge } from '../../rules.fixture.ts'
+import { changed, tryRules } from '../../rules.fixture.ts'
 import { CLEANUP_FINALIZER, customResourceDefinition } from './resource.ts'
 
-const { create, update, read, cells } = judge(customResourceDefinition)
+const { create, update, read, cells } = tryRules(customResourceDefinition)
 
 const object = (properties: Record<string, JSONSchemaProps>, more: JSONSchemaProps = {}): JSONSchemaProps => ({
   type: 'object',
@@ -69,8 +69,8 @@ async function refuses(table: Table): Promise<void> {
 const dns1035 =
   "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
 
-describe('a definition', () => {
-  it('takes no other name, generated or not, than its plural and group', async () => {
+describe('CustomResourceDefinition', () => {
+  it('requires the name plural.group, even if generated', async () => {
     const { errors } = await create(changed(body, 'metadata', { name: 'foos.other', generateName: 'foos.' }))
     const why = 'must be spec.names.plural+"."+spec.group'
     assert.deepEqual(
@@ -79,7 +79,7 @@ describe('a definition', () => {
     )
   })
 
-  it('is taken, and remembers in which version objects are stored', async () => {
+  it('is accepted, and records the storage version', async () => {
     const { errors, object: taken } = await create(body)
     assert.deepEqual(errors, [])
     assert.equal(taken.metadata.generation, 1)
@@ -90,13 +90,13 @@ describe('a definition', () => {
     })
   })
 
-  it('finds its names itself', () => {
+  it('derives its names', () => {
     const { spec } = read({ metadata: { name: 'x' }, spec: { names: { plural: 'foos', kind: 'Foo' }, versions: [] } })
     assert.deepEqual(spec.names, { plural: 'foos', singular: 'foo', kind: 'Foo', listKind: 'FooList' })
     assert.deepEqual(spec.conversion, { strategy: 'None' })
   })
 
-  it('is refused for its names', async () => {
+  it('rejects invalid names', async () => {
     await refuses([
       [
         'metadata.name',
@@ -124,7 +124,7 @@ describe('a definition', () => {
     ])
   })
 
-  it('of a group of the project needs approval', async () => {
+  it('requires approval for groups of the Kubernetes project', async () => {
     const ours = changed(changed(body, 'spec.group', 'x.k8s.io'), 'metadata.name', 'foos.x.k8s.io')
     const approve = (annotation: string): object =>
       changed(ours, 'metadata.annotations', { 'api-approved.kubernetes.io': annotation })
@@ -141,7 +141,7 @@ describe('a definition', () => {
 })
 
 describe('versions of a definition', () => {
-  it('are refused for names, storage and warnings', async () => {
+  it('are rejected for invalid names, storage and warnings', async () => {
     const second = { name: 'v2', served: true, storage: false, schema: { openAPIV3Schema: { type: 'object' } } }
     const twice = { ...body.spec.versions[0], storage: true, name: 'v2' }
     await refuses([
@@ -182,7 +182,7 @@ describe('versions of a definition', () => {
     ])
   })
 
-  it('are refused for subresources, columns and fields to select by', async () => {
+  it('are rejected for invalid subresources, columns and selectable fields', async () => {
     const types = 'must be one of boolean,date,integer,number,string'
     await refuses([
       [
@@ -231,7 +231,7 @@ describe('versions of a definition', () => {
     ])
   })
 
-  it('are converted by a webhook that can be found', async () => {
+  it('require a reachable conversion webhook', async () => {
     const webhook = { clientConfig: { url: 'http://h' }, conversionReviewVersions: ['v9'] }
     await refuses([
       [
@@ -266,7 +266,7 @@ describe('versions of a definition', () => {
     ])
   })
 
-  it('stay as long as objects may be stored in them', async () => {
+  it('stay while objects may be stored in them', async () => {
     const versions = [{ ...body.spec.versions[0], name: 'v2' }]
     const { errors } = await update(changed(established, 'spec.versions', versions), established)
     assert.deepEqual(errors, [
@@ -281,8 +281,8 @@ describe('versions of a definition', () => {
   })
 })
 
-describe('the schema of a definition', () => {
-  /** Complaints about `schema`, without the place of the schema. */
+describe('schema of a definition', () => {
+  /** Errors of `schema`, without its path. */
   async function complaints(given: JSONSchemaProps, withStatus = false): Promise<string[]> {
     const version = { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: given } }
     const whole = changed(body, 'spec.versions', [withStatus ? { ...version, subresources: { status: {} } } : version])
@@ -290,7 +290,7 @@ describe('the schema of a definition', () => {
     return errors.map((error) => error.replace('spec.validation.openAPIV3Schema', '~'))
   }
 
-  it('says what a value is once, outside of conditions', async () => {
+  it('defines each type once, outside of conditions', async () => {
     const cases: readonly (readonly [JSONSchemaProps, readonly string[]])[] = [
       [{}, ['~.type: Required value: must not be empty at the root']],
       [{ type: 'string' }, ['~.type: Invalid value: "string": must be object at the root']],
@@ -339,7 +339,7 @@ describe('the schema of a definition', () => {
     for (const [given, errors] of cases) assert.deepEqual(await complaints(given), errors, JSON.stringify(given))
   })
 
-  it('has only what the server can serve', async () => {
+  it('contains only supported keywords', async () => {
     const cases: readonly (readonly [JSONSchemaProps, readonly string[]])[] = [
       [object({ a: { type: 'object', $ref: '#/x' } }), ['~.properties[a].$ref: Forbidden: $ref is not supported']],
       [
@@ -376,7 +376,7 @@ describe('the schema of a definition', () => {
     )
   })
 
-  it('says how lists and maps are merged', async () => {
+  it('defines the merging of lists and maps', async () => {
     const list = (more: JSONSchemaProps): JSONSchemaProps => object({ a: { type: 'array', ...more } })
     const map: JSONSchemaProps = { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['k'] }
     const cases: readonly (readonly [JSONSchemaProps, readonly string[]])[] = [
@@ -411,7 +411,7 @@ describe('the schema of a definition', () => {
     for (const [given, errors] of cases) assert.deepEqual(await complaints(given), errors, JSON.stringify(given))
   })
 
-  it('has rules that say what they mean', async () => {
+  it('has valid validation rules', async () => {
     const rules = [
       { rule: ' ' },
       { rule: 'true', message: 'a\nb' },
@@ -431,7 +431,7 @@ describe('the schema of a definition', () => {
     ])
   })
 
-  it('has defaults that it takes itself, unless it had others before', async () => {
+  it('has valid defaults, unless the old ones were invalid', async () => {
     const loose = object({ a: object({ b: { type: 'string' } }, { default: { zz: 1 } }) })
     assert.deepEqual(await complaints(loose), [
       '~.properties[a].default: Invalid value: {"zz":1}: must not have unknown fields',
@@ -441,7 +441,7 @@ describe('the schema of a definition', () => {
     assert.deepEqual((await update(changed(stored, 'spec.names.shortNames', ['g']), stored)).errors, [])
   })
 
-  it('is warned of for formats that nobody checks', async () => {
+  it('warns of unknown formats', async () => {
     const odd = changed(
       body,
       'spec.versions.0.schema.openAPIV3Schema.properties.spec.properties.name.format',
@@ -469,15 +469,15 @@ describe('a large definition', () => {
         ...Object.fromEntries(Array.from({ length: count }, (_, at) => [`f${at}`, field(at)])),
       }),
     )
-  /** How often others may have their turn until it is judged. */
+  /** The number of event loop yields during validation. */
   const stepsOf = (count: number): number => {
-    const steps = customResourceDefinition.judge?.(read(fields(count)), undefined, {} as WriteContext)
+    const steps = customResourceDefinition.validateInSteps?.(read(fields(count)), undefined, {} as WriteContext)
     let taken = 0
     for (let step = steps?.next(); step?.done === false; step = steps?.next()) taken++
     return taken
   }
 
-  it('is judged in as many steps as it has rules and patterns, and more', async () => {
+  it('is validated in at least as many steps as it has rules and patterns', async () => {
     assert.deepEqual((await create(fields(200))).errors, [])
     const [small, large] = [stepsOf(20), stepsOf(200)]
     assert.ok(large > 240 && large > small * 8, `${small} and ${large} steps`)
@@ -498,7 +498,7 @@ describe('a definition in use', () => {
     ])
   })
 
-  it('grows a generation when a version gets a status', async () => {
+  it('increases its generation when a version gets a status subresource', async () => {
     const without = changed(established, 'spec.versions.0.subresources.status', undefined)
     const stored = changed(without, 'metadata.generation', 1)
     assert.equal((await update(changed(established, 'metadata.generation', 1), stored)).object.metadata.generation, 2)
@@ -511,14 +511,14 @@ describe('a definition in use', () => {
     ])
   })
 
-  it('loses observed generations that are new while CRDObservedGenerationTracking is off', async () => {
+  it('drops new observed generations while CRDObservedGenerationTracking is off', async () => {
     const tracked = changed(changed(established, 'status.observedGeneration', 2), 'status.conditions.0', {
       type: 'Established',
       status: 'True',
       observedGeneration: 2,
     })
     const generations = async (off: string[], old: object): Promise<unknown[]> => {
-      const { status } = (await judge(customResourceDefinition, { off }).update(tracked, old, 'status')).object
+      const { status } = (await tryRules(customResourceDefinition, { off }).update(tracked, old, 'status')).object
       return [status.observedGeneration, status.conditions?.[0]?.observedGeneration]
     }
     assert.deepEqual(await generations([], established), [2, 2])
@@ -526,7 +526,7 @@ describe('a definition in use', () => {
     assert.deepEqual(await generations(['CRDObservedGenerationTracking'], tracked), [2, 2])
   })
 
-  it('remembers versions until somebody says that they are no more', async () => {
+  it('keeps stored versions until they are removed explicitly', async () => {
     const both = [
       { ...body.spec.versions[0], storage: false },
       { ...body.spec.versions[0], name: 'v2' },
@@ -542,7 +542,7 @@ describe('a definition in use', () => {
     assert.deepEqual([next.errors, next.object.status.storedVersions], [[], ['v1', 'v2']])
   })
 
-  it('takes any certificates of its webhook until it is established with good ones', async () => {
+  it('accepts invalid certificates of its webhook until it is established with valid ones', async () => {
     const [junk, good] = [Buffer.from('junk'), Buffer.from('-----BEGIN CERTIFICATE-----')].map((text) =>
       text.toString('base64'),
     )
@@ -558,7 +558,7 @@ describe('a definition in use', () => {
     ])
   })
 
-  it('goes only after its objects have gone', () => {
+  it('is deleted after its objects', () => {
     const stored = read(established)
     const context = { clock: createVirtualClock() } as unknown as WriteContext
     customResourceDefinition.deletion?.(stored, {}, context)
@@ -572,7 +572,7 @@ describe('a definition in use', () => {
     )
   })
 
-  it('shows when it was made', () => {
+  it('prints its creation time', () => {
     assert.deepEqual(cells(body), ['foos.acme.io', null])
     assert.equal(customResourceDefinition.storagePrefix, 'apiextensions.k8s.io/customresourcedefinitions')
     assert.equal(customResourceDefinition.putNeedsVersion, true)

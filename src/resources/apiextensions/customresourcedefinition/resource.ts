@@ -1,4 +1,4 @@
-/** CustomResourceDefinition: a kind of objects that people bring themselves. */
+/** CustomResourceDefinition: a custom kind. */
 import { isDeepStrictEqual } from 'node:util'
 
 import {
@@ -8,12 +8,12 @@ import {
 } from '#apis/apiextensions/v1.ts'
 import { nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { createRepetition } from '#lib/repetition.ts'
-import { flatMapSteps, type Steps } from '#lib/slices.ts'
+import { flatMapSteps, type Steps } from '#lib/time-slicing.ts'
 import { addFinalizer, semanticEqual } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'
-import { type FieldError, index, invalid, key, required } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { nameIsSubdomain } from '#meta/validation/names.ts'
 import { immutable } from '#meta/validation/rules.ts'
 import { validateDefaults } from '#model/custom/default-rules.ts'
@@ -28,7 +28,7 @@ import { hasLooseItems, openApiTypes, validateMapKeys } from './schema-rules.ts'
 import { hasCertificate, isKnownReviewVersion, type SpecOptions, validateNames, validateSpec } from './spec.ts'
 import { MAX_SELECTABLE_FIELDS } from './version-parts.ts'
 
-/** Whoever deletes the custom resources takes it away when they have gone. */
+/** The finalizer of the controller that deletes the custom resources. */
 export const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io'
 const APPROVAL = 'api-approved.kubernetes.io'
 
@@ -42,7 +42,7 @@ export const customResourceDefinition: Resource<CustomResourceDefinition> = defi
       ...nameIsSubdomain(name, prefix),
       ...(name === `${spec.names.plural}.${spec.group}` ? [] : ['must be spec.names.plural+"."+spec.group']),
     ],
-  // That a version has a status is said by an empty object.
+  // An empty object enables the status subresource.
   generation: (next, old) => !isDeepStrictEqual(next.spec, old.spec),
   applyDefaults({ spec, status }) {
     spec.names.singular ||= spec.names.kind.toLowerCase()
@@ -64,7 +64,7 @@ export const customResourceDefinition: Resource<CustomResourceDefinition> = defi
     const missing = storageVersion(next.spec).filter((name) => !stored.includes(name))
     if (missing.length > 0) next.status = { ...next.status, storedVersions: [...stored, ...missing] }
   },
-  judge: validateDefinition,
+  validateInSteps: validateDefinition,
   warnings: formatWarnings,
   marksFirst: 'without-policy',
   deletion(object, _, { clock }) {
@@ -75,7 +75,7 @@ export const customResourceDefinition: Resource<CustomResourceDefinition> = defi
     prepareUpdate({ status }, old, { isEnabled }) {
       if (!isEnabled('CRDObservedGenerationTracking') && !tracksGeneration(old.status)) dropGenerations(status)
     },
-    validateUpdate: ({ status }) => validateNames('status.acceptedNames', status.acceptedNames),
+    validateUpdate: ({ status }) => validateNames(fieldPath('status.acceptedNames'), status.acceptedNames),
   },
   columns: [nameColumn, createdAtColumn],
   putNeedsVersion: true,
@@ -92,7 +92,7 @@ function dropGenerations(status: Status): void {
   for (const part of [status, ...(status.conditions ?? [])]) delete part.observedGeneration
 }
 
-/** The first that is marked; none when none is. */
+/** The first version that is marked; undefined without one. */
 function storageVersion({ versions }: Spec): string[] {
   const stored = (versions ?? []).find(({ storage }) => storage)
   return stored === undefined ? [] : [stored.name]
@@ -116,7 +116,7 @@ const strict: SpecOptions = {
   structural: true,
   prunedDefaults: true,
   reviewVersion: true,
-  // A new definition may bring its certificates later.
+  // A new definition may get its certificates later.
   soundCaBundle: false,
   knownTypes: true,
   atomicSets: true,
@@ -131,19 +131,19 @@ function* validateDefinition(
   old: CustomResourceDefinition | undefined,
 ): Steps<FieldError[]> {
   const { spec, status } = next
-  return [
-    ...(yield* validateSpecChange(next, old)),
-    ...(old === undefined ? [] : validateFixed(next, old)),
-    ...validateNames('status.acceptedNames', status.acceptedNames),
-    ...validateStoredVersions(status.storedVersions ?? [], spec),
-    ...validateApproval(next, old),
-    ...(spec.preserveUnknownFields === true && old?.spec.preserveUnknownFields !== true
-      ? [invalid('spec.preserveUnknownFields', true, NO_PRESERVING)]
-      : []),
-  ]
+  return collectErrors(
+    yield* validateSpecChange(next, old),
+    old !== undefined && validateFixed(next, old),
+    validateNames(fieldPath('status.acceptedNames'), status.acceptedNames),
+    validateStoredVersions(status.storedVersions ?? [], spec),
+    validateApproval(next, old),
+    spec.preserveUnknownFields === true &&
+      old?.spec.preserveUnknownFields !== true &&
+      fieldPath('spec.preserveUnknownFields').invalid(true, NO_PRESERVING),
+  )
 }
 
-/** What an update may keep is found out only when something is wrong: that takes several looks at large schemas. */
+/** The ratcheting options are computed only after errors, because large schemas make them expensive. */
 function* validateSpecChange(
   next: CustomResourceDefinition,
   old: CustomResourceDefinition | undefined,
@@ -174,7 +174,7 @@ function* optionsFor(
   const { spec } = old
   const reviewed = spec.conversion?.webhook?.conversionReviewVersions ?? []
   const obstacles = schemasOf(spec).filter((schema) => structuralObstacle(schema) !== undefined)
-  const faults = yield* flatMapSteps(schemasOf(spec), (schema) => validateStructural('', schema))
+  const faults = yield* flatMapSteps(schemasOf(spec), (schema) => validateStructural(fieldPath(''), schema))
   const unpruned = yield* flatMapSteps(schemasOf(spec), unprunedDefaults)
   return {
     openApiSchema: (spec.versions ?? []).every(({ schema }) => schema?.openAPIV3Schema !== undefined),
@@ -183,14 +183,14 @@ function* optionsFor(
     reviewVersion: reviewed.length === 0 || reviewed.some(isKnownReviewVersion),
     knownTypes: !anySchema(spec, ({ type = '' }) => type !== '' && !openApiTypes.includes(type)),
     atomicSets: !anySchema(spec, hasLooseItems),
-    soundMapKeys: !anySchema(spec, (schema) => validateMapKeys('', schema).length > 0),
+    soundMapKeys: !anySchema(spec, (schema) => validateMapKeys(fieldPath(''), schema).length > 0),
     manySelectable: manySelectable(next.spec, spec),
     unchanged: unchangedSchemas(next.spec, spec),
   }
 }
 
 function* unprunedDefaults(schema: Schema): Steps<FieldError[]> {
-  const errors = yield* validateDefaults(structuralOf(schema), '', { pruned: true })
+  const errors = yield* validateDefaults(structuralOf(schema), fieldPath(''), { pruned: true })
   return errors.filter(({ detail }) => detail === 'must not have unknown fields')
 }
 
@@ -208,7 +208,7 @@ function manySelectable(next: Spec, old: Spec): Set<string> {
   return new Set(kept.map(([name]) => name))
 }
 
-/** Rules of these may cost what they cost: they were taken before. */
+/** The cost of these rules is not limited, because they were accepted before. */
 function unchangedSchemas(next: Spec, old: Spec): Set<string> {
   const before = new Map((old.versions ?? []).map(({ name, schema }) => [name, schema]))
   const same = (next.versions ?? []).filter(
@@ -218,37 +218,35 @@ function unchangedSchemas(next: Spec, old: Spec): Set<string> {
 }
 
 function validateFixed({ spec }: CustomResourceDefinition, old: CustomResourceDefinition): FieldError[] {
-  return [
-    ...(isEstablished(old)
-      ? [
-          ...immutable('spec.scope', spec.scope, old.spec.scope),
-          ...immutable('spec.names.kind', spec.names.kind, old.spec.names.kind),
-        ]
-      : []),
-    ...immutable('spec.group', spec.group, old.spec.group),
-    ...immutable('spec.names.plural', spec.names.plural, old.spec.names.plural),
-  ]
+  return collectErrors(
+    isEstablished(old) && [
+      ...immutable(fieldPath('spec.scope'), spec.scope, old.spec.scope),
+      ...immutable(fieldPath('spec.names.kind'), spec.names.kind, old.spec.names.kind),
+    ],
+    immutable(fieldPath('spec.group'), spec.group, old.spec.group),
+    immutable(fieldPath('spec.names.plural'), spec.names.plural, old.spec.names.plural),
+  )
 }
 
 /** Objects may still be stored in any of them. */
 function validateStoredVersions(stored: readonly string[], { versions }: Spec): FieldError[] {
-  const field = 'status.storedVersions'
-  if (stored.length === 0) return [invalid(field, null, 'must have at least one stored version')]
+  const field = fieldPath('status.storedVersions')
+  if (stored.length === 0) return [field.invalid(null, 'must have at least one stored version')]
   const all = versions ?? []
   const names = new Set(all.map(({ name }) => name))
-  const gone = stored.flatMap((name, at) => {
+  const gone = field.each(stored, (path, name) => {
     if (names.has(name)) return []
     const why = `${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`
-    return [invalid(index(field, at), name, `missing from spec.versions; ${why}`)]
+    return [path.invalid(name, `missing from spec.versions; ${why}`)]
   })
-  // A name counts once, so that a second version of the same name is missing.
+  // Each name counts once, so that a second version of the same name is missing.
   const isRepeated = createRepetition()
   const storedNames = new Set(stored)
   const missing = all.filter(({ name, storage }) => {
     const isSecond = isRepeated(name)
     return storage && (!storedNames.has(name) || isSecond)
   })
-  return [...missing.map(({ name }) => invalid(field, stored, `must have the storage version ${name}`)), ...gone]
+  return [...missing.map(({ name }) => field.invalid(stored, `must have the storage version ${name}`)), ...gone]
 }
 
 type Approval = 'missing' | 'bypassed' | 'approved' | 'invalid'
@@ -260,21 +258,21 @@ function approvalOf({ metadata: { annotations } }: CustomResourceDefinition): Ap
   return /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]+/i.test(text) ? 'approved' : 'invalid'
 }
 
-/** Groups of the project itself are reviewed. */
+/** Groups of the Kubernetes project need an API review. */
 function validateApproval(next: CustomResourceDefinition, old: CustomResourceDefinition | undefined): FieldError[] {
   if (!/(?:^|\.)(?:k8s|kubernetes)\.io$/.test(next.spec.group)) return []
   const state = approvalOf(next)
   if (old !== undefined && approvalOf(old) === state) return []
-  const field = key('metadata.annotations', APPROVAL)
+  const field = fieldPath('metadata.annotations').key(APPROVAL)
   const rule = `protected groups must have approval annotation "${APPROVAL}"`
   const link = 'see https://github.com/kubernetes/enhancements/pull/1111'
-  if (state === 'missing') return [required(field, `${rule}, ${link}`)]
+  if (state === 'missing') return [field.required(`${rule}, ${link}`)]
   if (state !== 'invalid') return []
   const detail = `${rule} with either a URL or a reason starting with "unapproved", ${link}`
-  return [invalid(field, next.metadata.annotations?.[APPROVAL], detail)]
+  return [field.invalid(next.metadata.annotations?.[APPROVAL], detail)]
 }
 
-/** Without their dashes, as they are compared. */
+/** Without dashes, as they are compared. */
 const textFormats = new Set(
   'bsonobjectid uri email hostname ipv4 ipv6 cidr mac uuid uuid3 uuid4 uuid5 isbn isbn10 isbn13 creditcard ssn hexcolor rgbcolor byte password date duration datetime k8sshortname k8slongname'.split(
     ' ',

@@ -1,4 +1,4 @@
-/** The metrics of an autoscaler as `kubectl get` shows them: `cpu: 12%/80%, 3/10 (avg) + 1 more...`. */
+/** The metrics of an autoscaler in `kubectl get`: `cpu: 12%/80%, 3/10 (avg) + 1 more...`. */
 import type { MetricSpec, MetricStatus, MetricTarget, MetricValueStatus } from '#apis/autoscaling/v2.ts'
 
 const SHOWN = 2
@@ -28,20 +28,20 @@ function metricText(spec: MetricSpec, status: MetricStatus | undefined): string 
   }
 }
 
-interface Measured {
+interface CurrentValue {
   readonly current: MetricValueStatus
 }
 
-/** What Go prints where there is no quantity. */
+/** Go's text for a missing quantity. */
 function amount(quantity: string | undefined): string {
   return quantity ?? '<nil>'
 }
 
-function averageOf(status: Measured | undefined): string {
+function averageOf(status: CurrentValue | undefined): string {
   return status === undefined ? UNKNOWN : amount(status.current.averageValue)
 }
 
-function valueText(target: MetricTarget | undefined, status: Measured | undefined): string {
+function valueText(target: MetricTarget | undefined, status: CurrentValue | undefined): string {
   if (target?.averageValue !== undefined)
     return `${status?.current.averageValue ?? UNKNOWN}/${target.averageValue} (avg)`
   const current = status === undefined ? UNKNOWN : amount(status.current.value)
@@ -53,7 +53,7 @@ interface ResourceSource {
   readonly target: MetricTarget
 }
 
-function resourceText(source: ResourceSource | undefined, status: Measured | undefined): string {
+function resourceText(source: ResourceSource | undefined, status: CurrentValue | undefined): string {
   const { name = '', target } = source ?? {}
   if (target?.averageValue !== undefined) return `${name}: ${averageOf(status)}/${target.averageValue}`
   return `${name}: ${share(status?.current.averageUtilization, UNKNOWN)}/${share(target?.averageUtilization, '<auto>')}`

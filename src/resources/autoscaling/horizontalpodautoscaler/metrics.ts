@@ -1,4 +1,4 @@
-/** The rules of metrics: exactly one source, the one its type names, with a target that makes sense for it. */
+/** The rules of metrics: exactly one source, matching the type, with a valid target. */
 import type {
   CrossVersionObjectReference,
   HorizontalPodAutoscalerSpec,
@@ -8,22 +8,12 @@ import type {
 } from '#apis/autoscaling/v2.ts'
 import { parseApiVersion } from '#meta/kind.ts'
 import { parseQuantity, quantitySign } from '#meta/quantity.ts'
-import {
-  asJson,
-  child,
-  type FieldError,
-  forbidden,
-  index,
-  invalid,
-  notInSet,
-  required,
-} from '#meta/validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'
 import { pathSegmentName } from '#meta/validation/names.ts'
-import { complaining } from '#meta/validation/rules.ts'
-import { validateDnsLabel } from '#model/pod-spec/checks.ts'
-import { validateContainerResourceName } from '#model/pod-spec/resource-names.ts'
+import { validateDnsLabel } from '#meta/validation/rules.ts'
+import { validateContainerResourceName } from '#model/pod-spec/containers/resource-names.ts'
 
-/** Which groups a reference may name: one of its own, the core group as well, or nonsense that was there before. */
+/** The groups that a reference may name: its own, the core group as well, or an invalid one that the old object has. */
 export type Groups = 'named' | 'core' | 'any'
 
 type SourceName = Exclude<keyof MetricSpec, 'type'>
@@ -36,85 +26,80 @@ const sourceOf = new Map<string, SourceName>([
   ['ContainerResource', 'containerResource'],
 ])
 
-/** In the order in which upstream looks for them: the first that is there is judged. */
+/** In the order of upstream's checks: the first present source is validated. */
 const sources: readonly SourceName[] = ['object', 'external', 'pods', 'resource', 'containerResource']
 
 export function validateMetrics(
-  field: string,
+  path: FieldPath,
   { metrics = [], minReplicas }: HorizontalPodAutoscalerSpec,
   groups: Groups,
 ): FieldError[] {
-  const errors = metrics.flatMap((metric, at) => validateMetric(index(field, at), metric, groups))
-  // Without pods there is nothing to measure but what is outside of them.
+  const errors = path.each(metrics, (path, metric) => validateMetric(path, metric, groups))
+  // A target of zero pods allows only metrics that do not depend on pods.
   if (minReplicas !== 0 || metrics.some(({ type }) => type === 'Object' || type === 'External')) return errors
   const rule = 'must specify at least one Object or External metric to support scaling to zero replicas'
-  return [...errors, forbidden(field, rule)]
+  return [...errors, path.forbidden(rule)]
 }
 
-function validateMetric(path: string, metric: MetricSpec, groups: Groups): FieldError[] {
+function validateMetric(path: FieldPath, metric: MetricSpec, groups: Groups): FieldError[] {
   const { type } = metric
   const expected = sourceOf.get(type)
   const present = sources.filter((name) => metric[name] !== undefined)
   const [first] = present
-  const errors = type === '' ? [required(child(path, 'type'), 'must specify a metric source type')] : []
-  const unknown = notInSet(child(path, 'type'), asJson(type), sourceOf.keys())
+  const errors = type === '' ? [path.child('type').required('must specify a metric source type')] : []
+  const unknown = path.child('type').notInSet(asJson(type), sourceOf.keys())
   if (expected === undefined) errors.push(unknown)
-  if (first !== undefined) errors.push(...validateSource(first, child(path, first), metric, groups))
-  // Upstream says so before and after it has looked at the source.
+  if (first !== undefined) errors.push(...validateSource(first, path.child(first), metric, groups))
+  // Upstream reports this before and after it validates the source.
   if (expected === undefined) errors.push(unknown)
   else if (metric[expected] === undefined) {
-    errors.push(required(child(path, expected), 'must populate information for the given metric source'))
+    errors.push(path.child(expected).required('must populate information for the given metric source'))
   }
   if (present.length === 1) return errors
   const strays = present.filter((name) => name !== expected)
-  return [
-    ...errors,
-    ...strays.map((name) => forbidden(child(path, name), 'must populate the given metric source only')),
-  ]
+  return [...errors, ...strays.map((name) => path.child(name).forbidden('must populate the given metric source only'))]
 }
 
-function validateSource(name: SourceName, path: string, metric: MetricSpec, groups: Groups): FieldError[] {
+function validateSource(name: SourceName, path: FieldPath, metric: MetricSpec, groups: Groups): FieldError[] {
   const { object, external, pods, resource, containerResource } = metric
   const target = metric[name]?.target ?? { type: '' }
-  const errors = [
-    ...(object !== undefined && name === 'object'
-      ? validateReference(child(path, 'describedObject'), object.describedObject, groups)
-      : []),
-    ...(resource !== undefined && name === 'resource' ? requiredName(path, resource.name) : []),
-    ...(containerResource !== undefined && name === 'containerResource'
-      ? validateContainer(path, containerResource)
-      : []),
-  ]
+  const errors = collectErrors(
+    object !== undefined &&
+      name === 'object' &&
+      validateReference(path.child('describedObject'), object.describedObject, groups),
+    resource !== undefined && name === 'resource' && requiredName(path, resource.name),
+    containerResource !== undefined && name === 'containerResource' && validateContainer(path, containerResource),
+  )
   const identified = { object, external, pods } as Partial<Record<SourceName, { metric: MetricIdentifier }>>
   const identifier = identified[name]?.metric
-  return [
-    ...errors,
-    ...(identifier === undefined ? [] : validateIdentifier(child(path, 'metric'), identifier)),
-    ...validateTarget(child(path, 'target'), target),
-    ...validateTargetChoice(name, child(path, 'target'), target),
-  ]
+  return collectErrors(
+    errors,
+    identifier !== undefined && validateIdentifier(path.child('metric'), identifier),
+    validateTarget(path.child('target'), target),
+    validateTargetChoice(name, path.child('target'), target),
+  )
 }
 
-function requiredName(path: string, name: string): FieldError[] {
-  return name === '' ? [required(child(path, 'name'), 'must specify a resource name')] : []
+function requiredName(path: FieldPath, name: string): FieldError[] {
+  return name === '' ? [path.child('name').required('must specify a resource name')] : []
 }
 
 function validateContainer(
-  path: string,
+  path: FieldPath,
   { name, container }: { readonly name: string; readonly container: string },
 ): FieldError[] {
   return [
-    ...(name === '' ? requiredName(path, name) : validateContainerResourceName(child(path, 'name'), name)),
+    ...(name === '' ? requiredName(path, name) : validateContainerResourceName(path.child('name'), name)),
     ...(container === ''
-      ? [required(child(path, 'container'), 'must specify a container')]
-      : validateDnsLabel(child(path, 'container'), container)),
+      ? [path.child('container').required('must specify a container')]
+      : validateDnsLabel(path.child('container'), container)),
   ]
 }
 
 type TargetField = Exclude<keyof MetricTarget, 'type'>
 type Complaint = readonly [field: TargetField, text: string]
 
-/** Which targets a source takes: at least one of these, and both only where nothing is said against it. */
+/** The targets of a source: at least one of these, and both only if allowed. */
 interface Choice {
   readonly among: readonly TargetField[]
   readonly none: Complaint
@@ -142,50 +127,54 @@ const choices: Readonly<Record<SourceName, Choice>> = {
   containerResource: share,
 }
 
-function validateTargetChoice(name: SourceName, path: string, target: MetricTarget): FieldError[] {
+function validateTargetChoice(name: SourceName, path: FieldPath, target: MetricTarget): FieldError[] {
   const { among, none, both } = choices[name]
   const count = among.filter((field) => target[field] !== undefined).length
-  if (count === 0) return [required(child(path, none[0]), none[1])]
-  return count === 2 && both !== undefined ? [forbidden(child(path, both[0]), both[1])] : []
+  if (count === 0) return [path.child(none[0]).required(none[1])]
+  return count === 2 && both !== undefined ? [path.child(both[0]).forbidden(both[1])] : []
 }
 
 const targetTypes = ['Utilization', 'Value', 'AverageValue']
 
-function validateTarget(path: string, target: MetricTarget): FieldError[] {
+function validateTarget(path: FieldPath, target: MetricTarget): FieldError[] {
   const { type, averageUtilization } = target
-  const errors = type === '' ? [required(child(path, 'type'), 'must specify a metric target type')] : []
+  const errors = type === '' ? [path.child('type').required('must specify a metric target type')] : []
   if (!targetTypes.includes(type)) {
-    errors.push(invalid(child(path, 'type'), asJson(type), 'must be either Utilization, Value, or AverageValue'))
+    errors.push(path.child('type').invalid(asJson(type), 'must be either Utilization, Value, or AverageValue'))
   }
   for (const name of ['value', 'averageValue'] as const) {
     const amount = target[name]
     if (amount === undefined || quantitySign(parseQuantity(amount)) > 0) continue
-    errors.push(invalid(child(path, name), amount, 'must be positive'))
+    errors.push(path.child(name).invalid(amount, 'must be positive'))
   }
   if (averageUtilization !== undefined && averageUtilization < 1) {
-    errors.push(invalid(child(path, 'averageUtilization'), averageUtilization, 'must be greater than 0'))
+    errors.push(path.child('averageUtilization').invalid(averageUtilization, 'must be greater than 0'))
   }
   return errors
 }
 
-function validateIdentifier(path: string, { name }: MetricIdentifier): FieldError[] {
-  const field = child(path, 'name')
-  if (name === '') return [required(field, 'must specify a metric name')]
-  return complaining(field, name, pathSegmentName(name))
+function validateIdentifier(path: FieldPath, { name }: MetricIdentifier): FieldError[] {
+  const field = path.child('name')
+  if (name === '') return [field.required('must specify a metric name')]
+  return field.check(name, pathSegmentName)
 }
 
-/** Another object, of whatever kind; it becomes part of a URL. */
-export function validateReference(path: string, reference: CrossVersionObjectReference, groups: Groups): FieldError[] {
+/** Another object of any kind; it becomes part of a URL. */
+export function validateReference(
+  path: FieldPath,
+  reference: CrossVersionObjectReference,
+  groups: Groups,
+): FieldError[] {
   const complaint = apiVersionComplaint(reference, groups)
-  return [
-    ...validateSegment(child(path, 'kind'), reference.kind),
-    ...validateSegment(child(path, 'name'), reference.name),
-    ...(complaint === undefined ? [] : [invalid(child(path, 'apiVersion'), reference.apiVersion ?? '', complaint)]),
-  ]
+  return collectErrors(
+    validateSegment(path.child('kind'), reference.kind),
+    validateSegment(path.child('name'), reference.name),
+    complaint !== undefined && path.child('apiVersion').invalid(reference.apiVersion ?? '', complaint),
+  )
 }
 
-function validateSegment(field: string, text: string): FieldError[] {
-  return text === '' ? [required(field)] : complaining(field, text, pathSegmentName(text))
+function validateSegment(path: FieldPath, text: string): FieldError[] {
+  return text === '' ? [path.required()] : path.check(text, pathSegmentName)
 }
 
 export function apiVersionComplaint(

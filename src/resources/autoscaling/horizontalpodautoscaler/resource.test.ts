@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../../rules.fixture.ts'
+import { changed, tryRules } from '../../rules.fixture.ts'
 import { horizontalPodAutoscaler } from './resource.ts'
 
-const { create, update, read, cells } = judge(horizontalPodAutoscaler)
+const { create, update, read, cells } = tryRules(horizontalPodAutoscaler)
 
 const body = {
   metadata: { name: 'web', namespace: 'ns' },
@@ -13,14 +13,14 @@ const body = {
 
 const cpu = { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 50 } } }
 
-test('aims at four fifths of the CPU by default', () => {
+test('a HorizontalPodAutoscaler has a target of 80 percent CPU utilization by default', () => {
   const { spec } = read(changed(body, 'spec.minReplicas', undefined))
   assert.equal(spec.minReplicas, 1)
   assert.deepEqual(spec.metrics, [changed(cpu, 'resource.target.averageUtilization', 80)])
   assert.equal(spec.behavior, undefined)
 })
 
-test('rules of scaling that are there are complete', () => {
+test('a HorizontalPodAutoscaler completes scaling rules with defaults', () => {
   const { behavior } = read(changed(body, 'spec.behavior', { scaleDown: { selectPolicy: 'Min' } })).spec
   assert.deepEqual(behavior, {
     scaleUp: {
@@ -35,12 +35,12 @@ test('rules of scaling that are there are complete', () => {
   })
 })
 
-test('annotations in which v1 carries what it cannot say are dropped', () => {
+test('a HorizontalPodAutoscaler drops annotations that carry fields of v2 in v1', () => {
   const annotations = { 'autoscaling.alpha.kubernetes.io/metrics': '[]', mine: 'x' }
   assert.deepEqual(read(changed(body, 'metadata.annotations', annotations)).metadata.annotations, { mine: 'x' })
 })
 
-test('its bounds and its target', async () => {
+test('a HorizontalPodAutoscaler rejects invalid bounds and targets', async () => {
   assert.deepEqual((await create(body)).errors, [])
   const target = 'spec.scaleTargetRef'
   const table: readonly (readonly [string, unknown, readonly string[]])[] = [
@@ -76,7 +76,7 @@ test('its bounds and its target', async () => {
   }
 })
 
-test('a metric has one source, and a target that fits it', async () => {
+test('a HorizontalPodAutoscaler requires one source and a matching target for a metric', async () => {
   const at = 'spec.metrics[0]'
   const populate = 'must populate information for the given metric source'
   const metric = (type: string, source: string, target: object, rest: object = { metric: { name: 'm' } }): object => ({
@@ -134,7 +134,7 @@ test('a metric has one source, and a target that fits it', async () => {
   }
 })
 
-test('how fast it goes', async () => {
+test('a HorizontalPodAutoscaler rejects invalid scaling policies', async () => {
   const up = 'spec.behavior.scaleUp'
   const scaleUp = {
     stabilizationWindowSeconds: 3601,
@@ -150,32 +150,32 @@ test('how fast it goes', async () => {
     `${up}.policies[0].periodSeconds: Invalid value: 1801: must be less than or equal to 1800`,
     `${up}.tolerance: Invalid value: "-1": must be greater than or equal to 0`,
   ])
-  const without = judge(horizontalPodAutoscaler, { off: ['HPAConfigurableTolerance'] })
+  const without = tryRules(horizontalPodAutoscaler, { off: ['HPAConfigurableTolerance'] })
   const { object } = await without.create(changed(body, 'spec.behavior', { scaleUp }))
   assert.equal(object.spec.behavior?.scaleUp?.tolerance, undefined)
 })
 
-test('scaling to nothing needs its gate, or to have been there', async () => {
+test('a HorizontalPodAutoscaler rejects minReplicas 0 while its feature gate is off, unless the old object has it', async () => {
   const external = { type: 'External', external: { metric: { name: 'm' }, target: { type: 'Value', value: '1' } } }
   const zero = { ...body, spec: { ...body.spec, minReplicas: 0, metrics: [external] } }
   assert.equal((await create(zero)).errors.length, 1)
-  assert.deepEqual((await judge(horizontalPodAutoscaler, { off: [] }).create(zero)).errors, [])
+  assert.deepEqual((await tryRules(horizontalPodAutoscaler, { off: [] }).create(zero)).errors, [])
   assert.deepEqual((await update(zero, zero)).errors, [])
 })
 
-test('a target that was wrong before may stay', async () => {
+test('a HorizontalPodAutoscaler keeps an invalid target that the old object has', async () => {
   const old = changed(body, 'spec.scaleTargetRef.apiVersion', 'v1')
   assert.deepEqual((await update(changed(old, 'spec.maxReplicas', 6), old)).errors, [])
 })
 
-test('the status counts replicas and leaves the spec alone', async () => {
+test('a HorizontalPodAutoscaler validates replicas in the status and leaves the spec alone', async () => {
   const next = { ...changed(body, 'spec.maxReplicas', 9), status: { currentReplicas: -1, desiredReplicas: 2 } }
   const { errors, object } = await update(next, body, 'status')
   assert.deepEqual(errors, ['status.currentReplicas: Invalid value: -1: must be greater than or equal to 0'])
   assert.equal(object.spec.maxReplicas, 5)
 })
 
-test('shows its targets', () => {
+test('a HorizontalPodAutoscaler prints its targets', () => {
   const pods = { type: 'Pods', pods: { metric: { name: 'm' }, target: { type: 'AverageValue', averageValue: '5' } } }
   const object = {
     type: 'Object',

@@ -1,4 +1,4 @@
-/** HorizontalPodAutoscaler: keeps the number of a workload's pods to what its metrics ask for. Stored as v2. */
+/** HorizontalPodAutoscaler: scales a workload by metrics. Stored as v2. */
 import { HorizontalPodAutoscalers as OldHorizontalPodAutoscalers } from '#apis/autoscaling/v1.ts'
 import {
   type HorizontalPodAutoscaler,
@@ -9,6 +9,7 @@ import {
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
 import type { KubeObject } from '#meta/object.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
 import { roundTripAnnotations } from '#model/conversion/horizontal-pod-autoscaler/annotations.ts'
 
 import { validateCounts } from '../../workload.ts'
@@ -25,7 +26,7 @@ export const horizontalPodAutoscaler: Resource<HorizontalPodAutoscaler> = define
   validateUpdate: ({ spec }, old, context) => validateAutoscaler(spec, old.spec, context),
   status: {
     keeps: ['spec'],
-    validateUpdate: ({ status }) => validateCounts('status', status, ['currentReplicas', 'desiredReplicas']),
+    validateUpdate: ({ status }) => validateCounts(fieldPath('status'), status, ['currentReplicas', 'desiredReplicas']),
   },
   columns: [
     nameColumn,
@@ -41,7 +42,7 @@ export const horizontalPodAutoscaler: Resource<HorizontalPodAutoscaler> = define
 const CPU_PERCENT = 80
 const PERIOD_SECONDS = 15
 
-/** Up: at once, by four pods or to the double, whichever is more. */
+/** Up: at once, by four pods or by 100 percent, whichever is more. */
 function upRules(): HPAScalingRules {
   return {
     stabilizationWindowSeconds: 0,
@@ -53,13 +54,13 @@ function upRules(): HPAScalingRules {
   }
 }
 
-/** Down: all at once. How long to wait before is the controller's to say. */
+/** Down: all at once. The controller decides on the stabilization window. */
 function downRules(): HPAScalingRules {
   return { selectPolicy: 'Max', policies: [{ type: 'Percent', value: 100, periodSeconds: PERIOD_SECONDS }] }
 }
 
 function applyDefaults({ metadata, spec }: HorizontalPodAutoscaler): void {
-  // What v1 cannot say travels in annotations; here it has its fields.
+  // v1 carries fields of v2 in annotations; here they are fields.
   for (const name of roundTripAnnotations) delete metadata.annotations?.[name]
   spec.minReplicas ??= 1
   if ((spec.metrics ?? []).length === 0) {
@@ -71,7 +72,7 @@ function applyDefaults({ metadata, spec }: HorizontalPodAutoscaler): void {
   spec.behavior.scaleDown = { ...downRules(), ...spec.behavior.scaleDown }
 }
 
-/** The rest of what v1 leaves out is filled in when it is converted. */
+/** The conversion from v1 fills in the other fields. */
 function defaultMinReplicas(object: KubeObject): void {
   const { spec } = object as KubeObject & { spec: { minReplicas?: number } }
   spec.minReplicas ??= 1

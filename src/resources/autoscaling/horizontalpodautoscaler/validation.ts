@@ -1,4 +1,4 @@
-/** The rules of an autoscaler: its bounds, its target, its metrics, how fast it may go. */
+/** The rules of an autoscaler: bounds, target, metrics and behavior. */
 import type {
   CrossVersionObjectReference,
   HorizontalPodAutoscalerSpec,
@@ -7,8 +7,8 @@ import type {
 } from '#apis/autoscaling/v2.ts'
 import type { RuleContext } from '#apiserver/registry/resource.ts'
 import { parseQuantity, quantitySign } from '#meta/quantity.ts'
-import { asJson, child, type FieldError, index, invalid, notInSet, required } from '#meta/validation/field-error.ts'
-import { validatePositive } from '#model/pod-spec/checks.ts'
+import { asJson, collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
+import { oneOfSet, validatePositive } from '#meta/validation/rules.ts'
 
 import { apiVersionComplaint, validateMetrics, validateReference } from './metrics.ts'
 
@@ -28,28 +28,28 @@ export function validateAutoscaler(
   const badBefore = had.some(({ describedObject }) => apiVersionComplaint(describedObject, 'core') !== undefined)
   return [
     ...validateBounds(spec, least),
-    ...validateReference('spec.scaleTargetRef', spec.scaleTargetRef, groupsFor(spec.scaleTargetRef, old)),
-    ...validateMetrics('spec.metrics', spec, badBefore ? 'any' : 'core'),
-    ...validateRules('spec.behavior.scaleUp', spec.behavior?.scaleUp),
-    ...validateRules('spec.behavior.scaleDown', spec.behavior?.scaleDown),
+    ...validateReference(fieldPath('spec.scaleTargetRef'), spec.scaleTargetRef, groupsFor(spec.scaleTargetRef, old)),
+    ...validateMetrics(fieldPath('spec.metrics'), spec, badBefore ? 'any' : 'core'),
+    ...validateRules(fieldPath('spec.behavior.scaleUp'), spec.behavior?.scaleUp),
+    ...validateRules(fieldPath('spec.behavior.scaleDown'), spec.behavior?.scaleDown),
   ]
 }
 
 function validateBounds({ minReplicas, maxReplicas }: HorizontalPodAutoscalerSpec, least: number): FieldError[] {
-  const field = 'spec.maxReplicas'
-  const errors: FieldError[] = []
-  if (minReplicas !== undefined && minReplicas < least) {
-    errors.push(invalid('spec.minReplicas', minReplicas, `must be greater than or equal to ${least}`, 'minimum'))
-  }
-  if (maxReplicas === 0) errors.push(required(field, 'must be set and greater than 0'))
-  if (maxReplicas < 0) errors.push(invalid(field, maxReplicas, 'must be greater than or equal to 1', 'minimum'))
-  if (minReplicas !== undefined && maxReplicas < minReplicas) {
-    errors.push(invalid(field, maxReplicas, 'must be greater than or equal to `minReplicas`'))
-  }
-  return errors
+  const field = fieldPath('spec.maxReplicas')
+  return collectErrors(
+    minReplicas !== undefined &&
+      minReplicas < least &&
+      fieldPath('spec.minReplicas').invalid(minReplicas, `must be greater than or equal to ${least}`, 'minimum'),
+    maxReplicas === 0 && field.required('must be set and greater than 0'),
+    maxReplicas < 0 && field.invalid(maxReplicas, 'must be greater than or equal to 1', 'minimum'),
+    minReplicas !== undefined &&
+      maxReplicas < minReplicas &&
+      field.invalid(maxReplicas, 'must be greater than or equal to `minReplicas`'),
+  )
 }
 
-/** Of the kinds in the core group only one can be scaled. What an object had before it may keep. */
+/** Only one kind of the core group can be scaled. An update may keep an old invalid target. */
 function groupsFor(
   { apiVersion, kind }: CrossVersionObjectReference,
   old: HorizontalPodAutoscalerSpec | undefined,
@@ -59,34 +59,30 @@ function groupsFor(
   return kind === 'ReplicationController' ? 'core' : 'named'
 }
 
-function validateRules(path: string, rules: HPAScalingRules | undefined): FieldError[] {
+function validateRules(path: FieldPath, rules: HPAScalingRules | undefined): FieldError[] {
   if (rules === undefined) return []
   const { stabilizationWindowSeconds: seconds = 0, selectPolicy, policies = [], tolerance } = rules
-  const field = child(path, 'stabilizationWindowSeconds')
-  const errors: FieldError[] = []
-  if (seconds < 0) errors.push(invalid(field, seconds, 'must be greater than or equal to zero'))
-  if (seconds > MAX_WINDOW_SECONDS) {
-    errors.push(invalid(field, seconds, `must be less than or equal to ${MAX_WINDOW_SECONDS}`))
-  }
-  if (selectPolicy !== undefined && !selectPolicies.includes(selectPolicy)) {
-    errors.push(notInSet(child(path, 'selectPolicy'), asJson(selectPolicy), selectPolicies))
-  }
-  if (policies.length === 0) errors.push(required(child(path, 'policies'), 'must specify at least one Policy'))
-  errors.push(...policies.flatMap((policy, at) => validatePolicy(index(child(path, 'policies'), at), policy)))
-  if (tolerance !== undefined && quantitySign(parseQuantity(tolerance)) < 0) {
-    errors.push(invalid(child(path, 'tolerance'), tolerance, 'must be greater than or equal to 0'))
-  }
-  return errors
+  const field = path.child('stabilizationWindowSeconds')
+  return collectErrors(
+    seconds < 0 && field.invalid(seconds, 'must be greater than or equal to zero'),
+    seconds > MAX_WINDOW_SECONDS && field.invalid(seconds, `must be less than or equal to ${MAX_WINDOW_SECONDS}`),
+    selectPolicy !== undefined &&
+      !selectPolicies.includes(selectPolicy) &&
+      path.child('selectPolicy').notInSet(asJson(selectPolicy), selectPolicies),
+    policies.length === 0 && path.child('policies').required('must specify at least one Policy'),
+    path.child('policies').each(policies, validatePolicy),
+    tolerance !== undefined &&
+      quantitySign(parseQuantity(tolerance)) < 0 &&
+      path.child('tolerance').invalid(tolerance, 'must be greater than or equal to 0'),
+  )
 }
 
-function validatePolicy(path: string, { type, value, periodSeconds: seconds }: HPAScalingPolicy): FieldError[] {
-  const field = child(path, 'periodSeconds')
-  return [
-    ...(policyTypes.includes(type) ? [] : [notInSet(child(path, 'type'), asJson(type), policyTypes)]),
-    ...validatePositive(child(path, 'value'), value),
-    ...validatePositive(field, seconds),
-    ...(seconds > MAX_PERIOD_SECONDS
-      ? [invalid(field, seconds, `must be less than or equal to ${MAX_PERIOD_SECONDS}`)]
-      : []),
-  ]
+function validatePolicy(path: FieldPath, { type, value, periodSeconds: seconds }: HPAScalingPolicy): FieldError[] {
+  const field = path.child('periodSeconds')
+  return collectErrors(
+    oneOfSet(path.child('type'), type, policyTypes),
+    validatePositive(path.child('value'), value),
+    validatePositive(field, seconds),
+    seconds > MAX_PERIOD_SECONDS && field.invalid(seconds, `must be less than or equal to ${MAX_PERIOD_SECONDS}`),
+  )
 }

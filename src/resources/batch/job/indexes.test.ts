@@ -3,7 +3,7 @@ import { test } from 'node:test'
 
 import { countIndexes, sharedIndex } from './indexes.ts'
 
-test('counts the indexes of intervals', () => {
+test('index intervals of a Job are counted', () => {
   for (const [text, count] of [
     ['', 0],
     ['0', 1],
@@ -13,7 +13,7 @@ test('counts the indexes of intervals', () => {
   }
 })
 
-test('refuses intervals that are malformed, unordered or too high', () => {
+test('index intervals of a Job are rejected if they are malformed, unordered or too large', () => {
   const table: readonly (readonly [string, string])[] = [
     ['x', 'cannot convert string to integer for index: "x"'],
     ['-1', 'cannot convert string to integer for index: ""'],
@@ -31,7 +31,7 @@ test('refuses intervals that are malformed, unordered or too high', () => {
   for (const [text, message] of table) assert.throws(() => countIndexes(text, 10), { message }, text)
 })
 
-test('finds the first index in both, past what is malformed', () => {
+test('two lists of index intervals are compared for their first common index, without malformed intervals', () => {
   assert.equal(sharedIndex('0-3,8', '5,7-8', 10), 8)
   assert.equal(sharedIndex('0-3', '2', 10), 2)
   assert.equal(sharedIndex('x,4', '4', 10), 4)

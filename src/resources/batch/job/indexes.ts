@@ -1,12 +1,12 @@
 /** Sets of pod indexes as text, `0-3,5,7-8`: intervals in ascending order. */
-import { goQuote, parseGoInt } from '#lib/go-text.ts'
+import { goQuote, parseGoInt } from '#lib/go/text.ts'
 
 interface Interval {
   readonly first: number
   readonly last: number
 }
 
-/** How many indexes there are. Throws upstream's text when they are malformed, unordered or not below `completions`. */
+/** The number of indexes. Throws upstream's error if they are malformed, unordered or not below `completions`. */
 export function countIndexes(text: string, completions: number): number {
   if (text === '') return 0
   let total = 0
@@ -20,7 +20,7 @@ export function countIndexes(text: string, completions: number): number {
   return total
 }
 
-/** The first index that is in both; malformed intervals are in none. */
+/** The first common index; malformed intervals are ignored. */
 export function sharedIndex(completed: string, failed: string, completions: number): number | undefined {
   const left = wellFormed(completed, completions)
   const right = wellFormed(failed, completions)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { changed, judge } from '../../rules.fixture.ts'
+import { changed, tryRules } from '../../rules.fixture.ts'
 import { job } from './resource.ts'
 
-const { create, update, read, cells } = judge(job)
+const { create, update, read, cells } = tryRules(job)
 
 const body = {
   metadata: { name: 'pi', namespace: 'ns', generation: 2 },
@@ -16,7 +16,7 @@ const body = {
   },
 }
 
-test('one completion, six retries, by default', () => {
+test('a Job has one completion and six retries by default', () => {
   const { spec } = read(body)
   const { template: _, ...rest } = spec
   assert.deepEqual(rest, {
@@ -34,7 +34,7 @@ test('one completion, six retries, by default', () => {
   assert.equal(read(changed(body, 'spec.podFailurePolicy', { rules: [] })).spec.podReplacementPolicy, 'Failed')
 })
 
-test('selects its pods by its own uid and wears their labels', async () => {
+test('a Job selects its pods by its uid and copies their labels', async () => {
   const { object, errors } = await create(body)
   assert.deepEqual(errors, [])
   const uid = object.metadata.uid ?? ''
@@ -54,7 +54,7 @@ test('selects its pods by its own uid and wears their labels', async () => {
   assert.deepEqual(own, { x: 'y' })
 })
 
-test('labels that contradict the selector are refused', async () => {
+test('a Job rejects labels that contradict the selector', async () => {
   const { errors } = await create(changed(body, 'spec.template.metadata.labels', { 'job-name': 'other' }))
   assert.equal(errors.length, 1)
   assert.match(errors[0] ?? '', /^spec\.template\.metadata\.labels\[job-name\]: Invalid value: \{.*\}: must be 'pi'$/)
@@ -65,7 +65,7 @@ test('labels that contradict the selector are refused', async () => {
   ])
 })
 
-test('its rules', async () => {
+test('a Job rejects invalid specs', async () => {
   const indexed = (rest: object): object => ({ ...body.spec, completionMode: 'Indexed', completions: 3, ...rest })
   const rules = 'spec.podFailurePolicy.rules[0]'
   const failing = (rule: object): object => ({ ...body.spec, podFailurePolicy: { rules: [rule] } })
@@ -131,20 +131,20 @@ test('its rules', async () => {
   }
 })
 
-test('an indexed Job has a name that its pods can have for a host name', async () => {
+test('a Job with completionMode Indexed requires a name that is a valid host name', async () => {
   const spec = { ...body.spec, completionMode: 'Indexed', completions: 3 }
   assert.deepEqual((await create({ ...body, metadata: { name: 'a.b', namespace: 'ns' }, spec })).errors, [
     'metadata.name: Invalid value: "a.b": will not able to create pod with invalid DNS label: a.b-2',
   ])
 })
 
-/** As it is stored. */
+/** The stored form. */
 const stored = async (spec: object, status: object = {}): Promise<object> => ({
   ...(await create({ ...body, spec: { ...body.spec, ...spec } })).object,
   status,
 })
 
-test('the template stays while the Job runs', async () => {
+test('a Job rejects template changes while the Job runs', async () => {
   const old = await stored({})
   const { errors } = await update(changed(old, 'spec.template.spec.nodeSelector', { a: 'b' }), old)
   assert.equal(errors.length, 1)
@@ -155,7 +155,7 @@ test('the template stays while the Job runs', async () => {
   ])
 })
 
-test('a suspended Job may be moved and resized, but not after it has started', async () => {
+test('a Job allows changes of scheduling and resources while it is suspended and has not started', async () => {
   const old = await stored({ suspend: true })
   const moved = changed(old, 'spec.template.spec.nodeSelector', { a: 'b' })
   const resized = changed(old, 'spec.template.spec.containers.0.resources', { requests: { cpu: '1' } })
@@ -166,12 +166,12 @@ test('a suspended Job may be moved and resized, but not after it has started', a
   const started = changed(old, 'status', { startTime: '2026-01-01T00:00:00Z' })
   assert.match((await update(moved, started)).errors[0] ?? '', /^spec\.template: Invalid value: .*immutable$/)
   const off = ['MutablePodResourcesForSuspendedJobs', 'MutableSchedulingDirectivesForSuspendedJobs']
-  const before = judge(job, { off })
+  const before = tryRules(job, { off })
   assert.deepEqual((await before.update(moved, old)).errors, [])
   assert.match((await before.update(resized, old)).errors[0] ?? '', /^spec\.template: Invalid value: .*immutable$/)
 })
 
-test('an indexed Job grows in tandem', async () => {
+test('a Job with completionMode Indexed allows a change of completions only together with parallelism', async () => {
   const old = await stored({ completionMode: 'Indexed', completions: 2, parallelism: 2 })
   const grown = changed(changed(old, 'spec.completions', 3), 'spec.parallelism', 3)
   assert.deepEqual((await update(grown, old)).errors, [])
@@ -180,7 +180,7 @@ test('an indexed Job grows in tandem', async () => {
   ])
 })
 
-test('its pods are orphaned unless the client decides', () => {
+test('a Job that is deleted orphans its pods unless the client sets a propagation policy', () => {
   const deletion = (options: object): string[] | undefined => {
     const object = read(body)
     job.deletion?.(object, options, undefined as never)
@@ -190,7 +190,7 @@ test('its pods are orphaned unless the client decides', () => {
   assert.equal(deletion({ propagationPolicy: 'Background' }), undefined)
 })
 
-test('shows how far it is', () => {
+test('a Job prints its progress', () => {
   const at = Date.parse('2026-01-01T00:10:00Z')
   const started = { startTime: '2026-01-01T00:00:00Z', succeeded: 1 }
   assert.deepEqual(cells({ ...body, status: started }, at), [

@@ -1,16 +1,16 @@
-/** Job: pods that run until so many of them have succeeded. */
+/** Job: pods that run until a number of them has succeeded. */
 import { type Job, Jobs } from '#apis/batch/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
-import { compareText, goQuote } from '#lib/go-text.ts'
+import { compareText, goQuote } from '#lib/go/text.ts'
 import { humanDuration } from '#meta/duration.ts'
 import { hasInvalidLabelValue, labelSelectorText, validateLabelSelector } from '#meta/label-selector.ts'
 import { matchesLabels } from '#meta/labels.ts'
 import { addFinalizer, hasFinalizer } from '#meta/object.ts'
 import { epochMsOf } from '#meta/time.ts'
-import { type FieldError, index, invalid, key, required } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { dns1123Label } from '#meta/validation/names.ts'
-import { validateFinalizerName, validateObjectMetaUpdate } from '#meta/validation/object-meta.ts'
+import { validateFinalizerNames, validateObjectMetaUpdate } from '#meta/validation/object-meta.ts'
 import { defaultPodTemplate } from '#model/pod-spec/defaults.ts'
 import { dropDisabledTemplateFields } from '#model/pod-spec/gated-fields.ts'
 import { podTemplateOptions } from '#model/pod-spec/options.ts'
@@ -23,7 +23,7 @@ import { validateJobUpdate } from './update.ts'
 
 const UID_LABEL = 'batch.kubernetes.io/controller-uid'
 const NAME_LABEL = 'batch.kubernetes.io/job-name'
-/** From before labels of the project had a prefix. */
+/** Labels from before the project used a prefix. */
 const OLD_UID_LABEL = 'controller-uid'
 const OLD_NAME_LABEL = 'job-name'
 
@@ -32,7 +32,7 @@ const PODS_STAY =
 
 export const job: Resource<Job> = defineResource<Job>({
   kind: Jobs,
-  // What changed of the metadata is validated after the object, by `validateUpdate`.
+  // `validateUpdate` validates changed metadata after the object.
   metadataRules: { update: ['whole'] },
   generation: 'spec',
   deletionWarnings: ({ propagationPolicy, orphanDependents }) =>
@@ -51,7 +51,7 @@ export const job: Resource<Job> = defineResource<Job>({
   validate: (object, context) => validateAround(object, undefined, validateSpec(object, undefined, context)),
   validateUpdate(next, old, context) {
     const spec = validateSpec(next, old, context)
-    // What is wrong with the spec is said twice, as the causes of upstream's answer do.
+    // Spec errors occur twice, as in the causes of upstream's answer.
     const around = validateAround(next, old, spec)
     return [...around, ...validateMetadataUpdate(next, old), ...spec, ...validateJobUpdate(next, old, context)]
   },
@@ -59,9 +59,9 @@ export const job: Resource<Job> = defineResource<Job>({
     ...(old === undefined ? podNameWarnings(next.metadata) : []),
     ...(old !== undefined && next.metadata.generation === old.metadata.generation
       ? []
-      : jobSpecWarnings('spec', next.spec)),
+      : jobSpecWarnings(fieldPath('spec'), next.spec)),
   ],
-  // As in its first version, its pods outlive it unless the client says otherwise.
+  // Like the first version, its pods outlive it unless the client decides otherwise.
   deletion(object, { propagationPolicy, orphanDependents }) {
     const decided = propagationPolicy !== undefined || orphanDependents !== undefined
     const known = hasFinalizer(object, 'orphan') || hasFinalizer(object, 'foregroundDeletion')
@@ -87,7 +87,7 @@ export const job: Resource<Job> = defineResource<Job>({
   ],
 })
 
-/** Practically never: retries are counted for each index. */
+/** Practically unlimited: retries are counted per index. */
 const NO_BACKOFF_LIMIT = 2 ** 31 - 1
 
 function applyDefaults(object: Job): void {
@@ -104,10 +104,10 @@ function applyDefaults(object: Job): void {
   inheritLabels(object)
 }
 
-/** Labels of Jobs that had none. Upstream shares them with the template, so that they grow with those of the template. */
+/** Labels of Jobs without labels. Upstream shares the map with the template, so that both get the same additions. */
 const inherited = new WeakSet<object>()
 
-/** A Job without labels has those of its pods. */
+/** A Job without labels gets those of its pods. */
 function inheritLabels({ metadata, spec }: Job): void {
   const labels = spec.template?.metadata?.labels
   if (labels === undefined || Object.keys(metadata.labels ?? {}).length > 0) return
@@ -121,7 +121,7 @@ function growInherited({ metadata, spec }: Job): void {
   if (labels !== undefined && inherited.has(labels)) metadata.labels = { ...spec.template.metadata.labels, ...labels }
 }
 
-/** Selects its pods by its own uid, which no other Job has. Labels that contradict are left for validation to refuse. */
+/** Selects its pods by its unique uid. Validation rejects contradicting labels later. */
 function generateSelector({ metadata: { name = '', uid = '' }, spec }: Job): void {
   if (spec.manualSelector === true) return
   const { metadata } = spec.template
@@ -133,7 +133,7 @@ function generateSelector({ metadata: { name = '', uid = '' }, spec }: Job): voi
     ...metadata.labels,
   }
   const labels = Object.entries({ [UID_LABEL]: uid, ...spec.selector?.matchLabels })
-  // In order, as a refusal shows them.
+  // Sorted, as errors print them.
   const matchLabels = Object.fromEntries(labels.sort(([a], [b]) => compareText(a, b)))
   spec.selector = { ...spec.selector, matchLabels }
 }
@@ -141,11 +141,11 @@ function generateSelector({ metadata: { name = '', uid = '' }, spec }: Job): voi
 function validateMetadataUpdate({ metadata }: Job, old: Job): FieldError[] {
   return [
     ...validateObjectMetaUpdate(metadata, old.metadata),
-    ...(metadata.finalizers ?? []).flatMap((one, at) => validateFinalizerName(index('metadata.finalizers', at), one)),
+    ...validateFinalizerNames(fieldPath('metadata.finalizers'), metadata.finalizers),
   ]
 }
 
-/** The rules of a Job as a whole, with what is wrong with its spec in its place. */
+/** The rules of a whole Job, with spec errors at their position. */
 function validateAround(object: Job, old: Job | undefined, spec: readonly FieldError[]): FieldError[] {
   return [...validateGeneratedSelector(object, old), ...spec, ...validateHostnames(object.metadata.name ?? '', object)]
 }
@@ -153,20 +153,20 @@ function validateAround(object: Job, old: Job | undefined, spec: readonly FieldE
 function validateSpec({ spec }: Job, old: Job | undefined, context: RuleContext): FieldError[] {
   const selector = selectorOf(spec.selector)
   const invalidValues = hasInvalidLabelValue(old?.spec.selector)
-  return [
-    ...validateJobSpec('spec', spec, podTemplateOptions(context, old?.spec.template)),
-    ...(spec.selector === undefined
-      ? [required('spec.selector')]
-      : validateLabelSelector('spec.selector', spec.selector, { invalidValues })),
-    ...(selector === undefined ? [] : validateTemplateLabels(spec.template, selector, 'spec.template')),
-  ]
+  return collectErrors(
+    validateJobSpec(fieldPath('spec'), spec, podTemplateOptions(context, old?.spec.template)),
+    spec.selector === undefined
+      ? fieldPath('spec.selector').required()
+      : validateLabelSelector(fieldPath('spec.selector'), spec.selector, { invalidValues }),
+    selector !== undefined && validateTemplateLabels(spec.template, selector, fieldPath('spec.template')),
+  )
 }
 
 function validateGeneratedSelector({ metadata, spec }: Job, old: Job | undefined): FieldError[] {
   if (spec.manualSelector === true || spec.selector === undefined) return []
   const { uid = '', name = '' } = metadata
   const had = old?.spec.template.metadata.labels ?? {}
-  // Jobs of older releases have only the labels without prefix.
+  // Jobs of older releases have only labels without a prefix.
   const prefixed = old === undefined || (Object.hasOwn(had, NAME_LABEL) && Object.hasOwn(had, UID_LABEL))
   const expected: Record<string, string> = {
     [OLD_UID_LABEL]: uid,
@@ -174,13 +174,13 @@ function validateGeneratedSelector({ metadata, spec }: Job, old: Job | undefined
     ...(prefixed ? { [UID_LABEL]: uid, [NAME_LABEL]: name } : {}),
   }
   const selector = selectorOf(spec.selector)
-  return [
-    ...(uid === '' ? [required('metadata.uid')] : []),
-    ...Object.entries(expected).flatMap(([label, value]) => validateLabel(spec.template.metadata.labels, label, value)),
-    ...(selector === undefined || matchesLabels(selector, expected)
-      ? []
-      : [invalid('spec.selector', spec.selector, '`selector` not auto-generated')]),
-  ]
+  return collectErrors(
+    uid === '' && fieldPath('metadata.uid').required(),
+    Object.entries(expected).flatMap(([label, value]) => validateLabel(spec.template.metadata.labels, label, value)),
+    selector !== undefined &&
+      !matchesLabels(selector, expected) &&
+      fieldPath('spec.selector').invalid(spec.selector, '`selector` not auto-generated'),
+  )
 }
 
 function validateLabel(
@@ -188,18 +188,18 @@ function validateLabel(
   name: string,
   value: string,
 ): FieldError[] {
-  const field = key('spec.template.metadata.labels', name)
-  if (labels === undefined || !Object.hasOwn(labels, name)) return [required(field, `must be '${value}'`)]
-  return labels[name] === value ? [] : [invalid(field, labels, `must be '${value}'`)]
+  const field = fieldPath('spec.template.metadata.labels').key(name)
+  if (labels === undefined || !Object.hasOwn(labels, name)) return [field.required(`must be '${value}'`)]
+  return labels[name] === value ? [] : [field.invalid(labels, `must be '${value}'`)]
 }
 
-/** Pods of an indexed Job have its name and their index for a host name. */
+/** The host name of a pod of an indexed Job is the Job's name and its index. */
 function validateHostnames(name: string, { spec }: Job): FieldError[] {
   const { completions = 0 } = spec
   if (!isIndexed(spec) || completions <= 0) return []
   const longest = `${name}-${completions - 1}`
   if (dns1123Label(longest).length === 0) return []
-  return [invalid('metadata.name', name, `will not able to create pod with invalid DNS label: ${longest}`)]
+  return [fieldPath('metadata.name').invalid(name, `will not able to create pod with invalid DNS label: ${longest}`)]
 }
 
 /** In order of precedence. */

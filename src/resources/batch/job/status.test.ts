@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { judge } from '../../rules.fixture.ts'
+import { tryRules } from '../../rules.fixture.ts'
 import { job } from './resource.ts'
 
-const { update } = judge(job)
+const { update } = tryRules(job)
 
 const spec = { template: { spec: { containers: [{ name: 'c', image: 'i' }], restartPolicy: 'Never' } } }
 const metadata = { name: 'j', namespace: 'ns', labels: { a: 'b' } }
@@ -21,7 +21,7 @@ const step = async (status: object, old: object, more: object = {}): Promise<rea
   return (await update({ ...made, status }, { ...made, status: old }, 'status')).errors
 }
 
-test('the ways a Job may go', async () => {
+test('a Job status accepts valid transitions', async () => {
   const running = { startTime: START, active: 1 }
   assert.deepEqual(await step(running, {}), [])
   assert.deepEqual(await step({ startTime: START, ...holds('SuccessCriteriaMet') }, running), [])
@@ -30,7 +30,7 @@ test('the ways a Job may go', async () => {
   assert.deepEqual(await step({ startTime: START, failed: 1, ...holds('FailureTarget', 'Failed') }, running), [])
 })
 
-test('what contradicts itself is refused', async () => {
+test('a Job status rejects contradictory conditions and fields', async () => {
   const cannot = (detail: string): string => `status.conditions: Invalid value: cannot set ${detail}`
   const table: readonly (readonly [object, readonly string[]])[] = [
     [
@@ -94,7 +94,7 @@ test('what contradicts itself is refused', async () => {
   for (const [status, errors] of table) assert.deepEqual(await step(status, {}), errors, JSON.stringify(status))
 })
 
-test('what has been is not undone', async () => {
+test('a Job status rejects smaller counters and the removal of terminal conditions', async () => {
   const done = { startTime: START, failed: 2, succeeded: 2, ...holds('Failed', 'FailureTarget') }
   assert.deepEqual(await step({ startTime: START, failed: 1, succeeded: 1 }, done), [
     'status.conditions: Invalid value: cannot disable the terminal Failed=True condition',
@@ -108,12 +108,12 @@ test('what has been is not undone', async () => {
   assert.deepEqual(await step({ startTime: END }, { startTime: START }, { suspend: true }), [])
 })
 
-test('an odd status of old may stay when something else changes', async () => {
+test('a Job status keeps an invalid value of the old object when other fields change', async () => {
   const odd = { ...holds('Complete'), active: 1 }
   assert.deepEqual(await step({ ...odd, failed: 1 }, odd), [])
 })
 
-test('indexes are those of the Job, and none has both failed and succeeded', async () => {
+test('a Job status requires valid indexes, none of which is both failed and completed', async () => {
   const indexed = { completionMode: 'Indexed', completions: 5, backoffLimitPerIndex: 1 }
   assert.deepEqual(await step({ completedIndexes: '0-2', failedIndexes: '3' }, {}, indexed), [])
   assert.deepEqual(await step({ completedIndexes: '0-9', failedIndexes: '1,x' }, {}, indexed), [

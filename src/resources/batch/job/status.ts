@@ -1,11 +1,11 @@
 /**
- * What may become of a Job's status. Others than our own controller may write it (`managedBy`), so each step is
- * checked; a rule is asked only when what it is about has changed, so that an odd status of old stays writable.
+ * Transitions of a Job's status. Controllers other than ours may write it (`managedBy`), so each change is validated. A
+ * rule runs only if its fields have changed, so that an old odd status stays writable.
  */
 import type { Job, JobSpec, JobStatus } from '#apis/batch/v1.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { epochMsOf } from '#meta/time.ts'
-import { asJson, duplicate, type FieldError, index, invalid, required } from '#meta/validation/field-error.ts'
+import { asJson, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 
 import { validateCounts } from '../../workload.ts'
 import { countIndexes, sharedIndex } from './indexes.ts'
@@ -15,9 +15,9 @@ import { isIndexed } from './spec.ts'
 export function validateJobStatus(next: Job, old: Job): FieldError[] {
   const step = stepOf(next, old)
   return [
-    ...validateCounts('status', next.status, ['active', 'succeeded', 'failed', 'ready', 'terminating']),
+    ...validateCounts(fieldPath('status'), next.status, ['active', 'succeeded', 'failed', 'ready', 'terminating']),
     ...validateUncounted(next.status),
-    ...rules.flatMap(({ about, judge }) => (about(step) ? judge(step) : [])),
+    ...rules.flatMap(({ about, check }) => (about(step) ? check(step) : [])),
   ]
 }
 
@@ -25,7 +25,7 @@ export function hasCondition({ status }: Job, type: string, value = 'True'): boo
   return (status?.conditions ?? []).some((condition) => condition.type === type && condition.status === value)
 }
 
-/** The conditions that decide, and what depends on them. */
+/** The conditions and the fields that depend on them. */
 interface Facts {
   readonly complete: boolean
   readonly failed: boolean
@@ -40,7 +40,7 @@ interface Step {
   readonly old: JobStatus
   readonly now: Facts
   readonly before: Facts
-  /** Whether one of these has changed. */
+  /** True if one of these fields has changed. */
   turned(...facts: readonly (keyof Facts)[]): boolean
   changed(...fields: readonly (keyof JobStatus)[]): boolean
   readonly resumes: boolean
@@ -75,32 +75,31 @@ function stepOf(next: Job, old: Job): Step {
 function validateUncounted({ uncountedTerminatedPods: pods }: JobStatus): FieldError[] {
   const seen = new Set<string>()
   return (['succeeded', 'failed'] as const).flatMap((list) =>
-    (pods?.[list] ?? []).flatMap((uid, at) => {
-      const field = index(`status.uncountedTerminatedPods.${list}`, at)
-      if (uid === '') return [invalid(field, asJson(uid), 'must not be empty')]
+    fieldPath(`status.uncountedTerminatedPods.${list}`).each(pods?.[list], (field, uid) => {
+      if (uid === '') return [field.invalid(asJson(uid), 'must not be empty')]
       const repeated = seen.has(uid)
       seen.add(uid)
-      return repeated ? [duplicate(field, asJson(uid))] : []
+      return repeated ? [field.duplicate(asJson(uid))] : []
     }),
   )
 }
 
 interface Rule {
-  /** When it is asked. */
+  /** The condition under which the rule applies. */
   readonly about: (step: Step) => boolean
-  readonly judge: (step: Step) => FieldError[]
+  readonly check: (step: Step) => FieldError[]
 }
 
-const CONDITIONS = 'status.conditions'
+const CONDITIONS = fieldPath('status.conditions')
 
 const always = (): boolean => true
 
-/** Refuses a pair of conditions, or one without the other. */
+/** Rejects a pair of conditions, or one without the other. */
 function conditionRule(about: Rule['about'], isBroken: (step: Step) => boolean, detail: string): Rule {
-  return { about, judge: (step) => (isBroken(step) ? [refused(CONDITIONS, detail)] : []) }
+  return { about, check: (step) => (isBroken(step) ? [refused(CONDITIONS, detail)] : []) }
 }
 
-/** Refuses the value of a field. */
+/** Rejects the value of a field. */
 function fieldRule(
   field: keyof JobStatus,
   about: Rule['about'],
@@ -108,7 +107,7 @@ function fieldRule(
   detail: string,
 ): Rule {
   const shown = ({ status }: Step): unknown => status[field] ?? (field === 'failed' || field === 'succeeded' ? 0 : null)
-  return { about, judge: (step) => (isBroken(step) ? [invalid(`status.${field}`, shown(step), detail)] : []) }
+  return { about, check: (step) => (isBroken(step) ? [fieldPath(`status.${field}`).invalid(shown(step), detail)] : []) }
 }
 
 function requiredRule(
@@ -117,19 +116,19 @@ function requiredRule(
   isBroken: (step: Step) => boolean,
   detail: string,
 ): Rule {
-  return { about, judge: (step) => (isBroken(step) ? [required(`status.${field}`, detail)] : []) }
+  return { about, check: (step) => (isBroken(step) ? [fieldPath(`status.${field}`).required(detail)] : []) }
 }
 
 function indexesRule(field: 'completedIndexes' | 'failedIndexes', applies: (step: Step) => boolean): Rule {
   return {
     about: (step) => step.changed(field) && step.spec.completions !== undefined && applies(step),
-    judge({ spec, status }) {
+    check({ spec, status }) {
       const text = status[field] ?? ''
       try {
         countIndexes(text, spec.completions ?? 0)
         return []
       } catch (error) {
-        return [invalid(`status.${field}`, text, `error parsing ${field}: ${(error as Error).message}`)]
+        return [fieldPath(`status.${field}`).invalid(text, `error parsing ${field}: ${(error as Error).message}`)]
       }
     },
   }
@@ -137,12 +136,12 @@ function indexesRule(field: 'completedIndexes' | 'failedIndexes', applies: (step
 
 const overlap: Rule = {
   about: (step) => step.changed('failedIndexes', 'completedIndexes'),
-  judge({ spec, status: { completedIndexes = '', failedIndexes } }) {
+  check({ spec, status: { completedIndexes = '', failedIndexes } }) {
     if (spec.completions === undefined || failedIndexes === undefined) return []
     const shared = sharedIndex(completedIndexes, failedIndexes, spec.completions)
     if (shared === undefined) return []
     const detail = `failedIndexes and completedIndexes overlap at index: ${shared}`
-    return [invalid('status.failedIndexes', failedIndexes, detail)]
+    return [fieldPath('status.failedIndexes').invalid(failedIndexes, detail)]
   },
 }
 
@@ -155,12 +154,12 @@ function uncountedLeft({ status: { uncountedTerminatedPods: pods } }: Step): boo
   return (pods?.failed ?? []).length + (pods?.succeeded ?? []).length > 0
 }
 
-/** A suspended Job with nothing to do is finished without ever having started. */
+/** A suspended Job without work finishes without ever starting. */
 function isIdle({ spec }: Step): boolean {
   return spec.suspend === true && spec.completions === 0
 }
 
-/** A Job that is scaled with its completions may lose some that have succeeded. */
+/** Scaling completions down may reduce the number of succeeded indexes. */
 function isElastic({ spec }: Step): boolean {
   return isIndexed(spec) && spec.completions === spec.parallelism
 }
@@ -268,7 +267,7 @@ const consistency: readonly Rule[] = [
   ),
 ]
 
-/** What was once so and is not to be undone. */
+/** States that must not be reverted. */
 function lasting(fact: keyof Facts, type: string): Rule {
   return conditionRule(
     always,

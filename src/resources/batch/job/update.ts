@@ -1,8 +1,8 @@
-/** What may change of a Job: hardly anything once it has started, somewhat more while it is suspended. */
+/** Allowed changes of a Job: hardly any after its start, more while it is suspended. */
 import type { Job, JobSpec } from '#apis/batch/v1.ts'
 import type { Container, PodSpec, PodTemplateSpec } from '#apis/core/v1.ts'
 import type { RuleContext } from '#apiserver/registry/resource.ts'
-import { type FieldError, invalid } from '#meta/validation/field-error.ts'
+import { type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { immutable } from '#meta/validation/rules.ts'
 
 import { isIndexed } from './spec.ts'
@@ -13,22 +13,22 @@ const fixed = ['completionMode', 'podFailurePolicy', 'backoffLimitPerIndex', 'ma
 export function validateJobUpdate(next: Job, old: Job, context: RuleContext): FieldError[] {
   return [
     ...validateCompletions(next.spec, old.spec),
-    ...immutable('spec.selector', next.spec.selector, old.spec.selector),
+    ...immutable(fieldPath('spec.selector'), next.spec.selector, old.spec.selector),
     ...validateTemplateUpdate(next.spec.template, old, context),
-    ...fixed.flatMap((name) => immutable(`spec.${name}`, next.spec[name], old.spec[name])),
+    ...fixed.flatMap((name) => immutable(fieldPath(`spec.${name}`), next.spec[name], old.spec[name])),
   ]
 }
 
-/** An indexed Job is scaled by its completions and parallelism together. */
+/** An indexed Job is scaled by completions and parallelism together. */
 function validateCompletions(next: JobSpec, old: JobSpec): FieldError[] {
-  if (!isIndexed(next)) return immutable('spec.completions', next.completions, old.completions)
+  if (!isIndexed(next)) return immutable(fieldPath('spec.completions'), next.completions, old.completions)
   const { completions, parallelism } = next
   if (completions === undefined || completions === old.completions || completions === parallelism) return []
-  return [invalid('spec.completions', completions, 'can only be modified in tandem with spec.parallelism')]
+  return [fieldPath('spec.completions').invalid(completions, 'can only be modified in tandem with spec.parallelism')]
 }
 
 function validateTemplateUpdate(next: PodTemplateSpec, old: Job, { isEnabled }: RuleContext): FieldError[] {
-  const field = 'spec.template'
+  const field = fieldPath('spec.template')
   const isSuspended = old.spec.suspend === true
   const hasStarted = old.status.startTime !== undefined
   const isQuiet = (!hasStarted || hasCondition(old, 'Suspended')) && (old.status.active ?? 0) === 0
@@ -36,10 +36,10 @@ function validateTemplateUpdate(next: PodTemplateSpec, old: Job, { isEnabled }: 
   const expected = isSuspended && mayMove ? moved(old.spec.template, next) : old.spec.template
   const mayResize = isSuspended && isQuiet && isEnabled('MutablePodResourcesForSuspendedJobs')
   if (!mayResize) return immutable(field, next, expected)
-  return immutable(`${field}.spec`, next.spec, resized(expected.spec, next.spec))
+  return immutable(field.child('spec'), next.spec, resized(expected.spec, next.spec))
 }
 
-/** `template` with what says where its pods may run taken from `next`. */
+/** `template` with the scheduling directives of `next`. */
 function moved(template: PodTemplateSpec, next: PodTemplateSpec): PodTemplateSpec {
   const { labels, annotations } = next.metadata
   const { nodeSelector, tolerations, schedulingGates, affinity } = next.spec
@@ -50,7 +50,7 @@ function moved(template: PodTemplateSpec, next: PodTemplateSpec): PodTemplateSpe
   }
 }
 
-/** `spec` with the resources of its containers taken from `next`, where they are the same containers. */
+/** `spec` with the container resources of `next`, if the containers are the same. */
 function resized(spec: PodSpec, next: PodSpec): PodSpec {
   const lists = (['containers', 'initContainers'] as const).map((list) => {
     const [mine, theirs] = [spec[list] ?? [], next[list] ?? []]
@@ -65,7 +65,7 @@ function withResources(container: Container, other: Container | undefined): Cont
   return defined({ ...container, resources: other.resources })
 }
 
-/** Without the members that are undefined. */
+/** Without undefined members. */
 function defined<T extends object>(value: { [K in keyof T]: T[K] | undefined }): T {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as T
 }

@@ -1,24 +1,24 @@
-/** The key a pod certificate is asked for: what it may be, and that whoever asks holds its private half. */
+/** The key of a pod certificate request: allowed types, and the proof of possession. */
 import { constants, createPublicKey, type KeyObject, verify } from 'node:crypto'
 
 import type { PodCertificateRequestSpec } from '#apis/certificates/v1beta1.ts'
 import { attempt } from '#lib/attempt.ts'
 import { type CertificateRequest, parseRequest, verifyRequest } from '#lib/x509/request.ts'
-import { type FieldError, invalid, omitted, tooLong } from '#meta/validation/field-error.ts'
+import { type FieldError, fieldPath, omitted } from '#meta/validation/field-path.ts'
 
-/** For each of the three: real ones are a fraction of it. */
+/** The limit of each field; real values are far smaller. */
 const MAX_BYTES = 10 << 10
 
-const STUB = 'spec.stubPKCS10Request'
-const PUBLIC_KEY = 'spec.pkixPublicKey'
-const PROOF = 'spec.proofOfPossession'
+const STUB = fieldPath('spec.stubPKCS10Request')
+const PUBLIC_KEY = fieldPath('spec.pkixPublicKey')
+const PROOF = fieldPath('spec.proofOfPossession')
 
 const NOT_A_REQUEST = 'must be a valid PKCS#10 CSR'
 const NOT_A_KEY = 'must be a valid PKIX-serialized public key'
 const UNKNOWN_TYPE = 'unknown public key type; supported types are Ed25519, ECDSA, and RSA'
 const RSA_SIZES = 'RSA keys must have modulus size 3072 or 4096'
 
-/** The key comes in an otherwise empty certificate request or, as it did first, with a signature over the pod's uid. */
+/** The key is in an empty certificate request or, in older requests, has a signature over the pod's uid. */
 export function validateKey(spec: PodCertificateRequestSpec): FieldError[] {
   const [stub, key, proof] = [spec.stubPKCS10Request, spec.pkixPublicKey, spec.proofOfPossession].map(bytesOf)
   if (stub !== undefined && key === undefined && proof === undefined) return validateStub(stub)
@@ -26,16 +26,16 @@ export function validateKey(spec: PodCertificateRequestSpec): FieldError[] {
     return validateProvenKey(spec, key, proof)
   }
   const detail = 'exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set'
-  return [invalid('spec', omitted, detail)]
+  return [fieldPath('spec').invalid(omitted, detail)]
 }
 
-/** The key that a certificate must be issued to, or what is wrong with a request stored by an older release. */
+/** The key for the certificate, or the error of a request from an older release. */
 export function readRequestedKey(spec: PodCertificateRequestSpec): KeyObject | FieldError {
   const stub = bytesOf(spec.stubPKCS10Request)
   if (stub !== undefined) {
-    return attempt(() => parseRequest(stub).publicKey) ?? invalid(STUB, omitted, NOT_A_REQUEST)
+    return attempt(() => parseRequest(stub).publicKey) ?? STUB.invalid(omitted, NOT_A_REQUEST)
   }
-  return parsePublicKey(bytesOf(spec.pkixPublicKey) ?? Buffer.alloc(0)) ?? invalid(PUBLIC_KEY, omitted, NOT_A_KEY)
+  return parsePublicKey(bytesOf(spec.pkixPublicKey) ?? Buffer.alloc(0)) ?? PUBLIC_KEY.invalid(omitted, NOT_A_KEY)
 }
 
 function bytesOf(base64: string | null | undefined): Buffer | undefined {
@@ -43,12 +43,12 @@ function bytesOf(base64: string | null | undefined): Buffer | undefined {
 }
 
 function validateStub(stub: Buffer): FieldError[] {
-  if (stub.length > MAX_BYTES) return [tooLong(STUB, MAX_BYTES)]
+  if (stub.length > MAX_BYTES) return [STUB.tooLong(MAX_BYTES)]
   const request = attempt(() => parseRequest(stub))
-  if (request === undefined) return [invalid(STUB, omitted, NOT_A_REQUEST)]
+  if (request === undefined) return [STUB.invalid(omitted, NOT_A_REQUEST)]
   const complaint = keyComplaint(request.publicKey, 'P256, P384, or P521')
-  if (complaint !== undefined) return [invalid(STUB, complaint.shown ?? omitted, complaint.detail)]
-  return isSigned(request) ? [] : [invalid(STUB, omitted, 'invalid signature')]
+  if (complaint !== undefined) return [STUB.invalid(complaint.shown ?? omitted, complaint.detail)]
+  return isSigned(request) ? [] : [STUB.invalid(omitted, 'invalid signature')]
 }
 
 function isSigned(request: CertificateRequest): boolean {
@@ -60,19 +60,19 @@ function validateProvenKey(
   key: Buffer,
   proof: Buffer,
 ): FieldError[] {
-  if (key.length > MAX_BYTES) return [tooLong(PUBLIC_KEY, MAX_BYTES)]
-  if (proof.length > MAX_BYTES) return [tooLong(PROOF, MAX_BYTES)]
+  if (key.length > MAX_BYTES) return [PUBLIC_KEY.tooLong(MAX_BYTES)]
+  if (proof.length > MAX_BYTES) return [PROOF.tooLong(MAX_BYTES)]
   const parsed = parsePublicKey(key)
-  if (parsed === undefined) return [invalid(PUBLIC_KEY, pkixPublicKey, NOT_A_KEY)]
+  if (parsed === undefined) return [PUBLIC_KEY.invalid(pkixPublicKey, NOT_A_KEY)]
   const complaint = keyComplaint(parsed, 'P256 or P384')
-  if (complaint !== undefined) return [invalid(PUBLIC_KEY, complaint.shown ?? pkixPublicKey, complaint.detail)]
+  if (complaint !== undefined) return [PUBLIC_KEY.invalid(complaint.shown ?? pkixPublicKey, complaint.detail)]
   if (isProof(parsed, Buffer.from(podUID), proof)) return []
-  return [invalid(PROOF, omitted, 'could not verify proof-of-possession signature')]
+  return [PROOF.invalid(omitted, 'could not verify proof-of-possession signature')]
 }
 
 function parsePublicKey(der: Buffer): KeyObject | undefined {
   const key = attempt(() => createPublicKey({ key: der, format: 'der', type: 'spki' }))
-  // Go reads no other curves than these.
+  // Go supports only these curves.
   const isForeign = key?.asymmetricKeyType === 'ec' && !curves.has(key.asymmetricKeyDetails?.namedCurve ?? '')
   return isForeign ? undefined : key
 }
@@ -84,7 +84,7 @@ const curves = new Map([
   ['secp521r1', 'P-521'],
 ])
 
-/** `shown` in place of the value, which is too long to be read. */
+/** Errors print `shown` instead of the long value. */
 function keyComplaint(key: KeyObject, curveNames: string): { shown?: string; detail: string } | undefined {
   const { namedCurve = '', modulusLength = 0 } = key.asymmetricKeyDetails ?? {}
   switch (key.asymmetricKeyType) {

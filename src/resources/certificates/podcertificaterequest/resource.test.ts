@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { constants, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { test } from 'node:test'
 
-import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
+import type { Authorizer } from '#auth/authorizer.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { signCertificate } from '#lib/x509/certificate.ts'
@@ -11,10 +11,10 @@ import { nameOf } from '#lib/x509/name.ts'
 import { createRequest } from '#lib/x509/request.ts'
 import { timeOf } from '#meta/time.ts'
 
-import { changed, judge } from '../../rules.fixture.ts'
+import { changed, tryRules } from '../../rules.fixture.ts'
 import { definePodCertificateRequest, podCertificateRequest } from './resource.ts'
 
-const { read, create, update, cells } = judge(podCertificateRequest)
+const { read, create, update, cells } = tryRules(podCertificateRequest)
 const key = createKey()
 const base64 = (bytes: Buffer): string => bytes.toString('base64')
 const stub = base64(createRequest({ commonName: '' }, key).der)
@@ -33,7 +33,7 @@ const body = {
   },
 }
 
-test('says for whom and for how long', async () => {
+test('a PodCertificateRequest records the pod and the maximum duration', async () => {
   assert.equal(read(body).spec.maxExpirationSeconds, 86_400)
   assert.deepEqual((await create(body)).errors, [])
   const table: readonly (readonly [string, unknown, RegExp])[] = [
@@ -68,7 +68,7 @@ function proven(pair: KeyObject, signature: Buffer): object {
   }
 }
 
-test('the key comes in a request of its own, or with a signature over the uid of the pod', async () => {
+test('a PodCertificateRequest requires a PKCS#10 request, or a public key with a signature over the uid of the pod', async () => {
   const uid = Buffer.from('uid-1')
   const ed = createKey('ed25519')
   const rsa = generateKeyPairSync('rsa', { modulusLength: 3072 }).privateKey
@@ -137,7 +137,7 @@ async function statusErrors(status: object, old: object = body): Promise<readonl
   return (await update({ ...body, status: given }, old, 'status')).errors
 }
 
-test('is issued, denied or failed, once', async () => {
+test('a PodCertificateRequest gets one of the conditions Issued, Denied and Failed, and only once', async () => {
   assert.deepEqual(await statusErrors(issued()), [])
   assert.deepEqual(await statusErrors({ conditions: [outcome('Denied')] }), [])
   const after = { ...body, status: { conditions: [outcome('Failed')] } }
@@ -161,7 +161,7 @@ test('is issued, denied or failed, once', async () => {
   assert.match((await update(changed(body, 'spec.podName', 'b'), body)).errors.join(), /^spec: .*: field is immutable$/)
 })
 
-test('an issued chain is what was asked for', async () => {
+test('a PodCertificateRequest requires an issued chain that matches the request', async () => {
   const chain = (text: string): object => issued({ certificateChain: text })
   const long = chainFor(key, nowMs, nowMs + 48 * HOUR_MS)
   const table: readonly (readonly [object, string])[] = [
@@ -192,24 +192,24 @@ test('an issued chain is what was asked for', async () => {
   }
 })
 
-test('only those who may sign for the signer may decide', async () => {
-  const asked: string[] = []
+test('a PodCertificateRequest allows decisions only to users with permission for the signer', async () => {
+  const calls: string[] = []
   const ask: Authorizer['authorize'] = (_user, access) => {
-    asked.push(JSON.stringify(access))
+    calls.push(JSON.stringify(access))
     return { allowed: false, denied: false, reason: '' }
   }
-  const guarded = judge(definePodCertificateRequest(ask))
+  const guarded = tryRules(definePodCertificateRequest(ask))
   const denied = { ...body, status: { conditions: [outcome('Denied')] } }
   assert.deepEqual((await guarded.update(denied, body, 'status')).errors, [
     'spec.signerName: Forbidden: User "jane" is not permitted to "sign" for signer "example.com/signer"',
   ])
-  assert.match(asked.join('\n'), /"example\.com\/signer"[^]*"example\.com\/\*"/)
+  assert.match(calls.join('\n'), /"example\.com\/signer"[^]*"example\.com\/\*"/)
   assert.deepEqual((await guarded.update(changed(body, 'metadata.labels', { a: 'b' }), body)).errors, [])
   const wrong = { ...body, status: { conditions: [outcome('Odd')] } }
   assert.match((await guarded.update(wrong, body, 'status')).errors.join(), /Unsupported value: "Odd"/)
 })
 
-test('shows its state', () => {
+test('a PodCertificateRequest prints its state', () => {
   const row = ['r', 'pod', 'sa', 'node', 'example.com/signer']
   assert.deepEqual(cells(body), [...row, 'Pending', '<none>'])
   const annotated = changed(body, 'spec.unverifiedUserAnnotations', { 'a.b/c': 'd' })

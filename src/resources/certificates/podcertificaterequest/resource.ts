@@ -1,20 +1,20 @@
-/** PodCertificateRequest: a kubelet asks a signer for a certificate for one of its pods. */
+/** PodCertificateRequest: a kubelet requests a certificate for one of its pods. */
 import {
   type PodCertificateRequest,
   PodCertificateRequests,
   type PodCertificateRequestSpec,
 } from '#apis/certificates/v1beta1.ts'
-import type { Authorizer } from '#apiserver/authorizers/authorizer.ts'
-import { mayUseSigner } from '#apiserver/credentials/signer-access.ts'
 import { nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Finish, type Resource, type WriteContext } from '#apiserver/registry/resource.ts'
-import { byteLength, compareText, goQuote } from '#lib/go-text.ts'
+import type { Authorizer } from '#auth/authorizer.ts'
+import { mayUseSigner } from '#auth/credentials/signer-access.ts'
+import { byteLength, compareText, goQuote } from '#lib/go/text.ts'
 import { labelsText } from '#meta/labels.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { invalidError } from '#meta/status-errors.ts'
-import { type FieldError, forbidden, invalid, required, tooLong } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { dns1123Subdomain } from '#meta/validation/names.ts'
-import { complaining, immutable, validateDomainPrefixedKey } from '#meta/validation/rules.ts'
+import { immutable, validateDomainPrefixedKey } from '#meta/validation/rules.ts'
 import { isKubernetesSigner, validateSignerName } from '#model/pod-spec/signer-names.ts'
 
 import { validateKey } from './keys.ts'
@@ -26,7 +26,7 @@ const MAX_EXPIRATION_SECONDS = 91 * DAY_SECONDS
 const MAX_UID_BYTES = 128
 const MAX_ANNOTATIONS_BYTES = 256 * 1024
 
-/** Without somebody to ask, whoever may write the status may sign. */
+/** Without an authorizer, everybody who may write the status may sign. */
 export function definePodCertificateRequest(ask?: Authorizer['authorize']): Resource<PodCertificateRequest> {
   return defineResource<PodCertificateRequest>({
     kind: PodCertificateRequests,
@@ -34,7 +34,7 @@ export function definePodCertificateRequest(ask?: Authorizer['authorize']): Reso
       spec.maxExpirationSeconds ??= DAY_SECONDS
     },
     validate: ({ spec }) => validateSpec(spec),
-    validateUpdate: (next, old) => immutable('spec', next.spec, old.spec),
+    validateUpdate: (next, old) => immutable(fieldPath('spec'), next.spec, old.spec),
     resets: [],
     status: { resets: ['spec'], validateUpdate: validateStatusUpdate },
     ...(ask !== undefined && { allocate: (next, old, context) => checkSigner(ask, [next, old], context) }),
@@ -58,7 +58,7 @@ export function definePodCertificateRequest(ask?: Authorizer['authorize']): Reso
   })
 }
 
-/** For tests, and for servers on which everything is allowed. */
+/** For tests, and for servers that allow everything. */
 export const podCertificateRequest: Resource<PodCertificateRequest> = definePodCertificateRequest()
 
 const states = ['Issued', 'Denied', 'Failed']
@@ -67,7 +67,7 @@ function stateText({ status }: PodCertificateRequest): string {
   return status?.conditions?.filter(({ type }) => states.includes(type)).at(-1)?.type ?? 'Pending'
 }
 
-/** Nothing is reserved here: this is the one hook that may ask somebody. A status that is wrong is refused by its rules. */
+/** Reserves nothing: this is the only hook that may call the authorizer. Validation rejects an invalid status. */
 async function checkSigner(
   ask: Authorizer['authorize'],
   [next, old]: readonly [PodCertificateRequest, PodCertificateRequest | undefined],
@@ -80,7 +80,7 @@ async function checkSigner(
   if (await mayUseSigner(ask, user, { verb: 'sign', signerName })) return done
   const detail = `User ${goQuote(user.name)} is not permitted to "sign" for signer ${goQuote(signerName)}`
   const { group, kind } = PodCertificateRequests
-  throw invalidError({ group, kind }, next.metadata.name ?? '', [forbidden('spec.signerName', detail)])
+  throw invalidError({ group, kind }, next.metadata.name ?? '', [fieldPath('spec.signerName').forbidden(detail)])
 }
 
 const done: Finish = () => Promise.resolve()
@@ -88,36 +88,36 @@ const done: Finish = () => Promise.resolve()
 function validateSpec(spec: PodCertificateRequestSpec): FieldError[] {
   const { signerName, maxExpirationSeconds: seconds } = spec
   const errors = [
-    ...validateSignerName('spec.signerName', signerName),
+    ...validateSignerName(fieldPath('spec.signerName'), signerName),
     ...validateAnnotations(spec.unverifiedUserAnnotations ?? {}),
     ...(['pod', 'serviceAccount', 'node'] as const).flatMap((who) => validateParty(spec, who)),
   ]
-  const field = 'spec.maxExpirationSeconds'
-  if (seconds === undefined) return [...errors, required(field, 'must be set')]
+  const field = fieldPath('spec.maxExpirationSeconds')
+  if (seconds === undefined) return [...errors, field.required('must be set')]
   const most = isKubernetesSigner(signerName) ? DAY_SECONDS : MAX_EXPIRATION_SECONDS
   if (seconds < MIN_EXPIRATION_SECONDS || seconds > most) {
-    errors.push(invalid(field, seconds, `must be in the range [${MIN_EXPIRATION_SECONDS}, ${most}]`))
+    errors.push(field.invalid(seconds, `must be in the range [${MIN_EXPIRATION_SECONDS}, ${most}]`))
   }
   return [...errors, ...validateKey(spec)]
 }
 
-/** For whom the certificate is: its name, and its uid so that a namesake of later does not get it. */
+/** The name and uid of the subject, so that a later object with the same name does not get the certificate. */
 function validateParty(spec: PodCertificateRequestSpec, who: 'pod' | 'serviceAccount' | 'node'): FieldError[] {
   const [name, uid] = [spec[`${who}Name`], spec[`${who}UID`]]
-  return [
-    ...complaining(`spec.${who}Name`, name, dns1123Subdomain(name)),
-    ...(uid === '' ? [invalid(`spec.${who}UID`, '', 'must not be empty')] : []),
-    ...(byteLength(uid) > MAX_UID_BYTES ? [tooLong(`spec.${who}UID`, MAX_UID_BYTES)] : []),
-  ]
+  return collectErrors(
+    fieldPath(`spec.${who}Name`).check(name, dns1123Subdomain),
+    uid === '' && fieldPath(`spec.${who}UID`).invalid('', 'must not be empty'),
+    byteLength(uid) > MAX_UID_BYTES && fieldPath(`spec.${who}UID`).tooLong(MAX_UID_BYTES),
+  )
 }
 
-/** In the order of the keys; Go's is random. */
+/** Sorted by key; Go's order is random. */
 function validateAnnotations(annotations: Readonly<Record<string, string>>): FieldError[] {
-  const field = 'spec.unverifiedUserAnnotations'
+  const field = fieldPath('spec.unverifiedUserAnnotations')
   const entries = Object.entries(annotations).sort(([a], [b]) => compareText(a, b))
   const sizeBytes = entries.reduce((sum, [key, value]) => sum + byteLength(key) + byteLength(value), 0)
-  return [
-    ...entries.flatMap(([key]) => validateDomainPrefixedKey(field, key.toLowerCase())),
-    ...(sizeBytes > MAX_ANNOTATIONS_BYTES ? [tooLong(field, MAX_ANNOTATIONS_BYTES)] : []),
-  ]
+  return collectErrors(
+    entries.flatMap(([key]) => validateDomainPrefixedKey(field, key.toLowerCase())),
+    sizeBytes > MAX_ANNOTATIONS_BYTES && field.tooLong(MAX_ANNOTATIONS_BYTES),
+  )
 }

@@ -1,12 +1,12 @@
 /**
- * The status of a pod certificate request goes once from nothing to issued, denied or failed, and never changes again.
- * An issued chain must be what was asked for: for that key, from now on, and no longer than wished.
+ * The status of a pod certificate request changes once, to issued, denied or failed. An issued chain must match the
+ * requested key, begin now and not exceed the maximum duration.
  */
 import { KeyObject } from 'node:crypto'
 
 import type { PodCertificateRequest, PodCertificateRequestStatus } from '#apis/certificates/v1beta1.ts'
 import type { RuleContext } from '#apiserver/registry/resource.ts'
-import { byteLength } from '#lib/go-text.ts'
+import { byteLength } from '#lib/go/text.ts'
 import { type Certificate, parseCertificate } from '#lib/x509/certificate.ts'
 import { isSameKey } from '#lib/x509/key.ts'
 import { type AnyCondition, isConditionTrue, validateConditions } from '#meta/conditions.ts'
@@ -14,29 +14,28 @@ import { semanticEqual } from '#meta/object.ts'
 import { epochMsOf } from '#meta/time.ts'
 import {
   asJson,
+  collectErrors,
   type FieldError,
-  invalid,
-  notSupported,
+  fieldPath,
+  type FieldPath,
   omitted,
-  required,
-  tooLong,
-} from '#meta/validation/field-error.ts'
+} from '#meta/validation/field-path.ts'
 
 import { findPemBlocks, type FoundBlock } from '../pem-blocks.ts'
 import { readRequestedKey } from './keys.ts'
 
 const outcomes = ['Issued', 'Denied', 'Failed']
 
-const CHAIN = 'status.certificateChain'
-const NOT_BEFORE = 'status.notBefore'
-const NOT_AFTER = 'status.notAfter'
-const BEGIN_REFRESH = 'status.beginRefreshAt'
+const CHAIN = fieldPath('status.certificateChain')
+const NOT_BEFORE = fieldPath('status.notBefore')
+const NOT_AFTER = fieldPath('status.notAfter')
+const BEGIN_REFRESH = fieldPath('status.beginRefreshAt')
 
 const MAX_CHAIN_BYTES = 100 << 10
 const MINUTE_MS = 60_000
-/** How far the signer's clock may be from ours. */
+/** The allowed clock skew of the signer. */
 const MAX_SKEW_MS = 5 * MINUTE_MS
-/** Refreshing needs some time before it is too late, and makes no sense at once. */
+/** The refresh time must be before the expiry and not immediate. */
 const REFRESH_MARGIN_MS = 10 * MINUTE_MS
 const MIN_LIFETIME_MS = 60 * MINUTE_MS
 
@@ -48,11 +47,11 @@ export function validateStatusUpdate(
   const { conditions = [] } = next.status ?? {}
   const errors = [
     ...validateOutcomes(conditions),
-    ...validateConditions('status.conditions', conditions as Parameters<typeof validateConditions>[1]),
+    ...validateConditions(fieldPath('status.conditions'), conditions as Parameters<typeof validateConditions>[1]),
   ]
   if (errors.length > 0) return errors
   const keep = (is: unknown, detail: string): FieldError[] =>
-    semanticEqual(next.status ?? {}, is ?? {}) ? [] : [invalid('status', omitted, detail)]
+    semanticEqual(next.status ?? {}, is ?? {}) ? [] : [fieldPath('status').invalid(omitted, detail)]
   if (outcomes.some((type) => isConditionTrue(old.status?.conditions, type))) {
     return keep(old.status, 'immutable after PodCertificateRequest is issued, denied, or failed')
   }
@@ -69,13 +68,13 @@ function validateOutcomes(conditions: readonly AnyCondition[]): FieldError[] {
   const known = conditions.filter(({ type }) => outcomes.includes(type))
   return conditions.flatMap((condition, at) => {
     const { type, status } = condition
-    const path = `status.conditions.[${at}]`
-    if (!outcomes.includes(type)) return [notSupported(`${path}.type`, type, outcomes)]
+    const path = fieldPath(`status.conditions.[${at}]`)
+    if (!outcomes.includes(type)) return [path.child('type').notSupported(type, outcomes)]
     const detail = 'There may be at most one condition with type "Issued", "Denied", or "Failed"'
-    return [
-      ...(known.indexOf(condition) > 0 ? [invalid(`${path}.type`, type, detail)] : []),
-      ...(status === 'True' ? [] : [notSupported(`${path}.status`, asJson(status), ['True'])]),
-    ]
+    return collectErrors(
+      known.indexOf(condition) > 0 && path.child('type').invalid(type, detail),
+      status !== 'True' && path.child('status').notSupported(asJson(status), ['True']),
+    )
   })
 }
 
@@ -85,22 +84,22 @@ function validateIssued(
   { clock }: Pick<RuleContext, 'clock'>,
 ): FieldError[] {
   const { certificateChain: chain = '' } = status
-  if (byteLength(chain) > MAX_CHAIN_BYTES) return [tooLong(CHAIN, MAX_CHAIN_BYTES)]
+  if (byteLength(chain) > MAX_CHAIN_BYTES) return [CHAIN.tooLong(MAX_CHAIN_BYTES)]
   const [first, ...rest] = findPemBlocks(chain)
   const leaf = readLeaf(first)
-  if (typeof leaf === 'string') return [invalid(CHAIN, chain, leaf)]
+  if (typeof leaf === 'string') return [CHAIN.invalid(chain, leaf)]
   const names = validateNames(leaf)
   const key = readRequestedKey(old.spec)
   if (!(key instanceof KeyObject)) return [...names, key]
   if (!isSameKey(key, leaf.publicKey)) {
-    return [...names, invalid(CHAIN, chain, 'leaf certificate was not issued to the requested public key')]
+    return [...names, CHAIN.invalid(chain, 'leaf certificate was not issued to the requested public key')]
   }
   const missing = validateTimesPresent(status)
   if (names.length > 0 || missing.length > 0) return [...names, ...missing]
   const wrong = timeError(status, leaf, { nowMs: clock.now(), maxSeconds: spec.maxExpirationSeconds ?? 0 })
   if (wrong !== undefined) return [wrong]
   const complaint = intermediateComplaint(rest)
-  return complaint === undefined ? [] : [invalid(CHAIN, chain, complaint)]
+  return complaint === undefined ? [] : [CHAIN.invalid(chain, complaint)]
 }
 
 function readLeaf(block: FoundBlock | undefined): Certificate | string {
@@ -119,7 +118,7 @@ function tryParse({ bytes }: FoundBlock): Certificate | undefined {
   }
 }
 
-/** Of the rest only the form is judged: a chain without its root cannot be verified. The misspelling is upstream's. */
+/** Only the form of the other certificates is validated: the chain lacks its root. The misspelling is upstream's. */
 function intermediateComplaint(blocks: readonly FoundBlock[]): string | undefined {
   for (const block of blocks) {
     if (block.label !== 'CERTIFICATE') {
@@ -130,7 +129,7 @@ function intermediateComplaint(blocks: readonly FoundBlock[]): string | undefine
   return undefined
 }
 
-/** Names that have made programs stumble. */
+/** Names that have caused bugs in programs. */
 function validateNames({ names }: Certificate): FieldError[] {
   const dns = names.dns.flatMap((name) => {
     const complaints = [
@@ -140,31 +139,30 @@ function validateNames({ names }: Certificate): FieldError[] {
         ? ["leaf certificate's DNSName should not start or end with '.'"]
         : []),
     ]
-    return complaints.map((complaint) => invalid(CHAIN, name, complaint))
+    return complaints.map((complaint) => CHAIN.invalid(name, complaint))
   })
   const emails = names.emails.filter((address) => !isMailAddress(address))
   const detail = 'leaf certificate should not contain invalid EmailAddress'
-  return [...dns, ...emails.map((address) => invalid(CHAIN, address, detail))]
+  return [...dns, ...emails.map((address) => CHAIN.invalid(address, detail))]
 }
 
 const ATOM = "[\\w!#$%&'*+/=?^`{|}~-]+"
 const DOTTED = `${ATOM}(?:\\.${ATOM})*`
 const MAIL_ADDRESS = new RegExp(`^${DOTTED}@(?:${DOTTED}|\\[[^\\[\\]\\\\\\s]+\\])$`)
 
-/** A plain address; quoted local parts and comments, which RFC 5322 allows too, nobody puts into certificates. */
+/** A plain address; RFC 5322's quoted local parts and comments do not occur in certificates. */
 function isMailAddress(text: string): boolean {
   return MAIL_ADDRESS.test(text)
 }
 
 function validateTimesPresent({ notBefore, notAfter, beginRefreshAt }: PodCertificateRequestStatus): FieldError[] {
   const consistent = 'must be present and consistent with the issued certificate'
-  return [
-    ...(notBefore === undefined ? [required(NOT_BEFORE, consistent)] : []),
-    ...(notAfter === undefined ? [required(NOT_AFTER, consistent)] : []),
-    ...(beginRefreshAt === undefined
-      ? [required(BEGIN_REFRESH, 'must be present and in the range [notbefore+10min, notafter-10min]')]
-      : []),
-  ]
+  return collectErrors(
+    notBefore === undefined && NOT_BEFORE.required(consistent),
+    notAfter === undefined && NOT_AFTER.required(consistent),
+    beginRefreshAt === undefined &&
+      BEGIN_REFRESH.required('must be present and in the range [notbefore+10min, notafter-10min]'),
+  )
 }
 
 interface Bounds {
@@ -172,13 +170,13 @@ interface Bounds {
   readonly maxSeconds: number
 }
 
-/** The first thing that is wrong with the times; all three are there. */
+/** The first error of the times; all three are present. */
 function timeError(status: PodCertificateRequestStatus, leaf: Certificate, bounds: Bounds): FieldError | undefined {
   const { notBefore = '', notAfter = '', beginRefreshAt = '' } = status
   const [from, to, refresh] = [notBefore, notAfter, beginRefreshAt].map(epochMsOf) as [number, number, number]
   const lifetimeMs = leaf.notAfterMs - leaf.notBeforeMs
   const lifetime = asJson(lifetimeMs * 1_000_000)
-  const checks: readonly (readonly [isWrong: boolean, field: string, value: unknown, detail: string])[] = [
+  const checks: readonly (readonly [isWrong: boolean, path: FieldPath, value: unknown, detail: string])[] = [
     [
       from !== leaf.notBeforeMs,
       NOT_BEFORE,
@@ -213,5 +211,5 @@ function timeError(status: PodCertificateRequestStatus, leaf: Certificate, bound
     ],
   ]
   const first = checks.find(([isWrong]) => isWrong)
-  return first === undefined ? undefined : invalid(first[1], first[2], first[3])
+  return first === undefined ? undefined : first[1].invalid(first[2], first[3])
 }

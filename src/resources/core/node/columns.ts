@@ -1,8 +1,8 @@
-/** How nodes look in a table. */
+/** The table columns of nodes. */
 import type { Node } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import type { Column } from '#apiserver/registry/resource.ts'
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 
 const ROLE_PREFIX = 'node-role.kubernetes.io/'
 const ROLE_LABEL = 'kubernetes.io/role'

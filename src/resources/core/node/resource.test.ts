@@ -7,8 +7,8 @@ import { node } from './resource.ts'
 const trial = trialOf(node)
 const metadata = { name: 'n' }
 
-describe('node', () => {
-  it('is stored where nodes have always been, with the status it registers with', () => {
+describe('Node', () => {
+  it('is stored under /registry/minions, with the status that the kubelet registers', () => {
     assert.deepEqual([node.storagePrefix, node.statusOnCreate], ['minions', 'kept'])
     const sent = {
       metadata,
@@ -21,7 +21,7 @@ describe('node', () => {
     assert.deepEqual([object.status.allocatable, object.status.config], [{ cpu: '1', memory: '1001m' }, undefined])
   })
 
-  it('lets an old client that knows one block have its way', () => {
+  it('copies podCIDR of an old client to podCIDRs', () => {
     const spec = { podCIDR: '10.2.0.0/24', podCIDRs: ['10.1.0.0/24', 'fd00::/64'] }
     assert.deepEqual(trial.load({ metadata, spec }).spec.podCIDRs, ['10.2.0.0/24'])
     assert.equal(trial.load({ metadata, spec: { podCIDRs: ['10.1.0.0/24'] } }).spec.podCIDR, '10.1.0.0/24')
@@ -31,7 +31,7 @@ describe('node', () => {
     "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
   const refusals: [string, Record<string, unknown>, string[]][] = [
     [
-      'taints that say nothing or the same',
+      'invalid or repeated taints',
       {
         spec: {
           taints: [
@@ -49,19 +49,19 @@ describe('node', () => {
       ],
     ],
     [
-      'two blocks of a family',
+      'two pod CIDRs of one family',
       { spec: { podCIDRs: ['10.1.0.0/24', '10.2.0.0/24'] } },
       [
         'spec.podCIDRs: Invalid value: ["10.1.0.0/24","10.2.0.0/24"]: may specify no more than one CIDR for each IP family',
       ],
     ],
     [
-      'a block with bits too many',
+      'a pod CIDR with host bits',
       { spec: { podCIDRs: ['10.1.0.1/24'] } },
       ['spec.podCIDRs[0]: Invalid value: "10.1.0.1/24": must not have bits set beyond the prefix length'],
     ],
     [
-      'half a pod',
+      'a fractional number of pods',
       { status: { capacity: { pods: '500m' } } },
       [
         'status.capacity.pods: Invalid value: "500m": must be an integer',
@@ -69,12 +69,12 @@ describe('node', () => {
       ],
     ],
     [
-      'no swap',
+      'a negative swap capacity',
       { status: { nodeInfo: { swap: { capacity: 0 } } } },
       ['metadata.nodeSwapStatus.capacity: Invalid value: 0: must be greater than zero'],
     ],
     [
-      'features out of order',
+      'unsorted declared features',
       { status: { declaredFeatures: ['B', 'A', 'a'] } },
       [
         'status.declaredFeatures[1]: Invalid value: "A": list must be sorted alphabetically',
@@ -86,7 +86,7 @@ describe('node', () => {
     it(`refuses ${what}`, () => assert.deepEqual(trial.create({ metadata, ...fields }).errors, errors))
   }
 
-  it('reads the annotations of old, however they are filled', () => {
+  it('parses the deprecated scheduler.alpha.kubernetes.io annotations as leniently as upstream', () => {
     const errorsOf = (name: string, text: string): string[] =>
       trial.create({ metadata: { ...metadata, annotations: { [`scheduler.alpha.kubernetes.io/${name}`]: text } } })
         .errors
@@ -104,7 +104,7 @@ describe('node', () => {
     ])
   })
 
-  it('keeps what was assigned to it', () => {
+  it('rejects updates of providerID and pod CIDRs that are set', () => {
     const old = { metadata, spec: { podCIDRs: ['10.1.0.0/24'], providerID: 'p' } }
     assert.deepEqual(
       trial.update({ metadata, spec: { podCIDRs: ['10.2.0.0/24'], providerID: 'q', externalID: 'x' } }, old).errors,
@@ -117,7 +117,7 @@ describe('node', () => {
     assert.deepEqual(trial.update(old, { metadata }).errors, [])
   })
 
-  it('takes labels along with a status, and no spec', () => {
+  it('takes labels with a status update, but no spec', () => {
     const next = {
       metadata: { ...metadata, labels: { a: 'b' } },
       spec: { unschedulable: true },
@@ -137,7 +137,7 @@ describe('node', () => {
     ])
   })
 
-  it('goes on with a configuration of old, checked', () => {
+  it('keeps and validates configSource if the old object has it', () => {
     const source = { configMap: { namespace: 'ns', name: 'c', kubeletConfigKey: 'k', uid: 'u' } }
     const spec = { configSource: source }
     const { errors, warnings } = trial.update({ metadata, spec }, { metadata, spec })
@@ -153,13 +153,13 @@ describe('node', () => {
     )
   })
 
-  it('drops declared features when nobody may declare any', () => {
+  it('drops declared features while the gate is off', () => {
     const off = contextWith({ isEnabled: (gate) => gate !== 'NodeDeclaredFeatures' })
     const { object } = trial.create({ metadata, status: { declaredFeatures: ['A'] } }, off)
     assert.equal(object.status.declaredFeatures, undefined)
   })
 
-  it('shows state, roles, addresses and versions', () => {
+  it('prints status, roles, addresses and versions', () => {
     const nodeInfo = { kubeletVersion: 'v1', osImage: 'os', kernelVersion: 'k', architecture: 'arm64' }
     const row = trial.cells({
       metadata: {

@@ -1,7 +1,7 @@
-/** Node: a machine that runs pods. Its kubelet writes most of it, status included, from the moment it registers. */
+/** Node: a machine that runs pods. Its kubelet writes most fields, including the status at registration. */
 import { type Node, Nodes } from '#apis/core/v1.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
-import { index } from '#meta/validation/field-error.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
 import { cidrWarnings } from '#model/addresses.ts'
 import { roundAmounts } from '#model/pod-spec/defaults.ts'
 
@@ -33,7 +33,7 @@ export const node: Resource<Node> = defineResource<Node>({
   validateUpdate: (next, old, context) => [...validateNode(next, context), ...validateNodeUpdate(next, old)],
   warnings: nodeWarnings,
   status: {
-    // Labels and annotations come along with a status: kubelets send them so.
+    // A status update includes labels and annotations, because kubelets send them so.
     keeps: ['spec'],
     prepareUpdate(next, old) {
       if (old.status?.config === undefined) delete next.status?.config
@@ -45,7 +45,7 @@ export const node: Resource<Node> = defineResource<Node>({
   columns: nodeColumns,
 })
 
-/** The one block of old and the list of today say the same; where they differ, an old client wrote the one. */
+/** podCIDR and podCIDRs must agree; if they differ, an old client wrote podCIDR. */
 function alignPodCidrs(spec: Node['spec']): void {
   const { podCIDR = '', podCIDRs = [] } = spec
   if (podCIDR !== '' && podCIDR !== podCIDRs[0]) spec.podCIDRs = [podCIDR]
@@ -62,6 +62,6 @@ function nodeWarnings({ spec }: Node): string[] {
   return [
     ...(configSource === undefined ? [] : ['spec.configSource: the feature is removed']),
     ...(externalID === '' ? [] : ['spec.externalID: this field is deprecated, and is unused by Kubernetes']),
-    ...podCIDRs.flatMap((cidr, at) => cidrWarnings(index('spec.podCIDRs', at), cidr)),
+    ...podCIDRs.flatMap((cidr, at) => cidrWarnings(fieldPath('spec.podCIDRs').index(at), cidr)),
   ]
 }

@@ -17,8 +17,8 @@ const selector = (key: string): object => ({
   required: { nodeSelectorTerms: [{ matchExpressions: [{ key, operator: 'In', values: ['v'] }] }] },
 })
 
-describe('persistent volume', () => {
-  it('is retained, a filesystem and pending, unless something else is said', () => {
+describe('PersistentVolume', () => {
+  it('is retained, a filesystem and pending by default', () => {
     const { object, errors } = trial.create(volume({ hostPath: { path: '/d' } }))
     assert.deepEqual(errors, [])
     const { spec, status } = object
@@ -36,10 +36,10 @@ describe('persistent volume', () => {
 
   const modes = '"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"'
   const refusals: [string, Record<string, unknown>, string[]][] = [
-    ['nothing', {}, ['spec: Required value: must specify a volume type']],
+    ['a volume without a source', {}, ['spec: Required value: must specify a volume type']],
     ['two sources', { nfs, csi }, ['spec.csi: Forbidden: may not specify more than 1 volume type']],
     [
-      'no access and no capacity',
+      'missing access modes and capacity',
       { nfs, accessModes: [], capacity: {} },
       [
         'spec.accessModes: Required value',
@@ -48,7 +48,7 @@ describe('persistent volume', () => {
       ],
     ],
     [
-      'unknown and mixed modes',
+      'unknown and conflicting access modes',
       { nfs, accessModes: ['x', 'ReadWriteOncePod', 'ReadWriteOnce'] },
       [
         `spec.accessModes: Unsupported value: "x": supported values: ${modes}`,
@@ -56,7 +56,7 @@ describe('persistent volume', () => {
       ],
     ],
     [
-      'less than nothing',
+      'a negative capacity',
       { nfs, capacity: { storage: '-1' } },
       [
         'spec.capacity[storage]: Invalid value: -1: must be a valid resource quantity',
@@ -64,7 +64,7 @@ describe('persistent volume', () => {
       ],
     ],
     [
-      'recycling a whole disk',
+      'recycling of the path /',
       { hostPath: { path: '/a/..' }, persistentVolumeReclaimPolicy: 'Recycle' },
       [
         'spec.hostPath.path: Invalid value: "/a/..": must not contain \'..\'',
@@ -72,12 +72,12 @@ describe('persistent volume', () => {
       ],
     ],
     [
-      'a local volume anywhere',
+      'a local volume without node affinity',
       { local: { path: '/x' } },
       ['spec.nodeAffinity: Required value: Local volume requires node affinity'],
     ],
     [
-      'an affinity to nothing',
+      'an empty node affinity',
       { nfs, nodeAffinity: {} },
       ['spec.nodeAffinity.required: Required value: must specify required node constraints'],
     ],
@@ -90,13 +90,13 @@ describe('persistent volume', () => {
       ],
     ],
     [
-      'half a secret',
+      'a secret reference without a namespace',
       { csi: { driver: 'd.io', volumeHandle: '', nodePublishSecretRef: { name: 'n' } } },
       ['spec.csi.volumeHandle: Required value', 'spec.csi.nodePublishSecretRef.namespace: Required value'],
     ],
     ['a disk without a name', { gcePersistentDisk: { pdName: '' } }, ['spec.persistentDisk.pdName: Required value']],
     [
-      'an unknown initiator',
+      'an invalid iSCSI initiator',
       { iscsi: { targetPortal: 't'.repeat(70), iqn: 'x', lun: 256, initiatorName: 'iqn.x', chapAuthSession: true } },
       [
         `spec.iscsi.targetportal: Invalid value: "${'t'.repeat(70)}": Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.`,
@@ -119,7 +119,7 @@ describe('persistent volume', () => {
     it(`refuses ${what}`, () => assert.deepEqual(trial.create(volume(spec)).errors, errors))
   }
 
-  it('takes mount options as an annotation only where they have always worked', () => {
+  it('accepts mount options in an annotation only for certain sources', () => {
     const annotations = { 'volume.beta.kubernetes.io/mount-options': 'ro' }
     assert.deepEqual(trial.create(volume({ nfs }, { annotations })).errors, [])
     assert.deepEqual(trial.create(volume({ csi }, { annotations })).errors, [
@@ -127,7 +127,7 @@ describe('persistent volume', () => {
     ])
   })
 
-  it('stays where it is', () => {
+  it('rejects changes of its source', () => {
     const source = 'spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation'
     assert.deepEqual(trial.update(volume({ nfs: { ...nfs, path: '/q' } }), volume({ nfs })).errors, [
       `${source}\n  spec.nfs.path: "/p" -> "/q"`,
@@ -142,7 +142,7 @@ describe('persistent volume', () => {
     ])
   })
 
-  it('renames labels of its affinity to their stable names, and changes nothing else of it', () => {
+  it('allows only renames of labels to stable names in its affinity', () => {
     const old = volume({ nfs, nodeAffinity: selector('beta.kubernetes.io/os') })
     assert.deepEqual(trial.update(volume({ nfs, nodeAffinity: selector('kubernetes.io/os') }), old).errors, [])
     assert.equal(trial.update(volume({ nfs, nodeAffinity: selector('x') }), old).errors.length, 1)
@@ -152,7 +152,7 @@ describe('persistent volume', () => {
     assert.deepEqual(trial.update(old, volume({ nfs })).errors, [])
   })
 
-  it('keeps a class of attributes once it has one', () => {
+  it('keeps a VolumeAttributesClass once set', () => {
     const old = volume({ csi, volumeAttributesClassName: 'a' })
     assert.deepEqual(trial.update(volume({ csi, volumeAttributesClassName: 'b' }), old).errors, [])
     assert.deepEqual(trial.update(volume({ csi }), old).errors, [
@@ -160,7 +160,7 @@ describe('persistent volume', () => {
     ])
   })
 
-  it('notes when its phase changed', () => {
+  it('records the time of a phase change', () => {
     const status = (phase: string, lastPhaseTransitionTime?: string): Record<string, unknown> => ({
       ...volume({ nfs }),
       status: { phase, ...(lastPhaseTransitionTime === undefined ? {} : { lastPhaseTransitionTime }) },
@@ -174,7 +174,7 @@ describe('persistent volume', () => {
     assert.equal(time(status('Bound', '2025-06-01T00:00:00Z')), '2025-06-01T00:00:00Z')
   })
 
-  it('warns of what is on its way out', () => {
+  it('warns of deprecated fields', () => {
     const annotations = { 'volume.beta.kubernetes.io/storage-class': 'c' }
     const { warnings } = trial.create(
       volume(
@@ -195,7 +195,7 @@ describe('persistent volume', () => {
     ])
   })
 
-  it('shows what it is and whose', () => {
+  it('prints its properties and its claim', () => {
     const sent = volume({
       nfs,
       accessModes: ['ReadWriteMany', 'ReadWriteOnce'],

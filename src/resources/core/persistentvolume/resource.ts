@@ -1,12 +1,17 @@
-/** PersistentVolume: a piece of storage of the cluster, that claims are bound to. */
+/** PersistentVolume: a piece of cluster storage that claims bind to. */
 import { type PersistentVolume, PersistentVolumes, type PersistentVolumeSpec } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { timeOf } from '#meta/time.ts'
-import { child, index, key } from '#meta/validation/field-error.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
 import { roundAmounts } from '#model/pod-spec/defaults.ts'
 import { amountOf } from '#model/resource-lists.ts'
-import { accessModesText, MOUNT_OPTIONS_ANNOTATION, STORAGE_CLASS_ANNOTATION, storageClassOf } from '#model/volumes.ts'
+import {
+  accessModesText,
+  MOUNT_OPTIONS_ANNOTATION,
+  STORAGE_CLASS_ANNOTATION,
+  storageClassOf,
+} from '#model/volumes/volumes.ts'
 
 import { validateVolume, validateVolumeUpdate } from './validation.ts'
 
@@ -29,7 +34,7 @@ export const persistentVolume: Resource<PersistentVolume> = defineResource<Persi
       const { phase, lastPhaseTransitionTime: time } = next.status
       const before = old.status?.lastPhaseTransitionTime
       const unchanged = phase === old.status?.phase
-      // Whoever changes the phase and says nothing about the time means now.
+      // A phase change without a time gets the current time.
       if (!unchanged && (time === undefined || time === before)) {
         next.status.lastPhaseTransitionTime = timeOf(clock.now())
       }
@@ -67,7 +72,7 @@ function defaultSpec(spec: PersistentVolumeSpec): void {
   defaultSource(spec)
 }
 
-/** Fields of sources and what they are when nothing else is said. */
+/** Defaults of source fields. */
 const sourceDefaults: Readonly<Partial<Record<keyof PersistentVolumeSpec, Readonly<Record<string, unknown>>>>> = {
   hostPath: { type: '' },
   rbd: { pool: 'rbd', user: 'admin', keyring: '/etc/ceph/keyring' },
@@ -88,7 +93,7 @@ const oldAnnotations: readonly (readonly [name: string, advice: string])[] = [
   [MOUNT_OPTIONS_ANNOTATION, 'deprecated since v1.31; use "mountOptions" attribute instead'],
 ]
 
-/** Sources whose drivers are gone, as upstream names them. */
+/** Sources with removed drivers, with upstream's names. */
 const oldSources: readonly (readonly [
   source: keyof PersistentVolumeSpec,
   path: string,
@@ -103,7 +108,7 @@ const oldSources: readonly (readonly [
   ['rbd', 'rbd', '1.28', '1.31'],
 ]
 
-/** Labels of nodes that have other names by now. */
+/** Deprecated node labels. */
 const oldNodeLabels: ReadonlyMap<string, string> = new Map([
   ['beta.kubernetes.io/arch', 'deprecated since v1.14; use "kubernetes.io/arch" instead'],
   ['beta.kubernetes.io/os', 'deprecated since v1.14; use "kubernetes.io/os" instead'],
@@ -123,7 +128,7 @@ function volumeWarnings({ metadata, spec }: PersistentVolume): string[] {
   return [
     ...oldAnnotations
       .filter(([name]) => Object.hasOwn(annotations, name))
-      .map(([name, text]) => `${key('metadata.annotations', name)}: ${text}`),
+      .map(([name, text]) => `${fieldPath('metadata.annotations').key(name)}: ${text}`),
     ...(recycled ? [`spec.persistentVolumeReclaimPolicy: ${advice}`] : []),
     ...affinityWarnings(spec),
     ...oldSources
@@ -133,12 +138,12 @@ function volumeWarnings({ metadata, spec }: PersistentVolume): string[] {
 }
 
 function affinityWarnings({ nodeAffinity }: PersistentVolumeSpec): string[] {
-  const terms = 'spec.nodeAffinity.required.nodeSelectorTerms'
+  const terms = fieldPath('spec.nodeAffinity.required.nodeSelectorTerms')
   return (nodeAffinity?.required?.nodeSelectorTerms ?? []).flatMap(({ matchExpressions = [] }, at) =>
     matchExpressions.flatMap(({ key: label }, place) => {
       const text = oldNodeLabels.get(label)
-      const path = index(child(index(terms, at), 'matchExpressions'), place)
-      return text === undefined ? [] : [`${child(path, 'key')}: ${label} is ${text}`]
+      const path = terms.index(at).child('matchExpressions').index(place)
+      return text === undefined ? [] : [`${path.child('key')}: ${label} is ${text}`]
     }),
   )
 }

@@ -1,4 +1,4 @@
-/** The kinds of storage a PersistentVolume can be, with the rules of those that differ from what pods mount. */
+/** The source kinds of a PersistentVolume, with the rules that differ from pod volumes. */
 import type {
   AzureFilePersistentVolumeSource,
   CinderPersistentVolumeSource,
@@ -10,25 +10,25 @@ import type {
   SecretReference,
   StorageOSPersistentVolumeSource,
 } from '#apis/core/v1.ts'
-import { byteLength } from '#lib/go-text.ts'
-import { child, type FieldError, forbidden, invalid, required } from '#meta/validation/field-error.ts'
+import { byteLength } from '#lib/go/text.ts'
+import { collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { dns1123Label, inRange } from '#meta/validation/names.ts'
-import { complaining } from '#meta/validation/rules.ts'
-import { requiredText, validateDnsLabel, validateDnsSubdomain, validateNoBacksteps } from '#model/pod-spec/checks.ts'
+import { requiredText, validateDnsLabel, validateDnsSubdomain } from '#meta/validation/rules.ts'
+import { validateNoBacksteps } from '#model/pod-spec/checks.ts'
 import type { PodOptions } from '#model/pod-spec/rules.ts'
-import { type SourceName, validateDriverName, validateSource } from '#model/pod-spec/volume-sources.ts'
+import { type SourceName, validateDriverName, validateSource } from '#model/pod-spec/volumes/volume-sources.ts'
 
 type VolumeName = keyof PersistentVolumeSpec & (SourceName | 'local')
 
 interface SourceRule {
   readonly name: VolumeName
-  /** Where upstream's complaints are, when not at the name. */
+  /** Upstream's path in errors, if it differs from the name. */
   readonly path?: string
-  /** Where it complains about a second source. */
+  /** The path of the error about a second source. */
   readonly refusedPath?: string
-  /** Upstream lets this one be a second source. */
+  /** Upstream allows this one as a second source. */
   readonly mayBeSecond?: boolean
-  check?(path: string, source: never, volume: NamedSpec): FieldError[]
+  check?(path: FieldPath, source: never, volume: NamedSpec): FieldError[]
 }
 
 interface NamedSpec {
@@ -36,7 +36,7 @@ interface NamedSpec {
   readonly spec: PersistentVolumeSpec
 }
 
-/** In the order in which upstream looks for them; without a check of its own, the rules of the same source in a pod. */
+/** In the order of upstream's checks; without a specific check the rules of pod volumes apply. */
 const sourceRules: readonly SourceRule[] = [
   { name: 'hostPath' },
   { name: 'gcePersistentDisk', path: 'persistentDisk' },
@@ -62,41 +62,41 @@ const sourceRules: readonly SourceRule[] = [
   { name: 'csi', check: validateCsi },
 ]
 
-/** None of the sources that volumes share with pods asks for options. */
+/** The sources shared with pods need no options. */
 const NO_OPTIONS = {} as PodOptions
 
-/** That there is exactly one, and that it is well formed. */
-export function validateVolumeSource(path: string, name: string, spec: PersistentVolumeSpec): FieldError[] {
+/** Requires exactly one valid source. */
+export function validateVolumeSource(path: FieldPath, name: string, spec: PersistentVolumeSpec): FieldError[] {
   let count = 0
   const errors = sourceRules.flatMap((rule) => {
     const source = spec[rule.name]
     if (source === undefined) return []
     if (count > 0 && rule.mayBeSecond !== true) {
-      return [forbidden(child(path, rule.refusedPath ?? rule.name), 'may not specify more than 1 volume type')]
+      return [path.child(rule.refusedPath ?? rule.name).forbidden('may not specify more than 1 volume type')]
     }
     count++
-    const field = child(path, rule.path ?? rule.name)
+    const field = path.child(rule.path ?? rule.name)
     if (rule.check !== undefined) return rule.check(field, source as never, { name, spec })
     return validateSource(rule.name as SourceName, field, { ...spec, name }, NO_OPTIONS)
   })
-  return count === 0 ? [...errors, required(path, 'must specify a volume type')] : errors
+  return count === 0 ? [...errors, path.required('must specify a volume type')] : errors
 }
 
-/** The source alone, for telling whether it has changed. */
+/** The source alone, for change detection. */
 export function volumeSourceOf(spec: PersistentVolumeSpec): Partial<PersistentVolumeSpec> {
   return Object.fromEntries(sourceRules.map(({ name }) => [name, spec[name]]))
 }
 
-function validateGlusterfs(path: string, source: GlusterfsPersistentVolumeSource): FieldError[] {
+function validateGlusterfs(path: FieldPath, source: GlusterfsPersistentVolumeSource): FieldError[] {
   const { endpointsNamespace: namespace } = source
-  const field = child(path, 'endpointsNamespace')
+  const field = path.child('endpointsNamespace')
   const rule = 'if the endpointnamespace is set, it must be a valid namespace name'
-  return [
-    ...requiredText(child(path, 'endpoints'), source.endpoints),
-    ...requiredText(child(path, 'path'), source.path),
-    ...(namespace === '' ? [invalid(field, namespace, rule)] : []),
-    ...(namespace === undefined || namespace === '' ? [] : complaining(field, namespace, dns1123Label(namespace))),
-  ]
+  return collectErrors(
+    requiredText(path.child('endpoints'), source.endpoints),
+    requiredText(path.child('path'), source.path),
+    namespace === '' && field.invalid(namespace, rule),
+    namespace !== undefined && namespace !== '' && field.check(namespace, dns1123Label),
+  )
 }
 
 const MAX_PORTAL_BYTES = 64
@@ -107,67 +107,67 @@ const initiatorForms: readonly RegExp[] = [
   /^naa.[a-zA-Z0-9]{32}$/,
 ]
 
-function validateInitiator(field: string, name: string): FieldError[] {
+function validateInitiator(path: FieldPath, name: string): FieldError[] {
   const form = ['iqn', 'eui', 'naa'].findIndex((prefix) => name.startsWith(prefix))
-  return initiatorForms[form]?.test(name) === true ? [] : [invalid(field, name, 'must be valid format')]
+  return initiatorForms[form]?.test(name) === true ? [] : [path.invalid(name, 'must be valid format')]
 }
 
-function validateIscsi(path: string, iscsi: ISCSIPersistentVolumeSource, { name }: NamedSpec): FieldError[] {
+function validateIscsi(path: FieldPath, iscsi: ISCSIPersistentVolumeSource, { name }: NamedSpec): FieldError[] {
   const { targetPortal, iqn, lun, initiatorName, secretRef } = iscsi
   const chap = iscsi.chapAuthDiscovery === true || iscsi.chapAuthSession === true
   const tooLong = initiatorName !== undefined && byteLength(`${name}:${targetPortal}`) > MAX_PORTAL_BYTES
   const rule =
     'Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.'
-  return [
-    ...requiredText(child(path, 'targetPortal'), targetPortal),
-    ...(tooLong ? [invalid(child(path, 'targetportal'), targetPortal, rule)] : []),
-    ...(iqn === '' ? [required(child(path, 'iqn'))] : validateInitiator(child(path, 'iqn'), iqn)),
-    ...complaining(child(path, 'lun'), lun, inRange(lun, 0, 255)),
-    ...(chap && secretRef === undefined ? [required(child(path, 'secretRef'))] : []),
-    ...(secretRef === undefined ? [] : requiredText(child(path, 'secretRef', 'name'), secretRef.name)),
-    ...(initiatorName === undefined ? [] : validateInitiator(child(path, 'initiatorname'), initiatorName)),
-  ]
+  return collectErrors(
+    requiredText(path.child('targetPortal'), targetPortal),
+    tooLong && path.child('targetportal').invalid(targetPortal, rule),
+    iqn === '' ? path.child('iqn').required() : validateInitiator(path.child('iqn'), iqn),
+    path.child('lun').check(lun, () => inRange(lun, 0, 255)),
+    chap && secretRef === undefined && path.child('secretRef').required(),
+    secretRef !== undefined && requiredText(path.child('secretRef.name'), secretRef.name),
+    initiatorName !== undefined && validateInitiator(path.child('initiatorname'), initiatorName),
+  )
 }
 
-function requireNames(path: string, reference: SecretReference | undefined): FieldError[] {
+function requireNames(path: FieldPath, reference: SecretReference | undefined): FieldError[] {
   if (reference === undefined) return []
   return [
-    ...requiredText(child(path, 'name'), reference.name),
-    ...requiredText(child(path, 'namespace'), reference.namespace),
+    ...requiredText(path.child('name'), reference.name),
+    ...requiredText(path.child('namespace'), reference.namespace),
   ]
 }
 
-function validateCinder(path: string, { volumeID, secretRef }: CinderPersistentVolumeSource): FieldError[] {
-  return [...requiredText(child(path, 'volumeID'), volumeID), ...requireNames(child(path, 'secretRef'), secretRef)]
+function validateCinder(path: FieldPath, { volumeID, secretRef }: CinderPersistentVolumeSource): FieldError[] {
+  return [...requiredText(path.child('volumeID'), volumeID), ...requireNames(path.child('secretRef'), secretRef)]
 }
 
-function validateAzureFile(path: string, source: AzureFilePersistentVolumeSource): FieldError[] {
+function validateAzureFile(path: FieldPath, source: AzureFilePersistentVolumeSource): FieldError[] {
   const { secretName, shareName, secretNamespace } = source
-  return [
-    ...requiredText(child(path, 'secretName'), secretName),
-    ...requiredText(child(path, 'shareName'), shareName),
-    ...(secretNamespace === '' ? [required(child(path, 'secretNamespace'))] : []),
-  ]
+  return collectErrors(
+    requiredText(path.child('secretName'), secretName),
+    requiredText(path.child('shareName'), shareName),
+    secretNamespace === '' && path.child('secretNamespace').required(),
+  )
 }
 
-function validateLocal(path: string, source: LocalVolumeSource, { spec }: NamedSpec): FieldError[] {
-  const field = child(path, 'path')
-  const errors = source.path === '' ? [required(field)] : validateNoBacksteps(field, source.path)
+function validateLocal(path: FieldPath, source: LocalVolumeSource, { spec }: NamedSpec): FieldError[] {
+  const field = path.child('path')
+  const errors = source.path === '' ? [field.required()] : validateNoBacksteps(field, source.path)
   if (spec.nodeAffinity !== undefined) return errors
-  return [...errors, required('spec.nodeAffinity', 'Local volume requires node affinity')]
+  return [...errors, fieldPath('spec.nodeAffinity').required('Local volume requires node affinity')]
 }
 
-function validateStorageOs(path: string, source: StorageOSPersistentVolumeSource): FieldError[] {
+function validateStorageOs(path: FieldPath, source: StorageOSPersistentVolumeSource): FieldError[] {
   const { volumeName = '', volumeNamespace = '', secretRef } = source
-  const field = child(path, 'volumeName')
-  return [
-    ...(volumeName === '' ? [required(field)] : validateDnsLabel(field, volumeName)),
-    ...(volumeNamespace === '' ? [] : validateDnsLabel(child(path, 'volumeNamespace'), volumeNamespace)),
-    ...requireNames(child(path, 'secretRef'), secretRef),
-  ]
+  const field = path.child('volumeName')
+  return collectErrors(
+    volumeName === '' ? field.required() : validateDnsLabel(field, volumeName),
+    volumeNamespace !== '' && validateDnsLabel(path.child('volumeNamespace'), volumeNamespace),
+    requireNames(path.child('secretRef'), secretRef),
+  )
 }
 
-/** The secret of staging is left out: upstream does not look at it. */
+/** Without the node stage secret, which upstream does not check. */
 const csiSecrets = [
   'controllerPublishSecretRef',
   'controllerExpandSecretRef',
@@ -175,20 +175,20 @@ const csiSecrets = [
   'nodeExpandSecretRef',
 ] as const
 
-function validateCsi(path: string, source: CSIPersistentVolumeSource): FieldError[] {
+function validateCsi(path: FieldPath, source: CSIPersistentVolumeSource): FieldError[] {
   return [
-    ...validateDriverName(child(path, 'driver'), source.driver),
-    ...requiredText(child(path, 'volumeHandle'), source.volumeHandle),
-    ...csiSecrets.flatMap((name) => validateSecretReference(child(path, name), source[name])),
+    ...validateDriverName(path.child('driver'), source.driver),
+    ...requiredText(path.child('volumeHandle'), source.volumeHandle),
+    ...csiSecrets.flatMap((name) => validateSecretReference(path.child(name), source[name])),
   ]
 }
 
-function validateSecretReference(path: string, reference: SecretReference | undefined): FieldError[] {
+function validateSecretReference(path: FieldPath, reference: SecretReference | undefined): FieldError[] {
   if (reference === undefined) return []
   const { name = '', namespace = '' } = reference
-  const [nameField, namespaceField] = [child(path, 'name'), child(path, 'namespace')]
+  const [nameField, namespaceField] = [path.child('name'), path.child('namespace')]
   return [
-    ...(name === '' ? [required(nameField)] : validateDnsSubdomain(nameField, name)),
-    ...(namespace === '' ? [required(namespaceField)] : validateDnsLabel(namespaceField, namespace)),
+    ...(name === '' ? [nameField.required()] : validateDnsSubdomain(nameField, name)),
+    ...(namespace === '' ? [namespaceField.required()] : validateDnsLabel(namespaceField, namespace)),
   ]
 }

@@ -1,26 +1,15 @@
-/** The rules of PersistentVolumes: hardly anything of one changes once it exists. */
+/** The rules of PersistentVolumes: hardly any field may change. */
 import type { NodeSelectorTerm, PersistentVolume, PersistentVolumeSpec, VolumeNodeAffinity } from '#apis/core/v1.ts'
 import type { RuleContext } from '#apiserver/registry/resource.ts'
 import { deepCopy, semanticEqual } from '#meta/object.ts'
 import { parseQuantity, quantitySign } from '#meta/quantity.ts'
 import { differencesText } from '#meta/validation/differences.ts'
-import {
-  asJson,
-  child,
-  type FieldError,
-  forbidden,
-  invalid,
-  key,
-  notInSet,
-  notSupported,
-  required,
-} from '#meta/validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { dns1123Subdomain, labelValue } from '#meta/validation/names.ts'
-import { complaining, immutable } from '#meta/validation/rules.ts'
-import { validateNodeSelector } from '#model/node-affinity.ts'
-import { oneOf, validateObjectName } from '#model/pod-spec/checks.ts'
+import { immutable, oneOf, validateObjectName } from '#meta/validation/rules.ts'
+import { validateNodeSelector } from '#model/nodes/affinity.ts'
 import { sortedAmounts, validateCapacity } from '#model/resource-lists.ts'
-import { MOUNT_OPTIONS_ANNOTATION } from '#model/volumes.ts'
+import { MOUNT_OPTIONS_ANNOTATION } from '#model/volumes/volumes.ts'
 
 import { validateVolumeSource, volumeSourceOf } from './sources.ts'
 
@@ -38,18 +27,18 @@ export function validateVolumeUpdate(
   context: RuleContext,
 ): FieldError[] {
   const spec = validateVolumeSpec(next.spec, next.metadata.name ?? '', old.spec)
-  return [
-    ...spec,
-    ...validateMountOptions(next),
-    // Once more, as the causes of upstream's answer do.
-    ...spec,
-    ...validateSameSource(next.spec, old.spec),
-    ...immutable('volumeMode', next.spec.volumeMode, old.spec.volumeMode),
-    ...validateSameAffinity(next.spec, old.spec, context),
-    ...(old.spec.volumeAttributesClassName !== undefined && next.spec.volumeAttributesClassName === undefined
-      ? [forbidden('spec.volumeAttributesClassName', 'update from non-nil value to nil is forbidden')]
-      : []),
-  ]
+  return collectErrors(
+    spec,
+    validateMountOptions(next),
+    // Repeated, as in the causes of upstream's answer.
+    spec,
+    validateSameSource(next.spec, old.spec),
+    immutable(fieldPath('volumeMode'), next.spec.volumeMode, old.spec.volumeMode),
+    validateSameAffinity(next.spec, old.spec, context),
+    old.spec.volumeAttributesClassName !== undefined &&
+      next.spec.volumeAttributesClassName === undefined &&
+      fieldPath('spec.volumeAttributesClassName').forbidden('update from non-nil value to nil is forbidden'),
+  )
 }
 
 function validateVolumeSpec(
@@ -58,59 +47,59 @@ function validateVolumeSpec(
   old: PersistentVolumeSpec | undefined,
 ): FieldError[] {
   const { nodeAffinity, persistentVolumeReclaimPolicy: policy = '', volumeMode } = spec
-  return [
-    ...validateAccessModes('spec.accessModes', spec.accessModes),
-    ...validateCapacities('spec.capacity', spec.capacity),
-    ...(policy === '' ? [] : oneOf('spec.persistentVolumeReclaimPolicy', policy, reclaimPolicies)),
-    ...(nodeAffinity === undefined ? [] : validateAffinity('spec.nodeAffinity', nodeAffinity, old?.nodeAffinity)),
-    ...validateVolumeSource('spec', name, spec),
-    ...validateRecycling(spec),
-    ...validateObjectName('spec.storageClassName', spec.storageClassName),
-    ...oneOf('spec.volumeMode', volumeMode, ['Block', 'Filesystem']),
-    ...validateAttributesClass(spec),
-  ]
+  return collectErrors(
+    validateAccessModes(fieldPath('spec.accessModes'), spec.accessModes),
+    validateCapacities(fieldPath('spec.capacity'), spec.capacity),
+    policy !== '' && oneOf(fieldPath('spec.persistentVolumeReclaimPolicy'), policy, reclaimPolicies),
+    nodeAffinity !== undefined && validateAffinity(fieldPath('spec.nodeAffinity'), nodeAffinity, old?.nodeAffinity),
+    validateVolumeSource(fieldPath('spec'), name, spec),
+    validateRecycling(spec),
+    validateObjectName(fieldPath('spec.storageClassName'), spec.storageClassName),
+    oneOf(fieldPath('spec.volumeMode'), volumeMode, ['Block', 'Filesystem']),
+    validateAttributesClass(spec),
+  )
 }
 
-function validateAccessModes(field: string, modes: readonly string[] = []): FieldError[] {
-  if (modes.length === 0) return [required(field)]
+function validateAccessModes(path: FieldPath, modes: readonly string[] = []): FieldError[] {
+  if (modes.length === 0) return [path.required()]
   const known = new Set(modes.filter((mode) => accessModes.includes(mode)))
-  return [
-    ...modes.filter((mode) => !known.has(mode)).map((mode) => notInSet(field, asJson(mode), accessModes)),
-    ...(known.has('ReadWriteOncePod') && known.size > 1
-      ? [forbidden(field, 'may not use ReadWriteOncePod with other access modes')]
-      : []),
-  ]
+  return collectErrors(
+    modes.filter((mode) => !known.has(mode)).map((mode) => path.notInSet(asJson(mode), accessModes)),
+    known.has('ReadWriteOncePod') &&
+      known.size > 1 &&
+      path.forbidden('may not use ReadWriteOncePod with other access modes'),
+  )
 }
 
-function validateCapacities(field: string, capacity: Readonly<Record<string, string>> = {}): FieldError[] {
+function validateCapacities(field: FieldPath, capacity: Readonly<Record<string, string>> = {}): FieldError[] {
   const names = Object.keys(capacity)
   const isStorage = names.length === 1 && names[0] === 'storage'
-  return [
-    ...(names.length === 0 ? [required(field)] : []),
-    ...(isStorage ? [] : [notSupported(field, names.length === 0 ? null : capacity, ['storage'])]),
-    ...sortedAmounts(capacity).flatMap(([name, amount]) => {
-      const path = key(field, name)
+  return collectErrors(
+    names.length === 0 && field.required(),
+    !isStorage && field.notSupported(names.length === 0 ? null : capacity, ['storage']),
+    sortedAmounts(capacity).flatMap(([name, amount]) => {
+      const path = field.key(name)
       const positive = quantitySign(parseQuantity(amount)) > 0
-      return [
-        ...validateCapacity(path, amount),
-        ...(positive ? [] : [invalid(path, amount, 'must be greater than zero')]),
-      ]
+      return collectErrors(
+        validateCapacity(path, amount),
+        !positive && path.invalid(amount, 'must be greater than zero'),
+      )
     }),
-  ]
+  )
 }
 
 function termsOf(affinity: VolumeNodeAffinity | undefined): readonly NodeSelectorTerm[] {
   return affinity?.required?.nodeSelectorTerms ?? []
 }
 
-/** Values that are no label values may stay where they are. */
+/** Old values that are no label values may stay. */
 function validateAffinity(
-  path: string,
+  path: FieldPath,
   affinity: VolumeNodeAffinity,
   old: VolumeNodeAffinity | undefined,
 ): FieldError[] {
-  const field = child(path, 'required')
-  if (affinity.required === undefined) return [required(field, 'must specify required node constraints')]
+  const field = path.child('required')
+  if (affinity.required === undefined) return [field.required('must specify required node constraints')]
   const values = termsOf(old).flatMap(({ matchExpressions = [] }) =>
     matchExpressions.flatMap((one) => one.values ?? []),
   )
@@ -121,14 +110,14 @@ function validateAffinity(
   )
 }
 
-/** Nobody wants the whole disk of a node wiped. */
+/** Protects the root of a node's file system from being wiped. */
 function validateRecycling({ hostPath, persistentVolumeReclaimPolicy }: PersistentVolumeSpec): FieldError[] {
   if (hostPath === undefined || persistentVolumeReclaimPolicy !== 'Recycle' || !isRoot(hostPath.path)) return []
   const rule = "may not be 'recycle' for a hostPath mount of '/'"
-  return [forbidden('spec.persistentVolumeReclaimPolicy', rule)]
+  return [fieldPath('spec.persistentVolumeReclaimPolicy').forbidden(rule)]
 }
 
-/** Once `.` and `..` are worked out. */
+/** After resolving `.` and `..`. */
 function isRoot(path: string): boolean {
   let depth = 0
   for (const part of path.split('/')) {
@@ -140,16 +129,14 @@ function isRoot(path: string): boolean {
 
 function validateAttributesClass({ volumeAttributesClassName: name, csi }: PersistentVolumeSpec): FieldError[] {
   if (name === undefined) return []
-  const field = 'spec.volumeAttributesClassName'
-  return [
-    ...(name === ''
-      ? [required(field, 'an empty string is disallowed')]
-      : complaining(field, name, dns1123Subdomain(name))),
-    ...(csi === undefined ? [required('spec.csi', 'has to be specified when using volumeAttributesClassName')] : []),
-  ]
+  const field = fieldPath('spec.volumeAttributesClassName')
+  return collectErrors(
+    name === '' ? field.required('an empty string is disallowed') : field.check(name, dns1123Subdomain),
+    csi === undefined && fieldPath('spec.csi').required('has to be specified when using volumeAttributesClassName'),
+  )
 }
 
-/** Sources that could be mounted with options when those were an annotation. */
+/** Sources that supported the mount option annotation. */
 const mountable = [
   'gcePersistentDisk',
   'awsElasticBlockStore',
@@ -169,11 +156,11 @@ const mountable = [
 function validateMountOptions({ metadata, spec }: PersistentVolume): FieldError[] {
   if (mountable.some((name) => spec[name] !== undefined)) return []
   if (!Object.hasOwn(metadata.annotations ?? {}, MOUNT_OPTIONS_ANNOTATION)) return []
-  const field = child('metadata.annotations', MOUNT_OPTIONS_ANNOTATION)
-  return [forbidden(field, 'may not specify mount options for this volume type')]
+  const field = fieldPath('metadata.annotations').child(MOUNT_OPTIONS_ANNOTATION)
+  return [field.forbidden('may not specify mount options for this volume type')]
 }
 
-/** A secret for expansion may be given later: there was none to give when the volume was made. */
+/** A secret for expansion may be added later. */
 function validateSameSource(next: PersistentVolumeSpec, old: PersistentVolumeSpec): FieldError[] {
   const [source, before] = [deepCopy(volumeSourceOf(next)), volumeSourceOf(old)]
   if (old.csi !== undefined && old.csi.controllerExpandSecretRef === undefined) {
@@ -181,10 +168,10 @@ function validateSameSource(next: PersistentVolumeSpec, old: PersistentVolumeSpe
   }
   if (semanticEqual(source, before)) return []
   const rule = 'spec.persistentvolumesource is immutable after creation'
-  return [forbidden('spec.persistentvolumesource', `${rule}\n${differencesText('spec', before, source)}`)]
+  return [fieldPath('spec.persistentvolumesource').forbidden(`${rule}\n${differencesText('spec', before, source)}`)]
 }
 
-/** Labels of nodes that have a stable name by now, which is all that may change in an affinity. */
+/** Deprecated node labels with stable names; only these may change in an affinity. */
 const stableLabels: ReadonlyMap<string, string> = new Map([
   ['failure-domain.beta.kubernetes.io/zone', 'topology.kubernetes.io/zone'],
   ['failure-domain.beta.kubernetes.io/region', 'topology.kubernetes.io/region'],
@@ -209,5 +196,5 @@ function validateSameAffinity(
   }
   if (semanticEqual(next.nodeAffinity, renamed)) return []
   const rule = 'field is immutable, except for updating from beta label to GA'
-  return [invalid('nodeAffinity', next.nodeAffinity ?? null, rule)]
+  return [fieldPath('nodeAffinity').invalid(next.nodeAffinity ?? null, rule)]
 }

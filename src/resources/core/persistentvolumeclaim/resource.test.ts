@@ -15,13 +15,13 @@ const requests = (storage: string): object => ({ resources: { requests: { storag
 const fixed = (difference: string): string =>
   `spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n  spec.${difference}`
 
-describe('persistent volume claim', () => {
-  it('begins pending and asks for a filesystem', () => {
+describe('PersistentVolumeClaim', () => {
+  it('starts pending, with volume mode Filesystem', () => {
     const { object, errors } = trial.create(claim({}, { phase: 'Bound' }))
     assert.deepEqual([errors, object.status, object.spec.volumeMode], [[], { phase: 'Pending' }, 'Filesystem'])
   })
 
-  it('has both fields of its source, or none for what the old one never took', () => {
+  it('sets both data source fields, or drops an unsupported old one', () => {
     const snapshot = { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 's' }
     assert.deepEqual(trial.create(claim({ dataSource: snapshot })).object.spec.dataSourceRef, snapshot)
     const other = { apiGroup: 'x.io', kind: 'K', name: 'n' }
@@ -30,7 +30,7 @@ describe('persistent volume claim', () => {
     assert.deepEqual(trial.update(claim({ dataSource: other }), claim({ dataSource: other })).errors, [])
   })
 
-  it('takes from another namespace only where that is turned on', () => {
+  it('allows a data source of another namespace only with the gate', () => {
     const elsewhere = { dataSourceRef: { apiGroup: 'x.io', kind: 'K', name: 'n', namespace: 'other' } }
     assert.equal(trial.create(claim(elsewhere)).object.spec.dataSourceRef, undefined)
     const on = trial.create(claim(elsewhere), contextWith({ isEnabled: () => true })).object.spec
@@ -39,7 +39,7 @@ describe('persistent volume claim', () => {
 
   const refusals: [string, Record<string, unknown>, string[]][] = [
     [
-      'nothing to ask for',
+      'a claim that requests nothing',
       { accessModes: [], resources: {} },
       [
         'spec.accessModes: Required value: at least 1 access mode is required',
@@ -47,12 +47,12 @@ describe('persistent volume claim', () => {
       ],
     ],
     [
-      'nothing at all',
+      'an empty claim',
       requests('0') as never,
       ['spec.resources[storage]: Invalid value: "0": must be greater than zero'],
     ],
     [
-      'two sources',
+      'two data sources',
       {
         dataSource: { apiGroup: null, kind: 'PersistentVolumeClaim', name: 'a' },
         dataSourceRef: { apiGroup: null, kind: 'PersistentVolumeClaim', name: 'b' },
@@ -60,7 +60,7 @@ describe('persistent volume claim', () => {
       ['spec: Invalid value: {}: must match dataSourceRef'],
     ],
     [
-      'a source that is none',
+      'an invalid data source',
       { dataSourceRef: { apiGroup: null, kind: 'Pod', name: '' } },
       [
         'spec.dataSource.name: Required value',
@@ -70,7 +70,7 @@ describe('persistent volume claim', () => {
       ],
     ],
     [
-      'an unknown mode',
+      'an unknown volume mode',
       { volumeMode: 'x' },
       ['spec.volumeMode: Unsupported value: "x": supported values: "Block", "Filesystem"'],
     ],
@@ -79,7 +79,7 @@ describe('persistent volume claim', () => {
     it(`refuses ${what}`, () => assert.deepEqual(trial.create(claim(spec)).errors, errors))
   }
 
-  it('grows once it is bound, and changes nothing else', () => {
+  it('allows only larger requests after it is bound', () => {
     assert.deepEqual(trial.update(claim(requests('3Gi') as never), claim()).errors, [
       fixed('resources.requests.storage: "2Gi" -> "3Gi"'),
     ])
@@ -95,7 +95,7 @@ describe('persistent volume claim', () => {
     ])
   })
 
-  it('asks for less again after an expansion that failed, but not for less than it has', () => {
+  it('allows a smaller request after a failed expansion, but not below the capacity', () => {
     const bound = claim({}, { phase: 'Bound', capacity: { storage: '1Gi' } })
     assert.deepEqual(trial.update(claim(requests('1500Mi') as never), bound).errors, [])
     assert.deepEqual(trial.update(claim(requests('1Gi') as never), bound).errors, [
@@ -103,7 +103,7 @@ describe('persistent volume claim', () => {
     ])
   })
 
-  it('gets a class later, from the annotation or from nowhere, and keeps it', () => {
+  it('allows storageClassName to be set later, but only once', () => {
     const annotated = (spec: object = {}): Record<string, unknown> => ({
       ...claim(spec as never),
       metadata: { ...metadata, annotations: { 'volume.beta.kubernetes.io/storage-class': 'a' } },
@@ -121,7 +121,7 @@ describe('persistent volume claim', () => {
     ])
   })
 
-  it('keeps a class of attributes that was applied', () => {
+  it('keeps an applied VolumeAttributesClass', () => {
     const status = { phase: 'Bound', currentVolumeAttributesClassName: 'v' }
     const old = claim({ volumeAttributesClassName: 'v' }, status)
     const field = 'spec.volumeAttributesClassName: Forbidden: update to'
@@ -132,7 +132,7 @@ describe('persistent volume claim', () => {
     ])
   })
 
-  it('has a status that says what is allocated', () => {
+  it('validates allocated resources in the status', () => {
     const status = {
       capacity: { storage: '-1' },
       allocatedResources: { cpu: '1', 'x.io/y': '1' },
@@ -145,13 +145,13 @@ describe('persistent volume claim', () => {
     ])
   })
 
-  it('warns of parts of bytes', () => {
+  it('warns of fractional bytes', () => {
     assert.deepEqual(trial.create(claim(requests('1500m') as never)).warnings, [
       'spec.resources.requests[storage]: fractional byte value "1500m" is invalid, must be an integer',
     ])
   })
 
-  it('shows what it was given', () => {
+  it('prints its capacity', () => {
     const status = { phase: 'Bound', capacity: { storage: '3Gi' }, accessModes: ['ReadWriteOnce'] }
     const row = trial.cells(claim({ volumeName: 'v', storageClassName: 'sc' }, status))
     assert.deepEqual(row, ['c', 'Bound', 'v', '3Gi', 'RWO', 'sc', '<unset>', '<unknown>', 'Filesystem'])

@@ -1,13 +1,13 @@
-/** PersistentVolumeClaim: what somebody needs of storage; bound to a volume, it can only be expanded. */
+/** PersistentVolumeClaim: a request for storage; a bound claim can only be expanded. */
 import { type PersistentVolumeClaim, PersistentVolumeClaims, type PersistentVolumeClaimSpec } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
-import { goQuote } from '#lib/go-text.ts'
+import { goQuote } from '#lib/go/text.ts'
 import { parseQuantity, quantityMilliValue } from '#meta/quantity.ts'
-import { key } from '#meta/validation/field-error.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
 import { roundAmounts } from '#model/pod-spec/defaults.ts'
 import { amountOf } from '#model/resource-lists.ts'
-import { accessModesText, alignDataSources, STORAGE_CLASS_ANNOTATION, storageClassOf } from '#model/volumes.ts'
+import { accessModesText, alignDataSources, STORAGE_CLASS_ANNOTATION, storageClassOf } from '#model/volumes/volumes.ts'
 
 import { validateClaim, validateClaimStatus, validateClaimUpdate } from './validation.ts'
 
@@ -58,8 +58,8 @@ function isBound({ spec }: PersistentVolumeClaim): boolean {
 }
 
 /**
- * What the volume is filled from has an old field and a new one, which say the same unless the new one names another
- * namespace. The old one alone has always been dropped when it named anything but a claim or a snapshot.
+ * dataSource and dataSourceRef must agree, unless dataSourceRef names another namespace. A dataSource alone is dropped
+ * unless it names a claim or a snapshot.
  */
 function settleDataSources(
   spec: PersistentVolumeClaimSpec,
@@ -85,13 +85,13 @@ function claimWarnings({ metadata, spec }: PersistentVolumeClaim): string[] {
   const warnings: string[] = []
   if (Object.hasOwn(metadata.annotations ?? {}, STORAGE_CLASS_ANNOTATION)) {
     const advice = 'deprecated since v1.8; use "storageClassName" attribute instead'
-    warnings.push(`${key('metadata.annotations', STORAGE_CLASS_ANNOTATION)}: ${advice}`)
+    warnings.push(`${fieldPath('metadata.annotations').key(STORAGE_CLASS_ANNOTATION)}: ${advice}`)
   }
   for (const list of ['requests', 'limits'] as const) {
     const amount = amountOf(spec.resources?.[list], 'storage')
     if (amount === undefined || quantityMilliValue(parseQuantity(amount)) % 1000 === 0) continue
     const rule = `fractional byte value ${goQuote(amount)} is invalid, must be an integer`
-    warnings.push(`${key(`spec.resources.${list}`, 'storage')}: ${rule}`)
+    warnings.push(`${fieldPath(`spec.resources.${list}`).key('storage')}: ${rule}`)
   }
   return warnings
 }

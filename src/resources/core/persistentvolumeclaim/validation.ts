@@ -1,34 +1,24 @@
-/** The rules of claims; those of a claim's spec alone are shared with pods and workloads. */
+/** The rules of claims; the rules of the spec are shared with pods and workloads. */
 import type { PersistentVolumeClaim, PersistentVolumeClaimSpec } from '#apis/core/v1.ts'
 import { validateLabelSelector } from '#meta/label-selector.ts'
 import { deepCopy, semanticEqual } from '#meta/object.ts'
 import { compareQuantities, parseQuantity, type Quantity, quantityOf } from '#meta/quantity.ts'
 import { differencesText } from '#meta/validation/differences.ts'
-import {
-  asJson,
-  child,
-  type FieldError,
-  forbidden,
-  invalid,
-  key,
-  notInSet,
-  notSupported,
-  required,
-} from '#meta/validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { qualifiedName } from '#meta/validation/names.ts'
-import { complaining, immutable } from '#meta/validation/rules.ts'
-import { validateClaimSpec } from '#model/pod-spec/claim-spec.ts'
-import { isNativeResource } from '#model/pod-spec/resource-names.ts'
-import { validateResourceQuantity } from '#model/pod-spec/resources.ts'
+import { immutable } from '#meta/validation/rules.ts'
+import { isNativeResource } from '#model/pod-spec/containers/resource-names.ts'
+import { validateResourceQuantity } from '#model/pod-spec/containers/resources.ts'
+import { validateClaimSpec } from '#model/pod-spec/volumes/claim-spec.ts'
 import { amountOf, sortedAmounts, validateCapacity } from '#model/resource-lists.ts'
-import { alignDataSources, STORAGE_CLASS_ANNOTATION } from '#model/volumes.ts'
+import { alignDataSources, STORAGE_CLASS_ANNOTATION } from '#model/volumes/volumes.ts'
 
 export function validateClaim({ spec }: PersistentVolumeClaim, old?: PersistentVolumeClaim): FieldError[] {
   const { dataSource, dataSourceRef, selector } = old?.spec ?? {}
   const hadGroup = [dataSource, dataSourceRef].some((source) => (source?.apiGroup ?? null) !== null)
-  return validateClaimSpec('spec', spec, {
+  return validateClaimSpec(fieldPath('spec'), spec, {
     invalidApiGroup: hadGroup,
-    invalidSelectorValues: validateLabelSelector('', selector).length > 0,
+    invalidSelectorValues: validateLabelSelector(fieldPath(''), selector).length > 0,
   })
 }
 
@@ -37,16 +27,16 @@ export function validateClaimUpdate(next: PersistentVolumeClaim, old: Persistent
     ...validateClaim(next, old),
     ...validateSameSpec(next, old),
     ...validateSize(next, old),
-    ...immutable('volumeMode', next.spec.volumeMode, old.spec.volumeMode),
+    ...immutable(fieldPath('volumeMode'), next.spec.volumeMode, old.spec.volumeMode),
     ...validateAttributesClass(next, old),
   ]
 }
 
-/** Claims are immutable, or quotas could be gamed; what a bound one may change is taken out before comparing. */
+/** The spec is immutable for the sake of quotas; mutable fields of a bound claim are removed before the comparison. */
 function validateSameSpec(next: PersistentVolumeClaim, old: PersistentVolumeClaim): FieldError[] {
   const wanted = deepCopy(next.spec)
   const before = deepCopy(old.spec)
-  // A claim of an older release has the old field of its source only, and must not look changed for that.
+  // A claim of an older release has only dataSource, which must not count as a change.
   alignDataSources(before)
   const errors = settleClass(wanted, next, old)
   if ((before.volumeName ?? '') === '') copyField(before, wanted, 'volumeName')
@@ -59,7 +49,7 @@ function validateSameSpec(next: PersistentVolumeClaim, old: PersistentVolumeClai
   if (semanticEqual(wanted, before)) return errors
   const rule =
     'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims'
-  return [...errors, forbidden('spec', `${rule}\n${differencesText('spec', before, wanted)}`)]
+  return [...errors, fieldPath('spec').forbidden(`${rule}\n${differencesText('spec', before, wanted)}`)]
 }
 
 function copyField(
@@ -72,7 +62,7 @@ function copyField(
   else to[name] = value
 }
 
-/** A class may be given where there was none, and move from the annotation to the field. */
+/** A class may be set if there was none, and move from the annotation to the field. */
 function settleClass(
   wanted: PersistentVolumeClaimSpec,
   { metadata }: PersistentVolumeClaim,
@@ -85,7 +75,11 @@ function settleClass(
   if (given && (oldAnnotation === undefined || moved)) delete wanted.storageClassName
   if (moved && (annotation === undefined || annotation === oldAnnotation)) return []
   if ((annotation ?? '') === (oldAnnotation ?? '')) return []
-  return [invalid(child('metadata.annotations', STORAGE_CLASS_ANNOTATION), annotation ?? '', 'field is immutable')]
+  return [
+    fieldPath('metadata.annotations')
+      .child(STORAGE_CLASS_ANNOTATION)
+      .invalid(annotation ?? '', 'field is immutable'),
+  ]
 }
 
 function storageOf(list: Readonly<Record<string, string>> | undefined): Quantity {
@@ -93,12 +87,12 @@ function storageOf(list: Readonly<Record<string, string>> | undefined): Quantity
   return amount === undefined ? quantityOf(0) : parseQuantity(amount)
 }
 
-/** Less may be asked for after an expansion that failed, but not less than there is. */
+/** A smaller request is allowed after a failed expansion, but not below the capacity. */
 function validateSize(next: PersistentVolumeClaim, old: PersistentVolumeClaim): FieldError[] {
   const size = storageOf(next.spec.resources?.requests)
   if (compareQuantities(size, storageOf(old.spec.resources?.requests)) >= 0) return []
   if (compareQuantities(size, storageOf(old.status?.capacity)) > 0) return []
-  return [forbidden('spec.resources.requests.storage', 'field can not be less than status.capacity')]
+  return [fieldPath('spec.resources.requests.storage').forbidden('field can not be less than status.capacity')]
 }
 
 function validateAttributesClass(next: PersistentVolumeClaim, old: PersistentVolumeClaim): FieldError[] {
@@ -107,7 +101,7 @@ function validateAttributesClass(next: PersistentVolumeClaim, old: PersistentVol
   if (!applied || name === old.spec.volumeAttributesClassName || (name ?? '') !== '') return []
   const value = name === undefined ? 'nil' : 'empty string'
   const rule = `update to ${value} is forbidden when status.currentVolumeAttributesClassName is not nil`
-  return [forbidden('spec.volumeAttributesClassName', rule)]
+  return [fieldPath('spec.volumeAttributesClassName').forbidden(rule)]
 }
 
 const resizeStates = [
@@ -119,32 +113,33 @@ const resizeStates = [
 ]
 
 export function validateClaimStatus({ spec, status }: PersistentVolumeClaim): FieldError[] {
-  return [
-    ...((spec.accessModes ?? []).length === 0 ? [required('Spec.accessModes')] : []),
-    ...sortedAmounts(status?.capacity).flatMap(([name, amount]) =>
-      validateCapacity(key('status.capacity', name), amount),
+  return collectErrors(
+    (spec.accessModes ?? []).length === 0 && fieldPath('Spec.accessModes').required(),
+    sortedAmounts(status?.capacity).flatMap(([name, amount]) =>
+      validateCapacity(fieldPath('status.capacity').key(name), amount),
     ),
-    ...sortedAmounts(status?.allocatedResourceStatuses).flatMap(([name, state]) => [
-      ...validateResourceKey('status.allocatedResourceStatuses', name),
-      ...(resizeStates.includes(state)
-        ? []
-        : [notInSet('status.allocatedResourceStatuses', asJson(name), resizeStates)]),
-    ]),
-    ...sortedAmounts(status?.allocatedResources).flatMap(([name, amount]) => validateAllocated(name, amount)),
-  ]
+    sortedAmounts(status?.allocatedResourceStatuses).flatMap(([name, state]) =>
+      collectErrors(
+        validateResourceKey(fieldPath('status.allocatedResourceStatuses'), name),
+        !resizeStates.includes(state) &&
+          fieldPath('status.allocatedResourceStatuses').notInSet(asJson(name), resizeStates),
+      ),
+    ),
+    sortedAmounts(status?.allocatedResources).flatMap(([name, amount]) => validateAllocated(name, amount)),
+  )
 }
 
 function validateAllocated(name: string, amount: string): FieldError[] {
-  const errors = validateResourceKey('status.allocatedResources', name)
+  const errors = validateResourceKey(fieldPath('status.allocatedResources'), name)
   if (errors.length > 0) return errors
-  const field = key('status.allocatedResources', name)
+  const field = fieldPath('status.allocatedResources').key(name)
   const capacityErrors = validateCapacity(field, amount)
   return capacityErrors.length > 0 ? capacityErrors : validateResourceQuantity(field, 'storage', amount)
 }
 
-/** Storage, or something of a driver's own. */
-function validateResourceKey(field: string, name: string): FieldError[] {
-  const errors = complaining(field, name, qualifiedName(name))
+/** Storage, or a driver-specific resource. */
+function validateResourceKey(path: FieldPath, name: string): FieldError[] {
+  const errors = path.check(name, qualifiedName)
   if (errors.length > 0 || name === 'storage' || !isNativeResource(name)) return errors
-  return [notSupported(field, name, ['storage'])]
+  return [path.notSupported(name, ['storage'])]
 }

@@ -1,17 +1,15 @@
-/**
- * AppArmor profiles given as annotations, as before v1.30: on create they become fields. Whoever relied on the
- * annotation is told so.
- */
+/** AppArmor annotations from before v1.30: on creation they become fields, with a warning. */
 import type { Pod } from '#apis/core/v1.ts'
 import { semanticEqual } from '#meta/object.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
 import { annotationOf, APP_ARMOR, appArmorOf } from '#model/pod-spec/annotations.ts'
 import { validateAppArmorProfile } from '#model/pod-spec/security.ts'
 import { containersOf, isWindows } from '#model/pod-spec/walk.ts'
-import { appArmorWarning } from '#model/pod-spec/warnings.ts'
+import { appArmorWarning } from '#model/pod-spec/warnings/warnings.ts'
 
 /**
- * Annotations that had no field, by pod. Once copied they can no longer be told from those that had one; only the
- * object that is being created remembers, and for as long as it lives.
+ * Annotations without a field, by pod. After the copy they cannot be distinguished, so this map remembers them for the
+ * lifetime of the created object.
  */
 const relied = new WeakMap<Pod, string[]>()
 
@@ -24,7 +22,7 @@ export function syncAppArmor(pod: Pod): void {
     const text = annotationOf(pod.metadata.annotations, name)
     if (text === undefined || container.securityContext?.appArmorProfile !== undefined) continue
     const given = appArmorOf(text)
-    const profile = validateAppArmorProfile('', given).length === 0 ? given : undefined
+    const profile = validateAppArmorProfile(fieldPath(''), given).length === 0 ? given : undefined
     if (profile !== undefined && semanticEqual(profile, pod.spec.securityContext?.appArmorProfile)) continue
     if (profile !== undefined) container.securityContext = { ...container.securityContext, appArmorProfile: profile }
     names.push(name)
@@ -33,5 +31,5 @@ export function syncAppArmor(pod: Pod): void {
 }
 
 export function appArmorWarnings(pod: Pod): string[] {
-  return (relied.get(pod) ?? []).map((name) => appArmorWarning('metadata.annotations', name))
+  return (relied.get(pod) ?? []).map((name) => appArmorWarning(fieldPath('metadata.annotations'), name))
 }

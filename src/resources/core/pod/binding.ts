@@ -1,27 +1,27 @@
 /**
- * Binding: a scheduler tells on which node a pod shall run. It can be said once. Labels and
- * annotations of the binding go over to the pod; admission puts the node's topology there.
+ * Binding: assigns a pod to a node, once. Labels and annotations of the binding are copied to the pod; admission adds
+ * the node's topology.
  */
 import type { Binding, Pod } from '#apis/core/v1.ts'
-import { type Answer, type Call, otherwise } from '#apiserver/call.ts'
 import { admitBody } from '#apiserver/handlers/admit.ts'
 import { decodeBody, otherRequest, settleNamespace, writeRequestOf } from '#apiserver/handlers/body.ts'
 import { formOf, type View } from '#apiserver/handlers/view.ts'
 import type { PartRules } from '#apiserver/registry/resource.ts'
+import { type Answer, type Call, otherwise } from '#component/requests/call.ts'
 import { deepCopy, type KubeObject } from '#meta/object.ts'
 import { createOptionsQuery, invalidOptionsError, validateCreateOptions } from '#meta/options.ts'
 import { decodeQuery } from '#meta/query.ts'
 import { badRequestError, conflictError, invalidError } from '#meta/status-errors.ts'
 import { timeOf } from '#meta/time.ts'
-import { type FieldError, notSupported, required } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 
 const KIND = { group: '', version: 'v1', kind: 'Binding' }
 const BINDINGS = { group: '', resource: 'pods/binding' }
 
-/** Everything a binding changes it may change: the rules are in the handler. */
+/** A binding may change all its fields: the handler has the rules. */
 export const bindingPart: PartRules<Pod> = { prepareUpdate: () => undefined }
 
-/** POST to `pods/NAME/binding`, or to `bindings`, where the body names the pod. */
+/** POST to `pods/NAME/binding`, or to `bindings` with the pod in the body. */
 export async function bindPod(call: Call, view: View): Promise<Answer> {
   const form = formOf(call, 'object', false)
   const options = decodeQuery(createOptionsQuery, call.query)
@@ -44,25 +44,26 @@ export async function bindPod(call: Call, view: View): Promise<Answer> {
   return view.representation.value(success, form, 201)
 }
 
-/** The same call as one to `pods/NAME/binding`. */
+/** Equivalent to a call of `pods/NAME/binding`. */
 function namedInBody(call: Call, binding: Binding): Call {
   const { name = '' } = binding.metadata
   settleNamespace(binding, call, true)
   if (name === '') throw badRequestError('Name parameter required.')
-  // What is posted to a collection gets its uid from the server, whatever the client says.
+  // Objects posted to a collection get their uid from the server.
   delete binding.metadata.uid
   return otherwise(call, { info: { ...call.info, subresource: 'binding', name } })
 }
 
 function validateBinding({ target }: Binding): FieldError[] {
-  const errors: FieldError[] = []
-  if ((target.kind ?? '') !== '' && target.kind !== 'Node')
-    errors.push(notSupported('target.kind', target.kind, ['Node', '<empty>']))
-  if ((target.name ?? '') === '') errors.push(required('target.name'))
-  return errors
+  return collectErrors(
+    (target.kind ?? '') !== '' &&
+      target.kind !== 'Node' &&
+      fieldPath('target.kind').notSupported(target.kind, ['Node', '<empty>']),
+    (target.name ?? '') === '' && fieldPath('target.name').required(),
+  )
 }
 
-/** The pod on its node. Throws 409 when it has one or is going. */
+/** The bound pod. Throws 409 if it has a node or is terminating. */
 function bound(live: Pod, { target, metadata }: Binding, { clock, isEnabled }: View['services']): Pod {
   const { name = '' } = live.metadata
   const refuse = (why: string): never => {

@@ -1,105 +1,96 @@
-/** What is told of the devices a pod has claimed: which claims were made for it, and what they give it. */
+/** Resource claim statuses of a pod: generated claims, and extended resources. */
 import type { NodeAllocatableResourceClaimStatus, Pod, PodExtendedResourceClaimStatus, PodSpec } from '#apis/core/v1.ts'
+import { createRepetition } from '#lib/repetition.ts'
 import { parseQuantity, quantitySign } from '#meta/quantity.ts'
-import {
-  asJson,
-  child,
-  duplicate,
-  type FieldError,
-  index,
-  invalid,
-  key,
-  required,
-} from '#meta/validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { dns1123Subdomain } from '#meta/validation/names.ts'
-import { complaining } from '#meta/validation/rules.ts'
-import { requiredText, validateDnsLabel } from '#model/pod-spec/checks.ts'
-import { isNativeResource } from '#model/pod-spec/resource-names.ts'
+import { requiredText, validateDnsLabel } from '#meta/validation/rules.ts'
+import { isNativeResource } from '#model/pod-spec/containers/resource-names.ts'
 
 export function validateClaimStatuses({ spec, status }: Pod): FieldError[] {
   const names = new Set((spec.resourceClaims ?? []).map(({ name }) => name))
-  const seen = new Set<string>()
-  const made = (status.resourceClaimStatuses ?? []).flatMap(({ name, resourceClaimName }, at) => {
-    const path = index('status.resourceClaimStatuses', at)
-    const errors: FieldError[] = []
-    if (!names.has(name)) {
-      const complaint = 'must match the name of an entry in `spec.resourceClaims`'
-      errors.push(invalid(child(path, 'name'), name, complaint))
-    }
-    if (seen.has(name)) errors.push(duplicate(child(path, 'name'), name))
-    seen.add(name)
-    if (resourceClaimName === undefined) return errors
-    const complaints = dns1123Subdomain(resourceClaimName)
-    return [...errors, ...complaining(child(path, 'resourceClaimName'), resourceClaimName, complaints)]
-  })
+  const isRepeated = createRepetition()
+  const made = fieldPath('status.resourceClaimStatuses').each(
+    status.resourceClaimStatuses,
+    (path, { name, resourceClaimName }) => {
+      const errors: FieldError[] = []
+      if (!names.has(name)) {
+        const complaint = 'must match the name of an entry in `spec.resourceClaims`'
+        errors.push(path.child('name').invalid(name, complaint))
+      }
+      if (isRepeated(name)) errors.push(path.child('name').duplicate(name))
+      if (resourceClaimName === undefined) return errors
+      const complaints = dns1123Subdomain(resourceClaimName)
+      return [...errors, ...path.child('resourceClaimName').check(resourceClaimName, () => complaints)]
+    },
+  )
   const known = new Set(
     [...(spec.resourceClaims ?? []), ...(status.resourceClaimStatuses ?? [])].map((one) => one.resourceClaimName),
   )
   return [
     ...made,
-    ...validateExtended('status.extendedResourceClaimStatus', status.extendedResourceClaimStatus, spec),
-    ...(status.nodeAllocatableResourceClaimStatuses ?? []).flatMap((one, at) =>
-      validateAllocatable(index('status.nodeAllocatableResourceClaimStatuses', at), one, known),
+    ...validateExtended(fieldPath('status.extendedResourceClaimStatus'), status.extendedResourceClaimStatus, spec),
+    ...fieldPath('status.nodeAllocatableResourceClaimStatuses').each(
+      status.nodeAllocatableResourceClaimStatuses,
+      (path, one) => validateAllocatable(path, one, known),
     ),
   ]
 }
 
-/** A claim made because the pod requests an extended resource that is a device. */
+/** A claim generated for an extended resource that a device provides. */
 function validateExtended(
-  path: string,
+  path: FieldPath,
   status: PodExtendedResourceClaimStatus | undefined,
   spec: PodSpec,
 ): FieldError[] {
   if (status === undefined) return []
-  const field = child(path, 'requestMappings')
+  const field = path.child('requestMappings')
   const mappings = status.requestMappings ?? []
   const containers = new Map([...(spec.initContainers ?? []), ...(spec.containers ?? [])].map((one) => [one.name, one]))
-  const seen = new Set<string>()
-  const errors = mappings.length === 0 ? [required(field, 'at least one request mapping is required')] : []
+  const isRepeated = createRepetition()
+  const errors = mappings.length === 0 ? [field.required('at least one request mapping is required')] : []
   for (const [at, mapping] of mappings.entries()) {
     const { containerName, resourceName, requestName } = mapping
-    const where = index(field, at)
+    const where = field.index(at)
     const container = containers.get(containerName)
     if (container === undefined) {
       const complaint = 'must match the name of an entry in spec.initContainers.name or spec.containers.name'
-      errors.push(invalid(child(where, 'containerName'), containerName, complaint))
+      errors.push(where.child('containerName').invalid(containerName, complaint))
     } else if (!Object.hasOwn(container.resources?.requests ?? {}, resourceName)) {
       const places = 'spec.initContainers.resources.requests or spec.containers.resources.requests'
       const complaint = `must match the extended resource name of an entry in ${places}`
-      errors.push(invalid(child(where, 'resourceName'), resourceName, complaint))
+      errors.push(where.child('resourceName').invalid(resourceName, complaint))
     }
-    errors.push(...validateDnsLabel(child(path, 'requestName'), requestName))
+    errors.push(...validateDnsLabel(path.child('requestName'), requestName))
     const all = JSON.stringify([containerName, resourceName, requestName])
-    if (seen.has(all)) {
-      errors.push(...Object.entries(mapping).map(([name, value]) => duplicate(child(where, name), value)))
+    if (isRepeated(all)) {
+      errors.push(...Object.entries(mapping).map(([name, value]) => where.child(name).duplicate(value)))
     }
-    seen.add(all)
   }
   const { resourceClaimName: name } = status
-  const claim = child(path, 'resourceClaimName')
-  return [...errors, ...(name === '' ? [required(claim)] : complaining(claim, name, dns1123Subdomain(name)))]
+  const claim = path.child('resourceClaimName')
+  return [...errors, ...(name === '' ? [claim.required()] : claim.check(name, dns1123Subdomain))]
 }
 
 function validateAllocatable(
-  path: string,
+  path: FieldPath,
   status: NodeAllocatableResourceClaimStatus,
   known: ReadonlySet<string | undefined>,
 ): FieldError[] {
   const { resourceClaimName: name, containers = [], resources } = status
-  const field = child(path, 'resources')
+  const field = path.child('resources')
   const amounts = Object.entries(resources ?? {})
-  return [
-    ...requiredText(child(path, 'resourceClaimName'), name, 'must not be empty'),
-    ...(known.has(name) ? [] : [invalid(child(path, 'resourceClaimName'), name, 'no mapping found in pod reference')]),
-    ...(containers.length === 0 ? [required(child(path, 'containers'), 'must not be empty')] : []),
-    ...(amounts.length === 0 ? [required(field, 'must not be empty')] : []),
-    ...amounts.flatMap(([resource, amount]) => [
-      ...(isNativeResource(resource)
-        ? []
-        : [invalid(key(field, resource), asJson(resource), 'must be a node allocatable resource name')]),
-      ...(quantitySign(parseQuantity(amount)) < 0
-        ? [invalid(key(field, resource), amount, 'must be non-negative')]
-        : []),
-    ]),
-  ]
+  return collectErrors(
+    requiredText(path.child('resourceClaimName'), name, 'must not be empty'),
+    !known.has(name) && path.child('resourceClaimName').invalid(name, 'no mapping found in pod reference'),
+    containers.length === 0 && path.child('containers').required('must not be empty'),
+    amounts.length === 0 && field.required('must not be empty'),
+    amounts.flatMap(([resource, amount]) =>
+      collectErrors(
+        !isNativeResource(resource) &&
+          field.key(resource).invalid(asJson(resource), 'must be a node allocatable resource name'),
+        quantitySign(parseQuantity(amount)) < 0 && field.key(resource).invalid(amount, 'must be non-negative'),
+      ),
+    ),
+  )
 }

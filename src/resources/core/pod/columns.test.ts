@@ -40,7 +40,7 @@ const init = { containers: [web()], initContainers: [web({ name: 'i' }), web({ n
 const sidecar = { containers: [web()], initContainers: [web({ name: 's', restartPolicy: 'Always' })] }
 const going = { deletionTimestamp: NOW }
 
-/** The pod, and what `kubectl get` shows as READY, STATUS and RESTARTS. */
+/** The pod, and its READY, STATUS and RESTARTS cells. */
 const rows: readonly [PodPatch, string][] = [
   [{ spec: one, status: { phase: 'Pending' } }, '0/1 Pending 0'],
   [{ spec: one, status: { phase: 'Failed', reason: 'Evicted' } }, '0/1 Evicted 0'],
@@ -159,7 +159,7 @@ describe('columns of pods', () => {
     })
   }
 
-  it('show more when there is room', () => {
+  it('include more in wide output', () => {
     const gates = { ...one, nodeName: 'n', readinessGates: [{ conditionType: 'a' }, { conditionType: 'b' }] }
     const full = cells({
       metadata: { creationTimestamp: '2024-05-06T07:07:09Z' },
@@ -185,7 +185,7 @@ describe('columns of pods', () => {
     )
   })
 
-  it('mark what is over', () => {
+  it('mark terminated pods', () => {
     const over = { type: 'Completed', status: 'True' }
     assert.deepEqual(podRowConditions(podOf({ status: { phase: 'Succeeded' } })), [
       { ...over, reason: 'Succeeded', message: 'The pod has completed successfully.' },

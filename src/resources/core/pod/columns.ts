@@ -1,4 +1,4 @@
-/** A pod as a row: what it is doing, told in one word. */
+/** The table row of a pod, with its state in one word. */
 import type { Container, ContainerStatus, Pod, PodSpec } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import type { Column } from '#apiserver/registry/resource.ts'
@@ -83,10 +83,10 @@ function startingReason({ status }: Pod): string {
 }
 
 interface InitSummary extends Restarts {
-  /** Undefined when all are done. */
+  /** Undefined if all are done. */
   readonly reason: string | undefined
   readonly ready: number
-  /** Of the sidecars alone. */
+  /** The sidecars only. */
   readonly sidecars: Restarts
 }
 
@@ -95,7 +95,7 @@ interface Restarts {
   lastRestartMs: number | undefined
 }
 
-/** The first init container that is not done says what the pod is waiting for. */
+/** The first incomplete init container determines the status. */
 function summarizeInit(spec: PodSpec, statuses: readonly ContainerStatus[] = []): InitSummary {
   const { initContainers = [] } = spec
   const containers = new Map(initContainers.map((one) => [one.name, one]))
@@ -135,7 +135,7 @@ function endReason({ reason = '', signal = 0, exitCode }: NonNullable<ContainerS
   return signal === 0 ? `ExitCode:${exitCode}` : `Signal:${signal}`
 }
 
-/** What the regular containers do; of several reasons that of the first container counts. */
+/** The status from regular containers; the reason of the first container wins. */
 function addRunning(summary: Summary, pod: Pod, sidecars: Restarts): void {
   const counted: Restarts = { ...sidecars }
   let running = false
@@ -158,7 +158,7 @@ function addRunning(summary: Summary, pod: Pod, sidecars: Restarts): void {
   else if (running) summary.reason = 'NotReady'
 }
 
-/** Why it waits or how it ended; empty while it runs. */
+/** The waiting or termination reason; empty while it runs. */
 function stateReason({ state: { waiting, terminated } }: ContainerStatus): string {
   const { reason = '' } = waiting ?? {}
   return reason === '' && terminated !== undefined ? endReason(terminated) : reason

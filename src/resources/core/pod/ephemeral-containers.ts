@@ -1,9 +1,9 @@
-/** `/ephemeralcontainers`: containers put into a running pod to look around in it. They can be added and nothing else. */
+/** `/ephemeralcontainers`: adds debugging containers to a running pod. Nothing else may change. */
 import type { EphemeralContainer, Pod } from '#apis/core/v1.ts'
 import type { PartRules } from '#apiserver/registry/resource.ts'
 import type { ObjectMeta } from '#meta/object.ts'
 import { differencesText } from '#meta/validation/differences.ts'
-import { type FieldError, forbidden } from '#meta/validation/field-error.ts'
+import { type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { isMirrorPod } from '#model/pod-spec/annotations.ts'
 import { dropDisabledPodFields } from '#model/pod-spec/gated-fields.ts'
 import { podOptions } from '#model/pod-spec/options.ts'
@@ -24,7 +24,7 @@ export const ephemeralContainers: PartRules<Pod> = {
     growGeneration(next, old)
   },
   validateUpdate(next, old, context) {
-    if (isMirrorPod(old.metadata)) return [forbidden('[]', 'static pods do not support ephemeral containers')]
+    if (isMirrorPod(old.metadata)) return [fieldPath('[]').forbidden('static pods do not support ephemeral containers')]
     const options = podOptions(context, old)
     return [
       ...validatePod(next, options),
@@ -35,15 +35,15 @@ export const ephemeralContainers: PartRules<Pod> = {
 }
 
 function validateKept(old: EphemeralContainer, { spec }: Pod): FieldError[] {
-  const field = 'spec.ephemeralContainers'
+  const field = fieldPath('spec.ephemeralContainers')
   const next = spec.ephemeralContainers?.findLast(({ name }) => name === old.name)
   const existing = `existing ephemeral containers "${old.name}"`
-  if (next === undefined) return [forbidden(field, `${existing} may not be removed\n`)]
+  if (next === undefined) return [field.forbidden(`${existing} may not be removed\n`)]
   const same = sameContainer(old, next) && old.targetContainerName === next.targetContainerName
-  return same ? [] : [forbidden(field, `${existing} may not be changed\n${differencesText(field, old, next)}`)]
+  return same ? [] : [field.forbidden(`${existing} may not be changed\n${differencesText(`${field}`, old, next)}`)]
 }
 
-/** The stored metadata, but for what the request itself writes. */
+/** The stored metadata, except for fields of the request. */
 export function keptMetadata({ managedFields, resourceVersion }: ObjectMeta, old: ObjectMeta): ObjectMeta {
   const { managedFields: _, ...kept } = old
   return {

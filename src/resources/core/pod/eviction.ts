@@ -1,10 +1,9 @@
 /**
- * Eviction: a delete that respects disruption budgets. Where a budget covers the pod, one of its allowed disruptions is
- * taken first, guarded by the budget's version; where none is left, the client is told to come back.
+ * Eviction: a delete that respects disruption budgets. It first takes one of the budget's allowed disruptions, guarded
+ * by the budget's version; without any left, the client gets 429.
  */
 import type { Pod, PodCondition } from '#apis/core/v1.ts'
 import { type Eviction, type PodDisruptionBudget, PodDisruptionBudgets } from '#apis/policy/v1.ts'
-import type { Answer, Call } from '#apiserver/call.ts'
 import { admitBody } from '#apiserver/handlers/admit.ts'
 import { decodeBody, otherRequest, settleNamespace, writeRequestOf } from '#apiserver/handlers/body.ts'
 import { readEntry } from '#apiserver/handlers/get.ts'
@@ -12,6 +11,7 @@ import { formOf, type View } from '#apiserver/handlers/view.ts'
 import { checkPreconditions } from '#apiserver/registry/deletion.ts'
 import type { ObjectReader } from '#apiserver/registry/resource.ts'
 import type { Shapes } from '#apiserver/registry/shapes.ts'
+import type { Answer, Call } from '#component/requests/call.ts'
 import type { Clock } from '#lib/clock.ts'
 import { type AnyCondition, setCondition } from '#meta/conditions.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
@@ -30,7 +30,7 @@ const KIND = {
   kind: 'Eviction',
   acceptsVersion: (version: string): boolean => version === OLD_VERSION,
 }
-/** It is not served any more, but clients still send it, and its fields are the same. */
+/** policy/v1beta1 is not served any more, but clients still send it, with the same fields. */
 const OLD_VERSION = 'v1beta1'
 const RETRY_SECONDS = 10
 
@@ -70,7 +70,7 @@ async function evict(call: Call, view: View, options: DeleteOptions): Promise<vo
   for (let tries = TRIES; ; tries--) {
     const pod = (await readEntry(call, view)).object as Pod
     if (!needsNoBudget(pod)) return evictWithin(call, view, pod, options)
-    // One that has not begun goes only as it was seen: it may have become ready since.
+    // A pending pod is deleted only in the observed state, because it may have become ready.
     const isWaiting = pod.status.phase === 'Pending' && pod.metadata.deletionTimestamp === undefined
     try {
       return await remove(call, view, guarded(options, pod, isWaiting))
@@ -80,7 +80,7 @@ async function evict(call: Call, view: View, options: DeleteOptions): Promise<vo
   }
 }
 
-/** One that runs goes within its budget. */
+/** A running pod is evicted within its budget. */
 async function evictWithin(call: Call, view: View, pod: Pod, options: DeleteOptions): Promise<void> {
   const budget = await budgetOf(view.services.objects, pod)
   const isSpare = budget !== undefined && mayGoUnready(budget, pod)
@@ -93,7 +93,7 @@ async function evictWithin(call: Call, view: View, pod: Pod, options: DeleteOpti
   }
 }
 
-/** The pod that was looked at and no other of its name; `isSeen`: and only as it was. */
+/** Only the observed pod; with `isSeen` only in the observed version. */
 function guarded(options: DeleteOptions, { metadata }: Pod, isSeen: boolean): DeleteOptions {
   const { uid = '', resourceVersion = '' } = metadata
   return { ...options, preconditions: { uid, ...(isSeen && { resourceVersion }), ...options.preconditions } }
@@ -103,27 +103,27 @@ function namesVersion({ preconditions }: DeleteOptions): boolean {
   return preconditions?.resourceVersion !== undefined
 }
 
-/** Of a pod that nothing guards, against those who change it all the time. */
+/** The number of retries for an unprotected pod that others change all the time. */
 const TRIES = 20
 
 function isDry({ dryRun = [] }: DeleteOptions): boolean {
   return dryRun.length > 0
 }
 
-/** Says on the pod that it is evicted, and deletes it. It was let in as an eviction, and passes no admission again. */
+/** Adds the DisruptionTarget condition and deletes the pod, without running admission again. */
 async function remove(call: Call, view: View, options: DeleteOptions): Promise<void> {
   const { name } = call.info
   const { store, services, resource } = view
   const { dryRun } = options
-  const asked = writeRequestOf(call, view.representation.kind, dryRun === undefined ? {} : { dryRun })
-  const request = otherRequest(asked, { subresource: '', isAdmitted: true })
+  const writeRequest = writeRequestOf(call, view.representation.kind, dryRun === undefined ? {} : { dryRun })
+  const request = otherRequest(writeRequest, { subresource: '', isAdmitted: true })
   let { preconditions = {} } = options
   if (!isDry(options)) {
     const { entry } = await store.update(otherRequest(request, { subresource: 'status' }), name, (live) => {
       checkPreconditions(resource, live, options)
       return evicted(live as Pod, services.clock)
     })
-    // What was asked for was there a moment ago; since then only we have changed it.
+    // The preconditions were met a moment ago, and only this handler has changed the pod since.
     if (preconditions.resourceVersion !== undefined)
       preconditions = { ...preconditions, resourceVersion: String(entry.modRevision) }
   }
@@ -145,7 +145,7 @@ function evicted(live: Pod, clock: Clock): Pod {
   return pod
 }
 
-/** Nothing is disrupted by removing what does not run, or is going already. */
+/** A pod that does not run or is terminating needs no budget. */
 function needsNoBudget({ metadata, status }: Pod): boolean {
   return metadata.deletionTimestamp !== undefined || ['Succeeded', 'Failed', 'Pending'].includes(status.phase ?? '')
 }
@@ -163,14 +163,14 @@ async function budgetOf(objects: ObjectReader, { metadata }: Pod): Promise<PodDi
   return covering[0]
 }
 
-/** A pod that is not ready does not count, where the budget says so or has enough healthy ones without it. */
+/** An unready pod may be exempt by the budget's policy, or if enough healthy pods remain. */
 function mayGoUnready({ spec, status }: PodDisruptionBudget, pod: Pod): boolean {
   if (isReady(pod)) return false
   if (spec.unhealthyPodEvictionPolicy === 'AlwaysAllow') return true
   return status.currentHealthy >= status.desiredHealthy && status.desiredHealthy > 0
 }
 
-/** Takes one of the budget's disruptions and notes the pod, so that the controller knows it as gone. */
+/** Takes one disruption and records the pod, so that the controller counts it. */
 async function takeDisruption(view: View, budget: PodDisruptionBudget, pod: Pod, isTry: boolean): Promise<void> {
   if (isTry) return checkBudget(budget)
   const { clock, writer } = view.services
@@ -183,10 +183,10 @@ async function takeDisruption(view: View, budget: PodDisruptionBudget, pod: Pod,
   })
 }
 
-/** Controllers note disruptions faster than this many; more means that nobody does. */
+/** Controllers process fewer unrecorded disruptions than this; more means that none runs. */
 const MAX_DISRUPTED = 2000
 
-/** Throws 429 where the budget has nothing to spare, and 403 where its status cannot be. */
+/** Throws 429 without allowed disruptions, and 403 for an invalid status. */
 function checkBudget(budget: PodDisruptionBudget): void {
   const { metadata, status } = budget
   const { name = '' } = metadata

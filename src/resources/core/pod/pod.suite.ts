@@ -1,12 +1,13 @@
-/** Pods and contexts for the tests of the rules of pods. */
+/** Pods and contexts for tests of pod rules. */
 import type { Container, Pod, PodSpec, PodStatus } from '#apis/core/v1.ts'
 import type { RuleContext, WriteContext } from '#apiserver/registry/resource.ts'
 import { createVirtualClock } from '#lib/clock.ts'
 import type { ObjectMeta } from '#meta/object.ts'
-import { type FieldError, fieldErrorText } from '#meta/validation/field-error.ts'
+import { fieldErrorText } from '#meta/validation/field-error.ts'
+import type { FieldError } from '#meta/validation/field-path.ts'
 import { defaultPod } from '#model/pod-spec/defaults.ts'
 
-/** Gates of v1.36 that matter here and are off. */
+/** Relevant gates of v1.36 that are off. */
 const gatesOff = new Set(['ImageVolumeWithDigest', 'DRANodeAllocatableResources', 'GenericWorkload', 'SELinuxMount'])
 
 export const NOW = '2024-05-06T07:08:09Z'
@@ -31,7 +32,7 @@ export interface PodPatch {
   readonly status?: PodStatus
 }
 
-/** A pod that is in order, but for what is given. */
+/** A valid pod with the given changes. */
 export function podOf({ metadata, spec, status = {} }: PodPatch = {}): Pod {
   const pod: Pod = {
     metadata: { name: 'p', namespace: 'default', generation: 1, ...metadata },

@@ -1,4 +1,4 @@
-/** What the server makes of a pod before it is judged: its first status, selectors that follow its labels, profiles. */
+/** Prepares a pod before validation: initial status, label-derived selectors, profiles. */
 import type { Pod } from '#apis/core/v1.ts'
 import type { WriteContext } from '#apiserver/registry/resource.ts'
 import type { LabelSelector, LabelSelectorRequirement } from '#meta/label-selector.ts'
@@ -11,7 +11,7 @@ import { dropDisabledPodFields } from '#model/pod-spec/gated-fields.ts'
 import { syncAppArmor } from './app-armor.ts'
 
 export function preparePodCreate(pod: Pod, context: WriteContext): void {
-  // Admission may have named an account.
+  // Admission may have set the service account.
   alignServiceAccount(pod.spec)
   dropDisabledPodFields(pod.spec, undefined, context)
   pod.status = { phase: 'Pending', qosClass: computeQosClass(pod.spec) }
@@ -36,7 +36,7 @@ export function preparePodUpdate(next: Pod, old: Pod, context: WriteContext): vo
   dropDisabledPodFields(next.spec, old.spec, context)
 }
 
-/** Keys whose values come from the pod's own labels become part of the selectors beside them, once. */
+/** matchLabelKeys and mismatchLabelKeys become part of the selectors, once. */
 function mergeLabelKeys({ metadata, spec }: Pod, { isEnabled }: WriteContext): void {
   const { labels = {} } = metadata
   for (const { labelSelector, matchLabelKeys, mismatchLabelKeys } of podAffinityTerms(spec.affinity)) {
@@ -50,7 +50,7 @@ function mergeLabelKeys({ metadata, spec }: Pod, { isEnabled }: WriteContext): v
   }
 }
 
-/** Without a selector nothing matches anyway. */
+/** Without a selector no pod matches. */
 function merge(
   selector: LabelSelector | undefined,
   keys: readonly string[] = [],

@@ -21,8 +21,8 @@ const sized = (resources: ResourceRequirements, more: Partial<Container> = {}): 
   spec: { containers: [web({ resources, ...more })] },
 })
 
-describe('resizing a pod', () => {
-  it('changes CPU and memory and nothing else, and counts as a change', () => {
+describe('resize of a pod', () => {
+  it('changes only CPU and memory, and increases the generation', () => {
     const next = podOf({ ...sized({ requests: { cpu: '2' } }, { command: ['x'] }), metadata: { labels: { a: 'b' } } })
     const { object, errors } = written(resize, podOf(sized({ requests: { cpu: '1' } })), next)
     assert.deepEqual(errors, [])
@@ -35,25 +35,25 @@ describe('resizing a pod', () => {
   const gpu = { 'example.com/gpu': '1' }
   const refused: readonly [title: string, PodPatch, PodPatch, string[]][] = [
     [
-      'another QoS class',
+      'a change of the QoS class',
       sized({ requests: { cpu: '1' } }),
       sized({ requests: { cpu: '1', memory: '1Gi' }, limits: { cpu: '1', memory: '1Gi' } }),
       ['spec: Invalid value: "": Pod QOS Class may not change as a result of resizing'],
     ],
     [
-      'fewer requests',
+      'removal of requests',
       sized({ requests: { cpu: '1', memory: '1Gi' } }),
       sized({ requests: { cpu: '1' } }),
       ['spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed'],
     ],
     [
-      'other resources',
+      'resources other than CPU and memory',
       sized({ requests: { cpu: '1', ...gpu }, limits: gpu }),
       sized({ requests: { cpu: '1', 'example.com/gpu': '2' }, limits: { 'example.com/gpu': '2' } }),
       ['spec: Forbidden: only cpu and memory resources are mutable'],
     ],
     [
-      'other containers',
+      'added or removed containers',
       sized({}),
       { spec: { containers: [web(), web({ name: 'b' })] } },
       ['spec.containers: Forbidden: containers may not be added or removed on resize'],
@@ -65,7 +65,7 @@ describe('resizing a pod', () => {
       ['spec.containers[0].name: Forbidden: containers may not be renamed or reordered on resize'],
     ],
     [
-      'no more resources of the pod',
+      'removal of pod-level resources',
       { spec: { resources: { requests: { cpu: '1' } } } },
       {},
       [
@@ -74,13 +74,13 @@ describe('resizing a pod', () => {
       ],
     ],
     [
-      'Windows',
+      'Windows pods',
       { spec: { os: { name: 'windows' } } },
       { spec: { os: { name: 'windows' } } },
       ['[]: Forbidden: windows pods cannot be resized'],
     ],
     [
-      'mirrors of static pods',
+      'mirror pods',
       { metadata: { annotations: { 'kubernetes.io/config.mirror': 'x' } } },
       {},
       ['[]: Forbidden: static pods cannot be resized'],
@@ -90,7 +90,7 @@ describe('resizing a pod', () => {
     it(`refuses ${title}`, () => assert.deepEqual(resized(old, next).errors, errors))
   }
 
-  it('needs a kubelet that can', () => {
+  it('is rejected if the kubelet of the node does not support it', () => {
     const state = { running: { startedAt: null } }
     const status = {
       containerStatuses: [{ name: 'web', state, lastState: {}, ready: true, restartCount: 0, image: '', imageID: '' }],
@@ -101,7 +101,7 @@ describe('resizing a pod', () => {
     )
   })
 
-  it('gives resources of its own to a pod that had none', () => {
+  it('may add pod-level resources', () => {
     const spec = { containers: [web({ resources: { requests: { cpu: '1' } } })] }
     const { object, errors } = resized({ spec }, { spec: { ...spec, resources: { requests: { cpu: '2' } } } })
     assert.deepEqual(errors, [])
@@ -114,7 +114,7 @@ describe('ephemeral containers of a pod', () => {
   const added = (old: PodPatch, next: PodPatch): { object: Pod; errors: string[] } =>
     written(ephemeralContainers, podOf(old), podOf(next))
 
-  it('can be added, and nothing else changes', () => {
+  it('can be added, while every other change is rejected', () => {
     const { object, errors } = added({}, { spec: { hostname: 'x', ephemeralContainers: [debug] } })
     assert.deepEqual(errors, [])
     assert.equal(object.spec.hostname, undefined)
@@ -122,7 +122,7 @@ describe('ephemeral containers of a pod', () => {
     assert.equal(object.metadata.generation, 2)
   })
 
-  it('stay as they are', () => {
+  it('reject changes once they exist', () => {
     const old = { spec: { ephemeralContainers: [debug] } }
     assert.deepEqual(added(old, {}).errors, [
       'spec.ephemeralContainers: Forbidden: existing ephemeral containers "debug" may not be removed\n',
@@ -133,7 +133,7 @@ describe('ephemeral containers of a pod', () => {
     ])
   })
 
-  it('are not for mirrors of static pods', () => {
+  it('are forbidden in mirror pods', () => {
     const mirror = { metadata: { annotations: { 'kubernetes.io/config.mirror': 'x' } } }
     assert.deepEqual(added(mirror, mirror).errors, ['[]: Forbidden: static pods do not support ephemeral containers'])
   })

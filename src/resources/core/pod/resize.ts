@@ -1,8 +1,8 @@
-/** `/resize`: CPU and memory of a running pod, changed in place. */
+/** `/resize`: changes CPU and memory of a running pod in place. */
 import type { Container, Pod, PodSpec, ResourceRequirements } from '#apis/core/v1.ts'
 import type { PartRules, RuleContext } from '#apiserver/registry/resource.ts'
 import { semanticEqual } from '#meta/object.ts'
-import { asJson, child, type FieldError, forbidden, index, invalid } from '#meta/validation/field-error.ts'
+import { asJson, collectErrors, type FieldError, fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { computeQosClass, qosClassOf } from '#model/pod-resources.ts'
 import { isMirrorPod } from '#model/pod-spec/annotations.ts'
 import { dropDisabledPodFields } from '#model/pod-spec/gated-fields.ts'
@@ -27,7 +27,7 @@ export const resize: PartRules<Pod> = {
   validateUpdate: validateResize,
 }
 
-/** Containers that were added or removed are left for validation to refuse. */
+/** Validation rejects added and removed containers. */
 function keepAllButResources(next: Pod, old: Pod, { isEnabled }: RuleContext): void {
   const { containers, initContainers = [], resources } = next.spec
   if (containers?.length !== old.spec.containers?.length) return
@@ -42,7 +42,7 @@ function keepAllButResources(next: Pod, old: Pod, { isEnabled }: RuleContext): v
   next.metadata = keptMetadata(next.metadata, old.metadata)
 }
 
-/** The old containers with new resources; renamed ones are left for validation to refuse. */
+/** The old containers with new resources; validation rejects renamed ones. */
 function resized(next: Container[], old: readonly Container[]): Container[] {
   if (next.some(({ name }, at) => name !== old[at]?.name)) return next
   return next.map(({ resources, resizePolicy }, at) => {
@@ -52,8 +52,8 @@ function resized(next: Container[], old: readonly Container[]): Container[] {
 }
 
 function validateResize(next: Pod, old: Pod, context: RuleContext): FieldError[] {
-  if (isMirrorPod(old.metadata)) return [forbidden('[]', 'static pods cannot be resized')]
-  if (isWindows(old.spec)) return [forbidden('[]', 'windows pods cannot be resized')]
+  if (isMirrorPod(old.metadata)) return [fieldPath('[]').forbidden('static pods cannot be resized')]
+  if (isWindows(old.spec)) return [fieldPath('[]').forbidden('windows pods cannot be resized')]
   const options = podOptions(context, old)
   const errors = [...validatePod(next, options), ...validateResizable(next, old, options)]
   if (hasPodResources(old.spec) || hasPodResources(next.spec)) {
@@ -61,7 +61,7 @@ function validateResize(next: Pod, old: Pod, context: RuleContext): FieldError[]
     errors.push(...validatePodLevel(next.spec, old.spec))
   }
   if ((old.status.nodeAllocatableResourceClaimStatuses ?? []).length > 0) {
-    errors.push(forbidden('spec', 'pods with node allocatable resource claims cannot be resized'))
+    errors.push(fieldPath('spec').forbidden('pods with node allocatable resource claims cannot be resized'))
   }
   const order = [
     ...validateOrder(next.spec, old.spec, 'containers'),
@@ -70,26 +70,27 @@ function validateResize(next: Pod, old: Pod, context: RuleContext): FieldError[]
   if (order.length > 0) return [...errors, ...order]
   const all = [...errors, ...validateContainers(next.spec, old.spec, context)]
   if (all.length > 0 || sameSpec(masked(next.spec, old.spec), old.spec)) return all
-  return [forbidden('spec', ONLY_COMPUTE)]
+  return [fieldPath('spec').forbidden(ONLY_COMPUTE)]
 }
 
 function podLevelRefused(): FieldError {
   const gate = 'InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled'
-  return forbidden('[]', `resize of pods with pod-level resources is forbidden when ${gate}`)
+  return fieldPath('[]').forbidden(`resize of pods with pod-level resources is forbidden when ${gate}`)
 }
 
 function validateResizable(next: Pod, old: Pod, { podLevelResources }: PodOptions): FieldError[] {
-  const errors: FieldError[] = []
-  if (qosClassOf(old, podLevelResources) !== computeQosClass(next.spec, podLevelResources)) {
-    const complaint = 'Pod QOS Class may not change as a result of resizing'
-    errors.push(invalid('spec', asJson(next.status.qosClass ?? ''), complaint))
-  }
-  // A kubelet that can resize tells what it has set.
+  // A kubelet with support reports allocated resources.
   const running = old.status.containerStatuses?.find(({ state }) => state.running !== undefined)
-  if (running !== undefined && running.resources === undefined) {
-    errors.push(forbidden('spec', 'Pod running on node without support for resize'))
-  }
-  return errors
+  return collectErrors(
+    qosClassOf(old, podLevelResources) !== computeQosClass(next.spec, podLevelResources) &&
+      fieldPath('spec').invalid(
+        asJson(next.status.qosClass ?? ''),
+        'Pod QOS Class may not change as a result of resizing',
+      ),
+    running !== undefined &&
+      running.resources === undefined &&
+      fieldPath('spec').forbidden('Pod running on node without support for resize'),
+  )
 }
 
 function hasPodResources({ resources }: PodSpec): boolean {
@@ -97,72 +98,72 @@ function hasPodResources({ resources }: PodSpec): boolean {
 }
 
 function validatePodLevel(next: PodSpec, old: PodSpec): FieldError[] {
-  const field = 'spec.resources'
+  const field = fieldPath('spec.resources')
   if (old.resources !== undefined && next.resources === undefined) {
-    return [forbidden(field, 'pod-level resources cannot be removed')]
+    return [field.forbidden('pod-level resources cannot be removed')]
   }
   const errors = validateRemoved(field, next.resources, old.resources, 'pod-level resource')
   if (semanticEqual(withOldCompute(next.resources, old.resources), old.resources)) return errors
-  return [...errors, forbidden('spec', 'only cpu and memory resources are mutable at pod-level')]
+  return [...errors, fieldPath('spec').forbidden('only cpu and memory resources are mutable at pod-level')]
 }
 
 function validateRemoved(
-  field: string,
+  path: FieldPath,
   next: ResourceRequirements | undefined,
   old: ResourceRequirements | undefined,
   what: string,
 ): FieldError[] {
   return (['requests', 'limits'] as const)
     .filter((name) => Object.keys(old?.[name] ?? {}).some((one) => !Object.hasOwn(next?.[name] ?? {}, one)))
-    .map((name) => forbidden(child(field, name), `${what} ${name} cannot be removed`))
+    .map((name) => path.child(name).forbidden(`${what} ${name} cannot be removed`))
 }
 
 function validateOrder(next: PodSpec, old: PodSpec, name: 'containers' | 'initContainers'): FieldError[] {
-  const field = child('spec', name)
+  const field = fieldPath('spec').child(name)
   const [after, before] = [next[name] ?? [], old[name] ?? []]
-  if (after.length !== before.length) return [forbidden(field, `${name} may not be added or removed on resize`)]
-  return before.flatMap((one, at) => {
+  if (after.length !== before.length) return [field.forbidden(`${name} may not be added or removed on resize`)]
+  return field.each(before, (path, one, at) => {
     if (after[at]?.name === one.name) return []
-    return [forbidden(child(index(field, at), 'name'), `${name} may not be renamed or reordered on resize`)]
+    return [path.child('name').forbidden(`${name} may not be renamed or reordered on resize`)]
   })
 }
 
 function validateContainers(next: PodSpec, old: PodSpec, { isEnabled }: RuleContext): FieldError[] {
   const initToo = isEnabled('InPlacePodVerticalScalingInitContainers')
-  const pairs = (name: 'containers' | 'initContainers'): [Container, Container, string][] =>
-    (old[name] ?? []).map((one, at) => [next[name]?.[at] ?? one, one, index(child('spec', name), at)])
-  const removed = ([after, before, path]: [Container, Container, string]): FieldError[] =>
-    validateRemoved(child(path, 'resources'), after.resources, before.resources, 'resource')
+  const pairs = (name: 'containers' | 'initContainers'): [Container, Container, FieldPath][] =>
+    (old[name] ?? []).map((one, at) => [next[name]?.[at] ?? one, one, fieldPath('spec').child(name).index(at)])
+  const removed = ([after, before, path]: [Container, Container, FieldPath]): FieldError[] =>
+    validateRemoved(path.child('resources'), after.resources, before.resources, 'resource')
   return [
     ...pairs('initContainers')
       .filter(([, before]) => initToo || isSidecar(before))
       .flatMap(removed),
     ...pairs('containers').flatMap(removed),
     ...pairs('containers').flatMap(([after, before]) =>
-      sameContainer(maskedContainer(after, before), before) ? [] : [forbidden('spec', ONLY_COMPUTE)],
+      sameContainer(maskedContainer(after, before), before) ? [] : [fieldPath('spec').forbidden(ONLY_COMPUTE)],
     ),
     ...pairs('initContainers').flatMap(([after, before, path]) =>
       initToo || isSidecar(after)
         ? validateInitContainer(path, after, before)
         : sameContainer(after, before)
           ? []
-          : [forbidden('spec', 'resources for non-sidecar init containers are immutable')],
+          : [fieldPath('spec').forbidden('resources for non-sidecar init containers are immutable')],
     ),
   ]
 }
 
-function validateInitContainer(path: string, next: Container, old: Container): FieldError[] {
+function validateInitContainer(path: FieldPath, next: Container, old: Container): FieldError[] {
   const errors: FieldError[] = []
   if (!sameContainer(maskedContainer(next, old), old)) {
-    errors.push(forbidden(path, 'only cpu and memory resources for init or sidecar containers are mutable'))
+    errors.push(path.forbidden('only cpu and memory resources for init or sidecar containers are mutable'))
   }
   if (isSidecar(next) || sameContainer(next, old)) return errors
   const complaint = 'non-sidecar init containers with a resize policy of RestartContainer cannot be resized'
   const restarting = (next.resizePolicy ?? []).filter(({ restartPolicy }) => restartPolicy === 'RestartContainer')
-  return [...errors, ...restarting.map(() => forbidden(path, complaint))]
+  return [...errors, ...restarting.map(() => path.forbidden(complaint))]
 }
 
-/** `next` with the old amounts of what may change. */
+/** `next` with the old amounts of mutable fields. */
 function masked(next: PodSpec, old: PodSpec): PodSpec {
   const mask = (containers: readonly Container[] = [], before: readonly Container[] = []): Container[] =>
     containers.map((one, at) => maskedContainer(one, before[at] ?? one))
@@ -176,13 +177,13 @@ function masked(next: PodSpec, old: PodSpec): PodSpec {
   }
 }
 
-/** Claims cannot be told apart here: upstream drops them too, so that any change of them is refused. */
+/** Claims are dropped as in upstream, so that any change of them is rejected. */
 function maskedContainer(next: Container, old: Container): Container {
   const { claims: _, ...resources } = withOldCompute(next.resources, old.resources) ?? {}
   return { ...next, resources }
 }
 
-/** Undefined when nothing is left. */
+/** Undefined if nothing is left. */
 function withOldCompute(
   next: ResourceRequirements | undefined,
   old: ResourceRequirements | undefined,

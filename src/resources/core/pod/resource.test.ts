@@ -14,14 +14,14 @@ function created(patch: PodPatch): Pod {
 
 const complaints = (patch: PodPatch): string[] => textsOf(pod.validate?.(podOf(patch), contextWith()) ?? [])
 
-describe('creating a pod', () => {
-  it('gives it its first status', () => {
+describe('creation of a pod', () => {
+  it('sets the initial status', () => {
     const resources = { requests: { cpu: '1' } }
     const { status } = created({ spec: { containers: [web({ resources })] }, status: { phase: 'Running' } })
     assert.deepEqual(status, { phase: 'Pending', qosClass: 'Burstable' })
   })
 
-  it('says when gates hold it', () => {
+  it('sets a condition for scheduling gates', () => {
     assert.deepEqual(created({ spec: { schedulingGates: [{ name: 'a/b' }] } }).status.conditions, [
       {
         type: 'PodScheduled',
@@ -34,7 +34,7 @@ describe('creating a pod', () => {
     ])
   })
 
-  it('makes selectors follow its own labels', () => {
+  it('adds its labels to selectors', () => {
     const spec: Partial<PodSpec> = {
       affinity: {
         podAffinity: {
@@ -68,7 +68,7 @@ describe('creating a pod', () => {
     assert.deepEqual(topologySpreadConstraints?.[0]?.labelSelector, { matchExpressions: [app] })
   })
 
-  it('makes fields of AppArmor annotations and warns', () => {
+  it('converts AppArmor annotations to fields with a warning', () => {
     const name = 'container.apparmor.security.beta.kubernetes.io/web'
     const object = created({ metadata: { annotations: { [name]: 'localhost/x' } } })
     assert.deepEqual(object.spec.containers[0]?.securityContext, {
@@ -82,14 +82,14 @@ describe('creating a pod', () => {
     assert.deepEqual(pod.warnings?.(both, undefined), [])
   })
 
-  it('aligns an account that admission has named', () => {
+  it('aligns the service account fields', () => {
     const object = podOf()
     object.spec.serviceAccountName = 'default'
     pod.prepareCreate?.(object, contextWith())
     assert.equal(object.spec.serviceAccount, 'default')
   })
 
-  it('warns of a name that is no host name', () => {
+  it('warns of a name that is no valid host name', () => {
     const [warning] = pod.warnings?.(podOf({ metadata: { name: 'a.b' } }), undefined) ?? []
     assert.equal(
       warning,
@@ -132,9 +132,9 @@ describe('creating a pod', () => {
   }
 })
 
-describe('deleting a pod', () => {
+describe('deletion of a pod', () => {
   const running: PodPatch = { spec: { nodeName: 'n' }, status: { phase: 'Running' } }
-  const deletions: readonly [PodPatch, asked: number | undefined, graceSeconds: number][] = [
+  const deletions: readonly [PodPatch, requested: number | undefined, graceSeconds: number][] = [
     [running, undefined, 30],
     [{ ...running, spec: { nodeName: 'n', terminationGracePeriodSeconds: 5 } }, undefined, 5],
     [running, 7, 7],
@@ -143,15 +143,15 @@ describe('deleting a pod', () => {
     [{ ...running, status: { phase: 'Failed' } }, undefined, 0],
     [{ ...running, status: { phase: 'Succeeded' } }, undefined, 0],
   ]
-  for (const [patch, asked, graceSeconds] of deletions) {
-    it(`takes ${graceSeconds} seconds for ${JSON.stringify([patch, asked])}`, () => {
-      assert.equal(pod.graceSeconds?.(podOf(patch), asked), graceSeconds)
+  for (const [patch, requested, graceSeconds] of deletions) {
+    it(`takes ${graceSeconds} seconds for ${JSON.stringify([patch, requested])}`, () => {
+      assert.equal(pod.graceSeconds?.(podOf(patch), requested), graceSeconds)
     })
   }
 })
 
 describe('field selectors of pods', () => {
-  it('know upstream’s fields', () => {
+  it('support upstream’s fields', () => {
     const object = podOf({
       spec: { nodeName: 'n', hostNetwork: true, serviceAccountName: 'sa' },
       status: { phase: 'Running', podIPs: [{ ip: '1.2.3.4' }], nominatedNodeName: 'm' },

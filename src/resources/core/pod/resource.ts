@@ -1,9 +1,10 @@
-/** Pod: containers that live and die together on one node. */
+/** Pod: containers that run together on one node. */
 import { type Pod, Pods } from '#apis/core/v1.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
 import { dns1123Label } from '#meta/validation/names.ts'
 import { defaultPod } from '#model/pod-spec/defaults.ts'
-import { podWarnings } from '#model/pod-spec/warnings.ts'
+import { podWarnings } from '#model/pod-spec/warnings/warnings.ts'
 import { isScheduled, isTerminal } from '#model/pods.ts'
 
 import { appArmorWarnings } from './app-armor.ts'
@@ -40,7 +41,7 @@ export const pod: Resource<Pod> = defineResource<Pod>({
     'spec.hostNetwork': ({ spec }) => String(spec.hostNetwork ?? false),
     'status.phase': ({ status }) => status.phase ?? '',
     'status.podIP': ({ status }) => status.podIPs?.[0]?.ip ?? '',
-    // Known to upstream as a label and never filled in.
+    // A selectable field of upstream that is never set.
     'status.podIPs': () => '',
     'status.nominatedNodeName': ({ status }) => status.nominatedNodeName ?? '',
   },
@@ -60,11 +61,11 @@ function createWarnings(next: Pod): string[] {
     ...(complaints.length === 0
       ? []
       : [`metadata.name: ${hostname}; a DNS label is recommended: [${complaints.join(' ')}]`]),
-    ...podWarnings('', next),
+    ...podWarnings(fieldPath(''), next),
   ]
 }
 
-/** A kubelet stops what runs; what runs nowhere, or no longer, goes at once. */
-function graceSeconds(object: Pod, asked: number | undefined): number {
-  return isScheduled(object) && !isTerminal(object) ? (asked ?? object.spec.terminationGracePeriodSeconds ?? 0) : 0
+/** A kubelet stops running pods; unassigned and finished pods are deleted at once. */
+function graceSeconds(object: Pod, requested: number | undefined): number {
+  return isScheduled(object) && !isTerminal(object) ? (requested ?? object.spec.terminationGracePeriodSeconds ?? 0) : 0
 }

@@ -1,12 +1,12 @@
-/** Whether two pod specs mean the same. */
+/** Compares two pod specs semantically. */
 import type { Container, PodSpec } from '#apis/core/v1.ts'
 import { deepCopy, semanticEqual } from '#meta/object.ts'
 import { parseQuantity, quantityText } from '#meta/quantity.ts'
 import { containersOf } from '#model/pod-spec/walk.ts'
 
-/** Amounts are compared by value: `1Gi` and `1073741824` are the same. */
+/** Quantities are compared by value: `1Gi` equals `1073741824`. */
 export function sameSpec(a: PodSpec, b: PodSpec): boolean {
-  // Mostly they are the same to the letter.
+  // Usually they are identical.
   return semanticEqual(a, b) || semanticEqual(plain(a), plain(b))
 }
 
@@ -14,7 +14,7 @@ export function sameContainer(a: Container, b: Container): boolean {
   return sameSpec({ containers: [a] }, { containers: [b] })
 }
 
-/** A copy with all amounts written in one way. */
+/** A copy with canonical quantities. */
 function plain(spec: PodSpec): PodSpec {
   const copy = deepCopy(spec)
   const volumes = copy.volumes ?? []

@@ -26,7 +26,7 @@ function updated(next: PodStatus, old: PodPatch = {}): { object: Pod; errors: st
 }
 
 describe('status of a pod', () => {
-  it('keeps the spec, owners, the QoS class and generations that a client does not know', () => {
+  it('ignores changes of the spec and of owners, and keeps a QoS class and generations that a client omits', () => {
     const condition = { type: 'Ready', status: 'True', lastProbeTime: null, lastTransitionTime: null }
     const old = podOf({
       spec: { hostname: 'old' },
@@ -45,7 +45,7 @@ describe('status of a pod', () => {
     assert.equal(next.spec.hostname, 'old')
     assert.equal(next.metadata.ownerReferences, undefined)
     assert.equal(next.metadata.deletionTimestamp, undefined)
-    // Unlike those of other kinds, the status of a pod may come with labels.
+    // Unlike other kinds, the status update of a pod may change labels.
     assert.deepEqual(next.metadata.labels, { a: 'b' })
     assert.deepEqual(next.status, {
       phase: 'Running',
@@ -55,20 +55,20 @@ describe('status of a pod', () => {
     })
   })
 
-  it('has the same first address under both names', () => {
+  it('keeps podIP and the first of podIPs equal', () => {
     assert.deepEqual(updated({ podIP: '1.1.1.1' }).object.status.podIPs, [{ ip: '1.1.1.1' }])
     assert.equal(updated({ podIPs: [{ ip: '1.1.1.1' }, { ip: '::1' }] }).object.status.podIP, '1.1.1.1')
     const both = updated({ podIP: '2.2.2.2', podIPs: [{ ip: '1.1.1.1' }, { ip: '::1' }] })
     assert.deepEqual(both.object.status.podIPs, [{ ip: '2.2.2.2' }])
   })
 
-  it('drops what no gate is open for', () => {
+  it('drops fields of disabled gates', () => {
     const statuses = [{ resourceClaimName: 'c', resources: {} }]
     const { object } = updated({ nodeAllocatableResourceClaimStatuses: statuses })
     assert.deepEqual(object.status, {})
   })
 
-  it('does not let containers rise that may not restart', () => {
+  it('rejects a restart of containers that must not restart', () => {
     const spec = {
       restartPolicy: 'OnFailure',
       containers: [web(), web({ name: 'side' })],
@@ -186,7 +186,7 @@ describe('status of a pod', () => {
     })
   }
 
-  it('warns of addresses that are badly written', () => {
+  it('warns of badly written addresses', () => {
     const old = podOf({ status: { podIPs: [{ ip: '01.1.1.1' }] } })
     assert.deepEqual(podStatus.warnings?.(old, old), [
       'status.podIPs[0].ip: non-standard IP address "01.1.1.1" is invalid: use "1.1.1.1"',

@@ -1,14 +1,14 @@
-/** `/status`: what the kubelet, and some others, tell of a pod. */
+/** `/status`: updates by the kubelet and others. */
 import type { ContainerStatus, Pod, PodStatus } from '#apis/core/v1.ts'
 import type { PartRules, RuleContext } from '#apiserver/registry/resource.ts'
-import { child, index } from '#meta/validation/field-error.ts'
-import { addressWarnings } from '#model/pod-spec/address-warnings.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
 import { roundAmounts } from '#model/pod-spec/defaults.ts'
+import { addressWarnings } from '#model/pod-spec/warnings/addresses.ts'
 
 import { validateStatusUpdate } from './status-validation.ts'
 
 export const podStatus: PartRules<Pod> = {
-  // Kubelets of long ago broke the owners.
+  // Very old kubelets corrupted the owners.
   keeps: ['spec', 'metadata.deletionTimestamp', 'metadata.ownerReferences'],
   prepareUpdate(next, old, context) {
     if (next.status.qosClass === undefined && old.status.qosClass !== undefined) {
@@ -24,11 +24,11 @@ export const podStatus: PartRules<Pod> = {
 
 function ipWarnings(status: PodStatus, name: 'podIPs' | 'hostIPs'): string[] {
   return (status[name] ?? []).flatMap(({ ip }, at) =>
-    addressWarnings(child(index(child('status', name), at), 'ip'), ip),
+    addressWarnings(fieldPath('status').child(name).index(at).child('ip'), ip),
   )
 }
 
-/** `podIP` and the first of `podIPs` are the same; the former wins. Amounts are no finer than a thousandth. */
+/** `podIP` and the first of `podIPs` are equal; `podIP` wins. Quantities are rounded to thousandths. */
 export function defaultPodStatus(status: PodStatus | undefined): void {
   if (status === undefined) return
   const { podIP = '', podIPs = [] } = status
@@ -55,7 +55,7 @@ function keepGenerations(next: PodStatus, old: PodStatus): void {
   if ((next.observedGeneration ?? 0) === 0 && old.observedGeneration !== undefined) {
     next.observedGeneration = old.observedGeneration
   }
-  // By type and turn, for a type may be there more than once.
+  // By type and occurrence, because a type may occur more than once.
   const before = new Map<string, (number | undefined)[]>()
   for (const { type, observedGeneration } of old.conditions ?? []) {
     before.set(type, [...(before.get(type) ?? []), observedGeneration])

@@ -16,7 +16,7 @@ const REFUSED =
 
 const toleration = { key: 'a', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 5 }
 
-describe('updating a pod', () => {
+describe('update of a pod', () => {
   it('may change images, shorten a deadline, add tolerations and remove gates', () => {
     const old = {
       containers: [web()],
@@ -35,19 +35,19 @@ describe('updating a pod', () => {
       ],
       schedulingGates: [{ name: 'b' }],
     }
-    // The pull policy was chosen when the pod was created.
+    // The pull policy was chosen at creation.
     for (const one of next.containers) one.imagePullPolicy = 'IfNotPresent'
     assert.deepEqual(specChange(old, next), [])
   })
 
-  it('may write an amount differently', () => {
+  it('accepts an equal quantity in another notation', () => {
     const amount = (memory: string): Partial<PodSpec> => ({
       containers: [web({ resources: { requests: { memory } } })],
     })
     assert.deepEqual(specChange(amount('1Gi'), amount('1073741824')), [])
   })
 
-  it('may change nothing else, and says what was tried', () => {
+  it('rejects changes of any other field, and prints the difference', () => {
     assert.deepEqual(specChange({ hostname: 'a' }, { hostname: 'b', subdomain: 'c' }), [
       `${REFUSED}  spec.hostname: "a" -> "b"\n  spec.subdomain: <unset> -> "c"`,
     ])
@@ -96,7 +96,7 @@ describe('updating a pod', () => {
   const exists = (key: string): { key: string; operator: string } => ({ key, operator: 'Exists' })
   const TERMS = 'spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms'
 
-  it('lets a pod that is held by gates become choosier', () => {
+  it('may narrow the node selection of a gated pod', () => {
     const gated = { schedulingGates: [{ name: 'g' }] }
     assert.deepEqual(specChange(gated, { ...gated, nodeSelector: { a: 'b' } }), [])
     assert.deepEqual(specChange(gated, terms({ matchExpressions: [exists('a')] })), [])
@@ -106,7 +106,7 @@ describe('updating a pod', () => {
     assert.match(specChange({}, { nodeSelector: { a: 'b' } })[0] ?? '', /pod updates may not change fields/)
   })
 
-  it('does not let it become less choosy', () => {
+  it('rejects a wider node selection of a gated pod', () => {
     const one = { matchExpressions: [exists('a')] }
     assert.deepEqual(specChange(terms(one), terms({ matchExpressions: [exists('b')] })), [
       `${TERMS}[0]: Invalid value: {"matchExpressions":[{"key":"b","operator":"Exists"}]}: only additions are allowed (no mutations or deletions)`,
@@ -120,7 +120,7 @@ describe('updating a pod', () => {
     ])
   })
 
-  it('guards annotations that others rely on', () => {
+  it('protects annotations of other components', () => {
     const armor = 'container.apparmor.security.beta.kubernetes.io/web'
     const mirror = 'kubernetes.io/config.mirror'
     const spec = { nodeName: 'n' }
@@ -135,7 +135,7 @@ describe('updating a pod', () => {
     ])
   })
 
-  it('does not take quadratic time for many tolerations', () => {
+  it('takes linear time for many tolerations', () => {
     const many = Array.from({ length: 20_000 }, (_, at) => ({ key: `k${at}`, operator: 'Exists' }))
     assert.deepEqual(specChange({ tolerations: many }, { tolerations: many.toReversed() }), [])
   })

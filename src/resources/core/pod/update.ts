@@ -1,14 +1,14 @@
-/** What may change in a pod once it is there: little, for containers cannot be changed while they run. */
+/** Allowed changes of a pod: few, because running containers cannot change. */
 import type { Container, NodeAffinity, NodeSelectorTerm, Pod, PodSpec, Toleration } from '#apis/core/v1.ts'
 import type { RuleContext } from '#apiserver/registry/resource.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { differencesText } from '#meta/validation/differences.ts'
-import { child, type FieldError, forbidden, index, invalid, key, required } from '#meta/validation/field-error.ts'
+import { type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { rangeText } from '#meta/validation/names.ts'
+import { validateTolerations } from '#model/nodes/taints.ts'
 import { annotationOf, APP_ARMOR, MIRROR_POD, validatePodAnnotations } from '#model/pod-spec/annotations.ts'
 import { podOptions } from '#model/pod-spec/options.ts'
 import type { PodOptions } from '#model/pod-spec/rules.ts'
-import { validateTolerations } from '#model/taints.ts'
 
 import { sameSpec } from './same-spec.ts'
 import { validatePod } from './validation.ts'
@@ -42,19 +42,19 @@ export function validatePodUpdate(next: Pod, old: Pod, context: RuleContext): Fi
 
 interface Outcome {
   readonly found: FieldError[]
-  /** What comes after would not make sense. */
+  /** Later errors would be misleading. */
   readonly stop: boolean
 }
 
 /** Also a rule of the subresources that write pods. */
 export function validateAnnotationUpdate(next: Pod, old: Pod, options: PodOptions): FieldError[] {
-  const path = 'metadata.annotations'
+  const path = fieldPath('metadata.annotations')
   const before = old.metadata.annotations ?? {}
   const after = next.metadata.annotations ?? {}
   const refused = (name: string, verb: string): FieldError[] => {
     const what = name.startsWith(APP_ARMOR) ? 'AppArmor annotations' : 'mirror pod annotation'
     if (!name.startsWith(APP_ARMOR) && name !== MIRROR_POD) return []
-    return [forbidden(key(path, name), `may not ${verb} ${what}`)]
+    return [path.key(name).forbidden(`may not ${verb} ${what}`)]
   }
   return [
     ...Object.entries(before).flatMap(([name, value]) =>
@@ -68,66 +68,66 @@ export function validateAnnotationUpdate(next: Pod, old: Pod, options: PodOption
 function validateImages(next: PodSpec, old: PodSpec): Outcome {
   const found: FieldError[] = []
   for (const name of ['containers', 'initContainers'] as const) {
-    const field = child('spec', name)
+    const field = fieldPath('spec').child(name)
     const containers = next[name] ?? []
     if (containers.length !== (old[name] ?? []).length) {
-      found.push(forbidden(field, 'pod updates may not add or remove containers'))
+      found.push(field.forbidden('pod updates may not add or remove containers'))
       return { found, stop: true }
     }
     for (const [at, { image = '' }] of containers.entries()) {
-      const path = child(index(field, at), 'image')
-      if (image === '') found.push(required(path))
-      if (image.trim() !== image) found.push(invalid(path, image, 'must not have leading or trailing whitespace'))
+      const path = field.index(at).child('image')
+      if (image === '') found.push(path.required())
+      if (image.trim() !== image) found.push(path.invalid(image, 'must not have leading or trailing whitespace'))
     }
   }
   return { found, stop: false }
 }
 
-/** A deadline may be set and drawn nearer, never put off. */
+/** A deadline may be set and shortened, never extended. */
 function validateDeadline(next: PodSpec, old: PodSpec): Outcome {
-  const field = 'spec.activeDeadlineSeconds'
+  const field = fieldPath('spec.activeDeadlineSeconds')
   const [seconds, before] = [next.activeDeadlineSeconds, old.activeDeadlineSeconds]
   if (seconds === undefined) {
     if (before === undefined) return { found: [], stop: false }
-    return { found: [invalid(field, null, 'must not update from a positive integer to nil value')], stop: false }
+    return { found: [field.invalid(null, 'must not update from a positive integer to nil value')], stop: false }
   }
   if (seconds < 0 || seconds > MAX_INT32)
-    return { found: [invalid(field, seconds, rangeText(0, MAX_INT32))], stop: true }
+    return { found: [field.invalid(seconds, rangeText(0, MAX_INT32))], stop: true }
   if (before === undefined || before >= seconds) return { found: [], stop: false }
-  return { found: [invalid(field, seconds, 'must be less than or equal to previous value')], stop: true }
+  return { found: [field.invalid(seconds, 'must be less than or equal to previous value')], stop: true }
 }
 
 function validateTolerationUpdate(next: PodSpec, old: PodSpec, options: PodOptions): FieldError[] {
-  const field = 'spec.tolerations'
+  const field = fieldPath('spec.tolerations')
   const textOf = ({ key: name, operator, value, effect }: Toleration): string =>
     JSON.stringify([name, operator, value, effect])
   const there = new Set((next.tolerations ?? []).map(textOf))
   if (!(old.tolerations ?? []).every((one) => there.has(textOf(one)))) {
-    return [forbidden(field, 'existing toleration can not be modified except its tolerationSeconds')]
+    return [field.forbidden('existing toleration can not be modified except its tolerationSeconds')]
   }
   return validateTolerations(field, next.tolerations, options.tolerationComparisons)
 }
 
 function validateGateUpdate(next: PodSpec, old: PodSpec): FieldError[] {
   const before = new Set((old.schedulingGates ?? []).map(({ name }) => name))
-  return (next.schedulingGates ?? []).flatMap(({ name }, at) => {
+  return fieldPath('spec.schedulingGates').each(next.schedulingGates, (path, { name }) => {
     if (before.has(name)) return []
     const complaint = `only deletion is allowed, but found new scheduling gate '${name}'`
-    return [forbidden(child(index('spec.schedulingGates', at), 'name'), complaint)]
+    return [path.child('name').forbidden(complaint)]
   })
 }
 
-/** Everything else stays as it is; a pod that is held by gates may still become choosier about nodes. */
+/** Everything else is immutable; a gated pod may still narrow its node selection. */
 function validateRest(next: PodSpec, old: PodSpec): FieldError[] {
   if (sameSpec(next, old)) return []
   const masked = maskChangeable(next, old)
   const errors = (old.schedulingGates ?? []).length > 0 ? validateGated(masked, old) : []
   if (sameSpec(masked, old)) return errors
   const complaint = `pod updates may not change fields other than ${changeable.join(',')}`
-  return [...errors, forbidden('spec', `${complaint}\n${differencesText('spec', old, masked)}`)]
+  return [...errors, fieldPath('spec').forbidden(`${complaint}\n${differencesText('spec', old, masked)}`)]
 }
 
-/** `next` with what may change taken from `old`. */
+/** `next` with its mutable fields taken from `old`. */
 function maskChangeable(next: PodSpec, old: PodSpec): PodSpec {
   const images = (containers: readonly Container[], before: readonly Container[]): Container[] =>
     containers.map((container, at) => withField(container, 'image', before[at]?.image))
@@ -149,7 +149,7 @@ function withField<T extends object, K extends keyof T>(object: T, name: K, valu
   return copy
 }
 
-/** Changes `masked`: what has been looked at here becomes that of `old`. */
+/** Changes `masked`: validated fields get the values of `old`. */
 function validateGated(masked: PodSpec, old: PodSpec): FieldError[] {
   const errors: FieldError[] = []
   if (!semanticEqual(masked.nodeSelector, old.nodeSelector)) {
@@ -170,30 +170,30 @@ function validateSelectorAdditions(
 ): FieldError[] {
   if (Object.entries(old).every(([name, value]) => annotationOf(next, name) === value)) return []
   const complaint = 'only additions to spec.nodeSelector are allowed (no mutations or deletions)'
-  return [invalid('spec.nodeSelector', next, complaint)]
+  return [fieldPath('spec.nodeSelector').invalid(next, complaint)]
 }
 
-/** Terms are alternatives: a further one would widen the choice, a further requirement within one narrows it. */
+/** Terms are alternatives: another term would widen the selection, another requirement within one narrows it. */
 function validateAffinityAdditions(next: NodeAffinity | undefined, old: NodeAffinity | undefined): FieldError[] {
   const terms = (one: NodeAffinity | undefined): NodeSelectorTerm[] =>
     one?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
-  const field = 'spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms'
+  const field = fieldPath('spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms')
   const [before, after] = [terms(old), terms(next)]
   if (before.length > 0 && before.length !== after.length) {
     const shown = next?.requiredDuringSchedulingIgnoredDuringExecution === undefined ? null : after
-    return [invalid(field, shown, 'no additions/deletions to non-empty NodeSelectorTerms list are allowed')]
+    return [field.invalid(shown, 'no additions/deletions to non-empty NodeSelectorTerms list are allowed')]
   }
-  return before.flatMap((term, at) => {
+  return field.each(before, (path, term, at) => {
     const other = after[at] ?? {}
     if (isNarrowed(other, term)) return []
-    return [invalid(index(field, at), other, 'only additions are allowed (no mutations or deletions)')]
+    return [path.invalid(other, 'only additions are allowed (no mutations or deletions)')]
   })
 }
 
 function isNarrowed(next: NodeSelectorTerm, old: NodeSelectorTerm): boolean {
   const lists = ['matchExpressions', 'matchFields'] as const
   const size = (term: NodeSelectorTerm): number => lists.reduce((sum, name) => sum + (term[name] ?? []).length, 0)
-  // An empty term selects nothing, so that adding to it would widen the choice.
+  // An empty term selects nothing, so adding to it would widen the selection.
   if (size(old) === 0) return size(next) === 0
   return lists.every((name) => {
     const before = old[name] ?? []

@@ -1,4 +1,4 @@
-/** IPAddress objects through the registry, for a server's own allocator. */
+/** IPAddress objects in the registry, for the server's allocator. */
 import { IPAddresses, ServiceCIDRs, type ServiceCIDR } from '#apis/networking/v1.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 
@@ -17,7 +17,7 @@ export function createAddressBook(registry: Registry): AddressBook {
   }
 }
 
-/** The ServiceCIDR objects there are now. */
+/** The current ServiceCIDR objects. */
 export function serviceRanges(registry: Registry): readonly ServiceCIDR[] {
   const store = registry.storeOf(ServiceCIDRs)
   return store === undefined ? [] : [...store.collection.entries()].map(({ object }) => object as ServiceCIDR)

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import type { Service } from '#apis/core/v1.ts'
 import type { ServiceCIDR } from '#apis/networking/v1.ts'
 import type { WriteContext } from '#apiserver/registry/resource.ts'
-import { type Cidr, parseCidr } from '#lib/cidr.ts'
+import { type Cidr, parseCidr } from '#lib/net/cidr.ts'
 import { createSeededRandom } from '#lib/random.ts'
 import { deepCopy } from '#meta/object.ts'
 
@@ -22,7 +22,7 @@ interface World {
   readonly book: TestBook
   readonly ports: PortLedger
   taken(): Promise<number[]>
-  /** Allocates for what a client sent, as the store does; `written` tells how the write ends. */
+  /** Allocates for a client's object like the store; `written` is the result of the write. */
   write(sent: Sent, old?: Service, end?: { written?: boolean; dryRun?: boolean }): Promise<Service>
   release(service: Service): Promise<void>
 }
@@ -58,7 +58,7 @@ function createWorld(options: Partial<ServiceAllocatorOptions> = {}, book = crea
 const ports = [{ name: 'a', port: 80 }]
 
 describe('service allocator', () => {
-  it('gives an address of the upper band and notes whose it is', async () => {
+  it('allocates a cluster IP of the upper band and records its Service in the IPAddress', async () => {
     const world = createWorld()
     const { spec } = await world.write({ ports })
     assert.match(spec.clusterIP ?? '', /^10\.0\.0\.(1[7-9]|[2-9]\d|[12]\d\d)$/)
@@ -76,32 +76,32 @@ describe('service allocator', () => {
       'spec.clusterIPs: Invalid value: ["10.0.0.5"]: failed to allocate IP 10.0.0.5: provided IP is already allocated',
     ],
     [
-      'an address of no range',
+      'an address outside of all ranges',
       { clusterIP: '10.1.0.5' },
       'spec.clusterIPs: Invalid value: ["10.1.0.5"]: failed to allocate IP 10.1.0.5: the provided network does not match the current range',
     ],
     [
-      'the address of the network',
+      'the network address',
       { clusterIP: '10.0.0.0' },
       'spec.clusterIPs: Invalid value: ["10.0.0.0"]: failed to allocate IP 10.0.0.0: the provided network does not match the current range',
     ],
     [
-      'two families where there is one',
+      'two families in a single-stack cluster',
       { ipFamilyPolicy: 'RequireDualStack' },
       'spec.ipFamilyPolicy: Invalid value: "RequireDualStack": this cluster is not configured for dual-stack services',
     ],
     [
-      'a family that is not there',
+      'a family that is not configured',
       { ipFamilies: ['IPv6'] },
       'spec.ipFamilies[0]: Invalid value: "IPv6": not configured on this cluster',
     ],
     [
-      'an address of that family',
+      'an address of another family',
       { clusterIP: 'fd00::5' },
       'spec.clusterIPs[0]: Invalid value: ["fd00::5"]: IPv6 is not configured on this cluster',
     ],
     [
-      'two families with a policy for one',
+      'two families with policy SingleStack',
       { ipFamilies: ['IPv4', 'IPv6'], ipFamilyPolicy: 'SingleStack' },
       "spec.ipFamilyPolicy: Invalid value: \"SingleStack\": must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified",
     ],
@@ -111,7 +111,7 @@ describe('service allocator', () => {
       'spec.ports[0].nodePort: Invalid value: 80: provided port is not in the valid range. The range of valid ports is 30000-32767',
     ],
     [
-      'a port twice',
+      'a repeated node port',
       {
         type: 'NodePort',
         ports: [
@@ -123,14 +123,14 @@ describe('service allocator', () => {
     ],
   ]
   for (const [what, spec, message] of refusals) {
-    it(`refuses ${what}, and keeps nothing`, async () => {
+    it(`refuses ${what}, and releases everything`, async () => {
       const world = createWorld({}, createTestBook('10.0.0.5'))
       await assert.rejects(world.write({ ports, ...spec }), { message: `Service "s" is invalid: ${message}` })
       assert.deepEqual([[...world.book.names], await world.taken()], [['10.0.0.5'], []])
     })
   }
 
-  it('says so when there is no address left', async () => {
+  it('reports that no address is left', async () => {
     const world = createWorld({ serviceCidrs: [parseCidr('10.0.0.0/30') as Cidr] })
     await world.write({ ports })
     await world.write({ ports })
@@ -139,7 +139,7 @@ describe('service allocator', () => {
     })
   })
 
-  it('gives two families where they are preferred or required, in the order asked for', async () => {
+  it('allocates two families if preferred or required, in the requested order', async () => {
     const world = createWorld({ serviceCidrs: dualStack })
     const preferred = await world.write({ ports, ipFamilyPolicy: 'PreferDualStack' })
     assert.deepEqual(preferred.spec.ipFamilies, ['IPv4', 'IPv6'])
@@ -152,7 +152,7 @@ describe('service allocator', () => {
     assert.equal(world.book.names.size, 4)
   })
 
-  it('needs no address for a headless one, nor a configured family for one without a selector', async () => {
+  it('allocates no address for a headless Service, which may have an unconfigured family without a selector', async () => {
     const world = createWorld()
     const open = await world.write({ ports, clusterIP: 'None' })
     assert.deepEqual([open.spec.ipFamilies, open.spec.ipFamilyPolicy], [['IPv4', 'IPv6'], 'RequireDualStack'])
@@ -161,7 +161,7 @@ describe('service allocator', () => {
     assert.equal(world.book.names.size, 0)
   })
 
-  it('shares a node port between protocols of a port, and finds one asked for further down', async () => {
+  it('shares a node port between protocols of a port, even if a later port requests it', async () => {
     const world = createWorld()
     const twice = [
       { name: 'a', port: 53 },
@@ -169,14 +169,14 @@ describe('service allocator', () => {
     ]
     const { spec } = await world.write({ type: 'NodePort', ports: twice })
     assert.equal(spec.ports?.[0]?.nodePort, spec.ports?.[1]?.nodePort)
-    const asked = await world.write({ type: 'NodePort', ports: [twice[0], { ...twice[1], nodePort: 30077 }] })
+    const requested = await world.write({ type: 'NodePort', ports: [twice[0], { ...twice[1], nodePort: 30077 }] })
     assert.deepEqual(
-      asked.spec.ports?.map(({ nodePort }) => nodePort),
+      requested.spec.ports?.map(({ nodePort }) => nodePort),
       [30077, 30077],
     )
   })
 
-  it('gives a port for health checks, and none where ports are not wanted', async () => {
+  it('allocates a port for health checks, and none if node ports are disabled', async () => {
     const world = createWorld()
     const balanced = await world.write({ type: 'LoadBalancer', ports, externalTrafficPolicy: 'Local' })
     assert.notEqual(balanced.spec.healthCheckNodePort ?? 0, 0)
@@ -185,14 +185,14 @@ describe('service allocator', () => {
     assert.equal((await world.taken()).length, 2)
   })
 
-  it('gives back what a Service had that is gone', async () => {
+  it('releases the allocations of a deleted Service', async () => {
     const world = createWorld()
     const service = await world.write({ type: 'LoadBalancer', ports, externalTrafficPolicy: 'Local' })
     await world.release(service)
     assert.deepEqual([world.book.names.size, await world.taken()], [0, []])
   })
 
-  it('gives back on a change of type, once that is written', async () => {
+  it('releases allocations after a change of type is written', async () => {
     const world = createWorld()
     const old = await world.write({ type: 'NodePort', ports })
     const name = { type: 'ExternalName', externalName: 'x.y' }
@@ -204,7 +204,7 @@ describe('service allocator', () => {
     assert.equal(world.book.names.has(again.spec.clusterIP ?? ''), true)
   })
 
-  it('adds and releases a second address', async () => {
+  it('adds and releases the second cluster IP', async () => {
     const world = createWorld({ serviceCidrs: dualStack })
     const single = await world.write({ ports })
     const dual = await world.write({ ports, ipFamilyPolicy: 'RequireDualStack' }, single)
@@ -217,24 +217,24 @@ describe('service allocator', () => {
     })
   })
 
-  it('leaves a Service alone that prefers what the cluster has not', () => {
+  it('leaves a PreferDualStack Service unchanged if a family is not configured', () => {
     const spec = {
       type: 'ClusterIP',
       ipFamilyPolicy: 'PreferDualStack',
       clusterIPs: ['10.0.0.1'],
       ipFamilies: ['IPv4'],
     }
-    assert.deepEqual(planIps({ ...spec }, { ...spec }), { places: [], released: [] })
+    assert.deepEqual(planIps({ ...spec }, { ...spec }), { indexes: [], released: [] })
   })
 
-  it('takes nothing on a dry run, and shows what nobody can have', async () => {
+  it('allocates nothing on a dry run, and shows impossible values', async () => {
     const world = createWorld()
     const { spec } = await world.write({ type: 'NodePort', ports }, undefined, { dryRun: true })
     assert.deepEqual([spec.clusterIP, spec.ports?.[0]?.nodePort], ['10.0.0.0', 32769])
     assert.deepEqual([world.book.names.size, await world.taken()], [0, []])
   })
 
-  it('takes addresses of further ranges while they are ready', async () => {
+  it('allocates from additional ranges while they are ready', async () => {
     const range = (name: string, cidr: string, status = 'True'): ServiceCIDR => ({
       metadata: { name },
       spec: { cidrs: [cidr] },
@@ -249,7 +249,7 @@ describe('service allocator', () => {
     assert.match((await world.write({ ports })).spec.clusterIP ?? '', /^10\.9\.0\./)
   })
 
-  it('tries another address when somebody else was faster', async () => {
+  it('tries another address after a conflict', async () => {
     const book = createTestBook()
     const blind = { ...book, has: () => false }
     const world = createWorld({ book: blind, serviceCidrs: [parseCidr('10.0.0.0/30') as Cidr] }, book)
@@ -257,16 +257,16 @@ describe('service allocator', () => {
     assert.deepEqual(new Set(ips), new Set(['10.0.0.1', '10.0.0.2']))
   })
 
-  it('goes on when something cannot be given back, and says so', async () => {
-    const said: string[] = []
+  it('continues after a failed release, and reports it', async () => {
+    const reports: string[] = []
     const book = { ...createTestBook(), delete: async () => Promise.reject(new Error('down')) }
-    const world = createWorld({ book, report: (message) => said.push(message) })
+    const world = createWorld({ book, report: (message) => reports.push(message) })
     const service = await world.write({ ports, clusterIP: '10.0.0.9' })
     await world.release(service)
-    assert.deepEqual(said, ['Could not give back the cluster IP 10.0.0.9; the repair will'])
+    assert.deepEqual(reports, ['Failed to release the cluster IP 10.0.0.9; the repair will release it'])
   })
 
-  it('never gives the same to two, whatever is written and removed', async () => {
+  it('never allocates a value twice, for any sequence of writes', async () => {
     const step = fc.record({
       what: fc.constantFrom('create', 'change', 'delete', 'fail'),
       at: fc.nat(7),
@@ -288,23 +288,23 @@ describe('service allocator', () => {
           if (what === 'delete' && old !== undefined) await world.release(alive.splice(at, 1)[0]!)
         }
         const ips = alive.flatMap(({ spec }) => spec.clusterIPs ?? [])
-        const held = alive.flatMap(({ spec }) => [
+        const allocated = alive.flatMap(({ spec }) => [
           ...new Set((spec.ports ?? []).flatMap(({ nodePort }) => nodePort ?? [])),
           ...(spec.healthCheckNodePort ? [spec.healthCheckNodePort] : []),
         ])
         assert.deepEqual([...world.book.names].sort(), ips.sort())
         assert.deepEqual(
           await world.taken(),
-          held.sort((a, b) => a - b),
+          allocated.sort((a, b) => a - b),
         )
         assert.equal(new Set(ips).size, ips.length)
-        assert.equal(new Set(held).size, held.length)
+        assert.equal(new Set(allocated).size, allocated.length)
       }),
       { numRuns: 60 },
     )
   })
 
-  it('leaves the lower part of a range of ports to those who ask', () => {
+  it('allocates no port of the lower band, which is for requested ports', () => {
     assert.deepEqual([16, 17, 1024, 2768, 10_000].map(staticBand), [0, 16, 32, 86, 128])
   })
 })

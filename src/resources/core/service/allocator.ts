@@ -1,17 +1,16 @@
 /**
- * Gives Services their cluster IPs and node ports. Addresses are taken before ports, both before the Service is
- * written; whatever is taken for a Service that is not written is given back. A crash in between leaves something
- * taken, which the repair finds.
+ * Allocates cluster IPs and node ports of Services. Addresses come before ports, both before the Service is written;
+ * allocations of a failed write are released. The repair finds allocations that a crash leaves.
  */
 import type { Service, ServiceSpec } from '#apis/core/v1.ts'
 import type { ServiceCIDR } from '#apis/networking/v1.ts'
 import type { Finish, WriteContext } from '#apiserver/registry/resource.ts'
-import { type Cidr, parseCidr } from '#lib/cidr.ts'
+import { type Cidr, parseCidr } from '#lib/net/cidr.ts'
 import type { Random } from '#lib/random.ts'
 import { deepCopy } from '#meta/object.ts'
 import { failure, internalError, invalidError } from '#meta/status-errors.ts'
-import { invalid } from '#meta/validation/field-error.ts'
-import { clusterIpsOf, heldNodePorts, type IpFamily, isHeadless, needsClusterIp } from '#model/services.ts'
+import { fieldPath } from '#meta/validation/field-path.ts'
+import { clusterIpsOf, requestedNodePorts, type IpFamily, isHeadless, needsClusterIp } from '#model/services.ts'
 
 import type { ServiceAllocator } from './allocation.ts'
 import { isSettled, settleFamilies } from './families.ts'
@@ -32,18 +31,18 @@ export interface ServiceAllocatorOptions {
   readonly book: AddressBook
   readonly ports: PortLedger
   readonly random: Random
-  /** `--service-cluster-ip-range`: one block, or one of each family, the first being the default. */
+  /** `--service-cluster-ip-range`: one CIDR, or one of each family; the first is the default. */
   readonly serviceCidrs: readonly Cidr[]
-  /** The ServiceCIDR objects there are now. */
+  /** The current ServiceCIDR objects. */
   readonly rangeObjects?: () => readonly ServiceCIDR[]
   /** `--service-node-port-range`. */
   readonly portRange?: PortRange
   readonly meter?: ServiceMeter
-  /** Told of what could not be given back. */
+  /** Called for a failed release. */
   readonly report?: (message: string, error: unknown) => void
 }
 
-/** What a local cluster has, as upstream's local-up. */
+/** The defaults of a local cluster, as in upstream's local-up. */
 export const DEFAULT_SERVICE_CIDRS: readonly Cidr[] = [parseCidr('10.0.0.0/24')].filter((cidr) => cidr !== undefined)
 
 export function createServiceAllocator(options: ServiceAllocatorOptions): ServiceAllocator {
@@ -57,8 +56,8 @@ export function createServiceAllocator(options: ServiceAllocatorOptions): Servic
   const back = createReturns(pool, options)
 
   const takePorts = async (next: Service, old: ServiceSpec | undefined, dryRun: boolean): Promise<PortPlan> => {
-    if (!asksForPorts(next.spec) && heldNodePorts(old ?? {}).size === 0) return NO_PORTS
-    // Another try begins with the ports that were asked for.
+    if (!asksForPorts(next.spec) && requestedNodePorts(old ?? {}).size === 0) return NO_PORTS
+    // Another attempt starts with the requested ports.
     const wanted = deepCopy(next.spec)
     const plan = await ports.change((taken) => {
       next.spec = deepCopy(wanted)
@@ -80,7 +79,7 @@ export function createServiceAllocator(options: ServiceAllocatorOptions): Servic
       const ips = planIps(next.spec, old)
       const taken: string[] = []
       try {
-        await takeIps(pool, next, { places: ips.places, taken, context })
+        await takeIps(pool, next, { indexes: ips.indexes, taken, context })
         const plan = await takePorts(next, old, dryRun)
         return finishWith(back, dryRun, { taken: [taken, plan.taken], released: [ips.released, plan.released] })
       } catch (error) {
@@ -91,7 +90,7 @@ export function createServiceAllocator(options: ServiceAllocatorOptions): Servic
     async release({ spec }, { dryRun }) {
       if (dryRun) return
       await back.ips(clusterIpsOf(spec))
-      await back.ports([...heldNodePorts(spec)])
+      await back.ports([...requestedNodePorts(spec)])
     },
   }
 }
@@ -100,7 +99,7 @@ const SERVICE = { group: '', kind: 'Service' }
 
 const NO_PORTS: PortPlan = { taken: [], released: [] }
 
-/** Gives back, and never throws: the store would take that for a write that failed, and have everything given back. */
+/** Releases, and never throws: the store would treat an error as a failed write and release everything. */
 interface Returns {
   ips(ips: readonly string[]): Promise<void>
   ports(given: readonly number[]): Promise<void>
@@ -111,7 +110,7 @@ function createReturns(pool: IpPool, { ports, report }: ServiceAllocatorOptions)
     try {
       await work()
     } catch (error) {
-      report?.(`Could not give back ${what}; the repair will`, error)
+      report?.(`Failed to release ${what}; the repair will release it`, error)
     }
   }
   return {
@@ -129,12 +128,12 @@ function createReturns(pool: IpPool, { ports, report }: ServiceAllocatorOptions)
   }
 }
 
-type Held = readonly [ips: readonly string[], ports: readonly number[]]
+type Allocations = readonly [ips: readonly string[], ports: readonly number[]]
 
 function finishWith(
   back: Returns,
   dryRun: boolean,
-  { taken, released }: { readonly taken: Held; readonly released: Held },
+  { taken, released }: { readonly taken: Allocations; readonly released: Allocations },
 ): Finish {
   return async (written) => {
     if (dryRun) return
@@ -145,45 +144,45 @@ function finishWith(
 }
 
 interface IpPlan {
-  /** Which of the families get an address, by their place. */
-  readonly places: readonly number[]
-  /** Addresses it has no longer. */
+  /** The indexes of families that get an address. */
+  readonly indexes: readonly number[]
+  /** Addresses that the Service no longer has. */
   readonly released: readonly string[]
 }
 
-const NOTHING: IpPlan = { places: [], released: [] }
+const NOTHING: IpPlan = { indexes: [], released: [] }
 
-/** Between two states, a Service gets all its addresses or the second, or loses all or the second. */
+/** An update adds or removes all addresses or the second. */
 export function planIps(next: ServiceSpec, old: ServiceSpec | undefined): IpPlan {
   const before = old === undefined || !needsClusterIp(old) ? undefined : old
-  if (!needsClusterIp(next)) return { places: [], released: before === undefined ? [] : clusterIpsOf(before) }
-  // Between headless and not nothing is done: that it changed is refused later.
+  if (!needsClusterIp(next)) return { indexes: [], released: before === undefined ? [] : clusterIpsOf(before) }
+  // A change between headless and not is rejected later, so nothing is allocated here.
   if (isHeadless(next)) return NOTHING
-  if (before === undefined) return { places: [...(next.ipFamilies ?? []).keys()], released: [] }
+  if (before === undefined) return { indexes: [...(next.ipFamilies ?? []).keys()], released: [] }
   return isHeadless(before) || isSettled(next, before) ? NOTHING : planSecondIp(next, before)
 }
 
 function planSecondIp({ ipFamilies = [] }: ServiceSpec, old: ServiceSpec): IpPlan {
   const before = old.ipFamilies?.length ?? 0
-  if (before === 1 && ipFamilies.length === 2) return { places: [1], released: [] }
-  return before === 2 && ipFamilies.length === 1 ? { places: [], released: clusterIpsOf(old).slice(1) } : NOTHING
+  if (before === 1 && ipFamilies.length === 2) return { indexes: [1], released: [] }
+  return before === 2 && ipFamilies.length === 1 ? { indexes: [], released: clusterIpsOf(old).slice(1) } : NOTHING
 }
 
 interface IpRequest {
-  readonly places: readonly number[]
-  /** What was taken is added, also when it ends with an error. */
+  readonly indexes: readonly number[]
+  /** Collects allocations, even if it ends with an error. */
   readonly taken: string[]
   readonly context: WriteContext
 }
 
-/** An empty address at one of the places stands for any. */
-async function takeIps(pool: IpPool, service: Service, { places, taken, context }: IpRequest): Promise<void> {
+/** An empty address at an index requests any. */
+async function takeIps(pool: IpPool, service: Service, { indexes, taken, context }: IpRequest): Promise<void> {
   const { spec, metadata } = service
-  if (places.length === 0) return
+  if (indexes.length === 0) return
   const ips = [...(spec.clusterIPs ?? [])]
-  for (const at of places) ips[at] ??= ''
+  for (const at of indexes) ips[at] ??= ''
   spec.clusterIPs = ips
-  for (const at of places) {
+  for (const at of indexes) {
     const wanted = ips[at] ?? ''
     const family = (spec.ipFamilies?.[at] ?? 'IPv4') as IpFamily
     try {
@@ -203,7 +202,7 @@ function addressError(error: AddressError, name: string, wanted: string, ips: re
     return internalError(new Error(`failed to allocate a serviceIP for Service "${name}": ${message}`))
   }
   const what = wanted === '' ? 'failed to allocate IP' : `failed to allocate IP ${wanted}`
-  return invalidError(SERVICE, name, [invalid('spec.clusterIPs', ips, `${what}: ${message}`)])
+  return invalidError(SERVICE, name, [fieldPath('spec.clusterIPs').invalid(ips, `${what}: ${message}`)])
 }
 
 function portError({ metadata }: Service, refusal: PortRefusal): Error {

@@ -1,8 +1,8 @@
-/** How Services look in a table. */
+/** The table columns of Services. */
 import type { Service, ServicePort } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import type { Column } from '#apiserver/registry/resource.ts'
-import { compareText } from '#lib/go-text.ts'
+import { compareText } from '#lib/go/text.ts'
 import { labelsText } from '#meta/labels.ts'
 
 export const serviceColumns: readonly Column<Service>[] = [

@@ -1,4 +1,4 @@
-/** What a Service has when nothing else is said. What is allocated comes later. */
+/** Defaults of a Service. Allocation comes later. */
 import type { Service, ServiceSpec } from '#apis/core/v1.ts'
 import { isExternallyAccessible } from '#model/services.ts'
 

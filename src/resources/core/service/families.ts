@@ -1,25 +1,25 @@
 /**
- * Which IP families a Service gets: from what it asks for, what it had and what the cluster has. Nothing is reserved
- * here (pkg/registry/core/service/storage/alloc.go, v1.36).
+ * The IP families of a Service, from its spec, its old spec and the cluster. Reserves nothing
+ * (pkg/registry/core/service/storage/alloc.go, v1.36).
  */
 import type { ServiceSpec } from '#apis/core/v1.ts'
 import { semanticEqual } from '#meta/object.ts'
-import { type FieldError, index, invalid } from '#meta/validation/field-error.ts'
+import { collectErrors, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { ipFamilyOf } from '#model/addresses.ts'
 import { HEADLESS, type IpFamily, needsClusterIp, otherFamily } from '#model/services.ts'
 
 import { policyError, validateClusterIps } from './cluster-ips.ts'
 
 export interface ClusterFamilies {
-  /** What a Service gets that asks for none. */
+  /** The default family. */
   readonly primary: IpFamily
-  /** One or two. */
+  /** One or two families. */
   readonly all: readonly IpFamily[]
-  /** Whether addresses must be written strictly. */
+  /** True if addresses must be written strictly. */
   readonly strict: boolean
 }
 
-/** Fills in policy and families of `next`; `old` is the spec it replaces. Errors mean that nothing can be allocated. */
+/** Sets policy and families of `next`; `old` is the replaced spec. Errors prevent allocation. */
 export function settleFamilies(
   next: ServiceSpec,
   old: ServiceSpec | undefined,
@@ -34,7 +34,7 @@ export function settleFamilies(
   return isOpenHeadless(next) ? settleOpenHeadless(next, cluster) : settleConfigured(next, cluster)
 }
 
-/** A Service that prefers two families is not touched only because the cluster has one more or less by now. */
+/** A Service that prefers dual stack is not changed because the cluster's families changed. */
 export function isSettled(next: ServiceSpec, old: ServiceSpec | undefined): boolean {
   const prefers = ({ ipFamilyPolicy }: ServiceSpec): boolean => ipFamilyPolicy === 'PreferDualStack'
   return (
@@ -48,7 +48,7 @@ export function isSettled(next: ServiceSpec, old: ServiceSpec | undefined): bool
   )
 }
 
-/** Headless and without a selector: its endpoints are somebody else's, of whatever family. */
+/** Headless without a selector: its endpoints may have any family. */
 function isOpenHeadless({ clusterIP, selector }: ServiceSpec): boolean {
   return clusterIP === HEADLESS && Object.keys(selector ?? {}).length === 0
 }
@@ -57,7 +57,7 @@ function defaultPolicy(next: ServiceSpec, old: ServiceSpec | undefined): string 
   return old?.ipFamilyPolicy ?? (isOpenHeadless(next) ? 'RequireDualStack' : 'SingleStack')
 }
 
-/** Asking for a single family is enough to lose the second one; losing it without asking is a mistake. */
+/** A request for SingleStack drops the second family; dropping it otherwise is an error. */
 function settleChange(next: ServiceSpec, old: ServiceSpec | undefined): FieldError[] {
   if (old === undefined) return []
   const { clusterIPs: ips = [], ipFamilies: families = [], ipFamilyPolicy } = next
@@ -69,22 +69,22 @@ function settleChange(next: ServiceSpec, old: ServiceSpec | undefined): FieldErr
   const fewer = (now: readonly string[], before: readonly string[] = []): boolean =>
     now.length > 0 && now.length < before.length
   const rule = "must be 'SingleStack' to release the secondary"
-  return [
-    ...(fewer(ips, old.clusterIPs) ? [policyError(ipFamilyPolicy, `${rule} cluster IP`)] : []),
-    ...(fewer(families, old.ipFamilies) ? [policyError(ipFamilyPolicy, `${rule} IP family`)] : []),
-  ]
+  return collectErrors(
+    fewer(ips, old.clusterIPs) && policyError(ipFamilyPolicy, `${rule} cluster IP`),
+    fewer(families, old.ipFamilies) && policyError(ipFamilyPolicy, `${rule} IP family`),
+  )
 }
 
 function validatePolicy({ ipFamilyPolicy, clusterIPs = [], ipFamilies = [] }: ServiceSpec): FieldError[] {
   if (ipFamilyPolicy !== 'SingleStack') return []
   const rule = "must be 'RequireDualStack' or 'PreferDualStack' when multiple"
-  return [
-    ...(clusterIPs.length === 2 ? [policyError(ipFamilyPolicy, `${rule} cluster IPs are specified`)] : []),
-    ...(ipFamilies.length === 2 ? [policyError(ipFamilyPolicy, `${rule} IP families are specified`)] : []),
-  ]
+  return collectErrors(
+    clusterIPs.length === 2 && policyError(ipFamilyPolicy, `${rule} cluster IPs are specified`),
+    ipFamilies.length === 2 && policyError(ipFamilyPolicy, `${rule} IP families are specified`),
+  )
 }
 
-/** Addresses tell their families. */
+/** Addresses determine their families. */
 function inferFamilies(next: ServiceSpec, { all }: ClusterFamilies): FieldError[] {
   const { clusterIPs: ips = [] } = next
   if (ips[0] === HEADLESS) return []
@@ -94,7 +94,7 @@ function inferFamilies(next: ServiceSpec, { all }: ClusterFamilies): FieldError[
     const family = ipFamilyOf(ip)
     if (at < families.length || family === undefined) continue
     if (all.includes(family)) families.push(family)
-    else errors.push(invalid(index('spec.clusterIPs', at), ips, `${family} is not configured on this cluster`))
+    else errors.push(fieldPath('spec.clusterIPs').index(at).invalid(ips, `${family} is not configured on this cluster`))
   }
   if (families.length > 0) next.ipFamilies = families
   return errors
@@ -115,7 +115,7 @@ function settleConfigured(next: ServiceSpec, { primary, all }: ClusterFamilies):
   }
   for (const [at, family] of (next.ipFamilies ?? []).entries()) {
     if (all.includes(family as IpFamily)) continue
-    errors.push(invalid(index('spec.ipFamilies', at), family, 'not configured on this cluster'))
+    errors.push(fieldPath('spec.ipFamilies').index(at).invalid(family, 'not configured on this cluster'))
   }
   if (errors.length > 0) return errors
   const [first = primary, second] = next.ipFamilies ?? []

@@ -1,26 +1,26 @@
 /**
- * The addresses Services can get. Every one that is taken is an IPAddress object of its own, named by it: creating the
- * object is taking the address, so that several servers can share a cluster. Ranges are ServiceCIDR objects; until the
- * first of a family exists, the range the server was started with stands in.
+ * The pool of Service addresses. Each allocated address is an IPAddress object with its name: creating the object
+ * allocates the address, so that several servers can share a cluster. Ranges are ServiceCIDR objects; the server's flag
+ * is used until the first of a family exists.
  */
 import type { Service } from '#apis/core/v1.ts'
 import type { IPAddress, ServiceCIDR } from '#apis/networking/v1.ts'
-import { planIpBands } from '#lib/cidr-allocator.ts'
-import { type Cidr, contains, formatCidr, formatIp, type Ip, parseCidr, parseIp } from '#lib/cidr.ts'
+import { planIpBands } from '#lib/net/cidr-allocator.ts'
+import { type Cidr, contains, formatCidr, formatIp, type Ip, parseCidr, parseIp } from '#lib/net/cidr.ts'
 import type { Random } from '#lib/random.ts'
 import { ADDRESS_MANAGED_BY, ADDRESS_MANAGER, type IpFamily } from '#model/services.ts'
 
-/** Where the IPAddress objects are. */
+/** The store of IPAddress objects. */
 export interface AddressBook {
-  /** Whether there is one of that name, as far as is known; may lag behind. */
+  /** True if the cache has the object; it may lag behind. */
   has(name: string): boolean
-  /** False when there is one already. Throws when it cannot be told. */
+  /** False if the object exists. Throws if the result is unknown. */
   create(address: IPAddress, signal?: AbortSignal): Promise<boolean>
-  /** Nothing happens when there is none. */
+  /** Has no effect if it does not exist. */
   delete(name: string, signal?: AbortSignal): Promise<void>
 }
 
-/** Why an address cannot be had, in upstream's words. */
+/** The reason why an address is not available, in upstream's words. */
 export class AddressError extends Error {
   readonly code: 'full' | 'allocated' | 'mismatch' | 'range'
 
@@ -33,7 +33,7 @@ export class AddressError extends Error {
 
 export const FAMILY_LABEL = 'ipaddress.kubernetes.io/ip-family'
 
-/** The object that says who has the address; also what repair compares with. */
+/** The object that records the owner of the address; the repair compares it. */
 export function addressObject(name: string, { metadata }: Service): IPAddress {
   const { namespace = '', name: service = '' } = metadata
   return {
@@ -49,17 +49,17 @@ export function addressObject(name: string, { metadata }: Service): IPAddress {
 
 export interface ServiceRange {
   readonly cidr: Cidr
-  /** New addresses may be taken from it. */
+  /** True if new addresses may be allocated from it. */
   readonly ready: boolean
 }
 
-/** Also while nobody tells: the controller that does may not run. */
+/** Also true without a condition, because the controller may not run. */
 function isReady({ metadata, status }: ServiceCIDR): boolean {
   const condition = status?.conditions?.find(({ type }) => type === 'Ready')
   return metadata.deletionTimestamp === undefined && (condition?.status ?? 'True') === 'True'
 }
 
-/** The ranges of all ServiceCIDRs, each once; one that several objects have is ready when one of them is. */
+/** The distinct ranges of all ServiceCIDRs; one with several objects is ready if one of them is. */
 export function planRanges(objects: readonly ServiceCIDR[], defaults: readonly Cidr[]): ServiceRange[] {
   const ranges = new Map<string, ServiceRange>()
   for (const object of objects) {
@@ -76,7 +76,7 @@ export function planRanges(objects: readonly ServiceCIDR[], defaults: readonly C
   return [...all, ...missing.map((cidr) => ({ cidr, ready: true }))]
 }
 
-/** Neither the address of the network nor that of its broadcasts. */
+/** Without the network and broadcast addresses. */
 export function isUsable(cidr: Cidr, ip: Ip): boolean {
   const { first, end } = planIpBands(cidr)
   const offset = ip.value - cidr.base
@@ -84,16 +84,16 @@ export function isUsable(cidr: Cidr, ip: Ip): boolean {
 }
 
 export interface IpPool {
-  /** The address in its canonical form. Throws an AddressError when it cannot be had. */
+  /** The canonical address. Throws AddressError if it is not available. */
   take(text: string, service: Service, terms: Terms): Promise<string>
-  /** Any address of that family. Throws an AddressError when there is none left. */
+  /** Any address of the family. Throws AddressError if none is left. */
   takeAny(family: IpFamily, service: Service, terms: Terms): Promise<string>
-  /** Does not throw for one that is not taken. */
+  /** Does not throw for a free address. */
   giveBack(text: string): Promise<void>
 }
 
 export interface Terms {
-  /** Nothing is taken: the answer shows what could be. */
+  /** Allocates nothing and returns a possible value. */
   readonly dryRun: boolean
   readonly signal: AbortSignal
 }
@@ -101,7 +101,7 @@ export interface Terms {
 export interface IpPoolOptions {
   readonly book: AddressBook
   readonly random: Random
-  /** As they are now. */
+  /** The current ranges. */
   readonly ranges: () => readonly ServiceRange[]
 }
 
@@ -120,12 +120,12 @@ export function createIpPool({ book, random, ranges }: IpPoolOptions): IpPool {
     },
     async takeAny(family, service, { dryRun, signal }) {
       const usable = ranges().filter(({ cidr, ready }) => ready && `IPv${cidr.family}` === family)
-      // Upstream shows the address of the network: nobody can have it, so nobody takes it for a promise.
+      // Upstream returns the network address, which no Service can have, so that nobody relies on it.
       if (dryRun && usable[0] !== undefined)
         return formatIp({ family: usable[0].cidr.family, value: usable[0].cidr.base })
       for (const { cidr } of usable) {
         for (const name of candidates(cidr, book, random)) {
-          // Somebody else may be faster, or have been and not be known yet.
+          // Another server may be faster, or its allocation may not be in the cache yet.
           if (await book.create(addressObject(name, service), signal)) return name
         }
       }
@@ -147,7 +147,7 @@ function outOfRange(name: string, shown: readonly ServiceRange[]): AddressError 
   return new AddressError('range', `the provided IP (${name}) is not in the valid range. ${valid}`)
 }
 
-/** Free addresses from a random one on: of the upper band first, the lower being left to who asks for a certain one. */
+/** Free addresses from a random offset: the upper band first; the lower band is left to static requests. */
 function* candidates(cidr: Cidr, book: AddressBook, random: Random): Generator<string> {
   const { first, upper, end } = planIpBands(cidr)
   for (const [from, to] of [

@@ -1,7 +1,7 @@
 /**
- * Fields of a Service that hang together: the one cluster IP and the list, what was allocated and what the client sent,
- * the type and what only some types have. Here the server makes out what a client means that knows some of them only,
- * before anything is validated (pkg/registry/core/service/storage, v1.36).
+ * Dependent fields of a Service: clusterIP and clusterIPs, allocated values that the client omits, and fields of
+ * certain types. This completes the object of a client that knows only some of them, before validation
+ * (pkg/registry/core/service/storage, v1.36).
  */
 import type { Service, ServiceSpec } from '#apis/core/v1.ts'
 import { semanticEqual } from '#meta/object.ts'
@@ -18,13 +18,13 @@ import {
   usesNodePorts,
 } from '#model/services.ts'
 
-/** An old client knows the one address only. */
+/** An old client knows only clusterIP. */
 export function normalizeNew(spec: ServiceSpec): void {
   if ((spec.clusterIP ?? '') !== '' && (spec.clusterIPs ?? []).length === 0) spec.clusterIPs = [spec.clusterIP ?? '']
   dropInternalTraffic(spec)
 }
 
-/** A name elsewhere has no traffic of its own; upstream never shows a policy for it. One that is none is refused first. */
+/** An ExternalName has no traffic; upstream never sets a policy for it. An invalid one is rejected first. */
 function dropInternalTraffic(spec: ServiceSpec): void {
   if (spec.type !== 'ExternalName') return
   if (spec.internalTrafficPolicy === 'Cluster' || spec.internalTrafficPolicy === 'Local')
@@ -37,11 +37,11 @@ export function normalizeUpdate(next: Service, stored: Service, primaryFamily: I
   normalizeChanged(next.spec, old)
   dropForeignFields(next.spec, old)
   dropInternalTraffic(next.spec)
-  // Taking the load balancer down takes a while, but it is no longer this Service's.
+  // The removal of the load balancer takes time, but the Service drops it at once.
   if (next.spec.type !== 'LoadBalancer' && next.status !== undefined) next.status = { ...next.status, loadBalancer: {} }
 }
 
-/** The spec as a release of today would have stored it, of a Service from before there were lists and families. */
+/** Completes a spec from before dual stack. */
 export function completeSpec(stored: ServiceSpec, primaryFamily: IpFamily): ServiceSpec {
   const spec = { ...stored }
   normalizeNew(spec)
@@ -58,7 +58,7 @@ export function completeSpec(stored: ServiceSpec, primaryFamily: IpFamily): Serv
   return spec
 }
 
-/** So that a client can send again what it created, without what it was given. */
+/** Lets a client send its object again without the allocated values. */
 function keepAllocated(next: ServiceSpec, old: ServiceSpec): void {
   if (needsClusterIp(old) && needsClusterIp(next)) keepClusterIps(next, old)
   if (allocatesNodePorts(old) && allocatesNodePorts(next)) keepNodePorts(next, old)
@@ -71,7 +71,7 @@ function keepClusterIps(next: ServiceSpec, old: ServiceSpec): void {
   if ((next.clusterIPs ?? []).length === 0 && old.clusterIPs !== undefined) next.clusterIPs = [...old.clusterIPs]
 }
 
-/** By the name of the port, unless the number went to another one. */
+/** By port name, unless the number moved to another port. */
 function keepNodePorts(next: ServiceSpec, old: ServiceSpec): void {
   const wanted = new Set(nodePortsOf(next))
   const used = new Set(nodePortsOf(old).filter((port) => wanted.has(port)))
@@ -86,7 +86,7 @@ function sameIps(next: ServiceSpec, old: ServiceSpec): boolean {
   return semanticEqual(next.clusterIPs, old.clusterIPs)
 }
 
-/** The one address and the list, when one of them was changed. Looks at nothing else. */
+/** Synchronizes clusterIP and clusterIPs after a change of one. Checks nothing else. */
 function normalizeChanged(next: ServiceSpec, old: ServiceSpec): void {
   const same = (next.clusterIP ?? '') === (old.clusterIP ?? '')
   if (same) {
@@ -99,7 +99,7 @@ function normalizeChanged(next: ServiceSpec, old: ServiceSpec): void {
 }
 
 interface TypedField {
-  /** Whether a Service of that kind has it. */
+  /** True if the type has the field. */
   readonly belongs: (spec: ServiceSpec) => boolean
   readonly same: (next: ServiceSpec, old: ServiceSpec) => boolean
   readonly drop: (spec: ServiceSpec) => void
@@ -109,7 +109,7 @@ function sameField(name: keyof ServiceSpec): TypedField['same'] {
   return (next, old) => semanticEqual(next[name], old[name])
 }
 
-/** Fields that only some types have. One that the client changed as well is left, for validation to refuse. */
+/** Drops fields of other types. Fields that the client changed as well stay, and validation rejects them. */
 const typedFields: readonly TypedField[] = [
   {
     belongs: needsClusterIp,

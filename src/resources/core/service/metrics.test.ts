@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 
-import { parseCidr } from '#lib/cidr.ts'
 import { createVirtualClock } from '#lib/clock.ts'
-import { createRegistry } from '#lib/metrics.ts'
+import { createRegistry } from '#lib/metrics/metrics.ts'
+import { parseCidr } from '#lib/net/cidr.ts'
 import { createServerMeters } from '#model/metrics/families.ts'
 
 import { AddressError, type IpPool } from './ip-pool.ts'
@@ -18,7 +18,7 @@ function linesOf(text: string, prefix: string): string[] {
   return text.split('\n').filter((line) => line.startsWith(prefix) && !line.includes('_bucket'))
 }
 
-it('addresses are counted by range, as they are taken or cannot be had; a dry run is not', async () => {
+it('counts allocated and failed addresses by range, without dry runs', async () => {
   const metrics = createRegistry()
   const meters = createServerMeters(metrics)
   const pool: IpPool = {
@@ -42,7 +42,7 @@ it('addresses are counted by range, as they are taken or cannot be had; a dry ru
   ])
 })
 
-it('node ports are counted as they are taken, and how many are left is shown', async () => {
+it('counts allocated node ports, and shows the number of free ones', async () => {
   const metrics = createRegistry()
   const meters = createServerMeters(metrics)
   const ledger = measureLedger(createMemoryLedger(), { first: 30_000, last: 30_009 }, meters)

@@ -1,10 +1,10 @@
-/** What is counted of the addresses and ports of Services. `static` is who asked for a certain one, `dynamic` for any. */
+/** Metrics of Service addresses and ports. `static` requests ask for a value, `dynamic` ones for any. */
 import type { ServiceSpec } from '#apis/core/v1.ts'
-import { planIpBands } from '#lib/cidr-allocator.ts'
-import { contains, formatCidr, type Ip, parseIp } from '#lib/cidr.ts'
 import type { Clock } from '#lib/clock.ts'
+import { planIpBands } from '#lib/net/cidr-allocator.ts'
+import { contains, formatCidr, type Ip, parseIp } from '#lib/net/cidr.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
-import { heldNodePorts } from '#model/services.ts'
+import { requestedNodePorts } from '#model/services.ts'
 
 import type { IpPool, ServiceRange, Terms } from './ip-pool.ts'
 import type { PortLedger, PortPlan, PortRange } from './node-ports.ts'
@@ -12,9 +12,9 @@ import type { PortLedger, PortPlan, PortRange } from './node-ports.ts'
 type Ranges = () => readonly ServiceRange[]
 
 export interface ServiceMeter {
-  /** The same pool, with everything counted that is taken or cannot be. A dry run is not. */
+  /** Wraps the pool and counts allocations and failures, without dry runs. */
   pool(pool: IpPool, ranges: Ranges): IpPool
-  /** What became of the wish for ports in `wanted`. */
+  /** Counts the result of the ports in `wanted`. */
   ports(plan: PortPlan, wanted: ServiceSpec): void
 }
 
@@ -54,8 +54,8 @@ export function createServiceMeter(meters: ServerMeters, clock: Clock): ServiceM
         meters.family('kube_apiserver_nodeport_allocator_allocation_total'),
         meters.family('kube_apiserver_nodeport_allocator_allocation_errors_total'),
       ]
-      const asked = heldNodePorts(wanted)
-      for (const port of ports) total.labels(asked.has(port) ? 'static' : 'dynamic').inc()
+      const requested = requestedNodePorts(wanted)
+      for (const port of ports) total.labels(requested.has(port) ? 'static' : 'dynamic').inc()
       if (refusal !== undefined) errors.labels('field' in refusal ? 'static' : 'dynamic').inc()
     },
   }
@@ -69,7 +69,7 @@ function nameOf(range: ServiceRange | undefined): string {
   return range === undefined ? '' : formatCidr(range.cidr)
 }
 
-/** How many addresses are taken and free is counted when somebody asks. */
+/** Allocated and free addresses are counted on each scrape. */
 export function registerAddresses(meters: ServerMeters, ranges: Ranges, names: () => readonly string[]): void {
   const taken = (range: ServiceRange): number =>
     names().filter((name) => holds({ ...range, ready: true }, parseIp(name))).length
@@ -84,7 +84,7 @@ export function registerAddresses(meters: ServerMeters, ranges: Ranges, names: (
   })
 }
 
-/** The same ledger, of which is told how many ports are taken and free. */
+/** Wraps the ledger and reports allocated and free ports. */
 export function measureLedger(ledger: PortLedger, { first, last }: PortRange, meters: ServerMeters): PortLedger {
   const show = ({ size }: ReadonlySet<number>): void => {
     meters.family('kube_apiserver_nodeport_allocator_allocated_ports').labels().set(size)

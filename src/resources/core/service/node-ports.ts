@@ -1,20 +1,26 @@
 /**
- * Ports that Services hold on every node. Which are taken is one set, in a ledger that changes it atomically: either
- * all ports a Service needs are in it afterwards or none.
+ * Node ports of Services. The allocated ports are one set in a ledger with atomic changes: a Service gets all its ports
+ * or none.
  */
 import type { ServiceSpec } from '#apis/core/v1.ts'
 import type { Random } from '#lib/random.ts'
 import { firstByKey } from '#lib/repetition.ts'
-import { child, type FieldError, index, invalid } from '#meta/validation/field-error.ts'
-import { allocatesNodePorts, heldNodePorts, needsHealthCheck, nodePortsOf, usesNodePorts } from '#model/services.ts'
+import { type FieldError, fieldPath } from '#meta/validation/field-path.ts'
+import {
+  allocatesNodePorts,
+  requestedNodePorts,
+  needsHealthCheck,
+  nodePortsOf,
+  usesNodePorts,
+} from '#model/services.ts'
 
-/** Keeps the set of taken ports, for one server or for several. */
+/** The set of allocated ports, for one or several servers. */
 export interface PortLedger {
-  /** `apply` may change the set it is handed, and may be called again with a newer one. */
+  /** `apply` may change the given set, and may be called again with a newer one. */
   change<R>(apply: (taken: Set<number>) => R): Promise<R>
   /**
-   * Replaces what is taken by what `plan` says. No port is taken or given back by this server meanwhile; when another
-   * one does, the plan is asked again. `isNew`: nothing was ever written down.
+   * Replaces the set by the result of `plan`. This server changes no port in the meantime; after a change by another
+   * server the plan is computed again. `isNew`: the ledger does not exist yet.
    */
   rebuild<R>(plan: (taken: ReadonlySet<number>, isNew: boolean) => Promise<Rebuilt<R>>): Promise<R>
 }
@@ -24,7 +30,7 @@ export interface Rebuilt<R> {
   readonly outcome: R
 }
 
-/** For a server that is the only one and begins with nothing, as in tests. */
+/** For a single server that starts empty, as in tests. */
 export function createMemoryLedger(): PortLedger {
   let taken = new Set<number>()
   let isNew = true
@@ -41,7 +47,7 @@ export function createMemoryLedger(): PortLedger {
 
 export interface PortRange {
   readonly first: number
-  /** Included. */
+  /** Inclusive. */
   readonly last: number
 }
 
@@ -49,7 +55,7 @@ export interface PortRange {
 export const DEFAULT_PORT_RANGE: PortRange = { first: 30_000, last: 32_767 }
 
 export interface PortRequest {
-  /** Node ports are filled in here. */
+  /** Receives the node ports. */
   readonly next: ServiceSpec
   readonly old: ServiceSpec | undefined
   readonly range: PortRange
@@ -58,26 +64,26 @@ export interface PortRequest {
 }
 
 export interface PortPlan {
-  /** In the set by now; to be given back when the Service is not written. */
+  /** Allocated ports, to release if the Service is not written. */
   readonly taken: readonly number[]
-  /** To be given back when it is. */
+  /** Ports to release after the write. */
   readonly released: readonly number[]
-  /** Nothing was taken. */
+  /** Nothing was allocated. */
   readonly refusal?: PortRefusal
 }
 
-/** A field that is wrong, or a failure that is nobody's fault. */
+/** An invalid field, or an internal failure. */
 export type PortRefusal = { readonly field: FieldError } | { readonly failure: string; readonly internal: boolean }
 
-/** Whether anything has to be looked up or taken for it. */
+/** True if ports must be looked up or allocated. */
 export function asksForPorts(spec: ServiceSpec): boolean {
   return usesNodePorts(spec) || needsHealthCheck(spec)
 }
 
-/** Fills in the node ports of `next` and takes them; for `PortLedger.change`. */
+/** Allocates and sets the node ports of `next`; for `PortLedger.change`. */
 export function allocatePorts(taken: Set<number>, request: PortRequest): PortPlan {
   const { next, old, dryRun } = request
-  const desk = createDesk(taken, request)
+  const desk = createPortAllocation(taken, request)
   const refusal =
     (usesNodePorts(next) ? (old === undefined ? takeNew(next, desk) : takeChanged(next, old, desk)) : undefined) ??
     takeHealthPort(next, old, desk)
@@ -85,22 +91,22 @@ export function allocatePorts(taken: Set<number>, request: PortRequest): PortPla
     if (!dryRun) for (const port of desk.own) taken.delete(port)
     return refusal === undefined ? { taken: [], released: [] } : { taken: [], released: [], refusal }
   }
-  const held = heldNodePorts(next)
-  const released = old === undefined ? [] : [...heldNodePorts(old)].filter((port) => !held.has(port))
+  const kept = requestedNodePorts(next)
+  const released = old === undefined ? [] : [...requestedNodePorts(old)].filter((port) => !kept.has(port))
   return { taken: [...desk.own], released }
 }
 
-/** Takes ports for one request. */
-interface Desk {
-  /** Those of this request. */
+/** Allocates ports for one request. */
+interface PortAllocation {
+  /** The ports of this request. */
   readonly own: Set<number>
-  /** What is wrong with it, if it cannot be had. */
+  /** The error if it is not available. */
   take(port: number): string | undefined
-  /** Nothing when all are taken. */
+  /** Undefined if all are allocated. */
   takeAny(): number | undefined
 }
 
-function createDesk(taken: Set<number>, { range, random, dryRun }: PortRequest): Desk {
+function createPortAllocation(taken: Set<number>, { range, random, dryRun }: PortRequest): PortAllocation {
   const own = new Set<number>()
   const add = (port: number): void => {
     own.add(port)
@@ -109,7 +115,7 @@ function createDesk(taken: Set<number>, { range, random, dryRun }: PortRequest):
   return {
     own,
     take(port) {
-      // A dry run does not look at the range, as upstream's does not.
+      // A dry run does not check the range, as in upstream.
       if (!dryRun && (port < range.first || port > range.last)) {
         return `provided port is not in the valid range. The range of valid ports is ${range.first}-${range.last}`
       }
@@ -118,7 +124,7 @@ function createDesk(taken: Set<number>, { range, random, dryRun }: PortRequest):
       return undefined
     },
     takeAny() {
-      // Beyond the usual range, so that nobody takes the answer of a dry run for a promise.
+      // A port beyond the default range, so that nobody relies on a dry run.
       const port = dryRun ? Math.max(DEFAULT_PORT_RANGE.last + 1, ...own) + 1 : freePort(taken, range, random)
       if (port !== undefined) add(port)
       return port
@@ -126,7 +132,7 @@ function createDesk(taken: Set<number>, { range, random, dryRun }: PortRequest):
   }
 }
 
-/** At random, from the upper band first: the lower is left to who asks for a certain port (KEP-3668). */
+/** Random, from the upper band first: the lower band is left to static requests (KEP-3668). */
 function freePort(taken: ReadonlySet<number>, { first, last }: PortRange, random: Random): number | undefined {
   const upper = first + staticBand(last - first + 1)
   for (const [from, end] of [
@@ -143,22 +149,22 @@ function freePort(taken: ReadonlySet<number>, { first, last }: PortRange, random
   return undefined
 }
 
-/** min(max(16, size / 32), 128); nothing for ranges that are too small to be split. */
+/** min(max(16, size / 32), 128); no band for small ranges. */
 export function staticBand(size: number): number {
   return size <= 16 ? 0 : Math.min(Math.max(16, Math.trunc(size / 32)), 128)
 }
 
 function wrongPort(at: number, port: number, complaint: string): PortRefusal {
-  return { field: invalid(child(index('spec.ports', at), 'nodePort'), port, complaint) }
+  return { field: fieldPath('spec.ports').index(at).child('nodePort').invalid(port, complaint) }
 }
 
 const NO_PORT: PortRefusal = { failure: 'failed to allocate a nodePort: range is full', internal: true }
 
-/** Ports of the same number, of two protocols, share one. */
-function takeNew(spec: ServiceSpec, desk: Desk): PortRefusal | undefined {
+/** Ports with the same number and different protocols share a node port. */
+function takeNew(spec: ServiceSpec, desk: PortAllocation): PortRefusal | undefined {
   const ports = spec.ports ?? []
   const byPort = new Map<number, number>()
-  const askedByPort = firstByKey(
+  const requestedByPort = firstByKey(
     ports.filter(({ nodePort = 0 }) => nodePort !== 0),
     ({ port }) => port,
   )
@@ -170,17 +176,22 @@ function takeNew(spec: ServiceSpec, desk: Desk): PortRefusal | undefined {
       port.nodePort = shared
       continue
     }
-    // One that is asked for further down counts for this one, too.
-    const asked = shared === undefined ? askedByPort.get(port.port) : port
-    const refusal = takeOne(desk, port, asked?.nodePort ?? 0, at)
+    // A node port that a later port requests also applies to this one.
+    const requested = shared === undefined ? requestedByPort.get(port.port) : port
+    const refusal = takeOne(desk, port, requested?.nodePort ?? 0, at)
     if (refusal !== undefined) return refusal
     if (shared === undefined) byPort.set(port.port, port.nodePort ?? 0)
   }
   return undefined
 }
 
-/** Takes the wanted port, or any for 0, and writes it down. */
-function takeOne(desk: Desk, port: { nodePort?: number }, wanted: number, at: number): PortRefusal | undefined {
+/** Allocates the wanted port, or any for 0, and sets it. */
+function takeOne(
+  desk: PortAllocation,
+  port: { nodePort?: number },
+  wanted: number,
+  at: number,
+): PortRefusal | undefined {
   if (wanted !== 0) {
     const complaint = desk.take(wanted)
     if (complaint !== undefined) return wrongPort(at, wanted, complaint)
@@ -193,8 +204,8 @@ function takeOne(desk: Desk, port: { nodePort?: number }, wanted: number, at: nu
   return undefined
 }
 
-/** What it had it keeps; the same port for two protocols is fine. */
-function takeChanged(next: ServiceSpec, old: ServiceSpec, desk: Desk): PortRefusal | undefined {
+/** Existing ports stay; two protocols may share one. */
+function takeChanged(next: ServiceSpec, old: ServiceSpec, desk: PortAllocation): PortRefusal | undefined {
   const had = new Set(nodePortsOf(old))
   const seen = new Set<string>()
   for (const [at, port] of (next.ports ?? []).entries()) {
@@ -210,7 +221,11 @@ function takeChanged(next: ServiceSpec, old: ServiceSpec, desk: Desk): PortRefus
   return undefined
 }
 
-function takeHealthPort(next: ServiceSpec, old: ServiceSpec | undefined, desk: Desk): PortRefusal | undefined {
+function takeHealthPort(
+  next: ServiceSpec,
+  old: ServiceSpec | undefined,
+  desk: PortAllocation,
+): PortRefusal | undefined {
   if (!needsHealthCheck(next) || (old !== undefined && needsHealthCheck(old))) return undefined
   const { healthCheckNodePort: wanted = 0 } = next
   if (wanted !== 0) {

@@ -1,11 +1,11 @@
-/** Node ports as upstream writes them down: a range, and one bit for each of its ports. */
+/** Node ports in upstream's storage format: a range, and a bit for each port. */
 import type { PortRange } from './node-ports.ts'
 
 export function rangeText({ first, last }: PortRange): string {
   return `${first}-${last}`
 }
 
-/** Go's big.Int of one bit for each port, the first port being the lowest bit, as base64. */
+/** Go's big.Int with a bit for each port, the first port being the lowest bit, in base64. */
 export function portBits(taken: Iterable<number>, { first, last }: PortRange): string {
   const bytes = Buffer.alloc((last - first + 8) >> 3)
   for (const port of taken) {
@@ -18,7 +18,7 @@ export function portBits(taken: Iterable<number>, { first, last }: PortRange): s
   return bytes.subarray(start < 0 ? bytes.length : start).toString('base64')
 }
 
-/** The other way. Throws when the range cannot be read. */
+/** The inverse. Throws for an invalid range. */
 export function portsOf(range: string, data: string): Set<number> {
   const first = /^(\d+)(?:-\d+)?$/.exec(range)?.[1]
   if (first === undefined) throw new Error(`The stored range of node ports "${range}" cannot be read`)

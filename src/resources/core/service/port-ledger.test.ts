@@ -22,7 +22,7 @@ interface World {
   readonly open: (range?: PortRange) => PortLedger
 }
 
-/** A store that counts what it is asked, and the ledgers of several servers on it. */
+/** A store that counts its calls, and the ledgers of several servers. */
 function createWorld(): World {
   const random = createSeededRandom(1)
   const memory = createMemoryBackend({ clock: createVirtualClock(), random })
@@ -52,8 +52,8 @@ const begin = (ledger: PortLedger, ...ports: number[]): Promise<boolean> =>
 
 const all = (ledger: PortLedger): Promise<number[]> => ledger.change((taken) => [...taken].sort((a, b) => a - b))
 
-describe('ports as bits', () => {
-  it("are Go's big.Int of the bits", () => {
+describe('bitmap of node ports', () => {
+  it("equals Go's big.Int with the same bits", () => {
     assert.equal(portBits([], RANGE), '')
     assert.equal(portBits([30_000], RANGE), 'AQ==')
     assert.equal(portBits([30_000, 30_009], RANGE), 'AgE=')
@@ -61,7 +61,7 @@ describe('ports as bits', () => {
     assert.equal(rangeText(RANGE), '30000-32767')
   })
 
-  it('come back as they were, and nothing outside the range does', () => {
+  it('survives a round trip, without ports outside the range', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.integer({ min: 29_990, max: 32_777 })), (ports) => {
         const inside = ports.filter((port) => port >= RANGE.first && port <= RANGE.last).sort((a, b) => a - b)
@@ -70,14 +70,14 @@ describe('ports as bits', () => {
     )
   })
 
-  it('cannot be read without a range', () => {
+  it('is rejected without a port range', () => {
     assert.throws(() => portsOf('many', ''), /"many" cannot be read/)
     assert.deepEqual([...portsOf('5', 'AQ==')], [5])
   })
 })
 
-describe('the ledger in the store', () => {
-  it('gives nothing before it was made', async () => {
+describe('stored range of node ports', () => {
+  it('allocates nothing before it exists', async () => {
     const ledger = createWorld().open()
     await assert.rejects(ledger.change(take(30_000)), {
       message: 'cannot allocate resources of type servicenodeportallocations at this time',
@@ -100,7 +100,7 @@ describe('the ledger in the store', () => {
     })
   })
 
-  it('takes over what upstream wrote as protobuf', async () => {
+  it('reads protobuf of upstream', async () => {
     const { backend, open } = createWorld()
     // RangeAllocation{range: "30000-32767", data: {2, 1}} in the envelope.
     const raw = Buffer.concat([
@@ -119,7 +119,7 @@ describe('the ledger in the store', () => {
     assert.deepEqual(await all(open()), [30_000, 30_009])
   })
 
-  it('never gives one port to two servers', async () => {
+  it('never allocates one port to two servers', async () => {
     const { open } = createWorld()
     const [a, b] = [open(), open()]
     await begin(a)
@@ -130,7 +130,7 @@ describe('the ledger in the store', () => {
     assert.deepEqual(await all(a), await all(b))
   })
 
-  it('writes together what comes together', async () => {
+  it('batches concurrent changes', async () => {
     const { backend, open } = createWorld()
     const ledger = open()
     await begin(ledger)
@@ -139,7 +139,7 @@ describe('the ledger in the store', () => {
     assert.ok(backend.commits - before <= 2, `${backend.commits - before} commits`)
   })
 
-  it('reads nothing while it is alone, and looks again before it refuses', async () => {
+  it('reads nothing while it is the only writer, and reloads before it refuses', async () => {
     const { backend, open } = createWorld()
     const [a, b] = [open(), open()]
     await begin(a)
@@ -151,7 +151,7 @@ describe('the ledger in the store', () => {
     assert.equal(await a.change(take(30_001)), 1)
   })
 
-  it('refuses while the stored range is another, until it is rebuilt', async () => {
+  it('refuses while the stored range differs, until it is rebuilt', async () => {
     const { open } = createWorld()
     await begin(open(), 30_000, 32_000)
     const narrow = open({ first: 31_000, last: 32_767 })
@@ -163,7 +163,7 @@ describe('the ledger in the store', () => {
     assert.deepEqual(await all(narrow), [32_000])
   })
 
-  it('asks the plan of a rebuild again when another server was faster', async () => {
+  it('recomputes the plan of a rebuild after a conflict', async () => {
     const { open } = createWorld()
     const [a, b] = [open(), open()]
     await begin(a)
@@ -176,7 +176,7 @@ describe('the ledger in the store', () => {
     assert.deepEqual(await all(b), [30_001, 30_007])
   })
 
-  it('gives up a rebuild that others never let through', async () => {
+  it('gives up a rebuild after repeated conflicts', async () => {
     const { open } = createWorld()
     const [a, b] = [open(), open()]
     await begin(a)
@@ -185,10 +185,10 @@ describe('the ledger in the store', () => {
       await b.change(take(port++))
       return { taken: new Set([port]), outcome: 0 }
     })
-    await assert.rejects(rebuilding, /changes all the time/)
+    await assert.rejects(rebuilding, /other servers changed it repeatedly/)
   })
 
-  it('holds nothing of a change that failed, and reads anew after it', async () => {
+  it('drops a failed change and reloads after it', async () => {
     const { backend, open } = createWorld()
     const ledger = open()
     await begin(ledger)

@@ -1,7 +1,6 @@
 /**
- * The ledger of node ports that several servers share: one object in the store, upstream's RangeAllocation, changed only
- * as it was read. Changes that come while one is being written are written together, so that a server alone pays one
- * small commit for many Services.
+ * The ledger of node ports for several servers: one stored object, upstream's RangeAllocation, changed with optimistic
+ * locking. Changes during a write are batched, so that a single server needs one small commit for many Services.
  */
 import type { RangeAllocation } from '#apis/core/v1.ts'
 import { schemaFor } from '#apis/schemas.ts'
@@ -14,16 +13,16 @@ import type { Resting } from '#storage/encryption/at-rest.ts'
 import type { PortLedger, PortRange, Rebuilt } from './node-ports.ts'
 import { portBits, portsOf, rangeText } from './port-bits.ts'
 
-/** Where upstream keeps it, so that either server can take over the other's store. */
+/** Upstream's key, so that either server can use the other's store. */
 const KEY = '/registry/ranges/servicenodeports'
 
-/** What upstream calls it, in errors and in the configuration of encryption. */
+/** Upstream's resource name, for errors and the encryption configuration. */
 export const PORT_ALLOCATIONS: { readonly group: string; readonly resource: string } = {
   group: '',
   resource: 'servicenodeportallocations',
 }
 
-/** Others that keep changing the ledger while it is rebuilt win so often; then it is left to the next round. */
+/** The number of attempts of a rebuild; after that the next round tries again. */
 const REBUILD_TRIES = 10
 
 export interface StoredLedgerOptions {
@@ -34,20 +33,20 @@ export interface StoredLedgerOptions {
 
 interface Page {
   readonly taken: Set<number>
-  /** Of the stored object; 0 when there is none. */
+  /** The revision of the stored object; 0 if it does not exist. */
   readonly revision: Revision
-  /** `first-last`, as it is stored. */
+  /** `first-last`, as stored. */
   readonly range: string
   readonly data: string
 }
 
 interface Job {
-  /** Never throws: what goes wrong is kept for `settle`. */
+  /** Never throws: errors are kept for `settle`. */
   run(taken: Set<number>): void
   settle(error?: unknown): void
 }
 
-/** Nothing can be taken before the first `rebuild` of the cluster, or while the stored range is another than ours. */
+/** Allocation fails before the first `rebuild` of the cluster, and while the stored range differs from ours. */
 export function createStoredLedger(options: StoredLedgerOptions): PortLedger {
   return new StoredLedger(options)
 }
@@ -55,11 +54,11 @@ export function createStoredLedger(options: StoredLedgerOptions): PortLedger {
 class StoredLedger implements PortLedger {
   readonly #options: StoredLedgerOptions
   readonly #range: string
-  /** As of our last look; undefined when that has to be taken first. */
+  /** The last read object; undefined if it must be read again. */
   #page: Page | undefined
-  /** Ends when everything before has ended: only one at a time works on the page. */
+  /** Resolves after all earlier work: only one task uses the page at a time. */
   #turn: Promise<unknown> = Promise.resolve()
-  /** Changes that will be written together, when it is their turn. */
+  /** Changes for the next batch. */
   #waiting: Job[] = []
 
   constructor(options: StoredLedgerOptions) {
@@ -79,9 +78,11 @@ class StoredLedger implements PortLedger {
         const now = await this.#load()
         const { taken, outcome } = await plan(now.taken, now.revision === 0)
         const rebuilt = new Set(taken)
-        if (this.#says(now, rebuilt) || (await this.#write(now, rebuilt))) return outcome
+        if (this.#isStored(now, rebuilt) || (await this.#write(now, rebuilt))) return outcome
       }
-      throw new Error('The ledger of node ports changes all the time; it is looked at again in the next round')
+      throw new Error(
+        'Failed to rebuild the ledger of node ports: other servers changed it repeatedly; the next round tries again',
+      )
     })
   }
 
@@ -98,20 +99,20 @@ class StoredLedger implements PortLedger {
       while (!(await this.#attempt(jobs)));
       for (const job of jobs) job.settle()
     } catch (error) {
-      // What was taken in it is not stored, or not known to be.
+      // Its allocations are not stored, or the result is unknown.
       this.#page = undefined
       for (const job of jobs) job.settle(error)
     }
   }
 
-  /** False when it has to be done again, with what is there now. */
+  /** False if it must be repeated with the current object. */
   async #attempt(jobs: readonly Job[]): Promise<boolean> {
     const isFresh = this.#page === undefined
     const now = (this.#page ??= await this.#load())
     checkUsable(now, this.#range)
     for (const job of jobs) job.run(now.taken)
-    if (!this.#says(now, now.taken)) return this.#write(now, now.taken)
-    // Nothing to write: a refusal, perhaps, that rests on what another server has changed since.
+    if (!this.#isStored(now, now.taken)) return this.#write(now, now.taken)
+    // Nothing to write: a refusal may rest on data that another server has changed since.
     if (!isFresh) this.#page = undefined
     return isFresh
   }
@@ -122,18 +123,18 @@ class StoredLedger implements PortLedger {
     return readPage(items[0], resting)
   }
 
-  /** Whether this is what is stored. */
-  #says({ revision, range, data }: Page, taken: ReadonlySet<number>): boolean {
+  /** True if the stored object has these ports. */
+  #isStored({ revision, range, data }: Page, taken: ReadonlySet<number>): boolean {
     return revision > 0 && range === this.#range && data === portBits(taken, this.#options.range)
   }
 
-  /** False when somebody else was faster; the page is then what they wrote. */
+  /** False after a conflict; the page is then the other server's. */
   async #write({ revision: expected }: Page, taken: Set<number>): Promise<boolean> {
     const { backend, resting, range } = this.#options
     const data = portBits(taken, range)
     const object = { kind: 'RangeAllocation', apiVersion: 'v1', metadata: {}, range: this.#range, data }
     const value = resting.seal(KEY, Buffer.from(encodeJson(object)))
-    // Whether it came about is not known when this throws.
+    // The result is unknown if this throws.
     this.#page = undefined
     const result = await backend.commit([{ key: KEY, value, expected }])
     this.#page = result.ok

@@ -5,8 +5,8 @@ import { type Event, Events, type Service, Services } from '#apis/core/v1.ts'
 import { IPAddresses, ServiceCIDRs } from '#apis/networking/v1.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 import { createServers, type TestServers } from '#apiserver/registry/servers.fixture.ts'
-import { type Cidr, parseCidr } from '#lib/cidr.ts'
-import type { Rounds } from '#lib/rounds.ts'
+import { type Cidr, parseCidr } from '#lib/net/cidr.ts'
+import type { PeriodicTask } from '#lib/periodic.ts'
 
 import { createAddressBook } from './address-book.ts'
 import { addressObject } from './ip-pool.ts'
@@ -20,7 +20,7 @@ interface Running {
   readonly registry: Registry
   readonly ledger: PortLedger
   readonly errors: unknown[]
-  readonly rounds: Rounds
+  readonly rounds: PeriodicTask
 }
 
 async function start(registry: Registry): Promise<Running> {
@@ -55,12 +55,12 @@ async function addService(registry: Registry, name: string, ip: string, nodePort
 }
 
 const taken = (ledger: PortLedger): Promise<number[]> => ledger.change((ports) => [...ports].sort((a, b) => a - b))
-const told = async (registry: Registry): Promise<readonly Event[]> => registry.list(Events, '')
+const eventsIn = async (registry: Registry): Promise<readonly Event[]> => registry.list(Events, '')
 const addresses = async (registry: Registry): Promise<(string | undefined)[]> =>
   (await registry.list(IPAddresses, '')).map(({ metadata }) => metadata.name)
 
-describe('the repair of what Services hold', () => {
-  it('makes the ledger from the Services there are, and tells nobody', async () => {
+describe('repair of Service allocations', () => {
+  it('creates the ledger from existing Services without events', async () => {
     await using servers = createServers()
     const registry = await open(servers)
     await addService(registry, 'web', '10.0.0.9', 30_001)
@@ -69,13 +69,13 @@ describe('the repair of what Services hold', () => {
     assert.deepEqual(await addresses(registry), ['10.0.0.9'])
     await servers.clock.advance(0)
     assert.deepEqual(
-      (await told(registry)).map(({ reason }) => reason),
+      (await eventsIn(registry)).map(({ reason }) => reason),
       ['ClusterIPNotAllocated'],
     )
     await rounds.stop()
   })
 
-  it('tells of two Services with one port, again as a series', async () => {
+  it('reports two Services with one port, repeatedly as a series', async () => {
     await using servers = createServers()
     const registry = await open(servers)
     const { rounds, errors } = await start(registry)
@@ -83,7 +83,7 @@ describe('the repair of what Services hold', () => {
     await addService(registry, 'b', '10.0.0.9', 30_001)
     await servers.clock.advance(ROUND_MS)
     const find = async (): Promise<Event | undefined> =>
-      (await told(registry)).find(({ reason }) => reason === 'PortAlreadyAllocated')
+      (await eventsIn(registry)).find(({ reason }) => reason === 'PortAlreadyAllocated')
     const first = await find()
     assert.equal(first?.message, 'Port 30001 was assigned to multiple services; please recreate service')
     assert.deepEqual(
@@ -100,7 +100,7 @@ describe('the repair of what Services hold', () => {
     assert.deepEqual(errors, [])
   })
 
-  it('frees a port that nobody has, after some rounds, and an address after a minute', async () => {
+  it('releases an unused port after some rounds, and an address after a minute', async () => {
     await using servers = createServers()
     const registry = await open(servers)
     const { ledger, rounds } = await start(registry)
@@ -116,7 +116,7 @@ describe('the repair of what Services hold', () => {
     await rounds.stop()
   })
 
-  it('goes on when a round fails', async () => {
+  it('continues after a failed round', async () => {
     await using servers = createServers()
     const registry = await open(servers)
     const { ledger, rounds, errors } = await start(registry)
@@ -131,7 +131,7 @@ describe('the repair of what Services hold', () => {
     await rounds.stop()
   })
 
-  it('runs in two servers as in one', async () => {
+  it('runs on two servers without conflicts', async () => {
     await using servers = createServers()
     const [a, b] = [await start(await open(servers)), await start(await open(servers))]
     await addService(a.registry, 'web', '10.0.0.9', 30_001)

@@ -1,14 +1,14 @@
 /**
- * Repairs what Services hold, at the start and from then on every few minutes, in each server of a cluster: whatever is
- * found twice is put right once, because every step of a repair is harmless when somebody else has done it.
+ * Repairs Service allocations at the start and then every few minutes, in each server of a cluster. Every step is
+ * idempotent, so that servers do not interfere.
  */
 import { type Service, Services } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import { IPAddresses, ServiceCIDRs } from '#apis/networking/v1.ts'
 import { createEventRecorder } from '#apiserver/bootstrap/event-recorder.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
-import type { Cidr } from '#lib/cidr.ts'
-import { type Rounds, startRounds } from '#lib/rounds.ts'
+import type { Cidr } from '#lib/net/cidr.ts'
+import { type PeriodicTask, runPeriodically } from '#lib/periodic.ts'
 import type { KubeObject } from '#meta/object.ts'
 
 import { type AddressBook, planRanges } from './ip-pool.ts'
@@ -22,7 +22,7 @@ export interface ServiceRepairOptions {
   readonly portRange: PortRange
   /** `--service-cluster-ip-range`. */
   readonly serviceCidrs: readonly Cidr[]
-  /** Named in events. */
+  /** The reporter of events. */
   readonly hostname: string
   readonly onError: (error: unknown) => void
 }
@@ -31,23 +31,23 @@ export interface ServiceRepairOptions {
 const INTERVAL_MS = 180_000
 
 /**
- * Resolves after the first round, which makes the ledger of ports: no Service can take one before. Throws when that
- * round fails; what fails later is told to `onError`, and tried again in the next round.
+ * Resolves after the first round, which creates the ledger of ports: no Service can allocate one before. Throws if that
+ * round fails; later failures go to `onError` and are retried.
  */
-export async function startServiceRepair(options: ServiceRepairOptions): Promise<Rounds> {
+export async function startServiceRepair(options: ServiceRepairOptions): Promise<PeriodicTask> {
   const { registry, onError } = options
   const [ports, ips] = [createPortRound(options), createIpRound(options)]
   await ports()
   await ips()
-  return startRounds({ clock: registry.services.clock, periodMs: INTERVAL_MS, onError }, async () => {
-    // What is wrong with the ones must not keep the others from being repaired.
+  return runPeriodically({ clock: registry.services.clock, periodMs: INTERVAL_MS, onError }, async () => {
+    // A failure of addresses must not block the repair of ports.
     await ports().catch(onError)
     await ips()
   })
 }
 
-/** Notes become Warning events. The names are upstream's. */
-function createTeller(
+/** Notes become Warning events with upstream's names. */
+function createReporter(
   { registry, hostname, onError }: ServiceRepairOptions,
   controller: 'ipallocator-repair-controller' | 'portallocator-repair-controller',
 ): (note: RepairNote) => void {
@@ -57,7 +57,7 @@ function createTeller(
 
 function createPortRound(options: ServiceRepairOptions): () => Promise<void> {
   const { registry, ports, portRange } = options
-  const tell = createTeller(options, 'portallocator-repair-controller')
+  const tell = createReporter(options, 'portallocator-repair-controller')
   let leaks: ReadonlyMap<number, number> = new Map()
   const services = (): Promise<readonly Service[]> => registry.list(Services, '')
   const failures = registry.services.metrics.family('apiserver_nodeport_repair_reconcile_errors_total').labels()
@@ -72,11 +72,11 @@ function createPortRound(options: ServiceRepairOptions): () => Promise<void> {
   }
 }
 
-/** All lists are read at one moment: a Service has its address in every state that the store was ever in. */
+/** Reads all lists at one revision: a Service has its address in every revision. */
 function createIpRound(options: ServiceRepairOptions): () => Promise<void> {
   const { registry, book, serviceCidrs } = options
   const { cache, clock } = registry.services
-  const tell = createTeller(options, 'ipallocator-repair-controller')
+  const tell = createReporter(options, 'ipallocator-repair-controller')
   return async () => {
     await cache.fresh()
     const ranges = planRanges(listNow(registry, ServiceCIDRs), serviceCidrs)

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import type { Service } from '#apis/core/v1.ts'
 import type { IPAddress } from '#apis/networking/v1.ts'
-import { type Cidr, parseCidr } from '#lib/cidr.ts'
+import { type Cidr, parseCidr } from '#lib/net/cidr.ts'
 
 import { addressObject } from './ip-pool.ts'
 import { createMemoryLedger, DEFAULT_PORT_RANGE } from './node-ports.ts'
@@ -32,15 +32,15 @@ function plan(services: Service[], addresses: IPAddress[]): string[] {
 }
 
 describe('planIpRepair()', () => {
-  it('has nothing to do when everything is in order', () => {
+  it('plans nothing if everything is consistent', () => {
     assert.deepEqual(plan([web, service('x', { type: 'ExternalName' })], [address('10.0.0.9', 'web')]), [])
   })
 
-  it('takes an address that a Service has and nobody took', () => {
+  it('allocates a missing address of a Service', () => {
     assert.deepEqual(plan([web], []), ['create ClusterIPNotAllocated'])
   })
 
-  it('tells of what it cannot put right', () => {
+  it('reports conflicts that it cannot repair', () => {
     const far = service('far', { clusterIPs: ['10.1.0.1'] })
     const bad = service('bad', { clusterIPs: ['x'] })
     const twin = service('twin', { clusterIPs: ['10.0.0.9'] })
@@ -51,7 +51,7 @@ describe('planIpRepair()', () => {
     ])
   })
 
-  it('makes an address anew whose owner or labels are wrong, and does not delete it then', () => {
+  it('recreates an address with a wrong owner or labels, and does not delete it', () => {
     assert.deepEqual(plan([web], [address('10.0.0.9', 'gone')]), ['replace ClusterIPNotAllocated'])
     const gateway = address('10.0.0.9', 'web')
     gateway.spec = { parentRef: { group: 'x.io', resource: 'gateways', name: 'g' } }
@@ -61,7 +61,7 @@ describe('planIpRepair()', () => {
     assert.deepEqual(plan([web], [bare]), ['replace '])
   })
 
-  it('frees addresses nobody has, once nobody can be about to have them', () => {
+  it('releases unused addresses after a grace period', () => {
     assert.deepEqual(plan([], [address('10.0.0.9', 'web')]), ['delete IPAddressNotAllocated'])
     assert.deepEqual(plan([], [address('10.0.0.9', 'web', '2026-01-01T00:59:30Z')]), [])
     const other = address('10.0.0.8', 'web')
@@ -75,13 +75,13 @@ describe('planIpRepair()', () => {
     assert.deepEqual(plan([], [modified]), ['delete IPAddressNotAllocated'])
   })
 
-  it('leaves addresses of others alone', () => {
+  it('leaves addresses of other owners alone', () => {
     const foreign = address('10.0.0.7', 'gone')
     foreign.metadata.labels = {}
     assert.deepEqual(plan([], [foreign]), [])
   })
 
-  it('is done when it was applied', async () => {
+  it('plans nothing after its plan was applied', async () => {
     const book = createTestBook('10.0.0.8')
     const reasons: string[] = []
     const repairs = planIpRepair({ services: [web], addresses: [address('10.0.0.8', 'web')], ranges, nowMs })
@@ -97,7 +97,7 @@ describe('planPortRepair()', () => {
   })
   const range = DEFAULT_PORT_RANGE
 
-  it('takes what Services have, and tells of what is wrong', () => {
+  it('collects the ports of Services, and reports conflicts', () => {
     const services = [
       service('a', ports(30001, 80)),
       service('b', ports(30001, 30002)),
@@ -121,7 +121,7 @@ describe('planPortRepair()', () => {
     )
   })
 
-  it('frees a port that nobody has for three rounds', () => {
+  it('releases a port that is unused for three rounds', () => {
     let taken: ReadonlySet<number> = new Set([30005])
     let leaks: ReadonlyMap<number, number> = new Map()
     const rounds = [1, 2, 3].map(() => {

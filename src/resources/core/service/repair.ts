@@ -1,11 +1,11 @@
 /**
- * Brings what is taken in line with the Services there are: addresses and ports that a crash left behind are freed,
- * those of Services that lack theirs are taken. Planning is pure; applying writes what the plan says.
+ * Reconciles allocations with the existing Services: releases addresses and ports that a crash left, and allocates
+ * missing ones. Planning is pure; applying writes the plan.
  */
 import { type Service, Services } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import { type IPAddress, IPAddresses } from '#apis/networking/v1.ts'
-import { type Cidr, formatIp, parseIp } from '#lib/cidr.ts'
+import { type Cidr, formatIp, parseIp } from '#lib/net/cidr.ts'
 import { keyOf, objectKey } from '#meta/object.ts'
 import { epochMsOf } from '#meta/time.ts'
 import { ADDRESS_MANAGED_BY, ADDRESS_MANAGER, clusterIpsOf } from '#model/services.ts'
@@ -13,7 +13,7 @@ import { ADDRESS_MANAGED_BY, ADDRESS_MANAGER, clusterIpsOf } from '#model/servic
 import { type AddressBook, addressObject, FAMILY_LABEL, isUsable } from './ip-pool.ts'
 import type { PortLedger, PortRange } from './node-ports.ts'
 
-/** What people should hear of, as a Warning event about the object. */
+/** A note for users, as a Warning event about the object. */
 export interface RepairNote {
   readonly kind: Kind
   readonly about: Service | IPAddress
@@ -24,23 +24,23 @@ export interface RepairNote {
 
 export type IpRepair =
   | { readonly kind: 'create'; readonly address: IPAddress; readonly note: RepairNote }
-  /** Deletes the object and makes it anew. */
+  /** Deletes and recreates the object. */
   | { readonly kind: 'replace'; readonly address: IPAddress; readonly note?: RepairNote }
   | { readonly kind: 'delete'; readonly name: string; readonly note: RepairNote }
-  /** Nothing can be done. */
+  /** Cannot be repaired. */
   | { readonly kind: 'tell'; readonly note: RepairNote }
 
 export interface IpRepairInput {
   readonly services: readonly Service[]
   readonly addresses: readonly IPAddress[]
-  /** Of all ServiceCIDRs, ready or not. */
+  /** The ranges of all ServiceCIDRs, ready or not. */
   readonly ranges: readonly Cidr[]
   readonly nowMs: number
 }
 
-/** As long as a request may take: until then an address without its Service may only be early. */
+/** The maximum duration of a request: until then an address may precede its Service. */
 const GRACE_MS = 60_000
-/** As long as giving back an address may take whose Service was not written. */
+/** The maximum duration of releasing the address of an unwritten Service. */
 const REVERT_MS = 5_000
 
 export function planIpRepair({ services, addresses, ranges, nowMs }: IpRepairInput): IpRepair[] {
@@ -49,13 +49,13 @@ export function planIpRepair({ services, addresses, ranges, nowMs }: IpRepairInp
   const repairs = services.flatMap((service) =>
     clusterIpsOf(service.spec).flatMap((text) => checkIp(service, text, { byName, byKey, ranges })),
   )
-  // What these put right would look wrong as it is now.
+  // Addresses under repair would look wrong in their current state.
   const replaced = new Set(repairs.flatMap((one) => (one.kind === 'replace' ? [one.address.metadata.name] : [])))
   const others = addresses.filter((address) => isManaged(address) && !replaced.has(address.metadata.name))
   return [...repairs, ...others.flatMap((address) => checkAddress(address, byKey, nowMs))]
 }
 
-interface Known {
+interface RepairIndex {
   readonly byName: ReadonlyMap<string, IPAddress>
   readonly byKey: ReadonlyMap<string, Service>
   readonly ranges: readonly Cidr[]
@@ -65,8 +65,8 @@ function isManaged({ metadata }: IPAddress): boolean {
   return metadata.labels?.[ADDRESS_MANAGED_BY] === ADDRESS_MANAGER
 }
 
-/** That an address of a Service is taken, for this Service. */
-function checkIp(service: Service, text: string, { byName, byKey, ranges }: Known): IpRepair[] {
+/** Checks that an address of a Service is allocated to it. */
+function checkIp(service: Service, text: string, { byName, byKey, ranges }: RepairIndex): IpRepair[] {
   const ip = parseIp(text, { sloppy: true })
   const note = (reason: string, action: string, message: string): RepairNote => ({
     kind: Services,
@@ -93,7 +93,7 @@ function checkIp(service: Service, text: string, { byName, byKey, ranges }: Know
     return [{ kind: 'create', address: wanted, note: allocation('ClusterIPNotAllocated', message) }]
   }
   const owner = ownerOf(address, byKey)
-  if (owner === 'nobody') {
+  if (owner === 'none') {
     const message = `the ClusterIP ${shown} for Service ${objectKey(service)} has a wrong reference; repairing`
     return [{ kind: 'replace', address: wanted, note: allocation('ClusterIPNotAllocated', message) }]
   }
@@ -106,13 +106,13 @@ function checkIp(service: Service, text: string, { byName, byKey, ranges }: Know
   return labelled ? tells : [...tells, { kind: 'replace', address: wanted }]
 }
 
-/** The Service an address was taken for, if there is one. */
-function ownerOf({ spec }: IPAddress, byKey: ReadonlyMap<string, Service>): Service | 'nobody' {
+/** The Service of an address, if it exists. */
+function ownerOf({ spec }: IPAddress, byKey: ReadonlyMap<string, Service>): Service | 'none' {
   const { group = '', resource = '', namespace, name = '' } = spec?.parentRef ?? {}
-  return (group === '' && resource === 'services' ? byKey.get(keyOf(namespace, name)) : undefined) ?? 'nobody'
+  return (group === '' && resource === 'services' ? byKey.get(keyOf(namespace, name)) : undefined) ?? 'none'
 }
 
-/** That an address is taken for a Service that has it. */
+/** Checks that an address is allocated to a Service that uses it. */
 function checkAddress(address: IPAddress, byKey: ReadonlyMap<string, Service>, nowMs: number): IpRepair[] {
   const { name = '' } = address.metadata
   const { group = '', resource = '', namespace, name: service = '' } = address.spec?.parentRef ?? {}
@@ -141,7 +141,7 @@ function bornMs({ metadata: { creationTimestamp } }: Service | IPAddress): numbe
   return creationTimestamp === undefined ? 0 : epochMsOf(creationTimestamp)
 }
 
-/** The address is there before its Service, or before its Service has it, or is about to be given back. */
+/** The address may precede its Service, or is about to be released. */
 function isEarly(address: IPAddress, owner: Service | undefined, nowMs: number): boolean {
   const ageMs = nowMs - bornMs(address)
   if (owner === undefined) return ageMs <= GRACE_MS
@@ -149,7 +149,7 @@ function isEarly(address: IPAddress, owner: Service | undefined, nowMs: number):
   return bornMs(address) > bornMs(owner) && ageMs < REVERT_MS
 }
 
-/** Does what the plan says; an object that somebody else has made or removed meanwhile is fine. */
+/** Applies the plan; objects that others created or deleted in the meantime are fine. */
 export async function applyIpRepair(
   repairs: readonly IpRepair[],
   book: AddressBook,
@@ -164,20 +164,20 @@ export async function applyIpRepair(
   }
 }
 
-/** Rounds after which a port that no Service has is free: it may have been taken for one not written yet. */
+/** The rounds after which an unused port is released: its Service may not be written yet. */
 const ROUNDS_BEFORE_CLEANUP = 3
 
 export interface PortRepairInput {
   readonly services: readonly Service[]
-  /** In the ledger now. */
+  /** The current ledger. */
   readonly taken: ReadonlySet<number>
   readonly range: PortRange
-  /** From the round before: rounds left, by port. */
+  /** From the previous round: remaining rounds by port. */
   readonly leaks: ReadonlyMap<number, number>
 }
 
 export interface PortRepair {
-  /** To be in the ledger. */
+  /** The new ledger. */
   readonly taken: ReadonlySet<number>
   /** For the next round. */
   readonly leaks: ReadonlyMap<number, number>
@@ -218,7 +218,7 @@ function portFault(
     : { reason: 'PortNotAllocated', message: `Port ${port} is not allocated; repairing` }
 }
 
-/** The same port for two protocols counts once, for the same protocol twice. */
+/** One port with two protocols counts once, twice with the same protocol conflicts. */
 function claimedPorts({ spec }: Service): number[] {
   const seen = new Map<number, Set<string>>()
   const claimed: number[] = []
@@ -233,8 +233,8 @@ function claimedPorts({ spec }: Service): number[] {
 }
 
 /**
- * Plans with what is in the ledger and writes the outcome. `services` is asked after the ledger was read: a Service
- * takes its ports before it is there and gives them back after it has gone, so what the ledger lacks is lacking indeed.
+ * Plans with the current ledger and writes the result. `services` is read after the ledger: ports are allocated before
+ * a Service exists and released after it is deleted, so a port that the ledger lacks is really missing.
  */
 export async function applyPortRepair(
   ledger: PortLedger,
@@ -243,7 +243,7 @@ export async function applyPortRepair(
 ): Promise<PortRepair> {
   return ledger.rebuild(async (taken, isNew) => {
     const repair = planPortRepair({ ...input, services: await services(), taken })
-    // Every port is missing in a ledger that is new, and nobody has to hear of it.
+    // A new ledger lacks every port, which is not reported.
     return { taken: repair.taken, outcome: isNew ? { ...repair, notes: [] } : repair }
   })
 }

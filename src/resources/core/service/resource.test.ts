@@ -28,8 +28,8 @@ const of = (spec: Sent = {}, extra: object = {}): Sent => ({
 })
 const both = { clusterIPs: ['10.0.0.1', 'fd00::1'], ipFamilies: ['IPv4', 'IPv6'], ipFamilyPolicy: 'RequireDualStack' }
 
-describe('service', () => {
-  it('has a type, protocols, targets and policies when nothing is said', () => {
+describe('Service', () => {
+  it('has default type, protocols, target ports and policies', () => {
     const { spec } = trial.load({ metadata, spec: { ports: [{ port: 80 }], sessionAffinity: 'ClientIP' } })
     assert.deepEqual(spec.ports, [{ port: 80, protocol: 'TCP', targetPort: 80 }])
     assert.deepEqual(
@@ -50,19 +50,19 @@ describe('service', () => {
     assert.equal(trial.load({ metadata, spec: { type: 'ExternalName' } }).spec.internalTrafficPolicy, undefined)
   })
 
-  it('is stored below its old path', () => assert.equal(service.storagePrefix, 'services/specs'))
+  it('is stored under /registry/services/specs', () => assert.equal(service.storagePrefix, 'services/specs'))
 
   const duplicate = '{"Name":"","Protocol":"TCP","AppProtocol":null,"Port":80,"TargetPort":0,"NodePort":0}'
   const onlyLb = "may only be used when `type` is 'LoadBalancer'"
   const refusals: [string, Sent, string[]][] = [
-    ['no ports', { ports: [] }, ['spec.ports: Required value']],
+    ['a Service without ports', { ports: [] }, ['spec.ports: Required value']],
     [
-      'ports without names, the same twice',
+      'unnamed or repeated ports',
       { ports: [{ port: 80 }, { name: 'b', port: 80 }] },
       ['spec.ports[0].name: Required value', `spec.ports[1]: Duplicate value: ${duplicate}`],
     ],
     [
-      'wrong ports',
+      'invalid ports',
       { ports: [{ port: 0, targetPort: 70000, protocol: 'x', nodePort: 30000, appProtocol: '!' }] },
       [
         'spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive',
@@ -73,12 +73,12 @@ describe('service', () => {
       ],
     ],
     [
-      'a headless one with node ports',
+      'a headless Service with node ports',
       { type: 'NodePort', clusterIP: 'None', clusterIPs: ['None'] },
       ['spec.clusterIPs[0]: Invalid value: "None": may not be set to \'None\' for NodePort services'],
     ],
     [
-      'a name with addresses',
+      'an ExternalName with cluster IPs',
       { type: 'ExternalName' },
       [
         'spec.clusterIPs: Forbidden: may not be set for ExternalName services',
@@ -88,7 +88,7 @@ describe('service', () => {
       ],
     ],
     [
-      'addresses that do not go together',
+      'inconsistent cluster IPs',
       {
         clusterIP: '10.0.0.2',
         clusterIPs: ['10.0.0.1', '10.0.0.3'],
@@ -105,19 +105,19 @@ describe('service', () => {
       ],
     ],
     [
-      'None among others',
+      'None among other cluster IPs',
       { clusterIP: 'None', clusterIPs: ['None', '10.0.0.1'] },
       ['spec.clusterIPs: Invalid value: ["None","10.0.0.1"]: \'None\' must be the first and only value'],
     ],
     [
-      'affinity that is none',
+      'an unknown session affinity',
       { sessionAffinity: 'ClientIP', sessionAffinityConfig: { clientIP: { timeoutSeconds: 86_401 } } },
       [
         'spec.sessionAffinityConfig.clientIP.timeoutSeconds: Invalid value: 86401: must be greater than 0 and less than 86400',
       ],
     ],
     [
-      'what only load balancers have',
+      'fields of load balancers with another type',
       { loadBalancerSourceRanges: ['10.0.0.0/8'], allocateLoadBalancerNodePorts: true, loadBalancerClass: 'x' },
       [
         `spec.LoadBalancerSourceRanges: Forbidden: ${onlyLb}`,
@@ -126,7 +126,7 @@ describe('service', () => {
       ],
     ],
     [
-      'policies for nothing',
+      'traffic policies that do not apply',
       {
         externalTrafficPolicy: 'Local',
         healthCheckNodePort: 30000,
@@ -146,7 +146,7 @@ describe('service', () => {
       ['spec.type: Unsupported value: "x": supported values: "ClusterIP", "ExternalName", "LoadBalancer", "NodePort"'],
     ],
     [
-      'external addresses nobody can send to',
+      'unreachable external IPs',
       { externalIPs: ['127.0.0.1'] },
       ['spec.externalIPs[0]: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)'],
     ],
@@ -155,7 +155,7 @@ describe('service', () => {
     it(`refuses ${what}`, () => assert.deepEqual(trial.create(of(spec)).errors, errors))
   }
 
-  it('is in order with all it can have', () => {
+  it('accepts all fields', () => {
     const spec = {
       type: 'LoadBalancer',
       externalTrafficPolicy: 'Local',
@@ -167,7 +167,7 @@ describe('service', () => {
     assert.deepEqual(trial.create({ metadata, spec: { clusterIP: 'None' } }).errors, [])
   })
 
-  it('has a name that begins with a digit only where that is allowed', () => {
+  it('allows a name that begins with a digit only with the gate', () => {
     const strict = contextWith({ isEnabled: (gate) => gate !== 'RelaxedServiceNameValidation' })
     assert.deepEqual(trial.create(of({}, { name: '1a' })).errors, [])
     assert.match(
@@ -176,7 +176,7 @@ describe('service', () => {
     )
   })
 
-  it('reads source ranges of the annotation, and warns of both annotations of topology', () => {
+  it('reads source ranges from the annotation, and warns if both topology annotations are set', () => {
     const annotations = { 'service.beta.kubernetes.io/load-balancer-source-ranges': '10.0.0.0/8, x' }
     assert.deepEqual(trial.create(of({ type: 'LoadBalancer' }, { annotations })).errors, [
       'metadata.annotations[service.beta.kubernetes.io/load-balancer-source-ranges]: Invalid value: "x": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)',
@@ -191,7 +191,7 @@ describe('service', () => {
     ])
   })
 
-  it('keeps what was allocated when a client does not send it', () => {
+  it('keeps allocated values that a client omits', () => {
     const old = of({
       type: 'NodePort',
       ports: [
@@ -218,7 +218,7 @@ describe('service', () => {
     )
   })
 
-  it('loses what its new type has not, unless the client changed that too', () => {
+  it('drops fields of the old type, unless the client changed them too', () => {
     const old = of({
       type: 'LoadBalancer',
       ports: [{ port: 80, nodePort: 30001 }],
@@ -250,13 +250,13 @@ describe('service', () => {
 
   const updates: [string, Sent, Sent, string[]][] = [
     [
-      'another address',
+      'its cluster IP',
       { clusterIP: '10.0.0.2', clusterIPs: ['10.0.0.2'] },
       {},
       ['spec.clusterIPs[0]: Invalid value: ["10.0.0.2"]: may not change once set'],
     ],
     [
-      'no second address without a word',
+      'a second address implicitly',
       { ...both, clusterIPs: ['10.0.0.1'], ipFamilies: ['IPv4'] },
       both,
       [
@@ -265,7 +265,7 @@ describe('service', () => {
       ],
     ],
     [
-      'another first family',
+      'its first IP family',
       { ipFamilies: ['IPv6', 'IPv4'], clusterIPs: ['10.0.0.1', 'fd00::1'] },
       {},
       [
@@ -275,34 +275,34 @@ describe('service', () => {
       ],
     ],
     [
-      'another class',
+      'its load balancer class',
       { type: 'LoadBalancer', loadBalancerClass: 'y' },
       { type: 'LoadBalancer', loadBalancerClass: 'x' },
       ['spec.loadBalancerClass: Invalid value: "y": may not change once set'],
     ],
     [
-      'another port of its health check',
+      'its health check node port',
       { type: 'LoadBalancer', externalTrafficPolicy: 'Local', healthCheckNodePort: 30002 },
       { type: 'LoadBalancer', externalTrafficPolicy: 'Local', healthCheckNodePort: 30001 },
       ['spec.healthCheckNodePort: Forbidden: field is immutable'],
     ],
   ]
   for (const [what, next, old, errors] of updates) {
-    it(`does not get ${what}`, () => assert.deepEqual(trial.update(of(next), of(old)).errors, errors))
+    it(`cannot change ${what}`, () => assert.deepEqual(trial.update(of(next), of(old)).errors, errors))
   }
 
-  it('gains and loses a second address', () => {
+  it('adds and removes the second cluster IP', () => {
     assert.deepEqual(trial.update(of(both), of()).errors, [])
     assert.deepEqual(trial.update(of(), of(both)).errors, [])
   })
 
-  it('of an older release gets its list and families before it is judged', () => {
+  it('of an older release gets clusterIPs and ipFamilies before validation', () => {
     const old = { metadata, spec: { clusterIP: '10.0.0.1', ports: [{ port: 80 }] } }
     const { errors, object } = trial.update({ metadata, spec: { ports: [{ port: 81 }], ipFamilies: ['IPv4'] } }, old)
     assert.deepEqual([errors, object.spec.clusterIPs], [[], ['10.0.0.1']])
   })
 
-  it('has load balancers in its status only when it is balanced', () => {
+  it('has load balancers in its status only with type LoadBalancer', () => {
     const status = { loadBalancer: { ingress: [{ ip: 'x', hostname: '1.2.3.4' }, { ipMode: 'VIP' }] } }
     assert.deepEqual(
       trial.update({ ...of({ type: 'LoadBalancer' }), status }, of({ type: 'LoadBalancer' }), 'status').errors,
@@ -317,7 +317,7 @@ describe('service', () => {
     ])
   })
 
-  it('warns of what is ignored or on its way out', () => {
+  it('warns of ignored and deprecated fields', () => {
     const spec = {
       clusterIP: 'None',
       clusterIPs: ['None'],
@@ -335,7 +335,7 @@ describe('service', () => {
     ])
   })
 
-  it('asks the allocator only when its spec changed, and gives everything back', async () => {
+  it('calls the allocator only if its spec changed, and releases everything', async () => {
     const calls: string[] = []
     const watched = createServiceResource({
       ...allocator,
@@ -353,7 +353,7 @@ describe('service', () => {
     assert.deepEqual(calls, ['allocate', 'endpoints ns/s', 'release'])
   })
 
-  it('shows where it is reached', () => {
+  it('prints its addresses and ports', () => {
     const shown = (spec: Sent, status: object = {}): unknown[] => trial.cells({ ...of(spec), status }).slice(1, 5)
     assert.deepEqual(shown({}), ['ClusterIP', '10.0.0.1', '<none>', '80/TCP'])
     assert.deepEqual(

@@ -21,13 +21,14 @@ export function createServiceResource(allocator: ServiceAllocator): Resource<Ser
     prepareCreate: ({ spec }) => normalizeNew(spec),
     prepareUpdate: (next, old) => normalizeUpdate(next, old, allocator.primaryFamily),
     async allocate(next, old, context) {
-      // A status, or labels: nothing that would have to be reserved.
+      // A change of status or labels needs no allocation.
       if (old !== undefined && semanticEqual(next.spec, old.spec)) return async () => {}
       return allocator.allocate(next, old, context)
     },
     async released(service, context) {
       const { namespace = '', name = '' } = service.metadata
-      // The endpoints controller may lag: a new Service of the name must not get the addresses of the old one.
+      // Deletes the Endpoints as well: the controller may lag, and a new Service of the same name must not get the old
+      // addresses.
       await context.writer.delete(Endpoints, { namespace, name })
       await allocator.release(service, context)
     },

@@ -1,4 +1,4 @@
-/** An address book and a server's state in memory, for the tests of this folder. */
+/** An address book and a server's state in memory, for tests of this folder. */
 import type { AddressBook } from './ip-pool.ts'
 
 export interface TestBook extends AddressBook {

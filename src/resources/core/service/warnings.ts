@@ -1,8 +1,8 @@
-/** What is allowed in a Service and most likely a mistake (pkg/api/service/warnings.go, v1.36). */
+/** Warnings about likely mistakes in a Service (pkg/api/service/warnings.go, v1.36). */
 import type { Service, ServiceSpec } from '#apis/core/v1.ts'
-import { index } from '#meta/validation/field-error.ts'
+import { fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { cidrWarnings } from '#model/addresses.ts'
-import { addressWarnings } from '#model/pod-spec/address-warnings.ts'
+import { addressWarnings } from '#model/pod-spec/warnings/addresses.ts'
 import { HEADLESS } from '#model/services.ts'
 
 import { TOPOLOGY_HINTS, TOPOLOGY_MODE } from './validation.ts'
@@ -13,24 +13,26 @@ export function serviceWarnings({ metadata, spec }: Service): string[] {
   const addressed = clusterIP !== '' && clusterIP !== HEADLESS
   return [
     ...(hinted ? [`annotation ${TOPOLOGY_HINTS} is deprecated, please use ${TOPOLOGY_MODE} instead`] : []),
-    ...(addressed ? listWarnings('spec.clusterIPs', clusterIPs) : []),
+    ...(addressed ? listWarnings(fieldPath('spec.clusterIPs'), clusterIPs) : []),
     ...headlessWarnings(spec),
-    ...listWarnings('spec.externalIPs', externalIPs),
+    ...listWarnings(fieldPath('spec.externalIPs'), externalIPs),
     ...externalIpWarnings(spec),
-    ...(loadBalancerIP === '' ? [] : addressWarnings('spec.loadBalancerIP', loadBalancerIP)),
-    ...loadBalancerSourceRanges.flatMap((range, at) => cidrWarnings(index('spec.loadBalancerSourceRanges', at), range)),
+    ...(loadBalancerIP === '' ? [] : addressWarnings(fieldPath('spec.loadBalancerIP'), loadBalancerIP)),
+    ...loadBalancerSourceRanges.flatMap((range, at) =>
+      cidrWarnings(fieldPath('spec.loadBalancerSourceRanges').index(at), range),
+    ),
     ...typeWarnings(spec),
   ]
 }
 
 export function statusWarnings({ status }: Service): string[] {
   return (status?.loadBalancer?.ingress ?? []).flatMap(({ ip = '' }, at) =>
-    ip === '' ? [] : addressWarnings(index('status.loadBalancer.ingress', at), ip),
+    ip === '' ? [] : addressWarnings(fieldPath('status.loadBalancer.ingress').index(at), ip),
   )
 }
 
-function listWarnings(field: string, ips: readonly string[]): string[] {
-  return ips.flatMap((ip, at) => addressWarnings(index(field, at), ip))
+function listWarnings(path: FieldPath, ips: readonly string[]): string[] {
+  return ips.flatMap((ip, at) => addressWarnings(path.index(at), ip))
 }
 
 function isHeadless({ type, clusterIP }: ServiceSpec): boolean {

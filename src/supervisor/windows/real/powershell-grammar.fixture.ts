@@ -1,9 +1,9 @@
 /**
- * A small grammar of the PowerShell that is used here: brackets and quotes close, every command is known, every variable was
- * given a value before, and nothing is put into texts or run as one. It is stricter than PowerShell where that is safer.
+ * A checker for the subset of PowerShell used here: balanced brackets and quotes, known commands, defined variables,
+ * and no interpolation or evaluation of strings. It is stricter than PowerShell.
  */
 
-/** Commands that scripts may use. */
+/** Allowed commands. */
 const COMMANDS: ReadonlySet<string> = new Set(
   `Add-Type ConvertFrom-Json ConvertTo-Json ForEach-Object Get-Content Get-Item Get-NetFirewallRule Get-NetIPAddress
   Get-AuthenticodeSignature Get-NetIPInterface Get-NetRoute Get-Process Get-Service Join-Path New-NetFirewallRule New-NetRoute New-Object New-Service Out-Null
@@ -12,7 +12,7 @@ const COMMANDS: ReadonlySet<string> = new Set(
   ),
 )
 
-/** Variables of PowerShell itself, and what goes through a pipe. */
+/** Built-in variables of PowerShell, and the pipeline variable. */
 const GIVEN: ReadonlySet<string> = new Set(
   '_ true false null in ErrorActionPreference ProgressPreference PSScriptRoot LASTEXITCODE'
     .split(' ')
@@ -21,14 +21,14 @@ const GIVEN: ReadonlySet<string> = new Set(
 
 const PAIRS: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' }
 
-/** Complaints; empty: well formed. */
+/** The problems; empty if well formed. */
 export function checkPowerShell(text: string): string[] {
   const complaints: string[] = []
   const code = withoutTexts(text, complaints)
   return [...complaints, ...checkBrackets(code), ...checkCommands(code), ...checkVariables(code)]
 }
 
-/** Texts and comments become empty ones. */
+/** Replaces strings and comments with empty ones. */
 function withoutTexts(text: string, complaints: string[]): string {
   const bare = text
     .replaceAll(/@'\n[^]*?\n'@/g, `''`)
@@ -57,7 +57,7 @@ function checkCommands(code: string): string[] {
 function checkVariables(code: string): string[] {
   const known = new Set(GIVEN)
   for (const [, name = ''] of code.matchAll(/\$(\w+)\s*(?:\+?=)(?!=)/g)) known.add(name.toLowerCase())
-  // Parameters: a type before, a comma, a default or the end after.
+  // Parameters: a type before; a comma, a default or the end after.
   for (const [, name = ''] of code.matchAll(/\[(?:string|int|switch)\]\$(\w+)/g)) known.add(name.toLowerCase())
   const used = [...code.matchAll(/[$@](\w+)/g)].map(([, name = '']) => name)
   return [...new Set(used)].filter((name) => !known.has(name.toLowerCase())).map((name) => `unknown variable $${name}`)

@@ -1,4 +1,4 @@
-/** Runs scripts of the table in PowerShell: the text by -EncodedCommand, what it is to work on by standard input. */
+/** Runs scripts of the table in PowerShell: the script by -EncodedCommand, its input by standard input. */
 import { spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 
@@ -6,18 +6,18 @@ import { type ScriptName, scriptText } from './scripts.ts'
 
 export type PowerShell = (name: ScriptName, input: object) => Promise<string>
 
-/** What PowerShell is started with. */
+/** The arguments of PowerShell. */
 export function powershellArgs(name: ScriptName): string[] {
   const encoded = Buffer.from(scriptText(name), 'utf16le').toString('base64')
   return ['-NoLogo', '-NoProfile', '-NonInteractive', '-ExecutionPolicy', 'Bypass', '-EncodedCommand', encoded]
 }
 
-/** There is no PowerShell, or it cannot do what it is asked for. */
+/** PowerShell is missing or failed. */
 export class PowerShellError extends Error {
   override readonly name = 'PowerShellError'
 }
 
-/** Rejects with PowerShellError: what it says is wrong. */
+/** Rejects with PowerShellError and its error output. */
 export const runPowerShell: PowerShell = async (name, input) => {
   const child = spawn('powershell.exe', powershellArgs(name), { stdio: 'pipe', windowsHide: true })
   child.stdin.on('error', () => undefined)
@@ -31,10 +31,10 @@ export const runPowerShell: PowerShell = async (name, input) => {
   return output.trim()
 }
 
-/** Of a command line as Windows programs take it apart: one argument. */
+/** Quotes one argument for a Windows command line. */
 export function quoteArgument(argument: string): string {
   if (argument !== '' && !/[\s"]/.test(argument)) return argument
-  // Backslashes mean themselves unless a quote follows.
+  // Backslashes are literal unless a quote follows.
   const escaped = argument.replaceAll(/(\\*)"/g, '$1$1\\"').replace(/(\\+)$/, '$1$1')
   return `"${escaped}"`
 }

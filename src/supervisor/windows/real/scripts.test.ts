@@ -10,7 +10,7 @@ import { windowsHost, wrapperLines } from './windows-host.ts'
 
 const HOSTILE = `x'"; Remove-Item -Recurse C:\\ $(1) \`n "`
 
-describe('scripts for PowerShell', () => {
+describe('PowerShell scripts', () => {
   for (const name of SCRIPT_NAMES)
     it(`${name} is well formed`, () => assert.deepEqual(checkPowerShell(scriptText(name)), []))
 
@@ -20,7 +20,7 @@ describe('scripts for PowerShell', () => {
       assert.deepEqual(checkPowerShell(text), [])
     })
 
-  it('are checked by rules that find what is wrong', () => {
+  it('are checked by rules that detect errors in samples', () => {
     const cases: [string, RegExp][] = [
       [`Get-Item 'x`, /quote/],
       [`if ($in.a) { Get-Item 'x'`, /closed/],
@@ -33,7 +33,7 @@ describe('scripts for PowerShell', () => {
     for (const [text, complaint] of cases) assert.match(checkPowerShell(text).join('\n'), complaint, text)
   })
 
-  it('never hold what they work on', async () => {
+  it('never contain their input', async () => {
     const ran: { name: string; args: string[]; input: object }[] = []
     const host = windowsHost({
       clock: undefined as never,
@@ -72,8 +72,8 @@ describe('scripts for PowerShell', () => {
   })
 })
 
-describe('a command line of Windows', () => {
-  it('is quoted as programs take it apart', () => {
+describe('a Windows command line', () => {
+  it('is quoted the way programs parse it', () => {
     const cases: [string, string][] = [
       ['--v=4', '--v=4'],
       ['', '""'],
@@ -86,7 +86,7 @@ describe('a command line of Windows', () => {
     for (const [argument, quoted] of cases) assert.equal(quoteArgument(argument), quoted)
   })
 
-  it('goes to the wrapper of a service with its variables, line by line', () => {
+  it('is passed to the service wrapper with its variables, line by line', () => {
     const plan: ServicePlan = {
       name: 'FlannelD',
       description: 'd',
@@ -105,7 +105,7 @@ describe('a command line of Windows', () => {
     assert.throws(() => wrapperLines({ ...plan, env: { A: 'x\nB=1' } }), /does not fit into one line/)
   })
 
-  it('has a wrapper whose braces close', () => {
+  it('has a wrapper with balanced braces', () => {
     const count = (mark: string): number => WRAPPER_SOURCE.split(mark).length
     assert.equal(count('{'), count('}'))
     assert.equal(count('('), count(')'))

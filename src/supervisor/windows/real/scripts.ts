@@ -1,6 +1,6 @@
 /**
- * All the PowerShell there is: fixed texts, which nothing is ever put into. What a script is to work on comes as a JSON document
- * by standard input and is `$in`; what it finds out goes as one JSON document to standard output.
+ * All PowerShell scripts: constant texts without interpolation. The input arrives as a JSON document on standard input
+ * in `$in`; the result is one JSON document on standard output.
  */
 
 const PRELUDE = `$ErrorActionPreference = 'Stop'
@@ -95,7 +95,7 @@ export type ScriptName =
   | 'firewall-remove'
   | 'log-tail'
 
-/** Runs one program, writes down what it says, and ends with it; Windows starts it again as it was told to. */
+/** A service wrapper that runs one program, logs its output and ends with it. Windows restarts it as configured. */
 export const WRAPPER_SOURCE = `using System;
 using System.Diagnostics;
 using System.IO;

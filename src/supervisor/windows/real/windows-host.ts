@@ -1,4 +1,4 @@
-/** A real Windows machine. Files and processes are Node's; the rest is asked of PowerShell. */
+/** The real Windows machine: files and processes through Node, everything else through PowerShell. */
 import { execFile, spawn } from 'node:child_process'
 import { mkdir, open, readdir, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
@@ -23,7 +23,7 @@ export interface WindowsHostOptions {
   readonly http: Pick<HttpClient, 'request'>
   readonly say: (text: string) => void
   readonly ended: (name: ProcessName) => void
-  /** Default: that of the machine. */
+  /** The host name by default. */
   readonly shell?: PowerShell
 }
 
@@ -44,7 +44,7 @@ export function windowsHost({ clock, http, say, ended, shell = runPowerShell }: 
     machineName: hostname().toLowerCase(),
     async isElevated() {
       const text = await shell('elevated', {})
-      if (text === '') throw new PowerShellError('powershell.exe does not answer: this needs PowerShell 5 or later')
+      if (text === '') throw new PowerShellError('powershell.exe does not respond: PowerShell 5 or later is required')
       return (JSON.parse(text) as unknown) === true
     },
     files: windowsFiles(shell),
@@ -53,7 +53,7 @@ export function windowsHost({ clock, http, say, ended, shell = runPowerShell }: 
       get: async (name) => process.env[name] ?? (await ofMachine(name)),
       ofMachine,
       set: async (name, value) => void (await shell('variable-set', { name, value })),
-      // Windows takes an empty value for none.
+      // Windows treats an empty value as none.
       remove: async (name) => void (await shell('variable-set', { name, value: '' })),
     },
     network: windowsNetwork(shell, hns),
@@ -78,10 +78,10 @@ function windowsFiles(shell: PowerShell): HostFiles {
       const names = await readdir(folder).catch(() => [])
       for (const name of names) await rm(win32.join(folder, name), { recursive: true, force: true })
     },
-    // Follows redirects, goes through the machine's proxy and trusts whom it trusts.
+    // Follows redirects, uses the machine's proxy settings and trusted authorities.
     async download(url, path, timeoutMs) {
       await files.makeFolder(win32.dirname(path))
-      // Nobody on the way may lead to a connection without TLS.
+      // A redirect must not lead to a connection without TLS.
       const safety = ['--proto', '=https', '--proto-redir', '=https', '--tlsv1.2']
       const limits = [...safety, '--max-time', String(Math.ceil(timeoutMs / 1000)), '--retry', '3']
       await outputOf('curl.exe', ['--fail', '--silent', '--show-error', '--location', ...limits, '--output', path, url])
@@ -96,7 +96,7 @@ async function outputOf(program: string, args: readonly string[], options: Outpu
     env: { ...process.env, ...options.env },
     windowsHide: true,
   })
-  // It may end without having read.
+  // The process may end without reading its input.
   running.child.stdin?.on('error', () => undefined).end(options.input ?? '')
   return (await running).stdout
 }
@@ -157,7 +157,9 @@ function windowsNetwork(shell: PowerShell, hns: HnsCall): HostNetwork {
   }
 }
 
-/** What the wrapper of a service reads: program, log, command line, then variables. No value may hold a line end. */
+/**
+ * The input file of a service wrapper: program, log, command line, then variables. Values must not contain line breaks.
+ */
 export function wrapperLines({ program, args, env, logFile }: ServicePlan): string[] {
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`)
   const lines = [program, logFile, args.map(quoteArgument).join(' '), ...variables]

@@ -1,4 +1,4 @@
-/** The cluster that a worker joins, through its API, with the rights of an administrator. */
+/** The API of the cluster that a worker joins, with administrator rights. */
 import { ConfigMaps, Nodes, type Secret, Secrets, ServiceAccounts, Services } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import { ClusterRoleBindings, ClusterRoles } from '#apis/rbac/v1.ts'
@@ -10,7 +10,7 @@ import { isAlreadyExists, isNotFound } from '#meta/status.ts'
 import { CrashError } from '../../outcome.ts'
 import type { ClusterView, Component } from './context.ts'
 
-/** What this view cannot find out by itself. */
+/** Values that this client cannot determine itself. */
 type Others = Pick<ClusterView, 'endpoint' | 'joinToken'>
 
 export function clusterBehind(client: ApiClient, signal: AbortSignal, others: Others): ClusterView {
@@ -37,7 +37,7 @@ export function clusterBehind(client: ApiClient, signal: AbortSignal, others: Ot
       return tokenOf(client, nameOf(component, node), signal)
     },
     async revoke(component, node) {
-      // The account goes first: its token is worth nothing from then on.
+      // Deleting the account first invalidates its token.
       for (const [kind, { metadata }] of accessOf(component, node)) {
         const { namespace, name = '' } = metadata
         await found(client.delete(kind, { name, ...(namespace !== undefined && { namespace }) }, { signal }))
@@ -54,9 +54,9 @@ async function dnsServiceIp(client: ApiClient, signal: AbortSignal): Promise<str
   return address
 }
 
-/** Undefined when there is none. */
-function found<T>(asked: Promise<T>): Promise<T | undefined> {
-  return asked.catch((error: unknown) => {
+/** Undefined if it does not exist. */
+function found<T>(request: Promise<T>): Promise<T | undefined> {
+  return request.catch((error: unknown) => {
     if (isNotFound(error)) return undefined
     throw error
   })
@@ -65,7 +65,7 @@ function found<T>(asked: Promise<T>): Promise<T | undefined> {
 const NAMESPACE = 'kube-system'
 const RBAC = 'rbac.authorization.k8s.io'
 
-/** By component: a role of the cluster's own, or the rules of one to make. */
+/** By component: an existing cluster role, or the rules of a new one. */
 const ROLES: Readonly<Record<Component, string | readonly object[]>> = {
   'kube-proxy': 'system:node-proxier',
   flannel: [
@@ -77,7 +77,7 @@ const ROLES: Readonly<Record<Component, string | readonly object[]>> = {
 
 const nameOf = (component: Component, node: string): string => `windows-${component}-${node}`
 
-/** The objects that give a component its rights, the account first. A role is made where the cluster has none. */
+/** The objects that grant a component its rights, the account first. Creates a role if the cluster has none. */
 export function accessOf(component: Component, node: string): readonly (readonly [Kind, KubeObject])[] {
   const name = nameOf(component, node)
   const role = ROLES[component]
@@ -100,7 +100,7 @@ export function accessOf(component: Component, node: string): readonly (readonly
 
 const TOKEN_TRIES = 30
 
-/** The controller manager puts it into the Secret. */
+/** The controller manager adds the token to the Secret. */
 async function tokenOf(client: ApiClient, name: string, signal: AbortSignal): Promise<string> {
   for (let tries = 0; tries < TOKEN_TRIES; tries++) {
     const { data }: Secret = await client.get(Secrets, { namespace: NAMESPACE, name }, { signal })

@@ -1,29 +1,29 @@
-/** What steps of a set-up share: the machine, the cluster it joins, and waiting. */
+/** The shared context of set-up steps: the machine, the cluster and waiting. */
 import { sleep } from '#lib/clock.ts'
 
 import { CrashError } from '../../outcome.ts'
 import type { WindowsHost } from '../windows-host.ts'
 import type { ClusterEndpoint, Management } from './documents.ts'
-import { placesIn, type SetupPlaces, type SetupSettings } from './settings.ts'
+import { setupPaths, type SetupPaths, type SetupSettings } from './settings.ts'
 
-/** Programs beside kubelet that reach the API server. */
+/** Programs other than kubelet that connect to the API server. */
 export type Component = 'kube-proxy' | 'flannel'
 
-/** What is asked of the cluster that the machine joins. */
+/** Queries and changes of the cluster. */
 export interface ClusterView {
-  /** Of the Service in kube-system whose name has `dns` in it. Rejects when there is none. */
+  /** The cluster IP of the Service in kube-system whose name contains `dns`. Rejects if it does not exist. */
   dnsServiceIp(): Promise<string>
   isNodeThere(name: string): Promise<boolean>
   /** There may be none. */
   deleteNode(name: string): Promise<void>
   endpoint(): Promise<ClusterEndpoint>
-  /** PEM of the authority whose certificates the API server accepts, and shows kubelets one of. Rejects without any. */
+  /** PEM of the authority that signs client and kubelet certificates. Rejects without one. */
   clientAuthority(): Promise<string>
-  /** A token with which a kubelet may request the certificate of a node. */
+  /** A token that allows a kubelet to request a node certificate. */
   joinToken(): Promise<string>
-  /** A token with the rights of the component, for this node's use alone; the same one when it is asked for again. */
+  /** A token with the rights of the component for this node only; repeated calls return the same one. */
   componentToken(component: Component, node: string): Promise<string>
-  /** The token is not accepted any more. */
+  /** Revokes the token. */
   revoke(component: Component, node: string): Promise<void>
 }
 
@@ -31,12 +31,12 @@ export interface SetupContext {
   readonly host: WindowsHost
   readonly cluster: ClusterView
   readonly settings: SetupSettings
-  readonly places: SetupPlaces
+  readonly paths: SetupPaths
   readonly signal: AbortSignal
 }
 
-export function setupContext(options: Omit<SetupContext, 'places'>): SetupContext {
-  return { ...options, places: placesIn(options.settings) }
+export function setupContext(options: Omit<SetupContext, 'paths'>): SetupContext {
+  return { ...options, paths: setupPaths(options.settings) }
 }
 
 export function pause({ host, signal }: SetupContext, ms: number): Promise<void> {
@@ -49,7 +49,7 @@ export interface Wait {
   readonly forMs: number
 }
 
-/** Asks, and again after each pause, until it is so or the time is up. */
+/** Polls until the condition is met or the time is up. */
 export async function until(context: SetupContext, wait: Wait, ask: () => Promise<boolean>): Promise<void> {
   for (let waitedMs = 0; ; waitedMs += wait.everyMs) {
     if (await ask()) return
@@ -58,7 +58,7 @@ export async function until(context: SetupContext, wait: Wait, ask: () => Promis
   }
 }
 
-/** The adapter by its own name, or that of the switch which took its place. Throws CrashError. */
+/** The adapter by name, or the virtual switch that replaced it. Throws CrashError. */
 export async function management({ host, settings }: SetupContext): Promise<Management> {
   const { interfaceName } = settings
   const adapters = await host.network.adapters()
@@ -67,7 +67,7 @@ export async function management({ host, settings }: SetupContext): Promise<Mana
     .find((adapter) => adapter !== undefined)
   if (found === undefined) {
     const names = adapters.map(({ name }) => `"${name}"`).join(', ')
-    throw new CrashError(`No adapter is called "${interfaceName}"; there are ${names}: name one by --interface-name`)
+    throw new CrashError(`No adapter is called "${interfaceName}"; the adapters are ${names}: set --interface-name`)
   }
   return { adapter: found.name, address: found.address, prefixLength: found.prefixLength }
 }

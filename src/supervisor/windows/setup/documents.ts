@@ -1,6 +1,6 @@
-/** What is written on a Windows worker, and the flags of its programs. Pure. */
+/** The configuration files and program flags of a Windows worker. Pure. */
 import { subnetOf, type Subnet } from '../../pod-network.ts'
-import { minorOf, networkKind, type SetupPlaces, type SetupSettings, usesDocker } from './settings.ts'
+import { minorOf, networkKind, type SetupPaths, type SetupSettings, usesDocker } from './settings.ts'
 
 export function netConfDocument(settings: SetupSettings): object {
   const { name, backend } = networkKind(settings)
@@ -8,16 +8,16 @@ export function netConfDocument(settings: SetupSettings): object {
   return { Network: settings.clusterCidr, Backend: { Name: name, Type: backend, ...options } }
 }
 
-/** Where the API server is, and whom to trust. */
+/** The API server and its authority. */
 export interface ClusterEndpoint {
   readonly server: string
   /** PEM. */
   readonly certificateAuthority: string
 }
 
-/** Of the machine: where others reach it. */
+/** The address of the machine, at which others reach it. */
 export interface Management extends Subnet {
-  /** Of the adapter as it is called now. */
+  /** The current name of the adapter. */
   readonly adapter: string
 }
 
@@ -43,7 +43,7 @@ export function cniDocument(settings: SetupSettings, management: Management): ob
   }
 }
 
-/** With which host-local is asked for an address of the node that no pod gets. */
+/** The host-local configuration that reserves an address of the node. */
 export function reservationDocument(settings: SetupSettings, subnet: string): object {
   return {
     cniVersion: '0.3.0',
@@ -52,7 +52,7 @@ export function reservationDocument(settings: SetupSettings, subnet: string): ob
   }
 }
 
-/** The network that has a virtual switch laid under the adapter before anything depends on its connections. */
+/** The network that creates the virtual switch before anything depends on connections. */
 export function externalNetwork({ networkMode }: SetupSettings, adapter: string): object {
   const isOverlay = networkMode === 'overlay'
   return {
@@ -69,7 +69,7 @@ export function externalNetwork({ networkMode }: SetupSettings, adapter: string)
   }
 }
 
-/** A kubeconfig with one cluster and one token. JSON is YAML too. */
+/** A kubeconfig with one cluster and one token. JSON is valid YAML. */
 export function kubeconfigDocument({ server, certificateAuthority }: ClusterEndpoint, token: string): string {
   const name = 'kubernetes'
   const cluster = { server, 'certificate-authority-data': Buffer.from(certificateAuthority).toString('base64') }
@@ -85,16 +85,16 @@ export function kubeconfigDocument({ server, certificateAuthority }: ClusterEndp
 
 interface Node {
   readonly settings: SetupSettings
-  readonly places: SetupPlaces
+  readonly paths: SetupPaths
   readonly name: string
   readonly address: string
 }
 
-export function flanneldFlags({ places, address }: Node): string[] {
-  return [`--kubeconfig-file=${places.flannelKubeconfig}`, `--iface=${address}`, '--ip-masq=1', '--kube-subnet-mgr=1']
+export function flanneldFlags({ paths, address }: Node): string[] {
+  return [`--kubeconfig-file=${paths.flannelKubeconfig}`, `--iface=${address}`, '--ip-masq=1', '--kube-subnet-mgr=1']
 }
 
-/** Without them upstream's kubelet allows everybody everything, as it does without a configuration. */
+/** Without these fields upstream's kubelet allows everything to everybody. */
 const ACCESS_FLAGS = [
   '--anonymous-auth=false',
   '--authentication-token-webhook=true',
@@ -102,18 +102,18 @@ const ACCESS_FLAGS = [
   '--read-only-port=0',
 ]
 
-export function kubeletFlags({ settings, places, name, address }: Node, clusterDns: string): string[] {
-  const conf = places.cniConf.slice(0, places.cniConf.lastIndexOf('\\'))
+export function kubeletFlags({ settings, paths, name, address }: Node, clusterDns: string): string[] {
+  const conf = paths.cniConf.slice(0, paths.cniConf.lastIndexOf('\\'))
   const always = [
     `--hostname-override=${name}`,
     '--v=6',
     `--cluster-dns=${clusterDns}`,
-    `--bootstrap-kubeconfig=${places.bootstrapKubeconfig}`,
-    `--kubeconfig=${places.kubeletKubeconfig}`,
-    `--cert-dir=${places.pki}`,
+    `--bootstrap-kubeconfig=${paths.bootstrapKubeconfig}`,
+    `--kubeconfig=${paths.kubeletKubeconfig}`,
+    `--cert-dir=${paths.pki}`,
     '--rotate-certificates=true',
     ...ACCESS_FLAGS,
-    `--client-ca-file=${places.clientAuthority}`,
+    `--client-ca-file=${paths.clientAuthority}`,
     '--cgroups-per-qos=false',
     '--enforce-node-allocatable=',
     `--node-ip=${address}`,
@@ -122,31 +122,31 @@ export function kubeletFlags({ settings, places, name, address }: Node, clusterD
     '--pod-infra-container-image=kubeletwin/pause',
     '--image-pull-progress-deadline=20m',
     '--network-plugin=cni',
-    `--cni-bin-dir=${places.cni}`,
+    `--cni-bin-dir=${paths.cni}`,
     `--cni-conf-dir=${conf}`,
   ]
   const containerd = ['--container-runtime-endpoint=npipe:////./pipe/containerd-containerd']
-  // Gone since 1.26; what is said goes to the log of the service anyway.
-  const logs = [`--log-dir=${places.logs}\\kubelet`, '--logtostderr=false']
+  // Removed in 1.26; the output goes to the log of the service anyway.
+  const logs = [`--log-dir=${paths.logs}\\kubelet`, '--logtostderr=false']
   return [...always, ...(usesDocker(settings) ? docker : containerd), ...(minorOf(settings.release) < 26 ? logs : [])]
 }
 
-/** `sourceVip` is undefined where packets need none. */
-export function kubeProxyFlags({ settings, places, name }: Node, sourceVip: string | undefined): string[] {
-  // The gate of two families is gone since 1.25.
+/** `sourceVip` is undefined if packets need none. */
+export function kubeProxyFlags({ settings, paths, name }: Node, sourceVip: string | undefined): string[] {
+  // The dual-stack gate was removed in 1.25.
   const gates = ['WinOverlay=true', ...(minorOf(settings.release) < 25 ? ['IPv6DualStack=false'] : [])]
   return [
     '--v=4',
     '--proxy-mode=kernelspace',
     `--hostname-override=${name}`,
-    `--kubeconfig=${places.kubeProxyKubeconfig}`,
+    `--kubeconfig=${paths.kubeProxyKubeconfig}`,
     `--network-name=${networkKind(settings).name}`,
     `--cluster-cidr=${settings.clusterCidr}`,
     ...(sourceVip === undefined ? [] : [`--source-vip=${sourceVip}`, `--feature-gates=${gates.join(',')}`]),
   ]
 }
 
-/** One that does nothing, for as long as a pod lives. */
+/** A process that does nothing while the pod exists. */
 export const PAUSE_DOCKERFILE: string = [
   'FROM mcr.microsoft.com/windows/nanoserver:latest',
   'CMD cmd /c ping -t localhost > nul',

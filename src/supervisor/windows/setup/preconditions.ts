@@ -1,4 +1,4 @@
-/** What must be so before a machine is touched: every fault at once, each with what to do. */
+/** The preconditions of a set-up: all faults at once, each with its solution. */
 import { CrashError } from '../../outcome.ts'
 import { management, type SetupContext } from './context.ts'
 import { faultsOf, usesDocker } from './settings.ts'
@@ -10,19 +10,19 @@ export async function checkPreconditions(context: SetupContext): Promise<void> {
 }
 
 async function machineFaults(context: SetupContext): Promise<string[]> {
-  const { host, settings, places } = context
-  if (!(await host.isElevated())) return ['This needs an administrator: start it from an elevated prompt']
+  const { host, settings, paths } = context
+  if (!(await host.isElevated())) return ['This command needs an administrator: run it from an elevated prompt']
   const service = usesDocker(settings) ? 'docker' : 'containerd'
   const state = await host.services.state(service)
   const hasBase = await host.files.exists(settings.baseDir)
   return [
     ...(hasBase
       ? []
-      : [`${settings.baseDir} does not exist: make it, and put the kubeconfig of an administrator into it`]),
-    ...(!hasBase || (await host.files.exists(places.kubeconfig))
+      : [`${settings.baseDir} does not exist: create it, and put the kubeconfig of an administrator into it`]),
+    ...(!hasBase || (await host.files.exists(paths.kubeconfig))
       ? []
       : [
-          `${places.kubeconfig} does not exist: put the kubeconfig of an administrator there, and delete it after the set-up`,
+          `${paths.kubeconfig} does not exist: put the kubeconfig of an administrator there, and delete it after the set-up`,
         ]),
     ...(state === undefined
       ? [`There is no service ${service}: install it; Kubernetes ${settings.release} needs it`]

@@ -1,5 +1,5 @@
-/** What a Windows worker is set up with, and what follows from it. Pure. */
-import { parseCidr } from '#lib/cidr.ts'
+/** The settings of a Windows worker and values derived from them. Pure. */
+import { parseCidr } from '#lib/net/cidr.ts'
 import { KUBERNETES_VERSION } from '#model/version.ts'
 
 import type { PodNetworkKind } from '../../settings.ts'
@@ -9,16 +9,16 @@ export interface SetupSettings {
   readonly clusterCidr: string
   readonly serviceCidr: string
   readonly interfaceName: string
-  /** Of Kubernetes, without `v`. */
+  /** The Kubernetes version without `v`. */
   readonly release: string
   readonly nanoServerImageTag: string
   readonly serverCoreImageTag: string
   readonly networkMode: 'overlay' | 'l2bridge'
   readonly vni: number
   readonly port: number
-  /** SHA-256 of downloads, in hex. Without one the checksum that the publisher puts beside the file is taken. */
+  /** SHA-256 of downloads, in hex. The default is the published checksum. */
   readonly digests: DownloadDigests
-  /** Run instead of flannel's own. */
+  /** Runs instead of flannel's program. */
   readonly ownFlanneld?: { readonly program: string; readonly args: readonly string[] } | undefined
 }
 
@@ -43,22 +43,22 @@ export const SETUP_DEFAULTS: SetupSettings = {
   digests: {},
 }
 
-/** The smallest number of a network that Windows takes, and the only port. */
+/** The smallest VNI that Windows accepts, and the only port. */
 const LEAST_VNI = 4096
 const ONLY_PORT = 4789
 
-/** All that is wrong without looking at the machine. */
+/** All faults that can be found without the machine. */
 export function faultsOf(settings: SetupSettings): string[] {
   const { baseDir, clusterCidr, serviceCidr, release, vni, port } = settings
   return [
-    ...(/^[A-Za-z]:\\[^\\"<>|?*]/.test(baseDir) ? [] : [`"${baseDir}" is no folder; write one like c:\\k`]),
-    ...(parseCidr(clusterCidr)?.family === 4 ? [] : [`"${clusterCidr}" is no range of IPv4 (cluster CIDR)`]),
-    ...(parseCidr(serviceCidr)?.family === 4 ? [] : [`"${serviceCidr}" is no range of IPv4 (service CIDR)`]),
+    ...(/^[A-Za-z]:\\[^\\"<>|?*]/.test(baseDir) ? [] : [`"${baseDir}" is not a folder; use one like c:\\k`]),
+    ...(parseCidr(clusterCidr)?.family === 4 ? [] : [`"${clusterCidr}" is not an IPv4 range (cluster CIDR)`]),
+    ...(parseCidr(serviceCidr)?.family === 4 ? [] : [`"${serviceCidr}" is not an IPv4 range (service CIDR)`]),
     ...(/^\d+\.\d+\.\d+$/.test(release)
       ? []
-      : [`"${release}" is no release of Kubernetes; write one like ${SETUP_DEFAULTS.release}`]),
-    ...(vni >= LEAST_VNI ? [] : [`VNI ${vni} is too small: Windows has networks from ${LEAST_VNI} on`]),
-    ...(port === ONLY_PORT ? [] : [`Port ${port} cannot be: Windows has VXLAN on port ${ONLY_PORT} only`]),
+      : [`"${release}" is not a Kubernetes release; use one like ${SETUP_DEFAULTS.release}`]),
+    ...(vni >= LEAST_VNI ? [] : [`VNI ${vni} is too small: Windows supports networks from ${LEAST_VNI} on`]),
+    ...(port === ONLY_PORT ? [] : [`Port ${port} is not possible: Windows supports VXLAN on port ${ONLY_PORT} only`]),
     ...downloadFaults(settings),
   ]
 }
@@ -66,17 +66,17 @@ export function faultsOf(settings: SetupSettings): string[] {
 function downloadFaults({ digests, ownFlanneld, networkMode }: SetupSettings): string[] {
   const malformed = Object.entries(digests).filter(([, digest]) => !SHA256.test(digest))
   return [
-    ...malformed.map(([name, digest]) => `"${digest}" is no SHA-256 of ${name}; write 64 hexadecimal digits`),
+    ...malformed.map(([name, digest]) => `"${digest}" is not a SHA-256 of ${name}; use 64 hexadecimal digits`),
     ...(ownFlanneld !== undefined && networkMode === 'l2bridge' ? [OVERLAY_ONLY] : []),
     ...(ownFlanneld === undefined && digests.flanneld === undefined ? [NO_FLANNELD_DIGEST] : []),
   ]
 }
 
 const OVERLAY_ONLY =
-  '"hyperkube flanneld" has the network mode overlay only: use --own-flanneld=false with --flanneld-sha256 for l2bridge'
+  '"hyperkube flanneld" supports only the network mode overlay: use --own-flanneld=false with --flanneld-sha256 for l2bridge'
 const SHA256 = /^[0-9a-f]{64}$/i
 const NO_FLANNELD_DIGEST =
-  'flannel publishes no checksum of flanneld.exe: give the one that you trust with --flanneld-sha256, or leave --own-flanneld on'
+  'flannel publishes no checksum of flanneld.exe: set --flanneld-sha256 to one that you trust, or leave --own-flanneld on'
 
 export function networkKind({ networkMode }: Pick<SetupSettings, 'networkMode'>): PodNetworkKind {
   return networkMode === 'overlay'
@@ -84,7 +84,7 @@ export function networkKind({ networkMode }: Pick<SetupSettings, 'networkMode'>)
     : { name: 'cbr0', backend: 'host-gw', type: 'l2bridge' }
 }
 
-/** Kubelets up to 1.23 speak to Docker; all since need containerd. */
+/** Kubelets up to 1.23 use Docker; later ones need containerd. */
 export function usesDocker({ release }: Pick<SetupSettings, 'release'>): boolean {
   return minorOf(release) < 24
 }
@@ -93,10 +93,10 @@ export function minorOf(release: string): number {
   return Number(release.split('.')[1] ?? 0)
 }
 
-export interface SetupPlaces {
-  /** Of an administrator, put there by a person; only `setup` and `reset` read it. */
+export interface SetupPaths {
+  /** The administrator's kubeconfig, which a person puts there; only `setup` and `reset` read it. */
   readonly kubeconfig: string
-  /** Written when the base folder is for administrators only. */
+  /** Written after access to the base folder is restricted to administrators. */
   readonly accessMark: string
   readonly bootstrapKubeconfig: string
   /** Written by kubelet. */
@@ -104,12 +104,12 @@ export interface SetupPlaces {
   readonly kubeProxyKubeconfig: string
   readonly flannelKubeconfig: string
   readonly clientAuthority: string
-  /** Where kubelet keeps its certificates. */
+  /** The certificate directory of kubelet. */
   readonly pki: string
   readonly archive: string
   readonly kubernetes: string
   readonly bin: string
-  /** Which release is in it; written last. */
+  /** The installed release; written last. */
   readonly releaseMark: string
   readonly cni: string
   readonly cniArchive: string
@@ -121,15 +121,15 @@ export interface SetupPlaces {
   readonly pause: string
   readonly logs: string
   readonly sourceVip: string
-  /** In which addresses are kept by those who have them. */
+  /** The records of allocated addresses. */
   readonly reservations: string
   readonly resolvConf: string
-  /** Of a service: what it was made with. */
+  /** The settings with which a service was created. */
   readonly serviceFile: (name: string) => string
   readonly wrapper: (name: string) => string
 }
 
-export function placesIn({ baseDir, networkMode }: Pick<SetupSettings, 'baseDir' | 'networkMode'>): SetupPlaces {
+export function setupPaths({ baseDir, networkMode }: Pick<SetupSettings, 'baseDir' | 'networkMode'>): SetupPaths {
   const at = (path: string): string => `${baseDir.replace(/\\+$/, '')}\\${path}`
   return {
     kubeconfig: at('kubeconfig'),

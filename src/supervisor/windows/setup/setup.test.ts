@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 
+import { sha256 } from '#kits/supervisor/simulated-windows.ts'
+import { SimulatedWorker, type SimulatedWorkerOptions } from '#kits/supervisor/simulated-worker.ts'
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'
 import { KUBERNETES_VERSION } from '#model/version.ts'
 
-import { sha256 } from '../simulated-host.ts'
 import { setupContext } from './context.ts'
 import { SETUP_DEFAULTS, type SetupSettings } from './settings.ts'
 import { reset, setUp } from './setup.ts'
-import { SimulatedWorker, type SimulatedWorkerOptions } from './simulated-worker.ts'
 
 const FILES = { 'c:\\k': '', 'c:\\k\\kubeconfig': 'kind: Config' }
 const ADAPTERS = [{ name: 'Ethernet0', index: 4, address: '10.1.2.3', prefixLength: 24, gateway: '10.1.2.1' }]
@@ -42,12 +42,12 @@ class Bed {
     await this.#do((context) => reset(context))
   }
 
-  /** What was done since the last time it was asked for. */
+  /** The actions since the last call. */
   done(): string[] {
     return this.machine.journal.splice(0).filter((line) => !/^\S+ say /.test(line))
   }
 
-  /** All that there is to see of the machine. */
+  /** The complete visible state of the machine. */
   state(): object {
     const { files, machineEnvironment, networks, services, rules, nodes, accounts, containers } = this.machine
     return {
@@ -80,8 +80,8 @@ class Bed {
   }
 }
 
-describe('the set-up of a Windows worker', () => {
-  it('does everything in order and in time', async () => {
+describe('setup of a Windows worker', () => {
+  it('performs all steps in order and in time', async () => {
     const bed = new Bed()
     const steps = await bed.setUp()
     assert.deepEqual(steps, [
@@ -178,7 +178,7 @@ describe('the set-up of a Windows worker', () => {
     ])
   })
 
-  it('takes the administrator out of services that an earlier set-up made', async () => {
+  it("removes the administrator's kubeconfig from services of an earlier set-up", async () => {
     const bed = new Bed()
     await bed.setUp()
     const { services, files } = bed.machine
@@ -246,7 +246,7 @@ describe('the set-up of a Windows worker', () => {
     ])
   })
 
-  it('writes what flannel and the runtime read', async () => {
+  it('writes the files of flannel and the runtime', async () => {
     const bed = new Bed()
     await bed.setUp()
     const read = (path: string): unknown => JSON.parse(bed.machine.files.get(path) ?? '')
@@ -272,7 +272,7 @@ describe('the set-up of a Windows worker', () => {
     })
   })
 
-  it('makes a bridge where one is wanted: no tunnel, no source VIP', async () => {
+  it('creates a bridge without tunnel and source VIP for l2bridge', async () => {
     const bed = new Bed({ networkMode: 'l2bridge' })
     const steps = await bed.setUp()
     assert.ok(!steps.includes('source VIP') && !steps.includes('UDP 4789 through the firewall'))
@@ -292,7 +292,7 @@ describe('the set-up of a Windows worker', () => {
     )
   })
 
-  it('takes containerd and the flags of today with a release of today', async () => {
+  it('uses containerd and current flags with a current release', async () => {
     const bed = new Bed({ release: '1.36.4' }, { services: { containerd: 'running' } })
     const steps = await bed.setUp()
     assert.ok(!steps.some((name) => name.startsWith('image')))
@@ -302,11 +302,11 @@ describe('the set-up of a Windows worker', () => {
     assert.ok(bed.machine.services.get('Kubeproxy')?.plan?.args.includes('--feature-gates=WinOverlay=true'))
   })
 
-  it('has the release of hyperkube itself by default, not one that has reached its end of life', () => {
+  it('defaults to the release of hyperkube', () => {
     assert.equal(SETUP_DEFAULTS.release, KUBERNETES_VERSION.slice(1))
   })
 
-  it('takes nothing whose checksum is another', async () => {
+  it('rejects a download with another checksum', async () => {
     const cases: readonly (readonly [string, (bed: Bed) => void])[] = [
       ['a body that was changed', ({ machine }) => machine.downloads.set(KUBERNETES, 'changed')],
       ['a checksum of another file', ({ machine }) => machine.downloads.set(`${KUBERNETES}.sha256`, sha256('other'))],
@@ -322,13 +322,16 @@ describe('the set-up of a Windows worker', () => {
     }
   })
 
-  it('takes no page of a proxy for a checksum', async () => {
+  it("rejects a proxy's error page as a checksum", async () => {
     const bed = new Bed()
     bed.machine.downloads.set(`${KUBERNETES}.sha256`, '<html>sign in</html>')
-    await assert.rejects(bed.setUp(), { name: 'CrashError', message: /holds no SHA-256; give the digest with a flag$/ })
+    await assert.rejects(bed.setUp(), {
+      name: 'CrashError',
+      message: /does not contain a SHA-256; set the digest with a flag$/,
+    })
   })
 
-  it('prefers the digest that the administrator gives, and asks for no other then', async () => {
+  it('prefers a given digest and downloads no other', async () => {
     const digests = { kubernetes: sha256(KUBERNETES).toUpperCase(), flanneld: sha256(FLANNELD) }
     const bed = new Bed({ digests })
     await bed.setUp()
@@ -337,7 +340,7 @@ describe('the set-up of a Windows worker', () => {
     await assert.rejects(other.setUp(), /has the SHA-256/)
   })
 
-  it('does nothing the second time, though the switch has taken the name of the adapter', async () => {
+  it('does nothing the second time, even though the switch has taken the name of the adapter', async () => {
     const bed = new Bed()
     await bed.setUp()
     bed.done()
@@ -347,7 +350,7 @@ describe('the set-up of a Windows worker', () => {
     assert.deepEqual(bed.state(), before)
   })
 
-  it('does only what another wish asks for', async () => {
+  it('performs only the steps of a changed setting', async () => {
     const bed = new Bed()
     await bed.setUp()
     bed.done()
@@ -355,7 +358,7 @@ describe('the set-up of a Windows worker', () => {
     assert.deepEqual(await other.setUp(), ['programs of Kubernetes', 'Kubelet runs', 'Kubeproxy runs'])
   })
 
-  it('may be cut off anywhere: the next run ends where one alone would have', async () => {
+  it('reaches the same state after an interruption at any point', async () => {
     const whole = new Bed()
     await whole.setUp()
     const changes = whole.machine.changesMade
@@ -363,7 +366,7 @@ describe('the set-up of a Windows worker', () => {
     for (let cut = 0; cut < changes; cut++) {
       const bed = new Bed()
       bed.machine.changesLeft = cut
-      await assert.rejects(bed.setUp(), /The machine was cut off/, `cut after ${cut} changes`)
+      await assert.rejects(bed.setUp(), /The machine was interrupted/, `cut after ${cut} changes`)
       bed.machine.changesLeft = Infinity
       await bed.clock.advance(60_000)
       await bed.setUp()
@@ -371,7 +374,7 @@ describe('the set-up of a Windows worker', () => {
     }
   })
 
-  it('tells a service again to start, and gives up in time', async () => {
+  it('repeats the start of a service, and gives up after the timeout', async () => {
     const slow = new Bed({}, { startsAfter: { Kubelet: 4 } })
     await slow.setUp()
     assert.deepEqual(
@@ -385,11 +388,11 @@ describe('the set-up of a Windows worker', () => {
     await assert.rejects(unregistered.setUp(), { message: 'kubelet did not register the node within 10 s' })
     assert.equal(unregistered.clock.elapsed(), 10_000)
     const unconnected = new Bed({}, { networkAfterMs: Infinity })
-    await assert.rejects(unconnected.setUp(), { message: 'flanneld made no network vxlan0 within 60 s' })
+    await assert.rejects(unconnected.setUp(), { message: 'flanneld created no network vxlan0 within 60 s' })
     assert.equal(unconnected.clock.elapsed(), 3000 + 20_000 + 60_000)
   })
 
-  it('removes a network of pods of another type, for the next run to make it', async () => {
+  it('removes a pod network of another type, so that the next run creates it', async () => {
     const bed = new Bed({}, { networkType: 'L2Bridge' })
     await assert.rejects(bed.setUp(), /was of type l2bridge, not overlay, and was removed: try again/)
     assert.deepEqual(
@@ -399,49 +402,52 @@ describe('the set-up of a Windows worker', () => {
   })
 })
 
-describe('before a set-up', () => {
+describe('preconditions of setup', () => {
   const fails = async (bed: Bed, message: string | RegExp): Promise<void> => {
     await assert.rejects(bed.setUp(), { name: 'CrashError', message })
     assert.deepEqual(bed.done(), [], 'nothing is touched')
   }
 
-  it('every fault is named at once', async () => {
+  it('report all faults at once', async () => {
     const bed = new Bed(
       { clusterCidr: '10.244.0.0', vni: 1, port: 8472, release: 'v1.21', interfaceName: 'Wi-Fi' },
       { files: { 'c:\\k': '' }, services: { docker: 'stopped' } },
     )
     await fails(
       bed,
-      '"10.244.0.0" is no range of IPv4 (cluster CIDR); "v1.21" is no release of Kubernetes; write one like 1.36.4; ' +
-        'VNI 1 is too small: Windows has networks from 4096 on; Port 8472 cannot be: Windows has VXLAN on port 4789 only; ' +
+      '"10.244.0.0" is not an IPv4 range (cluster CIDR); "v1.21" is not a Kubernetes release; use one like 1.36.4; ' +
+        'VNI 1 is too small: Windows supports networks from 4096 on; Port 8472 is not possible: Windows supports VXLAN on port 4789 only; ' +
         'c:\\k\\kubeconfig does not exist: put the kubeconfig of an administrator there, and delete it after the set-up; ' +
         'The service docker is not running: Start-Service docker; ' +
-        'No adapter is called "Wi-Fi"; there are "Ethernet0": name one by --interface-name',
+        'No adapter is called "Wi-Fi"; the adapters are "Ethernet0": set --interface-name',
     )
   })
 
-  it('an administrator, a folder and a runtime are needed', async () => {
-    await fails(new Bed({}, { isElevated: false }), /^This needs an administrator/)
-    await fails(new Bed({}, { files: {} }), /^c:\\k does not exist: make it/)
+  it('require an administrator, a folder and a runtime', async () => {
+    await fails(new Bed({}, { isElevated: false }), /^This command needs an administrator/)
+    await fails(new Bed({}, { files: {} }), /^c:\\k does not exist: create it/)
     await fails(new Bed({}, { services: {} }), /^There is no service docker: install it/)
     await fails(new Bed({ release: '1.30.0' }), /^There is no service containerd/)
   })
 
-  it('a digest is needed where nobody publishes one', async () => {
+  it('require a digest for unpublished checksums', async () => {
     const ownFlanneld = { program: 'node.exe', args: ['flanneld'] }
     await fails(new Bed({ digests: {} }), /^flannel publishes no checksum of flanneld\.exe/)
     await fails(
       new Bed({ digests: { flanneld: 'abc' } }),
-      /^"abc" is no SHA-256 of flanneld; write 64 hexadecimal digits$/,
+      /^"abc" is not a SHA-256 of flanneld; use 64 hexadecimal digits$/,
     )
-    await fails(new Bed({ ownFlanneld, networkMode: 'l2bridge' }), /^"hyperkube flanneld" has the network mode overlay/)
+    await fails(
+      new Bed({ ownFlanneld, networkMode: 'l2bridge' }),
+      /^"hyperkube flanneld" supports only the network mode overlay/,
+    )
   })
 })
 
-describe('a reset', () => {
+describe('reset', () => {
   const bare = (): object => new Bed().state()
 
-  it('leaves nothing but what was there before', async () => {
+  it('restores the previous state', async () => {
     for (const networkMode of ['overlay', 'l2bridge'] as const) {
       const bed = new Bed({ networkMode })
       await bed.setUp()
@@ -453,7 +459,7 @@ describe('a reset', () => {
     }
   })
 
-  it('stops what would make anew what is removed, and then goes back step by step', async () => {
+  it('first stops services that would recreate removed objects, then undoes step by step', async () => {
     const bed = new Bed()
     await bed.setUp()
     bed.done()
@@ -477,14 +483,14 @@ describe('a reset', () => {
     )
   })
 
-  it('works after a set-up that was cut off anywhere, and twice', async () => {
+  it('works after a set-up that was interrupted anywhere, and twice', async () => {
     const whole = new Bed()
     await whole.setUp()
     const changes = whole.machine.changesMade
     for (let cut = 0; cut < changes; cut++) {
       const bed = new Bed()
       bed.machine.changesLeft = cut
-      await assert.rejects(bed.setUp(), /cut off/)
+      await assert.rejects(bed.setUp(), /interrupted/)
       bed.machine.changesLeft = Infinity
       await bed.reset()
       await bed.clock.advance(60_000)
@@ -493,14 +499,14 @@ describe('a reset', () => {
     }
   })
 
-  it('says what stays, and does the rest', async () => {
+  it('reports failures and continues', async () => {
     const bed = new Bed()
     await bed.setUp()
     const { cluster } = bed.machine
     Object.defineProperty(bed.machine, 'cluster', {
       get: () => ({ ...cluster, deleteNode: () => Promise.reject(new Error('no answer')) }),
     })
-    await assert.rejects(bed.reset(), /Not all could be undone/)
+    await assert.rejects(bed.reset(), /Some steps could not be undone/)
     assert.match(bed.machine.journal.join('\n'), /registration of the node stays: no answer/)
     assert.equal(bed.machine.networks.length, 0)
   })

@@ -1,10 +1,13 @@
-/** Makes a Windows machine a worker, and one that is a worker a plain machine again. */
+/** Sets up a Windows machine as a worker, and undoes the set-up. */
 import { type Step, takeSteps, undoSteps } from '../../steps.ts'
 import type { SetupContext } from './context.ts'
 import { checkPreconditions } from './preconditions.ts'
 import { removeContainers, SETUP_STEPS } from './steps.ts'
 
-/** Names of the steps that were to be done. Rejects with CrashError or RetryError; then what was done stays, and a second run goes on. */
+/**
+ * Returns the names of performed steps. Rejects with CrashError or RetryError; completed steps stay, and a second run
+ * continues.
+ */
 export async function setUp(context: SetupContext): Promise<string[]> {
   await checkPreconditions(context)
   return takeSteps(SETUP_STEPS, context, context.host.say)
@@ -12,9 +15,9 @@ export async function setUp(context: SetupContext): Promise<string[]> {
 
 const LEAVING: readonly string[] = ['Kubeproxy', 'Kubelet', 'FlannelD']
 
-/** What goes before all: nobody may make anew what is removed. */
+/** Stops services that would recreate removed objects. */
 const stopped: Step<SetupContext> = {
-  name: 'services that run',
+  name: 'running services',
   isDone: async () => true,
   take: async () => undefined,
   async undo(context) {
@@ -25,11 +28,11 @@ const stopped: Step<SetupContext> = {
   },
 }
 
-/** All is tried; rejects with an AggregateError when something stays. */
+/** Tries everything; rejects with an AggregateError if a step fails. */
 export async function reset(context: SetupContext): Promise<void> {
-  const { host, places } = context
+  const { host, paths } = context
   await undoSteps([...SETUP_STEPS, stopped], context, host.say)
-  for (const folder of [places.logs, places.flannelFolder]) {
+  for (const folder of [paths.logs, paths.flannelFolder]) {
     await host.files.empty(folder)
     await host.files.remove(folder)
   }

@@ -1,4 +1,4 @@
-/** The first steps of a set-up: images, programs, and where they are found. */
+/** The first steps of a set-up: images, programs and PATH. */
 import { CrashError } from '../../outcome.ts'
 import type { Step } from '../../steps.ts'
 import type { SetupContext } from './context.ts'
@@ -16,7 +16,7 @@ const RELEASES = {
 
 const IMAGES = 'mcr.microsoft.com/windows'
 
-/** That of an image by its name; undefined: it is not here. */
+/** The id of an image; undefined if it is missing. */
 function imageId({ host }: SetupContext, image: string): Promise<string | undefined> {
   return host.processes.output('docker', ['image', 'inspect', '--format', '{{.Id}}', image]).then(
     (text) => text.trim(),
@@ -24,7 +24,7 @@ function imageId({ host }: SetupContext, image: string): Promise<string | undefi
   )
 }
 
-/** An image of the system that runs on this very kernel: one of another build does not. */
+/** The base image for this kernel; Windows containers need the same build. */
 function baseImage(name: string, tagOf: (context: SetupContext) => string): Step<SetupContext> {
   const repository = `${IMAGES}/${name}`
   return {
@@ -44,18 +44,21 @@ function baseImage(name: string, tagOf: (context: SetupContext) => string): Step
   }
 }
 
-/** Unpacked into a folder, with a mark that is written when all of it is there. */
+/** An archive that is extracted to a folder, with a marker that is written last. */
 interface Archive {
   readonly name: string
   readonly url: (context: SetupContext) => string
   readonly release: (context: SetupContext) => string
-  /** SHA-256 that the administrator gave. */
+  /** The SHA-256 from the administrator. */
   readonly digest: (context: SetupContext) => string | undefined
   readonly file: (context: SetupContext) => string
   readonly into: (context: SetupContext) => string
   readonly mark: (context: SetupContext) => string
   readonly folder: (context: SetupContext) => string
-  /** Services that run what is in it: Windows replaces nothing that runs. They are started again by later steps. */
+  /**
+   * Services that use its files and must stop, because Windows cannot replace running programs. Later steps start them
+   * again.
+   */
   readonly users: readonly string[]
 }
 
@@ -88,7 +91,7 @@ interface VerifiedDownload {
   readonly digest: string | undefined
 }
 
-/** Leaves a file only if it has the SHA-256 that was given, or that its publisher put beside it. Throws CrashError. */
+/** Keeps a download only if it has the given or published SHA-256. Throws CrashError. */
 async function downloadVerified({ host }: SetupContext, { url, path, digest }: VerifiedDownload): Promise<void> {
   const { files } = host
   const expected = (digest ?? (await publishedDigest(host, url, checksumFile(path)))).toLowerCase()
@@ -111,7 +114,7 @@ async function publishedDigest({ files }: SetupContext['host'], url: string, pat
   const text = (await files.read(path)) ?? ''
   await files.remove(path)
   const [, digest] = /^([0-9a-f]{64})(?:\s|$)/i.exec(text.trim()) ?? []
-  if (digest === undefined) throw new CrashError(`${url}.sha256 holds no SHA-256; give the digest with a flag`)
+  if (digest === undefined) throw new CrashError(`${url}.sha256 does not contain a SHA-256; set the digest with a flag`)
   return digest
 }
 
@@ -130,9 +133,9 @@ function pathWithout(path: string, folder: string): string {
     .join(';')
 }
 
-/** Earlier set-ups gave the administrator's kubeconfig to every user of the machine. */
-async function forgetKubeconfig({ environment }: SetupContext['host'], places: SetupContext['places']): Promise<void> {
-  if ((await environment.ofMachine(KUBECONFIG)) === places.kubeconfig) await environment.remove(KUBECONFIG)
+/** Earlier set-ups exposed the administrator's kubeconfig to all users. */
+async function forgetKubeconfig({ environment }: SetupContext['host'], paths: SetupContext['paths']): Promise<void> {
+  if ((await environment.ofMachine(KUBECONFIG)) === paths.kubeconfig) await environment.remove(KUBECONFIG)
 }
 
 export const SOFTWARE_STEPS: readonly Step<SetupContext>[] = [
@@ -142,13 +145,13 @@ export const SOFTWARE_STEPS: readonly Step<SetupContext>[] = [
     name: 'image kubeletwin/pause',
     isDone: async (context) =>
       !usesDocker(context.settings) || (await imageId(context, 'kubeletwin/pause')) !== undefined,
-    async take({ host, places }) {
-      await host.files.write(`${places.pause}\\Dockerfile`, PAUSE_DOCKERFILE)
-      await host.processes.output('docker', ['build', '-t', 'kubeletwin/pause', places.pause])
+    async take({ host, paths }) {
+      await host.files.write(`${paths.pause}\\Dockerfile`, PAUSE_DOCKERFILE)
+      await host.processes.output('docker', ['build', '-t', 'kubeletwin/pause', paths.pause])
     },
-    async undo({ host, places }) {
-      await host.files.empty(places.pause)
-      await host.files.remove(places.pause)
+    async undo({ host, paths }) {
+      await host.files.empty(paths.pause)
+      await host.files.remove(paths.pause)
     },
   },
   archive({
@@ -156,43 +159,43 @@ export const SOFTWARE_STEPS: readonly Step<SetupContext>[] = [
     url: ({ settings }) => RELEASES.kubernetes(settings.release),
     release: ({ settings }) => settings.release,
     digest: ({ settings }) => settings.digests.kubernetes,
-    file: ({ places }) => places.archive,
+    file: ({ paths }) => paths.archive,
     into: ({ settings }) => settings.baseDir,
-    mark: ({ places }) => places.releaseMark,
-    folder: ({ places }) => places.kubernetes,
+    mark: ({ paths }) => paths.releaseMark,
+    folder: ({ paths }) => paths.kubernetes,
     users: ['Kubeproxy', 'Kubelet'],
   }),
   {
     name: 'PATH of the machine',
-    async isDone({ host, places }) {
+    async isDone({ host, paths }) {
       const path = (await host.environment.ofMachine(PATH)) ?? ''
-      return path === pathWith(path, places.bin) && (await host.environment.ofMachine(KUBECONFIG)) !== places.kubeconfig
+      return path === pathWith(path, paths.bin) && (await host.environment.ofMachine(KUBECONFIG)) !== paths.kubeconfig
     },
-    async take({ host, places }) {
-      await host.environment.set(PATH, pathWith((await host.environment.ofMachine(PATH)) ?? '', places.bin))
-      await forgetKubeconfig(host, places)
+    async take({ host, paths }) {
+      await host.environment.set(PATH, pathWith((await host.environment.ofMachine(PATH)) ?? '', paths.bin))
+      await forgetKubeconfig(host, paths)
     },
-    async undo({ host, places }) {
+    async undo({ host, paths }) {
       const path = (await host.environment.ofMachine(PATH)) ?? ''
-      const without = pathWithout(path, places.bin)
+      const without = pathWithout(path, paths.bin)
       if (without !== path) await host.environment.set(PATH, without)
-      await forgetKubeconfig(host, places)
+      await forgetKubeconfig(host, paths)
     },
   },
   {
     name: 'flanneld',
-    isDone: async ({ host, places, settings }) =>
-      settings.ownFlanneld !== undefined || (await host.files.exists(places.flanneld)),
+    isDone: async ({ host, paths, settings }) =>
+      settings.ownFlanneld !== undefined || (await host.files.exists(paths.flanneld)),
     async take(context) {
-      const { host, places, settings } = context
-      // Under another name until all of it is there.
-      const partial = `${places.flanneld}.part`
+      const { host, paths, settings } = context
+      // Under a temporary name until it is complete.
+      const partial = `${paths.flanneld}.part`
       await downloadVerified(context, { url: RELEASES.flanneld, path: partial, digest: settings.digests.flanneld })
-      await host.files.move(partial, places.flanneld)
+      await host.files.move(partial, paths.flanneld)
     },
-    async undo({ host, places }) {
-      await host.files.remove(`${places.flanneld}.part`)
-      await host.files.remove(places.flanneld)
+    async undo({ host, paths }) {
+      await host.files.remove(`${paths.flanneld}.part`)
+      await host.files.remove(paths.flanneld)
     },
   },
   archive({
@@ -200,10 +203,10 @@ export const SOFTWARE_STEPS: readonly Step<SetupContext>[] = [
     url: () => RELEASES.cni,
     release: () => CNI_RELEASE,
     digest: ({ settings }) => settings.digests.cni,
-    file: ({ places }) => places.cniArchive,
-    into: ({ places }) => places.cni,
-    mark: ({ places }) => places.cniMark,
-    folder: ({ places }) => places.cni,
+    file: ({ paths }) => paths.cniArchive,
+    into: ({ paths }) => paths.cni,
+    mark: ({ paths }) => paths.cniMark,
+    folder: ({ paths }) => paths.cni,
     users: [],
   }),
 ]

@@ -1,6 +1,6 @@
 /**
- * A Windows worker, step by step: kubelet first, so that the node is there and has a range of addresses; then a network that
- * lays the virtual switch while nothing depends on its connections; then flanneld, whose network kube-proxy needs.
+ * The steps of a Windows worker: kubelet first, to register the node and get a pod range; then a network that creates
+ * the virtual switch before anything depends on connections; then flanneld, whose network kube-proxy needs.
  */
 import { createHnsNetwork, type HnsNetwork } from '#lib/hns/hns.ts'
 
@@ -22,12 +22,12 @@ import {
 import { networkKind, usesDocker } from './settings.ts'
 import { SOFTWARE_STEPS } from './software.ts'
 
-/** After a switch was laid, until connections are good again. */
+/** The pause after a virtual switch was created. */
 const SWITCH_MS = 20_000
 
 type SetupStep = Step<SetupContext>
 
-/** A file that is to hold this text. */
+/** A file with this content. */
 function file(
   name: string,
   path: (context: SetupContext) => string,
@@ -52,13 +52,13 @@ function firewall(rule: FirewallRule, isWanted: (context: SetupContext) => boole
 
 type Program = Pick<ServicePlan, 'program' | 'args' | 'env'>
 
-/** A service, as it is to be: what it was made with is kept in a file, whose age decides whether it is made anew. */
+/** A service with its settings recorded in a file, whose content decides whether it is recreated. */
 function service(name: string, log: string, program: (context: SetupContext) => Promise<Program>): SetupStep {
   const planOf = async (context: SetupContext): Promise<ServicePlan> => ({
     name,
     description: `${log} of Kubernetes, set up by hyperkube`,
-    wrapper: context.places.wrapper(name),
-    logFile: `${context.places.logs}\\${log}\\${log}svc.log`,
+    wrapper: context.paths.wrapper(name),
+    logFile: `${context.paths.logs}\\${log}\\${log}svc.log`,
     ...(await program(context)),
   })
   return {
@@ -66,32 +66,32 @@ function service(name: string, log: string, program: (context: SetupContext) => 
     async isDone(context) {
       const { files, services } = context.host
       const isThere = (await services.state(name)) !== undefined
-      const kept = isThere ? await files.read(context.places.serviceFile(name)) : undefined
+      const kept = isThere ? await files.read(context.paths.serviceFile(name)) : undefined
       return kept !== undefined && kept === JSON.stringify(await planOf(context))
     },
     async take(context) {
       const { files, services } = context.host
       const plan = await planOf(context)
       await services.install(plan)
-      await files.write(context.places.serviceFile(name), JSON.stringify(plan))
+      await files.write(context.paths.serviceFile(name), JSON.stringify(plan))
     },
     async undo(context) {
       const { files, services } = context.host
       await services.remove(name)
-      await files.remove(context.places.serviceFile(name))
-      await files.remove(context.places.wrapper(name))
-      await files.remove(`${context.places.wrapper(name)}.txt`)
+      await files.remove(context.paths.serviceFile(name))
+      await files.remove(context.paths.wrapper(name))
+      await files.remove(`${context.paths.wrapper(name)}.txt`)
     },
   }
 }
 
-interface Running {
-  /** How long it may take, and how often it is told again meanwhile. */
+interface StartTiming {
+  /** The time limit of a start, and the interval of repeated commands. */
   readonly forMs: number
   readonly everyMs: number
 }
 
-function running(name: string, { forMs, everyMs }: Running): SetupStep {
+function running(name: string, { forMs, everyMs }: StartTiming): SetupStep {
   return {
     name: `${name} runs`,
     isDone: async ({ host }) => (await host.services.state(name)) === 'running',
@@ -119,13 +119,13 @@ async function removeNetwork(context: SetupContext, name: string): Promise<void>
 const isOverlay = ({ settings }: SetupContext): boolean => settings.networkMode === 'overlay'
 
 async function nodeOf(context: SetupContext): Promise<Parameters<typeof flanneldFlags>[0]> {
-  const { settings, places, host } = context
-  return { settings, places, name: host.machineName, address: (await management(context)).address }
+  const { settings, paths, host } = context
+  return { settings, paths, name: host.machineName, address: (await management(context)).address }
 }
 
-/** The address in a source VIP file; undefined where there is none. */
-async function sourceVipOf({ host, places }: SetupContext): Promise<string | undefined> {
-  const text = await host.files.read(places.sourceVip)
+/** The address in a source VIP file; undefined without one. */
+async function sourceVipOf({ host, paths }: SetupContext): Promise<string | undefined> {
+  const text = await host.files.read(paths.sourceVip)
   if (text === undefined) return undefined
   const { ip4, ips } = JSON.parse(text) as {
     readonly ip4?: { readonly ip?: string }
@@ -159,7 +159,7 @@ const NETWORK_STEPS: readonly SetupStep[] = [
     },
     async take(context) {
       const { name, type } = networkKind(context.settings)
-      const wait = { what: `flanneld made no network ${name}`, everyMs: 5000, forMs: 60_000 }
+      const wait = { what: `flanneld created no network ${name}`, everyMs: 5000, forMs: 60_000 }
       await until(context, wait, async () => (await findNetwork(context, name)) !== undefined)
       const found = await findNetwork(context, name)
       if (found?.type === type) return
@@ -173,47 +173,47 @@ const NETWORK_STEPS: readonly SetupStep[] = [
     name: 'source VIP',
     isDone: async (context) => !isOverlay(context) || (await sourceVipOf(context)) !== undefined,
     async take(context) {
-      const { host, places, settings } = context
+      const { host, paths, settings } = context
       const { name } = networkKind(settings)
       const prefix = (await findNetwork(context, name))?.prefix
       if (prefix === undefined) throw new RetryError(`The network ${name} has no range of addresses yet`)
       const input = JSON.stringify(reservationDocument(settings, prefix))
       const hostLocal = (command: 'ADD' | 'DEL'): Promise<string> =>
-        host.processes.output(`${places.cni}\\host-local.exe`, [], { input, env: cniVariables(command, places.cni) })
-      // Of a run that was cut off: it gives an address to one asker once only.
+        host.processes.output(`${paths.cni}\\host-local.exe`, [], { input, env: cniVariables(command, paths.cni) })
+      // The record of an interrupted run, which would block the address.
       await hostLocal('DEL')
-      await host.files.write(places.sourceVip, await hostLocal('ADD'))
+      await host.files.write(paths.sourceVip, await hostLocal('ADD'))
     },
-    async undo({ host, places }) {
-      await host.files.remove(places.sourceVip)
-      await host.files.empty(places.reservations)
-      await host.files.remove(places.reservations)
+    async undo({ host, paths }) {
+      await host.files.remove(paths.sourceVip)
+      await host.files.empty(paths.reservations)
+      await host.files.remove(paths.reservations)
     },
   },
 ]
 
-/** In the order of doing; undone from the last to the first. */
+/** In order; undone in reverse order. */
 export const SETUP_STEPS: readonly SetupStep[] = [
   ...CREDENTIAL_STEPS,
   ...SOFTWARE_STEPS,
   file(
     'net-conf.json',
-    ({ places }) => places.netConf,
+    ({ paths }) => paths.netConf,
     async ({ settings }) => JSON.stringify(netConfDocument(settings)),
   ),
   file(
     'cni.conf',
-    ({ places }) => places.cniConf,
+    ({ paths }) => paths.cniConf,
     async (context) => JSON.stringify(cniDocument(context.settings, await management(context))),
   ),
   service('FlannelD', 'flanneld', async (context) => {
     const { ownFlanneld } = context.settings
-    const program = ownFlanneld ?? { program: context.places.flanneld, args: [] }
+    const program = ownFlanneld ?? { program: context.paths.flanneld, args: [] }
     const args = [...program.args, ...flanneldFlags(await nodeOf(context))]
     return { program: program.program, args, env: { NODE_NAME: context.host.machineName } }
   }),
   service('Kubelet', 'kubelet', async (context) => ({
-    program: `${context.places.bin}\\kubelet.exe`,
+    program: `${context.paths.bin}\\kubelet.exe`,
     args: kubeletFlags(await nodeOf(context), await context.cluster.dnsServiceIp()),
     env: {},
   })),
@@ -226,26 +226,26 @@ export const SETUP_STEPS: readonly SetupStep[] = [
       until(context, { what: 'kubelet did not register the node', everyMs: 1000, forMs: 10_000 }, () =>
         context.cluster.isNodeThere(context.host.machineName),
       ),
-    // kubelet has stopped by then, or it would register it again.
+    // kubelet has stopped by then; otherwise it would register the node again.
     undo: ({ cluster, host }) => cluster.deleteNode(host.machineName),
   },
   firewall({ name: 'Overlay allow 4789', protocol: 'UDP', port: 4789 }, isOverlay),
   ...NETWORK_STEPS,
   service('Kubeproxy', 'kube-proxy', async (context) => ({
-    program: `${context.places.bin}\\kube-proxy.exe`,
+    program: `${context.paths.bin}\\kube-proxy.exe`,
     args: kubeProxyFlags(await nodeOf(context), isOverlay(context) ? await sourceVipOf(context) : undefined),
     env: { KUBE_NETWORK: networkKind(context.settings).name },
   })),
   running('Kubeproxy', { forMs: 5000, everyMs: 1000 }),
-  // Programs made for other systems look for it, and it must be there, not say anything.
+  // Programs written for other systems require this file; its content is irrelevant.
   file(
     'resolv.conf',
-    ({ places }) => places.resolvConf,
+    ({ paths }) => paths.resolvConf,
     async () => '',
   ),
 ]
 
-/** Of pods: those that kubelet made, and no others. */
+/** Only the containers that kubelet created. */
 export async function removeContainers({ host, settings }: SetupContext): Promise<void> {
   if (!usesDocker(settings)) return
   const docker = (...args: readonly string[]): Promise<string> => host.processes.output('docker', args)

@@ -1,6 +1,6 @@
 /**
- * The meter inside the server under test, loaded before its first line (`--import`). Between `begin` and `end` it measures
- * how long each turn of the event loop computes and how far the heap grows.
+ * Measures costs inside the server under test; loaded before its first line with `--import`. Between `begin` and `end`
+ * it records the processor time of each turn of the event loop and the growth of the heap.
  */
 import { performance, PerformanceObserver } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'

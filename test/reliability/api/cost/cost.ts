@@ -1,6 +1,6 @@
 /**
- * The fuzzer of cost: large random requests, one at a time, against the whole server in a process of its own. No request
- * may hold the event loop for more than 100 ms of processor time or need more than 64 MB.
+ * The cost fuzzer: sends large random requests one at a time to a server in a separate process. No request may block
+ * the event loop for more than 100 ms of processor time or allocate more than 64 MB.
  */
 import { collectionOf, complete } from '../../../refusals/asking.ts'
 import { allowUser, ApiProgram, credentials } from '../program.ts'
@@ -79,10 +79,11 @@ export class CostServer implements AsyncDisposable {
     this.program = program
   }
 
-  async measure(request: CostRequest): Promise<Measured> {
-    if (this.#sent++ % CALIBRATE_EVERY === 0) {
-      this.slowness = Math.max(1, ((await this.program.ask('calibrate')) as number) / REFERENCE_MS)
-    }
+  /** `isConfirming` measures the speed of the machine before and after the request, because it changes within seconds. */
+  async measure(request: CostRequest, isConfirming = false): Promise<Measured> {
+    if (isConfirming || this.#sent % CALIBRATE_EVERY === 0) await this.#calibrate()
+    this.#sent++
+    const slownessBefore = this.slowness
     if (this.#connection?.isOpen !== true) this.#connection = await openConnection(this.program.target)
     await this.program.ask('begin')
     const { status } = await this.#connection.send(request).catch((error: unknown) => {
@@ -91,7 +92,12 @@ export class CostServer implements AsyncDisposable {
       return { status: 0 }
     })
     const sample = (await this.program.ask('end')) as CostSample
-    return { request, status, sample, heldMs: sample.heldMs / this.slowness }
+    if (isConfirming) await this.#calibrate()
+    return { request, status, sample, heldMs: sample.heldMs / Math.max(slownessBefore, this.slowness) }
+  }
+
+  async #calibrate(): Promise<void> {
+    this.slowness = Math.max(1, ((await this.program.ask('calibrate')) as number) / REFERENCE_MS)
   }
 
   /** Stores what the valid objects of the cases refer to. */
@@ -111,18 +117,18 @@ export class CostServer implements AsyncDisposable {
 }
 
 /** How often a series that offends is sent again: a limit is broken when it is broken each time. */
-const CONFIRMATIONS = 2
+const CONFIRMATIONS = 5
 
 /** Every request of a series with its cost, the least of several tries when one breaks a limit. */
 export async function measureSeries(server: CostServer, series: readonly CostRequest[]): Promise<Measured[]> {
-  const once = async (): Promise<Measured[]> => {
+  const once = async (isConfirming: boolean): Promise<Measured[]> => {
     const all: Measured[] = []
-    for (const request of series) all.push(await server.measure(request))
+    for (const request of series) all.push(await server.measure(request, isConfirming))
     return all
   }
-  let best = await once()
+  let best = await once(false)
   for (let again = 0; again < CONFIRMATIONS && best.some(isOffence); again++) {
-    const next = await once()
+    const next = await once(true)
     best = best.map((one, at) => {
       const other = next[at] as Measured
       const least = { ...one.sample, peakBytes: Math.min(one.sample.peakBytes, other.sample.peakBytes) }

@@ -1,4 +1,4 @@
-/** The fields of a kind that can be made large, by its schema, and what they are made large with. */
+/** Finds the fields of a kind that can grow, by its schema, and the values to grow them with. */
 import type { Random } from '#lib/random.ts'
 import type { FieldSchema, Schema } from '#meta/schema.ts'
 

@@ -1,5 +1,5 @@
-/** Objects of a kind with one field grown to a size. */
-import { scanJson } from '#lib/json-scan.ts'
+/** Creates objects of a kind with one field grown to a given size. */
+import { scanJson } from '#lib/json/scan.ts'
 import type { Random } from '#lib/random.ts'
 
 import {

@@ -1,9 +1,11 @@
-/** Large requests: every kind, verb and patch type, with one field grown. Each series is made from its seed alone. */
+/**
+ * Generates large requests: every kind, verb and patch type, with one field grown. A series depends only on its seed.
+ */
 import type { Kind } from '#apis/kinds.ts'
 import { schemaFor } from '#apis/schemas.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import { createSeededRandom, type Random } from '#lib/random.ts'
-import { stringifyYaml } from '#lib/yaml.ts'
+import { stringifyYaml } from '#lib/yaml/yaml.ts'
 import { encodeProtobuf } from '#meta/codec/protobuf.ts'
 
 import { collectionOf, complete, pathOf } from '../../../refusals/asking.ts'

@@ -1,4 +1,7 @@
-/** Requests that once held the server, or that no single field grown at random would find. Each name is a symptom. */
+/**
+ * Requests that once blocked the server, or that random growth of one field cannot produce. Each is named for its
+ * symptom.
+ */
 import { credentials } from '../program.ts'
 import type { RawRequest } from '../raw-http.ts'
 import type { CostRequest } from './requests.ts'
@@ -169,6 +172,38 @@ const SPECIALS: Readonly<Record<string, () => RawRequest[]>> = {
       post(maps, { metadata: { name: 'doubling' }, data: { a: 'x'.repeat(1000) } }),
       patch('json-patch+json', `${maps}/doubling`, doubling),
       remove(`${maps}/doubling`),
+    ]
+  },
+  'errors that each show the same long list'() {
+    const owner = (n: number): object => ({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      name: `o${n}`,
+      uid: `u${n}`,
+      controller: true,
+    })
+    return [post(`${maps}?dryRun=All`, { metadata: { name: 'owned', ownerReferences: many(30_000, owner) } })]
+  },
+  'a text of nothing but escaped characters'() {
+    const data = { text: '<&>'.repeat(450_000) }
+    return [
+      post(`${maps}?dryRun=All`, { metadata: { name: 'escaped' }, data }),
+      post(maps, { metadata: { name: 'escaped' }, data: { text: data.text.slice(0, 180_000) } }),
+      remove(`${maps}/escaped`),
+    ]
+  },
+  'very many finalizers, applied'() {
+    const finalizers = (count: number): object => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'final', finalizers: many(count, (n) => `a.b/${n}`) },
+    })
+    return [
+      post(maps, { metadata: { name: 'final' } }),
+      patch('apply-patch+yaml', `${maps}/final?dryRun=All&fieldManager=one`, finalizers(115_000)),
+      patch('apply-patch+yaml', `${maps}/final?dryRun=All&fieldManager=one`, finalizers(200_000)),
+      patch('merge-patch+json', `${maps}/final?dryRun=All`, finalizers(115_000)),
+      remove(`${maps}/final`),
     ]
   },
   'very many managers'() {

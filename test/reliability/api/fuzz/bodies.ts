@@ -1,8 +1,10 @@
-/** Bytes for the fuzzer: objects as JSON, YAML or protobuf, the four kinds of patches, and all of them broken in many ways. */
+/**
+ * Request bodies for the fuzzer: objects as JSON, YAML or protobuf, the four patch types, and corrupted forms of all.
+ */
 import { schemaFor } from '#apis/schemas.ts'
-import type { JsonObject } from '#lib/json-value.ts'
+import type { JsonObject } from '#lib/json/value.ts'
 import type { Random } from '#lib/random.ts'
-import { stringifyYaml } from '#lib/yaml.ts'
+import { stringifyYaml } from '#lib/yaml/yaml.ts'
 import { decodeValue } from '#meta/codec/decode.ts'
 import { encodeProtobuf } from '#meta/codec/protobuf.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'

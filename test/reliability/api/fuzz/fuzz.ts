@@ -1,8 +1,7 @@
 /**
- * The fuzzer: many random requests by several clients at once, none of which may crash the server, be answered 500 (but
- * for those upstream answers so) or stay without an answer. Afterwards
- * everything that is stored can be read in every form, before and after a restart.
- * `node test/reliability/main.ts fuzz --requests 100000 --seed 1`
+ * The fuzzer: many random requests by several concurrent clients. None may crash the server, stay unanswered, or get a
+ * 500 that upstream does not also return. Afterwards everything stored can be read in every format, before and after a
+ * restart. `node test/reliability/main.ts fuzz --requests 100000 --seed 1`
  */
 import { performance } from 'node:perf_hooks'
 

@@ -1,7 +1,4 @@
-/**
- * Answers 500 that are right, each with its reason: upstream gives them too, and clients know their texts. All others are
- * defects of ours.
- */
+/** The 500 responses that upstream also returns, each with its reason. Every other 500 is a defect. */
 export interface KnownError {
   readonly methods: RegExp
   readonly message: RegExp

@@ -1,4 +1,4 @@
-/** Objects for the fuzzer: a valid one, or one made up from its schema, and then a few things changed at random places. */
+/** Objects for the fuzzer: a valid sample or one generated from the schema, with a few random changes. */
 import type { Kind } from '#apis/kinds.ts'
 import { schemaFor } from '#apis/schemas.ts'
 import type { Random } from '#lib/random.ts'

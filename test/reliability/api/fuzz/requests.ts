@@ -1,6 +1,6 @@
 /**
- * Requests for the fuzzer: who asks, for what, how, and with which body. Each is made from the seed and its number
- * alone, so that any one of them can be made again.
+ * Requests for the fuzzer: user, target, verb, format and body. Each depends only on the seed and its number, so that
+ * any one can be repeated.
  */
 import { gzipSync } from 'node:zlib'
 

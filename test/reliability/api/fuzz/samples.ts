@@ -1,6 +1,6 @@
 /**
- * Valid objects, by apiVersion and kind: what the fuzzer begins with, so that its mutations get past the first check.
- * Everything but the name, which the fuzzer gives. Kinds that are not here are made up from their schema.
+ * Valid objects by apiVersion and kind, without names: the fuzzer mutates them, so that its requests pass the first
+ * checks. Other kinds are generated from their schema.
  */
 type Fields = Readonly<Record<string, unknown>>
 

@@ -1,4 +1,4 @@
-/** Values for the fuzzer: the edges of every type, and whole values made up from a schema. */
+/** Values for the fuzzer: the limits of every type, and values generated from a schema. */
 import type { Random } from '#lib/random.ts'
 import type { ScalarType, Schema } from '#meta/schema.ts'
 

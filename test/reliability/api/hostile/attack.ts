@@ -1,4 +1,4 @@
-/** What an attack is: something one client does to the server, for as long as it is let, told as counts. */
+/** The interface of an attack: one client's harmful requests until it is aborted, and the counts that it reports. */
 import type { Target } from '../program.ts'
 
 /** What became of what the offender did. */

@@ -1,4 +1,4 @@
-/** Every attack there is, by name. */
+/** The table of attacks, by name. */
 import type { Attack } from './attack.ts'
 import { CONNECTION_ATTACKS } from './connections.ts'
 import { HTTP2_ATTACKS } from './http2-floods.ts'

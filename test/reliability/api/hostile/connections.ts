@@ -1,4 +1,4 @@
-/** Attacks that need no credentials: connections that send slowly, nothing, or nonsense. */
+/** Attacks without credentials: connections that send slowly, nothing, or invalid data. */
 import { connect as connectTcp, type Socket } from 'node:net'
 
 import { createSeededRandom } from '#lib/random.ts'

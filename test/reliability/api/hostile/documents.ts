@@ -1,4 +1,4 @@
-/** Bodies of up to 3 MiB that are hard to read: deep, wide, many-named, self-repeating. */
+/** Request bodies of up to 3 MiB that are expensive to parse: deep, wide, with many keys, or with nested aliases. */
 export interface Document {
   readonly name: string
   readonly contentType: string

@@ -1,7 +1,7 @@
 /**
- * The siege: the real program under one attack after another, while a well-behaved client measures what is left for it.
- * Nothing may end the server; others' requests stay fast, its memory stays within bounds, and who attacks is cut off.
- * `node test/reliability/main.ts hostile --attack all --seconds 20`
+ * Runs the real program under one attack after another, while a well-behaved client measures its own requests. The
+ * server stays up, other clients get fast responses, memory stays bounded, and attackers are disconnected. `node
+ * test/reliability/main.ts hostile --attack all --seconds 20`
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { loadavg } from 'node:os'

@@ -1,4 +1,4 @@
-/** Attacks on HTTP/2 by frames no client library would send. */
+/** HTTP/2 attacks with frames that no client library sends. */
 import type { TLSSocket } from 'node:tls'
 
 import { credentials, type Target } from '../program.ts'

@@ -1,6 +1,6 @@
 /**
- * One attack in a process of its own, told what to do on its command line: it must not share an event loop with who
- * measures, and it runs at the lowest priority, because real offenders use other machines.
+ * Runs one attack in a separate process with the lowest priority, so that it does not disturb the measuring client. Its
+ * command line selects the attack.
  */
 import { setPriority } from 'node:os'
 

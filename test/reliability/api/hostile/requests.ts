@@ -1,4 +1,4 @@
-/** Attacks by somebody with every right: bodies, patches, selectors, lists and watches that are as costly as can be. */
+/** Attacks by a user with all permissions: expensive bodies, patches, selectors, lists and watches. */
 import { connect as connectHttp2 } from 'node:http2'
 
 import { credentials, type Target } from '../program.ts'

@@ -1,6 +1,6 @@
 /**
- * A well-behaved client, measuring what it is like to be one: reads, lists, creates, renews a lease and connects anew,
- * each steadily, and keeps how long every one of them took and what went wrong.
+ * A well-behaved client that reads, lists, creates, renews a lease and reconnects at a steady rate, and records the
+ * duration and result of each request.
  */
 import { performance } from 'node:perf_hooks'
 

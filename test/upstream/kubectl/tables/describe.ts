@@ -1,4 +1,4 @@
-/** Descriptions of every kind that has some, and of what is not there. */
+/** Scenes that describe every kind, and missing objects. */
 import type { Scene } from '../scene.ts'
 
 const KINDS = (

@@ -1,4 +1,4 @@
-/** Every built-in kind, and a custom one: an object of it from its creation to its end, looked at in every form. */
+/** Scenes for every built-in kind and a custom one: an object from creation to deletion, printed in every format. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 

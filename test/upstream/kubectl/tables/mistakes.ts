@@ -1,4 +1,4 @@
-/** Every command with flags and arguments that it does not take, and its help. */
+/** Scenes with invalid flags and arguments for every command, and its help. */
 import type { Scene } from '../scene.ts'
 
 /** With what they need to get as far as looking at the flag. */

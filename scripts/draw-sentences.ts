@@ -1,0 +1,213 @@
+/**
+ * Draws file heads, test names and log messages by chance, for a reader who judges whether each is clear at first sight.
+ *
+ * `npm run sentences SEED [COUNT]` prints COUNT of each, 60 by default. The same seed draws the same ones of the same sources.
+ * The name of a test in a loop has the text of the row in its place, where the rows are literals of the same file.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { createSeededRandom, shuffle } from '../src/lib/random.ts'
+import { splitSource } from './source-pieces.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+const DEFAULT_COUNT = 60
+
+export interface Sentence {
+  readonly line: number
+  readonly text: string
+}
+
+/** The comment at the top of a source. */
+export function fileHead(source: string): Sentence[] {
+  const comment = /^(?:#!.*\n)?(\/\*\*[^]*?\*\/)/.exec(source)?.[1]
+  return comment === undefined
+    ? []
+    : [{ line: 1, text: plain(comment.replaceAll(/^\/\*\*|\*\/$|\n\s*\*(?!\/)/g, ' ')) }]
+}
+
+/** The names of all tests, each behind those of its suites. */
+export function testNames(source: string): Sentence[] {
+  const outline = outlineOf(source)
+  const suites: { end: number; name: string }[] = []
+  const found: Sentence[] = []
+  for (const call of outline.matchAll(/(?<![.\w])(describe|suite|it|test)(?:\.\w+)?\(/g)) {
+    const begin = call.index + call[0].length
+    const names = namesAt(source, outline, begin)
+    while ((suites.at(-1)?.end ?? Infinity) < begin) suites.pop()
+    if (call[1] === 'describe' || call[1] === 'suite') {
+      suites.push({ end: endOfItem(outline, begin, false), name: names[0] ?? '' })
+    } else {
+      const chain = suites.map(({ name }) => `${name} › `).join('')
+      found.push(...names.map((name) => ({ line: lineOf(source, begin), text: chain + name })))
+    }
+  }
+  return found
+}
+
+/** The messages that a source logs. */
+export function logMessages(source: string): Sentence[] {
+  const outline = outlineOf(source)
+  const calls = outline.matchAll(
+    /\b\w*log(?:ger)?\??\.(?:v\(\d+\)\??\.)?(?:info|warn|error)\(\s*(?:\w+,\s*)?(?=['`])/gi,
+  )
+  return [...calls].map((call) => {
+    const begin = call.index + call[0].length
+    return { line: lineOf(source, begin), text: textOf(source.slice(begin, endOfItem(outline, begin))) }
+  })
+}
+
+/** The source with blanks for comments and for what stands between quotes, so that only code is found in it. */
+function outlineOf(source: string): string {
+  const pieces = splitSource(source).map(({ type, text }) => {
+    if (type === 'code') return text
+    if (type === 'string' && /^(['"])[^]*\1$/.test(text) && !text.includes('`')) return `'${blank(text.slice(2))}'`
+    return text.endsWith('${') ? `${blank(text.slice(2))}\${` : blank(text)
+  })
+  return pieces.join('')
+}
+
+function blank(text: string): string {
+  return text.replaceAll(/[^\n]/g, ' ')
+}
+
+/** The names that the first argument of a call takes: one, or one for each row of the loop around it. */
+function namesAt(source: string, outline: string, begin: number): string[] {
+  const argument = source.slice(begin, endOfItem(outline, begin)).trim()
+  if (/^\w+: /.test(argument)) return []
+  const template = /^['"`]/.test(argument) ? textOf(argument) : `\${${plain(argument)}}`
+  const rows = rowsAround(source, outline, begin, template)
+  const names = rows.map((row) => template.replaceAll(EXPRESSION, (whole, code: string) => valueOf(code, row) ?? whole))
+  return names.length === 0 ? [template] : [...new Set(names)]
+}
+
+type Row = ReadonlyMap<string, string>
+
+const EXPRESSION = /\$\{([^{}]*)\}/g
+
+/** The value of the first variable in an expression; of `x.length` nothing is known. */
+function valueOf(code: string, row: Row): string | undefined {
+  if (/\.length\b|===| \? /.test(code)) return undefined
+  return code.match(/[A-Za-z]\w*/g)?.flatMap((name) => row.get(name) ?? [])[0]
+}
+
+/** The literals that the variables of a template take in the nearest `for (const … of …)` that has one of them. */
+function rowsAround(source: string, outline: string, before: number, template: string): Row[] {
+  const wanted = [...template.matchAll(EXPRESSION)].flatMap(([, code = '']) => code.match(/[A-Za-z]\w*/g) ?? [])
+  const loops = [...outline.slice(0, before).matchAll(/for \(const ([^()]*?) of (?:Object\.entries\()?(\w+|\[)/g)]
+  const loop = loops.findLast(([, names = '']) => wanted.some((name) => new RegExp(`\\b${name}\\b`).test(names)))
+  if (loop === undefined) return []
+  const [head, names = '', rows = ''] = loop
+  const declarations = [...outline.matchAll(new RegExp(`\\bconst ${rows === '[' ? '-' : rows}\\b[^]*?= [[{]`, 'g'))]
+  const declaration = declarations.findLast(({ index }) => index < before) ?? declarations[0]
+  if (rows !== '[' && declaration === undefined) return []
+  const begin = declaration === undefined ? loop.index + head.length : declaration.index + declaration[0].length
+  const variables = names.replaceAll(/[[\]{}]/g, '').split(/\s*,\s*/)
+  return itemsAt(source, outline, begin).map((item) => {
+    const values = names.startsWith('{') ? variables.map((name) => propertyOf(item, name)) : elementsOf(item)
+    return new Map(variables.flatMap((name, n) => (values[n] === undefined ? [] : [[name, values[n]] as const])))
+  })
+}
+
+/** A text, or any other literal that is short. */
+const LITERAL = /^(?:'(?:\\.|[^'])*'|"[^"]*"|`[^`]*`|[^'"`(]{1,80}|\[[^(]{1,80}\]|\{[^(]{1,80}\})/
+
+function propertyOf(item: string, name: string): string | undefined {
+  const at = new RegExp(`\\b${name}: `).exec(item)
+  const value = at === null ? undefined : itemsAt(item, outlineOf(item), at.index + at[0].length)[0]
+  return value === undefined ? undefined : literalText(value)
+}
+
+/** An item is an array, the key and value of an object, or a value by itself. */
+function elementsOf(item: string): (string | undefined)[] {
+  if (item.startsWith('[')) return itemsAt(item, outlineOf(item), 1).map(literalText)
+  const key = /^('(?:\\.|[^'])*'|\w+): /.exec(item)
+  return key === null ? [literalText(item)] : [textOf(key[1] as string), literalText(item.slice(key[0].length))]
+}
+
+function literalText(value: string): string | undefined {
+  return LITERAL.exec(value)?.[0] === value ? textOf(value) : undefined
+}
+
+/** The items of a list of arguments, elements or properties that begins here. */
+function itemsAt(source: string, outline: string, begin: number): string[] {
+  const items: string[] = []
+  for (let at = begin; ; at++) {
+    const end = endOfItem(outline, at)
+    const item = source
+      .slice(at, end)
+      .replace(/^(?:\s|\/\/.*|\/\*[^]*?\*\/)+/, '')
+      .trim()
+    if (item !== '') items.push(item)
+    at = end
+    if (outline[at] !== ',') return items
+  }
+}
+
+/** The offset of the comma or bracket that ends an item; with `isOne` false, of the bracket that ends its list. */
+function endOfItem(outline: string, begin: number, isOne = true): number {
+  let depth = 0
+  for (let at = begin; at < outline.length; at++) {
+    const char = outline[at] as string
+    if ('([{'.includes(char)) depth++
+    else if (')]}'.includes(char)) depth--
+    if (depth < 0 || (isOne && depth === 0 && char === ',')) return at
+  }
+  return outline.length
+}
+
+/** The text of a literal without its quotes. A choice in a template is shown as `one|other`. */
+function textOf(literal: string): string {
+  const choice = /\$\{[^{}?]* \? '([^'{}]*)' : '([^'{}]*)'\}/g
+  return plain(
+    literal
+      .trim()
+      .replaceAll(/^['"`]|['"`]$/g, '')
+      .replaceAll(/\\(?=['"`])/g, '')
+      .replaceAll(choice, (_, one: string, other: string) =>
+        one === '' || other === '' ? `(${one}${other})` : `${one}|${other}`,
+      ),
+  )
+}
+
+function plain(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim()
+}
+
+function lineOf(source: string, at: number): number {
+  return source.slice(0, at).split('\n').length
+}
+
+/** Every sentence of a kind below the folders, behind its file and line. */
+function collect(find: (source: string) => Sentence[], folders = ['scripts', 'src', 'test']): string[] {
+  const paths = folders.flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path}`),
+  )
+  const sources = paths.filter((path) => path.endsWith('.ts')).sort()
+  return sources.flatMap((path) => {
+    const source = readFileSync(join(ROOT, path), 'utf8')
+    if (source.startsWith('// Generated ')) return []
+    return find(source).map(({ line, text }) => `${path}:${line}: ${text}`)
+  })
+}
+
+function main(seed: number, count: number): void {
+  const kinds = {
+    'file heads': collect(fileHead),
+    'test names': collect(testNames).filter((line) => /\.(?:test|suite|fixture)\.ts:/.test(line)),
+    'log messages': collect(logMessages, ['src']).filter((line) => !line.includes('.test.ts:')),
+  }
+  for (const [kind, sentences] of Object.entries(kinds)) {
+    const drawn = shuffle(createSeededRandom(seed), sentences).slice(0, count)
+    console.log(`\n${drawn.length} of ${sentences.length} ${kind}, drawn with seed ${seed}`)
+    for (const line of drawn) console.log(line)
+  }
+}
+
+if (import.meta.main) {
+  const [seed, count = DEFAULT_COUNT] = process.argv.slice(2).map(Number)
+  if (seed === undefined || !Number.isInteger(seed)) {
+    console.error('Usage: npm run sentences SEED [COUNT]')
+    process.exitCode = 1
+  } else main(seed, count)
+}

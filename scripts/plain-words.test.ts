@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { compareCounts, countByRoom, findBannedWords, readLimits, readSources } from './plain-words.ts'
+
+function wordsIn(source: string): string[] {
+  return findBannedWords(source).map(({ line, word }) => `${line} ${word}`)
+}
+
+describe('findBannedWords', () => {
+  it('finds banned words in identifiers', () => {
+    assert.deepEqual(wordsIn('const a = 1\nconst toldBy = isHeld(threshold)'), ['2 toldBy', '2 isHeld'])
+  })
+
+  it('finds vague names of types, and no other uses of those names', () => {
+    assert.deepEqual(wordsIn('interface Place {}\nconst x = new URL(Place)'), ['1 Place'])
+  })
+
+  it('finds banned phrases in comments, log messages and names of tests', () => {
+    const source = [
+      '/** A node that is told. */',
+      "log.info('Nothing was said')",
+      "it('has a file of its own', () => {})",
+      '// It is let in.',
+    ]
+    assert.deepEqual(wordsIn(source.join('\n')), ['1 told', '2 said', '3 of its own', '4 is let'])
+  })
+
+  it('ignores other strings, because they may be texts of upstream', () => {
+    assert.deepEqual(wordsIn("throw new Error('the lock is held')\nconst pattern = /'held/\nconst b = `told`"), [])
+  })
+
+  it('reads code inside templates', () => {
+    assert.deepEqual(wordsIn('const a = `x ${told({ b: `${said}` })} held`; const wish = 1'), [
+      '1 told',
+      '1 said',
+      '1 wish',
+    ])
+  })
+})
+
+describe('compareCounts', () => {
+  it('finds no room with more banned words than scripts/plain-words.json allows', () => {
+    assert.deepEqual(compareCounts(countByRoom(readSources()), readLimits()), [])
+  })
+
+  it('complains when a number rises, and when a lower number is not recorded', () => {
+    const complaints = compareCounts({ lib: 3, meta: 1 }, { lib: 2, meta: 4, cel: 1 })
+    assert.deepEqual(
+      complaints.map((line) => line.split(';')[0]),
+      [
+        'src/cel: 0 banned words, fewer than 1',
+        'src/lib: 3 banned words, 2 allowed',
+        'src/meta: 1 banned words, fewer than 4',
+      ],
+    )
+  })
+})

@@ -1,0 +1,143 @@
+/**
+ * The check of the words in CONTRIBUTING.md: it counts banned words in identifiers, comments, log messages and test names.
+ * scripts/plain-words.json has the number that each room of `src` still contains. That number may only fall.
+ *
+ * `npm run words [FOLDER]` lists the findings below a folder of `src`, `--texts FOLDER` lists every comment,
+ * log message and test name there, `--write` lowers the numbers in the JSON file.
+ */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { type Piece, splitSource } from './source-pieces.ts'
+
+const SOURCES = join(import.meta.dirname, '..', 'src')
+const LIMITS = join(import.meta.dirname, 'plain-words.json')
+
+/** Words that no identifier contains: `toldBy`, `isHeld`. Each has a plainer one in Kubernetes or Node. */
+const IDENTIFIER_WORDS = new Set(
+  'told said says wish wishes wished news held doom doomed dooms judge judges judged judgement heard asked'.split(' '),
+)
+
+/** Participles and vague nouns that are no names of types. */
+const TYPE_NAMES = new Set(['Place', 'Places', 'Asked', 'Ask', 'Known', 'Held', 'Said', 'Seen', 'Told', 'Wish', 'News'])
+
+/** Phrases that no comment, log message or test name contains. */
+const PHRASES =
+  /\b(?:told|said|wish(?:es|ed)?|news|held|doom(?:ed|s)?|judged?|judges|judgement|heard|of (?:its|their) own|as it is|(?:is|are|was|were|be|been|being) let)\b/gi
+
+export interface Finding {
+  readonly line: number
+  readonly word: string
+}
+
+/** Every banned word in a TypeScript source. */
+export function findBannedWords(source: string): Finding[] {
+  const pieces = splitSource(source)
+  const found = pieces.flatMap(({ type, text, start }) => (type === 'code' ? bannedIdentifiers(text, start) : []))
+  for (const { text, start } of sentencesOf(source, pieces)) {
+    for (const match of text.matchAll(PHRASES)) found.push({ at: start + match.index, word: match[0] })
+  }
+  if (found.length === 0) return []
+  const lineAt = lineCounter(source)
+  return found.map(({ at, word }) => ({ line: lineAt(at), word }))
+}
+
+/** Returns a function from an offset to the number of its line. */
+function lineCounter(source: string): (at: number) => number {
+  const ends = [...source.matchAll(/\n/g)].map(({ index }) => index)
+  return (at) => 1 + ends.filter((end) => end < at).length
+}
+
+/** The comments, log messages and names of tests. */
+function sentencesOf(source: string, pieces: readonly Piece[] = splitSource(source)): Piece[] {
+  return pieces.filter(({ type }, n) => type === 'comment' || (type === 'string' && isSentence(pieces[n - 1])))
+}
+
+function isSentence(before: Piece | undefined): boolean {
+  return before?.type === 'code' && BEFORE_SENTENCE.test(before.text)
+}
+
+/** Code that ends like this is followed by a log message or the name of a test. */
+const BEFORE_SENTENCE =
+  /(?:\blog(?:ger)?\??\.(?:info|warn|error|debug|v\(\d\)\??\.info)|\b(?:it|test|describe|suite))\(\s*$/
+
+function bannedIdentifiers(code: string, start: number): { at: number; word: string }[] {
+  return [...code.matchAll(/[A-Za-z_$][\w$]*/g)].flatMap((match) => {
+    const [name] = match
+    const isType = /\b(?:interface|type|class)\s+$/.test(code.slice(Math.max(0, match.index - 12), match.index))
+    const words = name.split(/(?=[A-Z])|_/).map((word) => word.toLowerCase())
+    const isBanned = words.some((word) => IDENTIFIER_WORDS.has(word)) || (isType && TYPE_NAMES.has(name))
+    return isBanned ? [{ at: start + match.index, word: name }] : []
+  })
+}
+
+/** The sources below `src` that people write, by path. */
+export function readSources(): Map<string, string> {
+  const paths = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
+  const written = paths.filter((path) => path.endsWith('.ts') && !path.startsWith('apis/')).sort()
+  return new Map(written.map((path) => [path, readFileSync(join(SOURCES, path), 'utf8')]))
+}
+
+export function countByRoom(sources: ReadonlyMap<string, string>): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const [path, text] of sources) {
+    const room = path.slice(0, Math.max(0, path.indexOf('/')))
+    const count = findBannedWords(text).length
+    if (count > 0) counts[room] = (counts[room] ?? 0) + count
+  }
+  return counts
+}
+
+export function readLimits(): Record<string, number> {
+  return JSON.parse(readFileSync(LIMITS, 'utf8')) as Record<string, number>
+}
+
+/** The rooms whose number is not the one in the JSON file, and what to do about each. */
+export function compareCounts(
+  counts: Readonly<Record<string, number>>,
+  limits: Readonly<Record<string, number>>,
+): string[] {
+  const rooms = [...new Set([...Object.keys(counts), ...Object.keys(limits)])].sort()
+  return rooms.flatMap((room) => {
+    const [count = 0, limit = 0] = [counts[room], limits[room]]
+    if (count > limit) {
+      return [`src/${room}: ${count} banned words, ${limit} allowed; "npm run words ${room}" lists them`]
+    }
+    return count < limit
+      ? [`src/${room}: ${count} banned words, fewer than ${limit}; run "npm run words -- --write"`]
+      : []
+  })
+}
+
+function listFindings(folder: string): void {
+  const found = [...readSources()]
+    .filter(([path]) => path.startsWith(folder))
+    .flatMap(([path, text]) => findBannedWords(text).map(({ line, word }) => `src/${path}:${line}: ${word}`))
+  for (const line of found) console.log(line)
+  console.log(`${found.length} banned words`)
+}
+
+function listTexts(folder: string): void {
+  for (const [path, source] of readSources()) {
+    if (!path.startsWith(folder)) continue
+    const lineAt = lineCounter(source)
+    console.log(`\nsrc/${path}`)
+    for (const { start, text } of sentencesOf(source)) {
+      console.log(`${lineAt(start)}: ${text.replaceAll(/\n\s*(?:\*|\/\/)?/g, ' ')}`)
+    }
+  }
+}
+
+function lowerLimits(): void {
+  const [counts, limits] = [countByRoom(readSources()), readLimits()]
+  const lowered = Object.keys(limits).map((room) => [room, Math.min(limits[room] ?? 0, counts[room] ?? 0)] as const)
+  const remaining = Object.fromEntries(lowered.filter(([, count]) => count > 0))
+  writeFileSync(LIMITS, `${JSON.stringify(remaining, null, 2)}\n`)
+}
+
+if (import.meta.main) {
+  const [first = '', folder = ''] = process.argv.slice(2)
+  if (first === '--write') lowerLimits()
+  else if (first === '--texts') listTexts(folder)
+  else listFindings(first)
+}

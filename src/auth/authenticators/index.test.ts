@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import type { Exchange } from '#lib/http/exchange.ts'
+import { StatusError } from '#meta/status.ts'
+
+import { createAuthenticator } from './index.ts'
+
+const withToken = { headers: { authorization: 'Bearer abc' }, rawHeaders: [] } as unknown as Exchange
+
+describe('createAuthenticator', () => {
+  it('treats a token as no credentials if it has no authenticators of tokens', () => {
+    const { authenticate } = createAuthenticator({ requests: [], tokens: [], apiAudiences: [] })
+    assert.equal(authenticate(withToken), undefined)
+  })
+
+  it('refuses a token that none of its authenticators knows', async () => {
+    const tokens = [(): Promise<undefined> => Promise.resolve(undefined)]
+    const { authenticate } = createAuthenticator({ requests: [], tokens, apiAudiences: [] })
+    await assert.rejects(Promise.resolve(authenticate(withToken)), StatusError)
+  })
+})

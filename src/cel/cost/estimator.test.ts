@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { createEnvironment } from '../environment.ts'
+import {
+  BOOL,
+  type CelType,
+  DYN,
+  INT,
+  type ListType,
+  listOf,
+  type MapType,
+  mapOf,
+  type ObjectType,
+  STRING,
+} from '../type.ts'
+
+const sizedList = (element: CelType, maxSize: number): ListType => ({ ...listOf(element), maxSize })
+const sizedMap = (value: CelType, maxSize: number): MapType => ({ ...mapOf(STRING, value), maxSize })
+
+const fields: Readonly<Record<string, CelType>> = {
+  list: sizedList(INT, 10),
+  rows: sizedList(sizedList(BOOL, 5), 4),
+  map: sizedMap(sizedList(INT, 7), 3),
+  any: DYN,
+}
+const SELF: ObjectType = {
+  kind: 'object',
+  name: 'Self',
+  field: (name) => fields[name] && { type: fields[name], jsonName: name },
+}
+
+const environment = createEnvironment({ variables: { self: SELF, other: listOf(INT), b: BOOL } })
+
+function estimate(source: string): string {
+  const compiled = environment.compile(source)
+  assert.ok(compiled.issues === undefined, compiled.issues === undefined ? '' : compiled.report)
+  const { min, max } = compiled.estimateCost()
+  return min === max ? `${min}` : `${min}..${max}`
+}
+
+const UNBOUNDED = '18446744073709551615'
+
+describe('an estimate', () => {
+  const table: readonly (readonly [what: string, source: string, cost: string])[] = [
+    ['of a literal is 0', '1', '0'],
+    ['of a variable', 'b', '1'],
+    ['counts each selection', 'self.map', '2'],
+    ['of a field of a dynamic value is that of the value', 'self.any.x.y', '2'],
+    ['of has() is that of its operand', 'has(self.map.x)', '2'],
+    ['of literals counts their parts', '[b, b]', '12'],
+    ['of a map', "{'a': b}", '31'],
+    ['of a message', 'google.protobuf.BoolValue{value: b}', '41'],
+    ['of && is at least that of the left side', 'b && b && b', '1..3'],
+    ['of a conditional has the more expensive branch as its maximum', 'b ? self.map.size() : 1', '1..4'],
+    ['of a loop depends on the limit of the type', 'self.list.all(x, true)', '3..33'],
+    ['of a loop over a literal is exact', '[1, 2].all(x, true)', '17'],
+    ['of a loop over a list without a limit is unbounded', 'other.all(x, true)', `2..${UNBOUNDED}`],
+    ['of a loop in a loop', 'self.rows.all(r, r.all(x, x))', '3..103'],
+    ['of a loop over values of a map', 'self.map.all(k, v, v.all(x, true))', '3..81'],
+    ['of a loop over an entry', "self.map['a'].all(x, true)", '4..25'],
+    ['of a loop over a mapped list knows its size', 'self.list.map(x, x).all(y, true)', '14..174'],
+    ['of a loop over one of two lists takes the longer', '(b ? self.list : self.list).all(x, true)', '4..34'],
+    ['knows the size through dyn()', 'dyn(self.list).all(x, true)', '4..34'],
+    ['of an absent value', 'self.?map', '2'],
+  ]
+  for (const [what, source, cost] of table) {
+    it(`${what}: ${source}`, () => {
+      assert.equal(estimate(source), cost)
+    })
+  }
+
+  it('uses the size limit of the same field as upstream, even where that is the wrong one', () => {
+    // The path of `s.a` is overwritten when `s.b` is appended to the same path, before the loop over `s.a` is counted.
+    const item: ObjectType = {
+      kind: 'object',
+      name: 'Item',
+      field: (name) => ({ type: sizedList(INT, name === 'a' ? 100 : 1), jsonName: name }),
+    }
+    const items = createEnvironment({
+      variables: {
+        self: { kind: 'object', name: 'S', field: (name) => ({ type: sizedList(item, 1), jsonName: name }) },
+      },
+    })
+    const compiled = items.compile('self.items.all(s, s.a.all(x, x in s.b))')
+    assert.ok(compiled.issues === undefined)
+    assert.equal(compiled.estimateCost().max < 100n, true)
+  })
+})

@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import type { PodTemplateSpec } from '#apis/core/v1.ts'
+import { stringifyJson } from '#lib/json/json.ts'
+
+import { dataText, revisionData } from './revisions.ts'
+
+test('revisionData is encoded as Go encodes it, for any key order of the template', () => {
+  const template = {
+    spec: { containers: [{ name: 'c', image: 'i', command: ['sh', '-c', 'a && b'] }], dnsPolicy: 'ClusterFirst' },
+    metadata: { labels: { b: '2', a: '1' } },
+  } as unknown as PodTemplateSpec
+  const data = revisionData(template)
+  const written =
+    String.raw`{"spec":{"template":{"$patch":"replace","metadata":{"labels":{"a":"1","b":"2"}},"spec":{"containers":` +
+    String.raw`[{"command":["sh","-c","a \u0026\u0026 b"],"image":"i","name":"c"}],"dnsPolicy":"ClusterFirst"}}}}`
+  assert.equal(stringifyJson(data), written)
+  assert.equal(dataText(data), written)
+})

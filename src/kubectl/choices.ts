@@ -1,0 +1,25 @@
+/** Declares what the shell completes. Commands hold these as data; `completion/sources.ts` finds the words when the shell asks. */
+
+export type Choices =
+  /** `TYPE NAME…` and `TYPE/NAME…` of all types that can be read. */
+  | 'resources'
+  /** A pod or a workload. */
+  | 'pods'
+  | 'pods and containers'
+  | 'pods and ports'
+  /** The containers of the pod in the first argument. */
+  | 'containers'
+  /** `NAMESPACE/POD:PATH`, `POD:PATH` or a local file. */
+  | 'copied files'
+  /** As `resources`, with these types only. `isSingle`: the command accepts one object. */
+  | { readonly resources: readonly string[]; readonly isSingle?: boolean }
+  /** The name of one object of the type. */
+  | { readonly names: string }
+  | { readonly kubeconfig: 'contexts' | 'clusters' | 'users' }
+  /** One of these words. */
+  | { readonly words: readonly string[] }
+
+/** Workloads with rollouts. */
+export const ROLLED_TYPES = ['deployment', 'daemonset', 'statefulset'] as const
+/** Workloads with a scale. */
+export const SCALED_TYPES = ['deployment', 'replicaset', 'replicationcontroller', 'statefulset'] as const

@@ -1,4 +1,0 @@
-/** Times as CRI tells them: nanoseconds since 1970. */
-export function nanosOf(ms: number): bigint {
-  return BigInt(Math.round(ms * 1000)) * 1000n
-}

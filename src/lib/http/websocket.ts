@@ -1,0 +1,346 @@
+/**
+ * WebSocket connections on `ws`, for both sides: messages as an async iterable, sending that waits for room, pings,
+ * and one error. `ws` is loaded when the first connection is made: most processes never make one.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+
+import type { RawData, WebSocket } from 'ws'
+
+import { onAbort } from '../abort.ts'
+import type { Clock, Timer } from '../clock.ts'
+import { Fifo } from '../collections/fifo.ts'
+import { type ClientTls, openSocket, type Origin } from './dial.ts'
+import type { Exchange } from './exchange.ts'
+
+/** `refused`: the handshake failed; `broken`: the connection was lost; `timeout`; `aborted`: by the caller. */
+export type WebSocketErrorCode = 'refused' | 'broken' | 'timeout' | 'aborted'
+
+export class WebSocketError extends Error {
+  override readonly name = 'WebSocketError'
+  readonly code: WebSocketErrorCode
+  /** The status of a server that refused the upgrade; 0 for other errors. */
+  readonly status: number
+
+  constructor(code: WebSocketErrorCode, message: string, options?: ErrorOptions & { status?: number }) {
+    super(message, options)
+    this.code = code
+    this.status = options?.status ?? 0
+  }
+}
+
+export interface WebSocketMessage {
+  readonly data: Buffer
+  /** False for text, which is then UTF-8. */
+  readonly isBinary: boolean
+}
+
+export interface WebSocketConnection extends AsyncIterable<WebSocketMessage> {
+  /** The chosen subprotocol; empty when none was. */
+  readonly protocol: string
+  /**
+   * Sends one message, binary unless it is a string. Resolves when there is room for the next one; rejects with
+   * `WebSocketError` `broken` when the connection is gone.
+   */
+  send(message: Buffer | string): Promise<void>
+  /** False while the other side is behind, so that `send` waits. */
+  readonly hasRoom: boolean
+  /** Says goodbye and resolves when the other side has answered, or has not within a few seconds. */
+  close(code?: number, reason?: string): Promise<void>
+  /** Ends the connection without a word. */
+  destroy(): void
+  /** Resolves when the connection is gone, with the code and reason the other side gave. */
+  readonly closed: Promise<{ readonly code: number; readonly reason: string }>
+}
+
+export interface WebSocketLimits {
+  readonly clock: Clock
+  /** Larger messages end the connection with code 1009. Default 32 MiB. */
+  readonly maxPayloadBytes?: number
+  /** Ping this often; a peer that has not answered by the next ping is given up. None unless given. */
+  readonly pingIntervalMs?: number
+}
+
+const MAX_PAYLOAD_BYTES = 32 << 20
+
+export interface AcceptOptions extends WebSocketLimits {
+  /** The subprotocol to speak, out of those the client offers in its order of preference; undefined for none. */
+  readonly choose?: (offered: readonly string[]) => string | undefined
+}
+
+/**
+ * Turns an exchange whose `upgradeProtocol` is `websocket` into a connection. A handshake that is not proper is
+ * answered with 400 here (501 over HTTP/2) and rejects with `WebSocketError` `refused`. Check what the client offers, by
+ * `offeredProtocols`, before: the protocol has no answer for "none of these".
+ */
+export async function acceptWebSocket(exchange: Exchange, options: AcceptOptions): Promise<WebSocketConnection> {
+  if (exchange.version !== '1.1') {
+    exchange.respond(501, [])
+    throw new WebSocketError('refused', 'WebSocket over HTTP/2 is not supported')
+  }
+  const { WebSocketServer } = await import('ws')
+  const chosen = options.choose?.(offeredProtocols(exchange))
+  const server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    autoPong: false,
+    maxPayload: options.maxPayloadBytes ?? MAX_PAYLOAD_BYTES,
+  })
+  // Chosen and answered here: `ws` takes none that is not a token, and Kubernetes has one with a slash in it.
+  const { 'sec-websocket-protocol': _, ...headers } = exchange.headers
+  if (chosen !== undefined) server.on('headers', (lines) => lines.push(`Sec-WebSocket-Protocol: ${chosen}`))
+  const { socket, head } = exchange.upgrade()
+  // All that the handshake looks at.
+  const request = { method: exchange.method, url: exchange.path, headers } as IncomingMessage
+  return new Promise((resolve, reject) => {
+    const onRefused = (): void => reject(new WebSocketError('refused', 'The client sent no proper WebSocket handshake'))
+    socket.once('close', onRefused)
+    server.handleUpgrade(request, socket, head, (raw) => {
+      socket.off('close', onRefused)
+      resolve(wrap(raw, socket, options, chosen))
+    })
+  })
+}
+
+/** The subprotocols a client offers, in its order. */
+export function offeredProtocols({ headers }: Pick<Exchange, 'headers'>): string[] {
+  const offered = headers['sec-websocket-protocol'] ?? ''
+  return offered
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+}
+
+export interface ConnectOptions extends WebSocketLimits {
+  /** `ws:` or `wss:`. */
+  readonly url: string
+  /** Subprotocols to offer, best first. */
+  readonly protocols?: readonly string[]
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>
+  readonly tls?: ClientTls
+  readonly signal?: AbortSignal
+  /** For the handshake. Default 30 s. */
+  readonly timeoutMs?: number
+}
+
+const CONNECT_TIMEOUT_MS = 30_000
+
+/** Connects to a server. Redirects are not followed. Rejects with `WebSocketError`. */
+export async function connectWebSocket(options: ConnectOptions): Promise<WebSocketConnection> {
+  const raw = await openClient(options)
+  const { protocols = [], timeoutMs = CONNECT_TIMEOUT_MS } = options
+  return new Promise((resolve, reject) => {
+    const fail = (error: WebSocketError): void => {
+      finish()
+      raw.on('error', () => undefined)
+      raw.terminate()
+      reject(error)
+    }
+    const timer = options.clock.after(timeoutMs, () =>
+      fail(new WebSocketError('timeout', `No answer within ${timeoutMs} ms`)),
+    )
+    const release = onAbort(options.signal, () => {
+      fail(new WebSocketError('aborted', 'Connecting was given up', { cause: options.signal?.reason }))
+    })
+    const finish = (): void => {
+      timer.cancel()
+      release()
+    }
+    let socket: Duplex | undefined
+    let chosen = ''
+    raw.on('upgrade', (response: IncomingMessage) => {
+      socket = response.socket
+      chosen = response.headers['sec-websocket-protocol'] ?? ''
+      delete response.headers['sec-websocket-protocol']
+    })
+    raw.on('unexpected-response', (_request, response: IncomingMessage) => {
+      const status = response.statusCode ?? 0
+      response.destroy()
+      fail(new WebSocketError('refused', `The server answered ${status} instead of switching to WebSocket`, { status }))
+    })
+    raw.on('error', (cause) => fail(new WebSocketError('refused', `Cannot connect: ${cause.message}`, { cause })))
+    raw.on('open', () => {
+      finish()
+      raw.removeAllListeners('error')
+      const isOffered = protocols.length === 0 ? chosen === '' : protocols.includes(chosen)
+      if (!isOffered) return fail(new WebSocketError('refused', `The server speaks "${chosen}", which nobody offered`))
+      if (socket !== undefined) resolve(wrap(raw, socket, options, chosen))
+    })
+  })
+}
+
+async function openClient({
+  url,
+  protocols = [],
+  headers,
+  tls = {},
+  maxPayloadBytes,
+}: ConnectOptions): Promise<WebSocket> {
+  const { WebSocket: Client } = await import('ws')
+  return new Client(url, [], {
+    headers: {
+      ...(headers as Record<string, string>),
+      // Offered and looked at here: `ws` takes none that is not a token, and Kubernetes has one with a slash in it.
+      ...(protocols.length > 0 && { 'sec-websocket-protocol': protocols.join(', ') }),
+    },
+    followRedirects: false,
+    perMessageDeflate: false,
+    autoPong: false,
+    maxPayload: maxPayloadBytes ?? MAX_PAYLOAD_BYTES,
+    createConnection: () => openSocket(originOf(url), { tls, alpn: ['http/1.1'] }) as never,
+  })
+}
+
+function originOf(url: string): Origin {
+  const { protocol, hostname, port } = new URL(url)
+  const isSecure = protocol === 'wss:'
+  const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname
+  return { isSecure, host, port: port === '' ? (isSecure ? 443 : 80) : Number(port) }
+}
+
+/** Sent bytes that may wait in the socket before `send` waits too, and received ones before we stop reading. */
+const MAX_BUFFERED_BYTES = 256 << 10
+
+/** How long the other side may take to say goodbye as well. */
+const CLOSE_TIMEOUT_MS = 5000
+
+/** The overhead of a message, so that a flood of empty ones counts too. */
+const OVERHEAD_BYTES = 64
+
+function wrap(raw: WebSocket, socket: Duplex, limits: WebSocketLimits, protocol = raw.protocol): WebSocketConnection {
+  const inbox = new MessageQueue(raw)
+  const closed = new Promise<{ code: number; reason: string }>((resolve) => {
+    raw.on('close', (code, reason) => {
+      ping?.cancel()
+      inbox.finish(code)
+      resolve({ code, reason: reason.toString() })
+    })
+  })
+  // A peer that does not read gets no answer to each of its pings: the protocol asks for one to the last only.
+  raw.on('ping', (data) => {
+    if (raw.bufferedAmount <= MAX_BUFFERED_BYTES) raw.pong(data)
+  })
+  // 'close' follows and notifies all listeners.
+  raw.on('error', () => undefined)
+  const ping = limits.pingIntervalMs === undefined ? undefined : keepPinging(raw, limits.clock, limits.pingIntervalMs)
+  return {
+    protocol,
+    closed,
+    send: (message) => send(raw, socket, message),
+    get hasRoom() {
+      return raw.bufferedAmount <= MAX_BUFFERED_BYTES
+    },
+    async close(code = 1000, reason = '') {
+      const timer = limits.clock.after(CLOSE_TIMEOUT_MS, () => raw.terminate())
+      raw.resume()
+      raw.close(code, reason)
+      await closed
+      timer.cancel()
+    },
+    destroy: () => raw.terminate(),
+    [Symbol.asyncIterator]: () => inbox,
+  }
+}
+
+function send(raw: WebSocket, socket: Duplex, message: Buffer | string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const fail = (cause?: Error): void => reject(new WebSocketError('broken', 'The connection is gone', { cause }))
+    if (raw.readyState !== raw.OPEN) return fail()
+    raw.send(message, { binary: typeof message !== 'string' }, (error) => {
+      if (error) fail(error)
+    })
+    if (raw.bufferedAmount <= MAX_BUFFERED_BYTES) return resolve()
+    const done = (): void => {
+      socket.off('drain', done)
+      raw.off('close', gone)
+      resolve()
+    }
+    const gone = (): void => {
+      socket.off('drain', done)
+      fail()
+    }
+    socket.once('drain', done)
+    raw.once('close', gone)
+  })
+}
+
+function keepPinging(raw: WebSocket, clock: Clock, intervalMs: number): Timer {
+  let isAlive = true
+  let timer: Timer
+  raw.on('pong', () => {
+    isAlive = true
+  })
+  const beat = (): void => {
+    if (!isAlive) return raw.terminate()
+    isAlive = false
+    raw.ping()
+    timer = clock.after(intervalMs, beat, { background: true })
+  }
+  timer = clock.after(intervalMs, beat, { background: true })
+  return { cancel: () => timer.cancel() }
+}
+
+/** Messages on their way to the reader; stops the connection while too many wait. For one reader. */
+class MessageQueue implements AsyncIterator<WebSocketMessage> {
+  readonly #raw: WebSocket
+  readonly #queue = new Fifo<WebSocketMessage>()
+  #queuedBytes = 0
+  #end: { readonly error: WebSocketError | undefined } | undefined
+  #wake: () => void = () => undefined
+
+  constructor(raw: WebSocket) {
+    this.#raw = raw
+    raw.on('message', (data: RawData, isBinary) => this.#put({ data: asBuffer(data), isBinary }))
+  }
+
+  /** 1006 stands for a connection that was lost without goodbye, 1009 and the like for one we ended ourselves. */
+  finish(code: number): void {
+    const isClean = code === 1000 || code === 1001 || code === 1005
+    const error = isClean ? undefined : new WebSocketError('broken', `The connection ended with code ${code}`)
+    this.#end = { error }
+    this.#wake()
+  }
+
+  async next(): Promise<IteratorResult<WebSocketMessage>> {
+    for (;;) {
+      const message = this.#queue.shift()
+      if (message !== undefined) {
+        this.#taken(message)
+        return { done: false, value: message }
+      }
+      if (this.#end !== undefined) return this.#finished(this.#end.error)
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+  }
+
+  /** Leaving the loop does not end the connection: it may be written to further on. */
+  return(): Promise<IteratorResult<WebSocketMessage>> {
+    return Promise.resolve({ done: true, value: undefined })
+  }
+
+  #finished(error: WebSocketError | undefined): IteratorResult<WebSocketMessage> {
+    this.#end = { error: undefined }
+    if (error !== undefined) throw error
+    return { done: true, value: undefined }
+  }
+
+  #put(message: WebSocketMessage): void {
+    this.#queue.push(message)
+    this.#queuedBytes += message.data.length + OVERHEAD_BYTES
+    if (this.#queuedBytes > MAX_BUFFERED_BYTES) this.#raw.pause()
+    this.#wake()
+  }
+
+  #taken(message: WebSocketMessage): void {
+    this.#queuedBytes -= message.data.length + OVERHEAD_BYTES
+    if (this.#raw.isPaused && this.#queuedBytes <= MAX_BUFFERED_BYTES / 2) this.#raw.resume()
+  }
+}
+
+function asBuffer(data: RawData): Buffer {
+  if (Buffer.isBuffer(data)) return data
+  return Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data)
+}

@@ -1,0 +1,56 @@
+/** The RBAC objects of a built cluster, in addition to Kubernetes' defaults. Pure. */
+import { stringifyYaml } from '#lib/yaml/yaml.ts'
+
+import { NETWORK_POLICIES } from '../pki/plan.ts'
+
+/**
+ * API servers may call kubelets, flannel of every node may list nodes, and kube-network-policies may read policies and
+ * the objects they select.
+ */
+export function accessManifest(withPolicies: boolean): string {
+  const rbac = { apiVersion: 'rbac.authorization.k8s.io/v1' }
+  const group = { apiGroup: 'rbac.authorization.k8s.io' }
+  const documents = [
+    {
+      ...rbac,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'hyperkube:kube-apiserver' },
+      roleRef: { ...group, kind: 'ClusterRole', name: 'system:kubelet-api-admin' },
+      subjects: [{ ...group, kind: 'User', name: 'kube-apiserver' }],
+    },
+    {
+      ...rbac,
+      kind: 'ClusterRole',
+      metadata: { name: 'hyperkube:flannel' },
+      rules: [{ apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] }],
+    },
+    {
+      ...rbac,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'hyperkube:flannel' },
+      roleRef: { ...group, kind: 'ClusterRole', name: 'hyperkube:flannel' },
+      subjects: [{ ...group, kind: 'Group', name: 'system:nodes' }],
+    },
+    ...(withPolicies ? policyAccess(rbac, group) : []),
+  ]
+  return documents.map((each) => stringifyYaml(each)).join('---\n')
+}
+
+function policyAccess(rbac: object, group: object): object[] {
+  const name = `system:${NETWORK_POLICIES}`
+  const verbs = ['get', 'list', 'watch']
+  const rules = [
+    { apiGroups: [''], resources: ['pods', 'namespaces', 'nodes'], verbs },
+    { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs },
+  ]
+  return [
+    { ...rbac, kind: 'ClusterRole', metadata: { name }, rules },
+    {
+      ...rbac,
+      kind: 'ClusterRoleBinding',
+      metadata: { name },
+      roleRef: { ...group, kind: 'ClusterRole', name },
+      subjects: [{ ...group, kind: 'User', name }],
+    },
+  ]
+}

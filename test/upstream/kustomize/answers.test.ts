@@ -1,0 +1,20 @@
+/** The cases of this folder, built by ours and compared with what upstream's kubectl printed (`answers.json`). */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+
+import { buildAll, buildOurs, isListed, readAnswers } from './building.ts'
+import { CASES } from './cases.ts'
+
+const recorded = await readAnswers()
+const built = await buildAll(buildOurs, Object.entries(CASES))
+
+describe('recorded kustomizations', () => {
+  for (const [name, text] of built) {
+    if (isListed(name)) continue
+    it(`builds ${name.replaceAll('\n', ' | ')} as upstream does`, () => assert.equal(text, recorded.get(name)))
+  }
+
+  it('has an answer for each case and no other', () => {
+    assert.deepEqual([...recorded.keys()].sort(), Object.keys(CASES).sort())
+  })
+})
