@@ -405,7 +405,10 @@ describe('kube-apiserver with the files of RKE and local-up-cluster', () => {
     for (let tries = 0; tries < 100 && !told.includes('Unsupported value'); tries++) {
       await new Promise((done) => realClock.after(20, () => done(undefined)))
     }
-    assert.match(told, /the old content stays in force.*authorizers\[0\]\.type: Unsupported value/s)
+    assert.match(
+      told,
+      /Failed to reload changed file; using its previous content.*authorizers\[0\]\.type: Unsupported value/s,
+    )
     await until(200)
   })
 })

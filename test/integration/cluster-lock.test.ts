@@ -185,7 +185,7 @@ describe('the cluster lock', () => {
       await Promise.race([started.exit, sleep(realClock, waitMs)])
       await kill(started)
     }
-    run('reset', at.flag)
+    assert.deepEqual(run('reset', at.flag).err, '')
     assertNothingLeft(at)
   })
 

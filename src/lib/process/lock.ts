@@ -82,6 +82,11 @@ export function isDatabaseOpen(file: string): boolean {
   }
 }
 
+/** The running process as an owner. */
+export function currentOwner(use: LockUse): LockOwner {
+  return { pid: process.pid, began: moduloTicks(beganAtSync(process.pid) ?? '0'), use }
+}
+
 /** Whether the owner still runs and is visible from here: a process in another container has another number here. */
 export function isOwnerVisible({ pid, began }: LockOwner): boolean {
   if (pid <= 0) return false
@@ -132,7 +137,7 @@ const NOBODY: LockOwner = { pid: 0, began: 0, use: 'service' }
 function attemptLock(file: string, use: LockUse): LockAttempt | 'changed' {
   const db = open(file)
   if (db === undefined) return 'changed'
-  const mine = { pid: process.pid, began: moduloTicks(beganAtSync(process.pid) ?? '0'), use }
+  const mine = currentOwner(use)
   try {
     writeOwner(db, mine)
     db.exec('BEGIN IMMEDIATE')
