@@ -1,4 +1,4 @@
-/** CertificateApproval: users who approve or deny a request need the right for its signer. */
+/** CertificateApproval: users who approve or deny a CertificateSigningRequest need permission for its signer. */
 import type { CertificateSigningRequest } from '#apis/certificates/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { goQuote } from '#lib/go/text.ts'

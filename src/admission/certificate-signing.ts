@@ -1,4 +1,7 @@
-/** CertificateSigning: users who set a certificate or a condition need the right to sign for the signer. */
+/**
+ * CertificateSigning: users who set the certificate or a condition of a CertificateSigningRequest need permission to
+ * sign for its signer.
+ */
 import type { CertificateSigningRequest } from '#apis/certificates/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { goQuote } from '#lib/go/text.ts'

@@ -1,4 +1,7 @@
-/** CertificateSubjectRestriction: the API server's client signer issues no certificate for system:masters. */
+/**
+ * CertificateSubjectRestriction: refuses client certificate requests of the group system:masters for the signer
+ * kube-apiserver-client.
+ */
 import type { CertificateSigningRequest } from '#apis/certificates/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { PRIVILEGED_GROUP } from '#auth/authorizer.ts'

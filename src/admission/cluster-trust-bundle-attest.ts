@@ -1,4 +1,4 @@
-/** ClusterTrustBundleAttest: users who publish trust anchors for a signer need the right for that signer. */
+/** ClusterTrustBundleAttest: users who publish trust anchors for a signer need permission for that signer. */
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { goQuote } from '#lib/go/text.ts'
 import { type KubeObject, semanticEqual } from '#meta/object.ts'

@@ -1,6 +1,6 @@
 /**
- * DefaultTolerationSeconds: a pod tolerates a node that is not ready or unreachable for a while, unless it sets its own
- * tolerations.
+ * DefaultTolerationSeconds: adds tolerations with a time limit for not-ready and unreachable nodes to pods that do not
+ * set their own.
  */
 import type { Pod, Toleration } from '#apis/core/v1.ts'
 

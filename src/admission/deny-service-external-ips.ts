@@ -1,4 +1,4 @@
-/** DenyServiceExternalIPs: a Service cannot add external IPs. */
+/** DenyServiceExternalIPs: refuses Services that add external IPs. */
 import type { Service } from '#apis/core/v1.ts'
 
 import { refuse } from './kit/refusal.ts'

@@ -1,4 +1,4 @@
-/** ExtendedResourceToleration: pods that request an extended resource tolerate the taint of its nodes. */
+/** ExtendedResourceToleration: adds a toleration for the taint of each extended resource that a pod requests. */
 import type { Pod } from '#apis/core/v1.ts'
 import { compareText } from '#lib/go/text.ts'
 import { isExtendedResource } from '#model/pod-spec/containers/resource-names.ts'

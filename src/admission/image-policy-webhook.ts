@@ -1,6 +1,6 @@
 /**
- * ImagePolicyWebhook: an external backend decides which images pods may use. Off by default; requires a configuration.
- * Upstream's plugin/pkg/admission/imagepolicy, v1.36.
+ * ImagePolicyWebhook: asks an external backend whether a pod may use its images. Off by default; requires a
+ * configuration. Upstream's plugin/pkg/admission/imagepolicy, v1.36.
  */
 import type { Pod } from '#apis/core/v1.ts'
 import type { ImageReview, ImageReviewSpec, ImageReviewStatus } from '#apis/imagepolicy/v1alpha1.ts'

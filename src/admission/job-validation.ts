@@ -1,4 +1,4 @@
-/** JobValidation: a job with gang scheduling cannot change its number of pods. */
+/** JobValidation: refuses changes of the number of pods of a Job with gang scheduling. */
 import type { Job } from '#apis/batch/v1.ts'
 import { type PodGroup, PodGroups } from '#apis/scheduling/v1alpha2.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'

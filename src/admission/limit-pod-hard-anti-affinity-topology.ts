@@ -1,4 +1,6 @@
-/** LimitPodHardAntiAffinityTopology: required anti-affinity may only use the topology key of a node. */
+/**
+ * LimitPodHardAntiAffinityTopology: refuses required pod anti-affinity with a topology key other than the host name.
+ */
 import type { Pod } from '#apis/core/v1.ts'
 
 import { refuse } from './kit/refusal.ts'

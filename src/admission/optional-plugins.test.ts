@@ -1,4 +1,4 @@
-/** Small plugins that are off by default or behind a gate. */
+/** Tests small admission plugins that are off by default or behind a feature gate. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

@@ -1,6 +1,7 @@
 /**
- * OwnerReferencesPermissionEnforcement: changing owners requires the right to delete the object, and blocking an
- * owner's deletion the right to set its finalizers. Off by default. Upstream's plugin/pkg/admission/gc, v1.36.
+ * OwnerReferencesPermissionEnforcement: users who change the owners of an object need permission to delete it. Users
+ * who set `blockOwnerDeletion` need permission to set the owner's finalizers. Off by default. Upstream's
+ * plugin/pkg/admission/gc, v1.36.
  */
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { type Access, type Authorizer, resourceAccess, type Verdict } from '#auth/authorizer.ts'

@@ -1,4 +1,4 @@
-/** PodGroupProtection: a finalizer keeps a pod group until its last pod is gone. */
+/** PodGroupProtection: adds the finalizer that protects a PodGroup until its last pod is gone. */
 import { addFinalizer } from '#meta/object.ts'
 
 import { type AdmissionPlugin, defineAdmission } from './plugin.ts'

@@ -1,4 +1,4 @@
-/** PodGroupWorkloadExists: a pod group needs the workload and the template that it names. */
+/** PodGroupWorkloadExists: refuses a PodGroup whose Workload or template does not exist. */
 import { type PodGroup, type WorkloadPodGroupTemplateReference, Workloads } from '#apis/scheduling/v1alpha2.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { goQuote } from '#lib/go/text.ts'

@@ -1,4 +1,7 @@
-/** StorageObjectInUseProtection: finalizers keep volumes, claims and attributes classes while they are in use. */
+/**
+ * StorageObjectInUseProtection: adds the finalizers that protect volumes, claims and VolumeAttributesClasses while they
+ * are in use.
+ */
 import { addFinalizer } from '#meta/object.ts'
 
 import { type AdmissionPlugin, defineAdmission } from './plugin.ts'

@@ -1,4 +1,7 @@
-/** TaintNodesByCondition: a new node is tainted until its controller has seen it ready. */
+/**
+ * TaintNodesByCondition: adds the not-ready taint to new nodes, until the node lifecycle controller has seen them
+ * ready.
+ */
 import type { Node } from '#apis/core/v1.ts'
 
 import { type AdmissionPlugin, defineAdmission } from './plugin.ts'

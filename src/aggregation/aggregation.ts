@@ -1,7 +1,7 @@
 /**
- * The aggregation layer: APIServices delegate group versions to other servers. The roster routes group versions,
- * availability checks the servers, and the proxy forwards requests. Discovery and OpenAPI of the servers are fetched in
- * the background and shown as if served here.
+ * The aggregation layer: APIServices delegate group versions to other API servers. It routes requests by group version,
+ * checks the availability of the servers and proxies to them. Their discovery and OpenAPI are fetched in the background
+ * and merged into this server's.
  */
 import { Services } from '#apis/core/v1.ts'
 import { EndpointSlices } from '#apis/discovery/v1.ts'

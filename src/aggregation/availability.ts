@@ -1,7 +1,8 @@
 /**
- * Availability of an APIService's server: its Service exists and has endpoints, and the server answers a discovery
- * request. The condition Available records it and gates requests. It is checked after changes, every half minute, and
- * with backoff while it fails. Follows upstream's kube-aggregator/pkg/controllers/status, v1.36.
+ * Checks whether the server of an APIService is available: its Service has endpoints, and the server answers a
+ * discovery request. The condition Available records the result; requests are proxied only while it is true. Checks run
+ * after changes, every half minute, and with backoff after a failure. Follows upstream's
+ * kube-aggregator/pkg/controllers/status, v1.36.
  */
 import { type APIService, type APIServiceCondition, APIServices } from '#apis/apiregistration/v1.ts'
 import type { ServiceDirectory } from '#apiserver/connect/service-directory.ts'

@@ -1,6 +1,6 @@
 /**
- * The client for aggregated servers: TLS verified for the name of their Service, with the front-proxy client
- * certificate and user headers, which the servers trust because of the certificate.
+ * The client for aggregated servers. It verifies TLS for the name of the Service. It sends user headers, which the
+ * servers trust because of the front-proxy client certificate.
  */
 import { allowedAddress, isKubeletAddress, type Network } from '#apiserver/connect/address-rule.ts'
 import { dialText } from '#apiserver/connect/dial-text.ts'

@@ -1,8 +1,7 @@
 /**
- * OpenAPI of aggregated servers. The parts of v2 for their group versions are merged into our document; of v3 only the
- * addresses are kept, because those documents are proxied. v2 is converted for servers without v3. Fetched when an
- * APIService becomes available and every minute; the last state stays until there is a newer one. Follows upstream's
- * kube-aggregator/pkg/controllers/openapi and openapiv3, v1.36.
+ * OpenAPI of aggregated servers. Their v2 documents are merged into ours. Their v3 documents are proxied, so only the
+ * addresses are kept. For a server without v3, its v2 document is converted. Documents are fetched when an APIService
+ * becomes available and every minute. Follows upstream's kube-aggregator/pkg/controllers/openapi and openapiv3, v1.36.
  */
 import type { Swagger } from '#apiserver/aggregated.ts'
 import { type OpenApiDocument, openApiDocument } from '#apiserver/openapi/v3.ts'

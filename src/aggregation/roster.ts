@@ -1,6 +1,6 @@
 /**
- * The roster: all current APIServices, and so the routing of group versions and the announced groups. It follows the
- * collection, so a request is never routed by an older state than a GET shows.
+ * The current APIServices: they determine the routing of group versions and the groups in discovery. They come from the
+ * watch cache, so a request is never routed by an older state than a GET shows.
  */
 import { type APIService, APIServices, type APIServiceSpec } from '#apis/apiregistration/v1.ts'
 import type { AnnouncedGroup } from '#apiserver/aggregated.ts'

@@ -1,6 +1,6 @@
 /**
- * Converts OpenAPI v2 to v3, for servers without v3. The formats differ in the position of schemas: for bodies and
- * responses beside their media types, for parameters in a separate member, and for definitions under `components`.
+ * Converts OpenAPI v2 to v3, for servers without v3. The schemas move: for bodies and responses beside their media
+ * types, for parameters to a separate member, and for definitions under `components`.
  */
 import type { Swagger } from '#apiserver/aggregated.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'

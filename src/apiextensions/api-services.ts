@@ -1,6 +1,7 @@
 /**
- * The APIServices of definitions' groups: one for each version that any definition of the group serves. The server
- * creates them, restores them after changes, and removes them. An APIService that users created stays theirs.
+ * Maintains the APIServices of custom resource groups: one for each group version that a CustomResourceDefinition
+ * serves. It creates them, restores them after changes and removes them. An APIService that a user created stays
+ * unchanged.
  */
 import { type CustomResourceDefinition, CustomResourceDefinitions } from '#apis/apiextensions/v1.ts'
 import { type APIService, APIServices } from '#apis/apiregistration/v1.ts'

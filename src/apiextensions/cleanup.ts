@@ -1,6 +1,6 @@
 /**
- * Deletes definitions: first all their objects, as clients would, and after the last one the finalizer of the
- * definition. Meanwhile its status shows the progress.
+ * Deletes CustomResourceDefinitions: first all their objects, as clients would, then the definition's finalizer. The
+ * status shows the progress.
  */
 import { type CustomResourceDefinition, CustomResourceDefinitions } from '#apis/apiextensions/v1.ts'
 import type { Entry } from '#apiserver/registry/entry.ts'

@@ -1,4 +1,7 @@
-/** The columns of a Table of custom resources: the name, then those that the definition declares by JSON path. */
+/**
+ * The columns of a Table of custom resources: the name, then those that the CustomResourceDefinition declares by JSON
+ * path.
+ */
 import type { CustomResourceColumnDefinition } from '#apis/apiextensions/v1.ts'
 import { nameColumn } from '#apiserver/registry/columns.ts'
 import type { Column } from '#apiserver/registry/resource.ts'

@@ -1,6 +1,6 @@
 /**
- * Turns a definition into resources of the registry: one for each version, with its rules. Schemas, columns and paths
- * are made on demand.
+ * Creates the registry's resources for a CustomResourceDefinition: one for each version, with its rules. Schemas,
+ * columns and paths are compiled on demand.
  */
 import { createHash } from 'node:crypto'
 

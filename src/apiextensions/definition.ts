@@ -1,4 +1,4 @@
-/** Helpers for definitions: versions, names and conditions. */
+/** Helpers for CustomResourceDefinitions: versions, names and conditions. */
 import { isDeepStrictEqual } from 'node:util'
 
 import type {

@@ -1,4 +1,6 @@
-/** Warnings for new finalizers of custom resources whose names have no domain and may clash. */
+/**
+ * Warnings about new finalizers of custom resources that have no domain in their name, because such names may clash.
+ */
 import { goQuote } from '#lib/go/text.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { qualifiedName } from '#meta/validation/names.ts'

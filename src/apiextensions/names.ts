@@ -1,6 +1,6 @@
 /**
- * Names: decides which requested names a definition gets. Within a group resource names (plural, singular, short) and
- * kinds are unique; the first definition keeps a name, and others get it when it becomes free.
+ * Decides which of its requested names a CustomResourceDefinition gets. Resource names (plural, singular, short) and
+ * kinds are unique within a group. The first definition keeps a name, and others get it when it becomes free.
  */
 import type { CustomResourceDefinition, CustomResourceDefinitionNames } from '#apis/apiextensions/v1.ts'
 import { goQuote } from '#lib/go/text.ts'

@@ -1,7 +1,7 @@
 /**
- * The OpenAPI definitions of a custom resource: its schema with the common fields of objects. v3 shows the complete
- * schema. v2 cannot express much of it, and clients treat its fields as exhaustive, so it says less where any field is
- * allowed.
+ * The OpenAPI definitions of a custom resource: its schema with the common fields of objects. In v3 the schema is
+ * complete. v2 cannot express all of it, and clients treat the listed fields as all fields. So v2 lists no fields where
+ * any field is allowed.
  */
 import type { CustomResourceDefinitionVersion, JSONSchemaProps } from '#apis/apiextensions/v1.ts'
 import type { Kind } from '#apis/kinds.ts'

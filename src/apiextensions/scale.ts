@@ -1,4 +1,7 @@
-/** `scale` of a custom resource, by the paths of replicas and selector in its definition. */
+/**
+ * The `scale` subresource of custom resources: reads and writes replicas and selector at the paths of the
+ * CustomResourceDefinition.
+ */
 import type { CustomResourceDefinitionSpec, CustomResourceSubresourceScale } from '#apis/apiextensions/v1.ts'
 import type { ScaleRules } from '#apiserver/registry/resource.ts'
 import type { ReplicasPaths } from '#meta/apply/scale-fields.ts'

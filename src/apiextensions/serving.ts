@@ -1,6 +1,6 @@
 /**
- * Serving: registers the established definitions in the registry. A definition takes effect within the commit that
- * changed it, whichever server wrote it.
+ * Registers the resources of established CustomResourceDefinitions in the registry. A definition takes effect within
+ * the commit that changed it, whichever server wrote it.
  */
 import { type CustomResourceDefinition, CustomResourceDefinitions } from '#apis/apiextensions/v1.ts'
 import type { Entry } from '#apiserver/registry/entry.ts'

@@ -1,4 +1,4 @@
-/** Starts everything for custom resource definitions. */
+/** Starts the components for custom resources: serving, status, cleanup and APIServices. */
 import { type Following, joinFollowings } from '#apiserver/registry/follow.ts'
 
 import { startApiServices } from './api-services.ts'

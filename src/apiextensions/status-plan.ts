@@ -1,6 +1,6 @@
 /**
- * The status of a definition, step by step: API approval, accepted names, installing, established. Pure: takes the
- * definition and the taken names, and returns the next status.
+ * Plans the status of a CustomResourceDefinition, step by step: API approval, accepted names, installing, established.
+ * Pure: takes the definition and the names in use, and returns the next status.
  */
 import type { CustomResourceDefinition, CustomResourceDefinitionStatus } from '#apis/apiextensions/v1.ts'
 import { goQuote } from '#lib/go/text.ts'

@@ -1,6 +1,6 @@
 /**
- * Writes the status of definitions. A definition is processed when it changes, and all of a group when a name becomes
- * free; several servers do the same, and the second finds it done.
+ * Writes the status of CustomResourceDefinitions. A changed definition is processed at once; when a name becomes free,
+ * all definitions of the group are. Several servers may do this concurrently; only the first one writes.
  */
 import {
   type CustomResourceDefinition,

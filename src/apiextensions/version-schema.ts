@@ -1,6 +1,6 @@
 /**
- * The schema of one version, compiled on demand: in most clusters most definitions have no objects. Until
- * then only the definition's text is kept.
+ * The schema of one version of a custom resource. It is compiled on first use, because in most clusters most
+ * definitions have no objects.
  */
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '#apis/apiextensions/v1.ts'
 import type { Entry } from '#apiserver/registry/entry.ts'

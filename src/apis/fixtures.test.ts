@@ -1,4 +1,4 @@
-/** Upstream's own samples of every kind, in all three forms: each form gives the object, the object gives each form. */
+/** Tests encoding and decoding with upstream's samples of every kind, in JSON, YAML and protobuf. */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'

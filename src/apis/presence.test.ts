@@ -1,7 +1,9 @@
 /**
- * Which fields sparse objects contain after decoding and encoding. Every row was produced by upstream's own types (k8s.io/api v0.36.4):
- * what was decoded, how it is written again in JSON and in protobuf, and what JSON the protobuf decodes to where that
- * differs (protobuf knows no empty lists, and no list but a missing one).
+ * Tests which fields sparse objects contain after decoding and encoding.
+ *
+ * Upstream's own types (k8s.io/api v0.36.4) produced every row: the input, how it is encoded in JSON and in protobuf,
+ * and the JSON that the protobuf decodes to if that differs. Protobuf cannot distinguish an empty list from a missing
+ * one.
  */
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'

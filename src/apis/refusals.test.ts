@@ -1,6 +1,6 @@
 /**
- * Errors for bodies that do not fit their kind. Every text was produced by upstream's decoder (sigs.k8s.io/json with
- * k8s.io/api v0.36.4).
+ * Tests the errors for bodies that do not fit their kind. Upstream's decoder (sigs.k8s.io/json with k8s.io/api v0.36.4)
+ * produced every text.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'

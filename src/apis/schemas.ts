@@ -1,7 +1,7 @@
 /**
- * Schemas of the built-in kinds, resolved on demand from the generated tables. One table holds the structs of one
- * group version; it is read and parsed when a kind first needs it, and each struct is resolved once and shared, so
- * recursive types are cycles of objects.
+ * Schemas of the built-in kinds, resolved on demand from the generated tables. Each table has the structs of one group
+ * version and is parsed when a kind first needs it. Each struct is resolved once and shared, so recursive types are
+ * cycles of objects.
  */
 import { readFileSync } from 'node:fs'
 

@@ -1,6 +1,6 @@
 /**
- * The form of the generated tables: what `scripts/gen-apis` writes and `schemas.ts` reads. Arrays and one-letter types
- * instead of objects keep all tables together small enough to ship and quick to parse.
+ * The format of the generated tables, which `scripts/gen-apis` writes and `schemas.ts` reads. Arrays and one-letter
+ * types keep the tables small enough to ship and fast to parse.
  */
 /** One group version: its structs by Go name, its kinds, and the kinds whose struct is in another table. */
 export interface SchemaTable {

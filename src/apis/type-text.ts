@@ -1,5 +1,5 @@
 /**
- * Types in a table are text, so that equal types are equal strings and cost one schema:
+ * The text form of types in the generated tables. Equal types are equal strings, so that they share one schema:
  *
  *     s            a scalar, by its letter; s=v1.PodPhase when Go has a name for it
  *     a=v1.JSON    any JSON value, with its Go type

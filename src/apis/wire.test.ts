@@ -1,4 +1,6 @@
-/** Checks the generated protobuf messages: a sample of each service as bytes and back, and the numbers of enums. */
+/**
+ * Tests the generated protobuf messages: encodes and decodes a sample of each service, and checks the numbers of enums.
+ */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

@@ -1,6 +1,6 @@
 /**
- * The types of authentication, which finds the user of a request, and of authorization, which decides whether the user
- * may send it.
+ * Types of authentication, which finds the user of a request, and of authorization, which decides whether the user may
+ * send it.
  */
 import type { Exchange } from '#lib/http/exchange.ts'
 

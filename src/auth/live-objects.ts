@@ -1,4 +1,7 @@
-/** The interface to the newest state of the objects that a token depends on: service account, secret, pod and node. */
+/**
+ * The interface for reading the current state of the objects that a token depends on: service account, secret, pod and
+ * node.
+ */
 import type { Kind } from '#apis/kinds.ts'
 import type { KubeObject } from '#meta/object.ts'
 

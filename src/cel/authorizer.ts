@@ -1,6 +1,6 @@
 /**
- * The interface of expressions to an authorizer. Evaluation is synchronous: without a cached answer the evaluation is
- * aborted and repeated when the answer has arrived.
+ * The interface through which CEL expressions call an authorizer. Evaluation is synchronous. Without a cached answer,
+ * the evaluation is aborted and repeated when the answer has arrived.
  */
 import { OpaqueValue } from './value.ts'
 

@@ -1,4 +1,4 @@
-/** Binds the secure port of a program, on one or on all addresses of the machine. */
+/** Binds the secure port of a program on one or on all addresses of the machine. */
 import { bind, type Listener } from '#lib/http/listen.ts'
 import { ProgramError } from '#lib/program.ts'
 

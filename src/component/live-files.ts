@@ -1,5 +1,5 @@
 /**
- * Files that are reloaded when they change: certificates are renewed and keys rotated while the server runs. Their
+ * Reloads files when they change, because certificates are renewed and keys are rotated while the server runs. Their
  * content is polled every few seconds, which works on every file system and through the links of mounted Secrets.
  */
 import { type Clock, every, type Timer } from '#lib/clock.ts'

@@ -1,4 +1,4 @@
-/** The metrics of the process, the build and the enabled gates. */
+/** Metrics of the process, the build and the enabled feature gates. */
 import type { Clock } from '#lib/clock.ts'
 import { createRegistry } from '#lib/metrics/metrics.ts'
 import { readProcess, registerLoopMetrics, registerProcessMetrics, watchLoopDelay } from '#lib/metrics/process.ts'

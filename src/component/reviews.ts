@@ -1,4 +1,6 @@
-/** Token and access reviews by the API server, for programs that delegate access to it. */
+/**
+ * Sends token and access reviews to the API server, for programs that delegate authentication and authorization to it.
+ */
 import type { SendReview } from '#auth/credentials/review-webhook.ts'
 import type { ApiClient } from '#client/api-client.ts'
 

@@ -1,7 +1,4 @@
-/**
- * Authentication and authorization: the authorizer, which needs no stored objects to start, and the authenticator,
- * which does.
- */
+/** Builds the authorizer, which needs no stored objects to start, and the authenticator, which does. */
 import { createLiveObjects } from '#apiserver/auth/live-objects.ts'
 import { followNodeGraph } from '#apiserver/auth/node-graph-follower.ts'
 import { followRbac } from '#apiserver/auth/rbac-follower.ts'

@@ -1,4 +1,4 @@
-/** The names and addresses under which others reach the server. */
+/** Lists the names and addresses under which clients reach the server. */
 import { networkInterfaces } from 'node:os'
 
 import { EVERYWHERE } from '#component/bound-port.ts'

@@ -1,4 +1,4 @@
-/** Admission from the settings and the configuration file: plugins, policies, webhooks and their backends. */
+/** Builds admission from the settings and the configuration file: plugins, policies, webhooks and their backends. */
 import type { ImagePolicy } from '#admission/image-policy-webhook.ts'
 import { type AdmissionFlags, createAdmission, type PluginSettings } from '#admission/index.ts'
 import type { NamespaceCreator } from '#admission/namespace-auto-provision.ts'

@@ -1,4 +1,4 @@
-/** Aggregated servers: discovery of them, and the client certificate for them. */
+/** Builds the aggregation layer: discovery of aggregated servers, and the client certificate for them. */
 import { createSecureContext } from 'node:tls'
 
 import { type Aggregation, startAggregation } from '#aggregation/aggregation.ts'

@@ -1,4 +1,4 @@
-/** Auditing from the flags: policy, log and webhook, checked, opened and combined. */
+/** Builds auditing from the flags: reads the policy, opens the log and the webhook, and combines them. */
 import { resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 

@@ -1,4 +1,4 @@
-/** Authentication from the flags: authorities, keys and tokens from files, which are reloaded on change. */
+/** Builds authentication from the flags: CAs, keys and tokens from files, which are reloaded when they change. */
 import type { AuthenticationConfig } from '#apiserver/bootstrap/authentication-config.ts'
 import type { AuthenticatorSettings, JwtIssuer, LiveIssuers } from '#auth/authenticators/index.ts'
 import { findRequestHeaderRisk } from '#auth/authenticators/request-header.ts'

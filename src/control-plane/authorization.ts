@@ -1,5 +1,6 @@
 /**
- * Authorization from the flags: the webhook of mode Webhook, or the authorizers of a file that is reloaded on change.
+ * Builds authorization from the flags: the webhook of mode Webhook, or the authorizers of a file that is reloaded when
+ * it changes.
  */
 import type { AuthorizerChain, ConfiguredAuthorizer } from '#auth/authorizers/index.ts'
 import type { WebhookAuthorizerOptions } from '#auth/authorizers/webhook.ts'

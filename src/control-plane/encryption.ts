@@ -1,4 +1,4 @@
-/** Encryption at rest from the settings, and its default. */
+/** Builds encryption at rest from the settings, or from the default configuration. */
 import { dirname, join, resolve } from 'node:path'
 
 import { createLiveFiles } from '#component/live-files.ts'

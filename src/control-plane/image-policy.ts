@@ -1,6 +1,6 @@
 /**
- * The connection of the admission plugin ImagePolicyWebhook to its backend. Temporary failures are retried, up to five
- * attempts in all.
+ * The client with which the admission plugin ImagePolicyWebhook calls its backend. Temporary failures are retried, up
+ * to five attempts in all.
  */
 import type { ImagePolicy } from '#admission/image-policy-webhook.ts'
 import type { ImageReview } from '#apis/imagepolicy/v1alpha1.ts'

@@ -1,4 +1,4 @@
-/** The served kinds with their rules, and the connector subresources. */
+/** Selects the served kinds with their rules, and the connector subresources. */
 import type { Kind } from '#apis/kinds.ts'
 import { createConnectSubresources } from '#apiserver/connect/connector.ts'
 import type { Connectors } from '#apiserver/dispatch.ts'

@@ -1,4 +1,4 @@
-/** The connection to kubelets: addresses and the client certificate. */
+/** Configures the connection to kubelets: addresses and the client certificate. */
 import { createSecureContext } from 'node:tls'
 
 import type { KubeletSettings, KubeletTls } from '#apiserver/connect/backends.ts'

@@ -1,7 +1,4 @@
-/**
- * The kubeconfig of a webhook (`--authorization-webhook-config-file` and others): its address and the credentials for
- * it.
- */
+/** Opens a client for a webhook from its kubeconfig (`--authorization-webhook-config-file` and others). */
 import { createReviewWebhook, type SendReview } from '#auth/credentials/review-webhook.ts'
 import type { Clock } from '#lib/clock.ts'
 import { createHttpClient } from '#lib/http/client.ts'

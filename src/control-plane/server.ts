@@ -1,5 +1,5 @@
 /**
- * One complete API server: the parts are built in the order of their dependencies, then it accepts requests.
+ * Starts one complete API server: builds the parts in the order of their dependencies, then accepts requests.
  * `kube-apiserver`, `up`, `hyperkube/testing`, the tests and the bench all start it (see start.ts), with different
  * settings and options.
  */

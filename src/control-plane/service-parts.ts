@@ -1,4 +1,4 @@
-/** Allocators of Service addresses and ports, and their repair loops. */
+/** Creates the allocators of Service addresses and ports, and their repair loops. */
 import { hostname } from 'node:os'
 
 import { IPAddresses } from '#apis/networking/v1.ts'

@@ -1,6 +1,6 @@
 /**
- * Serving certificates: given by flags, or self-signed in the certificate directory. All of them are reloaded on
- * change, and new connections get the newest.
+ * Serving certificates: given by flags, or self-signed in the certificate directory. A changed file is reloaded, and
+ * new connections get its certificate.
  */
 import type { ApiServer } from '#apiserver/apiserver.ts'
 import { namesIn, ownFiles, readPair } from '#component/key-pair.ts'

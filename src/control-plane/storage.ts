@@ -1,4 +1,4 @@
-/** The store that the settings name. */
+/** Opens the store that the settings name. */
 import { resolve } from 'node:path'
 
 import { readText } from '#component/live-files.ts'

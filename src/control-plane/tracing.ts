@@ -1,4 +1,4 @@
-/** Tracing, if the settings enable it; its modules are loaded only then. */
+/** Starts tracing if the settings enable it. Its modules are loaded only then. */
 import { hostname } from 'node:os'
 
 import { identityOf } from '#apiserver/bootstrap/identity-lease.ts'

@@ -1,5 +1,5 @@
 /**
- * Forms: the object of a write in each served version. Webhooks and policies receive the version that their rules name;
+ * The object of a write in each served version. Webhooks and policies receive the version that their rules name; their
  * changes are converted back.
  */
 import type { Attributes } from '#apiserver/registry/admission.ts'

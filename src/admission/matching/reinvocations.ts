@@ -1,4 +1,4 @@
-/** Records which webhooks a write has invoked, and decides which of them run again in the second round. */
+/** Records which webhooks a write has invoked, and decides which of them reinvocation calls a second time. */
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'
 

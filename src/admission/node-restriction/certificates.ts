@@ -1,4 +1,7 @@
-/** Certificates: a kubelet may request its own, and those of pods on its node. */
+/**
+ * NodeRestriction for certificate requests: a kubelet may request certificates only for itself and for pods on its
+ * node.
+ */
 import type { CertificateSigningRequest } from '#apis/certificates/v1.ts'
 import { Nodes, Pods, ServiceAccounts } from '#apis/core/v1.ts'
 import { goQuote } from '#lib/go/text.ts'

@@ -1,4 +1,4 @@
-/** The request data that the rules for kubelets receive. */
+/** The data about a kubelet's write that the rules of NodeRestriction receive. */
 import type { Attributes } from '#apiserver/registry/admission.ts'
 
 import type { Authorize } from '../kit/signer-access.ts'

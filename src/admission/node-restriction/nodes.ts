@@ -1,4 +1,6 @@
-/** Nodes: a kubelet registers itself and reports, but cannot set labels and taints that steer pods. */
+/**
+ * NodeRestriction for Nodes: a kubelet may write only its own Node, and cannot set labels and taints that attract pods.
+ */
 import type { Node } from '#apis/core/v1.ts'
 import { compareText, goQuote } from '#lib/go/text.ts'
 import { semanticEqual } from '#meta/object.ts'

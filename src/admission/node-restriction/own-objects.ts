@@ -1,4 +1,4 @@
-/** Leases, CSINodes and ResourceSlices: a kubelet may write only those of its node. */
+/** NodeRestriction for Leases, CSINodes and ResourceSlices: a kubelet may write only those of its node. */
 import type { ResourceSlice } from '#apis/resource/v1.ts'
 
 import { refuseEarly } from '../kit/refusal.ts'

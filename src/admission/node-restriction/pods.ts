@@ -1,4 +1,7 @@
-/** Pods: a kubelet creates mirrors of its static pods, reports the status of its pods, and deletes and evicts them. */
+/**
+ * NodeRestriction for pods: a kubelet may create mirror pods, and may evict, delete and report the status of pods on
+ * its node.
+ */
 import { type Node, Nodes, type Pod, Pods } from '#apis/core/v1.ts'
 import { goQuote } from '#lib/go/text.ts'
 import { type OwnerReference, semanticEqual } from '#meta/object.ts'

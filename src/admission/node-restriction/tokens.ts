@@ -1,6 +1,6 @@
 /**
- * Tokens of service accounts: a kubelet may request a token only for a pod on its node. The pod or one of its CSI
- * drivers must use the audience.
+ * NodeRestriction for service account tokens: a kubelet may request a token only for a pod on its node. The pod or one
+ * of its CSI drivers must use the audience.
  */
 import type { TokenRequest } from '#apis/authentication/v1.ts'
 import { PersistentVolumeClaims, PersistentVolumes, type Pod, Pods, type Volume } from '#apis/core/v1.ts'

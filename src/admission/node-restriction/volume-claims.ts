@@ -1,4 +1,4 @@
-/** PersistentVolumeClaims: a kubelet may only report the progress of resizing a volume. */
+/** NodeRestriction for PersistentVolumeClaims: a kubelet may only report the progress of a volume expansion. */
 import type { PersistentVolumeClaim } from '#apis/core/v1.ts'
 import { compareText, goQuote } from '#lib/go/text.ts'
 import { semanticEqual } from '#meta/object.ts'

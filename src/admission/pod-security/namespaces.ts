@@ -1,6 +1,4 @@
-/**
- * Namespaces: their labels must be valid, and an update to a stricter policy warns about existing pods that violate it.
- */
+/** Pod Security for namespaces: validates the labels, and warns about existing pods that violate a stricter policy. */
 import { type Pod, Pods } from '#apis/core/v1.ts'
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import type { Clock } from '#lib/clock.ts'

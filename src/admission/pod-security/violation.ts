@@ -1,4 +1,4 @@
-/** The violations that checks of the Pod Security Standards find, and their texts. */
+/** The type of a violation of the Pod Security Standards, and its text. */
 import type { Container, EphemeralContainer, PodSecurityContext, PodSpec, SecurityContext } from '#apis/core/v1.ts'
 import { compareText } from '#lib/go/text.ts'
 import type { ObjectMeta } from '#meta/object.ts'

@@ -1,4 +1,4 @@
-/** Audit annotations of policies: the distinct values of each key, in order. */
+/** Collects the audit annotations of policies: the distinct values of each key, in order. */
 import type { Attributes } from '#apiserver/registry/admission.ts'
 
 const MAX_VALUE_BYTES = 10 * 1024

@@ -1,4 +1,4 @@
-/** Parameters: the objects that a binding passes to its policy, selected by name or by labels. */
+/** Finds the parameter objects that a binding passes to its policy, by name or by labels. */
 import type { ParamKind, ParamRef } from '#apis/admissionregistration/v1.ts'
 import type { Entry } from '#apiserver/registry/entry.ts'
 import type { Registry, ServedResource } from '#apiserver/registry/registry.ts'

@@ -1,4 +1,4 @@
-/** The two policy plugins and their followers of stored policies. */
+/** Creates the two admission policy plugins, and watches the stored policies for them. */
 import {
   MutatingAdmissionPolicies,
   MutatingAdmissionPolicyBindings,

@@ -1,4 +1,4 @@
-/** Follows the stored policies and their bindings. A policy is compiled on first use. */
+/** Watches the stored policies and their bindings. A policy is compiled on first use. */
 import type { MatchResources, ParamKind, ParamRef } from '#apis/admissionregistration/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import { follow, joinFollowings, type Following } from '#apiserver/registry/follow.ts'

@@ -1,6 +1,7 @@
 /**
- * Ledger: charges writes to the quotas of their namespaces and stores the usage. It batches writes that arrive while
- * another is being stored. As upstream, a charge whose write fails stays until the quota controller recounts.
+ * Charges writes to the quotas of their namespaces and stores the new usage. Writes that arrive while usage is being
+ * stored are charged together afterwards. As in upstream, a charge whose write fails stays until the quota controller
+ * recounts.
  */
 import { type ResourceQuota, ResourceQuotas } from '#apis/core/v1.ts'
 import type { ObjectReader } from '#apiserver/registry/resource.ts'

@@ -1,4 +1,7 @@
-/** Follows the stored webhook configurations and lists all webhooks: by the configuration's name, then as listed. */
+/**
+ * Watches the stored webhook configurations and lists their webhooks: by name of the configuration, then in the order
+ * of the configuration.
+ */
 import type { MutatingWebhook, ValidatingWebhook } from '#apis/admissionregistration/v1.ts'
 import { follow, type Following } from '#apiserver/registry/follow.ts'
 import type { Store } from '#apiserver/registry/store.ts'

@@ -1,4 +1,7 @@
-/** With failurePolicy Ignore a webhook that does not answer is skipped, unless the request's own time is over. */
+/**
+ * Tests failurePolicy Ignore: a webhook that does not answer is skipped, unless the deadline of the request itself has
+ * passed.
+ */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** The two webhook plugins and their followers of stored configurations. */
+/** Creates the two webhook admission plugins, and watches the stored webhook configurations for them. */
 import { MutatingWebhookConfigurations, ValidatingWebhookConfigurations } from '#apis/admissionregistration/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import { type Following, joinFollowings } from '#apiserver/registry/follow.ts'

@@ -1,4 +1,4 @@
-/** Compresses complete responses if upstream would compress them. */
+/** Compresses complete responses under the same conditions as upstream. */
 import type { Call, WholeAnswer } from '#component/requests/call.ts'
 import { deflatePart, joinGzip } from '#lib/files/gzip-parts.ts'
 

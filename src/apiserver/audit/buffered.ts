@@ -1,6 +1,6 @@
 /**
- * Mode `batch`: events are collected and sent when a batch is full or its first event has waited long enough. Requests
- * do not wait for them. If the buffer is full, the newest events are dropped and counted.
+ * Audit mode `batch`: collects events and sends them when a batch is full or its first event has waited long enough.
+ * Requests do not wait for them. If the buffer is full, the newest events are dropped and counted.
  */
 import { createTokenBucket } from '#lib/backoff.ts'
 import { type Clock, sleep, type Timer } from '#lib/clock.ts'

@@ -1,4 +1,4 @@
-/** An event for tests. */
+/** A sample audit event for tests. */
 import { type AuditEvent, type EventSubject, subjectText } from './event.ts'
 
 export const exampleSubject: EventSubject = {

@@ -1,4 +1,7 @@
-/** LiveObjects for authenticators, over the watch cache of the registry. */
+/**
+ * Reads the objects that a token depends on (service account, secret, pod, node) from the watch cache, for
+ * authenticators.
+ */
 import type { LiveObjects } from '#auth/live-objects.ts'
 
 import type { Registry } from '../registry/registry.ts'

@@ -1,4 +1,4 @@
-/** Keeps the node graph up to date with the stored objects. */
+/** Updates the node authorizer's graph with every change of the stored objects. */
 import { PodCertificateRequests } from '#apis/certificates/v1beta1.ts'
 import { type PersistentVolume, PersistentVolumes, type Pod, Pods } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'

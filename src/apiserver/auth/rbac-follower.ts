@@ -1,4 +1,4 @@
-/** Keeps an RBAC index up to date with the stored objects. */
+/** Updates the RBAC index with every change of the stored roles and bindings. */
 import type { Kind } from '#apis/kinds.ts'
 import { ClusterRoleBindings, ClusterRoles, RoleBindings, Roles } from '#apis/rbac/v1.ts'
 import type { RbacIndex } from '#auth/authorizers/rbac/rbac.ts'

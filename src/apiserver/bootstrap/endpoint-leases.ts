@@ -1,6 +1,6 @@
 /**
- * The live API servers of the cluster. Each server keeps a key with its address under a lease of the store, so the key
- * of a killed server expires.
+ * Tracks the live API servers of the cluster. Each server stores its address in a key with a lease, so the key of a
+ * killed server expires.
  */
 import type { Endpoints } from '#apis/core/v1.ts'
 import { encodeJson } from '#meta/codec/encode-json.ts'

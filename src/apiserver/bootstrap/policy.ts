@@ -1,4 +1,4 @@
-/** Creates the default roles and bindings and updates existing ones. */
+/** Creates the default RBAC roles and bindings, and updates existing ones. */
 import type { Kind } from '#apis/kinds.ts'
 import { ClusterRoleBindings, ClusterRoles, RoleBindings, Roles } from '#apis/rbac/v1.ts'
 import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '#apis/rbac/v1.ts'

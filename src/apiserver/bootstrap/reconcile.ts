@@ -1,6 +1,6 @@
 /**
- * Updates of default roles and bindings: missing parts are added, user additions stay. An object annotated `autoupdate:
- * "false"` is skipped. Pure: compares existing with wanted objects and returns the action.
+ * Plans updates of the default RBAC roles and bindings: adds missing parts and keeps additions of users. An object
+ * annotated `autoupdate: "false"` is skipped. Pure: compares existing with wanted objects and returns the action.
  */
 import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding, Subject } from '#apis/rbac/v1.ts'
 import { type KubeObject, semanticEqual } from '#meta/object.ts'

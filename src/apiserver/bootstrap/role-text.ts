@@ -1,6 +1,6 @@
 /**
- * Rights as text, for readable tables: `read create: pods pods/log @ core = web ? SomeGate`. Verbs, then resources or
- * paths, then optional groups, names and the feature gate of the right.
+ * Parses RBAC rules from one line of text: `read create: pods pods/log @ core = web ? SomeGate`. A line has verbs, then
+ * resources or paths, then optionally groups, names and a feature gate.
  */
 import type { PolicyRule } from '#apis/rbac/v1.ts'
 import { compareText } from '#lib/go/text.ts'

@@ -1,5 +1,5 @@
 /**
- * The default roles and bindings of every cluster. The server updates them at each start unless the annotation
+ * The default RBAC roles and bindings of every cluster. The server updates them at each start unless the annotation
  * `autoupdate` disables it.
  */
 import type { ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, Subject } from '#apis/rbac/v1.ts'

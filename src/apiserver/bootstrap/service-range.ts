@@ -1,4 +1,4 @@
-/** The ServiceCIDR `kubernetes`: the service addresses from the server's flags. */
+/** Maintains the ServiceCIDR `kubernetes`, which has the service address ranges from the server's flags. */
 import { type ServiceCIDR, ServiceCIDRs } from '#apis/networking/v1.ts'
 import { isBeingDeleted, semanticEqual } from '#meta/object.ts'
 import { timeOf } from '#meta/time.ts'

@@ -1,4 +1,4 @@
-/** The namespaces and priority classes of every cluster. */
+/** Creates the namespaces and priority classes that every cluster has. */
 import { Namespaces } from '#apis/core/v1.ts'
 import { PriorityClasses } from '#apis/scheduling/v1.ts'
 

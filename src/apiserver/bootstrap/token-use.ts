@@ -1,4 +1,4 @@
-/** Labels the Secret of a legacy service account token with the day on which the token was last used. */
+/** Records the last use of a legacy service account token: labels its Secret with the day. */
 import { Secrets } from '#apis/core/v1.ts'
 import { LAST_USED, type MarkUse } from '#auth/credentials/legacy-token.ts'
 import { conflictError } from '#meta/status-errors.ts'

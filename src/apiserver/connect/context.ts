@@ -1,4 +1,4 @@
-/** The context of connectors: backends, authorization and admission. */
+/** The dependencies of connectors: backends, authorization and admission. */
 import { type Pod, Pods } from '#apis/core/v1.ts'
 import type { Call } from '#component/requests/call.ts'
 import type { Clock } from '#lib/clock.ts'

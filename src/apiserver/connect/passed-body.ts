@@ -1,4 +1,4 @@
-/** The body of a proxied request, with backpressure from the backend. */
+/** Streams the body of a proxied request to the backend, with backpressure. */
 import type { HttpRequest } from '#lib/http/client.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Streams a backend's response to the client with backpressure. If the backend breaks off, the client's response is
- * aborted.
+ * Streams a backend's response to the client with backpressure. If the backend's response ends early, the client's
+ * response is aborted.
  */
 import type { AnswerStream, StreamAnswer } from '#component/requests/call.ts'
 import { onAbort } from '#lib/abort.ts'

@@ -1,6 +1,6 @@
 /**
- * The health checks of the API server, under upstream's names and in upstream's order. All post-start hooks have run
- * before the server listens, so their checks always pass.
+ * The health checks of the API server, under upstream's names and in upstream's order. The checks of post-start hooks
+ * always pass, because the server listens only after all hooks have run.
  */
 import type { HealthCheck } from '#component/pages/health.ts'
 

@@ -1,4 +1,4 @@
-/** Metrics of flow schemas, priority levels, and reads and writes, under upstream's names. */
+/** Metrics of flow schemas, priority levels, and concurrent reads and writes, under upstream's names. */
 import type { RequestKind } from '#component/requests/inflight.ts'
 import type { Histogram } from '#lib/metrics/metrics.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'

@@ -1,4 +1,4 @@
-/** Admission of a body that is not a stored object: a binding, an eviction, a token request. */
+/** Runs admission for a request body that is not a stored object: a binding, an eviction, a token request. */
 import type { Call } from '#component/requests/call.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'

@@ -1,6 +1,6 @@
 /**
  * Encodes objects in the form that the client asked for: complete, metadata only, or a Table. Every verb that returns
- * objects uses it. As upstream, an unacceptable form is rejected after the work was done.
+ * objects uses it. As in upstream, the server rejects an unacceptable form only after it has executed the request.
  */
 import type { Call, WholeAnswer } from '#component/requests/call.ts'
 import type { Form } from '#component/requests/response-form.ts'

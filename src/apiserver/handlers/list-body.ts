@@ -1,6 +1,6 @@
 /**
- * Builds the bytes of a list from encoded runs of items. The encoding of a run is cached until one of its entries
- * changes; only the envelope is new for each list.
+ * Builds the response body of a list from encoded runs of consecutive items. The encoding of a run is cached until one
+ * of its items changes; only the list's metadata is encoded for each request.
  */
 import type { Call, WholeAnswer } from '#component/requests/call.ts'
 import { deflatePart, type GzipPart, joinGzip, storedPart } from '#lib/files/gzip-parts.ts'

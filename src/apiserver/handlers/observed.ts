@@ -1,6 +1,6 @@
 /**
- * Kinds whose objects are computed on request, such as ComponentStatus. They support lists, selectors and all response
- * forms, but no watch and no versions.
+ * Handles kinds whose objects are computed on request, such as ComponentStatus. They support lists, selectors and all
+ * response forms, but no watch and no resource versions.
  */
 import type { Kind } from '#apis/kinds.ts'
 import type { Call } from '#component/requests/call.ts'

@@ -1,4 +1,4 @@
-/** Selection: the objects of a collection that a list, watch or deletecollection selects. */
+/** Selects the objects of a collection for list, watch and deletecollection, by namespace, labels and fields. */
 import {
   isEveryField,
   knownFields,

@@ -1,4 +1,4 @@
-/** Tables for kubectl. Cells come from the kind's columns; those that show an age are computed each time. */
+/** Builds Tables for kubectl. Cells come from the kind's columns; cells with an age are computed for each request. */
 import type { Call, WholeAnswer } from '#component/requests/call.ts'
 import type { Form } from '#component/requests/response-form.ts'
 import type { JsonObject } from '#lib/json/value.ts'

@@ -1,4 +1,4 @@
-/** View: a resource in one of its served versions, the input of every handler. */
+/** View: a resource in one of its served versions. Every handler receives one. */
 import type { Call } from '#component/requests/call.ts'
 import { type Form, formIn } from '#component/requests/response-form.ts'
 import {

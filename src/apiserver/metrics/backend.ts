@@ -1,4 +1,4 @@
-/** A backend with metrics: count, duration and failures by operation and resource. */
+/** Wraps a storage backend with metrics: count, duration and failures by operation and resource. */
 import type { Clock } from '#lib/clock.ts'
 import type { Counter, Histogram } from '#lib/metrics/metrics.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'

@@ -1,4 +1,4 @@
-/** The registry's interface to admission: a mutating chain, then a validating one. */
+/** The admission interface that the registry calls: a mutating chain, then a validating one. */
 import type { Kind } from '#apis/kinds.ts'
 import type { User } from '#auth/user.ts'
 import type { Annotate } from '#component/requests/call.ts'

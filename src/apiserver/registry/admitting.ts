@@ -1,4 +1,4 @@
-/** Creates the admission attributes of every request. */
+/** Creates the admission attributes of each request. */
 import type { Attributes, Subject } from './admission.ts'
 import type { ObjectReader } from './resource.ts'
 import type { Services, WriteRequest } from './services.ts'

@@ -1,4 +1,7 @@
-/** The inputs of the field manager: all versions of the kind, and the fields that a request can set. */
+/**
+ * The inputs of the field manager for server-side apply: all versions of the kind, and the fields that a request can
+ * set.
+ */
 import { runAtOnce, runInSlices } from '#lib/time-slicing.ts'
 import type { VersionedValue } from '#meta/apply/apply-kind.ts'
 import type { FieldFilter } from '#meta/apply/field-filter.ts'

@@ -1,4 +1,4 @@
-/** The dependencies of every store of the registry, passed in once so that tests can replace them. */
+/** The dependencies of every resource store, passed in once so that tests can replace them. */
 import type { User } from '#auth/user.ts'
 import type { Annotate } from '#component/requests/call.ts'
 import type { MemoryBudget } from '#component/requests/response-memory.ts'

@@ -1,6 +1,6 @@
 /**
- * Shapes: the schemas of a kind's versions and their conversion. Built-in kinds share one table and one conversion; a
- * resource that is added at run time has its own.
+ * The schemas of a kind's versions, and the conversion between versions. Built-in kinds share one table and one
+ * conversion; a resource that is added at run time has its own.
  */
 import { schemaFor } from '#apis/schemas.ts'
 import { apiVersionOf, type GroupVersionKind } from '#meta/kind.ts'

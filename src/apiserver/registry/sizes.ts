@@ -1,4 +1,4 @@
-/** Sizes in bytes of collections and of writes. */
+/** Estimates the size in bytes of collections and of writes, to decide when work must yield. */
 import { prefixEnd } from '#storage/backend.ts'
 import type { Run } from '#storage/ordered-tree.ts'
 import type { Collection } from '#storage/watch-cache/collection.ts'

@@ -1,4 +1,4 @@
-/** Virtual resources: kinds without stored objects, whose handlers answer requests. */
+/** Virtual resources: kinds without stored objects. A handler computes each response. */
 import type { Kind } from '#apis/kinds.ts'
 import type { Answer, Call } from '#component/requests/call.ts'
 

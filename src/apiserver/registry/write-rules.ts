@@ -1,6 +1,6 @@
 /**
- * The generic rules of create and update: server-set metadata, status, generation, validation. Pure except for the
- * resource's hooks.
+ * The rules of every create and update: metadata that the server sets, status, generation, validation. Pure except for
+ * the resource's hooks.
  */
 import { uuid } from '#lib/random.ts'
 import { runInSlices } from '#lib/time-slicing.ts'

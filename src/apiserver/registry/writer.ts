@@ -1,4 +1,4 @@
-/** Writer: the server's own writes, as a client of its registry. */
+/** Writes the server's own objects, such as default roles, through the registry. */
 import type { Kind } from '#apis/kinds.ts'
 import type { User } from '#auth/user.ts'
 import { runAtOnce, completedSteps } from '#lib/time-slicing.ts'

@@ -1,6 +1,6 @@
 /**
- * Bootstrap tokens, with which nodes join: `<id>.<secret>`, each a Secret in kube-system. Every defect of a token gives
- * the same answer as an unknown token.
+ * Authenticates bootstrap tokens, with which nodes join: `<id>.<secret>`, each a Secret in kube-system. Every invalid
+ * token gets the same error as an unknown one.
  */
 import { timingSafeEqual } from 'node:crypto'
 

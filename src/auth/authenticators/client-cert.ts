@@ -1,4 +1,4 @@
-/** Client certificates: the common name is the user, organizations are groups. */
+/** Authenticates client certificates: the common name is the user, organizations are groups. */
 import { hash } from 'node:crypto'
 
 import type { Certificate } from '#lib/x509/certificate.ts'

@@ -1,6 +1,6 @@
 /**
- * OpenID Connect tokens: a provider signs them, and the claims named by `--oidc-*` become the user. The keys are
- * fetched from the provider when first needed and again when a token names an unknown key.
+ * Authenticates OpenID Connect tokens. A provider signs them, and the claims that `--oidc-*` name become the user. The
+ * keys are fetched from the provider when first needed and again when a token names an unknown key.
  */
 import type { Clock } from '#lib/clock.ts'
 import { ExpiringCache } from '#lib/collections/expiring-cache.ts'

@@ -1,4 +1,4 @@
-/** Static tokens, from the file of `--token-auth-file`: `token,user,uid,"group1,group2"` on each line. */
+/** Authenticates static tokens from the file of `--token-auth-file`: `token,user,uid,"group1,group2"` on each line. */
 import { readRecords } from '#lib/files/csv.ts'
 import { tokenKey } from '#lib/token-key.ts'
 

@@ -1,4 +1,4 @@
-/** Webhook token authenticator: sends a TokenReview for each new token and caches every answer. */
+/** Authenticates tokens by webhook: sends a TokenReview for each new token and caches every answer. */
 import type { Clock } from '#lib/clock.ts'
 import { ExpiringCache } from '#lib/collections/expiring-cache.ts'
 import { tokenKey } from '#lib/token-key.ts'

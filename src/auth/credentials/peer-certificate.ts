@@ -1,6 +1,6 @@
 /**
- * Verifies the client certificate of a connection against the client authorities, and caches the result. OpenSSL must
- * trust the certificate too.
+ * Verifies the client certificate of a connection against the client CAs and caches the result. OpenSSL must trust the
+ * certificate too.
  */
 import type { Clock } from '#lib/clock.ts'
 import type { Peer } from '#lib/http/exchange.ts'

@@ -1,4 +1,4 @@
-/** User names of service accounts and nodes. */
+/** Builds and parses the user names of service accounts and nodes. */
 import { nameIsLabel, nameIsSubdomain } from '#meta/validation/names.ts'
 
 import type { User } from '../user.ts'

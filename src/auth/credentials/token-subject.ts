@@ -1,4 +1,4 @@
-/** The subject of a service account token and its bound objects. Only for verified claims. */
+/** Reads the service account and the bound objects from the claims of a verified token. */
 import { timingSafeEqual } from 'node:crypto'
 
 import { Nodes, Pods, type Secret, Secrets, ServiceAccounts } from '#apis/core/v1.ts'

@@ -2,8 +2,8 @@
  * Paths from a variable to a part of an expression, such as `self`, `items` and `@items`. The estimator finds schema
  * limits by path.
  *
- * Appending may overwrite an earlier append to the same path, as with upstream's shared slices. The estimates depend on
- * it.
+ * As in upstream, two appends to one path may overwrite each other, because they share a slice; the estimates depend on
+ * that.
  */
 import { RESERVED_WORDS } from '../syntax/lexer.ts'
 import { type CelType, optionalValueOf } from '../type.ts'

@@ -1,4 +1,4 @@
-/** The authorizer library: checks whether a user or service account may perform an action. */
+/** The CEL library `authorizer`: checks whether a user or service account may perform an action. */
 import { nameIsLabel, nameIsSubdomain } from '#meta/validation/names.ts'
 
 import type { AuthorizerValue } from '../authorizer.ts'

@@ -1,4 +1,4 @@
-/** The functions to which macros with two variables expand: they add entries to a map. */
+/** The CEL functions to which macros with two variables expand; they add entries to a map. */
 import { defineLibrary, free, type Library } from '../library.ts'
 import { mapOf, parameter } from '../type.ts'
 import { Failure, type MapValue, type Result, type Value } from '../value.ts'

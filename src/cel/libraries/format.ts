@@ -1,4 +1,4 @@
-/** The library of named string formats: `format.dns1123Label().validate(s)`. */
+/** The CEL library of named string formats: `format.dns1123Label().validate(s)`. */
 import { parseRequestUri } from '#lib/go/url.ts'
 import { dns1035Label, labelValue, nameIsLabel, nameIsSubdomain, qualifiedName } from '#meta/validation/names.ts'
 

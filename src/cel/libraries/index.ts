@@ -1,4 +1,7 @@
-/** Every library, with the Kubernetes version that brought it; the order is that of upstream's base environment. */
+/**
+ * The table of all CEL libraries, in the order of upstream's base environment, with the Kubernetes version that
+ * introduced each.
+ */
 import type { Library } from '../library.ts'
 import { authz, authzSelectors } from './authz.ts'
 import { comprehensions } from './comprehensions.ts'

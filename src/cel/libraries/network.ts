@@ -1,4 +1,4 @@
-/** The library of IP addresses and CIDRs. */
+/** The CEL library of IP addresses and CIDRs. */
 
 import { parseAddr, parsePrefix } from '#lib/go/netip.ts'
 import { goQuote } from '#lib/go/text.ts'

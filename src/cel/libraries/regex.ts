@@ -1,4 +1,4 @@
-/** The library that finds parts of strings by regular expression. */
+/** The CEL library that finds and extracts parts of strings by regular expression. */
 import type { Regexp } from '#lib/regexp.ts'
 
 import { estimatePattern, matchPattern, sizeAt } from '../cost/costs.ts'

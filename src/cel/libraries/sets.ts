@@ -1,4 +1,4 @@
-/** The library that compares lists as sets. */
+/** The CEL library that compares lists as sets: contains, equivalent, intersects. */
 import { ONE, sizeAt } from '../cost/costs.ts'
 import { addSpans, multiplySpans, scaleSpan } from '../cost/span.ts'
 import { defineLibrary, free, type Library, type Overload } from '../library.ts'

@@ -1,6 +1,6 @@
 /**
- * Attributes: a variable and the selections from it. Each attempted selection costs 1; an optional one costs 1 only if
- * it finds a value.
+ * Plans CEL attributes: a variable and the fields or elements selected from it. Each attempted selection costs 1; an
+ * optional one costs 1 only if it finds a value.
  */
 import {
   Double,

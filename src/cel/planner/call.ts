@@ -2,8 +2,8 @@
  * Plans function calls and resolves everything constant: overloads, cost functions, regular expressions and the set of
  * `in`.
  *
- * Failed arguments follow upstream's rules, because costs depend on them. With one or two arguments, a call evaluates
- * all arguments and is charged. With more, the first failure ends the call.
+ * Failed arguments follow upstream's rules, because costs depend on them. A call with one or two arguments evaluates
+ * all of them and adds its cost even if one fails. With more arguments, the first failure ends the call.
  */
 import type { Cost, Overload } from '../library.ts'
 import type { CelType } from '../type.ts'

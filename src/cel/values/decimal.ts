@@ -1,4 +1,4 @@
-/** Exact decimal text of doubles, rounded half to even. */
+/** Formats doubles as exact decimal text, rounded half to even. */
 
 interface Fraction {
   readonly isNegative: boolean

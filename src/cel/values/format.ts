@@ -1,4 +1,7 @@
-/** `'%d of %s'.format([1, 'x'])`, with the odd locale of version 2: doubles are written as in the United States. */
+/**
+ * Implements `'%d of %s'.format([1, 'x'])`. As in version 2 of cel-go's library, doubles are formatted for the locale
+ * en_US.
+ */
 import { compareText, goQuote } from '#lib/go/text.ts'
 
 import { spendEffort } from '../effort.ts'

@@ -1,5 +1,5 @@
 /**
- * Views JSON without a schema as CEL values, without copying. An exact whole number is an int, every other number a
+ * Presents JSON without a schema as CEL values, without copying. An exact whole number is an int, every other number a
  * double.
  */
 import { noted, spendEffort } from '../effort.ts'

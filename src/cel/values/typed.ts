@@ -1,6 +1,6 @@
 /**
- * Views JSON as CEL values of declared types, such as objects, set lists, times and bytes. A view is created on access,
- * and nothing is copied.
+ * Presents JSON as CEL values of declared types, such as objects, set lists, times and bytes. A value is wrapped on
+ * access; nothing is copied.
  */
 import { isDeepStrictEqual } from 'node:util'
 

@@ -1,4 +1,4 @@
-/** The settings of feature gates that have no effect in a program, as errors and notes. */
+/** Finds the feature gate settings that have no effect in a program, and returns an error or a note for each. */
 import type { FeatureGates } from '#lib/flags/feature-gates.ts'
 import type { SupportFindings } from '#lib/flags/flag-support.ts'
 

@@ -1,4 +1,4 @@
-/** /debug: changes the log level at run time; profiles are not served. */
+/** Serves /debug: changes the log level at run time. It has no profiles. */
 import { parseGoInt } from '#lib/go/text.ts'
 
 import type { Answer, Call } from '../requests/call.ts'

@@ -1,4 +1,4 @@
-/** /healthz, /livez and /readyz: liveness and readiness, check by check. */
+/** Serves /healthz, /livez and /readyz, with the result of each health check. */
 import { goQuote } from '#lib/go/text.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'
 

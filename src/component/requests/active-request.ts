@@ -1,6 +1,6 @@
 /**
- * One request on its way through the server. A class with a fixed shape: filters fill in what they find out, and the handler
- * and the response read it.
+ * The state of one request on its way through the server. It is a class with a fixed shape for speed. Filters set its
+ * fields; the handler and the response read them.
  */
 import { anonymous } from '#auth/access.ts'
 import { type RequestInfo, requestInfoOf } from '#auth/request-info.ts'

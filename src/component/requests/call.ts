@@ -1,6 +1,6 @@
 /**
- * Call and answer: a request between transport and verb, and its response. HTTPS and the in-process transport make the
- * same calls, so both pass the same filters and handlers.
+ * The types of a request (call) and its response (answer) between transport and handler. HTTPS and the in-process
+ * transport make the same calls, so both pass the same filters and handlers.
  */
 import type { RequestInfo } from '#auth/request-info.ts'
 import type { User } from '#auth/user.ts'

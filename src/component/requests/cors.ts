@@ -1,4 +1,7 @@
-/** Cross-origin requests (`--cors-allowed-origins`): the web pages that may call this server from a browser. */
+/**
+ * Answers cross-origin requests: `--cors-allowed-origins` lists the web origins that may call this server from a
+ * browser.
+ */
 import type { Exchange, HeaderList } from '#lib/http/exchange.ts'
 import { compileRegexp } from '#lib/regexp.ts'
 

@@ -1,5 +1,5 @@
 /**
- * The limit of concurrent requests without priority and fairness. Reads and writes have separate limits; long-running
+ * Limits concurrent requests if priority and fairness is off. Reads and writes have separate limits. Long-running
  * requests such as watches are not counted, and members of system:masters are always admitted.
  */
 import { PRIVILEGED_GROUP } from '#auth/authorizer.ts'

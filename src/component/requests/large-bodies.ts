@@ -1,7 +1,6 @@
 /**
- * Handles large bodies one at a time. Decoding, checking and encoding a body of some hundred KiB blocks the event loop,
- * so large bodies rotate among users, with a pause after each for other requests. The memory of waiting bodies is
- * bounded too.
+ * Handles large bodies one at a time, because decoding, checking and encoding one blocks the event loop. Users take
+ * turns, and other requests run after each body. The memory of waiting bodies is bounded too.
  */
 import type { Clock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'

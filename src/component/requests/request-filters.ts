@@ -1,4 +1,4 @@
-/** Interfaces of the filters that only the API server has: impersonation, seats, audit and tracing. */
+/** Interfaces of the request filters that only the API server has: impersonation, seats, audit and tracing. */
 import type { Authorize, Decision } from '#auth/access.ts'
 import type { Access } from '#auth/authorizer.ts'
 import type { RequestInfo } from '#auth/request-info.ts'

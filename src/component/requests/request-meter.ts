@@ -1,4 +1,4 @@
-/** The meter of a request: the server reports each step to it. */
+/** The interface for metrics of one request: the server calls a method at each step of the request. */
 import type { RequestInfo } from '#auth/request-info.ts'
 
 /** The data that the metrics of a request are labelled by. */

@@ -1,6 +1,6 @@
 /**
- * A memory budget for large responses and bodies. A reservation beyond the budget waits; users are served in rotation,
- * so that a user who fills their share does not block others.
+ * A memory budget for large responses and bodies. A reservation beyond the budget waits. Waiting users take turns, so
+ * that a user with many reservations does not block others.
  */
 
 export interface MemoryLimits {

@@ -1,6 +1,6 @@
 /**
- * The call of an incoming request. A class instead of a literal with accessors: the engine makes a separate table for
- * each such literal, which takes longer than everything else before the dispatch.
+ * The call of an incoming request. It is a class, not an object literal with accessors: V8 creates a separate hidden
+ * class for each such literal, which is slow.
  */
 import type { Authorize } from '#auth/access.ts'
 import { forbiddenAccess } from '#auth/authorizer.ts'

@@ -1,6 +1,6 @@
 /**
  * `--authentication-config`: an AuthenticationConfiguration with the accepted token issuers, their mapping to users,
- * and anonymous access. Reloaded on change; an unusable file then changes nothing.
+ * and anonymous access. The file is reloaded when it changes; an invalid file then has no effect.
  */
 import type { JwtIssuer } from '#auth/authenticators/index.ts'
 import type { ClaimExpressions, ExpressionRule } from '#auth/credentials/claim-expressions.ts'

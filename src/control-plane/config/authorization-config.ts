@@ -1,6 +1,6 @@
 /**
- * `--authorization-config`: an AuthorizationConfiguration with the authorizers in order. Reloaded on change; an
- * unusable file then changes nothing.
+ * `--authorization-config`: an AuthorizationConfiguration with the authorizers in order. The file is reloaded when it
+ * changes; an invalid file then has no effect.
  */
 import { isAbsolute } from 'node:path'
 

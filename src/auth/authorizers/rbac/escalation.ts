@@ -1,6 +1,6 @@
 /**
- * The escalation check: a user who writes or binds a role needs every right in it. The verbs `escalate` and `bind` lift
- * that. Upstream's pkg/registry/rbac, v1.36.
+ * The escalation check: a user who writes or binds a role needs every permission in it. Users with the verbs `escalate`
+ * or `bind` are exempt. Upstream's pkg/registry/rbac, v1.36.
  */
 import type { ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef } from '#apis/rbac/v1.ts'
 import { goQuote } from '#lib/go/text.ts'

@@ -1,4 +1,7 @@
-/** The first audit event of a request, after authentication. Throws StatusError 500 if it cannot be stored. */
+/**
+ * Audit filter: records the first audit event of a request, after authentication. Throws StatusError 500 if it cannot
+ * be stored.
+ */
 import type { ActiveRequest } from '../active-request.ts'
 import type { CreateFilter } from './filter.ts'
 

@@ -1,4 +1,4 @@
-/** Authentication: who sent the request. Throws StatusError 401 for invalid credentials. */
+/** Authentication filter: finds the user of a request. Throws StatusError 401 for invalid credentials. */
 import { anonymous, authenticated } from '#auth/access.ts'
 import type { User } from '#auth/user.ts'
 import { unauthorizedError } from '#meta/status-errors.ts'

@@ -1,4 +1,4 @@
-/** Authorization: whether the user may do this. Throws StatusError 403. */
+/** Authorization filter: checks whether the user may send the request. Throws StatusError 403 if not. */
 import type { Decision } from '#auth/access.ts'
 import { forbiddenAccess } from '#auth/authorizer.ts'
 

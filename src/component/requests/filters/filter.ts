@@ -1,4 +1,4 @@
-/** The steps that every request passes before its handler, and the loop that runs them. */
+/** The interface of request filters, and the loop that runs them before the handler. */
 import type { ActiveRequest } from '../active-request.ts'
 import type { RequestServerOptions } from '../server-options.ts'
 

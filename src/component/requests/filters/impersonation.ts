@@ -1,4 +1,4 @@
-/** Impersonation: replaces the user by the one that the headers name. Throws StatusError 400 and 403. */
+/** Impersonation filter: replaces the user by the one that the headers name. Throws StatusError 400 and 403. */
 import type { User } from '#auth/user.ts'
 
 import type { ActiveRequest } from '../active-request.ts'

@@ -1,4 +1,4 @@
-/** The filters of requests, in the order in which a request passes them. */
+/** The request filters, in the order in which they run. */
 import { auditing } from './audit.ts'
 import { authentication } from './authentication.ts'
 import { authorization } from './authorization.ts'

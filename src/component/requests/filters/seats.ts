@@ -1,4 +1,7 @@
-/** A seat for the request: by priority and fairness, or by the limit of concurrent requests. Refuses with 429. */
+/**
+ * Concurrency filter: gets a seat for the request from priority and fairness, or counts it against the limit of
+ * concurrent requests. Throws StatusError 429.
+ */
 import type { ActiveRequest } from '../active-request.ts'
 import type { WholeAnswer } from '../call.ts'
 import type { Refusal, Seat, SeatAllocation } from '../request-filters.ts'

@@ -1,4 +1,4 @@
-/** The timeout of a request: the client's `timeout` parameter, limited by the server's. */
+/** Timeout filter: limits a request to the client's `timeout` parameter, and that to the server's limit. */
 import { durationMs } from '#lib/go/duration.ts'
 import { badRequestError } from '#meta/status-errors.ts'
 
