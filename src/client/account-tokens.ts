@@ -1,6 +1,6 @@
 /**
- * ServiceAccount tokens for controllers, requested through the TokenRequest API. A missing account is created; a token
- * is renewed after four fifths of its lifetime.
+ * Requests ServiceAccount tokens for controllers through the TokenRequest API. It creates a missing account, and renews
+ * a token after four fifths of its lifetime.
  */
 import type { TokenRequest } from '#apis/authentication/v1.ts'
 import { Namespaces, ServiceAccounts } from '#apis/core/v1.ts'

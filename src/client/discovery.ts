@@ -1,6 +1,6 @@
 /**
- * Discovery of the kinds that a server serves, built-in and custom. Uses aggregated discovery where the server has it,
- * else one request for each group version.
+ * Discovers the kinds that a server serves, built-in and custom. It uses aggregated discovery if the server supports
+ * it, else one request for each group version.
  */
 import type { Kind, Subresource } from '#apis/kinds.ts'
 import { parseJson } from '#lib/json/json.ts'

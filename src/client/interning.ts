@@ -1,6 +1,6 @@
 /**
- * Interning of equal parts of objects. Pods of one ReplicaSet differ in little, and so do two versions of an object:
- * each equal part is stored once, which also makes comparisons fast.
+ * Interns equal parts of objects. Pods of one ReplicaSet differ little, as do two versions of an object. Each equal
+ * part is stored once, which also makes comparisons fast.
  */
 import { controllerOf, type KubeObject } from '#meta/object.ts'
 

@@ -1,4 +1,4 @@
-/** Parses the events of a watch: one JSON document a line. Events of one read are delivered as one batch. */
+/** Parses the events of a watch: one JSON document per line. Events of one read are delivered as one batch. */
 import { readJson } from '#lib/json/json.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { WatchEvent } from '#meta/watch.ts'

@@ -1,4 +1,4 @@
-/** Selects the nodes behind load balancers. Pure. */
+/** Selects the nodes to which load balancers send traffic. Pure. */
 import type { Node } from '#apis/core/v1.ts'
 import { isBeingDeleted } from '#meta/object.ts'
 

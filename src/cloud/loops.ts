@@ -1,4 +1,4 @@
-/** All cloud controllers that a provider supports. Pure. */
+/** Lists the cloud controllers that a provider supports. Pure. */
 import type { Controller } from '#reconcile/controller.ts'
 
 import { createNodeLifecycleLoop } from './node-lifecycle-loop.ts'

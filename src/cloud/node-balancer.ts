@@ -1,6 +1,6 @@
 /**
- * A load balancer on the nodes themselves: a Service is reachable at node addresses on its own ports, through the rules
- * of kube-proxy. The oldest Service gets a port; others wait for it.
+ * The load balancer of the provider `local`: a Service is reachable at the nodes' addresses on its own ports, through
+ * the rules of kube-proxy. The oldest Service gets a port; others wait for it.
  */
 import { type LoadBalancerIngress, type LoadBalancerStatus, type Node, type Service, Services } from '#apis/core/v1.ts'
 import { EndpointSlices } from '#apis/discovery/v1.ts'

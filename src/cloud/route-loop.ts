@@ -1,4 +1,4 @@
-/** Upstream's `node-route-controller`: maintains routes to the pods of each node. */
+/** Upstream's `node-route-controller`: maintains cloud routes to the pods of each node. */
 import { type Node, type NodeAddress, Nodes } from '#apis/core/v1.ts'
 import { sleep } from '#lib/clock.ts'
 import { durationOfMs } from '#lib/go/duration.ts'

@@ -1,4 +1,4 @@
-/** Requested address ranges: lists as upstream's flags, IPv4 or dual stack. Pure. */
+/** Parses the requested pod and service ranges: comma-separated as in upstream's flags, IPv4 or dual stack. Pure. */
 import { containerdPaths } from '#containerd/paths.ts'
 import { overlaps, parseCidr } from '#lib/net/cidr.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Controllers in the API server's process: without a connection and tokens, but each with its own identity, so that
- * RBAC applies.
+ * Runs the controllers in the API server's process. They call the server without connections and tokens, but each with
+ * its own identity, so that RBAC applies.
  */
 import type { User } from '#auth/user.ts'
 import type { ApiClientOptions } from '#client/api-client.ts'

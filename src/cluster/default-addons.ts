@@ -1,6 +1,6 @@
 /**
- * Default addons of a cluster: storage, metrics for `kubectl top` and autoscalers, and ConfigMaps that describe the
- * cluster to tools. Existing objects stay unchanged.
+ * Creates the default addons of a cluster: storage, metrics for `kubectl top` and autoscalers, and ConfigMaps from
+ * which tools read cluster information. Existing objects stay unchanged.
  */
 import { APIServices } from '#apis/apiregistration/v1.ts'
 import { type ConfigMap, ConfigMaps, Nodes, ServiceAccounts } from '#apis/core/v1.ts'

@@ -1,6 +1,6 @@
 /**
- * Joining of nodes from other machines: a bootstrap token, valid for a day, in a kubeconfig for `hyperkube kubelet
- * --bootstrap-kubeconfig`, and the roles for CSRs and their approval. Names are kubeadm's.
+ * Lets nodes join from other machines. It creates a bootstrap token, valid for a day, in a kubeconfig for `hyperkube
+ * kubelet --bootstrap-kubeconfig`. It also creates the roles for CSRs and their approval, with kubeadm's names.
  */
 import { Secrets } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'

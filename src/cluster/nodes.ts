@@ -1,4 +1,4 @@
-/** Nodes in the API server's process, each with its kubelet's identity. */
+/** Starts nodes in the API server's process, each with the identity of its kubelet. */
 import { type Node, Nodes } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { follow } from '#client/reflector.ts'

@@ -1,6 +1,6 @@
 /**
- * Claims of address ranges, because clusters that start at the same moment do not see each other's links. The first to
- * write a claim gets the range, as long as its data directory records it.
+ * Claims address ranges for a cluster, because clusters that start at the same moment do not see each other's network
+ * links. The first to write a claim gets the range, as long as its data directory records it.
  */
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

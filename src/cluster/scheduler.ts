@@ -1,4 +1,4 @@
-/** The scheduler in the API server's process: without a connection, but with its own identity. */
+/** Runs the scheduler in the API server's process: it calls the server without a connection, with its own identity. */
 import type { User } from '#auth/user.ts'
 import { ApiClient } from '#client/api-client.ts'
 import { findGates } from '#component/flags/gate-reach.ts'

@@ -1,4 +1,4 @@
-/** Services of type LoadBalancer without a cloud. */
+/** The controllers for Services of type LoadBalancer in clusters without a cloud. */
 import { createNodeBalancer } from '#cloud/node-balancer.ts'
 import { createServiceLoop } from '#cloud/service-loop.ts'
 import { type Controller, defineController } from '#controllers/controller.ts'

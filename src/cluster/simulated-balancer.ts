@@ -1,4 +1,6 @@
-/** A load balancer for simulated nodes: each Service gets a separate address, as from a cloud. Nothing serves there. */
+/**
+ * A load balancer for simulated nodes: each Service gets its own address, as from a cloud, but nothing listens there.
+ */
 import { type LoadBalancerStatus, type Service, Services } from '#apis/core/v1.ts'
 import type { BalancerRequest, ClusterView, LoadBalancer } from '#cloud/provider.ts'
 import { type Cidr, nthAddress, parseCidr, parseIp } from '#lib/net/cidr.ts'

@@ -1,5 +1,5 @@
 /**
- * `hyperkube assets`: writes a directory for controller-runtime's envtest (KUBEBUILDER_ASSETS). Its programs call
+ * `hyperkube assets`: writes a directory for controller-runtime's envtest (KUBEBUILDER_ASSETS). The programs in it run
  * hyperkube: kube-apiserver stores objects in memory, and etcd only reports that it is healthy.
  */
 import { existsSync } from 'node:fs'

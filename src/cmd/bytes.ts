@@ -1,4 +1,4 @@
-/** Formats sizes for people. */
+/** Formats sizes in bytes for people, such as `1.5 GiB`. */
 
 export function formatBytes(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']

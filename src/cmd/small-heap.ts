@@ -1,6 +1,7 @@
 /**
- * Reduces the memory of the start. Start-up code runs once, so optimizing it costs more than running it, and a grown
- * young generation shrinks slowly. Both settings return to normal when requests arrive.
+ * Reduces the memory that a program needs at its start, with V8 settings. Start-up code runs once, so optimizing it
+ * costs more than running it, and a grown young generation shrinks slowly. Both settings return to normal when requests
+ * arrive.
  */
 import { setFlagsFromString } from 'node:v8'
 

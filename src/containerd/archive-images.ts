@@ -1,4 +1,7 @@
-/** Finds the images in a stored archive: names, configuration and layers, verified before they are named. Pure. */
+/**
+ * Finds the images in an archive whose blobs are stored: names, configuration and layers. Each is verified before it is
+ * named. Pure.
+ */
 import { normalImageName } from '#cri/image-name.ts'
 import { isJsonObject, type JsonObject } from '#lib/json/value.ts'
 

@@ -1,7 +1,7 @@
 /**
- * Reads image archives of `docker save`, `podman save`, `skopeo` and `buildkit`: OCI layouts and docker's format,
- * plain or compressed. One pass stores the blobs in containerd; most writers put the manifest last, so images are
- * found at the end.
+ * Reads image archives of `docker save`, `podman save`, `skopeo` and `buildkit`: OCI layouts and docker's format, plain
+ * or compressed. One pass stores the blobs in containerd. Images are found at the end, because most writers put the
+ * manifest last.
  */
 import { posix } from 'node:path'
 import { pipeline } from 'node:stream'

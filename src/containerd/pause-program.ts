@@ -1,6 +1,6 @@
 /**
- * The pause program of a sandbox, as machine instructions: it waits for signals, reaps children (for a shared process
- * namespace) and exits on SIGINT or SIGTERM. Statically linked. Pure.
+ * Writes the pause program of a sandbox as machine code. The program waits for signals, reaps children in a shared
+ * process namespace, and exits on SIGINT or SIGTERM. Pure.
  */
 
 export type PauseArchitecture = 'amd64' | 'arm64'

@@ -1,4 +1,4 @@
-/** The processes of this machine that belong to a private containerd. */
+/** Finds the processes of this machine that belong to a private containerd. */
 import { readdir, readFile } from 'node:fs/promises'
 
 import { type Clock, sleep } from '#lib/clock.ts'

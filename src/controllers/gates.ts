@@ -1,6 +1,6 @@
 /**
- * Support of each feature gate of upstream's kube-controller-manager. Other gates take effect here, or upstream's
- * manager does not read them either.
+ * Support of each feature gate of upstream's kube-controller-manager. A gate in neither table takes effect here, or
+ * upstream's manager does not read it either.
  */
 const STORED = 'controllers respect every stored field'
 const OWN_WRITES = 'controllers always wait for their own writes'

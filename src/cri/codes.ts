@@ -1,4 +1,4 @@
-/** Enum values of CRI v1. Zero is the default. */
+/** The enum values of CRI v1. Zero is the default. */
 export const PROTOCOL = { TCP: 0, UDP: 1, SCTP: 2 } as const
 export const PROPAGATION = { private: 0, hostToContainer: 1, bidirectional: 2 } as const
 /** The namespace of the pod, of the container, of the node, or of a target container. */

@@ -1,6 +1,6 @@
 /**
- * Contract tests of a container runtime; each implementation registers them with `runtimeSuite`. Each test uses its
- * own pod and ignores others in the runtime.
+ * Contract tests of a container runtime; each implementation registers them with `runtimeSuite`. Each test uses a
+ * separate pod and ignores other pods in the runtime.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'

@@ -1,4 +1,7 @@
-/** Index of the cluster's DNS data, updated incrementally. Stores only the fields that answers need. Pure. */
+/**
+ * The index of Services, endpoints and pods by DNS name, updated incrementally. It stores only the fields that answers
+ * need. Pure.
+ */
 import type { Namespace, Service } from '#apis/core/v1.ts'
 import type { EndpointSlice } from '#apis/discovery/v1.ts'
 import { formatIp, parseIp } from '#lib/net/cidr.ts'

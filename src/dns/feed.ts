@@ -1,4 +1,4 @@
-/** Watches the API server and updates the directory. Objects are not kept. */
+/** Watches Services, endpoints and pods and updates the DNS directory. The objects themselves are not kept. */
 import { type Namespace, Namespaces, type Service, Services } from '#apis/core/v1.ts'
 import { type EndpointSlice, EndpointSlices } from '#apis/discovery/v1.ts'
 import type { Kind } from '#apis/kinds.ts'

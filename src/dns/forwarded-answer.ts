@@ -1,6 +1,6 @@
 /**
- * Forwards upstream responses under the client's ID, question and size. Records are not re-encoded, so that unknown
- * types pass unchanged. Pure.
+ * Adapts an upstream response to the client's ID, question and size. Records are not re-encoded, so that unknown types
+ * pass unchanged. Pure.
  */
 import { optRecord } from './message.ts'
 import type { RecordData, ResourceRecord } from './message.ts'

@@ -1,6 +1,6 @@
 /**
- * Answers for cluster names: the Kubernetes DNS specification 1.1 and, where it is silent (pod names, endpoints of a
- * Service with a cluster IP, SRV of all ports), CoreDNS' behaviour. Pure.
+ * Answers queries for cluster names by the Kubernetes DNS specification 1.1. Where the specification is silent, answers
+ * are CoreDNS': pod names, endpoints of a Service with a cluster IP, SRV of all ports. Pure.
  */
 import { parseIp } from '#lib/net/cidr.ts'
 

@@ -1,4 +1,4 @@
-/** Reverse names, `4.3.2.1.in-addr.arpa` and `ip6.arpa` (RFC 1035, RFC 3596). Pure. */
+/** Parses and formats reverse names, `4.3.2.1.in-addr.arpa` and `ip6.arpa` (RFC 1035, RFC 3596). Pure. */
 import { formatIp } from '#lib/net/cidr.ts'
 
 export const REVERSE_ZONES = ['in-addr.arpa', 'ip6.arpa'] as const

@@ -1,6 +1,6 @@
 /**
  * Parses DNS messages (RFC 1035, EDNS of RFC 6891): names, questions and record boundaries. Every length and count is
- * checked, because senders may lie. Pure.
+ * checked, because any sender may be malicious. Pure.
  *
  * A name is lower-case text without the final dot; the root is empty. Special bytes are written as `\ddd`, so that
  * equal names have equal texts.

@@ -1,4 +1,4 @@
-/** Addresses of an Ingress: those of the nodes that run the controller. Pure. */
+/** Computes the addresses of an Ingress: those of the nodes that run the controller. Pure. */
 import type { Node, Pod } from '#apis/core/v1.ts'
 import type { Ingress, IngressLoadBalancerIngress } from '#apis/networking/v1.ts'
 

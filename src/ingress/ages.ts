@@ -1,4 +1,4 @@
-/** The order of Ingresses: the oldest first, independent of the order of events. Pure. */
+/** Sorts Ingresses by age, the oldest first, independent of the order of events. Pure. */
 import type { Ingress } from '#apis/networking/v1.ts'
 
 /** By creation time, then by namespace and name. */

@@ -1,4 +1,4 @@
-/** Decides how to handle a request. Pure. */
+/** Decides how to handle a request: proxy it to a backend, redirect it, or answer it directly. Pure. */
 import { normalPath, rewrittenTarget, sendable, splitTarget } from './request-paths.ts'
 import { type Backend, type Route, routeFor, type RouteTable } from './routes.ts'
 

@@ -1,4 +1,4 @@
-/** Endpoints of a Service port. Pure. */
+/** Finds the endpoints of a Service port. Pure. */
 import type { Service, ServicePort } from '#apis/core/v1.ts'
 import type { EndpointSlice } from '#apis/discovery/v1.ts'
 

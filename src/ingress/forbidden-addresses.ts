@@ -1,6 +1,6 @@
 /**
- * Addresses to which no backend may lead: the machine itself, its links and the metadata services of clouds. Anybody who may create
- * a Service of type ExternalName could otherwise reach them through the controller.
+ * Decides which addresses the controller must not connect to: the machine itself, link-local addresses and cloud
+ * metadata services. Otherwise any user who may create a Service of type ExternalName could reach them.
  */
 import { lookup } from 'node:dns/promises'
 import { BlockList, isIP } from 'node:net'

@@ -1,4 +1,4 @@
-/** Request and response headers of the proxy, as ingress-nginx forwards them. Pure. */
+/** Rewrites request and response headers of the proxy as ingress-nginx does. Pure. */
 import type { IncomingHttpHeaders } from 'node:http'
 
 import type { Exchange, HeaderList } from '#lib/http/exchange.ts'

@@ -1,6 +1,6 @@
 /**
- * Options from annotations and the ConfigMap, under ingress-nginx's names. An unsupported annotation that would
- * restrict access blocks its Ingress, because ignoring it would grant access. Pure.
+ * Reads the options of Ingresses from annotations and the ConfigMap, with ingress-nginx's names. An unsupported
+ * annotation that would restrict access blocks its Ingress, because ignoring it would grant access. Pure.
  */
 
 export interface IngressOptions {

@@ -1,6 +1,6 @@
 /**
- * Request paths: the decoded form for matching, and the encoded form for sending. A path is decoded once and, after
- * rewriting, encoded once, as nginx. Pure.
+ * Decodes request paths for matching and encodes them for sending. A path is decoded once and, after rewriting, encoded
+ * once, as nginx. Pure.
  */
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Routes by host and path: as the Ingress API says (Exact before Prefix, longest first), and as ingress-nginx where the
- * API is silent. Pure.
+ * Matches requests to Ingress rules by host and path: Exact before Prefix, longest first. Where the Ingress API is
+ * silent, matching follows ingress-nginx. Pure.
  */
 import type { HTTPIngressPath, Ingress, IngressBackend } from '#apis/networking/v1.ts'
 import { compileRegexp, type Regexp } from '#lib/regexp.ts'

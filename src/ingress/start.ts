@@ -1,4 +1,4 @@
-/** Assembles the ingress controller: HTTP and HTTPS ports. */
+/** Starts the ingress controller: builds its parts and opens the HTTP and HTTPS ports. */
 import { EventRecorder } from '#client/events/event-recorder.ts'
 import type { Clock } from '#lib/clock.ts'
 import { createHttpServer } from '#lib/http/server.ts'

@@ -1,4 +1,7 @@
-/** Declares what the shell completes. Commands hold these as data; `completion/sources.ts` finds the words when the shell asks. */
+/**
+ * The types with which commands declare their shell completion. `completion/sources.ts` finds the choices when the
+ * shell requests them.
+ */
 
 export type Choices =
   /** `TYPE NAME…` and `TYPE/NAME…` of all types that can be read. */

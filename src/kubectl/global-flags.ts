@@ -1,4 +1,4 @@
-/** The global flags, with upstream's names and defaults. */
+/** The global flags of kubectl, with upstream's names and defaults. */
 import { type Flag, flag } from '#lib/flags/flags.ts'
 import { bool, duration, int, oneOf, string } from '#lib/flags/kinds.ts'
 import { stringArray } from '#lib/flags/list-kinds.ts'

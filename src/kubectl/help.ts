@@ -1,4 +1,4 @@
-/** Help in upstream's layout: description, examples, commands, flags with defaults, usage. */
+/** Prints help in upstream's layout: description, examples, commands, flags with defaults, usage. */
 import { commandLines, nameWidth } from '#lib/commands.ts'
 import type { Flag } from '#lib/flags/flags.ts'
 

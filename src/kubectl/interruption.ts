@@ -1,6 +1,6 @@
 /**
- * Handling of signals as in upstream: a signal ends kubectl like any program, but commands that wait for the cluster or
- * use the terminal exit with 1.
+ * Handles signals as upstream does: a signal ends kubectl like any program. Commands that wait for the cluster or use
+ * the terminal exit with 1.
  */
 import { onAbort, unlessAborted } from '#lib/abort.ts'
 import type { Clock, Timer } from '#lib/clock.ts'

@@ -1,4 +1,4 @@
-/** The flags of a line: those of its command, and the global ones that the command does not override. */
+/** The flags of one command line: those of its command, and the global ones that the command does not override. */
 import { defineFlags, flag, type FlagGroups, type FlagSet } from '#lib/flags/flags.ts'
 import { bool } from '#lib/flags/kinds.ts'
 

@@ -1,4 +1,4 @@
-/** Finds the command of a line as cobra does, skipping flags and their values. */
+/** Finds the command in a command line as cobra does, skipping flags and their values. */
 import { findCommand as rowFor } from '#lib/commands.ts'
 
 import type { Command, Flags } from './command.ts'

@@ -1,4 +1,4 @@
-/** Polling, for conditions that cannot be watched. */
+/** Polls for conditions that cannot be watched. */
 import { sleep } from '#lib/clock.ts'
 
 import type { Invocation } from './command.ts'

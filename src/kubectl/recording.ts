@@ -1,4 +1,7 @@
-/** `--record`: the command line in the annotation `kubernetes.io/change-cause`. Deprecated, and still accepted as upstream does. */
+/**
+ * `--record`: the command line in the annotation `kubernetes.io/change-cause`. The flag is deprecated, but still works
+ * as in upstream.
+ */
 import { type Flag, flag, type FlagGroups, type FlagSet, parseFlags } from '#lib/flags/flags.ts'
 import { bool } from '#lib/flags/kinds.ts'
 

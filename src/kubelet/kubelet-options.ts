@@ -1,4 +1,4 @@
-/** Dependencies and settings of a kubelet. */
+/** The options of a kubelet: its dependencies and settings. */
 import type { Node } from '#apis/core/v1.ts'
 import type { ApiClientOptions } from '#client/api-client.ts'
 import type { Runtime } from '#cri/runtime.ts'

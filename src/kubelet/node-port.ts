@@ -1,4 +1,4 @@
-/** Opens the ports of the kubelet API, with stats and metrics endpoints. */
+/** Opens the ports of the kubelet API, with the endpoints for stats and metrics. */
 import { join } from 'node:path'
 
 import type { ApiClient } from '#client/api-client.ts'

@@ -1,4 +1,4 @@
-/** Creates the credential sources of a kubelet other than image pull secrets. */
+/** Opens the registry credential sources of a kubelet, except for image pull secrets. */
 import { type Pod, ServiceAccounts } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 

@@ -1,4 +1,4 @@
-/** The field specs of transformers: paths of labels, names, images and references in API kinds. */
+/** The table of kustomize's field specs: the paths of labels, names, images and references in API kinds. */
 import type { Gvk } from './ids.ts'
 import type { FieldSpec } from './paths.ts'
 

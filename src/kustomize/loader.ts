@@ -1,4 +1,4 @@
-/** Loads files of a kustomization: relative to its folder, and outside of it only if allowed. */
+/** Loads files of a kustomization. Paths are relative to its folder; paths outside of the folder must be allowed. */
 import { realpathSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 

@@ -1,4 +1,4 @@
-/** Merge keys of lists, from API types or from the OpenAPI document of a kustomization. */
+/** Looks up the merge keys of lists, from API types or from the OpenAPI document of a kustomization. */
 import { schemaFor } from '#apis/schemas.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
 import type { FieldSchema, Schema } from '#meta/schema.ts'

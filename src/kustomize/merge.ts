@@ -1,6 +1,6 @@
 /**
- * kustomize's strategic merge, which differs from the server's: merged lists begin with the items of the patch, in its
- * order; null removes a field; lists of kinds without a schema are replaced.
+ * kustomize's strategic merge, which differs from the server's. Merged lists begin with the items of the patch, in its
+ * order. Null removes a field. Lists of kinds without a schema are replaced.
  */
 import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
 

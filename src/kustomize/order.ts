@@ -1,4 +1,4 @@
-/** The output order of resources: input order, or by kind with dependencies first. */
+/** Sorts the resources of the output: in input order, or by kind with dependencies first. */
 import { gvkText, type Id, KustomizeError, sameGvk } from './ids.ts'
 import type { Resources } from './resource.ts'
 

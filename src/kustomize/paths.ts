@@ -1,4 +1,4 @@
-/** Paths in resources: field specs of transformers, and dotted paths of replacements. */
+/** Parses and resolves paths in resources: field specs of transformers, and dotted paths of replacements. */
 import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
 
 import { type Gvk, idText, isSelected, KustomizeError } from './ids.ts'

@@ -1,4 +1,4 @@
-/** Updates references after names have changed. */
+/** Updates references to resources whose names have changed. */
 import { isJsonObject, type JsonObject } from '#lib/json/value.ts'
 import { stringifyYaml } from '#lib/yaml/write.ts'
 

@@ -1,4 +1,4 @@
-/** Resources during a build. Each records its former ids and name affixes, because others may still refer to those. */
+/** A resource during a build. It records its former ids and name affixes, because references may still use them. */
 import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
 import { parseYamlAll } from '#lib/yaml/yaml.ts'
 

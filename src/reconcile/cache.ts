@@ -1,4 +1,4 @@
-/** Read access to the informers that a controller watches or reads. Objects are shared and must not be changed. */
+/** Gives controllers read access to the informers that they declare. Objects are shared and must not be changed. */
 import type { Kind } from '#apis/kinds.ts'
 import type { Index, Informer } from '#client/informer.ts'
 import type { Informers } from '#client/informers.ts'

@@ -1,6 +1,7 @@
 /**
- * Controller definition: watches, RBAC rules and `reconcile`. `S` are the settings of the program that runs it. Controllers are level-triggered: a key names an object,
- * never an event. The manager (`manager.ts`) owns queues, retries, caches, credentials, events and metrics.
+ * The definition of a controller: watches, RBAC rules and `reconcile`. `S` is the type of the settings of the program
+ * that runs it. Controllers are level-triggered: a key names an object, never an event. The manager (`manager.ts`) owns
+ * queues, retries, caches, credentials, events and metrics.
  */
 import type { Kind } from '#apis/kinds.ts'
 import type { PolicyRule } from '#apis/rbac/v1.ts'

@@ -1,6 +1,6 @@
 /**
- * Expectations: after a create or delete, the cache is stale for a moment, and acting on it would repeat the write. A
- * key waits until all expected events were seen, or five minutes have passed.
+ * Expectations of a controller, as upstream's. After a create or delete the cache is stale for a moment, and a
+ * reconcile would repeat the write. So a key waits until all expected events have arrived, or five minutes have passed.
  */
 import type { Clock } from '#lib/clock.ts'
 import { type KubeObject, objectKey } from '#meta/object.ts'

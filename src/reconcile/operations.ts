@@ -1,6 +1,6 @@
 /**
- * Operations: background work by name, one at a time, that outlives a reconcile. A failed one is blocked with
- * exponential backoff. The times are upstream's.
+ * Runs background operations that outlive a reconcile, one at a time for each name. After a failure the name is blocked
+ * with exponential backoff. The times are upstream's.
  */
 import { exponentialDelayMs, type Growth } from '#lib/backoff.ts'
 import type { Clock } from '#lib/clock.ts'

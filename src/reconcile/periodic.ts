@@ -1,4 +1,4 @@
-/** Periodic work of a controller; the first round runs at once. */
+/** Runs periodic work of a controller; the first run is immediate. */
 import { sleep } from '#lib/clock.ts'
 
 import type { ControllerContext } from './controller.ts'

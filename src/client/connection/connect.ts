@@ -1,6 +1,6 @@
 /**
- * Opens a connection from defaults: first the given options, then KUBECONFIG, then the files of a pod, then
- * `~/.kube/config`.
+ * Opens a connection to the API server. Settings come from the given options, else from KUBECONFIG, the files of a pod
+ * or `~/.kube/config`.
  */
 import { readFile } from 'node:fs/promises'
 import process from 'node:process'

@@ -1,4 +1,4 @@
-/** The kubeconfigs of a user: a given file, those of KUBECONFIG, or `~/.kube/config`. */
+/** Finds the kubeconfig files of a user: a given file, those of KUBECONFIG, or `~/.kube/config`. */
 import { stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'

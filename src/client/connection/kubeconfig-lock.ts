@@ -1,9 +1,9 @@
 /**
- * The lock of a kubeconfig: a file beside it named `<kubeconfig>.lock`, as kubectl makes it. A program that reads, changes
- * and writes a kubeconfig owns the lock meanwhile, so no other program's change is lost.
+ * The lock of a kubeconfig: a file beside it named `<kubeconfig>.lock`, as kubectl makes it. A program owns the lock
+ * from reading a kubeconfig until it has written its change, so no other program's change is lost.
  *
- * Our lock is a symbolic link whose text names its owner, so that the next program can remove the lock of a process that
- * was killed. kubectl sees the link as the locked file that it expects. A lock that kubectl left has no owner and stays.
+ * Our lock is a symbolic link that names its owner, so that the next program can remove the lock of a killed process.
+ * To kubectl the link looks like its own lock file. A lock file that kubectl left names no owner and stays.
  */
 import { createHash } from 'node:crypto'
 import { readlinkSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * Names of events: the object's name and nanoseconds in hexadecimal, as upstream. Our clocks have milliseconds, so each
- * source counts up from its own offset within one; two sources do not collide.
+ * Generates names of events as upstream does: the object's name and nanoseconds in hexadecimal. Our clocks have only
+ * milliseconds, so each source counts the nanoseconds up from a different start, to avoid collisions.
  */
 import { hash } from 'node:crypto'
 

@@ -1,4 +1,4 @@
-/** The queue of the event recorder while the server is slow. Integration tests cover the rest. */
+/** Tests the queue of the event recorder while the server is slow. Integration tests cover the rest. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

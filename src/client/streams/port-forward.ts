@@ -1,4 +1,7 @@
-/** Port forwarding to a pod: many connections over one, each with a data stream and an error stream. */
+/**
+ * Forwards ports to a pod. All forwarded connections share one connection to the server, with a data stream and an
+ * error stream for each.
+ */
 import { Duplex } from 'node:stream'
 
 import type { WebSocketConnection } from '#lib/http/websocket.ts'

@@ -1,4 +1,4 @@
-/** Shared parts of nodes with containers, in the server's process or in a separate one. */
+/** Functions that nodes with containers share, whether they run in the server's process or in a separate one. */
 import { writeFile } from 'node:fs/promises'
 
 import { type Node, Nodes } from '#apis/core/v1.ts'

@@ -1,4 +1,4 @@
-/** Network policies on a node whose network namespace this process can enter. */
+/** Enforces network policies on a node whose network namespace this process can enter. */
 import { ApiClient } from '#client/api-client.ts'
 import { containerdPaths } from '#containerd/paths.ts'
 import type { EnvironmentOptions } from '#control-plane/environment.ts'

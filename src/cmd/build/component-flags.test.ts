@@ -1,4 +1,4 @@
-/** Checks the flags of the builder against the programs that receive them. */
+/** Tests that the programs accept the flags that `hyperkube build` gives them. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** Runs kubectl within this process. */
+/** Runs kubectl commands of `hyperkube build` within this process. */
 import { Readable, Writable } from 'node:stream'
 
 import { type ProgramContext, ProgramError } from '#lib/program.ts'

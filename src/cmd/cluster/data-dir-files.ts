@@ -1,4 +1,4 @@
-/** The files of a cluster in its data directory. All other files stay. */
+/** The names of the files that a cluster creates in its data directory. `reset` deletes no others. */
 
 /** `reset` writes it first and deletes it last, so that `up` does not start a half-deleted cluster. */
 export const UNFINISHED_RESET = 'reset.unfinished'

@@ -1,4 +1,7 @@
-/** The data directory of a cluster, and the store in it. */
+/**
+ * Derives the data directory of a cluster, and the location of its store, from the flags `--data-dir` and
+ * `--datastore`.
+ */
 import { join, resolve } from 'node:path'
 
 import { type Flag, flag } from '#lib/flags/flags.ts'

@@ -1,4 +1,4 @@
-/** flanneld on Windows. */
+/** Runs `flanneld` on Windows, with the Host Compute Network service. */
 import { mkdir } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 

@@ -1,4 +1,4 @@
-/** Credential provider plugins of the kubelet, from their configuration files. */
+/** Loads the credential provider plugins of the kubelet from their configuration files. */
 import { createHash } from 'node:crypto'
 import { access, constants, readdir, stat } from 'node:fs/promises'
 import { extname, join, resolve } from 'node:path'

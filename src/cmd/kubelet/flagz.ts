@@ -1,4 +1,4 @@
-/** The flags of a kubelet for /flagz. */
+/** Lists the kubelet's flags and values for its /flagz page. */
 import type { FlagGroups } from '#lib/flags/flags.ts'
 
 /** The headers for the URL of static pods may contain credentials. */

@@ -1,4 +1,4 @@
-/** Prepares the machine for a kubelet. */
+/** Prepares the machine for a kubelet: checks swap and sets kernel parameters. */
 import { readFile } from 'node:fs/promises'
 
 import { applyKernelSettings } from '#kubelet/machine/kernel-settings.ts'

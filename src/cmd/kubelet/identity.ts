@@ -1,4 +1,4 @@
-/** The identity of a kubelet at the API server: its kubeconfig, TLS bootstrap and certificate rotation. */
+/** Opens the kubelet's connection to the API server: kubeconfig, TLS bootstrap and certificate rotation. */
 import { join, resolve } from 'node:path'
 
 import { ApiClient } from '#client/api-client.ts'

@@ -1,4 +1,4 @@
-/** The HTTPS port of a kubelet: certificates from files, reloaded when they change, and authentication. */
+/** Configures the HTTPS port of a kubelet: certificates from files, reloaded when they change, and authentication. */
 import { resolve } from 'node:path'
 
 import type { ApiClient } from '#client/api-client.ts'

@@ -1,4 +1,4 @@
-/** Watches a folder for image archives and passes on each once, one after the other. */
+/** Watches a folder for image archives and calls back once for each, one after the other. */
 import { watch } from 'node:fs'
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'

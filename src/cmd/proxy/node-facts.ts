@@ -1,4 +1,4 @@
-/** Facts about the node and its pods for rules of both modes. */
+/** Collects the facts about the node and its pods that the rules of both proxy modes need. */
 import { networkInterfaces } from 'node:os'
 
 import type { Node } from '#apis/core/v1.ts'

@@ -1,4 +1,4 @@
-/** The API client of kube-proxy, and its node. */
+/** Creates the API client of kube-proxy and reads its Node. */
 import { type Node, Nodes } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { until, UntilTimeout } from '#client/until.ts'

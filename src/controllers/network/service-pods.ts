@@ -1,4 +1,4 @@
-/** Relations between Services and pods: selection, ports and change times. */
+/** Relates Services to pods: selection, ports and change times. */
 import { type Node, type Pod, Pods, type Service, type ServicePort, Services } from '#apis/core/v1.ts'
 import { parseIp } from '#lib/net/cidr.ts'
 import { matchesLabels, selectorFromLabels } from '#meta/labels.ts'

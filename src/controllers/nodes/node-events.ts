@@ -1,4 +1,4 @@
-/** Node events shared by several controllers. */
+/** Events about Nodes that several controllers record. */
 import type { Node } from '#apis/core/v1.ts'
 
 import type { ControllerContext } from '../controller.ts'

@@ -1,4 +1,4 @@
-/** Cached discovery, for controllers that handle any kind. */
+/** Caches discovery, for controllers that handle any kind. */
 import type { ApiClient } from '#client/api-client.ts'
 import { discover, type ServedKind } from '#client/discovery.ts'
 import type { GroupKind } from '#meta/kind.ts'

@@ -1,4 +1,4 @@
-/** `--controllers`: `*` selects all default controllers, `-name` disables one, aliases are accepted. */
+/** Parses `--controllers`: `*` selects all default controllers, `-name` disables one, aliases are accepted. */
 import type { Controller } from '../controller.ts'
 
 /** Every name of upstream with its alias; other names are errors. */

@@ -1,4 +1,4 @@
-/** Requeue times for changes without an event. Pure. */
+/** Computes when an object must be requeued because time alone changes its status. Pure. */
 import type { Pod } from '#apis/core/v1.ts'
 import { findCondition } from '#meta/conditions.ts'
 import { epochMsOf } from '#meta/time.ts'

@@ -1,7 +1,7 @@
 /**
- * `--applyset`: objects that are applied together form a set, recorded in a parent object. Members carry a label with
- * the id of the set. The parent lists the kinds and namespaces of members, so that pruning finds those that no file
- * contains any more.
+ * `--applyset`: objects that are applied together form a set, recorded in a parent object. Members have a label with
+ * the id of the set. The parent lists the kinds and namespaces of members, so that pruning finds members that the files
+ * no longer contain.
  */
 import { createHash } from 'node:crypto'
 

@@ -1,4 +1,4 @@
-/** Moves fields that one manager updated to the entry of the manager that applies. */
+/** Moves the ownership of fields from a client-side manager to the manager of server-side apply. */
 import type { FieldsV1, ManagedFieldsEntry } from '#meta/object.ts'
 
 /** Merges the entries of `names` into the apply entry of `manager`. */

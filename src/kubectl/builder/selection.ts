@@ -1,4 +1,4 @@
-/** Selects the objects of a command from files or arguments and visits them one by one. */
+/** Selects the objects of a command from files or arguments and calls back for each. */
 import { select, type Selection } from './builder.ts'
 import type { Files, SelectOptions } from './select-options.ts'
 

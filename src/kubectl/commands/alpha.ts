@@ -1,4 +1,4 @@
-/** kubectl alpha: the parent of alpha commands. This version has none. */
+/** kubectl alpha: the parent command of alpha commands. v1.36 has none. */
 import { type Command, defineCommand } from '../command.ts'
 
 const NONE = 'No alpha commands are available in this version of kubectl\n'

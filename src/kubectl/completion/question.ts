@@ -1,6 +1,6 @@
 /**
- * Decides what to complete in an unfinished line: a flag name, a flag value or an argument. Pure, and compatible with
- * cobra.
+ * Decides what to complete in an unfinished command line: a flag name, a flag value or an argument. Pure, and
+ * compatible with cobra.
  */
 import {
   type Flag,

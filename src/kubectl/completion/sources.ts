@@ -1,4 +1,4 @@
-/** Finds the words for what commands declare as completion. The shell completes all other arguments and flags. */
+/** Finds the completion choices that commands declare. The shell itself completes all other arguments and flags. */
 import { readdir } from 'node:fs/promises'
 
 import type { Choices } from '../choices.ts'

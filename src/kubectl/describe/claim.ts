@@ -1,4 +1,4 @@
-/** Rows of persistent volume claims, including claim templates of pods. */
+/** Describes persistent volume claims, including claim templates of pods. */
 import type { PersistentVolumeClaim, PersistentVolumeClaimSpec } from '#apis/core/v1.ts'
 import type { ObjectMeta } from '#meta/object.ts'
 

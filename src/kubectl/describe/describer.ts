@@ -1,4 +1,4 @@
-/** The interface of a describer. */
+/** The interface of a describer, which prints one kind for `kubectl describe`. */
 import type { KubeObject } from '#meta/object.ts'
 
 import { eventsOf } from './events.ts'

@@ -1,4 +1,4 @@
-/** The kinds with specific rows. All other kinds show their fields. */
+/** The table of describers by kind. A kind without a row is described by all its fields. */
 import { AUTOSCALING_KINDS } from './autoscaler.ts'
 import { CERTIFICATE_KINDS } from './certificate.ts'
 import { CONFIGURATION_KINDS } from './configuration.ts'

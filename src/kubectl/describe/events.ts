@@ -1,4 +1,4 @@
-/** The events section, which ends most descriptions. */
+/** Describes events: the section that ends most descriptions. */
 import type { Event } from '#apis/core/v1.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { epochMsOf } from '#meta/time.ts'

@@ -1,4 +1,4 @@
-/** Access of describers to related objects in the cluster. */
+/** The interface through which describers read other objects of the cluster, such as the events of a pod. */
 import type { KubeObject } from '#meta/object.ts'
 
 export interface RelatedSelector {

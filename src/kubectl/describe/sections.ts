@@ -1,4 +1,4 @@
-/** Rows that many descriptions share: names, labels, annotations, taints, tolerations, conditions. */
+/** Rows that many descriptions share: names, labels, annotations, taints, tolerations and conditions. */
 import type { Taint, Toleration, TopologySpreadConstraint } from '#apis/core/v1.ts'
 import { byteLength } from '#lib/go/text.ts'
 import { labelSelectorText } from '#meta/label-selector.ts'

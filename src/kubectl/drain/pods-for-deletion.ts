@@ -1,4 +1,4 @@
-/** Decides for each pod of a drained node: evict, keep, or fail. */
+/** Decides for each pod of a drained node whether to evict it, to skip it or to fail. */
 import type { Pod } from '#apis/core/v1.ts'
 import { epochMsOf } from '#meta/time.ts'
 

@@ -1,4 +1,4 @@
-/** The text in the editor: the object, instructions above it and previous errors. */
+/** Writes and reads the file in the editor: the object, instructions above it and previous errors. */
 import { isJsonObject, type JsonValue } from '#lib/json/value.ts'
 import { writeJson } from '#lib/json/write.ts'
 import { parseYaml } from '#lib/yaml/yaml.ts'

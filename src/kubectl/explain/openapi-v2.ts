@@ -1,4 +1,4 @@
-/** The older form of explain, from OpenAPI v2. */
+/** `kubectl explain` from OpenAPI v2, the older output format. */
 import { goQuote } from '#lib/go/text.ts'
 
 import { KubectlError } from '../errors.ts'

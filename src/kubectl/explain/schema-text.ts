@@ -1,4 +1,4 @@
-/** The text of explain from OpenAPI v3. */
+/** Formats the output of `kubectl explain` from OpenAPI v3. */
 import { goQuote } from '#lib/go/text.ts'
 
 import { KubectlError } from '../errors.ts'

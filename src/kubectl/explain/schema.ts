@@ -1,4 +1,4 @@
-/** The part of OpenAPI schemas, v2 and v3, that explain reads. */
+/** The types of the parts of OpenAPI schemas, v2 and v3, that `kubectl explain` reads. */
 
 export interface GroupVersionKind {
   readonly group: string

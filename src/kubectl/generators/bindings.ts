@@ -1,4 +1,4 @@
-/** kubectl create rolebinding and clusterrolebinding. */
+/** kubectl create rolebinding and clusterrolebinding: bind a role to users, groups and service accounts. */
 import { flag } from '#lib/flags/flags.ts'
 import { string } from '#lib/flags/kinds.ts'
 import { stringArray } from '#lib/flags/list-kinds.ts'

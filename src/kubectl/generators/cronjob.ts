@@ -1,4 +1,4 @@
-/** kubectl create cronjob. */
+/** kubectl create cronjob: creates a CronJob from an image and a schedule. */
 import { flag } from '#lib/flags/flags.ts'
 import { string } from '#lib/flags/kinds.ts'
 

@@ -1,4 +1,4 @@
-/** kubectl create deployment. */
+/** kubectl create deployment: creates a Deployment from images. */
 import { flag } from '#lib/flags/flags.ts'
 import { int32 } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'

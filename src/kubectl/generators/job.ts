@@ -1,4 +1,4 @@
-/** kubectl create job. */
+/** kubectl create job: creates a Job from an image or from a CronJob. */
 import { flag } from '#lib/flags/flags.ts'
 import { string } from '#lib/flags/kinds.ts'
 

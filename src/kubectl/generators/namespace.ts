@@ -1,4 +1,4 @@
-/** kubectl create namespace. */
+/** kubectl create namespace: creates a Namespace. */
 import type { Command } from '../command.ts'
 import { beginning, defineGenerator } from './generator.ts'
 

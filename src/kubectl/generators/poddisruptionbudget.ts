@@ -1,4 +1,4 @@
-/** kubectl create poddisruptionbudget. */
+/** kubectl create poddisruptionbudget: creates a budget for selected pods. */
 import { flag } from '#lib/flags/flags.ts'
 import { string } from '#lib/flags/kinds.ts'
 import { type LabelSelectorRequirement, parseLabelSelector } from '#meta/label-selector.ts'

@@ -1,4 +1,4 @@
-/** kubectl create priorityclass. */
+/** kubectl create priorityclass: creates a PriorityClass with a value. */
 import { flag } from '#lib/flags/flags.ts'
 import { bool, int32, string } from '#lib/flags/kinds.ts'
 

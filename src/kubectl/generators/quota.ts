@@ -1,4 +1,4 @@
-/** kubectl create quota. */
+/** kubectl create quota: creates a ResourceQuota with limits and scopes. */
 import { flag } from '#lib/flags/flags.ts'
 import { string } from '#lib/flags/kinds.ts'
 import { compareText } from '#lib/go/text.ts'

@@ -1,4 +1,4 @@
-/** kubectl create serviceaccount. */
+/** kubectl create serviceaccount: creates a ServiceAccount. */
 import type { Command } from '../command.ts'
 import { beginning, defineGenerator } from './generator.ts'
 

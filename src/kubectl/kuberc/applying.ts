@@ -1,4 +1,4 @@
-/** Applies preferences to a line: expands aliases and adds default flag values. */
+/** Applies kuberc preferences to a command line: expands aliases and adds default flag values. */
 import { defineFlags, type Flag, FlagError, parseFlags } from '#lib/flags/flags.ts'
 
 import { type Command, type CommandRow, type Flags, row } from '../command.ts'

@@ -1,4 +1,4 @@
-/** The kuberc file as `view` and `set` see it: one object of v1beta1. */
+/** Reads and writes the kuberc file for `kuberc view` and `kuberc set`, as one object of v1beta1. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 

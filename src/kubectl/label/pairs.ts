@@ -1,4 +1,4 @@
-/** Parses `KEY=VALUE` and `KEY-` after the resources, for `label`, `annotate` and `set`. */
+/** Parses `KEY=VALUE` and `KEY-` after the resource arguments, for `label`, `annotate` and `set`. */
 import { KubectlError } from '../errors.ts'
 
 /** Resources first, then pairs. Throws KubectlError. */

@@ -1,4 +1,4 @@
-/** Lists the plugins in PATH with their problems. */
+/** Lists the kubectl plugins in PATH, with a warning for each problem. */
 import { readdir, stat } from 'node:fs/promises'
 import { basename, delimiter, join } from 'node:path'
 

@@ -1,4 +1,4 @@
-/** Custom columns: a header and a path for each. */
+/** Prints custom columns (`-o custom-columns`): a header and a JSONPath for each. */
 import type { JsonObject } from '#lib/json/value.ts'
 
 import { compileJsonPath, type JsonPath, relaxedPath } from '../jsonpath/jsonpath.ts'

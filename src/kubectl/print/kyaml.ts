@@ -1,6 +1,6 @@
 /**
- * KYAML in the form of sigs.k8s.io/yaml: a YAML subset like JSON, in which strings have quotes and unambiguous keys
- * have none.
+ * Prints KYAML as sigs.k8s.io/yaml does: a YAML subset like JSON, with quotes around strings and without quotes around
+ * unambiguous keys.
  */
 import { isPrintable } from '#lib/go/text.ts'
 import { isJsonObject, JsonNumber, type JsonValue } from '#lib/json/value.ts'

@@ -1,5 +1,5 @@
 /**
- * Table output: rows from the server, with added columns for namespace, labels and events. A printer remembers columns
+ * Prints tables: rows from the server, with added columns for namespace, labels and events. A printer remembers columns
  * and widths, so that rows of a watch align with earlier ones.
  */
 import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'

@@ -1,4 +1,4 @@
-/** Template printers: JSONPath and Go templates. */
+/** Prints objects with JSONPath and Go templates. */
 import { compileJsonPath, type JsonPathOptions, showOrExplain } from '../jsonpath/jsonpath.ts'
 import { compileGoTemplate, type GoTemplateOptions } from '../templates/template.ts'
 import { type Printable, type Printer, PrintError, WatchEvent } from './printer.ts'

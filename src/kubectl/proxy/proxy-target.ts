@@ -1,6 +1,6 @@
 /**
- * Request targets of `kubectl proxy`. `readingsOf` returns every path that a server behind the proxy could understand,
- * so that no encoding of a path passes a filter that rejects the path. Pure.
+ * Parses request targets of `kubectl proxy`. `readingsOf` returns every path as which a server could decode the target,
+ * so that no encoding bypasses a filter. Pure.
  */
 
 export interface RequestTarget {

@@ -1,4 +1,4 @@
-/** Filters and routes of `kubectl proxy`. No encoding of a path passes a filter that rejects the path. Pure. */
+/** Filters and routes of `kubectl proxy`. No encoding of a path bypasses a filter. Pure. */
 import { posix } from 'node:path'
 
 import { compileRegexp, type Regexp } from '#lib/regexp.ts'

@@ -1,4 +1,4 @@
-/** The progress of a rollout, in upstream's words. */
+/** Describes the progress of a rollout, with upstream's messages. */
 import type { DaemonSet, Deployment, StatefulSet } from '#apis/apps/v1.ts'
 import { goQuote } from '#lib/go/text.ts'
 

@@ -1,4 +1,4 @@
-/** The API server and the credentials, from flags, KUBECONFIG, the files of a pod and `~/.kube/config`. */
+/** Finds the API server and the credentials: from flags, KUBECONFIG, the files of a pod and `~/.kube/config`. */
 import { resolve } from 'node:path'
 
 import { inClusterConfig } from '#client/connection/config.ts'

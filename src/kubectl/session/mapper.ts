@@ -1,6 +1,6 @@
 /**
  * Maps names and kinds to served resources. Discovery is cached in a file for six hours. If a name is missing there,
- * the mapper asks the server again before it fails.
+ * the mapper repeats discovery before it fails.
  */
 import { readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'

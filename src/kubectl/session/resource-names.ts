@@ -1,6 +1,6 @@
 /**
- * Resource names as people type them: `po`, `pods`, `deploy.apps`, `Pod`, `deployments.v1.apps`. Full names always win
- * over short names, so that no custom resource can take the name of another resource. Pure.
+ * Parses resource names as users type them: `po`, `pods`, `deploy.apps`, `Pod`, `deployments.v1.apps`. Full names
+ * always win over short names, so that no custom resource can take the name of another resource. Pure.
  */
 import type { ServedKind } from '#client/discovery.ts'
 

@@ -1,4 +1,4 @@
-/** Requests for unstructured objects of any kind. */
+/** Sends requests for unstructured objects of any kind. */
 import { type ApiClient, type ApiRequest, pathOf } from '#client/api-client.ts'
 import type { ServedKind } from '#client/discovery.ts'
 import { readWatchEvents } from '#client/watch-events.ts'

@@ -1,4 +1,4 @@
-/** Container logs: the requests for an object, and their lines. */
+/** Prints container logs: finds the log requests for an object, and writes their lines. */
 import type { Pod } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { drained } from '#lib/drained.ts'

@@ -1,4 +1,4 @@
-/** Orders of pods for selecting one, like upstream's helpers. Pure. */
+/** Sorts pods by upstream's rules, to select the best one of several. Pure. */
 import type { Pod } from '#apis/core/v1.ts'
 import { epochMsOf } from '#meta/time.ts'
 

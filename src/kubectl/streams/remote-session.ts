@@ -1,4 +1,4 @@
-/** The shared part of exec and attach: streams, terminal and request. */
+/** Functions that `exec` and `attach` share: streams, terminal and request. */
 import type { Readable } from 'node:stream'
 
 import { RemoteExitError } from '#client/streams/outcome.ts'

@@ -1,6 +1,6 @@
 /**
- * Go's fmt output of JSON values: `map[a:1 b:[x y]]` for `%v`, `map[string]interface {}{"a":1}` for `%#v`. kubectl
- * decodes integers as int64; templates decode all numbers as float64.
+ * Formats JSON values as Go's fmt does: `map[a:1 b:[x y]]` for `%v`, `map[string]interface {}{"a":1}` for `%#v`.
+ * kubectl decodes integers as int64; templates decode all numbers as float64.
  */
 import { goNumber, goQuote } from '#lib/go/text.ts'
 import { isJsonObject, JsonNumber } from '#lib/json/value.ts'

@@ -1,4 +1,4 @@
-/** Go literals in templates: strings, characters and numbers. Throws Go's error texts. */
+/** Parses Go literals in templates: strings, characters and numbers. Throws Go's error texts. */
 import { goQuote } from '#lib/go/text.ts'
 
 const ESCAPE = /\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|([0-7]{3})|([abfnrtv\\'"]))|([^\\])/uy

@@ -1,4 +1,4 @@
-/** Go's fmt.Sprint, Sprintln and Sprintf for template values, including fmt's errors for mismatched verbs. */
+/** Implements Go's fmt.Sprint, Sprintln and Sprintf for template values, including the output for mismatched verbs. */
 import { goDouble, goNumber, goQuote } from '#lib/go/text.ts'
 
 import { goSyntax, sortedKeys } from './go-value.ts'

@@ -1,4 +1,4 @@
-/** The tables of `kubectl top`. Pure. */
+/** Formats the tables of `kubectl top`. Pure. */
 import { compareText } from '#lib/go/text.ts'
 import { addQuantities, parseQuantity, type Quantity, quantityMilliValue, quantityValue } from '#meta/quantity.ts'
 

@@ -1,4 +1,4 @@
-/** `/metrics/cadvisor` in Prometheus' text format. Pure. */
+/** Formats `/metrics/cadvisor` in Prometheus' text format. Pure. */
 import { formatFloat, renderHelp, renderLabels } from '#lib/metrics/text.ts'
 
 import { FAMILIES, MACHINE_FAMILIES } from './families.ts'

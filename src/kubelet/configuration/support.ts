@@ -1,4 +1,4 @@
-/** The KubeletConfiguration fields whose values are rejected or have no effect. Pure. */
+/** Lists the KubeletConfiguration fields whose values this kubelet rejects or ignores. Pure. */
 import type { SupportFindings } from '#lib/flags/flag-support.ts'
 import { goJson } from '#lib/go/text.ts'
 import { valueAt } from '#meta/config-rows.ts'

@@ -1,4 +1,4 @@
-/** The types of registry credentials, with the source of each. Pure. */
+/** Types of registry credentials and of their sources. Pure. */
 import { createHash } from 'node:crypto'
 
 import type { AuthConfig } from '#apis/wire/cri.ts'

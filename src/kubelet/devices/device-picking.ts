@@ -1,4 +1,4 @@
-/** Chooses which devices a container gets. Pure. */
+/** Chooses the devices for a container among the free ones. Pure. */
 
 export interface DeviceRequest {
   readonly resource: string

@@ -1,6 +1,6 @@
 /**
- * Device plugins, which register on the kubelet's socket and stream their devices. The kubelet calls them for preferred
- * allocations and container settings.
+ * Connects to device plugins, which register on the kubelet's socket and stream their devices. The kubelet calls them
+ * for preferred allocations and container settings.
  */
 import { join } from 'node:path'
 

@@ -1,4 +1,4 @@
-/** Removes dead containers and sandboxes, directories and logs of removed pods, and unused images. */
+/** Removes dead containers, dead sandboxes and unused images, and the directories and logs of removed pods. */
 import { messageText } from '#cri/call-text.ts'
 import type { Runtime } from '#cri/runtime.ts'
 import { type Clock, every, type Timer } from '#lib/clock.ts'

@@ -1,6 +1,6 @@
 /**
- * The state of the node that pods, admission and the node status depend on: Node object, Services, pressure conditions
- * and shutdown.
+ * The node's state that pods, admission and the node status read: Node object, Services, pressure conditions and
+ * shutdown.
  */
 import type { Node, Service } from '#apis/core/v1.ts'
 

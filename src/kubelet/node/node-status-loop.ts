@@ -1,6 +1,6 @@
 /**
- * Keeps the Node object and its lease current while the kubelet runs: registers the node, checks the runtime, reports
- * status and renews the lease at upstream's intervals. Every failure is retried; none ends the kubelet.
+ * Keeps the Node object and its lease current while the kubelet runs. It registers the node, checks the runtime,
+ * reports status and renews the lease at upstream's intervals. Every failure is retried; none ends the kubelet.
  */
 import { createBackoff } from '#lib/backoff.ts'
 import { type Clock, sleep } from '#lib/clock.ts'

@@ -1,4 +1,4 @@
-/** The Node object and its status, with upstream's reasons and messages. Pure. */
+/** Computes the Node object and its status, with upstream's reasons and messages. Pure. */
 import type {
   ContainerImage,
   Node,

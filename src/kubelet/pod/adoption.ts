@@ -1,4 +1,4 @@
-/** Restores container records from the status of a pod that ran before this kubelet started. Pure. */
+/** Restores container records from the pod status after a restart of the kubelet. Pure. */
 import type { ContainerState, ContainerStatus, PodStatus } from '#apis/core/v1.ts'
 import { epochMsOf } from '#meta/time.ts'
 

@@ -1,7 +1,7 @@
 /**
- * Decides which containers of a pod to start and stop, from their records. Init containers run one after the other
- * and sidecars among them stay. Main containers then start together. When no main container is left to run, sidecars
- * stop in reverse order. Pure.
+ * Decides which containers of a pod to start and stop, from their records. Init containers run one after the other;
+ * sidecars among them keep running. Main containers then start together. After the last main container has ended,
+ * sidecars stop in reverse order. Pure.
  */
 import type { PodSpec } from '#apis/core/v1.ts'
 import { shouldRestart } from '#model/pods.ts'

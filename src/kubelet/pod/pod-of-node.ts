@@ -1,4 +1,4 @@
-/** Read-only view of the pods of a node, for the kubelet API, metrics and eviction. */
+/** Types of a pod and its containers as the kubelet API, metrics and eviction see them. Read-only. */
 import type { Pod } from '#apis/core/v1.ts'
 
 import type { ContainerRecord } from './container-runs.ts'

@@ -1,4 +1,4 @@
-/** Collects the settings of a container that follow from its devices, claims, CPUs and memory. */
+/** Collects the container settings that devices, claims, CPUs and memory require. */
 import type { Device, Mount } from '#apis/wire/cri.ts'
 import type { Input } from '#lib/protobuf/message.ts'
 

@@ -1,8 +1,8 @@
 /**
- * Decides what a pod worker does next. A sync passes through stages; each is planned from the state that the stage
- * before it left, and ends by entering the next stage or by waiting. Pure.
+ * Decides what a pod worker does next. A sync passes through stages. Each stage is planned from the state after the
+ * previous one; its last action enters the next stage or waits. Pure.
  *
- * admission → decision → restart-all → course, and from there
+ * The stages are admission → decision → restart-all → course, and then
  * - while the pod runs: sandbox → resize → kills → containers → settled;
  * - when it ends: stopping → leaving.
  */

@@ -1,6 +1,6 @@
 /**
- * The sync loop of one pod: an event triggers a sync, and an event during a sync triggers another. Syncs run one at a
- * time; a failed sync is retried.
+ * The sync loop of one pod. An event triggers a sync; an event during a sync triggers another one afterwards. Syncs run
+ * one at a time; a failed sync is retried.
  */
 import { jitteredMs } from '#lib/backoff.ts'
 import type { Timer } from '#lib/clock.ts'

@@ -1,4 +1,4 @@
-/** Error of a container that was not started, with the reason and message of its waiting state. */
+/** The error of a container that was not started, with the reason and message of its waiting state. */
 export class StartError extends Error {
   override readonly name = 'StartError'
   /** `ErrImagePull`, `CreateContainerConfigError`, … */

@@ -1,6 +1,6 @@
 /**
- * Stops all containers and sandboxes of a runtime when the machine stops being a node. The pods remain and restart
- * later.
+ * Stops all containers and sandboxes of a runtime when the machine stops being a node. The pods remain in the API and
+ * start again when it is a node again.
  */
 import { CONTAINER_STATE, SANDBOX_STATE } from '#cri/codes.ts'
 import type { Runtime } from '#cri/runtime.ts'

@@ -1,4 +1,4 @@
-/** Responses of the kubelet API that are not streams. */
+/** Non-streaming responses of the kubelet API. */
 import type { HeaderList } from '#lib/http/exchange.ts'
 
 export interface Answer {

@@ -1,4 +1,4 @@
-/** The kubelet's /statusz, and /flagz if it was started with flags. */
+/** Serves the kubelet's /statusz, and /flagz if it was started with flags. */
 import type { Clock } from '#lib/clock.ts'
 import { readProcess } from '#lib/metrics/process.ts'
 import type { Random } from '#lib/random.ts'

@@ -1,6 +1,6 @@
 /**
- * Parses the target of a request. Authorization and routing use the same decoded segments, so that no spelling of a
- * path passes one and reaches another handler.
+ * Parses the target of a request. Authorization and routing use the same decoded segments, so that no encoding of a
+ * path is authorized as one path and routed as another.
  */
 
 export interface RequestTarget {

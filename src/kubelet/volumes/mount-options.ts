@@ -1,4 +1,4 @@
-/** Mount options of a PersistentVolume: of its annotation or, without one, of its field. */
+/** Reads the mount options of a PersistentVolume from its annotation or, without one, from its field. */
 import type { VolumeRequest } from './volume-plugin.ts'
 
 /** The place of mount options before PersistentVolumes had a field for them. */

@@ -1,4 +1,4 @@
-/** File contents from ConfigMaps, Secrets and pod fields. Pure. */
+/** Computes the files of a volume from ConfigMaps, Secrets and pod fields. Pure. */
 import type { ConfigMap, DownwardAPIVolumeFile, KeyToPath, Pod, Secret } from '#apis/core/v1.ts'
 import type { ResourceList } from '#model/resource-lists.ts'
 

@@ -1,4 +1,7 @@
-/** Service account tokens bound to pods: shared by the volumes of a pod, and renewed before they expire. */
+/**
+ * Requests service account tokens bound to pods. The volumes of a pod share them, and they are renewed before they
+ * expire.
+ */
 import type { TokenRequest } from '#apis/authentication/v1.ts'
 import { type Pod, ServiceAccounts } from '#apis/core/v1.ts'
 import { type ApiClient, pathOf } from '#client/api-client.ts'

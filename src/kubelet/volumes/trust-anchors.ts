@@ -1,4 +1,4 @@
-/** The certificates of ClusterTrustBundles as one PEM text, without duplicates, in stable order. Pure. */
+/** Combines the certificates of ClusterTrustBundles into one PEM text, without duplicates, in stable order. Pure. */
 import type { ClusterTrustBundle } from '#apis/certificates/v1beta1.ts'
 import { goQuote } from '#lib/go/text.ts'
 import { encodePem, parsePem } from '#lib/x509/pem.ts'

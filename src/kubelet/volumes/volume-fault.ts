@@ -1,4 +1,4 @@
-/** Failure of a volume with a prefix other than `MountVolume.SetUp failed`. */
+/** The error of a volume whose event does not begin with `MountVolume.SetUp failed`. */
 export class VolumeFault extends Error {
   override readonly name = 'VolumeFault'
   readonly phase: string

@@ -1,4 +1,4 @@
-/** The volume manager that pod workers use. */
+/** The interface of the volume manager that pod workers use. */
 import type { Pod } from '#apis/core/v1.ts'
 
 import type { VolumeFsUse } from '../machine/node-stats.ts'

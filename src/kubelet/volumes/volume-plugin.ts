@@ -1,4 +1,7 @@
-/** Volume plugin: plans from the API objects what a volume contains. `set-up.ts` carries out the plan. */
+/**
+ * The interface of a volume plugin, which plans from the API objects what a volume contains. `set-up.ts` carries out
+ * the plan.
+ */
 import type {
   ConfigMap,
   Node,

@@ -1,4 +1,4 @@
-/** Consumers of ResourceClaims: pods and PodGroups, which reference claims and templates in the same way. Pure. */
+/** The consumers of ResourceClaims: pods and PodGroups. Both refer to claims and templates in the same way. Pure. */
 import { type Pod, type PodResourceClaim, Pods } from '#apis/core/v1.ts'
 import type { ResourceClaim, ResourceClaimConsumerReference, ResourceClaimTemplate } from '#apis/resource/v1.ts'
 import { type PodGroup, PodGroups } from '#apis/scheduling/v1alpha2.ts'

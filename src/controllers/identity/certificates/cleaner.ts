@@ -1,4 +1,7 @@
-/** Deletes old CertificateSigningRequests: answered, unanswered or with an expired certificate. */
+/**
+ * Deletes old CertificateSigningRequests: approved, denied, failed or pending for too long, or with an expired
+ * certificate.
+ */
 import { type CertificateSigningRequest, CertificateSigningRequests } from '#apis/certificates/v1.ts'
 import { parseCertificate } from '#lib/x509/certificate.ts'
 import { isNotFound } from '#meta/status.ts'

@@ -1,4 +1,4 @@
-/** Shared parts of the certificate controllers. */
+/** Functions that the certificate controllers share. */
 import type { CertificateSigningRequest } from '#apis/certificates/v1.ts'
 import type { Growth } from '#lib/backoff.ts'
 

@@ -1,4 +1,4 @@
-/** Sums over all slices of a controller, updated by owner. */
+/** Counts of EndpointSlices and endpoints over all Services, for metrics of the controller. */
 import type { Endpoint, EndpointSlice } from '#apis/discovery/v1.ts'
 
 import { perRun } from '../../controller.ts'

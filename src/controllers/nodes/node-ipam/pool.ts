@@ -1,4 +1,4 @@
-/** Allocated CIDRs of each node. Two nodes never share one, whatever happens to writes and events. */
+/** Records which CIDRs each node has. Two nodes never share a CIDR, even if writes fail or events arrive late. */
 import type { Node } from '#apis/core/v1.ts'
 import type { CidrAllocator } from '#lib/net/cidr-allocator.ts'
 import { type Cidr, formatCidr, parseCidr } from '#lib/net/cidr.ts'

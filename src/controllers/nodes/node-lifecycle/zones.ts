@@ -1,6 +1,6 @@
 /**
- * Zones for NoExecute taints. If many nodes of a zone are unresponsive, the network is the likely cause: the eviction
- * rate falls, and is zero if all zones are unresponsive.
+ * Limits the rate of NoExecute taints for each zone. Many unresponsive nodes in a zone indicate a network failure, so
+ * the eviction rate falls. It is zero if all zones are unresponsive.
  */
 import type { Node } from '#apis/core/v1.ts'
 import { createTokenBucket, type TokenBucket } from '#lib/backoff.ts'

@@ -1,4 +1,7 @@
-/** Owners that the server reported as absent. A uid never returns, so one request serves many dependents. */
+/**
+ * Caches which owners do not exist, as the server reported. A uid is never reused, so one request serves many
+ * dependents.
+ */
 import type { Identity } from './identity.ts'
 
 /** As upstream: the least recently used entry is dropped. */

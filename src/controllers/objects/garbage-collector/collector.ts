@@ -1,7 +1,7 @@
 /**
  * Processes a node of the graph. An object is garbage if none of its owners exists on the server. Every delete has uid
- * and resourceVersion preconditions, so that a new owner protects the object. If all owners are known to be absent,
- * that delete is the only request.
+ * and resourceVersion preconditions, so that a new owner protects the object. If all owners are in the cache of absent
+ * owners, that delete is the only request.
  */
 import { exponentialDelayMs } from '#lib/backoff.ts'
 import type { Requeue } from '#lib/work-queue.ts'

@@ -1,4 +1,4 @@
-/** Server operations of the collector, over the API client; kinds come from the last discovery. */
+/** The requests of the garbage collector to the API server. Kinds come from the last discovery. */
 import { kindFor } from '#apis/kinds.ts'
 import type { ApiClient, Where } from '#client/api-client.ts'
 import type { KindMap, ServedKind } from '#client/discovery.ts'

@@ -1,4 +1,6 @@
-/** Changed claims and volumes: bound, released or in another phase. Pure; undefined if nothing changes. */
+/**
+ * Computes the claim or volume after a change: bound, released or in another phase. Pure; undefined if nothing changes.
+ */
 import type { PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimStatus } from '#apis/core/v1.ts'
 import { isBeingDeleted, semanticEqual } from '#meta/object.ts'
 import { compareQuantities, parseQuantity } from '#meta/quantity.ts'

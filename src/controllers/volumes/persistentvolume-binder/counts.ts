@@ -1,4 +1,4 @@
-/** Metrics of bound and unbound volumes and claims, computed on scrape. */
+/** Metrics of bound and unbound volumes and claims, computed when they are read. */
 import { type PersistentVolumeClaim, PersistentVolumeClaims, PersistentVolumes } from '#apis/core/v1.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { storageClassOf } from '#model/volumes/volumes.ts'

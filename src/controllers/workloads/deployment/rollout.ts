@@ -1,4 +1,4 @@
-/** One reconcile of a Deployment: the latest objects and the possible writes. */
+/** The state of one reconcile of a Deployment: its latest objects, and the writes that it can make. */
 import { type Deployment, type DeploymentStatus, Deployments, type ReplicaSet, ReplicaSets } from '#apis/apps/v1.ts'
 import { controllerRef, isControlledBy, keyOf, semanticEqual } from '#meta/object.ts'
 import { isAlreadyExists, isNamespaceTerminating, isNotFound } from '#meta/status.ts'

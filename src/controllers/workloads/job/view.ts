@@ -1,4 +1,7 @@
-/** A Job with its pods at one moment: finished pods, due pods, and whether the Job has finished. Pure. */
+/**
+ * A snapshot of a Job and its pods: which pods have finished, which must be created, and whether the Job has finished.
+ * Pure.
+ */
 import type { Job, JobCondition } from '#apis/batch/v1.ts'
 import type { Pod } from '#apis/core/v1.ts'
 import { hasFinalizer, isBeingDeleted } from '#meta/object.ts'

@@ -1,4 +1,4 @@
-/** Records published CSI volumes on disk, so that a restarted kubelet can unpublish them. */
+/** Stores records of published CSI volumes on disk, so that a restarted kubelet can unpublish them. */
 import { mkdir, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 

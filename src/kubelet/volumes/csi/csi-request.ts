@@ -1,4 +1,4 @@
-/** A requested CSI volume, and the driver that serves it. */
+/** The type of a requested CSI volume, with the driver that serves it. */
 import type { Pod } from '#apis/core/v1.ts'
 import type { CSIDriver } from '#apis/storage/v1.ts'
 

@@ -1,4 +1,4 @@
-/** The parameters of a CSI volume, from the pod or the PersistentVolume and the CSIDriver. Pure. */
+/** Derives the parameters of a CSI volume from the pod or PersistentVolume and the CSIDriver. Pure. */
 import type { PersistentVolume, PersistentVolumeClaim, Pod, Volume } from '#apis/core/v1.ts'
 import type { CSIDriver } from '#apis/storage/v1.ts'
 import { goQuote } from '#lib/go/text.ts'

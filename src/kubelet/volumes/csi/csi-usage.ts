@@ -1,4 +1,4 @@
-/** Usage of CSI volumes, as reported by the driver. Pure. */
+/** Converts the volume usage that a CSI driver reports. Pure. */
 import type { FsUse } from '../../machine/node-stats.ts'
 import type { VolumeUsage } from './csi-node-service.ts'
 

@@ -1,4 +1,4 @@
-/** Mounts and formats on the node. Only this file runs `mount`, `umount` and disk tools, without a shell. */
+/** Mounts and formats volumes on the node. Only this file runs `mount`, `umount` and disk tools, without a shell. */
 import { execFile } from 'node:child_process'
 import { release } from 'node:os'
 

@@ -1,4 +1,4 @@
-/** A directory of a pod, on disk or in memory, empty or with content from the API. */
+/** Creates the directory of a volume, on disk or in memory, empty or with content from the API. */
 import { chmod, mkdir, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 

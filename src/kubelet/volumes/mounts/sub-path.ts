@@ -1,6 +1,6 @@
 /**
- * Bind-mounts subPaths of volumes. A container may change its volume at any time, so each component is opened beneath
- * the volume and the open file is mounted, never a path.
+ * Bind-mounts subPaths of volumes. A container may change its volume at any time. So each path component is opened
+ * below the volume, and the open file is mounted, never a path.
  */
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open, realpath, rm, rmdir, stat, writeFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-/** configMap: keys of a ConfigMap as files on disk. */
+/** Volume plugin `configMap`: keys of a ConfigMap as files on disk. */
 import { fromConfigMap } from '../content.ts'
 import { modeOf } from '../payloads.ts'
 import type { VolumePlugin } from '../volume-plugin.ts'

@@ -1,4 +1,4 @@
-/** csi: a volume of a CSI driver, inline or behind a claim. */
+/** Volume plugin `csi`: a volume of a CSI driver, inline or through a claim. */
 import { CSI_PLUGIN } from '../csi/csi-names.ts'
 import { inlineSource, persistentSource } from '../csi/csi-source.ts'
 import type { VolumePlugin } from '../volume-plugin.ts'

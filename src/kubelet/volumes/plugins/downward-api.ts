@@ -1,4 +1,4 @@
-/** downwardAPI: fields of the pod as files. */
+/** Volume plugin `downwardAPI`: fields of the pod as files. */
 import { downwardFiles, modeOf } from '../payloads.ts'
 import type { VolumePlugin } from '../volume-plugin.ts'
 import { inMemory } from './empty-dir.ts'

@@ -1,4 +1,4 @@
-/** emptyDir: a directory with the lifetime of its pod. */
+/** Volume plugin `emptyDir`: a directory with the lifetime of its pod. */
 import type { Pod } from '#apis/core/v1.ts'
 import { goQuote } from '#lib/go/text.ts'
 import {

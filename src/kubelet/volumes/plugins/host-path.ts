@@ -1,4 +1,4 @@
-/** hostPath: a path of the node, inline or behind a claim. */
+/** Volume plugin `hostPath`: a path of the node, inline or through a claim. */
 import type { VolumePlugin } from '../volume-plugin.ts'
 
 export const hostPath: VolumePlugin = {

@@ -1,4 +1,4 @@
-/** image: the content of an image, mounted by the runtime. */
+/** Volume plugin `image`: the content of an image, which the runtime mounts. */
 import type { VolumePlugin } from '../volume-plugin.ts'
 
 export const image: VolumePlugin = {

@@ -1,4 +1,4 @@
-/** The supported volume plugins. */
+/** The table of supported volume plugins. */
 import type { PersistentVolumeSpec, Volume } from '#apis/core/v1.ts'
 
 import type { VolumePlugin } from '../volume-plugin.ts'

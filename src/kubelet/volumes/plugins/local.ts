@@ -1,4 +1,7 @@
-/** local: a directory, or the file system of a block device, bind-mounted for the pod; or the block device. */
+/**
+ * Volume plugin `local`: bind-mounts a directory or the file system of a block device, or provides the block device
+ * itself.
+ */
 import { goQuote } from '#lib/go/text.ts'
 
 import type { VolumePlugin } from '../volume-plugin.ts'

@@ -1,4 +1,4 @@
-/** nfs: an export of an NFS server, inline or behind a claim. */
+/** Volume plugin `nfs`: an export of an NFS server, inline or through a claim. */
 import { isIPv6 } from 'node:net'
 
 import { mountOptionsOf } from '../mount-options.ts'

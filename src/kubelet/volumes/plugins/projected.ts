@@ -1,4 +1,4 @@
-/** projected: several sources in one directory, including service account tokens. */
+/** Volume plugin `projected`: several sources in one directory, including service account tokens. */
 import type { Pod, VolumeProjection } from '#apis/core/v1.ts'
 
 import { type ContentRequest, fromConfigMap, fromSecret } from '../content.ts'

@@ -1,4 +1,4 @@
-/** secret: keys of a Secret as files in memory. */
+/** Volume plugin `secret`: keys of a Secret as files in memory. */
 import { fromSecret } from '../content.ts'
 import { modeOf } from '../payloads.ts'
 import type { VolumePlugin } from '../volume-plugin.ts'
