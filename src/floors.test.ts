@@ -1,4 +1,7 @@
-/** The rules of docs/architecture.md as a failing build, and proof that each rule can fail. */
+/**
+ * Tests that the imports follow the layers in docs/architecture.md, and that each layering rule reports a planted
+ * violation.
+ */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'

@@ -1,4 +1,4 @@
-/** Functions for code that takes an AbortSignal. */
+/** Helpers for functions that take an AbortSignal. */
 import { InsertionSet } from './collections/insertion-set.ts'
 
 /** The error for an aborted `signal`: its reason, wrapped if it is not an Error. */

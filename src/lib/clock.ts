@@ -1,6 +1,6 @@
 /**
- * Time as an argument. Only this file reads the machine's time or sets a timer (linted), so users of a `Clock` run in
- * real or in virtual time, where a day passes as fast as its work.
+ * The interface of time, passed as an argument. Only this file reads the machine's time or sets a timer (linted). So
+ * all code runs with a real or a virtual clock; a day of virtual time takes as long as its work.
  */
 /** A timer that can be taken back. */
 export interface Timer {

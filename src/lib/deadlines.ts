@@ -1,6 +1,6 @@
 /**
- * Deadlines of running requests. One queue and one timer serve all requests, because nearly all deadlines expire in the
- * order in which the requests began.
+ * Calls back when the deadline of a request passes. One queue and one timer serve all requests, because most deadlines
+ * expire in the order in which the requests began.
  */
 import type { Clock, Timer } from './clock.ts'
 import { InsertionSet } from './collections/insertion-set.ts'

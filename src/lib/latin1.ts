@@ -1,6 +1,6 @@
 /**
- * Converts UTF-8 text to a string with one character per byte, which Node writes together with the headers in one
- * piece. ASCII text, as in most objects, needs no conversion.
+ * Converts UTF-8 text to a latin1 string, with one character per byte. Node writes a latin1 body together with the
+ * headers. ASCII text, as in most objects, needs no conversion.
  */
 export function latin1(text: string): string {
   // oxlint-disable-next-line no-control-regex

@@ -1,6 +1,6 @@
 /**
- * A program: the flags, help, version and `run` of one command-line name. Nothing here uses the global `process`, so
- * one process can run several programs.
+ * Defines and runs one program of hyperkube: its flags, help, version and `run`. Nothing here uses the global
+ * `process`, so one process can run several programs.
  */
 import type { Readable, Writable } from 'node:stream'
 

@@ -1,7 +1,4 @@
-/**
- * Decodes configuration files that are API objects but never stored, with the same decoder and errors as stored
- * objects.
- */
+/** Decodes configuration files whose documents are API objects, with the same decoder and errors as stored objects. */
 import { CodecError } from './codec/error.ts'
 import { decodeObject } from './codec/object.ts'
 import { type Complete, type ConfigOption, fillDefaults, optionsOf, schemaOf, type StructTable } from './config-rows.ts'

@@ -1,12 +1,12 @@
 /**
- * Configuration files as tables of Go structs: one row of text for each field. Schema, type, default, flag and support follow
- * from the row:
+ * Defines the fields of configuration files by one row of text for each field. Schema, type, default, flag and support
+ * follow from the row:
  *
  *     maxPods: 'int32 =110 0.. --max-pods'
  *     cgroupsPerQOS: '*bool =true --cgroups-per-qos unsupported: pods always have their own cgroups'
  *
- * In this order: Go's type as error texts name it, the default, the range of valid numbers, the flag that sets the field, and
- * why other values are rejected (`unsupported`) or have no effect (`idle`).
+ * In this order: Go's type as error texts name it, the default, the range of valid numbers, the flag that sets the
+ * field, and why other values are rejected (`unsupported`) or have no effect (`idle`).
  */
 import type { FieldSchema, Schema, StructSchema } from './schema.ts'
 

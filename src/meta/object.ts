@@ -1,6 +1,6 @@
 /**
- * The common parts of objects: metadata, keys, owners, finalizers, comparison and copying. Objects are plain JSON
- * values; times and quantities are text.
+ * The parts that all API objects have: metadata, keys, owners and finalizers, with comparison and copying. Objects are
+ * plain JSON values; times and quantities are text.
  */
 import { type JsonObject, type JsonValue, setMember } from '#lib/json/value.ts'
 import { pick, type Random } from '#lib/random.ts'

@@ -1,4 +1,4 @@
-/** Request options of every verb: types, query strings and validation. */
+/** The request options of every verb: types, query strings and validation. */
 import { decodeQuery, type QueryShape } from './query.ts'
 import { invalidError } from './status-errors.ts'
 import { type StatusError } from './status.ts'

@@ -1,6 +1,6 @@
 /**
- * The container image of this program. Nodes of "hyperkube build" need no registry for it, because each node builds it
- * from its copy of the program.
+ * The name of the container image of this program. Nodes of `hyperkube build` need no registry for it, because each
+ * node builds it from its copy of the program.
  */
 import { hyperkubeVersion } from './version.ts'
 

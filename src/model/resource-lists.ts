@@ -1,4 +1,4 @@
-/** Maps from resource name to quantity, for quotas, limits and capacities. */
+/** Helpers for maps from resource name to quantity, in quotas, limits and capacities. */
 import { compareText } from '#lib/go/text.ts'
 import { parseQuantity, quantityValue } from '#meta/quantity.ts'
 import type { FieldError, FieldPath } from '#meta/validation/field-path.ts'

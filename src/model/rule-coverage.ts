@@ -1,6 +1,6 @@
 /**
- * Checks whether RBAC rules cover other rules, and lists the missing rights. A right is one verb, one group and
- * resource, and at most one name. At most a bounded number of rights is listed.
+ * Checks whether RBAC rules cover other rules, and lists the missing permissions. A permission is one verb, one group
+ * and resource, and at most one name. The list is bounded.
  */
 import type { PolicyRule } from '#apis/rbac/v1.ts'
 import { compareText, goQuote } from '#lib/go/text.ts'

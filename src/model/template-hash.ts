@@ -1,4 +1,4 @@
-/** Upstream's hashes of templates and revisions, and their text form in names. */
+/** Computes upstream's hashes of templates and revisions, and their text in names. */
 import type { PodTemplateSpec } from '#apis/core/v1.ts'
 import { structFor } from '#apis/schemas.ts'
 

@@ -1,4 +1,4 @@
-/** Metadata of claim and pod templates: only labels and annotations are copied. */
+/** Copies metadata from claim and pod templates: only labels and annotations. */
 import type { ObjectMeta } from '#meta/object.ts'
 import type { FieldError, FieldPath } from '#meta/validation/field-path.ts'
 import { validateAnnotations, validateLabels } from '#meta/validation/rules.ts'

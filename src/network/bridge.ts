@@ -1,4 +1,4 @@
-/** Creates our bridge with its addresses, and repairs it. */
+/** Creates a network bridge with its addresses, and repairs it. */
 import { parseIp } from '#lib/net/cidr.ts'
 import type { Commands, IpRoute, LinkState } from '#lib/net/iproute.ts'
 

@@ -1,6 +1,6 @@
 /**
- * The automated checks of the CIS Kubernetes Benchmark 1.12, as kube-bench performs them, against the flags and files
- * of a built cluster. Checks that fail by default have an explanation, and pass with the settings it names.
+ * Runs the automated checks of the CIS Kubernetes Benchmark 1.12 as kube-bench does, against the flags and files of a
+ * built cluster. Checks that fail by default have an explanation, and pass with the settings it names.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'

@@ -1,4 +1,4 @@
-/** A hundred invalid files with all expected faults: line, path and advice. */
+/** Tests a hundred invalid cluster.yml files and the error of each: line, path and advice. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

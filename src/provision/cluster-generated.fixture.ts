@@ -1,4 +1,4 @@
-/** A file as tools write it. */
+/** A cluster.yml as `rke config` generates it, for tests. */
 
 /** The output of `rke config` for one machine: nearly all keys are empty. */
 export const GENERATED: string = `nodes:

@@ -1,4 +1,4 @@
-/** The desired state of machines as data. */
+/** The types of the desired state of machines. */
 import type { ServiceSpec } from './machine.ts'
 
 /** The roles of a machine, with RKE's names. */

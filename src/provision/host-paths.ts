@@ -1,4 +1,4 @@
-/** Paths on the machines: RKE's layout below `prefix_path`. */
+/** The paths of files on the machines of a cluster: RKE's layout below `prefix_path`. */
 import { posix } from 'node:path'
 
 type PathPrefix = { readonly prefix_path: string }

@@ -1,6 +1,6 @@
 /**
- * The interface of a machine for the builder. It has three implementations: local, over SSH and in memory. Every call
- * takes one object and is idempotent, so that a caller can repeat it after a lost answer.
+ * The interface through which `hyperkube build` uses a machine. It has three implementations: local, over SSH and in
+ * memory. Every call takes one object and is idempotent, so that a caller can repeat it after a lost answer.
  */
 
 /** Facts about a machine. */

@@ -1,6 +1,6 @@
 /**
- * Our program as a compressed archive for upload: Node, the sources or the bundle, and their packages. Its name is its
- * digest, and it is cached, because creating it takes seconds.
+ * Packs this program for upload as a compressed archive: Node, the sources or the bundle, and their packages. Its name
+ * is its digest, and it is cached, because packing takes seconds.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'

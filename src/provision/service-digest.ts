@@ -1,4 +1,4 @@
-/** A short digest of a service definition. Pure. */
+/** Computes a short digest of a service definition, to detect changes. Pure. */
 import { createHash } from 'node:crypto'
 
 import type { ServiceSpec } from './machine.ts'

@@ -1,5 +1,6 @@
 /**
- * Machines in memory with an etcd and an API server derived from their services, and a driver that can be interrupted.
+ * Simulates machines in memory for tests, with an etcd and an API server that depend on their services. The run under
+ * test can be interrupted.
  */
 import { emptyState, simulatedMachine, type SimulatedState } from '#kits/provision/simulated-machine.ts'
 import { type Clock, realClock } from '#lib/clock.ts'

@@ -1,4 +1,4 @@
-/** A proxy backend: turns routes into kernel rules for one address family. */
+/** The interface of a proxy backend, which turns routes into kernel rules for one address family. */
 import type { IpFamily } from '#model/services.ts'
 
 import type { Route } from './routing.ts'

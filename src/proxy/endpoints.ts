@@ -1,4 +1,4 @@
-/** Endpoints of a Service port from its EndpointSlices. Pure. */
+/** Collects the endpoints of a Service port from its EndpointSlices. Pure. */
 import type { EndpointConditions, Endpoint as SliceEndpoint, EndpointSlice } from '#apis/discovery/v1.ts'
 import type { IpFamily } from '#model/services.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Addresses that no Service may use as endpoint or as its own. Otherwise writers of Services and EndpointSlices could
- * reach node-local services (CVE-2021-25737, CVE-2020-8558) or capture broadcast traffic.
+ * Decides which addresses kube-proxy ignores in Services and EndpointSlices. Otherwise their authors could reach
+ * node-local services (CVE-2021-25737, CVE-2020-8558) or capture broadcast traffic.
  */
 import { type Cidr, contains, type Ip, parseCidr } from '#lib/net/cidr.ts'
 

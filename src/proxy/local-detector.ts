@@ -1,4 +1,4 @@
-/** Rule conditions that detect traffic of local pods. Pure. */
+/** Writes rule conditions that detect traffic of local pods. Pure. */
 
 /** Conditions for both backends. */
 export interface LocalDetector {

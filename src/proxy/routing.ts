@@ -1,6 +1,6 @@
 /**
- * Routing model: the endpoints of a Service port for policies Cluster and Local, as seen from this node. Both backends
- * render only this. Pure.
+ * Computes the routes of a Service port on this node: its endpoints for the policies Cluster and Local. Both backends
+ * write rules only from these routes. Pure.
  */
 import type { Service } from '#apis/core/v1.ts'
 import type { EndpointSlice } from '#apis/discovery/v1.ts'

@@ -1,4 +1,7 @@
-/** Syncs rules: changes, everything after a failure or foreign changes, and everything periodically. */
+/**
+ * Syncs kernel rules: changes at once, and all rules periodically, after a failure, or after another program has
+ * changed them.
+ */
 import type { Clock } from '#lib/clock.ts'
 import type { Logger } from '#lib/log/log.ts'
 import type { IpFamily } from '#model/services.ts'

@@ -1,7 +1,4 @@
-/**
- * A Service port for one address family. User input is parsed, normalized and checked here; nothing else of a Service
- * reaches a rule. Pure.
- */
+/** Parses a Service port for one address family. All user input in rules is normalized and checked here. Pure. */
 import type { LoadBalancerIngress, Service, ServiceSpec } from '#apis/core/v1.ts'
 import { type Cidr, contains, formatCidr, formatIp, overlaps, parseCidr, parseIp } from '#lib/net/cidr.ts'
 import { clusterIpsOf, HEADLESS, type IpFamily, isExternallyAccessible, needsHealthCheck } from '#model/services.ts'

@@ -1,4 +1,4 @@
-/** Drops all fields that routes do not need, because there may be very many objects. Pure. */
+/** Trims objects to the fields that routes need, because there may be very many objects. Pure. */
 import type { Service } from '#apis/core/v1.ts'
 import type { EndpointSlice } from '#apis/discovery/v1.ts'
 import type { ObjectMeta } from '#meta/object.ts'

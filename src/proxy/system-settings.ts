@@ -1,4 +1,4 @@
-/** Machine settings of kube-proxy: conntrack limits and timeouts, and its OOM score. */
+/** Applies kube-proxy's machine settings: conntrack limits and timeouts, and the OOM score. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 

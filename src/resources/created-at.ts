@@ -1,4 +1,4 @@
-/** The columns of kinds without specific ones. */
+/** The table column `Created At`, for kinds without specific columns. */
 import type { Column } from '#apiserver/registry/resource.ts'
 import type { KubeObject } from '#meta/object.ts'
 

@@ -1,4 +1,4 @@
-/** The form of expressions and their messages, checked before compilation. */
+/** Checks the form of CEL expressions and their messages, before they are compiled. */
 
 /** Line breaks of CEL's grammar. */
 export function hasLineBreak(text: string): boolean {

@@ -1,4 +1,4 @@
-/** All served kinds, one line each. Parts of the running server are passed in. */
+/** Lists all served kinds, one per line. Components of the running server are passed in. */
 import type { Resource } from '#apiserver/registry/resource.ts'
 import type { Access, Authorizer } from '#auth/authorizer.ts'
 import type { EscalationChecks } from '#auth/authorizers/rbac/escalation.ts'

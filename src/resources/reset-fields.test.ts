@@ -1,4 +1,7 @@
-/** The reset fields of every kind with subresources, which no manager owns after a write: upstream's table. */
+/**
+ * Tests which fields no manager owns after a write (reset fields), for every kind with subresources, against upstream's
+ * table.
+ */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** Kinds that are answered and never stored. */
+/** Lists the review kinds, which are answered and never stored. */
 import type { Review } from '#apiserver/registry/resource.ts'
 import type { Authenticator } from '#auth/authenticators/index.ts'
 import type { Authorizer } from '#auth/authorizer.ts'

@@ -1,4 +1,4 @@
-/** Runs the rules of a kind like the store, without a store, for tests. */
+/** Runs the rules of a kind for tests as the store does, without a store. */
 import { schemaFor } from '#apis/schemas.ts'
 import type { Resource, WriteContext } from '#apiserver/registry/resource.ts'
 import {

@@ -1,4 +1,4 @@
-/** The location of a webhook: a URL or a Service. */
+/** Validates the location of a webhook: a URL or a Service. */
 import { goQuote } from '#lib/go/text.ts'
 import { collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'
 import { dns1123Subdomain, portNumber } from '#meta/validation/names.ts'

@@ -1,4 +1,4 @@
-/** The shared part of kinds with a pod template: warnings, columns, status counts, scaling. */
+/** The parts that kinds with a pod template share: warnings, columns, status counts, scaling. */
 import type { PodTemplateSpec } from '#apis/core/v1.ts'
 import type { Column, ScaleRules } from '#apiserver/registry/resource.ts'
 import { asSelector, type LabelSelector } from '#meta/label-selector.ts'

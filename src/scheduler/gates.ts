@@ -1,6 +1,6 @@
 /**
- * Support of each feature gate of upstream's kube-scheduler. Gates in neither table do nothing in upstream's scheduler
- * either.
+ * Support of each feature gate of upstream's kube-scheduler. A gate in neither table does nothing in upstream's
+ * scheduler either.
  */
 /** Gates that take effect here. */
 export const WORKING: readonly string[] = [

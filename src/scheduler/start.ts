@@ -1,4 +1,4 @@
-/** Assembles a scheduler: informers, cache, queue and profiles. */
+/** Starts a scheduler: creates its informers, cache, queue and profiles. */
 import { Namespaces, type Pod, Pods, Services } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import type { ApiClient } from '#client/api-client.ts'

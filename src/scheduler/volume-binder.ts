@@ -1,6 +1,6 @@
 /**
- * Binds claims that wait for their first consumer: matches volumes or selects a node for provisioning, writes that and
- * waits. Choices for one pod are assumed for all others at once.
+ * Binds claims that wait for their first consumer: matches volumes or selects a node for provisioning, writes the
+ * claims and waits for their binding. Decisions about other pods take a choice into account at once.
  */
 import {
   type Node,

@@ -1,4 +1,4 @@
-/** The log of a simulated container: the output that its command would write, with times. Pure. */
+/** Generates the log of a simulated container: the output that its command would write, with times. Pure. */
 import type { Run } from '#kubelet/pod/container-runs.ts'
 import { timeText } from '#meta/time.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Faults and behavior of simulated nodes: injected faults, and annotations on pods and nodes, both become the
- * `Behavior` of a container. docs/simulated-nodes.md lists them. Pure.
+ * Computes the behavior of simulated containers from injected faults and from annotations on pods and nodes.
+ * docs/simulated-nodes.md lists them. Pure.
  */
 import type { Pod } from '#apis/core/v1.ts'
 import { durationMs } from '#lib/go/duration.ts'

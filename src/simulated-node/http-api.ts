@@ -1,6 +1,6 @@
 /**
- * Kubelet API of simulated nodes: generates logs, stats and metrics, and rejects requests that need a process. One
- * handler serves all nodes; the requested address selects the node.
+ * The kubelet API of simulated nodes. It generates logs, stats and metrics, and rejects requests that need a real
+ * process. One handler serves all nodes; the requested address selects the node.
  */
 import { type MeasuredNode, statsSummary } from '#kubelet/machine/node-stats.ts'
 import { resourceMetrics } from '#kubelet/metrics/resource.ts'

@@ -1,4 +1,4 @@
-/** Images of simulated nodes: ID and size derive from the name. Pure. */
+/** Computes the ID and the size of simulated images from their names. Pure. */
 import { createHash } from 'node:crypto'
 
 /** The ID of a pulled image: `docker.io/library/nginx@sha256:…`. */

@@ -1,6 +1,6 @@
 /**
- * Checks that the ConfigMaps, Secrets and claims of simulated pods exist, as their node. All nodes share the results
- * for a while.
+ * Checks with the identity of the node that the ConfigMaps, Secrets and claims of simulated pods exist. All nodes share
+ * the results for a while.
  */
 import { ConfigMaps, PersistentVolumeClaims, Secrets } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'

@@ -1,4 +1,4 @@
-/** `/metrics` of a simulated kubelet, with the few metrics that tools check first. Pure. */
+/** Generates `/metrics` of a simulated kubelet, with the few metrics that tools check first. Pure. */
 export function plainMetrics(node: string, runningPods: number): string {
   return [
     '# HELP kubelet_node_name [ALPHA] Always 1; the label is the name of the node.',

@@ -1,7 +1,7 @@
 /**
- * Simulated nodes: any number in one process, with the lifecycle of nodes and pods but without containers. All share
- * one watch of pods, one of nodes and one queue. A pod is queued only for a change, so a running pod costs only
- * memory.
+ * Starts any number of simulated nodes in one process: they have the lifecycle of nodes and pods, but no containers.
+ * All share one watch of pods, one of nodes and one queue. A pod is queued only for a change, so a running pod costs
+ * only memory.
  */
 import { type Node, Nodes, type Pod, Pods } from '#apis/core/v1.ts'
 import { ApiClient, type ApiClientOptions } from '#client/api-client.ts'

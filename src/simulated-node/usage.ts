@@ -1,6 +1,6 @@
 /**
- * Usage of simulated containers: half of their requests, or the annotated amount. Pure, so that metrics can be
- * computed without a kubelet.
+ * Computes the usage of simulated containers: half of their requests, or the annotated amount. Pure, so that metrics
+ * need no kubelet.
  */
 import type { Pod } from '#apis/core/v1.ts'
 import { type Measure, type MeasuredNode, type MeasuredPod, sumOfMeasures } from '#kubelet/machine/node-stats.ts'

@@ -1,4 +1,4 @@
-/** Compacts old history and keeps a window of it. After a restart the window starts again. */
+/** Compacts the store's history periodically, except for a recent window. After a restart the window starts again. */
 import { every, type Clock, type Timer } from '#lib/clock.ts'
 
 import type { Revision } from './backend.ts'

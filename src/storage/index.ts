@@ -1,4 +1,4 @@
-/** Opens the backend of a location. */
+/** Opens the backend of a store's location: memory, a SQLite file or etcd's URLs. */
 import type { Clock } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'
 

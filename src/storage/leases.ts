@@ -1,6 +1,6 @@
 /**
- * LeaseTimers: expires leases. After a restart each lease starts again, so a lease may live longer than promised but
- * never shorter.
+ * Expires the leases of a store (LeaseTimers). After a restart each lease starts again, so a lease may live longer than
+ * promised but never shorter.
  */
 import type { Clock, Timer } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'

@@ -1,4 +1,4 @@
-/** Checks of a commit that all backends share. */
+/** Checks that all backends make before a commit. */
 import { createSlab } from '#lib/collections/slab.ts'
 
 import { StorageError, type Write } from './backend.ts'

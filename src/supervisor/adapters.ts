@@ -1,4 +1,4 @@
-/** The network adapter with the default route, and the routes that must stay on it. */
+/** Chooses the network adapter of a worker, and keeps the routes to cloud metadata on it. */
 import type { Adapter } from './host.ts'
 import { CrashError } from './outcome.ts'
 import type { Worker } from './worker.ts'

@@ -1,4 +1,6 @@
-/** Cloud metadata of a machine: its name, and missing values of the Azure configuration. */
+/**
+ * Reads and completes the cloud settings of a machine: its node name, and missing values of the Azure configuration.
+ */
 import { repairCloudRoutes } from './adapters.ts'
 import { CrashError } from './outcome.ts'
 import type { Worker } from './worker.ts'

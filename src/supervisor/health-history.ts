@@ -1,4 +1,4 @@
-/** Decides whether a living process is lost, by its failed health checks. Pure. */
+/** Decides from failed health checks whether to restart a process that is still running. Pure. */
 
 export interface HealthHistory {
   /** A new pid is a new process without failures. */

@@ -1,4 +1,4 @@
-/** File operations that are equal on all platforms. */
+/** File operations of the host interface that are the same on all platforms. */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { access, lstat, mkdir, readFile, rename, rm, rmdir } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-/** Paths on a worker. */
+/** The paths of files and folders on a worker. */
 import type { ProcessName } from './process-names.ts'
 
 export interface Layout {

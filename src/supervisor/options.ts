@@ -1,4 +1,4 @@
-/** Flags from three sources: built in, from the user's environment, from the server. */
+/** Combines a program's flags from three sources: built in, from the user's environment, from the server. */
 
 /** Splits items at semicolons; items may be quoted: `"--v=2";"--node-ip=10.0.0.1"`. */
 export function splitOptions(text: string): string[] {

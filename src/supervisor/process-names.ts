@@ -1,4 +1,4 @@
-/** The processes of a worker. */
+/** The names of a worker's processes, in start order. */
 export type ProcessName = 'kubelet' | 'flanneld' | 'kube-proxy' | 'kube-network-policies'
 
 /** In start order: each depends on those before it. */

@@ -1,4 +1,4 @@
-/** The start of each process: preparation, flags and completion. */
+/** Defines how each process of a worker is started: preparation, flags, and what follows its start. */
 import { repairCloudRoutes } from './adapters.ts'
 import { completeCloudConfig } from './cloud.ts'
 import type { Host } from './host.ts'

@@ -1,4 +1,4 @@
-/** Reads the settings of a worker from a file: strictly, and reports all faults at once. */
+/** Parses the settings file of a worker strictly, and reports all errors at once. */
 import { ProgramError } from '#lib/program.ts'
 
 import { type NodeSettings, podNetworkKind, tidySettings } from './settings.ts'

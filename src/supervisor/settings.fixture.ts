@@ -1,4 +1,4 @@
-/** A Windows worker for tests. */
+/** Settings of a Windows worker for tests. */
 import type { NodeSettings } from './settings.ts'
 
 export const WINDOWS_SETTINGS: NodeSettings = {

@@ -1,6 +1,6 @@
 /**
- * A table of steps for a machine, each with a check, an action and its undo. A second run does nothing, an interrupted
- * run continues, and undoing removes everything.
+ * Runs a table of steps on a machine, each with a check, an action and its undo. A second run does nothing, an
+ * interrupted run continues, and undoing removes everything.
  */
 
 export interface Step<C> {

@@ -1,4 +1,4 @@
-/** The wait times of the supervisor. */
+/** The intervals and timeouts of the supervisor. */
 import type { Host } from './host.ts'
 import type { ProcessName } from './process-names.ts'
 

@@ -1,4 +1,4 @@
-/** The context of a worker's parts, and their shared actions. */
+/** The context that the parts of the supervisor receive, and actions that they share. */
 import { sleep } from '#lib/clock.ts'
 
 import type { Host, Launch } from './host.ts'

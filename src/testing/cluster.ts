@@ -1,7 +1,7 @@
 /**
- * A whole cluster inside a test: API server, controllers, scheduler and simulated nodes, as `hyperkube up` runs them,
- * with objects in memory and a virtual or real clock. Virtual time is deterministic: the same seed and calls give the
- * same objects, events, uids and resourceVersions.
+ * A complete cluster inside a test: API server, controllers, scheduler and simulated nodes, as in `hyperkube up`.
+ * Objects are in memory, and the clock is virtual or real. Virtual time is deterministic: the same seed and calls give
+ * the same objects, events, uids and resourceVersions.
  */
 import { readFile } from 'node:fs/promises'
 import { PassThrough } from 'node:stream'

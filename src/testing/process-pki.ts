@@ -1,4 +1,7 @@
-/** The PKI of all clusters in a process: created once in memory, valid at any cluster time. */
+/**
+ * Creates the PKI that all test clusters of a process share, once and in memory. Its certificates are valid at any
+ * virtual time.
+ */
 import type { KubeconfigEntry } from '#client/connection/kubeconfig.ts'
 import { openLocalPki } from '#cluster/local-pki.ts'
 import { servingNames } from '#cluster/settings.ts'

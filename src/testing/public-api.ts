@@ -1,4 +1,4 @@
-/** Public API of `hyperkube/testing`: a whole cluster inside a test. Exports are stable. */
+/** Public API of `hyperkube/testing`: a complete cluster inside a test. Exports are stable. */
 export type { Fault } from '#simulated-node/fault.ts'
 export type { ApiFault, RequestAim } from './api-fault.ts'
 export type { NodePlan } from '#simulated-node/simulated-node.ts'

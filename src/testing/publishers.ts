@@ -1,6 +1,6 @@
 /**
- * Publishers for servers without controllers: maintain the ServiceAccount `default` and the ConfigMap
- * `kube-root-ca.crt` in every namespace, so that pods can be created.
+ * Creates the ServiceAccount `default` and the ConfigMap `kube-root-ca.crt` in every namespace of a test server without
+ * controllers, so that pods can be created.
  */
 import { ConfigMaps, Namespaces, ServiceAccounts } from '#apis/core/v1.ts'
 import type { Entry } from '#apiserver/registry/entry.ts'

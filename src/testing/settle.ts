@@ -1,4 +1,4 @@
-/** Detects that a cluster has settled: objects stop changing, because every component with work to do changes one. */
+/** Detects that a cluster has settled: no component has changed an object for a while. */
 import { type Clock, realClock, sleep, type VirtualClock } from '#lib/clock.ts'
 import { type Backend, prefixEnd } from '#storage/backend.ts'
 

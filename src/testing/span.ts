@@ -1,4 +1,4 @@
-/** Durations in tests. */
+/** Parses durations in tests, such as `90s`, `1h30m` or `7d`. */
 import { durationMs } from '#lib/go/duration.ts'
 
 /** `90s`, `1h30m`, `24h`, `7d`, or milliseconds. */

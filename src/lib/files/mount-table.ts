@@ -1,4 +1,4 @@
-/** The mounts of this process's mount namespace, from /proc. */
+/** Reads the mounts of this process's mount namespace from /proc. */
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'

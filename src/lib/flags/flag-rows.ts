@@ -1,6 +1,7 @@
 /**
- * Flags as rows of text: the kind of the value, the default unless it is empty, and the usage, or why the flag is not supported
- * or has no effect. The type of the values follows from the rows:
+ * Defines flags by rows of text. A row has the kind of the value, the default unless it is empty, and the usage.
+ * Instead of the usage it may give the reason why the flag is not supported or has no effect. The type of the values
+ * follows from the rows:
  *
  *     'request-timeout': 'duration =1m0s How long a request may take, watches excepted',
  *     'goaway-chance': 'float unsupported: clients are not sent away by chance',

@@ -1,7 +1,7 @@
 /**
- * Command-line flags as spf13/pflag 1.0.9 reads them, which every Kubernetes program uses: the same spellings are
- * accepted and the same mistakes get the same words. A flag set is a literal that reads as a table, grouped as help
- * shows it; the type of the parsed values follows from it:
+ * Parses command-line flags as spf13/pflag 1.0.9, which every Kubernetes program uses: it accepts the same forms and
+ * reports the same errors. A flag set is an object literal, grouped as in help; the type of the parsed values follows
+ * from it:
  *
  *     const flags = defineFlags({ generic: { 'secure-port': flag(int, 6443, 'The port to serve HTTPS on') } })
  *     parseFlags(flags, ['--secure-port=7443']).values['secure-port'] // number

@@ -1,6 +1,6 @@
 /**
- * Formats values as Go does with `%q`, `%v` and json.Marshal, because upstream's error texts contain them. Also Go's
- * length (UTF-8 bytes), order (code points) and printable characters of strings.
+ * Formats values as Go does with `%q`, `%v` and json.Marshal, because upstream's error texts contain them. Also has
+ * Go's string length (UTF-8 bytes), string order (code points) and test for printable characters.
  */
 import { Buffer } from 'node:buffer'
 

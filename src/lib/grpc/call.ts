@@ -1,4 +1,4 @@
-/** One call of a client: its stream, deadline, messages and status. */
+/** One call of a gRPC client: its stream, deadline, messages and status. */
 import type { ClientHttp2Stream, IncomingHttpHeaders, IncomingHttpStatusHeader } from 'node:http2'
 
 import { HTTP2_CODES } from '../http/http2-codes.ts'

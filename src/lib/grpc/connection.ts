@@ -1,5 +1,5 @@
 /**
- * The connection of a client: made on demand, checked by pings, and reconnected with backoff. At most one HTTP/2
+ * The connection of a gRPC client: opened on first use, checked by pings, and reopened with backoff. At most one HTTP/2
  * session takes new calls; one that received GOAWAY only finishes its calls.
  */
 import type { ClientHttp2Session } from 'node:http2'

@@ -1,6 +1,6 @@
 /**
- * The end of a gRPC call from outside: by its caller, its deadline, its peer or a stop. An AbortSignal is created only
- * on demand, because it is expensive.
+ * Ends a gRPC call early: when its caller aborts it, its deadline passes, its peer resets it or the server stops. An
+ * AbortSignal is created only on demand, because it is expensive.
  */
 import type { GrpcError } from './status.ts'
 

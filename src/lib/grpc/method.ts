@@ -1,4 +1,4 @@
-/** The common definitions of client and server: methods with their codecs, metadata, and timeouts. */
+/** Definitions that gRPC client and server share: methods with their codecs, metadata, and timeouts. */
 import type { IncomingHttpHeaders } from 'node:http2'
 
 import type { Input } from '../protobuf/message.ts'

@@ -1,4 +1,4 @@
-/** One call of a server: incoming requests, outgoing responses and the status. */
+/** One call of a gRPC server: incoming requests, outgoing responses and the status. */
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 
 import type { Clock } from '../clock.ts'

@@ -1,6 +1,6 @@
 /**
- * Windows' Host Compute Network service: networks and endpoints as documents with policies. Policies can be added and
- * removed while a network is in use.
+ * The interface of Windows' Host Compute Network service, which has networks and endpoints as documents with policies.
+ * Policies can be added and removed while a network is in use.
  */
 
 export interface HcnPolicy {

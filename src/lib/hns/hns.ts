@@ -1,6 +1,6 @@
 /**
- * Windows' Host Networking Service: calls with a method, a path and a JSON document, for networks, endpoints and policy
- * lists.
+ * The interface of Windows' Host Networking Service: calls with a method, a path and a JSON document, for networks,
+ * endpoints and policy lists.
  */
 
 export interface HnsAnswer {

@@ -1,4 +1,4 @@
-/** Errors of HTTP requests. A separate file, because the client takes long to load. */
+/** The error class of HTTP requests. It is in a separate file, because the client takes long to load. */
 
 /** `connect`: no connection; `timeout`; `aborted`: by the caller; `broken`: lost on the way; `too-large`: body above the limit. */
 export type HttpErrorCode = 'connect' | 'timeout' | 'aborted' | 'broken' | 'too-large'

@@ -1,9 +1,9 @@
 /**
- * The certificates that clients send. A resumed TLS session keeps only the client's own certificate, so this remembers
- * intermediate certificates from the handshakes of others: there are few of them, however many clients.
+ * Finds the certificate chain of a client. A resumed TLS session has only the client's own certificate, so this file
+ * caches intermediate certificates from all handshakes. Many clients share a few of them.
  *
- * OpenSSL does not verify them in the handshake. A signature that fails there leaves an error behind, for which Node closes
- * the connection although the certificate is optional; the client then gets no answer instead of a 401.
+ * OpenSSL does not verify them in the handshake. After a failed signature Node would close the connection, although the
+ * certificate is optional, and the client would get no response instead of a 401.
  */
 import { X509Certificate } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'

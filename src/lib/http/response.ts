@@ -1,4 +1,4 @@
-/** The response to a request of the HTTP client: its head, and its body as a stream or as a whole. */
+/** The response to a request of the HTTP client: status, headers, and the body as a stream or as a whole. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 

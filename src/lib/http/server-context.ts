@@ -1,4 +1,4 @@
-/** The shared state of all exchanges of a server: its limits, its clock, and whether it is draining. */
+/** The state that all exchanges of an HTTP server share: its limits, its clock, and whether it is draining. */
 import type { Clock } from '../clock.ts'
 import { createDeadlines, type Deadlines } from '../deadlines.ts'
 

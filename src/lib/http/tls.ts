@@ -1,4 +1,7 @@
-/** TLS of servers: versions and ciphers, the certificate for each server name, and reloading without a restart. */
+/**
+ * The TLS settings of servers: versions, ciphers and the certificate for each server name. They can be reloaded without
+ * a restart.
+ */
 import type { SecureContext, SecureContextOptions, SecureVersion, Server } from 'node:tls'
 import { createSecureContext, createServer } from 'node:tls'
 

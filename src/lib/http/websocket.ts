@@ -1,6 +1,6 @@
 /**
- * WebSocket connections on `ws`, for both sides: messages as an async iterable, sending that waits for room, pings,
- * and one error. `ws` is loaded when the first connection is made: most processes never make one.
+ * WebSocket connections on `ws`, for clients and servers: messages as an async iterable, sending with backpressure, and
+ * pings. `ws` is loaded with the first connection, because most processes never open one.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'

@@ -1,7 +1,7 @@
 /**
- * The exact parser, for texts that the native one misreads or rejects: keeps int64 exact, names repeated keys, and
- * reports errors in the words of Go's encoding/json (as in sigs.k8s.io/json). It uses an explicit stack, so deep
- * nesting cannot overflow.
+ * The exact JSON parser, for texts that JSON.parse misreads or rejects. It keeps int64 exact and reports repeated keys.
+ * Its error texts are those of Go's encoding/json (as in sigs.k8s.io/json). It uses an explicit stack, so deep nesting
+ * cannot overflow.
  */
 import { type JsonDuplicate, JsonError, JsonNumber, type JsonObject, type JsonValue, setMember } from './value.ts'
 

@@ -1,7 +1,7 @@
 /**
- * JSON as Go's encoding/json and sigs.k8s.io/json treat it: exact int64, errors in Go's words, repeated keys named,
- * `<`, `>` and `&` escaped. It uses the native parser and writer where they give the same result, and the exact ones
- * (exact.ts, write.ts) otherwise.
+ * Parses and writes JSON as Go's encoding/json and sigs.k8s.io/json do: exact int64, Go's error texts, repeated keys
+ * reported, `<`, `>` and `&` escaped. It uses JSON.parse and JSON.stringify if they give the same result, and exact.ts
+ * and write.ts otherwise.
  */
 
 import type { Steps } from '../time-slicing.ts'

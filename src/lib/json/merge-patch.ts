@@ -1,5 +1,5 @@
 /**
- * JSON Merge Patch (RFC 7386) as evanphx/json-patch v4 implements it, which Kubernetes uses: nulls are also dropped
+ * Applies JSON Merge Patches (RFC 7386) as evanphx/json-patch v4 does, which Kubernetes uses: nulls are also dropped
  * from new objects inside of arrays. Arguments stay unchanged; results may share parts with them.
  */
 import { jsonEqual } from './patch.ts'

@@ -1,8 +1,9 @@
 /**
- * JSON Patch (RFC 6902) as evanphx/json-patch v4 implements it, which Kubernetes uses: negative indexes count from the
- * end, null counts as absent, so `replace` may add a member and `copy` of a missing one gives null. The document and
- * the patch stay unchanged: containers on the way to a change are copied once per patch, so the cost grows with the sum
- * of their sizes, not the product.
+ * Applies JSON Patches (RFC 6902) as evanphx/json-patch v4 does, which Kubernetes uses. Negative indexes count from the
+ * end. Null counts as absent, so `replace` may add a member and `copy` of a missing member gives null.
+ *
+ * The document and the patch stay unchanged. Containers on the way to a change are copied once per patch. So the cost
+ * grows with the sum of the two sizes, not with their product.
  */
 import { ChunkedList } from '../collections/chunked-list.ts'
 import { runAtOnce, shouldYield, type Steps } from '../time-slicing.ts'

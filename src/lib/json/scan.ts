@@ -1,7 +1,7 @@
 /**
- * A fast scan of JSON text that decides if the native parser reads it correctly. It does not check syntax; it looks for
- * repeated keys, numbers beyond doubles, escaped surrogates, depth and cost. A false "no" only costs the time of the
- * exact parser.
+ * Scans JSON text fast and decides if JSON.parse reads it correctly. It does not check syntax; it looks for repeated
+ * keys, numbers beyond doubles, escaped surrogates, depth and cost. A false "no" only costs the time of the exact
+ * parser.
  */
 import { JsonError } from './value.ts'
 

@@ -1,6 +1,6 @@
 /**
- * JSON values in memory: plain JavaScript values where those are exact; an integer beyond a double's precision is a
- * bigint, so every int64 survives a round trip.
+ * Types of JSON values in memory. They are plain JavaScript values, except for integers beyond a double's precision,
+ * which are bigints. So every int64 survives a round trip.
  */
 
 /** A JSON value. Objects may hold any key, `__proto__` included, as an own property: read them with `Object.hasOwn`. */

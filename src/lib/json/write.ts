@@ -1,6 +1,6 @@
 /**
- * The exact writer: like `JSON.stringify`, but with bigints and with keys in Go's order, which JavaScript objects
- * cannot keep for keys like array indexes. It uses an explicit stack, so deep nesting cannot overflow.
+ * The exact JSON writer: like `JSON.stringify`, but with bigints and with keys in Go's order. JavaScript objects do not
+ * keep that order for keys such as `10`. It uses an explicit stack, so deep nesting cannot overflow.
  */
 
 import { runAtOnce, shouldYield, type Steps } from '../time-slicing.ts'

@@ -1,4 +1,4 @@
-/** The error of JSON Web Tokens. */
+/** The error class of JSON Web Tokens. */
 
 /**
  * `malformed`: not a token; `unsupported`: wants something we do not do; `key`: unusable key; `signature`: no key

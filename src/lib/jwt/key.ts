@@ -1,4 +1,4 @@
-/** Keys for signed tokens: which algorithms each kind may be used with, their identifiers, and key sets (JWKS). */
+/** Keys of JSON Web Tokens: the algorithms of each kind of key, key identifiers, and key sets (JWKS). */
 import type { KeyObject, SigningOptions } from 'node:crypto'
 import { constants, createHash, createPublicKey } from 'node:crypto'
 

@@ -1,7 +1,7 @@
 /**
- * JSON Web Tokens (JWS compact): signing and verifying on node:crypto, synchronously, because one verification takes a
- * tenth of a millisecond. Claims are trusted only after the signature was verified, and the algorithm only if the key
- * allows it.
+ * Signs and verifies JSON Web Tokens (JWS compact) with node:crypto. It is synchronous, because a verification takes
+ * only a tenth of a millisecond. Claims are trusted only after the signature was verified, and the algorithm only if
+ * the key allows it.
  */
 import type { KeyObject } from 'node:crypto'
 import { sign, verify } from 'node:crypto'

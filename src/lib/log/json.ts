@@ -1,4 +1,4 @@
-/** Log lines as component-base's JSON format (zap): one object a line, values as JSON, errors as their text. */
+/** Formats log lines as component-base's JSON format (zap): one object per line, values as JSON, errors as text. */
 import type { Line } from './line.ts'
 import { errorText, jsonText, textOf } from './value.ts'
 

@@ -1,6 +1,7 @@
 /**
- * Log lines as klog writes them (k8s.io/klog/v2, textlogger): `I1115 02:05:12.123456      42 file.ts:12] "Message" key="value"`.
- * Strings are quoted as Go does, those of several lines are indented below the key, everything else is JSON.
+ * Formats log lines as klog does (k8s.io/klog/v2, textlogger): `I1115 02:05:12.123456 42 file.ts:12] "Message"
+ * key="value"`. Strings are quoted as Go does, those of several lines are indented below the key, everything else is
+ * JSON.
  */
 import { isUtf8 } from 'node:buffer'
 

@@ -1,6 +1,6 @@
 /**
- * Allocators of single addresses for Services, and of address blocks for Nodes. They work in memory; the caller
- * synchronizes them with the API.
+ * Allocates single addresses for Services, and address blocks for Nodes. It works in memory; the caller synchronizes it
+ * with the API.
  */
 
 import type { Random } from '../random.ts'

@@ -1,6 +1,6 @@
 /**
- * IP addresses and CIDR blocks in the form that Kubernetes requires: no leading zeros, no IPv4-mapped IPv6, printed by
- * RFC 5952. An address is a family and a bigint, so ranges are plain arithmetic.
+ * Parses and formats IP addresses and CIDR blocks as Kubernetes requires: no leading zeros, no IPv4-mapped IPv6, IPv6
+ * by RFC 5952. An address is a family and a bigint, so ranges are plain arithmetic.
  */
 import { parseDotted } from './ipv4.ts'
 

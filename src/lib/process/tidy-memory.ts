@@ -1,4 +1,7 @@
-/** Returns memory after a burst of work. Without it an idle program would keep the memory of its busiest moment. */
+/**
+ * Returns memory to the system after a burst of work, so that an idle program does not keep the memory of its busiest
+ * moment.
+ */
 import { performance } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 

@@ -1,4 +1,4 @@
-/** Stores the active span of an asynchronous call, so that clients of other servers find it without an argument. */
+/** Stores the active span of an asynchronous call, so that outgoing requests can continue its trace. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 import type { Attributes, Span } from './span.ts'

@@ -1,4 +1,4 @@
-/** The error of certificates and keys. */
+/** The error class of certificates and keys. */
 
 /**
  * `malformed`: invalid encoding; `unsupported`: valid, but of an unsupported kind; `key`: unusable key; `signature`:

@@ -1,4 +1,4 @@
-/** The error of the YAML parser. */
+/** The error class of the YAML parser. */
 import type { YamlSpot } from './places.ts'
 
 /**

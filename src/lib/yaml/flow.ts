@@ -1,4 +1,4 @@
-/** Scans flow collections (`[…]`, `{…}`) as go-yaml does, to find their end or go-yaml's error. */
+/** Scans YAML flow collections (`[…]`, `{…}`) as go-yaml does, to find their end or go-yaml's error. */
 
 /** The result of reading a flow collection. Lines count from 0, as in go-yaml. */
 export type FlowOutcome =

@@ -1,6 +1,6 @@
 /**
- * YAML scalars by the rules of go-yaml v2 (go.yaml.in/yaml/v2 2.4, inside sigs.k8s.io/yaml). The writer quotes a string
- * exactly when the reader would take it for another type.
+ * Parses and writes YAML scalars by the rules of go-yaml v2 (go.yaml.in/yaml/v2 2.4, inside sigs.k8s.io/yaml). The
+ * writer quotes a string exactly when the reader would take it for another type.
  */
 
 export type ScalarKind = 'null' | 'bool' | 'int' | 'float' | 'timestamp' | 'str'

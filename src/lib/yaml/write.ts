@@ -1,6 +1,7 @@
 /**
- * Writes YAML byte for byte as sigs.k8s.io/yaml, because people compare the output of `kubectl get -o yaml`: block
- * style, naturally sorted keys, sequences not indented under their key, lines folded past 80 columns.
+ * Writes YAML byte for byte as sigs.k8s.io/yaml does, because users compare the output of `kubectl get -o yaml`. It
+ * writes block style with naturally sorted keys and folds lines past 80 columns. Sequences are not indented under their
+ * key.
  */
 import { JsonNumber } from '../json/value.ts'
 import { runAtOnce, shouldYield, type Steps } from '../time-slicing.ts'

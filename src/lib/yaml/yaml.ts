@@ -1,5 +1,5 @@
 /**
- * YAML as Kubernetes reads it (sigs.k8s.io/yaml over go-yaml v2): JSON values, YAML 1.1 scalars, string keys only.
+ * Parses YAML as Kubernetes does (sigs.k8s.io/yaml over go-yaml v2): JSON values, YAML 1.1 scalars, string keys only.
  * js-yaml parses the structure; this file and scalar.ts interpret it.
  */
 import { type Event, EVENT_ID, getScalarValue, SCALAR_STYLE, type ScalarEvent } from 'js-yaml'

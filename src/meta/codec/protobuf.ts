@@ -1,5 +1,6 @@
 /**
- * Objects in protobuf. Each object is in an envelope: the bytes `k8s\0` and a runtime.Unknown with kind and apiVersion.
+ * Encodes and decodes objects in protobuf. Each object has an envelope: the bytes `k8s\0` and a runtime.Unknown with
+ * kind and apiVersion.
  */
 import { Buffer } from 'node:buffer'
 

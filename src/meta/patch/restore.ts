@@ -1,6 +1,6 @@
 /**
  * Converts a patched map to a typed object, with the errors of upstream's unstructured converter. It is slower than
- * decoding, so it only runs to report errors.
+ * decoding, so it runs only after decoding has failed.
  */
 import { decodeValue } from '../codec/decode.ts'
 import { CodecError } from '../codec/error.ts'

@@ -1,4 +1,4 @@
-/** The rules of `metadata`, on create and update, in upstream's order. */
+/** Validates `metadata` on create and update, in upstream's order. */
 import { byteLength, compareText, goStrings } from '#lib/go/text.ts'
 
 import { kindKey, kindOf } from '../kind.ts'

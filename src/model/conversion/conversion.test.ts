@@ -1,4 +1,4 @@
-/** Conversion in general: the existing versions, and round trips without loss. */
+/** Tests conversion between versions: which versions exist, and that round trips lose nothing. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

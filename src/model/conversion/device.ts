@@ -1,5 +1,6 @@
 /**
- * Converts `resource.k8s.io/v1beta1`, which has the fields of a device in `basic` and the fields of `exactly` inline.
+ * Converts `resource.k8s.io/v1beta1`, which has the fields of a device in `basic`, and has no `exactly` around the
+ * fields of a request.
  */
 import type { JsonObject } from '#lib/json/value.ts'
 

@@ -1,4 +1,6 @@
-/** The processing of a custom resource on write and read: pruning, defaults, embedded objects and list validation. */
+/**
+ * Tests how custom resources are processed on write and read: pruning, defaults, embedded objects and list validation.
+ */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

@@ -1,5 +1,5 @@
 /**
- * Structural: the schema of a custom resource in memory. It is smaller than JSONSchemaProps, because it omits
+ * The structural schema of a custom resource in memory. It is smaller than JSONSchemaProps, because it omits
  * descriptions and absent fields.
  */
 import type { JSONSchemaProps, ValidationRule } from '#apis/apiextensions/v1.ts'

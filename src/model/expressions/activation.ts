@@ -1,6 +1,6 @@
 /**
- * Activation: the variables of one request for compiled expressions, and the cost budget that they share. Variables of
- * a policy are evaluated on first use.
+ * The variables of one request for compiled CEL expressions (activation), and the cost budget that they share.
+ * Variables of a policy are evaluated on first use.
  */
 import type { Variables } from '#cel/program.ts'
 import { CelError, Failure, MapValue, type Result, type Value } from '#cel/value.ts'

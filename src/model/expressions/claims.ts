@@ -1,6 +1,6 @@
 /**
- * CEL expressions of `--authentication-config`: about the claims of a token, and about the user created from them. All
- * numbers are doubles.
+ * Environments for CEL expressions of `--authentication-config`: about the claims of a token, and about the resulting
+ * user. All numbers are doubles.
  */
 import { createEnvironment } from '#cel/environment.ts'
 import { unescapeName } from '#cel/syntax/names.ts'

@@ -1,5 +1,5 @@
 /**
- * The types of mutation expressions: `Object`, with arbitrary fields and nested types (`Object.spec.template`), and
+ * The CEL types of mutation expressions: `Object`, with arbitrary fields and nested types (`Object.spec.template`), and
  * `JSONPatch`.
  */
 import { DYN, type ObjectType, STRING } from '#cel/type.ts'

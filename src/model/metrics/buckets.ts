@@ -1,4 +1,4 @@
-/** Bucket bounds of histograms. */
+/** The table of bucket bounds of histograms. */
 
 import { DEFAULT_BUCKETS, exponentialBuckets, linearBuckets } from '#lib/metrics/metrics.ts'
 import type { Words } from '#lib/metrics/table.ts'

@@ -1,5 +1,6 @@
 /**
- * Decides which metric families and label values are visible: users can disable them, and deprecated ones are hidden.
+ * Decides which metric families and label values are visible. Users can disable families, and deprecated ones are
+ * hidden.
  */
 import type { MetricOptions, RegistryRules, Stability } from '#lib/metrics/metrics.ts'
 

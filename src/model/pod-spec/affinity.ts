@@ -1,4 +1,4 @@
-/** The rules of node and pod affinity. */
+/** Validates node and pod affinity. */
 import type { Affinity, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm } from '#apis/core/v1.ts'
 import { type LabelSelector, validateLabelSelector } from '#meta/label-selector.ts'
 import { collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'

@@ -1,4 +1,4 @@
-/** Network settings of a pod: DNS, host aliases, host name and the host network. */
+/** Validates network settings of a pod: DNS, host aliases, host name and the host network. */
 import type { HostAlias, PodDNSConfig, PodSpec } from '#apis/core/v1.ts'
 import { byteLength } from '#lib/go/text.ts'
 import { validateLegacyIp } from '#meta/validation/addresses.ts'

@@ -1,6 +1,6 @@
 /**
- * The options of pod validation: feature gates, and faults that the old object already has. An update may keep old
- * faults, so that objects of older releases stay writable.
+ * The options of pod validation: feature gates, and errors that the old object already has. An update may keep those,
+ * so that objects of older releases stay writable.
  */
 import type { PodSpec } from '#apis/core/v1.ts'
 import { validateLabelSelector } from '#meta/label-selector.ts'

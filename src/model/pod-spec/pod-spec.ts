@@ -1,4 +1,4 @@
-/** The rules of a pod spec, for pods and templates, in upstream's order (v1.36). */
+/** Validates the spec of pods and pod templates, in upstream's order (v1.36). */
 import type { PodSpec } from '#apis/core/v1.ts'
 import type { ObjectMeta } from '#meta/object.ts'
 import { collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'

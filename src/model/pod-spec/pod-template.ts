@@ -1,4 +1,4 @@
-/** The rules of a pod template, and the rules of workloads for their pod templates. */
+/** Validates pod templates, and the additional rules of workloads for them. */
 import type { PodTemplateSpec } from '#apis/core/v1.ts'
 import { matchesLabels, type Selector } from '#meta/labels.ts'
 import { asJson, collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'

@@ -1,4 +1,4 @@
-/** The context that all pod spec rules receive; `options.ts` creates it. */
+/** The context that all validation rules of a pod spec receive; `options.ts` creates it. */
 import type { PodSpec } from '#apis/core/v1.ts'
 import type { ObjectMeta } from '#meta/object.ts'
 

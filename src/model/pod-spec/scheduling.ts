@@ -1,4 +1,4 @@
-/** Scheduling fields of a pod: topology spread, gates, device claims, groups. */
+/** Validates scheduling fields of a pod: topology spread, gates, device claims, groups. */
 import type {
   PodResourceClaim,
   PodSchedulingGate,

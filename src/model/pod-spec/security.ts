@@ -1,4 +1,4 @@
-/** Security contexts of pods and containers. */
+/** Validates security contexts of pods and containers. */
 import type { AppArmorProfile, PodSpec, SeccompProfile, SecurityContext } from '#apis/core/v1.ts'
 import { byteLength } from '#lib/go/text.ts'
 import { asJson, collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'

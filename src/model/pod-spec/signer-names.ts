@@ -1,4 +1,4 @@
-/** Names of certificate signers, `example.com/name`, and of their trust bundles. */
+/** Validates names of certificate signers, `example.com/name`, and of their trust bundles. */
 import { byteLength } from '#lib/go/text.ts'
 import type { FieldError, FieldPath } from '#meta/validation/field-path.ts'
 import { dns1123Label, dns1123Subdomain } from '#meta/validation/names.ts'

@@ -1,4 +1,4 @@
-/** The rules of Windows security options, and of fields that are invalid for the pod's operating system. */
+/** Validates Windows security options, and refuses fields that the pod's operating system does not support. */
 import type { PodSpec, SecurityContext, WindowsSecurityContextOptions } from '#apis/core/v1.ts'
 import { byteLength } from '#lib/go/text.ts'
 import { asJson, collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'

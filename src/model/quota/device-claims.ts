@@ -1,6 +1,6 @@
 /**
- * The quota usage of ResourceClaims: their number, and the maximum number of devices per class. A claim that was
- * generated for an extended resource is charged only to its pod.
+ * Computes the quota usage of ResourceClaims: their number, and the maximum number of devices per class. A claim that
+ * was generated for an extended resource is charged only to its pod.
  */
 import { type Pod, Pods } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'

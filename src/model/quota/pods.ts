@@ -1,4 +1,6 @@
-/** The quota usage of pods: their number and compute resources. Upstream's pkg/quota/v1/evaluator/core, v1.36. */
+/**
+ * Computes the quota usage of pods: their number and compute resources. Upstream's pkg/quota/v1/evaluator/core, v1.36.
+ */
 import type { Affinity, Container, Pod, PodAffinityTerm } from '#apis/core/v1.ts'
 import { compareText } from '#lib/go/text.ts'
 import type { KubeObject } from '#meta/object.ts'

@@ -1,4 +1,4 @@
-/** The quota usage of Services: their number, load balancers and node ports. */
+/** Computes the quota usage of Services: their number, load balancers and node ports. */
 import type { Service } from '#apis/core/v1.ts'
 import { quantityOf } from '#meta/quantity.ts'
 

@@ -1,4 +1,4 @@
-/** The quota usage of PersistentVolumeClaims: number and storage, in total and by storage class. */
+/** Computes the quota usage of PersistentVolumeClaims: number and storage, in total and by storage class. */
 import type { PersistentVolumeClaim } from '#apis/core/v1.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { compareQuantities, parseQuantity, type Quantity, quantityOf, roundQuantityUp } from '#meta/quantity.ts'

@@ -1,4 +1,4 @@
-/** Common functions of PersistentVolumes and claims. */
+/** Functions about PersistentVolumes and claims that several components share. */
 import type { PersistentVolumeClaim, PersistentVolumeClaimSpec, Pod, Volume } from '#apis/core/v1.ts'
 import { isControlledBy, keyOf, type ObjectMeta } from '#meta/object.ts'
 

@@ -1,4 +1,4 @@
-/** flannel on Linux: links, routes, neighbours and nftables rules. */
+/** Implements the pod network on Linux with flannel's links, routes, neighbours and nftables rules. */
 import type { IpRoute } from '#lib/net/iproute.ts'
 import type { Random } from '#lib/random.ts'
 

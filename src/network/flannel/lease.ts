@@ -1,4 +1,4 @@
-/** Leases of nodes in annotations, under flannel's names. Pure. */
+/** Reads and writes leases of nodes in annotations, with flannel's names. Pure. */
 import type { Node } from '#apis/core/v1.ts'
 import { formatCidr, formatIp, nthAddress, parseCidr, parseIp } from '#lib/net/cidr.ts'
 

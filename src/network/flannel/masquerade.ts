@@ -1,6 +1,6 @@
 /**
- * Masquerading rules as one nftables table for each family: pods keep their addresses inside the network and use the
- * node's outside. Pure.
+ * Writes the masquerading rules as one nftables table for each family: pods keep their addresses inside the network and
+ * use the node's outside. Pure.
  */
 import { type NftFamily, replacingTable } from '#lib/net/nft.ts'
 

@@ -1,4 +1,4 @@
-/** flannel's net-conf.json: pod networks and backend. Pure. */
+/** Parses flannel's net-conf.json: pod networks and backend. Pure. */
 import { type Cidr, formatCidr, parseCidr } from '#lib/net/cidr.ts'
 
 export interface VxlanBackend {

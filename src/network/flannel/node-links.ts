@@ -1,4 +1,4 @@
-/** Applies plans to the kernel: reads, compares and changes. */
+/** Applies plans of links, routes and neighbours to the kernel: reads the current ones, compares and changes them. */
 import type { IpRoute } from '#lib/net/iproute.ts'
 import { applyNft, listNftTable } from '#lib/net/nft.ts'
 

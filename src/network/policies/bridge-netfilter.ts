@@ -1,7 +1,7 @@
 /**
- * Enables br_netfilter, so that bridged packets between pods of one node pass the IP rules. Services need it too, for
- * replies; kubeadm requires it as well. A table of the bridge family would see packets before Service translation, and
- * replies without connection tracking.
+ * Enables br_netfilter, so that bridged packets between pods of one node pass the IP rules. Services also need it for
+ * replies, and kubeadm requires it. An nftables table of the bridge family would not work: it sees packets before
+ * Service translation, and replies without connection tracking.
  */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'

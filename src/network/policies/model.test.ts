@@ -1,6 +1,6 @@
 /**
- * Compares the table's verdict on packets with an oracle that reads the policies as documented, connection by
- * connection, without sets and chains.
+ * Property: for every packet the table gives the same verdict as a model that reads the policies as documented, without
+ * sets and chains.
  */
 import { deepEqual, equal } from 'node:assert/strict'
 import { suite, test } from 'node:test'

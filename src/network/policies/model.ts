@@ -1,6 +1,6 @@
 /**
- * Pods, namespaces and policies of the cluster, and the resulting table of one node. The cost of a change depends on
- * what it touches: a pod is matched with groups and the policies of its namespace, a policy with pods.
+ * Computes the nftables table of one node from the pods, namespaces and policies of the cluster. A change is
+ * incremental: a changed pod is matched with groups and the policies of its namespace, a changed policy with pods.
  */
 import { type Labels, matchesLabels } from '#meta/labels.ts'
 

@@ -1,7 +1,7 @@
 /**
- * Policies as nftables chains. A forwarded packet passes two base chains: `egress` looks up its source, `ingress` its
- * destination, and each jumps to the chain of the pod's policies, which ends in a drop. An accept ends only one of the
- * two, so a packet needs both.
+ * Writes policies as nftables chains. A forwarded packet passes two base chains: `egress` looks up its source,
+ * `ingress` its destination. Each jumps to the chain of the pod's policies, which ends in a drop. An accept ends only
+ * one of the two, so a packet needs both.
  */
 import { createHash } from 'node:crypto'
 

@@ -1,6 +1,6 @@
 /**
- * nft scripts for a whole table or a difference. Pure. User input was converted to numbers, addresses and our own names
- * before; only comments contain letters of user names.
+ * Writes nft scripts for a whole table or a difference. Pure. The scripts contain no text from users except for letters
+ * of names in comments.
  */
 import { type Cidr, formatCidr } from '#lib/net/cidr.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Cluster DNS: Service `kube-dns` and our DNS server, with the names of RKE's CoreDNS. `system_images.coredns` selects
- * CoreDNS instead. Pure.
+ * The manifest of cluster DNS: Service `kube-dns` and our DNS server, with the names of RKE's CoreDNS.
+ * `system_images.coredns` selects CoreDNS instead. Pure.
  */
 import type { ClusterFile } from '../cluster.ts'
 import {

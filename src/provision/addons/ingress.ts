@@ -1,4 +1,4 @@
-/** The ingress controller: ours on every worker, with the names and the class of RKE's nginx. Pure. */
+/** The manifest of the ingress controller: ours on every worker, with the names and the class of RKE's nginx. Pure. */
 import type { ClusterFile, Ingress } from '../cluster.ts'
 import {
   account,

@@ -1,5 +1,6 @@
 /**
- * The metrics API: our metrics-server with upstream's names; `system_images.metrics_server` selects upstream's. Pure.
+ * The manifest of the metrics API: our metrics-server with upstream's names; `system_images.metrics_server` selects
+ * upstream's. Pure.
  */
 import type { ClusterFile } from '../cluster.ts'
 import {

@@ -1,4 +1,4 @@
-/** The DNS cache on every node, at the address that kubelets give to pods. Pure. */
+/** The manifest of the DNS cache on every node, at the address that kubelets give to pods. Pure. */
 import type { ClusterFile, Dns } from '../cluster.ts'
 import { stubs } from './dns.ts'
 import {

@@ -1,4 +1,4 @@
-/** Building blocks of addon manifests. Pure. */
+/** Functions that build objects of addon manifests. Pure. */
 import { stringifyYaml } from '#lib/yaml/yaml.ts'
 import { ownImage } from '#model/own-image.ts'
 

@@ -1,4 +1,4 @@
-/** The addons of a cluster in RKE's order and with its names. Pure. */
+/** Lists the addons of a cluster in RKE's order and with its names. Pure. */
 import type { ClusterFile } from '../cluster.ts'
 import type { Addon } from '../desired.ts'
 import { dnsManifest } from './dns.ts'

@@ -1,4 +1,7 @@
-/** The API client of the builder: nodes and its secret. */
+/**
+ * Implements ClusterApi for `hyperkube build` with an API client: changes Nodes, applies manifests and stores the
+ * cluster's state in a Secret.
+ */
 import { ConfigMaps, type Node, Nodes, Pods, type Secret, Secrets } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import { until } from '#client/until.ts'

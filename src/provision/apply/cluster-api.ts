@@ -1,4 +1,7 @@
-/** The cluster API of the builder: nodes and one secret. */
+/**
+ * The interface through which `hyperkube build` uses the API of its cluster: Nodes, manifests and the Secret with the
+ * cluster's state.
+ */
 import type { DesiredNode } from '../desired.ts'
 import type { DroppedMarks } from '../plan/node-difference.ts'
 import type { ObservedNode } from '../plan/observed.ts'

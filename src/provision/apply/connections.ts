@@ -1,4 +1,4 @@
-/** One connection for each machine of a cluster, opened on first use and reopened after a failure. */
+/** Keeps one connection to each machine of a cluster, opened on first use and reopened after a failure. */
 import { type Machine, MachineLost } from '../machine.ts'
 import type { SshConnection } from '../ssh/connect.ts'
 

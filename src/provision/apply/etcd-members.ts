@@ -1,4 +1,4 @@
-/** The etcd membership API over JSON, through a machine with a member. */
+/** Calls etcd's membership API over JSON, through a machine with a member. */
 import type { Health } from '../desired.ts'
 import { type Machine, MachineError } from '../machine.ts'
 import type { EtcdMember } from '../plan/observed.ts'

@@ -1,4 +1,4 @@
-/** Observes machines and the cluster; changes nothing. */
+/** Observes the state of machines and of the cluster, without changing anything. */
 import type { Clock } from '#lib/clock.ts'
 
 import { type DesiredCluster, type DesiredHost, type Health, manifestFile } from '../desired.ts'

@@ -1,4 +1,4 @@
-/** The folder with certificates from an external certificate authority. */
+/** Reads the folder with certificates of an external certificate authority. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 

@@ -1,5 +1,6 @@
 /**
- * Brings a cluster to its desired state: stage after stage, each planned from the observed state, applied and recorded.
+ * Brings a cluster to its desired state: stage by stage. Each stage is planned from the observed state, applied and
+ * recorded.
  */
 import type { Clock } from '#lib/clock.ts'
 import { ProgramError } from '#lib/program.ts'

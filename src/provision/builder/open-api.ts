@@ -1,4 +1,4 @@
-/** The API of the cluster for the builder: one client, and kubectl for drains and manifests. */
+/** Opens the API of the cluster for `hyperkube build`: one client, and kubectl for drains and manifests. */
 import { connect } from '#client/connection/connect.ts'
 import { userAgent } from '#model/version.ts'
 

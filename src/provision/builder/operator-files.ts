@@ -1,4 +1,4 @@
-/** Files on the operator's machine that go into a cluster: etcd, images, manifests. */
+/** Reads the files on the operator's machine that a cluster needs: etcd, images, manifests. */
 import { access } from 'node:fs/promises'
 import { delimiter, dirname, join, resolve } from 'node:path'
 

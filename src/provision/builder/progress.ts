@@ -1,4 +1,4 @@
-/** The progress lines of a run: one for each completed step, with its machine. */
+/** Prints the progress of a run: one line for each completed step, with its machine. */
 import type { Writable } from 'node:stream'
 
 import type { Progress } from '../apply/apply.ts'

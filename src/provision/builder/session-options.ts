@@ -1,4 +1,4 @@
-/** The options of a session of the builder. */
+/** The options of a session of `hyperkube build`. */
 import type { ProgramContext } from '#lib/program.ts'
 
 import type { ClusterFile } from '../cluster.ts'

@@ -1,4 +1,4 @@
-/** Operations on snapshots over all machines. */
+/** Saves, restores and lists etcd snapshots over all machines of a cluster. */
 import { access } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
 

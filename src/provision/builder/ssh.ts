@@ -1,4 +1,4 @@
-/** SSH settings from cluster.yml: address, credentials and options of each machine. */
+/** Reads the SSH settings of cluster.yml: address, credentials and options of each machine. */
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'

@@ -1,4 +1,4 @@
-/** The local machine as a machine of a cluster. */
+/** Uses the local machine as a machine of the cluster, without SSH. */
 import { createSocket } from 'node:dgram'
 import { hostname, userInfo } from 'node:os'
 

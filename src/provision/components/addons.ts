@@ -1,4 +1,4 @@
-/** Computes the objects of a manifest that the next one lacks. Pure. */
+/** Finds the objects that an addon's old manifest has and its new one lacks, to delete them. Pure. */
 import { parseYaml, splitYaml, stringifyYaml } from '#lib/yaml/yaml.ts'
 
 interface Document {

@@ -1,4 +1,6 @@
-/** Configuration files of programs other than certificates: admission, audit, webhook, encryption, cloud. */
+/**
+ * Writes the configuration files of programs, except for certificates: admission, audit, webhook, encryption, cloud.
+ */
 import type { JsonObject } from '#lib/json/value.ts'
 import { stringifyYaml } from '#lib/yaml/yaml.ts'
 

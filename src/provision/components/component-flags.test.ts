@@ -1,4 +1,4 @@
-/** Flags and files of programs. src/cmd/build checks that our programs accept them. */
+/** Tests the flags and files of the programs of a cluster. src/cmd/build tests that our programs accept them. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

@@ -1,6 +1,6 @@
 /**
- * The flags of every program on every machine: RKE's, without those that v1.36 removed, with the differences in
- * docs/build.md. `extra_args` and `extra_args_array` come last and win.
+ * Computes the flags of every program on every machine: RKE's, without those that v1.36 removed, and with the
+ * differences in docs/build.md. `extra_args` and `extra_args_array` come last and win.
  */
 import { parseIp } from '#lib/net/cidr.ts'
 

@@ -1,5 +1,6 @@
 /**
- * The EncryptionConfiguration of a cluster: created once, stored in the state file, with key rotation without a gap.
+ * Creates and rotates the EncryptionConfiguration of a cluster, which the state file stores. During a rotation all
+ * Secrets stay readable.
  */
 import type { JsonObject } from '#lib/json/value.ts'
 import { pick, type Random } from '#lib/random.ts'

@@ -1,6 +1,6 @@
 /**
- * Defaults of cluster.yml that depend on other keys. Unlike RKE's, they follow changes: the DNS address follows the
- * service range, one range suffices, and drain has defaults.
+ * Sets the defaults of cluster.yml that depend on other keys. Unlike RKE's, they follow changes: the DNS address
+ * follows the service range, one range suffices, and drain has defaults.
  */
 import { cidrSize, nthAddress, parseCidr } from '#lib/net/cidr.ts'
 

@@ -1,4 +1,4 @@
-/** Valid files and their results. Invalid files are in cluster-faults.test.ts. */
+/** Tests valid cluster.yml files and their results. Invalid files are in cluster-faults.test.ts. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

@@ -1,5 +1,5 @@
 /**
- * cluster.yml: parses RKE's file strictly and reports every fault with its line at once. Unlike RKE it reports unknown
+ * Parses RKE's cluster.yml strictly and reports all errors at once, each with its line. Unlike RKE it reports unknown
  * keys and options of other plugins.
  */
 import { isJsonObject } from '#lib/json/value.ts'

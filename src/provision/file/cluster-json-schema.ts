@@ -1,4 +1,4 @@
-/** A JSON Schema of cluster.yml for editors, generated from its table. */
+/** Generates a JSON Schema of cluster.yml for editors, from the table of its keys. */
 import type { JsonObject, JsonValue } from '#lib/json/value.ts'
 
 import { CLUSTER } from './cluster-schema.ts'

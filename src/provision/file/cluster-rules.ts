@@ -1,4 +1,4 @@
-/** Rules of cluster.yml that involve several keys. Each fault refers to the key to change. */
+/** Validates rules of cluster.yml that involve several keys. Each error names the key to change. */
 import { contains, overlaps, parseCidr, parseIp } from '#lib/net/cidr.ts'
 import { parseYamlAll } from '#lib/yaml/yaml.ts'
 import { dns1123Subdomain } from '#meta/validation/names.ts'

@@ -1,6 +1,6 @@
 /**
  * The questions of `build config` in RKE's order, without those about Docker. A generator yields questions and receives
- * answers, without a terminal. Invalid answers are repeated, so that the result is a valid cluster.
+ * answers, without a terminal. A question is repeated after an invalid answer, so that the result is a valid cluster.
  */
 import { closest } from '#lib/nearest.ts'
 

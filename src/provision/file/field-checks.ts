@@ -1,4 +1,4 @@
-/** Validation of single values of cluster.yml. Each rule returns a fault with advice, or undefined. */
+/** Validates single values of cluster.yml. Each rule returns an error with advice, or undefined. */
 import { parseCidr, parseIp } from '#lib/net/cidr.ts'
 import { dns1123Subdomain, labelValue, qualifiedName } from '#meta/validation/names.ts'
 

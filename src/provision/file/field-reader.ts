@@ -1,4 +1,4 @@
-/** Reads a YAML value by its table: converts valid values, adds defaults and reports all faults with lines. */
+/** Reads a YAML value by its table: converts valid values, adds defaults and reports all errors with lines. */
 import { isDeepStrictEqual } from 'node:util'
 
 import { closest } from '#lib/nearest.ts'

@@ -1,6 +1,6 @@
 /**
- * The table that describes a file: type, default and rule of each key. The reader, the defaults, the faults, the editor
- * schema and `build config` all use it.
+ * The types of the table that describes cluster.yml: type, default and rule of each key. The parser, the defaults, the
+ * errors, the editor schema and `build config` all use the table.
  */
 import type { JsonObject } from '#lib/json/value.ts'
 

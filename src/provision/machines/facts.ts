@@ -1,4 +1,4 @@
-/** Collects facts about this machine. */
+/** Collects facts about this machine: hardware, operating system, addresses and installed programs. */
 import { access, readFile, statfs } from 'node:fs/promises'
 import { arch, availableParallelism, hostname, networkInterfaces, release, totalmem } from 'node:os'
 import { delimiter, join } from 'node:path'

@@ -1,5 +1,5 @@
 /**
- * The wire format of calls: two lengths of four bytes, a JSON text, and binary content. An oversized frame ends the
+ * Encodes calls to a machine: two lengths of four bytes, a JSON text, and binary content. An oversized frame ends the
  * connection, because the peer does not speak this protocol.
  */
 import { once } from 'node:events'

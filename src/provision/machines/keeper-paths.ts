@@ -1,6 +1,6 @@
 /**
- * The paths of a keeper. All derive from the builder's folder, so that two builders on one machine do not conflict.
- * Pure.
+ * The paths of the keeper, which supervises services on machines without systemd. All derive from the folder of
+ * `hyperkube build`, so that two clusters on one machine do not conflict. Pure.
  */
 import { join } from 'node:path'
 

@@ -1,4 +1,7 @@
-/** The protocol of the keeper's socket: one line of JSON each way per connection. */
+/**
+ * The protocol on the socket of the keeper, which supervises services without systemd. A connection carries one line of
+ * JSON each way.
+ */
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 

@@ -1,4 +1,7 @@
-/** Services under our keeper, which starts on first use and outlives its parent. */
+/**
+ * Manages services through the keeper, our supervisor for machines without systemd. The keeper starts on first use and
+ * outlives this process.
+ */
 import { spawn } from 'node:child_process'
 import { mkdir, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'

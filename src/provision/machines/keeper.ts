@@ -1,6 +1,6 @@
 /**
- * Supervises services without systemd: one process starts the defined services, restarts them when they end, and takes
- * orders on a socket. It first stops services of a killed keeper.
+ * The keeper, which supervises services on machines without systemd. One process starts the services, restarts them
+ * when they end, and takes commands on a socket. It first stops the services of a killed keeper.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'

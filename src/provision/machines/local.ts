@@ -1,4 +1,4 @@
-/** The local machine: the implementation behind `hyperkube machine`. */
+/** Implements the machine interface for the local machine, behind `hyperkube machine`. */
 import { execFile } from 'node:child_process'
 import { access, chown, lstat, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'

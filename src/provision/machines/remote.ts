@@ -1,4 +1,4 @@
-/** A machine behind two pipes: each call and each answer is a frame. */
+/** Implements the machine interface over two pipes: each call and each answer is one frame. */
 import type { Readable, Writable } from 'node:stream'
 
 import { onAbort } from '#lib/abort.ts'

@@ -1,4 +1,4 @@
-/** The service manager of a machine: systemd if it runs, or our keeper. */
+/** Selects the service manager of a machine: systemd if it runs, else our keeper. */
 import type { ServiceSpec, ServiceState } from '../machine.ts'
 
 export interface Services {

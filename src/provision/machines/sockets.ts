@@ -1,4 +1,4 @@
-/** Test connections, and servers that only accept. */
+/** Tests connections between machines: dials an address, or opens ports that only accept connections. */
 import { connect, createServer, type Server } from 'node:net'
 
 import type { Clock } from '#lib/clock.ts'

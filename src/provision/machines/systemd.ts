@@ -1,4 +1,4 @@
-/** Services under systemd. */
+/** Manages services through systemd. */
 import { execFile } from 'node:child_process'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** File uploads in parts: the received part stays beside the target until its digest matches. */
+/** Receives file uploads in parts. The received part stays beside the target until its digest matches. */
 import { createHash } from 'node:crypto'
 import { chmod, open, rename, rm, stat } from 'node:fs/promises'
 

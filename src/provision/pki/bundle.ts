@@ -1,5 +1,5 @@
 /**
- * The certificates of a cluster and their renewal. Valid ones stay unchanged, so that a second run changes nothing.
+ * Creates and renews the certificates of a cluster. Valid ones stay unchanged, so that a second run changes nothing.
  * Invalid ones are reissued with the same key; only a rotation creates new keys.
  */
 import type { KeyObject } from 'node:crypto'

@@ -1,6 +1,6 @@
 /**
- * Certificates from an external authority: signing requests (`cert generate-csr`) and the folder of signed certificates
- * (`--custom-certs --cert-dir`). File names are RKE's: `<name>.pem`, `<name>-key.pem`, `<name>-csr.pem`.
+ * Imports certificates from an external authority: signing requests (`cert generate-csr`) and the folder of signed
+ * certificates (`--custom-certs --cert-dir`). File names are RKE's: `<name>.pem`, `<name>-key.pem`, `<name>-csr.pem`.
  */
 import { parseCertificate } from '#lib/x509/certificate.ts'
 import { createKey, isSameKey, keyToPem, parsePrivateKey } from '#lib/x509/key.ts'

@@ -1,4 +1,4 @@
-/** Plans the removal of machines: drain, restore the machine, delete the Node. Pure. */
+/** Plans how machines leave a cluster: drain, restore the machine, delete the Node. Pure. */
 import type { LeavingHost } from '../desired.ts'
 import { drainStep } from './node-waves.ts'
 import { manifestOf, type PlanContext, wave } from './planning.ts'

@@ -1,4 +1,4 @@
-/** The observed state of machines and the cluster. */
+/** The types of the observed state of machines and of the cluster. */
 import type { DesiredTaint } from '../desired.ts'
 import type { MachineFacts, MachineState } from '../machine.ts'
 

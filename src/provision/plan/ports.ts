@@ -1,4 +1,4 @@
-/** The required connections between machines: the ports of the planes and their clients. Pure. */
+/** Lists the connections that the machines of a cluster need: ports and their clients. Pure. */
 import type { DesiredCluster, DesiredHost, Plane } from '../desired.ts'
 import type { PortCheck } from './step.ts'
 

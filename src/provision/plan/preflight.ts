@@ -1,4 +1,4 @@
-/** Checks whether a machine meets its requirements before anything changes. Pure. */
+/** Checks whether a machine meets the requirements, before anything changes. Pure. */
 import type { DesiredHost, Preflight } from '../desired.ts'
 import type { MachineFacts } from '../machine.ts'
 

@@ -1,4 +1,4 @@
-/** The final steps after every machine has new certificates or keys. Pure. */
+/** Plans the final steps after every machine has new certificates or keys. Pure. */
 import type { Afterwards } from '../state/stages.ts'
 import type { Plan } from './step.ts'
 

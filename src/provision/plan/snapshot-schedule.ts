@@ -1,4 +1,4 @@
-/** The schedule, names and retention of etcd snapshots. Pure. */
+/** Computes the times, names and retention of etcd snapshots. Pure. */
 
 /** Dashes instead of colons, which some systems reject in file names. */
 function timestamp(nowMs: number): string {

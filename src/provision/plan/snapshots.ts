@@ -1,4 +1,4 @@
-/** Plans for saving and restoring etcd snapshots. Pure. */
+/** Plans how etcd snapshots are saved and restored. Pure. */
 import type { DesiredCluster, DesiredHost, DesiredUpload } from '../desired.ts'
 import { hostsOf } from './planning.ts'
 import { MACHINES_AT_ONCE, type Plan, type Step, type Track, type Wave } from './step.ts'

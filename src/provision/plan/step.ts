@@ -1,4 +1,4 @@
-/** A plan as data. Steps describe actions; `actions.ts` implements them. */
+/** The types of a plan's steps. A step describes an action as data; `actions.ts` implements it. */
 import type { DesiredFile, DesiredNode, DesiredUpload, Health } from '../desired.ts'
 import type { RunAsk, ServiceSpec } from '../machine.ts'
 import type { DroppedMarks } from './node-difference.ts'

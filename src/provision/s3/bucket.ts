@@ -1,4 +1,7 @@
-/** A folder in a bucket of S3 or a compatible service. Interrupted requests are retried, rejected ones are not. */
+/**
+ * Reads and writes a folder in a bucket of S3 or a compatible service. Interrupted requests are retried, rejected ones
+ * are not.
+ */
 import type { IncomingHttpHeaders } from 'node:http'
 
 import { type Clock, sleep } from '#lib/clock.ts'

@@ -1,4 +1,4 @@
-/** AWS Signature Version 4 for S3 and compatible services. Pure. */
+/** Signs requests with AWS Signature Version 4, for S3 and compatible services. Pure. */
 import { createHash, createHmac } from 'node:crypto'
 
 export interface Credentials {

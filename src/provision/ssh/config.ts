@@ -1,5 +1,5 @@
 /**
- * The configuration file of `ssh`: addresses, users and paths are data there and appear in no command line. The
+ * Writes the configuration file of `ssh`. Addresses, users and paths are in this file and never in a command line. The
  * operator's own SSH configuration is ignored, so that a cluster.yml works the same for everybody. Pure.
  */
 import { ProgramError } from '#lib/program.ts'

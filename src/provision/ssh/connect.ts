@@ -1,6 +1,6 @@
 /**
- * An SSH connection to a machine: the system's `ssh` with our program at the other end. For the local machine a shell
- * replaces `ssh`.
+ * Opens an SSH connection to a machine: the system's `ssh`, with our program at the other end. For the local machine a
+ * shell replaces `ssh`.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'

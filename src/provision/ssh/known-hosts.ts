@@ -1,4 +1,4 @@
-/** The known host keys of machines, from the file of `ssh`. Pure. */
+/** Parses the known host keys of machines from the `known_hosts` file of `ssh`. Pure. */
 import { createHash } from 'node:crypto'
 
 export interface KnownHost {

@@ -1,4 +1,4 @@
-/** Finds nodes of earlier files that the current one lacks. Pure. */
+/** Finds nodes that an earlier cluster.yml had and the current one lacks. Pure. */
 import type { ClusterFile, ClusterNode } from '../cluster.ts'
 import type { FullState } from './state.ts'
 

@@ -1,5 +1,5 @@
 /**
- * The stages of changing certificates and keys of a running cluster. Each stage begins after every machine has
+ * Divides changes of certificates and keys of a running cluster into stages. Each stage begins after every machine has
  * completed the previous one. Pure.
  */
 import { isExpired, parseCertificate } from '#lib/x509/certificate.ts'

@@ -1,5 +1,5 @@
 /**
- * The desired and the last built state of a cluster, in `<file>.rkestate` beside cluster.yml and in the Secret
+ * Stores the desired and the last built state of a cluster: in `<file>.rkestate` beside cluster.yml and in the Secret
  * `full-cluster-state`, in RKE's layout. It contains private keys: only its owner may read it, and a passphrase may
  * encrypt it.
  */

@@ -1,7 +1,7 @@
 /**
- * State of our iptables chains, and the scripts that update them: everything, or only changed Services. Shared chains
- * are rewritten each time, because iptables cannot update them atomically in another way. Pure: the caller confirms a
- * script with `applied`; after a failure everything is due.
+ * Tracks the state of our iptables chains, and writes the scripts that update all of them or only changed Services.
+ * Shared chains are rewritten each time, because iptables cannot update them atomically in another way. Pure: the
+ * caller confirms a script with `applied`; after a failure the next script writes everything.
  */
 import type { Route } from '../routing.ts'
 import { isServiceChain } from './names.ts'

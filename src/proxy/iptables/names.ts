@@ -1,4 +1,4 @@
-/** Chain names: upstream's, because users and programs look for them. */
+/** Generates the names of iptables chains as upstream does, because users and programs look for them. */
 import { createHash } from 'node:crypto'
 
 import { destination, type Endpoint } from '../endpoints.ts'

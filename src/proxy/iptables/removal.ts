@@ -1,4 +1,4 @@
-/** The script that removes our chains from a table and keeps those that foreign rules use. Pure. */
+/** Writes the script that removes our chains from a table and keeps those that foreign rules use. Pure. */
 import type { IptablesTable } from '#lib/net/iptables.ts'
 
 import { chainsIn } from './ledger.ts'

@@ -1,6 +1,6 @@
 /**
- * iptables rules of one Service: rules in shared chains and its own chains. Names, comments and order are upstream's.
- * Pure; lines are in `iptables-restore` syntax.
+ * Writes the iptables rules of one Service: rules in shared chains, and chains that only this Service has. Names,
+ * comments and order are upstream's. Pure; lines are in `iptables-restore` syntax.
  */
 import { destination, type Endpoint } from '../endpoints.ts'
 import type { LocalDetector } from '../local-detector.ts'

@@ -1,6 +1,6 @@
 /**
- * The fixed part of the rules: base chains, jumps from built-in chains, and masquerading. Names, comments and order are
- * upstream's. Pure.
+ * The fixed part of the iptables rules: base chains, jumps from built-in chains, and masquerading. Names, comments and
+ * order are upstream's. Pure.
  */
 import type { IptablesTable } from '#lib/net/iptables.ts'
 import type { IpFamily } from '#model/services.ts'

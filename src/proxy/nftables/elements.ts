@@ -1,6 +1,6 @@
 /**
- * Elements of sets and maps. If several Services claim a key, the first one has it, and the next one after that is
- * gone. Stores each text once, because there may be very many. Pure.
+ * Tracks the elements of nftables sets and maps. If several Services use the same key, the first one gets it; when that
+ * Service is gone, the next one does. Each text is stored once, because there may be very many. Pure.
  */
 
 /** `<set> <key>` or `<map> <key> : <value>`. */

@@ -1,6 +1,6 @@
 /**
- * State of our nftables table, and the scripts that update it: everything, or only changed Services. Pure: the caller
- * confirms a script with `applied`; after a failure everything is due.
+ * Tracks the state of our nftables table, and writes the scripts that update all of it or only changed Services. Pure:
+ * the caller confirms a script with `applied`; after a failure the next script writes everything.
  */
 import { Elements, keyOf } from './elements.ts'
 import { isAffinitySet, isServiceChain } from './names.ts'

@@ -1,4 +1,4 @@
-/** Names of Service chains and sets: a hash and readable parts. */
+/** Generates the names of nftables chains and sets of Services: a hash and readable parts. */
 import { createHash } from 'node:crypto'
 
 import type { Endpoint } from '../endpoints.ts'

@@ -1,6 +1,6 @@
 /**
- * nftables objects of one Service: elements of sets and maps, and its own chains if it has session affinity or external
- * addresses. Pure; texts are in nft syntax.
+ * Writes the nftables objects of one Service: elements of sets and maps, and separate chains if it has session affinity
+ * or external addresses. Pure; texts are in nft syntax.
  */
 import { formatCidr, parseCidr } from '#lib/net/cidr.ts'
 import type { IpFamily } from '#model/services.ts'

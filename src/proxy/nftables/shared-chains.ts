@@ -1,5 +1,5 @@
 /**
- * Shared chains for Services with only a cluster IP: Services with the same number of endpoints share a chain, which
+ * Shared chains for Services that have only a cluster IP. Services with the same number of endpoints share a chain. It
  * draws a number and looks up the endpoint by destination and number. So an endpoint is a map element, and a change
  * touches no chains or rules, which are slow in nft.
  */

@@ -1,6 +1,6 @@
 /**
- * The fixed part of the table: base chains, maps from destinations to chains, and the rules that connect them. Names
- * are upstream's. Pure.
+ * The fixed part of the nftables table: base chains, maps from destinations to chains, and the rules that connect them.
+ * Names are upstream's. Pure.
  */
 import type { IpFamily } from '#model/services.ts'
 

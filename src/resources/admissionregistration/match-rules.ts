@@ -1,4 +1,4 @@
-/** Match rules of webhooks and policies: operations, resources and conditions. */
+/** Validates the match rules of webhooks and policies: operations, resources and conditions. */
 import type { MatchCondition, Rule, RuleWithOperations } from '#apis/admissionregistration/v1.ts'
 import { createRepetition } from '#lib/repetition.ts'
 import { collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'

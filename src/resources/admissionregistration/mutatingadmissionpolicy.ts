@@ -1,4 +1,4 @@
-/** MutatingAdmissionPolicy: mutations of requests in CEL, activated by a binding. */
+/** The MutatingAdmissionPolicy resource: mutations of requests in CEL, activated by a binding. */
 import {
   MutatingAdmissionPolicies,
   type MutatingAdmissionPolicy,

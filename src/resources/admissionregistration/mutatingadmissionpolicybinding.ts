@@ -1,4 +1,4 @@
-/** MutatingAdmissionPolicyBinding: the scope and parameters of a policy. */
+/** The MutatingAdmissionPolicyBinding resource: the scope and parameters of a policy. */
 import {
   MutatingAdmissionPolicies,
   MutatingAdmissionPolicyBindings,

@@ -1,4 +1,4 @@
-/** MutatingWebhookConfiguration: webhooks that may change requests before validation. */
+/** The MutatingWebhookConfiguration resource: webhooks that may change requests before validation. */
 import { type MutatingWebhookConfiguration, MutatingWebhookConfigurations } from '#apis/admissionregistration/v1.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 

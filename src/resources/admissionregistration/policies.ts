@@ -1,4 +1,4 @@
-/** The shared rules of admission policies and of their bindings. */
+/** Validation rules that all admission policies and their bindings share. */
 import type {
   MatchResources,
   NamedRuleWithOperations,

@@ -1,4 +1,4 @@
-/** The shared part of both binding kinds: scope and parameters. */
+/** The parts that both kinds of policy bindings share: scope and parameters. */
 import type { MatchResources, ParamRef } from '#apis/admissionregistration/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import type { ResourceSpec } from '#apiserver/registry/resource.ts'

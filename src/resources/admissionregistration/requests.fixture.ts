@@ -1,7 +1,4 @@
-/**
- * The match rules of test webhooks and policies, with every member set. A new object each time, because tests change
- * it.
- */
+/** Creates the match rules of webhooks and policies in tests, with every field set. */
 export function rule(): object {
   return {
     operations: ['CREATE', 'UPDATE'],

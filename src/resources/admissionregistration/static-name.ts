@@ -1,4 +1,4 @@
-/** Names reserved for objects from files that the server reads at its start. */
+/** Refuses names that are reserved for objects from files, which the server reads at its start. */
 import type { RuleContext } from '#apiserver/registry/resource.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { type FieldError, fieldPath } from '#meta/validation/field-path.ts'

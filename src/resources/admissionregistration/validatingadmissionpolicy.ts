@@ -1,4 +1,4 @@
-/** ValidatingAdmissionPolicy: validations of requests in CEL, activated by a binding. */
+/** The ValidatingAdmissionPolicy resource: validations of requests in CEL, activated by a binding. */
 import {
   type AuditAnnotation,
   type ExpressionWarning,

@@ -1,4 +1,4 @@
-/** ValidatingAdmissionPolicyBinding: the scope, parameters and actions of a policy. */
+/** The ValidatingAdmissionPolicyBinding resource: the scope, parameters and actions of a policy. */
 import {
   ValidatingAdmissionPolicies,
   ValidatingAdmissionPolicyBindings,

@@ -1,4 +1,4 @@
-/** ValidatingWebhookConfiguration: webhooks that may reject requests. */
+/** The ValidatingWebhookConfiguration resource: webhooks that may reject requests. */
 import { type ValidatingWebhookConfiguration, ValidatingWebhookConfigurations } from '#apis/admissionregistration/v1.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 

@@ -1,4 +1,4 @@
-/** The shared part of both webhook configurations. */
+/** The parts that both kinds of webhook configurations share. */
 import type { MutatingWebhook, ValidatingWebhook } from '#apis/admissionregistration/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import type { ResourceSpec } from '#apiserver/registry/resource.ts'

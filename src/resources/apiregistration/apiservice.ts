@@ -1,4 +1,4 @@
-/** APIService: the server of a group version: this server, or one behind a Service. */
+/** The APIService resource: names the server of a group version, which is this server or one behind a Service. */
 import { type APIService, type APIServiceCondition, APIServices } from '#apis/apiregistration/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'

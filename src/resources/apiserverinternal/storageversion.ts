@@ -1,4 +1,4 @@
-/** StorageVersion: the versions that each API server encodes and decodes for one resource. */
+/** The StorageVersion resource: the versions that each API server encodes and decodes for one resource. */
 import {
   type ServerStorageVersion,
   type StorageVersion,

@@ -1,4 +1,4 @@
-/** ControllerRevision: an earlier state of a workload's template, kept for rollbacks. */
+/** The ControllerRevision resource: an earlier state of a workload's template, kept for rollbacks. */
 import { type ControllerRevision, ControllerRevisions } from '#apis/apps/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'

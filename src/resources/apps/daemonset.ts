@@ -1,4 +1,4 @@
-/** DaemonSet: one pod of a template on every matching node. */
+/** The DaemonSet resource: one pod of a template on every matching node. */
 import { type DaemonSet, DaemonSets, type DaemonSetUpdateStrategy } from '#apis/apps/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'

@@ -1,4 +1,4 @@
-/** Deployment: replicated pods with rolling updates of the template. */
+/** The Deployment resource: replicated pods with rolling updates of the template. */
 import { type Deployment, Deployments, type DeploymentStatus, type DeploymentStrategy } from '#apis/apps/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'

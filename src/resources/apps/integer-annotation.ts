@@ -1,4 +1,4 @@
-/** Annotations that replace integer fields of removed API versions. */
+/** Reads and writes annotations that replace integer fields of removed API versions. */
 import { parseGoInt } from '#lib/go/text.ts'
 import type { KubeObject } from '#meta/object.ts'
 import { badRequestError } from '#meta/status-errors.ts'

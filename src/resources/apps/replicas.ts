@@ -1,4 +1,4 @@
-/** The shared rules of Deployments and ReplicaSets. */
+/** Validation rules that Deployments and ReplicaSets share. */
 import type { PodTemplateSpec } from '#apis/core/v1.ts'
 import type { RuleContext } from '#apiserver/registry/resource.ts'
 import { type LabelSelector, validateLabelSelector } from '#meta/label-selector.ts'

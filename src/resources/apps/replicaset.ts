@@ -1,4 +1,4 @@
-/** ReplicaSet: a number of interchangeable pods of one template. Usually created by a Deployment. */
+/** The ReplicaSet resource: a number of interchangeable pods of one template. Usually created by a Deployment. */
 import { type ReplicaSet, ReplicaSets, type ReplicaSetStatus } from '#apis/apps/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'

@@ -1,4 +1,4 @@
-/** StatefulSet: pods with stable names and volumes, created and replaced in order. */
+/** The StatefulSet resource: pods with stable names and volumes, created and replaced in order. */
 import {
   type StatefulSet,
   StatefulSets,

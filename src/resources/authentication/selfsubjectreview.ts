@@ -1,4 +1,4 @@
-/** SelfSubjectReview: the requesting user. `kubectl auth whoami`. */
+/** The SelfSubjectReview resource: returns the requesting user, for `kubectl auth whoami`. */
 import { type SelfSubjectReview, SelfSubjectReviews } from '#apis/authentication/v1.ts'
 import { defineReview, type Review } from '#apiserver/registry/resource.ts'
 import { apiVersionOf } from '#meta/kind.ts'

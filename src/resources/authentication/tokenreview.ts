@@ -1,4 +1,4 @@
-/** TokenReview: the user of a token. Kubelets and other servers send it. */
+/** The TokenReview resource: returns the user of a token, for kubelets and other servers. */
 import { type TokenReview, TokenReviews, type TokenReviewStatus, type UserInfo } from '#apis/authentication/v1.ts'
 import { defineReview, type Review } from '#apiserver/registry/resource.ts'
 import { CredentialError, type TokenIdentity } from '#auth/authenticator.ts'

@@ -1,4 +1,4 @@
-/** The shared part of access reviews: attributes, validation and status. */
+/** The parts that access reviews share: attributes, validation and status. */
 import type {
   FieldSelectorAttributes,
   LabelSelectorAttributes,

@@ -1,4 +1,7 @@
-/** LocalSubjectAccessReview: a SubjectAccessReview within one namespace, so that it can be granted per namespace. */
+/**
+ * The LocalSubjectAccessReview resource: a SubjectAccessReview within one namespace, so that the permission to create
+ * it can be granted per namespace.
+ */
 import { type LocalSubjectAccessReview, LocalSubjectAccessReviews } from '#apis/authorization/v1.ts'
 import { defineReview, type Review } from '#apiserver/registry/resource.ts'
 import type { Authorizer } from '#auth/authorizer.ts'

@@ -1,4 +1,4 @@
-/** SelfSubjectAccessReview: a check of the requester's own access. `kubectl auth can-i`. */
+/** The SelfSubjectAccessReview resource: checks the requester's own access, for `kubectl auth can-i`. */
 import { type SelfSubjectAccessReview, SelfSubjectAccessReviews } from '#apis/authorization/v1.ts'
 import { defineReview, type Review } from '#apiserver/registry/resource.ts'
 import type { Authorizer } from '#auth/authorizer.ts'

@@ -1,4 +1,4 @@
-/** SelfSubjectRulesReview: the requester's rules in a namespace. `kubectl auth can-i --list`. */
+/** The SelfSubjectRulesReview resource: lists the requester's rules in a namespace, for `kubectl auth can-i --list`. */
 import { type SelfSubjectRulesReview, SelfSubjectRulesReviews } from '#apis/authorization/v1.ts'
 import { defineReview, type Review } from '#apiserver/registry/resource.ts'
 import type { Authorizer } from '#auth/authorizer.ts'

@@ -1,4 +1,4 @@
-/** SubjectAccessReview: a check of another user's access. Kubelets and other servers send it. */
+/** The SubjectAccessReview resource: checks another user's access, for kubelets and other servers. */
 import { type SubjectAccessReview, SubjectAccessReviews } from '#apis/authorization/v1.ts'
 import { defineReview, type Review } from '#apiserver/registry/resource.ts'
 import type { Authorizer } from '#auth/authorizer.ts'

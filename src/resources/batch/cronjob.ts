@@ -1,4 +1,4 @@
-/** CronJob: creates Jobs from a template on a schedule. */
+/** The CronJob resource: creates Jobs from a template on a schedule. */
 import { type CronJob, CronJobs, type CronJobSpec, type JobTemplateSpec } from '#apis/batch/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'

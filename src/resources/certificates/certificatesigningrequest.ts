@@ -1,4 +1,4 @@
-/** CertificateSigningRequest: a client requests a certificate, an approver decides, the signer signs. */
+/** The CertificateSigningRequest resource: a client requests a certificate, an approver decides, the signer signs. */
 import {
   type CertificateSigningRequest,
   CertificateSigningRequests,

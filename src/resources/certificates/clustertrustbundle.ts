@@ -1,4 +1,4 @@
-/** ClusterTrustBundle: trusted certificates for the whole cluster, optionally of a signer. */
+/** The ClusterTrustBundle resource: trusted certificates for the whole cluster, optionally of a signer. */
 import { ClusterTrustBundles as AlphaClusterTrustBundles } from '#apis/certificates/v1alpha1.ts'
 import { type ClusterTrustBundle, ClusterTrustBundles } from '#apis/certificates/v1beta1.ts'
 import { nameColumn } from '#apiserver/registry/columns.ts'

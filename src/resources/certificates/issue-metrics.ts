@@ -1,4 +1,4 @@
-/** Counts whether signers issue certificates with the requested duration. */
+/** Metrics of issued certificates: whether signers grant the requested duration. */
 import type { CertificateSigningRequest } from '#apis/certificates/v1.ts'
 import { parseBundle } from '#lib/x509/certificate.ts'
 import type { ServerMeters } from '#model/metrics/families.ts'

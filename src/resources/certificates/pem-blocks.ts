@@ -1,6 +1,6 @@
 /**
- * Parses PEM blocks like Go's encoding/pem: malformed parts are text between blocks, not errors. Validation counts
- * blocks, so it must find the same ones.
+ * Parses PEM blocks like Go's encoding/pem: malformed parts count as text between blocks, not as errors. Validation
+ * counts blocks, so it must find the same ones.
  */
 
 export interface FoundBlock {

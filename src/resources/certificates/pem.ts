@@ -1,4 +1,7 @@
-/** PEM inside of objects, encoded in base64 again; errors have upstream's words if there are any. */
+/**
+ * Validates PEM inside of objects, whose fields encode it in base64 again. Errors have upstream's texts if there are
+ * any.
+ */
 import { goQuote } from '#lib/go/text.ts'
 import { parseCertificate } from '#lib/x509/certificate.ts'
 import { X509Error } from '#lib/x509/error.ts'

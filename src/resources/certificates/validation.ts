@@ -1,6 +1,6 @@
 /**
- * The rules of certificate signing requests. An update may keep old faults, so that objects of older releases stay
- * writable.
+ * Validates certificate signing requests. An update may keep errors of the old object, so that objects of older
+ * releases stay writable.
  */
 import type { CertificateSigningRequest, CertificateSigningRequestCondition } from '#apis/certificates/v1.ts'
 import { goQuote } from '#lib/go/text.ts'

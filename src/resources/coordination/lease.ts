@@ -1,4 +1,4 @@
-/** Lease: the leader of a component or the heartbeat of a node, with its duration. */
+/** The Lease resource: the leader of a component or the heartbeat of a node, with its duration. */
 import { type Lease, Leases } from '#apis/coordination/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'

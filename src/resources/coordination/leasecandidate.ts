@@ -1,4 +1,4 @@
-/** LeaseCandidate: a candidate for a lease, with the versions that decide the election. */
+/** The LeaseCandidate resource: a candidate for a lease, with the versions that decide the election. */
 import { LeaseCandidates as AlphaLeaseCandidates } from '#apis/coordination/v1alpha2.ts'
 import { type LeaseCandidate, LeaseCandidates, type LeaseCandidateSpec } from '#apis/coordination/v1beta1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'

@@ -1,4 +1,4 @@
-/** The election strategy: one of Kubernetes', or a qualified name. */
+/** Validates the election strategy of leases: one of Kubernetes', or a qualified name. */
 import { asJson, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 import { qualifiedName } from '#meta/validation/names.ts'
 

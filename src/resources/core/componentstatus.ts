@@ -1,4 +1,4 @@
-/** ComponentStatus: the health of scheduler, controllers and store. Deprecated, but still used. */
+/** The ComponentStatus resource: the health of scheduler, controllers and store. Deprecated, but still used. */
 import { type ComponentStatus, ComponentStatuses } from '#apis/core/v1.ts'
 import { defineObserved } from '#apiserver/handlers/observed.ts'
 import { nameColumn } from '#apiserver/registry/columns.ts'

@@ -1,4 +1,4 @@
-/** ConfigMap: configuration as text or bytes, for pods. */
+/** The ConfigMap resource: configuration as text or bytes, for pods. */
 import { type ConfigMap, ConfigMaps } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'

@@ -1,4 +1,4 @@
-/** Endpoints: the addresses of a Service, the predecessor of EndpointSlices. */
+/** The Endpoints resource: the addresses of a Service, the predecessor of EndpointSlices. */
 import {
   type EndpointAddress,
   type EndpointPort,

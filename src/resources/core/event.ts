@@ -1,6 +1,6 @@
 /**
- * Event: an occurrence at an object, kept for an hour. Both API groups share one store: core/v1 is validated loosely,
- * events.k8s.io/v1 strictly, where hardly any change is allowed.
+ * The Event resource: an occurrence about an object, stored for an hour by default. Both API groups share one store.
+ * core/v1 is validated loosely; events.k8s.io/v1 is validated strictly and hardly allows changes.
  */
 import { type Event, Events } from '#apis/core/v1.ts'
 import { Events as NewEvents } from '#apis/events/v1.ts'

@@ -1,4 +1,4 @@
-/** LimitRange: minimum, maximum and default amounts for pods, containers and claims of a namespace. */
+/** The LimitRange resource: minimum, maximum and default amounts for pods, containers and claims of a namespace. */
 import { type LimitRange, type LimitRangeItem, LimitRanges } from '#apis/core/v1.ts'
 import { nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'

@@ -1,6 +1,6 @@
 /**
- * Namespace: a scope for names. In addition to metadata finalizers it has some in `spec`: a deleted namespace is
- * terminating until the namespace controller has emptied it and removed its finalizer through `finalize`.
+ * The Namespace resource: a scope for names. It also has finalizers in `spec`. A deleted namespace is terminating until
+ * the namespace controller has deleted its objects and removed its finalizer through `finalize`.
  */
 import { type Namespace, Namespaces } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'

@@ -1,4 +1,4 @@
-/** PodTemplate: a stored pod template. */
+/** The PodTemplate resource: a stored pod template. */
 import { type PodTemplate, PodTemplates } from '#apis/core/v1.ts'
 import { nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'

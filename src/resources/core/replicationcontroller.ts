@@ -1,4 +1,4 @@
-/** ReplicationController: the predecessor of ReplicaSet, with a plain map as selector. */
+/** The ReplicationController resource: the predecessor of ReplicaSet, with a plain map as selector. */
 import { type ReplicationController, ReplicationControllers, type ReplicationControllerStatus } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'

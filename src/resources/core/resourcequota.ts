@@ -1,4 +1,4 @@
-/** ResourceQuota: limits of a namespace. The controller counts, admission rejects. */
+/** The ResourceQuota resource: limits of a namespace. The controller counts, admission rejects. */
 import { type ResourceQuota, ResourceQuotas, type ResourceQuotaSpec } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'

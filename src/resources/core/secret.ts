@@ -1,4 +1,4 @@
-/** Secret: like a ConfigMap, for confidential data. Some types require certain keys. */
+/** The Secret resource: like a ConfigMap, for confidential data. Some types require certain keys. */
 import { type Secret, Secrets } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'

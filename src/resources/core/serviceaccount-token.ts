@@ -1,6 +1,6 @@
 /**
- * The token subresource of service accounts: a signed token for an account, with audiences and a lifetime, optionally
- * bound to a pod, node or secret. Upstream's pkg/registry/core/serviceaccount, v1.36.
+ * The `token` subresource of service accounts: issues a signed token with audiences and a lifetime, optionally bound to
+ * a pod, node or secret. Upstream's pkg/registry/core/serviceaccount, v1.36.
  */
 import type { BoundObjectReference, TokenRequest } from '#apis/authentication/v1.ts'
 import { Nodes, type Pod, Pods, Secrets, type ServiceAccount } from '#apis/core/v1.ts'

@@ -1,4 +1,4 @@
-/** ServiceAccount: the identity of a pod at the API. */
+/** The ServiceAccount resource: the identity of a pod at the API. */
 import { type ServiceAccount, ServiceAccounts } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'

@@ -1,4 +1,6 @@
-/** Runs resources like the store: decode, default, prepare, validate. For tests of this folder. */
+/**
+ * Runs a resource's steps of a write (decode, default, prepare, validate) without a store, for tests of this folder.
+ */
 import { schemaFor } from '#apis/schemas.ts'
 import type { Resource, WriteContext } from '#apiserver/registry/resource.ts'
 import { prepareUpdate } from '#apiserver/registry/write-rules.ts'

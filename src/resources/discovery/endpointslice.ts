@@ -1,4 +1,4 @@
-/** EndpointSlice: some addresses of a Service, of one family, with their common ports. */
+/** The EndpointSlice resource: some addresses of a Service, of one family, with their common ports. */
 import {
   type Endpoint,
   type EndpointHints,

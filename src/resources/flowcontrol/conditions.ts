@@ -1,4 +1,4 @@
-/** Conditions in the status of flow control objects: each type once. */
+/** Validates conditions in the status of flow control objects: each type once. */
 import type { KubeObject } from '#meta/object.ts'
 import { asJson, type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 

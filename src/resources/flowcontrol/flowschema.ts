@@ -1,4 +1,4 @@
-/** FlowSchema: assigns requests to a priority level. */
+/** The FlowSchema resource: assigns requests to a priority level. */
 import {
   type FlowSchema,
   FlowSchemas,

@@ -1,4 +1,4 @@
-/** PriorityLevelConfiguration: the concurrency of a level, and the handling of excess requests. */
+/** The PriorityLevelConfiguration resource: the concurrency of a level, and the handling of excess requests. */
 import {
   type ExemptPriorityLevelConfiguration,
   type LimitedPriorityLevelConfiguration,

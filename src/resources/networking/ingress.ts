@@ -1,4 +1,4 @@
-/** Ingress: routes HTTP requests from outside to Services, by host and path. */
+/** The Ingress resource: routes HTTP requests from outside to Services, by host and path. */
 import {
   type HTTPIngressPath,
   type Ingress,

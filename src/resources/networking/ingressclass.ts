@@ -1,4 +1,4 @@
-/** IngressClass: the controller of the Ingresses that name it. */
+/** The IngressClass resource: names the controller of the Ingresses that refer to it. */
 import { type IngressClass, IngressClasses, type IngressClassParametersReference } from '#apis/networking/v1.ts'
 import { ageColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'

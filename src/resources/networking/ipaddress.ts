@@ -1,4 +1,4 @@
-/** IPAddress: one address of the service ranges and the object that owns it. Its name is the address. */
+/** The IPAddress resource: one address of the service ranges and the object that owns it. Its name is the address. */
 import { type IPAddress, IPAddresses, type ParentReference } from '#apis/networking/v1.ts'
 import { IPAddresses as BetaIPAddresses } from '#apis/networking/v1beta1.ts'
 import { nameColumn } from '#apiserver/registry/columns.ts'

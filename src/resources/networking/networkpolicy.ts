@@ -1,4 +1,4 @@
-/** NetworkPolicy: the allowed traffic of the selected pods. */
+/** The NetworkPolicy resource: declares the allowed traffic of selected pods. */
 import { isDeepStrictEqual } from 'node:util'
 
 import {

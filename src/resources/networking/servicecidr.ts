@@ -1,4 +1,4 @@
-/** ServiceCIDR: a range for addresses of Services; at most one of each IP family. */
+/** The ServiceCIDR resource: a range for addresses of Services; at most one of each IP family. */
 import { type ServiceCIDR, ServiceCIDRs } from '#apis/networking/v1.ts'
 import { ServiceCIDRs as BetaServiceCIDRs } from '#apis/networking/v1beta1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'

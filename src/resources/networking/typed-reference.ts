@@ -1,4 +1,4 @@
-/** A reference to an object by group, kind and name. */
+/** Validates a reference to an object by group, kind and name. */
 import { collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'
 import { dns1123Subdomain, pathSegmentName } from '#meta/validation/names.ts'
 

@@ -1,4 +1,4 @@
-/** RuntimeClass: the handler of the container runtime, its overhead and its scheduling rules. */
+/** The RuntimeClass resource: the handler of the container runtime, its overhead and its scheduling rules. */
 import type { Toleration } from '#apis/core/v1.ts'
 import { type RuntimeClass, RuntimeClasses } from '#apis/node/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'

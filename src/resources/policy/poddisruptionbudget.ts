@@ -1,4 +1,4 @@
-/** PodDisruptionBudget: limits how many pods of a workload are evicted at a time. */
+/** The PodDisruptionBudget resource: limits how many pods of a workload are evicted at a time. */
 import { type PodDisruptionBudget, PodDisruptionBudgets } from '#apis/policy/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'

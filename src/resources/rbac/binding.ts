@@ -1,4 +1,4 @@
-/** The shared part of both binding kinds: role, subjects and the escalation check. */
+/** The parts that RoleBinding and ClusterRoleBinding share: role, subjects and the escalation check. */
 import type { ClusterRoleBinding, RoleBinding, Subject } from '#apis/rbac/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import type { Column, ResourceSpec } from '#apiserver/registry/resource.ts'

@@ -1,6 +1,6 @@
 /**
- * ClusterRole: permissions for the whole cluster, or for one namespace through a RoleBinding; may aggregate other
- * roles.
+ * The ClusterRole resource: permissions for the whole cluster, or for one namespace through a RoleBinding; may
+ * aggregate other roles.
  */
 import { type ClusterRole, ClusterRoles } from '#apis/rbac/v1.ts'
 import { nameColumn } from '#apiserver/registry/columns.ts'

@@ -1,4 +1,4 @@
-/** ClusterRoleBinding: grants a cluster role in the whole cluster. */
+/** The ClusterRoleBinding resource: grants a cluster role in the whole cluster. */
 import { type ClusterRoleBinding, ClusterRoleBindings } from '#apis/rbac/v1.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import type { EscalationChecks } from '#auth/authorizers/rbac/escalation.ts'

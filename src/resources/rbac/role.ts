@@ -1,4 +1,4 @@
-/** Role: permissions in one namespace. Users cannot grant more than they have. */
+/** The Role resource: permissions in one namespace. Users cannot grant more than they have. */
 import { type Role, Roles } from '#apis/rbac/v1.ts'
 import { nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'

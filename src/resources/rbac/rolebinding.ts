@@ -1,4 +1,4 @@
-/** RoleBinding: grants a role in one namespace. */
+/** The RoleBinding resource: grants a role in one namespace. */
 import { type RoleBinding, RoleBindings } from '#apis/rbac/v1.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import type { EscalationChecks } from '#auth/authorizers/rbac/escalation.ts'

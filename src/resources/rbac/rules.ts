@@ -1,4 +1,4 @@
-/** The shared part of both role kinds: names, rules and the escalation check. */
+/** The parts that Role and ClusterRole share: names, rules and the escalation check. */
 import type { ClusterRole, PolicyRule, Role } from '#apis/rbac/v1.ts'
 import type { ResourceSpec } from '#apiserver/registry/resource.ts'
 import type { EscalationChecks } from '#auth/authorizers/rbac/escalation.ts'

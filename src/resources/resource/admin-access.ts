@@ -1,4 +1,4 @@
-/** Admin access to devices requires a labelled namespace. */
+/** Checks that a namespace has the label that admin access to devices requires. */
 import { Namespaces } from '#apis/core/v1.ts'
 import type { ResourceClaimSpec } from '#apis/resource/v1.ts'
 import type { WriteContext } from '#apiserver/registry/resource.ts'

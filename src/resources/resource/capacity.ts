@@ -1,4 +1,4 @@
-/** The capacity of a device, and the limits of a request that shares it. */
+/** Validates the capacity of a device, and the limits of requests that share it. */
 import type { CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity } from '#apis/resource/v1.ts'
 import { addQuantities, compareQuantities, parseQuantity, quantityText, quantityValue } from '#meta/quantity.ts'
 import { collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'

@@ -1,7 +1,7 @@
 /**
- * Authorization for parts of a claim's status, in addition to the permission to write it. Allocations require
- * `resourceclaims/binding`, device reports `resourceclaims/driver` for the driver, from the claim's node or from
- * anywhere. Upstream: DRAResourceClaimGranularStatusAuthorization.
+ * Authorization for parts of a claim's status, in addition to the permission to write it. Writing an allocation
+ * requires permission for `resourceclaims/binding`. Writing a device's status requires permission for the driver in
+ * `resourceclaims/driver`, from the claim's node or from any. Upstream: DRAResourceClaimGranularStatusAuthorization.
  */
 import { type AllocationResult, type ResourceClaim, ResourceClaims } from '#apis/resource/v1.ts'
 import type { WriteContext } from '#apiserver/registry/resource.ts'

@@ -1,4 +1,4 @@
-/** The spec of a claim: device requests, constraints and configuration. Templates have the same. */
+/** Validates the spec of a ResourceClaim or its template: device requests, constraints and configuration. */
 import type {
   DeviceClaim,
   DeviceConstraint,

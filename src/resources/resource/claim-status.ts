@@ -1,4 +1,4 @@
-/** The status of a claim: allocated devices, reservations and device reports. */
+/** Validates the status of a ResourceClaim: allocated devices, reservations and device status. */
 import type {
   AllocatedDeviceStatus,
   AllocationResult,

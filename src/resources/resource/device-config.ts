@@ -1,4 +1,4 @@
-/** Driver-specific configuration of devices, and device selectors. */
+/** Validates device selectors, and driver-specific configuration of devices. */
 import type { DeviceSelector, DeviceToleration, OpaqueDeviceConfiguration } from '#apis/resource/v1.ts'
 import { byteLength } from '#lib/go/text.ts'
 import { createRepetition } from '#lib/repetition.ts'

@@ -1,4 +1,4 @@
-/** A device of a slice: attributes, capacity, node selection and counters. */
+/** Validates a device of a ResourceSlice: attributes, capacity, node selection and counters. */
 import type {
   Counter,
   Device,

@@ -1,4 +1,4 @@
-/** DeviceClass: a kind of devices that claims request by name, with selectors and configuration. */
+/** The DeviceClass resource: a kind of devices that claims request by name, with selectors and configuration. */
 import { type DeviceClass, DeviceClasses } from '#apis/resource/v1.ts'
 import { DeviceClasses as OldDeviceClasses } from '#apis/resource/v1beta1.ts'
 import { DeviceClasses as NearDeviceClasses } from '#apis/resource/v1beta2.ts'

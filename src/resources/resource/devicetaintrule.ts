@@ -1,4 +1,4 @@
-/** DeviceTaintRule: a taint on devices that an administrator sets, independent of the driver. */
+/** The DeviceTaintRule resource: a taint on devices that an administrator sets, independent of the driver. */
 import {
   type DeviceTaintRule,
   DeviceTaintRules,

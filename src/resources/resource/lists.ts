@@ -1,6 +1,6 @@
 /**
- * Lists and maps with a limit: too many elements end the validation; then each is validated, then duplicates are
- * reported.
+ * Validates lists and maps with a size limit: first the size, which ends validation if exceeded, then each element,
+ * then duplicates.
  */
 import { compareText } from '#lib/go/text.ts'
 import { createRepetition } from '#lib/repetition.ts'

@@ -1,4 +1,4 @@
-/** Names in dynamic resource allocation: pools, device attributes, shares. */
+/** Validates names in dynamic resource allocation: pools, device attributes, shares. */
 import { byteLength } from '#lib/go/text.ts'
 import { collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'
 import { cIdentifier } from '#meta/validation/names.ts'

@@ -1,4 +1,4 @@
-/** ResourceClaim: devices for pods, requested by their properties. */
+/** The ResourceClaim resource: devices for pods, requested by their properties. */
 import { type ResourceClaim, ResourceClaims, type ResourceClaimStatus } from '#apis/resource/v1.ts'
 import { type ResourceClaim as OldResourceClaim, ResourceClaims as OldResourceClaims } from '#apis/resource/v1beta1.ts'
 import { ResourceClaims as NearResourceClaims } from '#apis/resource/v1beta2.ts'

@@ -1,4 +1,4 @@
-/** ResourceClaimTemplate: the template of claims that are generated for pods. */
+/** The ResourceClaimTemplate resource: the template of claims that are generated for pods. */
 import { type ResourceClaimTemplate, ResourceClaimTemplates } from '#apis/resource/v1.ts'
 import {
   type ResourceClaimTemplate as OldTemplate,

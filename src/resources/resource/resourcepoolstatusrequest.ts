@@ -1,4 +1,6 @@
-/** ResourcePoolStatusRequest: asks once for the free devices of a driver's pools; the status is the answer. */
+/**
+ * The ResourcePoolStatusRequest resource: asks once for the free devices of a driver's pools; the status is the answer.
+ */
 import {
   type PoolStatus,
   type ResourcePoolStatusRequest,

@@ -1,4 +1,4 @@
-/** ResourceSlice: a part of a driver's pool of devices, with the nodes that can use them. */
+/** The ResourceSlice resource: a part of a driver's pool of devices, with the nodes that can use them. */
 import {
   type Device,
   type ResourcePool,

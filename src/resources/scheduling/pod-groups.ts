@@ -1,5 +1,5 @@
 /**
- * The shared part of pod groups and their templates: scheduling policy, topology constraints, shared devices and
+ * The parts that PodGroups and their templates share: scheduling policy, topology constraints, shared devices and
  * disruption mode. The rules are those of upstream's scheduling/v1alpha2.
  */
 import type {

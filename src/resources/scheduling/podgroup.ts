@@ -1,4 +1,4 @@
-/** PodGroup: pods that are scheduled together, with a minimum count. */
+/** The PodGroup resource: pods that are scheduled together, with a minimum count. */
 import {
   type PodGroup,
   PodGroups,

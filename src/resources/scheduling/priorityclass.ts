@@ -1,4 +1,4 @@
-/** PriorityClass: a named priority of pods, with their preemption policy. */
+/** The PriorityClass resource: a named priority of pods, with their preemption policy. */
 import { type PriorityClass, PriorityClasses } from '#apis/scheduling/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'

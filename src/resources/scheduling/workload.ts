@@ -1,4 +1,4 @@
-/** Workload: the templates of pod groups that an application consists of. */
+/** The Workload resource: the templates of pod groups that an application consists of. */
 import {
   type PodGroupTemplate,
   type TypedLocalObjectReference,

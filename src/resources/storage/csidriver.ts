@@ -1,4 +1,4 @@
-/** CSIDriver: the properties of a storage driver. */
+/** The CSIDriver resource: the properties of a storage driver. */
 import { type CSIDriver, CSIDrivers, type CSIDriverSpec, type TokenRequest } from '#apis/storage/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'

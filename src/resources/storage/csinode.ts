@@ -1,4 +1,4 @@
-/** CSINode: the storage drivers of a node, and its id in each of them. */
+/** The CSINode resource: the storage drivers of a node, and its id in each of them. */
 import { type CSINode, type CSINodeDriver, CSINodes } from '#apis/storage/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'

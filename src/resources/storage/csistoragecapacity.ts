@@ -1,4 +1,4 @@
-/** CSIStorageCapacity: the available capacity of a storage class in a topology segment. */
+/** The CSIStorageCapacity resource: the available capacity of a storage class in a topology segment. */
 import { CSIStorageCapacities, type CSIStorageCapacity } from '#apis/storage/v1.ts'
 import { nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'

@@ -1,4 +1,4 @@
-/** The shared part of storage classes: driver and driver-specific parameters. */
+/** Validates the driver and the driver-specific parameters of storage classes. */
 import { byteLength } from '#lib/go/text.ts'
 import { collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'
 import { validateQualifiedName } from '#meta/validation/rules.ts'

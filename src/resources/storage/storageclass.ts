@@ -1,4 +1,4 @@
-/** StorageClass: how volumes are provisioned for claims. */
+/** The StorageClass resource: how volumes are provisioned for claims. */
 import type { TopologySelectorTerm } from '#apis/core/v1.ts'
 import { type StorageClass, StorageClasses } from '#apis/storage/v1.ts'
 import { ageColumn } from '#apiserver/registry/columns.ts'

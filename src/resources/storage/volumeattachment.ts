@@ -1,4 +1,4 @@
-/** VolumeAttachment: the intent to attach a volume to a node, and its result. */
+/** The VolumeAttachment resource: the intent to attach a volume to a node, and its result. */
 import type { PersistentVolumeSpec } from '#apis/core/v1.ts'
 import {
   type VolumeAttachment,

@@ -1,4 +1,4 @@
-/** VolumeAttributesClass: attributes of volumes that can change while they are in use. */
+/** The VolumeAttributesClass resource: attributes of volumes that can change while they are in use. */
 import { type VolumeAttributesClass, VolumeAttributesClasses } from '#apis/storage/v1.ts'
 import { VolumeAttributesClasses as BetaVolumeAttributesClasses } from '#apis/storage/v1beta1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'

@@ -1,4 +1,4 @@
-/** StorageVersionMigration: rewrites all stored objects of a resource in the current storage version. */
+/** The StorageVersionMigration resource: rewrites all stored objects of a resource in the current storage version. */
 import {
   type StorageVersionMigration,
   StorageVersionMigrations,

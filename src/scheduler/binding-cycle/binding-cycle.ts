@@ -1,4 +1,4 @@
-/** Binding cycle: Permit, PreBind, Bind. It can be canceled until Bind starts. */
+/** The binding cycle of a pod: Permit, PreBind, Bind. It can be canceled until Bind starts. */
 import { onAbort } from '#lib/abort.ts'
 
 import type { Extender } from '../decision/extender.ts'

@@ -1,7 +1,6 @@
 /**
- * Limits concurrent bindings to as many as keep the API server busy. A pod that stays queued can be overtaken by one of
- * higher priority. Less important requests wait until no binding has run for a moment, because during a burst another
- * one follows.
+ * Limits concurrent bindings to as many as keep the API server busy. A waiting pod can be overtaken by one of higher
+ * priority. Less important requests, such as events, wait until no binding has run for a moment.
  */
 import type { Clock, Timer } from '#lib/clock.ts'
 

@@ -1,4 +1,4 @@
-/** Resource amounts of nodes and pods in whole numbers: milli-CPU, bytes, counts. */
+/** Computes with resource amounts of nodes and pods in whole numbers: milli-CPU, bytes, counts. */
 import { parseQuantity, type Quantity, quantityMilliValue, quantityValue } from '#meta/quantity.ts'
 
 export interface Amounts {

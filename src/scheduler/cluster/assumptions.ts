@@ -1,5 +1,6 @@
 /**
- * Objects with the changes that this scheduler has decided but not yet seen in its informer. Later decisions use them.
+ * Caches objects with the changes that this scheduler has made but its informer has not delivered yet. Later decisions
+ * use them.
  */
 import type { Informer } from '#client/informer.ts'
 import { type KubeObject, objectKey } from '#meta/object.ts'

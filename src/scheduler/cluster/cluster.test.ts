@@ -1,4 +1,4 @@
-/** Compares the incremental cluster state with a fresh count. */
+/** Property: the incrementally updated cluster state equals a state that is counted from scratch. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

@@ -1,6 +1,6 @@
 /**
- * Affinity terms of placed pods: every distinct term once, with the nodes of the pods that have it. A new pod is
- * compared with the terms, not with the pods.
+ * Indexes the affinity terms of placed pods: each distinct term once, with the nodes of the pods that have it. A new
+ * pod is compared with the terms, not with the pods.
  */
 import type { Labels } from '#meta/labels.ts'
 

@@ -1,4 +1,4 @@
-/** The number of nodes with each image, and image sizes. */
+/** Counts the nodes that have each image, and records image sizes. */
 import type { ContainerImage } from '#apis/core/v1.ts'
 
 interface Image {

@@ -1,6 +1,6 @@
 /**
- * A node with the sums of its pods. `generation` increases with every change and validates caches. A node may exist
- * here before its Node object does.
+ * A node with the sums of its pods. `generation` increases with every change and validates caches. An entry may exist
+ * before the Node object, because a pod can arrive first.
  */
 import type { Node } from '#apis/core/v1.ts'
 import type { Labels } from '#meta/labels.ts'

@@ -1,4 +1,4 @@
-/** The number of nodes with each value of a label. Counted on first use, then updated incrementally. */
+/** Counts the nodes with each value of a label. Counts are created on first use, then updated incrementally. */
 import type { Labels } from '#meta/labels.ts'
 
 import { bump } from './node-info.ts'

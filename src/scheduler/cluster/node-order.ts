@@ -1,4 +1,4 @@
-/** Search order of the nodes: alternates between zones, so that a partial search still spans all zones. */
+/** Orders the nodes for the search: alternates between zones, so that a partial search still covers all zones. */
 import type { Labels } from '#meta/labels.ts'
 
 const REGION = 'topology.kubernetes.io/region'

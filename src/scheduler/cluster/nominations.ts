@@ -1,4 +1,4 @@
-/** Nominated pods and their nodes, until they are placed. */
+/** Records the nominated pods of each node, until the pods are placed. */
 import type { PodInfo } from './pod-info.ts'
 
 /** Shared, because this is requested for every visited node. */

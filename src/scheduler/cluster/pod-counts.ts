@@ -1,6 +1,6 @@
 /**
- * Counts of matching pods by node and by topology value. Created on first use, then updated incrementally: pods of one
- * template share a count.
+ * Counts matching pods by node and by topology value. Counts are created on first use, then updated incrementally. Pods
+ * of one template share a count.
  */
 import type { Labels } from '#meta/labels.ts'
 

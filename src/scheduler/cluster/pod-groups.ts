@@ -1,4 +1,4 @@
-/** Members of each PodGroup (`spec.schedulingGroup`), and those with a node. */
+/** Indexes the members of each PodGroup (`spec.schedulingGroup`), and those that have a node. */
 import type { Pod } from '#apis/core/v1.ts'
 import { keyOf } from '#meta/object.ts'
 

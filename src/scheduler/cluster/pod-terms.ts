@@ -1,4 +1,4 @@
-/** Pod affinity terms, prepared: the pods that a term selects, and its topology key. */
+/** Prepares pod affinity terms for fast matching: the pods that a term selects, and its topology key. */
 import type { Pod, PodAffinityTerm, WeightedPodAffinityTerm } from '#apis/core/v1.ts'
 import { asSelector } from '#meta/label-selector.ts'
 import { isEverything, type Labels, matchesLabels, nothing, type Selector, selectorText } from '#meta/labels.ts'

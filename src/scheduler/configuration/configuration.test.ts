@@ -1,4 +1,7 @@
-/** The texts and documents are those of kube-scheduler v1.36.4 for the same files. */
+/**
+ * Tests KubeSchedulerConfiguration: error texts and resulting documents are those of kube-scheduler v1.36.4 for the
+ * same files.
+ */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

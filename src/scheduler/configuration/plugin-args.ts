@@ -1,4 +1,4 @@
-/** Arguments of plugins: fields, defaults and validation. */
+/** The arguments of scheduler plugins: fields, defaults and validation. */
 import type { NodeAffinity, NodeSelectorTerm, TopologySpreadConstraint } from '#apis/core/v1.ts'
 import { structFor } from '#apis/schemas.ts'
 import { durationMs } from '#lib/go/duration.ts'

@@ -1,4 +1,4 @@
-/** Builds the profiles of a configuration. */
+/** Builds the scheduling profiles of a KubeSchedulerConfiguration. */
 import { aggregateText } from '#meta/validation/field-error.ts'
 import { fieldPath } from '#meta/validation/field-path.ts'
 

@@ -1,4 +1,4 @@
-/** Renders a configuration for /configz and for `--write-config-to`. */
+/** Prints a KubeSchedulerConfiguration for /configz and for `--write-config-to`. */
 import { stringifyYaml } from '#lib/yaml/write.ts'
 
 import type { PluginSet } from '../framework/extension-points.ts'

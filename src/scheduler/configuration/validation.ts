@@ -1,4 +1,4 @@
-/** Validates a configuration with upstream's texts, in upstream's order. */
+/** Validates a KubeSchedulerConfiguration with upstream's texts, in upstream's order. */
 import { durationMs } from '#lib/go/duration.ts'
 import { createRepetition } from '#lib/repetition.ts'
 import { semanticEqual } from '#meta/object.ts'

@@ -1,6 +1,6 @@
 /**
- * Cached filter results and scores for equivalent pods, of plugins that read only the pod's spec and the node. An entry
- * is valid until the node changes; placing a pod changes one node.
+ * Caches filter results and scores for equivalent pods, for plugins that read only the pod's spec and the node. An
+ * entry is valid until the node changes; placing a pod changes one node.
  */
 import type { NodeInfo } from '../cluster/node-info.ts'
 import type { PodInfo } from '../cluster/pod-info.ts'

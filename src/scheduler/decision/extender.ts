@@ -1,5 +1,5 @@
 /**
- * HTTP extenders, called after the plugins for the feasible nodes. They use upstream's
+ * Calls HTTP extenders after the plugins, for the feasible nodes. The protocol is upstream's
  * `k8s.io/kube-scheduler/extender/v1`.
  */
 import type { Node, Pod } from '#apis/core/v1.ts'

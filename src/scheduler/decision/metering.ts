@@ -1,6 +1,6 @@
 /**
- * A Decider with metrics: the time of each extension point, the calls of each plugin and, for a sample of pods, plugin
- * times.
+ * Wraps scheduling decisions with metrics: the time of each extension point, the calls of each plugin and, for a sample
+ * of pods, plugin times.
  */
 import type { Clock } from '#lib/clock.ts'
 

@@ -1,8 +1,8 @@
 /**
- * Finds devices for the claims of a pod on a node: the first combination that meets all requests, tried in the order of
- * claims, requests, alternatives and devices. Pure. The search yields at every step (`Steps`), so that its caller can
- * interrupt it. Unlike upstream's, it never tries an unsuitable device twice and stops as soon as one request cannot be
- * met.
+ * Finds devices for the claims of a pod on a node. It returns the first combination that meets all requests, in the
+ * order of claims, requests, alternatives and devices. Pure. The search yields at every step (`Steps`), so that its
+ * caller can interrupt it. Unlike upstream's, it never tries an unsuitable device twice and stops as soon as one
+ * request cannot be met.
  */
 import type { Node } from '#apis/core/v1.ts'
 import type { DeviceClass, DeviceSelector, ResourceClaim } from '#apis/resource/v1.ts'

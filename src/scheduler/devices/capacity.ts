@@ -1,4 +1,6 @@
-/** Consumed capacity of a device that several claims share, by the request policy of each capacity. Pure. */
+/**
+ * Computes the consumed capacity of a device that several claims share, by the request policy of each capacity. Pure.
+ */
 import type { CapacityRequestPolicyRange, CapacityRequirements, Device, DeviceCapacity } from '#apis/resource/v1.ts'
 import {
   addQuantities,

@@ -1,4 +1,4 @@
-/** Writes decisions about claims: allocation and reservation, and their reversal. */
+/** Writes the allocation and reservation of claims, and reverses both. */
 import { type Pod, Pods } from '#apis/core/v1.ts'
 import { type AllocationResult, type ResourceClaim, ResourceClaims } from '#apis/resource/v1.ts'
 import { sleep } from '#lib/clock.ts'

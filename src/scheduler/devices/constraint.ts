@@ -1,4 +1,4 @@
-/** Constraints of a claim: devices that must share an attribute value, or have distinct ones. Pure. */
+/** Checks the constraints of a claim: devices must have equal or distinct values of an attribute. Pure. */
 import type { DeviceAttribute } from '#apis/resource/v1.ts'
 
 import type { DeviceRequestAlternative, TakenDevice } from './device-requests.ts'

@@ -1,4 +1,4 @@
-/** The requests of a claim, prepared for the device search. */
+/** Prepares the requests of a claim for the device search. */
 import type {
   CapacityRequirements,
   DeviceClass,

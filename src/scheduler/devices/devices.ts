@@ -1,4 +1,4 @@
-/** Device state shared by all profiles of a scheduler: offered and allocated devices. */
+/** Tracks offered and allocated devices for all profiles of a scheduler. */
 import { type DeviceClass, DeviceClasses, ResourceClaims, ResourceSlices } from '#apis/resource/v1.ts'
 import { compareText } from '#lib/go/text.ts'
 import { epochMsOf } from '#meta/time.ts'

@@ -1,6 +1,6 @@
 /**
- * Extended resources backed by DRA: the scheduler creates a claim for a pod that requests `example.com/gpu: 2`, if a
- * device class provides the resource and the node does not. Pure.
+ * Extended resources backed by DRA. If a pod requests `example.com/gpu: 2` and a device class but not the node provides
+ * it, the scheduler creates a claim. Pure.
  */
 import type { Container, ContainerExtendedResourceRequest, Pod } from '#apis/core/v1.ts'
 import type { DeviceRequest, ResourceClaim } from '#apis/resource/v1.ts'

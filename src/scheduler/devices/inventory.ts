@@ -1,6 +1,6 @@
 /**
- * Devices that drivers offer, as pools built from ResourceSlices and cached for each node until a relevant slice
- * changes. Cached pools are immutable, because a search may be interrupted.
+ * Builds pools of the devices that drivers offer from ResourceSlices, and caches them for each node until a relevant
+ * slice changes. Cached pools are immutable, because a search may be interrupted.
  */
 import type { Node, NodeSelector } from '#apis/core/v1.ts'
 import type { Device, ResourceSlice } from '#apis/resource/v1.ts'

@@ -1,6 +1,6 @@
 /**
- * Allocated devices, summed up as claims change. A claim counts as soon as devices are promised to it, before the API
- * server has its allocation, so that no device is promised twice.
+ * Tracks the allocated devices of all claims. A claim counts as soon as the scheduler has chosen its devices, before
+ * the API server has the allocation, so that no device is allocated twice.
  */
 import type { AllocationResult, DeviceRequestAllocationResult, ResourceClaim } from '#apis/resource/v1.ts'
 import { addQuantities, isZeroQuantity, parseQuantity, type Quantity, subtractQuantities } from '#meta/quantity.ts'

@@ -1,4 +1,4 @@
-/** The ResourceClaims of a pod: those it names and those generated from templates. */
+/** Finds the ResourceClaims of a pod: those it names and those generated from templates. */
 import type { Pod, PodResourceClaim } from '#apis/core/v1.ts'
 import type { AllocatedDeviceStatus, DeviceRequestAllocationResult, ResourceClaim } from '#apis/resource/v1.ts'
 import { goQuote } from '#lib/go/text.ts'

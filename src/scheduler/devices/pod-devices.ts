@@ -1,6 +1,6 @@
 /**
- * The claims of one pod in one scheduling cycle: candidate devices on each node, then the reserved ones. A search that
- * exceeds a few milliseconds returns BUSY and continues on the next call.
+ * Allocates devices to one pod in one scheduling cycle: finds candidates on each node, then reserves those of the
+ * chosen node. A search that takes more than a few milliseconds returns BUSY and continues on the next call.
  */
 import type { Node } from '#apis/core/v1.ts'
 import { type AllocationResult, type ResourceClaim, ResourceClaims } from '#apis/resource/v1.ts'

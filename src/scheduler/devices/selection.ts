@@ -1,4 +1,4 @@
-/** Device selectors of classes and claims. Caches the result of each expression for each device object. */
+/** Evaluates the device selectors of classes and claims. It caches the result of each expression for each device. */
 import type { Device } from '#apis/resource/v1.ts'
 import { compileSelector, matches } from '#model/dra/selector.ts'
 

@@ -1,4 +1,4 @@
-/** Upstream's message about why a pod fits no node, for its event and condition. */
+/** Formats upstream's message about why a pod fits no node, for its event and condition. */
 import { compareText } from '#lib/go/text.ts'
 
 import type { Refusal, Search } from './framework.ts'

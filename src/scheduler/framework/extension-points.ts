@@ -1,6 +1,6 @@
 /**
- * Extension points by upstream's names, the plugins of each, and the merge of `multiPoint` and single points into one
- * ordered list for each.
+ * The extension points by upstream's names, and their ordered plugin lists. Plugins of `multiPoint` and of single
+ * points are merged into one list for each.
  */
 
 /** In upstream's order; the last two belong to gates that are off. */

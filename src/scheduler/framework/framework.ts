@@ -1,7 +1,7 @@
 /**
- * Scheduler framework: a plugin is a name with the extension points it implements. A rejection is a value with
- * upstream's reasons. Per-pod results of `preFilter` and `preScore` live in the returned object, never in the module,
- * so that preemption can fork them and simulate removed pods.
+ * Types of the scheduling framework: a plugin is a name with the extension points it implements. A rejection is a value
+ * with upstream's reasons. `preFilter` and `preScore` return their per-pod state, so that preemption can copy it and
+ * simulate removed pods.
  */
 import type { ObjectReference, Pod } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'

@@ -1,4 +1,4 @@
-/** Scores of a node by resource use after placement. Integer arithmetic as upstream. */
+/** Scores a node by its resource use after placement, with upstream's integer arithmetic. */
 import { amountOf } from '../cluster/amounts.ts'
 import type { NodeInfo } from '../cluster/node-info.ts'
 import type { PodInfo } from '../cluster/pod-info.ts'

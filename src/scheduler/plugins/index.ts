@@ -1,4 +1,4 @@
-/** All plugins that a profile can name. */
+/** Lists all scheduler plugins that a profile can name. */
 import type { PluginFactory } from '../framework/framework.ts'
 import { balancedAllocation } from './balanced-allocation.ts'
 import { defaultBinder } from './default-binder.ts'

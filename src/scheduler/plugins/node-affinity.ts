@@ -1,4 +1,7 @@
-/** NodeAffinity: required nodes by selector and affinity, and preferred ones. */
+/**
+ * NodeAffinity: filters nodes by the pod's node selector and required affinity, and scores them by its preferred
+ * affinity.
+ */
 import { type Node, type NodeAffinity, type NodeSelectorTerm, Nodes } from '#apis/core/v1.ts'
 import { fitsAffinity, fitsNodeTerm } from '#model/nodes/fit.ts'
 

@@ -1,4 +1,4 @@
-/** VolumeBinding: the node must reach the pod's bound volumes and be able to provide the unbound ones. */
+/** VolumeBinding: rejects nodes that cannot reach the pod's bound volumes or provide the unbound ones. */
 import {
   type Node,
   Nodes,

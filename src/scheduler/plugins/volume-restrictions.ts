@@ -1,4 +1,4 @@
-/** VolumeRestrictions: rejects nodes and pods for volumes that allow only one user or one writer. */
+/** VolumeRestrictions: rejects nodes where another pod uses a volume that allows only one pod or one writer. */
 import { Nodes, type PersistentVolumeClaim, PersistentVolumeClaims, type Pod, type Volume } from '#apis/core/v1.ts'
 import { keyOf } from '#meta/object.ts'
 

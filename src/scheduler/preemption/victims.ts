@@ -1,4 +1,4 @@
-/** Selects preemption victims on a node, and the node with the least harm. Pure. */
+/** Selects the preemption victims on a node, and the node whose victims matter least. Pure. */
 import type { PodDisruptionBudget } from '#apis/policy/v1.ts'
 import { asSelector } from '#meta/label-selector.ts'
 import { isEverything, matchesLabels, type Selector } from '#meta/labels.ts'

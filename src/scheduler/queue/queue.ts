@@ -1,7 +1,7 @@
 /**
- * The scheduling queue: `active` pods, pods in `backoff`, and unschedulable pods, which wait for an event that a
- * rejecting plugin registered for; gated pods are among the latter. Every added pod is popped again, at the latest
- * after five minutes, until it is deleted or done.
+ * The scheduling queue: active pods, pods in backoff, and unschedulable pods. An unschedulable pod waits for an event
+ * that the plugin that rejected it registered for. Every added pod is popped again, at the latest after five minutes,
+ * until it is deleted or done.
  */
 import { type Clock, every, type Timer } from '#lib/clock.ts'
 import { KeyedHeap } from '#lib/collections/heap.ts'

@@ -1,6 +1,6 @@
 /**
- * Scheduling cycle of one pod: search, extenders, scoring, and PostFilter where no node fits. Synchronous unless an
- * extender, a slow plugin or PostFilter must be awaited; the pod or nodes may disappear meanwhile.
+ * The scheduling cycle of one pod: filters, extenders, scoring, and PostFilter if no node fits. It is synchronous,
+ * except for extenders, slow plugins and PostFilter; while those run, the pod or nodes may disappear.
  */
 import { type Pod, Pods } from '#apis/core/v1.ts'
 import { yieldToEventLoop } from '#lib/time-slicing.ts'

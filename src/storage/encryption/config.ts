@@ -1,6 +1,6 @@
 /**
- * The configuration of encryption. By default Secrets are encrypted with a generated key, in a file that only its owner
- * can read.
+ * The types and the default of the encryption configuration. By default, Secrets are encrypted with a generated key, in
+ * a file that only its owner can read.
  */
 import { chmod, mkdir, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'

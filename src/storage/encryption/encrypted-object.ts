@@ -1,4 +1,4 @@
-/** The storage format of values that are encrypted with KMS v2. */
+/** Encodes the storage format of values that are encrypted with KMS v2. */
 import { defineMessage, type Message } from '#lib/protobuf/message.ts'
 import { aggregateText } from '#meta/validation/field-error.ts'
 import { fieldPath } from '#meta/validation/field-path.ts'

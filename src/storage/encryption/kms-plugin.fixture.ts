@@ -1,4 +1,4 @@
-/** A KMS plugin for tests: its keys are the letters of a mask, and it can simulate every failure. */
+/** A fake KMS plugin for tests. It encrypts with an XOR mask and can simulate every failure. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
 /**
- * A backend that returns a value only after its decryption key has been fetched. Readers can then decrypt
+ * Wraps a backend so that it returns a value only after its decryption key has been fetched. Readers can then decrypt
  * synchronously.
  */
 import type { Backend, CommitResult, KeyValue, RangeResult, WatchBatch } from '../backend.ts'

@@ -1,4 +1,4 @@
-/** The behaviour of the backend towards a misbehaving etcd: scripted members in place of real ones. */
+/** Tests the etcd backend against misbehaving etcd members, which are scripted. */
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** The Backend contract on an etcd cluster. */
+/** Implements the Backend contract on an etcd cluster. */
 import { KV, Lease, type StatusResponse, type TxnResponse } from '#apis/wire/etcd.ts'
 import type { Clock, Timer } from '#lib/clock.ts'
 import type { Random } from '#lib/random.ts'

@@ -1,4 +1,4 @@
-/** Watches on etcd: a single stream, and a watch that survives lost streams. */
+/** Watches a key range in etcd: one gRPC stream, and a watch that reopens lost streams. */
 import { Watch, type WatchResponse } from '#apis/wire/etcd.ts'
 import { createBackoff, type Backoff } from '#lib/backoff.ts'
 import { sleep, type Clock } from '#lib/clock.ts'

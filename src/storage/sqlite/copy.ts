@@ -1,4 +1,4 @@
-/** Copies a store from outside the process that uses it. */
+/** Copies a SQLite store that another process may be using. */
 import { existsSync } from 'node:fs'
 
 import { StorageError, type Revision } from '../backend.ts'

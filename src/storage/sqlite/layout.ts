@@ -1,7 +1,7 @@
 /**
- * The database layout. The table `log` has a row for each change, and its index `log_key` finds the changes of a key in
- * order. The row id combines the revision, the position in the commit and whether the change deletes. Each row has a
- * checksum, because SQLite does not notice a flipped bit.
+ * The layout of the SQLite database. The table `log` has a row for each change, and its index `log_key` finds the
+ * changes of a key in order. The row id combines the revision, the position in the commit and whether the change
+ * deletes. Each row has a checksum, because SQLite does not notice a flipped bit.
  */
 import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqlite'
 import { crc32 } from 'node:zlib'

@@ -1,6 +1,6 @@
 /**
- * The messages between the threads. Commits and results are flat arrays, because cloning objects by the thousand is
- * slow.
+ * Types of the messages between the threads of the sqlite backend. Commits and results are flat arrays, because cloning
+ * objects by the thousand is slow.
  */
 import type { KeyValue, LeaseId, Revision, Write } from '../backend.ts'
 import type { PlainError } from './failures.ts'

@@ -1,6 +1,6 @@
 /**
- * The reader: a second connection, which never blocks the writer. Each answer comes from one read transaction, so
- * items, count and revision are consistent.
+ * Reads from the SQLite database over a second connection, which never blocks the writer. Each answer comes from one
+ * read transaction, so items, count and revision are consistent.
  */
 import { chmodSync, closeSync, existsSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'

@@ -1,4 +1,4 @@
-/** The main thread's handle of a worker thread: starts and ends it, and detects its death. */
+/** Controls a worker thread from the main thread: starts and ends it, and detects its death. */
 import { Worker } from 'node:worker_threads'
 
 import { StorageError } from '../backend.ts'

@@ -1,4 +1,7 @@
-/** Fixtures for tests of the watch cache: an in-memory store, entries with a color, and recording readers. */
+/**
+ * Fixtures for tests of the watch cache: an in-memory store, entries with a color, and readers that record what they
+ * receive.
+ */
 import type { TestContext } from 'node:test'
 
 import { createVirtualClock, type VirtualClock } from '#lib/clock.ts'

@@ -1,4 +1,4 @@
-/** Callers that wait until the watch cache has reached a revision. */
+/** Lets callers wait until the watch cache has reached a revision. */
 import { type Revision, StorageError } from '../backend.ts'
 
 interface Waiter {

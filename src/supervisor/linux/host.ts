@@ -1,4 +1,4 @@
-/** The Linux implementation of the host. */
+/** Implements the host interface on Linux. */
 import { access, mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 

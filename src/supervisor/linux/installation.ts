@@ -1,4 +1,4 @@
-/** The supervisor as a systemd service: the steps of its installation and removal. */
+/** The steps that install and remove the supervisor as a systemd service. */
 import { lstat, mkdir, readlink, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 

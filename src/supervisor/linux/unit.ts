@@ -1,4 +1,4 @@
-/** The text of the supervisor's systemd unit. Pure. */
+/** Writes the systemd unit of the supervisor. Pure. */
 import { unitValue, unitWord } from '#lib/systemd-text.ts'
 
 export const UNIT = 'hyperkube-node.service'

@@ -1,4 +1,4 @@
-/** Pod networks on Windows, through its Host Networking Service. */
+/** Creates pod networks on Windows, through its Host Networking Service. */
 import { documentsOf, type HnsCall, type HnsNetwork } from '#lib/hns/hns.ts'
 
 import type { PodNetwork, PodNetworks } from '../host.ts'

@@ -1,4 +1,4 @@
-/** The Windows additions to the host: services, firewall and permissions. */
+/** The interface to Windows machines in addition to the host's: services, firewall and permissions. */
 import type { HnsCall } from '#lib/hns/hns.ts'
 
 import type { Host } from '../host.ts'

@@ -1,4 +1,4 @@
-/** The rules of containers: common rules, and those of regular, init and ephemeral containers. */
+/** Validates containers: rules that all share, and those of regular, init and ephemeral containers. */
 import type { Container, ContainerPort, EphemeralContainer, PodSpec } from '#apis/core/v1.ts'
 import { createRepetition } from '#lib/repetition.ts'
 import { asJson, collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'

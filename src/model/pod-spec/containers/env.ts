@@ -1,4 +1,4 @@
-/** Environment variables of containers and their sources. */
+/** Validates environment variables of containers and their sources. */
 import type {
   ConfigMapKeySelector,
   EnvFromSource,

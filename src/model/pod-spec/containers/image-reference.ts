@@ -1,6 +1,6 @@
 /**
- * Image references, `registry/path:tag@digest`, in the distribution project's grammar. The server needs only their
- * validity and their tag.
+ * Parses image references, `registry/path:tag@digest`, by the distribution project's grammar. The server needs only
+ * their validity and their tag.
  */
 
 const part = '[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*'

@@ -1,4 +1,4 @@
-/** Volume mounts and block devices of a container. */
+/** Validates volume mounts and block devices of a container. */
 import type { Container, Volume, VolumeDevice, VolumeMount } from '#apis/core/v1.ts'
 import { createRepetition } from '#lib/repetition.ts'
 import { collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'

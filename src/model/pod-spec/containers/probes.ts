@@ -1,4 +1,4 @@
-/** Probes and lifecycle hooks. */
+/** Validates probes and lifecycle hooks of containers. */
 import type {
   ExecAction,
   GRPCAction,

@@ -1,4 +1,4 @@
-/** Names and properties of resources that can be requested, limited and counted. */
+/** Classifies names of resources: which ones can be requested, limited or counted. */
 import { parseQuantity, quantityMilliValue, quantitySign, quantityValue } from '#meta/quantity.ts'
 import { asJson, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'
 import { qualifiedName } from '#meta/validation/names.ts'

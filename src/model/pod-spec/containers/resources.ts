@@ -1,4 +1,4 @@
-/** Requests and limits of containers and pods, and device claims. */
+/** Validates requests, limits and device claims of containers and pods. */
 import type { PodSpec, ResourceClaim, ResourceRequirements } from '#apis/core/v1.ts'
 import { compareText } from '#lib/go/text.ts'
 import {

@@ -1,4 +1,4 @@
-/** Restart policies of containers: their policy, rules by exit code, and the resize policy. */
+/** Validates restart policies of containers, their restart rules by exit code, and resize policies. */
 import type { Container, ContainerResizePolicy, ContainerRestartRule } from '#apis/core/v1.ts'
 import { createRepetition } from '#lib/repetition.ts'
 import { asJson, collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'

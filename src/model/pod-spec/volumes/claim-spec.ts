@@ -1,4 +1,4 @@
-/** The rules of a PersistentVolumeClaim's spec, also for claim templates of pods and workloads. */
+/** Validates the spec of PersistentVolumeClaims, also in claim templates of pods and workloads. */
 import type { PersistentVolumeClaimSpec, PersistentVolumeClaimTemplate, TypedObjectReference } from '#apis/core/v1.ts'
 import { validateLabelSelector } from '#meta/label-selector.ts'
 import { compareQuantities, parseQuantity, quantityOf } from '#meta/quantity.ts'

@@ -1,4 +1,4 @@
-/** Volumes that consist of files: ConfigMaps, Secrets, the downward API, and projections. */
+/** Validates volumes that consist of files: ConfigMaps, Secrets, the downward API, and projections. */
 import type {
   ClusterTrustBundleProjection,
   DownwardAPIVolumeFile,

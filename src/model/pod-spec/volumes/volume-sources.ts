@@ -1,4 +1,4 @@
-/** The kinds of volumes and their rules, in the order of upstream's checks. */
+/** Validates the kinds of volumes, in the order of upstream's checks. */
 import type {
   AzureDiskVolumeSource,
   CSIVolumeSource,

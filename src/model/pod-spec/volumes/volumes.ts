@@ -1,4 +1,4 @@
-/** The volumes of a pod: exactly one source each, and unique names for mounts. */
+/** Validates the volumes of a pod: exactly one source each, and unique names. */
 import type { PodSpec, Volume } from '#apis/core/v1.ts'
 import { byteLength } from '#lib/go/text.ts'
 import type { ObjectMeta } from '#meta/object.ts'

@@ -1,4 +1,4 @@
-/** Warnings about IP addresses in a deprecated notation. */
+/** Warns about IP addresses of a pod in a deprecated notation. */
 import { goQuote } from '#lib/go/text.ts'
 import { canonicalIp, validateLegacyIp } from '#meta/validation/addresses.ts'
 import type { FieldPath } from '#meta/validation/field-path.ts'

@@ -1,4 +1,4 @@
-/** Warnings about conflicting container ports of a pod. */
+/** Warns about conflicting container ports of a pod. */
 import type { ContainerPort } from '#apis/core/v1.ts'
 import { goQuote } from '#lib/go/text.ts'
 import type { FieldPath } from '#meta/validation/field-path.ts'

@@ -1,4 +1,4 @@
-/** Warnings about likely mistakes in a pod (pkg/api/pod/warnings.go, v1.36). */
+/** Warns about likely mistakes in a pod (pkg/api/pod/warnings.go, v1.36). */
 import type { Container, NodeSelectorTerm, PodSpec, Volume } from '#apis/core/v1.ts'
 import { goQuote } from '#lib/go/text.ts'
 import { createRepetition } from '#lib/repetition.ts'

@@ -1,4 +1,4 @@
-/** flannel on Windows: a network of the Host Compute Network service with its policies. */
+/** Implements flannel on Windows, with a network of the Host Compute Network service and its policies. */
 import { type Clock, sleep } from '#lib/clock.ts'
 import type { HcnNetwork, HostComputeNetworks } from '#lib/hns/hcn.ts'
 

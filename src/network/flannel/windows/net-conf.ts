@@ -1,4 +1,4 @@
-/** net-conf.json on Windows: the same file with the defaults and limits of Windows. Pure. */
+/** Parses net-conf.json on Windows: the same file as on Linux, with the defaults and limits of Windows. Pure. */
 import { caseless, type NetConf, NetConfError, parseNetConf } from '../net-conf.ts'
 
 export interface WindowsNetConf extends NetConf {

@@ -1,6 +1,6 @@
 /**
- * A CustomResourceDefinition in the form that its rules use. Upstream validates an older form, in which properties
- * common to all versions are at the top, and so do its field paths: for one version, schema errors are at
+ * A CustomResourceDefinition in the form that validation uses. Upstream validates its internal version, which has
+ * properties common to all versions at the top. So do its field paths: for one version, schema errors are at
  * `spec.validation`.
  */
 import { isDeepStrictEqual } from 'node:util'

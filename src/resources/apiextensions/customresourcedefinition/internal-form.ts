@@ -1,4 +1,7 @@
-/** Parts of a definition in the form of upstream's errors: Go structs with all fields, including empty ones. */
+/**
+ * Converts parts of a CustomResourceDefinition to upstream's internal form for error texts: Go structs with all fields,
+ * including empty ones.
+ */
 import type { JSONSchemaProps, ValidationRule } from '#apis/apiextensions/v1.ts'
 import { goJson } from '#lib/go/text.ts'
 import { type Verbatim, verbatim } from '#meta/validation/field-path.ts'

@@ -1,4 +1,4 @@
-/** CustomResourceDefinition: a custom kind. */
+/** The CustomResourceDefinition resource: a custom kind. */
 import { isDeepStrictEqual } from 'node:util'
 
 import {

@@ -1,4 +1,4 @@
-/** The rules of one OpenAPI schema in a definition, and of its nested schemas. */
+/** Validates one OpenAPI schema in a CustomResourceDefinition, and its nested schemas. */
 import type { ValidationRule } from '#apis/apiextensions/v1.ts'
 import { createRepetition } from '#lib/repetition.ts'
 import { flatMapSteps, shouldYield, type Steps } from '#lib/time-slicing.ts'

@@ -1,4 +1,4 @@
-/** The rules of a definition's spec: names, versions, conversion. */
+/** Validates the spec of a CustomResourceDefinition: names, versions, conversion. */
 import type {
   CustomResourceConversion,
   CustomResourceDefinitionNames,

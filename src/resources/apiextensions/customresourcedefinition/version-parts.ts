@@ -1,4 +1,4 @@
-/** The parts of a version: schema, subresources, columns, selectable fields. */
+/** Validates the parts of a version in a CustomResourceDefinition: schema, subresources, columns, selectable fields. */
 import type {
   CustomResourceColumnDefinition,
   CustomResourceSubresources,

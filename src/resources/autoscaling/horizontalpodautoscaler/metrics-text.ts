@@ -1,4 +1,4 @@
-/** The metrics of an autoscaler in `kubectl get`: `cpu: 12%/80%, 3/10 (avg) + 1 more...`. */
+/** Formats the metrics of an autoscaler for `kubectl get`: `cpu: 12%/80%, 3/10 (avg) + 1 more...`. */
 import type { MetricSpec, MetricStatus, MetricTarget, MetricValueStatus } from '#apis/autoscaling/v2.ts'
 
 const SHOWN = 2

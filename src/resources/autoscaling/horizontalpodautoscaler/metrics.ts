@@ -1,4 +1,4 @@
-/** The rules of metrics: exactly one source, matching the type, with a valid target. */
+/** Validates the metrics of an autoscaler: exactly one source, matching the type, with a valid target. */
 import type {
   CrossVersionObjectReference,
   HorizontalPodAutoscalerSpec,

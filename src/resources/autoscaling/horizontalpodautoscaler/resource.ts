@@ -1,4 +1,4 @@
-/** HorizontalPodAutoscaler: scales a workload by metrics. Stored as v2. */
+/** The HorizontalPodAutoscaler resource: scales a workload by metrics. Stored as v2. */
 import { HorizontalPodAutoscalers as OldHorizontalPodAutoscalers } from '#apis/autoscaling/v1.ts'
 import {
   type HorizontalPodAutoscaler,

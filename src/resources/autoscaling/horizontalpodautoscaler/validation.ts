@@ -1,4 +1,4 @@
-/** The rules of an autoscaler: bounds, target, metrics and behavior. */
+/** Validates an autoscaler: bounds, target, metrics and behavior. */
 import type {
   CrossVersionObjectReference,
   HorizontalPodAutoscalerSpec,

@@ -1,4 +1,4 @@
-/** Sets of pod indexes as text, `0-3,5,7-8`: intervals in ascending order. */
+/** Parses sets of pod indexes, `0-3,5,7-8`: intervals in ascending order. */
 import { goQuote, parseGoInt } from '#lib/go/text.ts'
 
 interface Interval {

@@ -1,4 +1,4 @@
-/** The pod failure policy and the success policy of a Job. */
+/** Validates the pod failure policy and the success policy of a Job. */
 import type {
   JobSpec,
   PodFailurePolicyOnExitCodesRequirement,

@@ -1,4 +1,4 @@
-/** Job: pods that run until a number of them has succeeded. */
+/** The Job resource: pods that run until a number of them has succeeded. */
 import { type Job, Jobs } from '#apis/batch/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'

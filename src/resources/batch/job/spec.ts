@@ -1,4 +1,4 @@
-/** The rules of a Job's spec that also apply to the template of a CronJob. */
+/** Validates the spec of a Job, also in the template of a CronJob. */
 import type { JobSpec } from '#apis/batch/v1.ts'
 import { byteLength } from '#lib/go/text.ts'
 import { asJson, collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'

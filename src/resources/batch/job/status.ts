@@ -1,6 +1,6 @@
 /**
- * Transitions of a Job's status. Controllers other than ours may write it (`managedBy`), so each change is validated. A
- * rule runs only if its fields have changed, so that an old odd status stays writable.
+ * Validates changes of a Job's status, because controllers other than ours may write it (`managedBy`). A rule runs only
+ * if its fields have changed, so that an old invalid status stays writable.
  */
 import type { Job, JobSpec, JobStatus } from '#apis/batch/v1.ts'
 import { semanticEqual } from '#meta/object.ts'

@@ -1,4 +1,4 @@
-/** Allowed changes of a Job: hardly any after its start, more while it is suspended. */
+/** Validates updates of a Job: hardly any field may change after its start, more while it is suspended. */
 import type { Job, JobSpec } from '#apis/batch/v1.ts'
 import type { Container, PodSpec, PodTemplateSpec } from '#apis/core/v1.ts'
 import type { RuleContext } from '#apiserver/registry/resource.ts'

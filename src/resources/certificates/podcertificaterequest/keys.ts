@@ -1,4 +1,4 @@
-/** The key of a pod certificate request: allowed types, and the proof of possession. */
+/** Validates the key of a pod certificate request: allowed types, and the proof of possession. */
 import { constants, createPublicKey, type KeyObject, verify } from 'node:crypto'
 
 import type { PodCertificateRequestSpec } from '#apis/certificates/v1beta1.ts'

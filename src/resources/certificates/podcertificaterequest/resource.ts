@@ -1,4 +1,4 @@
-/** PodCertificateRequest: a kubelet requests a certificate for one of its pods. */
+/** The PodCertificateRequest resource: a kubelet requests a certificate for one of its pods. */
 import {
   type PodCertificateRequest,
   PodCertificateRequests,

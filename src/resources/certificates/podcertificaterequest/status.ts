@@ -1,6 +1,6 @@
 /**
- * The status of a pod certificate request changes once, to issued, denied or failed. An issued chain must match the
- * requested key, begin now and not exceed the maximum duration.
+ * Validates the status of a pod certificate request. It changes once, to issued, denied or failed. An issued chain must
+ * match the requested key, begin now and not exceed the maximum duration.
  */
 import { KeyObject } from 'node:crypto'
 

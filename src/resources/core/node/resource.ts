@@ -1,4 +1,6 @@
-/** Node: a machine that runs pods. Its kubelet writes most fields, including the status at registration. */
+/**
+ * The Node resource: a machine that runs pods. Its kubelet writes most fields, including the status at registration.
+ */
 import { type Node, Nodes } from '#apis/core/v1.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'
 import { fieldPath } from '#meta/validation/field-path.ts'

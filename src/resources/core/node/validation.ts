@@ -1,4 +1,4 @@
-/** The rules of nodes. Field paths are upstream's, which has taints below `metadata`. */
+/** Validates nodes. Field paths are upstream's, which has taints below `metadata`. */
 import type { Node, NodeConfigSource, Taint } from '#apis/core/v1.ts'
 import type { RuleContext } from '#apiserver/registry/resource.ts'
 import { byteLength, compareText, goQuote } from '#lib/go/text.ts'

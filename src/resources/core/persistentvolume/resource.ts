@@ -1,4 +1,4 @@
-/** PersistentVolume: a piece of cluster storage that claims bind to. */
+/** The PersistentVolume resource: a piece of cluster storage that claims bind to. */
 import { type PersistentVolume, PersistentVolumes, type PersistentVolumeSpec } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'

@@ -1,4 +1,4 @@
-/** The source kinds of a PersistentVolume, with the rules that differ from pod volumes. */
+/** Validates the sources of a PersistentVolume, where the rules differ from those of pod volumes. */
 import type {
   AzureFilePersistentVolumeSource,
   CinderPersistentVolumeSource,

@@ -1,4 +1,4 @@
-/** The rules of PersistentVolumes: hardly any field may change. */
+/** Validates PersistentVolumes; hardly any field may change. */
 import type { NodeSelectorTerm, PersistentVolume, PersistentVolumeSpec, VolumeNodeAffinity } from '#apis/core/v1.ts'
 import type { RuleContext } from '#apiserver/registry/resource.ts'
 import { deepCopy, semanticEqual } from '#meta/object.ts'

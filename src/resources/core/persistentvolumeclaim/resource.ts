@@ -1,4 +1,4 @@
-/** PersistentVolumeClaim: a request for storage; a bound claim can only be expanded. */
+/** The PersistentVolumeClaim resource: a request for storage; a bound claim can only be expanded. */
 import { type PersistentVolumeClaim, PersistentVolumeClaims, type PersistentVolumeClaimSpec } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource, type RuleContext } from '#apiserver/registry/resource.ts'

@@ -1,4 +1,4 @@
-/** The rules of claims; the rules of the spec are shared with pods and workloads. */
+/** Validates PersistentVolumeClaims; pods and workloads share the rules of the spec. */
 import type { PersistentVolumeClaim, PersistentVolumeClaimSpec } from '#apis/core/v1.ts'
 import { validateLabelSelector } from '#meta/label-selector.ts'
 import { deepCopy, semanticEqual } from '#meta/object.ts'

@@ -1,4 +1,4 @@
-/** AppArmor annotations from before v1.30: on creation they become fields, with a warning. */
+/** Copies AppArmor annotations from before v1.30 to fields on creation, with a warning. */
 import type { Pod } from '#apis/core/v1.ts'
 import { semanticEqual } from '#meta/object.ts'
 import { fieldPath } from '#meta/validation/field-path.ts'

@@ -1,6 +1,6 @@
 /**
- * Binding: assigns a pod to a node, once. Labels and annotations of the binding are copied to the pod; admission adds
- * the node's topology.
+ * The `binding` subresource of pods: assigns a pod to a node, once. Labels and annotations of the Binding are copied to
+ * the pod; admission adds the node's topology.
  */
 import type { Binding, Pod } from '#apis/core/v1.ts'
 import { admitBody } from '#apiserver/handlers/admit.ts'

@@ -1,4 +1,4 @@
-/** Resource claim statuses of a pod: generated claims, and extended resources. */
+/** Validates the resource claim statuses of a pod: generated claims, and extended resources. */
 import type { NodeAllocatableResourceClaimStatus, Pod, PodExtendedResourceClaimStatus, PodSpec } from '#apis/core/v1.ts'
 import { createRepetition } from '#lib/repetition.ts'
 import { parseQuantity, quantitySign } from '#meta/quantity.ts'

@@ -1,4 +1,4 @@
-/** The table row of a pod, with its state in one word. */
+/** The table columns of pods, with the state of a pod in one word. */
 import type { Container, ContainerStatus, Pod, PodSpec } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import type { Column } from '#apiserver/registry/resource.ts'

@@ -1,4 +1,6 @@
-/** `/ephemeralcontainers`: adds debugging containers to a running pod. Nothing else may change. */
+/**
+ * The `ephemeralcontainers` subresource of pods: adds debugging containers to a running pod. Nothing else may change.
+ */
 import type { EphemeralContainer, Pod } from '#apis/core/v1.ts'
 import type { PartRules } from '#apiserver/registry/resource.ts'
 import type { ObjectMeta } from '#meta/object.ts'

@@ -1,6 +1,6 @@
 /**
- * Eviction: a delete that respects disruption budgets. It first takes one of the budget's allowed disruptions, guarded
- * by the budget's version; without any left, the client gets 429.
+ * The `eviction` subresource of pods: a delete that respects disruption budgets. It first decrements the budget's
+ * allowed disruptions with optimistic locking; if none are left, the client gets 429.
  */
 import type { Pod, PodCondition } from '#apis/core/v1.ts'
 import { type Eviction, type PodDisruptionBudget, PodDisruptionBudgets } from '#apis/policy/v1.ts'

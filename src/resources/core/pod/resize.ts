@@ -1,4 +1,4 @@
-/** `/resize`: changes CPU and memory of a running pod in place. */
+/** The `resize` subresource of pods: changes CPU and memory of a running pod in place. */
 import type { Container, Pod, PodSpec, ResourceRequirements } from '#apis/core/v1.ts'
 import type { PartRules, RuleContext } from '#apiserver/registry/resource.ts'
 import { semanticEqual } from '#meta/object.ts'

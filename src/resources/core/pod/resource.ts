@@ -1,4 +1,4 @@
-/** Pod: containers that run together on one node. */
+/** The Pod resource: containers that run together on one node. */
 import { type Pod, Pods } from '#apis/core/v1.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { fieldPath } from '#meta/validation/field-path.ts'

@@ -1,4 +1,4 @@
-/** The rules of a pod's status, in upstream's order. */
+/** Validates the status of a pod, in upstream's order. */
 import type { Container, ContainerStatus, Pod, PodCondition, PodSpec } from '#apis/core/v1.ts'
 import type { RuleContext } from '#apiserver/registry/resource.ts'
 import { byteLength } from '#lib/go/text.ts'

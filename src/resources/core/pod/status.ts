@@ -1,4 +1,4 @@
-/** `/status`: updates by the kubelet and others. */
+/** The `status` subresource of pods, which kubelets and other components update. */
 import type { ContainerStatus, Pod, PodStatus } from '#apis/core/v1.ts'
 import type { PartRules, RuleContext } from '#apiserver/registry/resource.ts'
 import { fieldPath } from '#meta/validation/field-path.ts'

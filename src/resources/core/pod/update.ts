@@ -1,4 +1,4 @@
-/** Allowed changes of a pod: few, because running containers cannot change. */
+/** Validates updates of a pod: few fields may change, because running containers cannot. */
 import type { Container, NodeAffinity, NodeSelectorTerm, Pod, PodSpec, Toleration } from '#apis/core/v1.ts'
 import type { RuleContext } from '#apiserver/registry/resource.ts'
 import { semanticEqual } from '#meta/object.ts'

@@ -1,4 +1,4 @@
-/** The rules of a pod that do not apply to templates. */
+/** Validates a pod by the rules that do not apply to pod templates. */
 import type { Pod } from '#apis/core/v1.ts'
 import type { RuleContext } from '#apiserver/registry/resource.ts'
 import { collectErrors, type FieldError, fieldPath } from '#meta/validation/field-path.ts'

@@ -1,4 +1,4 @@
-/** IPAddress objects in the registry, for the server's allocator. */
+/** Reads and writes IPAddress objects through the registry, for the allocator of Service addresses. */
 import { IPAddresses, ServiceCIDRs, type ServiceCIDR } from '#apis/networking/v1.ts'
 import type { Registry } from '#apiserver/registry/registry.ts'
 

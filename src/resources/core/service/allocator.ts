@@ -1,6 +1,6 @@
 /**
  * Allocates cluster IPs and node ports of Services. Addresses come before ports, both before the Service is written;
- * allocations of a failed write are released. The repair finds allocations that a crash leaves.
+ * allocations of a failed write are released. The repair loop releases allocations that a crash left.
  */
 import type { Service, ServiceSpec } from '#apis/core/v1.ts'
 import type { ServiceCIDR } from '#apis/networking/v1.ts'

@@ -1,4 +1,4 @@
-/** The rules of cluster IPs and their families, for one Service and for updates. */
+/** Validates the cluster IPs and IP families of a Service, and their updates. */
 import type { ServiceSpec } from '#apis/core/v1.ts'
 import { createRepetition } from '#lib/repetition.ts'
 import { validateLegacyIp } from '#meta/validation/addresses.ts'

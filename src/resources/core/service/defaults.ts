@@ -1,4 +1,4 @@
-/** Defaults of a Service. Allocation comes later. */
+/** Sets the defaults of a Service, before its addresses and ports are allocated. */
 import type { Service, ServiceSpec } from '#apis/core/v1.ts'
 import { isExternallyAccessible } from '#model/services.ts'
 

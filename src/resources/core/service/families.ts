@@ -1,5 +1,5 @@
 /**
- * The IP families of a Service, from its spec, its old spec and the cluster. Reserves nothing
+ * Decides the IP families of a Service from its spec, its old spec and the cluster. It allocates nothing
  * (pkg/registry/core/service/storage/alloc.go, v1.36).
  */
 import type { ServiceSpec } from '#apis/core/v1.ts'

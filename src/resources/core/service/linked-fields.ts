@@ -1,6 +1,6 @@
 /**
- * Dependent fields of a Service: clusterIP and clusterIPs, allocated values that the client omits, and fields of
- * certain types. This completes the object of a client that knows only some of them, before validation
+ * Completes dependent fields of a Service before validation: clusterIP and clusterIPs, allocated values that the client
+ * omits, and fields of certain types. So clients that know only some of the fields can write it
  * (pkg/registry/core/service/storage, v1.36).
  */
 import type { Service, ServiceSpec } from '#apis/core/v1.ts'

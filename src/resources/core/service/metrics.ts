@@ -1,4 +1,4 @@
-/** Metrics of Service addresses and ports. `static` requests ask for a value, `dynamic` ones for any. */
+/** Metrics of Service addresses and ports. `static` allocations request a certain value, `dynamic` ones any value. */
 import type { ServiceSpec } from '#apis/core/v1.ts'
 import type { Clock } from '#lib/clock.ts'
 import { planIpBands } from '#lib/net/cidr-allocator.ts'

@@ -1,6 +1,6 @@
 /**
- * Node ports of Services. The allocated ports are one set in a ledger with atomic changes: a Service gets all its ports
- * or none.
+ * Allocates node ports of Services. All allocated ports are one set with atomic changes (see port-ledger.ts): a Service
+ * gets all its ports or none.
  */
 import type { ServiceSpec } from '#apis/core/v1.ts'
 import type { Random } from '#lib/random.ts'

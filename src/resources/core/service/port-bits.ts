@@ -1,4 +1,4 @@
-/** Node ports in upstream's storage format: a range, and a bit for each port. */
+/** Encodes node ports in upstream's storage format: a range, and a bit for each port. */
 import type { PortRange } from './node-ports.ts'
 
 export function rangeText({ first, last }: PortRange): string {

@@ -1,5 +1,5 @@
 /**
- * The ledger of node ports for several servers: one stored object, upstream's RangeAllocation, changed with optimistic
+ * Stores the allocated node ports for several servers in one object, upstream's RangeAllocation, with optimistic
  * locking. Changes during a write are batched, so that a single server needs one small commit for many Services.
  */
 import type { RangeAllocation } from '#apis/core/v1.ts'

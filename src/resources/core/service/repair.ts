@@ -1,6 +1,6 @@
 /**
  * Reconciles allocations with the existing Services: releases addresses and ports that a crash left, and allocates
- * missing ones. Planning is pure; applying writes the plan.
+ * missing ones. The plan is pure data; a separate step writes it.
  */
 import { type Service, Services } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'

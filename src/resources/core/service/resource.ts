@@ -1,4 +1,4 @@
-/** Service: one name and address for many pods. */
+/** The Service resource: one name and address for many pods. */
 import { Endpoints, type Service, Services } from '#apis/core/v1.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'
 import { semanticEqual } from '#meta/object.ts'

@@ -1,4 +1,4 @@
-/** An address book and a server's state in memory, for tests of this folder. */
+/** Fakes for tests of this folder: IPAddress objects and a server's allocation state in memory. */
 import type { AddressBook } from './ip-pool.ts'
 
 export interface TestBook extends AddressBook {

@@ -1,4 +1,4 @@
-/** The rules of Services. */
+/** Validates Services. */
 import type { LoadBalancerIngress, Service, ServicePort, ServiceSpec } from '#apis/core/v1.ts'
 import type { RuleContext } from '#apiserver/registry/resource.ts'
 import { parseIp } from '#lib/net/cidr.ts'

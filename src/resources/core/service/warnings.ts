@@ -1,4 +1,4 @@
-/** Warnings about likely mistakes in a Service (pkg/api/service/warnings.go, v1.36). */
+/** Warns about likely mistakes in a Service (pkg/api/service/warnings.go, v1.36). */
 import type { Service, ServiceSpec } from '#apis/core/v1.ts'
 import { fieldPath, type FieldPath } from '#meta/validation/field-path.ts'
 import { cidrWarnings } from '#model/addresses.ts'

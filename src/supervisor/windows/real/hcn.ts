@@ -1,4 +1,4 @@
-/** The Host Compute Network service of this machine, through PowerShell. */
+/** Calls the Host Compute Network service of this machine, through PowerShell. */
 import type { HcnNetwork, HcnPolicy, HostComputeNetworks } from '#lib/hns/hcn.ts'
 
 import { type PowerShell, runPowerShell } from './powershell.ts'

@@ -1,4 +1,4 @@
-/** Runs scripts of the table in PowerShell: the script by -EncodedCommand, its input by standard input. */
+/** Runs the scripts of `scripts.ts` in PowerShell: the script by -EncodedCommand, its input by standard input. */
 import { spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 

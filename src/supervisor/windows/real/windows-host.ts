@@ -1,4 +1,4 @@
-/** The real Windows machine: files and processes through Node, everything else through PowerShell. */
+/** Implements the host interface on Windows: files and processes through Node, everything else through PowerShell. */
 import { execFile, spawn } from 'node:child_process'
 import { mkdir, open, readdir, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'

@@ -1,4 +1,4 @@
-/** The API of the cluster that a worker joins, with administrator rights. */
+/** The API calls of a worker's set-up to its cluster, with administrator rights. */
 import { ConfigMaps, Nodes, type Secret, Secrets, ServiceAccounts, Services } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import { ClusterRoleBindings, ClusterRoles } from '#apis/rbac/v1.ts'

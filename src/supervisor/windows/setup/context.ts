@@ -1,4 +1,4 @@
-/** The shared context of set-up steps: the machine, the cluster and waiting. */
+/** The context that all set-up steps receive: the machine, the cluster and waiting. */
 import { sleep } from '#lib/clock.ts'
 
 import { CrashError } from '../../outcome.ts'

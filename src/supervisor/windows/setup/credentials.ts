@@ -1,6 +1,6 @@
 /**
- * The credentials of a Windows worker: each component has its own, with minimal rights. Only the set-up uses the
- * administrator's; no service or variable refers to that file.
+ * Creates the credentials of a Windows worker: each component has separate ones, with minimal rights. Only the set-up
+ * uses the administrator's kubeconfig; no service or variable refers to it.
  */
 import type { Step } from '../../steps.ts'
 import type { Component, SetupContext } from './context.ts'

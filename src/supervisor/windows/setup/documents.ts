@@ -1,4 +1,4 @@
-/** The configuration files and program flags of a Windows worker. Pure. */
+/** Writes the configuration files and program flags of a Windows worker. Pure. */
 import { subnetOf, type Subnet } from '../../pod-network.ts'
 import { minorOf, networkKind, type SetupPaths, type SetupSettings, usesDocker } from './settings.ts'
 

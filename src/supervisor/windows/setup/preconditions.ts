@@ -1,4 +1,4 @@
-/** The preconditions of a set-up: all faults at once, each with its solution. */
+/** Checks the preconditions of a set-up and reports all failures at once, each with its solution. */
 import { CrashError } from '../../outcome.ts'
 import { management, type SetupContext } from './context.ts'
 import { faultsOf, usesDocker } from './settings.ts'

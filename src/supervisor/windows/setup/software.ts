@@ -1,4 +1,4 @@
-/** The first steps of a set-up: images, programs and PATH. */
+/** The first steps of a Windows worker's set-up: images, programs and PATH. */
 import { CrashError } from '../../outcome.ts'
 import type { Step } from '../../steps.ts'
 import type { SetupContext } from './context.ts'

@@ -1,6 +1,7 @@
 /**
- * The steps of a Windows worker: kubelet first, to register the node and get a pod range; then a network that creates
- * the virtual switch before anything depends on connections; then flanneld, whose network kube-proxy needs.
+ * Lists the set-up steps of a Windows worker. The kubelet comes first, to register the node and get a pod range. Then a
+ * network creates the virtual switch, before anything depends on connections. flanneld follows, because kube-proxy
+ * needs its network.
  */
 import { createHnsNetwork, type HnsNetwork } from '#lib/hns/hns.ts'
 
