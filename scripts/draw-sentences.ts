@@ -1,8 +1,10 @@
 /**
- * Draws file heads, test names and log messages by chance, for a reader who judges whether each is clear at first sight.
+ * Draws file heads, test names and log messages by chance, for a reader who judges whether each is clear at first
+ * sight.
  *
- * `npm run sentences SEED [COUNT]` prints COUNT of each, 60 by default. The same seed draws the same ones of the same sources.
- * The name of a test in a loop has the text of the row in its place, where the rows are literals of the same file.
+ * `npm run sentences SEED [COUNT]` prints COUNT of each, 60 by default. The same seed draws the same ones of the same
+ * sources. A test in a loop is listed once for each row, with the row's text in its name, if the rows are literals of
+ * the same file.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

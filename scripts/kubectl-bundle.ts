@@ -1,6 +1,6 @@
 /**
- * Bundles kubectl into one file that Node loads fast. Each shared part becomes a function that runs on first use, so
- * that an unused command is neither parsed nor compiled. Node's modules are loaded on first use, too.
+ * Bundles kubectl into one file that Node loads fast. Each shared chunk becomes a function that runs on first use, so
+ * that V8 neither parses nor compiles unused commands. Node's modules are loaded on first use, too.
  */
 import { writeFileSync } from 'node:fs'
 import { basename } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * Generates docs/metrics.md from the tables of metric families: `node scripts/metrics-doc.ts` writes it, a test checks
- * that it is up to date.
+ * Generates docs/metrics.md from the tables of metric families. `node scripts/metrics-doc.ts` writes the page; a test
+ * checks that it is up to date.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * A reporter for node's test runner that writes one JSON line for each skipped test, and the rule that decides which
- * skipped tests fail the gate.
+ * A reporter for Node's test runner: writes one JSON line for each skipped test. The file also has the rule that
+ * decides which skipped tests fail the gate.
  */
 import { accessSync, constants } from 'node:fs'
 import type { TestEvent } from 'node:test/reporters'

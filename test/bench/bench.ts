@@ -1,6 +1,6 @@
 /**
- * The interface of a benchmark, and its statistics. Contestants take turns in short samples, so that other load on the
- * machine hits all of them. The median of the samples counts, and ratios are computed per turn.
+ * The interface of a benchmark, and its statistics. The compared programs take turns in short samples, so that other
+ * load on the machine affects all of them. The median of the samples counts, and ratios are computed per turn.
  */
 import { performance } from 'node:perf_hooks'
 

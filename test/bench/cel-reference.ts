@@ -1,4 +1,7 @@
-/** Evaluates the same expressions with upstream's CEL environment, in a Go program that is built once and cached. */
+/**
+ * Evaluates the benchmark's CEL expressions with upstream's CEL environment, in a Go program that is built once and
+ * cached.
+ */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'

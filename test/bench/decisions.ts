@@ -1,5 +1,5 @@
 /**
- * Benchmarks single scheduling decisions without an API server: pods like those of the workloads get a node one after
+ * Benchmarks single scheduling decisions without an API server. Pods like those of scheduler_perf get a node one after
  * the other, in a cluster of ten pods per node.
  */
 import type { Node, Pod } from '#apis/core/v1.ts'

@@ -1,6 +1,6 @@
 /**
- * Generates HTTP/1.1 load on kept TLS connections. The client reads only status and length, so that the server gets the
- * processors on a small machine.
+ * Generates HTTP/1.1 load on keep-alive TLS connections. The client reads only status and length, so that the server
+ * gets the processors on a small machine.
  */
 import { performance } from 'node:perf_hooks'
 import { connect, type TLSSocket } from 'node:tls'

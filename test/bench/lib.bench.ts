@@ -1,4 +1,4 @@
-/** Benchmarks the parts on every hot path: the work queue, metrics and JSON. */
+/** Benchmarks library code on every hot path: the work queue, metrics and JSON. */
 import { Buffer } from 'node:buffer'
 
 import { realClock } from '#lib/clock.ts'

@@ -1,4 +1,4 @@
-/** A typical pod: created by a Deployment, running, with owners, probes and status. */
+/** A typical pod for benchmarks: created by a Deployment, running, with owners, probes and status. */
 import { schemaFor } from '#apis/schemas.ts'
 import type { JsonObject } from '#lib/json/value.ts'
 import { decodeValue } from '#meta/codec/decode.ts'

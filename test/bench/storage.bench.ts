@@ -1,6 +1,6 @@
 /**
- * Benchmarks the stores: durable writes for a growing number of clients, with SQLite and etcd in turns on the same
- * disk; the delay until a watcher gets a change; the memory of ten thousand objects.
+ * Benchmarks the stores. It measures durable writes of more and more clients, with SQLite and etcd in turns on the same
+ * disk; the delay until a watcher gets a change; and the memory of ten thousand objects.
  */
 import { Buffer } from 'node:buffer'
 import { execFile } from 'node:child_process'

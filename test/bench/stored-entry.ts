@@ -1,4 +1,4 @@
-/** The smallest entry of a watch cache: only the bytes of the object. */
+/** The smallest watch cache entry, for benchmarks: only the bytes of the object. */
 import type { KeyValue, StorageEvent } from '#storage/backend.ts'
 
 export const PREFIX = '/registry/'

@@ -1,4 +1,4 @@
-/** Benchmarks a cluster in a test: start, memory, virtual time and forks. */
+/** Benchmarks `hyperkube/testing`: the start, memory, virtual time and forks of a cluster in a test. */
 import { performance } from 'node:perf_hooks'
 
 import { type CronJob, CronJobs, Jobs } from '#apis/batch/v1.ts'

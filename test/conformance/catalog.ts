@@ -1,6 +1,6 @@
 /**
  * The conformance tests of v1.36 in groups, with what each group needs: nothing, nodes or containers. A test belongs to
- * the longest matching prefix of its name. Names are upstream's without tags, with the special interest group in front.
+ * the longest matching prefix of its name. Names are upstream's without tags and begin with the special interest group.
  */
 
 /** Weakest first: each needs what the ones before it need as well. */

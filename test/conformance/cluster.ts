@@ -1,6 +1,6 @@
 /**
- * Starts a cluster for one conformance run: `hyperkube up` with simulated nodes, or with containers and the images of
- * the suite, or separate programs if some of them are upstream's.
+ * Starts a cluster for one conformance run. It is `hyperkube up` with simulated nodes, or with containers and the
+ * images of the suite; or separate programs, if some of them are upstream's.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** A resource that the program does not know, with its own schema, added to a running server and removed again. */
+/** Tests adding a resource with a new schema to a running API server, and removing it. */
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { get } from 'node:https'

@@ -1,4 +1,4 @@
-/** Fault injection between clients and the API server. */
+/** Tests fault injection between clients and the API server. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

@@ -1,4 +1,6 @@
-/** Operations beyond storage, through the whole server: binding, eviction, scale, namespaces, discovery, OpenAPI. */
+/**
+ * Tests operations beyond storage on a complete API server: binding, eviction, scale, namespaces, discovery, OpenAPI.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

@@ -1,6 +1,6 @@
 /**
- * kube-apiserver as a program in the test process: started with typical flags, called over TLS and stopped like by
- * SIGTERM.
+ * Tests kube-apiserver as a program inside the test process: it starts with typical flags, serves over TLS, and stops
+ * as after SIGTERM.
  */
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** `kube-apiserver`, `up` and `hyperkube/testing` assemble the same server and give the same responses. */
+/** Tests that `kube-apiserver`, `up` and `hyperkube/testing` start the same server: their responses are equal. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'

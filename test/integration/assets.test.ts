@@ -1,4 +1,4 @@
-/** `hyperkube assets` with controller-runtime's envtest: its flags, health checks and shutdown. */
+/** Tests `hyperkube assets` with controller-runtime's envtest: its flags, health checks and shutdown. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** Audit flags of kube-apiserver: files, standard output, a webhook, and a full disk. */
+/** Tests audit flags of kube-apiserver: files, standard output, a webhook, and a full disk. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,5 @@
 /**
- * The audit log and the configuration files of kube-apiserver, end to end: events of requests in a file, and the flags
- * and files of RKE and local-up-cluster.
+ * Tests the audit log of kube-apiserver end to end, and its configuration files: those of RKE and of local-up-cluster.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * `down`, `status` and `reset` use the lock of the running cluster: in a renamed checkout, after SIGKILL at any step,
- * and when another process reuses its pid.
+ * Tests that `down`, `status` and `reset` use the lock of the running cluster. Cases: a renamed checkout, SIGKILL at
+ * any step, and another process that reuses the pid.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'

@@ -1,6 +1,6 @@
 /**
- * kube-controller-manager as separate processes with a kubeconfig, against a server over HTTPS. One leads; when it is
- * killed, the other takes over.
+ * Tests kube-controller-manager as separate processes with a kubeconfig, against a server over HTTPS. One leads; when
+ * it is killed, the other takes over.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

@@ -1,7 +1,7 @@
 /**
- * The processor time of large requests: every kind and patch type with long lists and maps, against the whole server in
- * a separate process. Costs are relative to a reference computation in the same process. `npm run reliability -- cost`
- * sends many more requests.
+ * Tests the processor time of large requests to a server in a separate process: every kind and patch type, with long
+ * lists and maps. The time is compared with that of a reference computation in the same process. `npm run reliability
+ * -- cost` sends many more requests.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'

@@ -1,5 +1,5 @@
 /**
- * CustomResourceDefinitions and their objects for tests of a whole server. `WIRE_REFERENCE=https://host:port` runs
+ * Creates CustomResourceDefinitions and their objects for integration tests. `WIRE_REFERENCE=https://host:port` runs
  * these tests against upstream's server.
  */
 import assert from 'node:assert/strict'

@@ -1,4 +1,4 @@
-/** Custom resources whose versions a webhook converts. */
+/** Tests custom resources whose versions a webhook converts. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

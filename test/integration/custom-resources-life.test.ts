@@ -1,4 +1,4 @@
-/** CustomResourceDefinitions from their creation to the deletion of their last object. */
+/** Tests CustomResourceDefinitions from their creation to the deletion of their last object. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** Server-side apply, scale and response formats of custom resources. */
+/** Tests server-side apply, scale and response formats of custom resources. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

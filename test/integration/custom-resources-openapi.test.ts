@@ -1,4 +1,4 @@
-/** OpenAPI of custom resources, as kubectl explain and client-side validation read it. */
+/** Tests OpenAPI of custom resources, as kubectl explain and client-side validation read it. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

@@ -1,4 +1,7 @@
-/** Schemas that get stricter while objects exist: unchanged values are not validated again. */
+/**
+ * Tests validation ratcheting: after a schema gets stricter, unchanged values of existing objects are not validated
+ * again.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** Custom resources: reads, validation errors, subresources and tables. */
+/** Tests custom resources: reads, validation errors, subresources and tables. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

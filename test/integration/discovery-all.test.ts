@@ -1,6 +1,6 @@
 /**
- * Discovery has the same resources as v1.36.4 in the same order, with `--runtime-config=api/all=true` and all gates on,
- * and fewer with less enabled. Subresources are in parentheses behind their resource.
+ * Tests that discovery has the same resources as v1.36.4 in the same order, with all APIs and feature gates on, and
+ * fewer with less enabled. Subresources are in parentheses behind their resource.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,7 @@
-/** The lifetime of events by --event-ttl and --lease-reuse-duration-seconds, on a whole server in virtual time. */
+/**
+ * Tests how long events are stored, by --event-ttl and --lease-reuse-duration-seconds, on a complete API server with a
+ * virtual clock.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 

@@ -1,6 +1,6 @@
 /**
- * Priority and fairness as clients see it; `WIRE_REFERENCE` runs it against upstream's server (see wire/server.ts).
- * Limits are tested with separate priority levels, so that they delay no other requests.
+ * Tests priority and fairness as clients see it; `WIRE_REFERENCE` runs it against upstream's server (see
+ * wire/server.ts). Tests of limits use separate priority levels, so that they delay no other requests.
  */
 import assert from 'node:assert/strict'
 import { request } from 'node:https'

@@ -1,5 +1,5 @@
 /**
- * Checks that programs read every feature gate that a table lists as working, by recording reads in the running
+ * Checks that programs read every feature gate that a table lists as supported, by recording the reads of a running
  * program.
  */
 import assert from 'node:assert/strict'

@@ -1,4 +1,4 @@
-/** Large lists wait for memory, user by user, and always release it. */
+/** Tests that large lists wait for memory, that users take turns, and that the memory is always released. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

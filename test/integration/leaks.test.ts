@@ -1,4 +1,4 @@
-/** Repeated failures of webhooks and watches: each gives a clear error and leaks nothing. */
+/** Tests that repeated failures of webhooks and watches give clear errors and leak nothing. */
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { after, before, describe, it } from 'node:test'

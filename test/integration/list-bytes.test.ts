@@ -1,5 +1,5 @@
 /**
- * Lists that are assembled from cached bytes equal single reads of the same objects, in every format and during
+ * Tests that lists assembled from cached bytes equal single reads of the same objects, in every format and during
  * changes.
  */
 import assert from 'node:assert/strict'

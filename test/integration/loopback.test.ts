@@ -1,4 +1,4 @@
-/** In-process clients: no socket, but the same filters, rules and responses as for other clients. */
+/** Tests in-process clients: they use no socket, but get the same filters, rules and responses as other clients. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

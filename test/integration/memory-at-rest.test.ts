@@ -1,4 +1,4 @@
-/** An idle server releases the memory that it needed only under load. */
+/** Tests that an idle server releases the memory that it needed under load. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { describe, it } from 'node:test'

@@ -1,4 +1,4 @@
-/** `npm start` in a checkout: runs a bundle of the current sources, and rebuilds it only after a change. */
+/** Tests `npm start` in a checkout: runs a bundle of the current sources, and rebuilds it only after a change. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { appendFileSync, cpSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** Process locks between real processes: the owner, and release when the owner ends. */
+/** Tests locks between real processes: a lock names its owner, and is released when the owner ends. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

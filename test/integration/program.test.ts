@@ -1,6 +1,6 @@
 /**
- * The executable in every way people start it: through sh, a symlink, an old node, a new one. Each start runs the right
- * program with the right arguments, returns its exit code, and leaves no process behind.
+ * Tests the executable in every way in which users start it: through sh, a symlink, an old and a new Node. Each start
+ * runs the right program with the right arguments, returns its exit code, and leaves no process behind.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process'

@@ -1,6 +1,6 @@
 /**
- * The scale subresource over HTTP: each way to write it, field ownership of replicas, and refusals. Compared with
- * v1.36.4.
+ * Tests the scale subresource over HTTP: all ways to write it, field ownership of replicas, and refusals. Expected
+ * values are v1.36.4's.
  */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'

@@ -1,6 +1,6 @@
 /**
- * Several API servers on one etcd: a concurrent start on an empty store, shared node ports, and the endpoints of the
- * service `kubernetes`, from which a stopped server is removed.
+ * Tests several API servers on one etcd: concurrent start on an empty store, shared node ports, and the endpoints of
+ * the service `kubernetes`. A stopped server is removed from these.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

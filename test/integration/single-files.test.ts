@@ -1,6 +1,6 @@
 /**
- * The programs that are published as single files, run alone in an empty directory: they print the same as the sources,
- * under any name, and they work.
+ * Tests the programs that are published as single files. Each runs alone in an empty directory, under any name, and
+ * prints the same as the sources.
  */
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'

@@ -1,4 +1,4 @@
-/** `hyperkube/testing`: a whole cluster inside a test, with a virtual or real clock. */
+/** Tests `hyperkube/testing`: a complete cluster inside a test, with a virtual or real clock. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

@@ -1,5 +1,5 @@
 /**
- * Spans of requests, sent to a collector over OTLP and gRPC. Names, attributes and nesting were captured from
+ * Tests the spans of requests, sent to a collector by OTLP over gRPC. Names, attributes and nesting were captured from
  * upstream's kube-apiserver v1.36.4 with the same requests.
  */
 import assert from 'node:assert/strict'

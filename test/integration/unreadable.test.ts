@@ -1,5 +1,6 @@
 /**
- * Stored values that cannot be decoded: reads of them fail with a clear error, and other requests are not affected.
+ * Tests stored values that cannot be decoded: reading them fails with a clear error, and other requests are not
+ * affected.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'

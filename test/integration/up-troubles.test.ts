@@ -1,6 +1,6 @@
 /**
- * Failures of `hyperkube up`: clear messages, and no lost data. A used port, a locked data directory and a broken
- * kubeconfig are in up.test.ts.
+ * Tests that failures of `hyperkube up` give clear messages and lose no data. A used port, a locked data directory and
+ * a broken kubeconfig are in up.test.ts.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'

@@ -1,4 +1,4 @@
-/** `hyperkube up` as a separate process, used by kubectl through its kubeconfig and ended by signals. */
+/** Tests `hyperkube up` as a separate process, used by kubectl through its kubeconfig and ended by signals. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** metrics.k8s.io over HTTP, as `kubectl top` and autoscalers request it, with fake kubelets. */
+/** Tests metrics.k8s.io over HTTP, as `kubectl top` and autoscalers request it, with fake kubelets. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** A control plane in virtual time: fast and deterministic with every store. */
+/** Tests a control plane with a virtual clock: it is fast and deterministic with every store. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'

@@ -1,4 +1,7 @@
-/** Computes the age of a judge's result: the number of later commits that changed the code it judges. */
+/**
+ * Computes the age of a judge's last result: the number of later commits that changed the code under test. A judge is a
+ * script that compares hyperkube with something external.
+ */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

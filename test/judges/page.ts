@@ -1,4 +1,7 @@
-/** docs/judges.md: the last result of each judge. `npm run judges` reads it, runs judges and writes it again. */
+/**
+ * Reads and writes docs/judges.md, which lists the last result of each judge (see registry.ts). `npm run judges` reads
+ * it, runs judges and writes it again.
+ */
 import { JUDGES, type Judge } from './registry.ts'
 
 export interface LastRun {

@@ -1,4 +1,4 @@
-/** Sends cases to our server or the reference, returns the responses, and deletes every created object. */
+/** Sends refusal cases to our server or the reference, returns the responses, and deletes every created object. */
 import type { CustomResourceDefinitionSpec } from '#apis/apiextensions/v1.ts'
 import { ServiceAccounts } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'

@@ -1,4 +1,4 @@
-/** Invalid metadata of any kind. The number of repeated errors differs from kind to kind. */
+/** Refusal cases: invalid metadata of any kind. The number of repeated errors differs from kind to kind. */
 import type { Refusal } from './case.ts'
 
 export const badMetadataUpdates: readonly Refusal[] = [

@@ -1,4 +1,6 @@
-/** Expected messages for cases in which upstream prints a Go struct and we print the value as it was sent. */
+/**
+ * The expected messages of refusal cases in which upstream prints a Go struct and we print the value as it was sent.
+ */
 import type { Refusal } from './case.ts'
 
 /** From the first brace or bracket behind `value: ` to the last one before the words. */

@@ -1,6 +1,6 @@
 /**
- * Every kind refuses what upstream refuses, with the same message: each case is sent to a whole control plane with
- * admission and compared with the recorded response of kube-apiserver v1.36.4.
+ * Tests that every kind refuses what upstream refuses, with the same message. Each case is sent to a complete control
+ * plane and compared with the recorded response of kube-apiserver v1.36.4.
  */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * The watch cache under the harness: one for both collections, with its readers as streams of batches. The revision of
- * a batch is the one that the server would send in a bookmark.
+ * Tests read the watch cache through this file: one cache for both collections, with its readers as streams of batches.
+ * The revision of a batch is the one that the server would send in a bookmark.
  */
 import { realClock } from '#lib/clock.ts'
 import { StorageError, type Backend, type Revision } from '#storage/backend.ts'

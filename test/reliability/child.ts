@@ -1,7 +1,7 @@
 /**
- * The process with the store that the harness kills: a backend, optionally with a seeded defect, a watch cache and a
- * socket. It reports its start time when it serves, and exits when its parent exits or closes stdin. Usage: child.ts
- * SETTINGS (JSON of ChildSettings)
+ * The child process with the store, which the reliability harness kills: a backend, optionally with a seeded defect, a
+ * watch cache and a socket. It reports its start time when it serves, and exits when its parent exits or closes stdin.
+ * Usage: child.ts SETTINGS (JSON of ChildSettings)
  */
 import { createServer, type Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'

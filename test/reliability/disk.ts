@@ -1,6 +1,6 @@
 /**
- * A separate disk for the store: ext4 on a loop image that can lose power (unflushed data is lost) or fill up. Needs
- * root. The process unmounts it at exit.
+ * Creates a separate disk for the store: ext4 on a loop image. The disk can lose power, which loses unflushed data, or
+ * fill up. Needs root. The process unmounts it at exit.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, statfsSync, truncateSync, writeFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * The recorded operations of all clients. Times are ticks of one counter, which orders all starts and ends exactly,
- * because the clients share a process. Milliseconds are recorded for guarantees in time (leases).
+ * Records the operations of all clients. Times are ticks of one counter, which orders all starts and ends exactly,
+ * because the clients share a process. Milliseconds are recorded too, to check the durations of leases.
  */
 import { performance } from 'node:perf_hooks'
 

@@ -1,7 +1,8 @@
 /**
  * Kubelet fault tests: `node test/reliability/kubelets.ts [kills|disk|cut|hang ...]`, as root, with containerd. `kills`
- * kills the kubelet 30 times and containerd 10 times, with pods of all kinds: no container is replaced, and nothing is
- * left after their deletion. The other faults also run with upstream's kubelet, and the behaviour of both is compared.
+ * kills the kubelet 30 times and containerd 10 times, under pods of all kinds. No container may be replaced, and
+ * nothing may be left after the deletion. The other faults also run with upstream's kubelet, and the behaviour of both
+ * is compared.
  */
 import { readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'

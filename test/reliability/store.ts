@@ -1,7 +1,7 @@
 /**
- * The store interface of the harness. Values are texts and each call is one message, so that the same traffic runs in
- * this process or against a child that will be killed. `via: 'cache'` reads through the watch cache of that process,
- * which has the same guarantees.
+ * The interface through which the reliability harness calls a store. Values are texts and each call is one message. So
+ * the same traffic can run in this process or against a child process that will be killed. `via: 'cache'` reads through
+ * the watch cache of that process, which has the same guarantees.
  */
 import { prefixEnd, type KeyValue, type LeaseId, type Revision } from '#storage/backend.ts'
 import type { RepairEvent } from '#storage/watch-cache/watch-cache.ts'

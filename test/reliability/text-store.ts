@@ -1,4 +1,4 @@
-/** Implements the store interface with a backend in this process and a watch cache. */
+/** Implements the harness's store interface in this process, with a backend and a watch cache. */
 import type { Backend, Revision, StorageEvent, Write } from '#storage/backend.ts'
 
 import { type Cache, collectionOf, watchCollection } from './cache-watch.ts'

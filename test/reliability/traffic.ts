@@ -1,6 +1,6 @@
 /**
- * Random traffic: clients that write and read, watchers that start around the current revision, and a client that
- * compacts. Every value is written once. The seed determines everything except for timing.
+ * Generates random traffic on a store: clients that write and read, watchers that start around the current revision,
+ * and a client that compacts. Every value is written once. The seed determines everything except for timing.
  */
 import { createSeededRandom, type Random } from '#lib/random.ts'
 import type { LeaseId, Revision } from '#storage/backend.ts'

@@ -1,4 +1,4 @@
-/** Messages between the harness and the child with the store: one JSON document per line. */
+/** Encodes messages between the harness and the child process with the store: one JSON document per line. */
 import type { Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 

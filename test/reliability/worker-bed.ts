@@ -1,6 +1,6 @@
 /**
- * A worker for kill tests: an agent with a minimal server, our kubelet on a private containerd, pods, and access to
- * their processes.
+ * Starts a worker for kill tests: an agent with a minimal server, our kubelet on a private containerd, and pods. It
+ * gives access to their processes.
  */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,9 +1,9 @@
 /**
  * Worker kill tests: `node test/reliability/worker.ts [--rounds 200] [--seed 1]`, as root, with containerd. `hyperkube
- * node agent` keeps our kubelet, flanneld and kube-proxy running while random ones are killed: at rest, during starts,
- * during a change of the plan, and together with the supervisor. Killed processes return in order, others are
- * untouched, none runs twice, and containers keep running. flanneld and kube-proxy run in a separate network namespace,
- * so that this machine's network stays untouched.
+ * node agent` keeps our kubelet, flanneld and kube-proxy running. The test kills random ones: at rest, during starts,
+ * during a change of the plan, and together with the supervisor. Killed processes must return in order, no process may
+ * run twice, and containers must keep running. flanneld and kube-proxy run in a separate network namespace, so that
+ * this machine's network stays unchanged.
  */
 import { parseArgs } from 'node:util'
 

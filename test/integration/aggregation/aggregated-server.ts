@@ -1,6 +1,6 @@
 /**
  * An aggregated API server for tests: HTTPS with the name of a Service, trust in the front-proxy CA, and scripted
- * responses. Also a control plane in front of it, with the APIService.
+ * responses. The file also starts a control plane in front of it, with the APIService.
  */
 import assert from 'node:assert/strict'
 

@@ -1,4 +1,4 @@
-/** The Available condition of an APIService, and the response to clients while it is unavailable. */
+/** Tests the Available condition of an APIService, and the response to clients while it is unavailable. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

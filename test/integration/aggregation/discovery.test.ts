@@ -1,4 +1,4 @@
-/** Discovery with aggregated servers: the order of groups, documents of other servers, and OpenAPI. */
+/** Tests discovery with aggregated servers: the order of groups, documents of other servers, and OpenAPI. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** Proxying to an aggregated server: forwarded requests, returned responses, and misbehaving servers. */
+/** Tests proxying to an aggregated server: forwarded requests, returned responses, and misbehaving servers. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, beforeEach, describe, it } from 'node:test'

@@ -1,4 +1,6 @@
-/** The client against a whole server, over HTTPS and in process: verbs, reflector, informers, errors. */
+/**
+ * Tests the API client against a complete API server, over HTTPS and in process: verbs, reflector, informers, errors.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

@@ -1,4 +1,7 @@
-/** The identity of a connection as the server sees it: token files, plugins, certificates, impersonation. */
+/**
+ * Tests which user the server sees for each kind of client credentials: token files, plugins, certificates,
+ * impersonation.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

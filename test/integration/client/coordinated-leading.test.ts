@@ -1,4 +1,4 @@
-/** Coordinated leader election on a whole server in virtual time: the server selects the leader. */
+/** Tests coordinated leader election on a complete API server with a virtual clock: the server selects the leader. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 

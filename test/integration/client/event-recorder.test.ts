@@ -1,4 +1,4 @@
-/** Events on a whole server in virtual time. */
+/** Tests the event recorder on a complete API server with a virtual clock. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** Shared informers on a whole server in virtual time: storage, indexes and resyncs. */
+/** Tests shared informers on a complete API server with a virtual clock: storage, indexes and resyncs. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

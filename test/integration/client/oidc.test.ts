@@ -1,4 +1,4 @@
-/** Renewal of ID tokens, with a test identity provider beside a real server. */
+/** Tests how the client renews OIDC tokens, with a test identity provider and a real API server. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'

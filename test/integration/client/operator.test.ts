@@ -1,4 +1,4 @@
-/** The operator of `examples/` as a separate process beside a real server. */
+/** Tests the operator in `examples/` as a separate process with a real API server. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** Waiting for objects on a whole server in virtual time. */
+/** Tests waiting for objects on a complete API server with a virtual clock. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** Services of type LoadBalancer on a whole server in virtual time: their addresses over time. */
+/** Tests Services of type LoadBalancer on a complete API server with a virtual clock: their addresses over time. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
 

@@ -1,4 +1,7 @@
-/** Services of type LoadBalancer on simulated nodes: they get addresses, so that charts that wait for them become ready. */
+/**
+ * Tests Services of type LoadBalancer on simulated nodes: they get addresses, so that charts that wait for them become
+ * ready.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

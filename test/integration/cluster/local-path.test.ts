@@ -1,4 +1,4 @@
-/** The default StorageClass on a whole server in virtual time. */
+/** Tests the default StorageClass on a complete API server with a virtual clock. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 

@@ -1,4 +1,7 @@
-/** A control plane with a kubelet behind it, and the Node, pods and Services that lead to that kubelet. */
+/**
+ * Starts a control plane for tests with a fake kubelet behind it, and the Node, pods and Services that lead to the
+ * kubelet.
+ */
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 
 import type { Network } from '#apiserver/connect/address-rule.ts'

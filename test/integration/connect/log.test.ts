@@ -1,4 +1,4 @@
-/** `pods/log`: requests to a kubelet and its responses. */
+/** Tests `pods/log`: requests to a kubelet and its responses. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

@@ -1,4 +1,7 @@
-/** `pods/proxy`, `services/proxy` and `nodes/proxy`: forwarded requests, returned responses, and forbidden targets. */
+/**
+ * Tests `pods/proxy`, `services/proxy` and `nodes/proxy`: forwarded requests, returned responses, and forbidden
+ * targets.
+ */
 import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { after, before, describe, it } from 'node:test'

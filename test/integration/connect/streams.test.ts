@@ -1,6 +1,6 @@
 /**
- * Tests exec, attach and port forwarding by SPDY and WebSocket, with kubelets that support WebSocket and kubelets that
- * do not.
+ * Tests exec, attach and port forwarding by SPDY and WebSocket, to kubelets that support WebSocket and kubelets that do
+ * not.
  */
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'

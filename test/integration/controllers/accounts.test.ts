@@ -1,6 +1,6 @@
 /**
- * ServiceAccounts, their tokens, the root CA of every namespace and aggregated roles, on a whole server in virtual
- * time.
+ * Tests ServiceAccounts, their tokens, the root CA of every namespace and aggregated roles, on a complete API server
+ * with a virtual clock.
  */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'

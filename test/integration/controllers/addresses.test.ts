@@ -1,4 +1,4 @@
-/** Pod CIDRs and ServiceCIDRs on a whole server in virtual time. */
+/** Tests pod CIDRs and ServiceCIDRs on a complete API server with a virtual clock. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 

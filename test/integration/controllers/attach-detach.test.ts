@@ -1,4 +1,4 @@
-/** Attach and detach of volumes on a whole server in virtual time; the test acts as the driver. */
+/** Tests attach and detach of volumes on a complete API server with a virtual clock; the test acts as the driver. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 

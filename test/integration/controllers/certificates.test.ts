@@ -1,4 +1,7 @@
-/** CertificateSigningRequests on a whole server in virtual time: approval, signing, failure and cleanup. */
+/**
+ * Tests CertificateSigningRequests on a complete API server with a virtual clock: approval, signing, failure and
+ * cleanup.
+ */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** The DaemonSet controller on a whole server in virtual time, with a fake kubelet. */
+/** Tests the DaemonSet controller on a complete API server with a virtual clock, with a fake kubelet. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 

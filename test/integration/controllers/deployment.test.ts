@@ -1,4 +1,7 @@
-/** The Deployment controller on a whole server in virtual time, with the ReplicaSet controller and a fake kubelet. */
+/**
+ * Tests the Deployment controller on a complete API server with a virtual clock, with the ReplicaSet controller and a
+ * fake kubelet.
+ */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 

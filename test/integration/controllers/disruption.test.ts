@@ -1,4 +1,4 @@
-/** The disruption controller on a whole server in virtual time. */
+/** Tests the disruption controller on a complete API server with a virtual clock. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 

@@ -1,4 +1,7 @@
-/** Taint eviction, bootstrap tokens and TTL annotations on a whole server in virtual time. */
+/**
+ * Tests the controllers for taint eviction, bootstrap tokens and TTL annotations on a complete API server with a
+ * virtual clock.
+ */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 

@@ -1,4 +1,7 @@
-/** A kubelet without containers for workload tests: places pods, sets their phase on request, and deletes them. */
+/**
+ * A fake kubelet without containers for workload tests: assigns pods to a node, sets their phase on request, and
+ * deletes them.
+ */
 import { type Pod, Pods, type PodStatus } from '#apis/core/v1.ts'
 import { type Controller, type ControllerContext, defineController } from '#controllers/controller.ts'
 import type { Requeue } from '#lib/work-queue.ts'

@@ -1,6 +1,6 @@
 /**
- * Invariants of controllers while writes fail before or after they take effect, and while the manager is restarted at
- * any moment, on a whole server in virtual time.
+ * Tests invariants of controllers on a complete API server with a virtual clock. Writes fail before or after they take
+ * effect, and the manager restarts at random moments.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'

@@ -1,6 +1,6 @@
 /**
- * Autoscaling on a whole server in virtual time. Resource and external metrics are custom resources under the names of
- * their APIs; a proxy between controller and server serves the custom metrics API.
+ * Tests autoscaling on a complete API server with a virtual clock. Custom resources with the names of the metrics APIs
+ * provide resource and external metrics. A proxy between controller and server serves the custom metrics API.
  */
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'

@@ -1,4 +1,4 @@
-/** The controller manager on a whole server in virtual time: controllers do not block each other. */
+/** Tests the controller manager on a complete API server with a virtual clock: controllers do not block each other. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 

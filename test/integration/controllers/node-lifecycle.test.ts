@@ -1,4 +1,7 @@
-/** Unresponsive nodes on a whole server in virtual time: conditions, taints, pods and zones, to the second. */
+/**
+ * Tests how unresponsive nodes are handled on a complete API server with a virtual clock: conditions, taints, pods and
+ * zones, to the second.
+ */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** Claims and volumes on a whole server in virtual time, compared with upstream's behaviour. */
+/** Tests claims and volumes on a complete API server with a virtual clock, compared with upstream's behaviour. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 

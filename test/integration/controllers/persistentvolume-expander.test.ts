@@ -1,4 +1,4 @@
-/** Claims that request more storage, on a whole server in virtual time. */
+/** Tests claims that request more storage, on a complete API server with a virtual clock. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

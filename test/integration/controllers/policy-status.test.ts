@@ -1,4 +1,4 @@
-/** The status of ValidatingAdmissionPolicies on a whole server in virtual time. */
+/** Tests the status of ValidatingAdmissionPolicies on a complete API server with a virtual clock. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** The ReplicationController controller; the ReplicaSet tests cover the shared parts. */
+/** Tests the ReplicationController controller; the ReplicaSet tests cover the shared parts. */
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** ResourceClaims on a whole server in virtual time: creation, release and device taint eviction. */
+/** Tests ResourceClaims on a complete API server with a virtual clock: creation, release and device taint eviction. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 

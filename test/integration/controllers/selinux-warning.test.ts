@@ -1,4 +1,4 @@
-/** SELinux label conflicts on shared volumes, on a whole server in virtual time. */
+/** Tests SELinux label conflicts on shared volumes, on a complete API server with a virtual clock. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** Gated controllers: storage version migration, StorageVersions, PodGroups and ResourcePoolStatusRequests. */
+/** Tests gated controllers: storage version migration, StorageVersions, PodGroups and ResourcePoolStatusRequests. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 

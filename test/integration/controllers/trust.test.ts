@@ -1,5 +1,6 @@
 /**
- * Unused legacy tokens, pod certificate requests and the API server's trust bundle, on a whole server in virtual time.
+ * Tests unused legacy tokens, pod certificate requests and the API server's trust bundle, on a complete API server with
+ * a virtual clock.
  */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'

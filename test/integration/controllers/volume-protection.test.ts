@@ -1,4 +1,7 @@
-/** Storage protection and ephemeral volume claims, on a whole server in virtual time. */
+/**
+ * Tests the controllers for storage protection and ephemeral volume claims, on a complete API server with a virtual
+ * clock.
+ */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** A control plane with some controllers, a fake kubelet and virtual time, for workload tests. */
+/** Starts a control plane with some controllers, a fake kubelet and a virtual clock, for workload tests. */
 import { Events } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 import type { Controller } from '#controllers/controller.ts'

@@ -1,4 +1,4 @@
-/** The DNS server on real sockets, with upstream servers that answer, lie or stay silent. */
+/** Tests the DNS server on real sockets, with upstream servers that answer, lie or stay silent. */
 import assert from 'node:assert/strict'
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'

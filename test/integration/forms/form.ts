@@ -1,6 +1,6 @@
 /**
- * The response formats that clients can request: the request headers, the decoder, and the expected content given the
- * plain JSON response. Independent of the server.
+ * The response formats that clients can request. For each: the request headers, the decoder, and the expected content,
+ * derived from the plain JSON response without code of the server.
  */
 import assert from 'node:assert/strict'
 

@@ -1,6 +1,7 @@
 /**
- * Every kind, verb and response format: each object goes through its life once per format, and every response is
- * compared with plain JSON from the same server. `WIRE_REFERENCE` runs it against upstream's server.
+ * Tests every kind, verb and response format. An object of each kind is created, changed and deleted once per format;
+ * every response is compared with plain JSON from the same server. `WIRE_REFERENCE` runs the tests against upstream's
+ * server.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'

@@ -1,6 +1,6 @@
 /**
- * Lists the requests of an object's life: create, read, every kind of change, delete, and all refusals. Each request
- * has a second one that returns the expected content as plain JSON.
+ * Lists the requests from an object's creation to its deletion: reads, every kind of change, and all refusals. Each has
+ * a second request that returns the expected content as plain JSON.
  */
 import type { Kind } from '#apis/kinds.ts'
 import { schemaFor } from '#apis/schemas.ts'

@@ -1,4 +1,4 @@
-/** The ingress controller with an API server, and HTTP servers of this process as pods. */
+/** Tests the ingress controller with an API server. HTTP servers in the test process act as pods. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request as httpRequest, type Server } from 'node:http'

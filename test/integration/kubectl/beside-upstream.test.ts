@@ -1,6 +1,6 @@
 /**
- * A fixed sample of the command lines of `test/upstream/kubectl.ts`, run by our kubectl and by upstream's if it was
- * built.
+ * Runs a fixed sample of the command lines of `test/upstream/kubectl.ts` with our kubectl, and with upstream's if it
+ * was built.
  */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * Regression tests: command lines that once behaved differently from upstream's kubectl. One process, a separate
- * server, no controllers.
+ * Regression tests: command lines that once behaved differently from upstream's kubectl. They run in one process
+ * against a separate server without controllers.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

@@ -1,4 +1,6 @@
-/** kubectl commands that change objects: one process, a separate server, no controllers and no nodes. */
+/**
+ * Tests kubectl commands that change objects, in one process, against a separate server without controllers and nodes.
+ */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** Completion in a real bash: the script calls the real program, which queries a server. */
+/** Tests shell completion in a real bash: its script runs kubectl, which queries a server. */
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-/** `kubectl cp` from malicious containers: files are written below the target or not at all. */
+/** Tests `kubectl cp` from malicious containers: it writes files below the target or not at all. */
 import assert from 'node:assert/strict'
 import { lstat, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** A malicious server for tests: one kind (pods), and scripted responses. */
+/** A malicious API server for tests of kubectl: one kind (pods), and scripted responses. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'

@@ -1,5 +1,6 @@
 /**
- * Malicious servers and files: output contains no terminal control sequences, and every command ends with an error.
+ * Tests kubectl with malicious servers and files: its output contains no terminal control sequences, and every command
+ * ends with an error.
  */
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-/** The policy for credential plugins in kuberc, with real programs of this machine. */
+/** Tests kuberc's policy for credential plugins, with real programs of this machine. */
 import assert from 'node:assert/strict'
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

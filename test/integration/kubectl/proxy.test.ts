@@ -1,4 +1,7 @@
-/** `kubectl proxy` before a server that records request targets. Requests are written byte by byte, as an attacker would. */
+/**
+ * Tests `kubectl proxy` before a server that records request targets. Requests are written byte by byte, as an attacker
+ * would.
+ */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'

@@ -1,6 +1,4 @@
-/**
- * Signals to kubectl as a process: commands that wait exit with 1, others are killed by the signal, as with upstream's.
- */
+/** Tests signals to a kubectl process. As in upstream, commands that wait exit with 1, and the signal kills others. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,5 +1,6 @@
 /**
- * Certificates of a kubelet in virtual time: requested, rotated before they expire, and stored in upstream's layout.
+ * Tests the certificates of a kubelet with a virtual clock: they are requested, rotated before they expire, and stored
+ * in upstream's layout.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'

@@ -1,4 +1,6 @@
-/** A private containerd on this machine: it passes the runtime tests, survives kills, and leaves nothing behind. */
+/**
+ * Tests a private containerd on this machine: it passes the runtime tests, survives kills, and leaves nothing behind.
+ */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'

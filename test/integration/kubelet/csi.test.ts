@@ -1,4 +1,4 @@
-/** CSI drivers from registration to the last unmount, with a real API server and a node's permissions. */
+/** Tests CSI drivers from registration to the last unmount, with a real API server and a node's permissions. */
 import assert from 'node:assert/strict'
 import { mkdtemp, readdir, readFile, readlink, rm, stat, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

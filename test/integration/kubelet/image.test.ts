@@ -1,6 +1,6 @@
 /**
- * `hyperkube image` on a real containerd: loaded images run, survive garbage collection, and are listed and removed
- * by name.
+ * Tests `hyperkube image` on a real containerd: loaded images run, survive garbage collection, and are listed and
+ * removed by name.
  */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'

@@ -1,4 +1,7 @@
-/** The kubelet program joins a cluster with only a bootstrap token, on the in-memory runtime behind a socket. */
+/**
+ * Tests that the kubelet program joins a cluster with only a bootstrap token. Its runtime is the in-memory one behind a
+ * socket.
+ */
 import assert from 'node:assert/strict'
 import { lstat, mkdtemp, readFile, readlink, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

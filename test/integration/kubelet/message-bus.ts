@@ -1,4 +1,4 @@
-/** A private message bus (D-Bus) for a test. */
+/** Starts a private D-Bus message bus for a test. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'

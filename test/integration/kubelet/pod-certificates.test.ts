@@ -1,4 +1,4 @@
-/** Pod certificates with a node's permissions and a signer at a real API server. */
+/** Tests pod certificates with a node's permissions and a signer at a real API server. */
 import assert from 'node:assert/strict'
 import { createPrivateKey } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'

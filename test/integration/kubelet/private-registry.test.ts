@@ -1,4 +1,4 @@
-/** A kubelet with real containers and a registry that requires authentication. */
+/** Tests a kubelet with real containers and a registry that requires authentication. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

@@ -1,4 +1,6 @@
-/** Private images: a registry with authentication, pods with and without pull secrets, and a credential provider. */
+/**
+ * Starts a registry with authentication for tests, with pods with and without pull secrets, and a credential provider.
+ */
 import { createHash } from 'node:crypto'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

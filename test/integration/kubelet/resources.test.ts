@@ -1,4 +1,4 @@
-/** Kubelet configuration as a real container sees it, and the metrics of that container. */
+/** Tests what a real container sees of the kubelet's configuration, and the metrics of that container. */
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'

@@ -1,4 +1,4 @@
-/** Static pods on the in-memory runtime, and their mirror pods in an API server. */
+/** Tests static pods on the in-memory runtime, and their mirror pods in an API server. */
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'

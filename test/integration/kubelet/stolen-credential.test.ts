@@ -1,6 +1,6 @@
 /**
- * Access with a stolen kubelet credential: only what its node needs. Two nodes with a pod each; the credential is
- * `system:node:n1`.
+ * Tests that a stolen kubelet credential gives access only to what its node needs. There are two nodes with a pod each;
+ * the credential is `system:node:n1`.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'

@@ -1,6 +1,6 @@
 /**
- * Images of `test/images`: builds are reproducible and the programs run. Debian and Go images are tested where they
- * were built.
+ * Tests the images of `test/images`: builds are reproducible and the programs run. Debian and Go images are tested only
+ * on machines that have built them.
  */
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'

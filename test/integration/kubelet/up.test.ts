@@ -1,4 +1,6 @@
-/** `hyperkube up` with containers, started by root: kubectl runs pods on this machine, and a reset leaves nothing. */
+/**
+ * Tests `hyperkube up` with containers, started by root: kubectl runs pods on this machine, and a reset leaves nothing.
+ */
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

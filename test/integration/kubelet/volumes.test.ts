@@ -1,4 +1,4 @@
-/** Volumes with real mounts and a node's permissions at a real API server. Nothing stays mounted. */
+/** Tests volumes with real mounts and a node's permissions at a real API server. Nothing stays mounted. */
 import assert from 'node:assert/strict'
 import { access, mkdir, mkdtemp, readdir, readFile, rm, stat, statfs, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** Nodes in network namespaces on one switch, with an API server, and flanneld on each node. */
+/** Starts nodes for tests in network namespaces on one switch, with an API server and a flanneld on each node. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'

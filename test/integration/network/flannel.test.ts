@@ -1,5 +1,6 @@
 /**
- * flanneld on three nodes: pods reach each other over VXLAN through restarts of daemons, lost links and removed nodes.
+ * Tests flanneld on three nodes: pods reach each other over VXLAN through restarts of daemons, lost links and removed
+ * nodes.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'

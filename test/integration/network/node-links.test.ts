@@ -1,4 +1,7 @@
-/** Links of extra nodes, as root: a node reaches itself through a node port of the machine. */
+/**
+ * Tests the network links of extra nodes of `up`, as root: a node can reach its own node port through the machine's
+ * address.
+ */
 import assert from 'node:assert/strict'
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

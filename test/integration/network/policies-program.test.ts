@@ -1,6 +1,6 @@
 /**
- * `hyperkube kube-network-policies` on a node outside of `up`: its identity, packets between nodes, and the rules after
- * its end.
+ * Tests `hyperkube kube-network-policies` on a node outside of `up`: its identity, packets between nodes, and the rules
+ * after its end.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'

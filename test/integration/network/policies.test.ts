@@ -1,4 +1,4 @@
-/** Network policies in the kernel: from API objects to packets between network namespaces. */
+/** Tests network policies from API objects to packets between network namespaces. */
 import assert from 'node:assert/strict'
 import process from 'node:process'
 import { after, before, beforeEach, describe, it } from 'node:test'

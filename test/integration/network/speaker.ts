@@ -1,6 +1,6 @@
 /**
- * The program of a test pod: returns its name to TCP and UDP clients, and connects to others on commands from stdin.
- * `pods.ts` starts it in the network namespace of the pod.
+ * The program of a test pod: returns its name to TCP and UDP clients, and connects to other pods on commands from
+ * stdin. `pods.ts` starts it in the pod's network namespace.
  */
 import { createSocket } from 'node:dgram'
 import { connect, createServer, type Socket } from 'node:net'

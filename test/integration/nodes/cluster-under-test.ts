@@ -1,6 +1,6 @@
 /**
- * A control plane with controllers, a scheduler and simulated nodes in virtual time: a whole cluster without
- * containers.
+ * Starts a control plane for tests with controllers, a scheduler, simulated nodes and a virtual clock: a complete
+ * cluster without containers.
  */
 import { Events, type Pod, type PodSpec, Pods } from '#apis/core/v1.ts'
 import type { ApiClient, Transport } from '#client/api-client.ts'

@@ -1,4 +1,4 @@
-/** Policies about custom resources, and with custom resources as parameters. */
+/** Tests admission policies about custom resources, and with custom resources as parameters. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
 

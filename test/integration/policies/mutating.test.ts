@@ -1,4 +1,7 @@
-/** Mutating policies over HTTP: changes to objects, their order, and failures. Captured from v1.36.4. */
+/**
+ * Tests mutating admission policies over HTTP: changes to objects, their order, and failures. Expected values were
+ * captured from v1.36.4.
+ */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** Audit annotations and metrics of policies, and the order of policies and webhooks. */
+/** Tests audit annotations and metrics of admission policies, and the order of policies and webhooks. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** A control plane with functions that create policies and bindings. */
+/** Starts a control plane for tests, with functions that create admission policies and bindings. */
 import assert from 'node:assert/strict'
 
 import {

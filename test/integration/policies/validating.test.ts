@@ -1,4 +1,7 @@
-/** Validating policies over HTTP: refused requests with their codes and messages. Captured from v1.36.4. */
+/**
+ * Tests validating admission policies over HTTP: refused requests with their codes and messages. Expected values were
+ * captured from v1.36.4.
+ */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
 

@@ -1,4 +1,7 @@
-/** Validation of policies and bindings on write, and the permissions to write them. Captured from v1.36.4. */
+/**
+ * Tests the validation of admission policies and bindings on write, and the permissions to write them. Expected values
+ * were captured from v1.36.4.
+ */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** `hyperkube build config` writes its file to the given path, readable by owner and group. */
+/** Tests that `hyperkube build config` writes its file to the given path, readable by owner and group. */
 import assert from 'node:assert/strict'
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

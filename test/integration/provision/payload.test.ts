@@ -1,4 +1,4 @@
-/** The program that `hyperkube build` uploads: complete, and reproducible byte for byte. */
+/** Tests the program that `hyperkube build` uploads: complete, and reproducible byte for byte. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'

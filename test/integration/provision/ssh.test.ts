@@ -1,4 +1,6 @@
-/** Provisioning over SSH: the system's client, a real sshd on the loopback, and our program on the remote side. */
+/**
+ * Tests provisioning over SSH: the system's client, a real sshd on the loopback, and our program on the remote side.
+ */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'

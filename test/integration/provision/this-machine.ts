@@ -1,4 +1,4 @@
-/** This machine as a target of provisioning, for tests. */
+/** Presents this machine to tests as a target of `hyperkube build`. */
 const KINDS: Readonly<Record<string, string>> = { x64: 'x86_64', arm64: 'aarch64' }
 
 /** As `uname -m` says it there; nothing where there is no such machine. */

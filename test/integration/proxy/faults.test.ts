@@ -1,4 +1,4 @@
-/** kube-proxy as a program that is killed repeatedly under traffic, and its conntrack handling. */
+/** Tests kube-proxy while it is repeatedly killed under traffic, and its handling of conntrack entries. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,8 +1,8 @@
 /**
- * A client or server to run in a network namespace. `serve <name> <address> <port>` answers TCP and UDP with its name
- * and the client's address. `ask tcp|udp <address> <port> <times>` prints the answers as JSON lines. `hold <address>
- * <port>` keeps one TCP connection, sends a request for each input line and prints the answer; `flow <address> <port>`
- * does the same over UDP from one port.
+ * A small client or server that tests run in a network namespace. `serve <name> <address> <port>` answers TCP and UDP
+ * with its name and the client's address. `ask tcp|udp <address> <port> <times>` prints the answers as JSON lines.
+ * `hold <address> <port>` keeps one TCP connection open; it sends a request for each input line and prints the answer.
+ * `flow <address> <port>` does the same over UDP from one port.
  */
 import { createSocket } from 'node:dgram'
 import { connect, createServer } from 'node:net'

@@ -1,4 +1,4 @@
-/** A control plane and kube-proxy in this process, with rules in a network namespace. */
+/** Starts a control plane and kube-proxy in the test process; kube-proxy's rules are in a network namespace. */
 import { type Service, Services } from '#apis/core/v1.ts'
 import { type EndpointSlice, EndpointSlices } from '#apis/discovery/v1.ts'
 import { ApiClient, type Wanted } from '#client/api-client.ts'

@@ -1,4 +1,4 @@
-/** Services at packet level: kube-proxy's rules in a network namespace, and clients in other namespaces. */
+/** Tests Services with packets: kube-proxy's rules in a network namespace, and clients in other namespaces. */
 import assert from 'node:assert/strict'
 import process from 'node:process'
 import { after, before, describe, test } from 'node:test'

@@ -1,4 +1,4 @@
-/** A control plane with a scheduler in virtual time, and functions that create nodes and pods. */
+/** Starts a control plane with a scheduler and a virtual clock for tests, with functions that create nodes and pods. */
 import { type Node, Nodes, type Pod, type PodSpec, Pods } from '#apis/core/v1.ts'
 import { Events } from '#apis/events/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'

@@ -1,4 +1,4 @@
-/** Pods with devices on a whole server in virtual time; the test acts as the drivers. */
+/** Tests pods with devices on a complete API server with a virtual clock; the test acts as the drivers. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** Extenders beside the plugins: their requests and the effect of their responses. */
+/** Tests scheduler extenders: their requests and the effect of their responses. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

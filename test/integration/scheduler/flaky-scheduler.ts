@@ -1,6 +1,6 @@
 /**
- * A scheduler in virtual time whose bindings of pods and volumes fail, or succeed without an answer, and which can be
- * killed.
+ * A scheduler for tests with a virtual clock. Its bindings of pods and volumes may fail, or succeed without a response,
+ * and it can be killed.
  */
 import { PersistentVolumeClaims, PersistentVolumes } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'

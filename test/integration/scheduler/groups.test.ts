@@ -1,4 +1,4 @@
-/** Pod groups on a whole server in virtual time. */
+/** Tests pod groups on a complete API server with a virtual clock. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 

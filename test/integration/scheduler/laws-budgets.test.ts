@@ -1,4 +1,4 @@
-/** Property: preemption violates budgets only if no other choice is left. */
+/** Property: preemption violates disruption budgets only if every choice of victims does. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

@@ -1,7 +1,9 @@
 /**
- * Invariants of pods with volumes on a whole server in virtual time, under faults: bindings fail, schedulers are
- * restarted, nodes come and go, two profiles compete. No volume is bound to two claims, no pod runs where its volumes
- * are unreachable, no node exceeds its volume limit, and finally every schedulable pod is scheduled.
+ * Tests invariants of pods with volumes on a complete API server with a virtual clock. Faults: bindings fail,
+ * schedulers restart, nodes come and go, two profiles compete.
+ *
+ * No volume is bound to two claims. No pod runs where its volumes are unreachable. No node exceeds its volume limit.
+ * Finally every schedulable pod is scheduled.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'

@@ -1,8 +1,9 @@
 /**
- * Invariants of scheduling on a whole server in virtual time, under faults: nodes come, go, grow and are cordoned, pods
- * come, change and go, bindings fail before or after they take effect, schedulers are restarted. No pod is placed
- * against a rule or without room; finally every schedulable pod is scheduled, and none is blocked by one of lower
- * priority.
+ * Tests invariants of scheduling on a complete API server with a virtual clock. Faults: nodes and pods come, change and
+ * go, bindings fail before or after they take effect, schedulers restart.
+ *
+ * No pod is placed against a rule or without free resources. Finally every schedulable pod is scheduled, and none is
+ * blocked by one of lower priority.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'

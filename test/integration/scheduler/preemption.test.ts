@@ -1,4 +1,4 @@
-/** Preemption on a whole server in virtual time: victims, waiting, conditions and events. */
+/** Tests preemption on a complete API server with a virtual clock: victims, waiting, conditions and events. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 

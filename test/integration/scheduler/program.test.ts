@@ -1,5 +1,5 @@
 /**
- * kube-scheduler as separate processes against a server over HTTPS: one leads, another takes over after a kill, and no
+ * Tests two kube-scheduler processes against a server over HTTPS: one leads, the other takes over after a kill, and no
  * pod is bound twice.
  */
 import assert from 'node:assert/strict'

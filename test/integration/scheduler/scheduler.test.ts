@@ -1,4 +1,4 @@
-/** The scheduler on a whole server in virtual time: placement and unschedulable pods. */
+/** Tests the scheduler on a complete API server with a virtual clock: placement and unschedulable pods. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 

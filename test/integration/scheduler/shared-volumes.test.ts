@@ -1,4 +1,4 @@
-/** Scheduler profiles share the volume binder: two pods never get the same volume. */
+/** Tests that scheduler profiles share the volume binder: two pods never get the same volume. */
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 

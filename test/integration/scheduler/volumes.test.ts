@@ -1,4 +1,4 @@
-/** Pods with volumes on a whole server in virtual time; the test acts as binder and provisioner. */
+/** Tests pods with volumes on a complete API server with a virtual clock; the test acts as binder and provisioner. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 

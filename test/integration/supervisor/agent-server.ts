@@ -1,4 +1,4 @@
-/** A minimal server for an agent: one node, its plan, and the tunnel to it. */
+/** A minimal server for tests of the agent: one node, its plan, and the tunnel to it. */
 import { createHash } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 

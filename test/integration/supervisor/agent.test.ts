@@ -1,4 +1,7 @@
-/** An agent and a server over TLS on this machine, with programs that only sleep. Time passes ten times as fast. */
+/**
+ * Tests the agent of a worker with a server over TLS on this machine. The worker's programs only sleep, and the clock
+ * runs ten times as fast.
+ */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,6 +1,6 @@
 /**
- * The supervisor on this machine, with programs that only sleep: it restarts processes that die, and a new supervisor
- * takes over.
+ * Tests the supervisor on this machine, with programs that only sleep. It restarts processes that die, and a new
+ * supervisor takes them over.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'

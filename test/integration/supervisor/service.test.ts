@@ -1,4 +1,4 @@
-/** The supervisor as a systemd service, with a fake systemctl that records calls and simulates their effects. */
+/** Tests the supervisor as a systemd service, with a fake systemctl that records calls and simulates their effects. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises'

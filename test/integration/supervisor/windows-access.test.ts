@@ -1,5 +1,6 @@
 /**
- * The service accounts of a Windows worker's components on a whole API server: their permissions and their removal.
+ * Tests the service accounts of a Windows worker's components on a whole API server: their permissions and their
+ * removal.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'

@@ -1,4 +1,7 @@
-/** The effect of responses of admission webhooks: refusals, patches, warnings, annotations, and invalid responses. */
+/**
+ * Tests how the server handles responses of admission webhooks: refusals, patches, warnings, annotations, and invalid
+ * responses.
+ */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

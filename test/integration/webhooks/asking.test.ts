@@ -1,4 +1,4 @@
-/** The AdmissionReviews that webhooks receive, operation by operation. */
+/** Tests the AdmissionReviews that webhooks receive, operation by operation. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
 

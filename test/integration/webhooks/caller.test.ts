@@ -1,4 +1,4 @@
-/** The webhook client against a real HTTPS server: requests, responses, and error messages. */
+/** Tests the webhook client against a real HTTPS server: requests, responses, and error messages. */
 import assert from 'node:assert/strict'
 import { createServer as createPlainServer, type Server, type Socket } from 'node:net'
 import { Readable } from 'node:stream'

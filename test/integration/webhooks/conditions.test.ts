@@ -1,4 +1,4 @@
-/** Match conditions of webhooks: valid expressions, and the requests they select. */
+/** Tests match conditions of webhooks: valid expressions, and the requests they select. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** A control plane with a webhook server beside it, and functions that create webhook configurations. */
+/** Starts a control plane and a webhook server for tests, with functions that create webhook configurations. */
 import {
   type ControlPlane,
   type ControlPlaneOptions,

@@ -1,4 +1,7 @@
-/** Admission plugins that are off by default, and credentials of webhooks, as flags and the configuration file set them. */
+/**
+ * Tests admission plugins that are off by default, and credentials of webhooks, as flags and the configuration file set
+ * them.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** Webhooks behind Services, and webhooks about custom resources. */
+/** Tests admission webhooks behind Services, and webhooks about custom resources. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
 

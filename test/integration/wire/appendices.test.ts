@@ -1,4 +1,6 @@
-/** Table columns, field selectors, verbs, gated fields and served versions of every kind, compared with upstream's. */
+/**
+ * Tests that table columns, field selectors, verbs, gated fields and served versions of every kind equal upstream's.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

@@ -1,5 +1,6 @@
 /**
- * Authentication by client certificates over real TLS: signature algorithms, intermediate CAs and resumed sessions.
+ * Tests authentication by client certificates over real TLS: signature algorithms, intermediate CAs and resumed
+ * sessions.
  */
 import assert from 'node:assert/strict'
 import { sign } from 'node:crypto'

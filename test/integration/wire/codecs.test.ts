@@ -1,4 +1,4 @@
-/** Encoding and content negotiation on the wire: protobuf, JSON, YAML and the Accept header. */
+/** Tests encoding and content negotiation over HTTP: protobuf, JSON, YAML and the Accept header. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** DELETE on the wire: responses, preconditions, finalizers, grace periods and collections. */
+/** Tests DELETE over HTTP: responses, preconditions, finalizers, grace periods and collections. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** Discovery, OpenAPI and version documents on the wire. */
+/** Tests discovery, OpenAPI and version documents over HTTP. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { gunzipSync } from 'node:zlib'

@@ -1,4 +1,4 @@
-/** Peculiarities of single kinds on the wire. */
+/** Tests behaviour over HTTP that only single kinds have. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

@@ -1,5 +1,5 @@
 /**
- * Content negotiation of writes: an unacceptable format is refused before the write has an effect, and clients that
+ * Tests content negotiation of writes. An unacceptable format is refused before the write takes effect; clients that
  * accept protobuf get it.
  */
 import assert from 'node:assert/strict'

@@ -1,4 +1,7 @@
-/** Legacy service account tokens in Secrets: the server records their last use and warns about auto-generated ones. */
+/**
+ * Tests legacy service account tokens in Secrets: the server records their last use and warns about auto-generated
+ * ones.
+ */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,6 @@
-/** Field ownership after a write: subresources, and structs that are owned by member. */
+/**
+ * Tests field ownership (managedFields) after a write: subresources, and structs whose members are owned separately.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

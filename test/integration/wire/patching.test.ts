@@ -1,4 +1,4 @@
-/** Unusual patches: repeated and unknown fields, wrong types, versions, uids and owners. */
+/** Tests unusual patches: repeated and unknown fields, wrong types, versions, uids and owners. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

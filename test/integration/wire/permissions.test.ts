@@ -1,6 +1,6 @@
 /**
- * Permissions where one verb has the effect of another, such as creation by PUT. Each row has a separate user with only
- * the permissions of the row, and upstream's response.
+ * Tests which permissions a request needs if its verb has the effect of another, such as creation by PUT. Each row has
+ * a separate user with only the permissions of the row, and upstream's response.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'

@@ -1,4 +1,4 @@
-/** GET and LIST on the wire: resource versions, pages, selectors and tables. */
+/** Tests GET and LIST over HTTP: resource versions, pages, selectors and tables. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

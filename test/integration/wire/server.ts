@@ -1,7 +1,7 @@
 /**
- * Starts kube-apiserver in the test process and calls it over TLS with Node's HTTP clients, so that no code of ours is
- * between the test and the bytes. `WIRE_REFERENCE=https://host:port` runs the same tests against another server, such
- * as upstream's, which must accept the tokens below.
+ * Starts kube-apiserver in the test process and calls it over TLS. The client is Node's, so that our client cannot hide
+ * defects of the server. `WIRE_REFERENCE=https://host:port` runs the same tests against another server, such as
+ * upstream's, which must accept the tokens below.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** Headers, methods, authentication, admission and the initial objects of a server on the wire. */
+/** Tests headers, methods, authentication, admission and the initial objects of a server over HTTP. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { gunzipSync } from 'node:zlib'

@@ -1,4 +1,4 @@
-/** Subresources on the wire: status, scale, binding, eviction, tokens and logs. */
+/** Tests subresources over HTTP: status, scale, binding, eviction, tokens and logs. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

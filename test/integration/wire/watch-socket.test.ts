@@ -1,4 +1,4 @@
-/** Watch by WebSocket, as upstream serves it: the same events as over HTTP, one message each. */
+/** Tests watch by WebSocket: the same events as over HTTP, one message each, as in upstream. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

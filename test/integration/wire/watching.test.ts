@@ -1,4 +1,4 @@
-/** WATCH on the wire: encodings, bookmarks, timeouts, initial events and selectors. */
+/** Tests WATCH over HTTP: encodings, bookmarks, timeouts, initial events and selectors. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** POST, PUT, PATCH and apply on the wire: responses, conflicts, generated names and limits. */
+/** Tests POST, PUT, PATCH and apply over HTTP: responses, conflicts, generated names and limits. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

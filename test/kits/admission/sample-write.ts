@@ -1,4 +1,4 @@
-/** Sample writes for plugin tests: complete attributes with defaults. */
+/** Creates sample writes for tests of admission plugins: complete attributes with defaults. */
 import type { AdmissionPlugin } from '#admission/plugin.ts'
 import { concerns, Rounds } from '#admission/plugin.ts'
 import { type Kind, preferredKind } from '#apis/kinds.ts'

@@ -1,4 +1,4 @@
-/** Runs a program inside a test: virtual time, seeded randomness, no files, captured output. */
+/** Runs a program inside a test, with a virtual clock, seeded randomness, no files and captured output. */
 import { PassThrough, Writable } from 'node:stream'
 
 import { createVirtualClock } from '#lib/clock.ts'

@@ -1,6 +1,6 @@
 /**
- * Compares a program's flags with those of upstream v1.36.4 in upstream-flags.json: by program and group, rows of name, type
- * and default. `node test/upstream/program-flags.ts --write` records them.
+ * Compares a program's flags with those of upstream v1.36.4. upstream-flags.json lists these by program and group, as
+ * rows of name, type and default. `node test/upstream/program-flags.ts --write` records them.
  */
 import assert from 'node:assert/strict'
 

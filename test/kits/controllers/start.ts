@@ -1,4 +1,4 @@
-/** Controllers for a test control plane: in its process, on its clock, each with its own identity. */
+/** Starts the controllers for a test control plane: in its process, on its clock, each with its own identity. */
 import { ApiClient, type Transport } from '#client/api-client.ts'
 import { createGates } from '#component/flags/gates.ts'
 import type { Controller } from '#controllers/controller.ts'

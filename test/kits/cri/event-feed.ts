@@ -1,4 +1,4 @@
-/** Distributes container events to all readers. */
+/** Distributes the container events of the in-memory runtime to all readers. */
 import type { ContainerEventResponse } from '#apis/wire/cri.ts'
 import { onAbort } from '#lib/abort.ts'
 import { Fifo } from '#lib/collections/fifo.ts'

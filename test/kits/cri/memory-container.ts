@@ -1,4 +1,4 @@
-/** An in-memory container: created, running as long as its command would, exited. */
+/** A container of the in-memory runtime: it is created, runs as long as its command would, and exits. */
 import { type Container, ContainerConfig, type ContainerStatus, LinuxContainerResources } from '#apis/wire/cri.ts'
 import { CONTAINER_STATE } from '#cri/codes.ts'
 import type { Clock, Timer } from '#lib/clock.ts'

@@ -1,4 +1,4 @@
-/** In-memory images with the metadata of a registry. */
+/** The images of the in-memory runtime, with the metadata of a registry. */
 import { createHash } from 'node:crypto'
 
 import type { Image } from '#apis/wire/cri.ts'

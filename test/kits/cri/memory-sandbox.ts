@@ -1,4 +1,4 @@
-/** An in-memory pod sandbox: a name, an address and a state. */
+/** A pod sandbox of the in-memory runtime: a name, an address and a state. */
 import { type PodSandbox, PodSandboxConfig, type PodSandboxStatus } from '#apis/wire/cri.ts'
 import { NAMESPACE, SANDBOX_STATE } from '#cri/codes.ts'
 import type { Input } from '#lib/protobuf/message.ts'

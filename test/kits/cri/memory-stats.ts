@@ -1,4 +1,4 @@
-/** Constant usage values of in-memory containers. Pure. */
+/** Constant usage values of the in-memory runtime's containers. Pure. */
 import type { ContainerStats, FilesystemUsage, PodSandboxStats } from '#apis/wire/cri.ts'
 import { CONTAINER_STATE, SANDBOX_STATE } from '#cri/codes.ts'
 

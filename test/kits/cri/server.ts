@@ -1,4 +1,4 @@
-/** Serves one of our runtimes as CRI v1, so that any CRI client can use and test it. */
+/** Serves a runtime that is written in TypeScript as CRI v1, so that any CRI client can use it. */
 import { METHODS, type Runtime } from '#cri/runtime.ts'
 import type { Method } from '#lib/grpc/method.ts'
 import { type Handler, handleServerStream, handleUnary } from '#lib/grpc/server.ts'

@@ -1,4 +1,4 @@
-/** In-memory mounter for tests without root. It records mounts; the target is the plain directory. */
+/** An in-memory mounter for tests without root. It records mounts; the target is a plain directory. */
 import type { DiskTool, Mounter, MountRequest, ToolResult } from '#kubelet/volumes/mounts/mounter.ts'
 import type { MountPoint } from '#lib/files/mount-table.ts'
 

@@ -1,4 +1,4 @@
-/** In-memory volume manager for tests: every volume mounts, at the path a kubelet would use. */
+/** An in-memory volume manager for tests: mounting every volume succeeds, at the path that a kubelet would use. */
 import type { VolumeManager } from '#kubelet/volumes/volume-manager.ts'
 
 /** `missing` returns why a volume cannot be mounted. */

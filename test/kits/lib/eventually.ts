@@ -1,4 +1,4 @@
-/** Polling for conditions without an event. */
+/** Polls for conditions that have no event, in tests. */
 import assert from 'node:assert/strict'
 
 import { realClock, sleep } from '#lib/clock.ts'

@@ -1,4 +1,4 @@
-/** Random canonical objects of any kind from its schema, for property tests. */
+/** Generates random canonical objects of any kind from its schema, for property tests. */
 import fc from 'fast-check'
 
 import { schemaFor } from '#apis/schemas.ts'

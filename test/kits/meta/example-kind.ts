@@ -1,4 +1,4 @@
-/** For tests: a custom kind with every merge type, in two versions that name one field differently. */
+/** A custom kind for tests with every merge type, in two versions that differ in the name of one field. */
 import type { ApplyKind, VersionedValue } from '#meta/apply/apply-kind.ts'
 import type { FieldSchema, ScalarType, Schema, StructSchema } from '#meta/schema.ts'
 

@@ -1,4 +1,4 @@
-/** For tests: a schema with every merge strategy. */
+/** A schema for tests with every merge strategy. */
 import type { FieldSchema, Schema, StructSchema } from '#meta/schema.ts'
 
 const text: Schema = { type: 'string', goType: 'string' }

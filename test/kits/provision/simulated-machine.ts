@@ -1,6 +1,6 @@
 /**
- * Machines in memory, for plans of any size and for interruption tests: calls are counted, and a chosen one is the
- * last, with or without its effect.
+ * Simulates machines in memory, for plans of any size. For interruption tests it counts calls and fails after a chosen
+ * one, which may or may not have taken effect.
  */
 import type { HttpAnswer, Machine, MachineFacts, ServiceSpec } from '#provision/machine.ts'
 import { MachineError } from '#provision/machine.ts'

@@ -1,4 +1,4 @@
-/** The scheduler for a test control plane: in its process, on its clock. */
+/** Starts the scheduler for a test control plane: in its process, on its clock. */
 import { ApiClient } from '#client/api-client.ts'
 import { createGates } from '#component/flags/gates.ts'
 import type { Clock } from '#lib/clock.ts'

@@ -1,4 +1,4 @@
-/** Invalid fields of policies and bindings of either kind, without invalid expressions. */
+/** Refusal cases: invalid fields of admission policies and bindings of either kind, without invalid expressions. */
 import type { Changes, Json, Refusal } from '../case.ts'
 import { badMatchConditions, badRules, badSelectors, rule } from './rules.ts'
 

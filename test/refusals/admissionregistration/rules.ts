@@ -1,6 +1,6 @@
 /**
- * Invalid rules of webhooks and policies. The rules match a group that does not exist, so that no webhook is ever
- * called.
+ * Refusal cases: invalid rules of webhooks and policies. The rules match a group that does not exist, so that no
+ * webhook is ever called.
  */
 import type { Changes, Json, Refusal } from '../case.ts'
 

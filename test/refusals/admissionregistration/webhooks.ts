@@ -1,4 +1,4 @@
-/** Invalid fields of webhooks of either kind. */
+/** Refusal cases: invalid fields of webhooks of either kind. */
 import type { Changes, Json, Refusal } from '../case.ts'
 import { badMatchConditions, badRules, badSelectors, rule } from './rules.ts'
 

@@ -1,4 +1,4 @@
-/** Invalid parts of a CustomResourceDefinition, except for validation rules. */
+/** Refusal cases: invalid parts of a CustomResourceDefinition, except for validation rules. */
 import type { Trial } from '../case.ts'
 import { list, property, SCHEMA, VERSION } from './definition.ts'
 

@@ -1,4 +1,4 @@
-/** Invalid validation rules in a CustomResourceDefinition. */
+/** Refusal cases: invalid validation rules in a CustomResourceDefinition. */
 import type { Trial } from '../case.ts'
 import { property, SCHEMA } from './definition.ts'
 

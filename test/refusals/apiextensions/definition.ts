@@ -1,4 +1,4 @@
-/** Functions that change a CustomResourceDefinition for a case. */
+/** Functions that change a valid CustomResourceDefinition for a refusal case. */
 import type { Trial } from '../case.ts'
 
 export const VERSION = '/spec/versions/0'

@@ -1,4 +1,4 @@
-/** Faults common to all workloads: invalid selectors and pod templates. */
+/** Refusal cases that all workloads share: invalid selectors and pod templates. */
 import type { Json, Refusal } from '../case.ts'
 
 /** A spec with a selector and a template that fit. */

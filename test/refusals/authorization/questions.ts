@@ -1,4 +1,4 @@
-/** Invalid access reviews. */
+/** Refusal cases: invalid access reviews. */
 import type { Changes, Refusal } from '../case.ts'
 
 const fields = (selector: object): Changes => ({ '/spec/resourceAttributes/fieldSelector': selector })

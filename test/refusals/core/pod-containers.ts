@@ -1,4 +1,7 @@
-/** Invalid containers of a pod. The pod is that of `pod.ts`: containers `web` and `log`, volume `scratch`. */
+/**
+ * Refusal cases: invalid containers of a pod. The valid pod is that of `pod.ts`: containers `web` and `log`, volume
+ * `scratch`.
+ */
 import { printing, type Refusal, type Trial } from '../case.ts'
 
 const WEB = '/spec/containers/0'

@@ -1,4 +1,7 @@
-/** Invalid fields of a pod outside of containers and volumes: scheduling, termination, security context. */
+/**
+ * Refusal cases: invalid fields of a pod outside of containers and volumes, such as scheduling, termination and
+ * security context.
+ */
 import { type Ours, printing, type Refusal, type Trial } from '../case.ts'
 
 const term = (part: object): object => ({ labelSelector: { matchLabels: { a: 'b' } }, topologyKey: 'zone', ...part })

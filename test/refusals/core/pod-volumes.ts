@@ -1,4 +1,4 @@
-/** Invalid volumes of a pod. Each case adds one to the pod of `pod.ts`. */
+/** Refusal cases: invalid volumes of a pod. Each case adds one to the pod of `pod.ts`. */
 import type { Refusal, Trial } from '../case.ts'
 
 function volume(why: string, source: object): Refusal {

@@ -1,4 +1,4 @@
-/** Invalid custom resources of a definition whose schema uses every supported keyword. */
+/** Refusal cases: invalid custom resources of a definition whose schema uses every supported keyword. */
 import { CustomResourceDefinitions } from '#apis/apiextensions/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 

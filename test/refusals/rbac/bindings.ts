@@ -1,4 +1,4 @@
-/** Invalid role bindings of either kind, and changes of immutable fields. */
+/** Refusal cases: invalid role bindings of either kind, and changes of immutable fields. */
 import type { Json, Refusal } from '../case.ts'
 import { shownAs } from '../our-words.ts'
 

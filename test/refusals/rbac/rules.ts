@@ -1,4 +1,4 @@
-/** Invalid rules of roles of either kind. */
+/** Refusal cases: invalid rules of roles of either kind. */
 import type { Refusal } from '../case.ts'
 
 export const badRules: readonly Refusal[] = [

@@ -1,4 +1,6 @@
-/** Invalid device requests of a ResourceClaim or a ResourceClaimTemplate, without invalid expressions. */
+/**
+ * Refusal cases: invalid device requests of a ResourceClaim or a ResourceClaimTemplate, without invalid expressions.
+ */
 import type { Changes, Json, Refusal, Trial } from '../case.ts'
 
 export const claimSpec: Json = {

@@ -1,6 +1,4 @@
-/**
- * Short runs of the reliability harnesses of the whole API server, for every `npm test`; commands.ts has the long ones.
- */
+/** Short runs of the API server's reliability tests, for every `npm test`; commands.ts has the long ones. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

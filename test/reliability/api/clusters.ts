@@ -1,6 +1,6 @@
 /**
  * Kills `hyperkube up` with simulated nodes at random moments, while workloads roll out, scale and end and a namespace
- * is deleted. Each restart continues the same cluster, and no acknowledged write is lost.
+ * is deleted. Checks that each restart continues the same cluster and that no acknowledged write is lost.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /**
- * The harnesses of the whole API server as commands: each parses its arguments, prints its findings and returns whether
- * there were none.
+ * The commands of the API server's reliability tests: each parses its arguments, runs the test, prints the findings and
+ * returns whether there were none.
  */
 import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'

@@ -1,6 +1,6 @@
 /**
- * A watcher that resumes across restarts of the server and checks that it gets every change once, in order and without
- * a gap.
+ * A watch client for reliability tests. It resumes after restarts of the server and checks that it gets every change
+ * once, in order and without a gap.
  */
 import { pause } from '../pause.ts'
 import type { Acknowledged, Content } from './ledger.ts'

@@ -1,6 +1,7 @@
 /**
- * Kills the server repeatedly while clients write: every acknowledged write survives, revisions never go back, and
- * resumed watches miss no change. `node test/reliability/main.ts kills --datastore sqlite --times 100 --seed 1`
+ * Kills the server repeatedly while clients write. Checks that every acknowledged write survives, that revisions never
+ * go back, and that resumed watches miss no change. `node test/reliability/main.ts kills --datastore sqlite --times 100
+ * --seed 1`
  */
 import { createSeededRandom } from '#lib/random.ts'
 import { startCluster, type TestCluster } from '#storage/etcd/etcd-cluster.fixture.ts'

@@ -1,6 +1,6 @@
 /**
- * The expected state of the server: the object after each acknowledged write, or the two possible objects after a write
- * without a response. Compares it with the actual state.
+ * Tracks the expected state of the server and compares it with the actual state. It knows the object after each
+ * acknowledged write, or two possible objects after a write without a response.
  */
 
 /** Undefined: there is no such object. */

@@ -1,6 +1,6 @@
 /**
- * Reports four times a second how long the event loop was blocked and how much memory is in use. Loaded into the
- * program under test before its first line with `--import`.
+ * Measures a program under test from inside: reports four times a second how long the event loop was blocked and how
+ * much memory is in use. Node loads it with `--import`.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'

@@ -1,7 +1,7 @@
 /**
- * The real `kube-apiserver` as a separate process that a test can start, kill and restart on its data. Clients use one
- * TLS port for its whole life, as four users: an administrator, a user with all permissions, a user without any, and an
- * anonymous one.
+ * The real `kube-apiserver` as a separate process that a test can start, kill and restart on its data. Its TLS port
+ * stays the same after restarts. Clients are one of four users: an administrator, a user with all permissions, a user
+ * without any, and an anonymous one.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,6 +1,7 @@
 /**
- * Sends SIGTERM under load repeatedly: clients that respect `Connection: close` and GOAWAY lose no request, watches end
- * cleanly, and the program exits within ten seconds. `node test/reliability/main.ts terms --times 20 --seed 1`
+ * Sends SIGTERM to the server under load, repeatedly. Checks that clients that respect `Connection: close` and GOAWAY
+ * lose no request, that watches end cleanly, and that the program exits within ten seconds. `node
+ * test/reliability/main.ts terms --times 20 --seed 1`
  */
 import { performance } from 'node:perf_hooks'
 

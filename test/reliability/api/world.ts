@@ -1,6 +1,6 @@
 /**
- * The workloads of the kill tests: a Deployment, a StatefulSet and Jobs that change repeatedly. Invariants are checked
- * at every event, and convergence at the end.
+ * Creates the workloads of the kill tests: a Deployment, a StatefulSet and Jobs that change repeatedly. Invariants are
+ * checked at every event, and convergence at the end.
  */
 import { Deployments, type ReplicaSet, ReplicaSets, StatefulSets } from '#apis/apps/v1.ts'
 import { Jobs } from '#apis/batch/v1.ts'

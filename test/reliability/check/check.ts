@@ -1,4 +1,4 @@
-/** Checks a recorded history against every guarantee of a store. */
+/** Checks the recorded history of a reliability run against every guarantee of a store. */
 import type { Revision } from '#storage/backend.ts'
 
 import type { History, Operation, OperationOf, WatchRecord } from '../history.ts'

@@ -1,4 +1,4 @@
-/** Formats operations and items for a report. */
+/** Formats operations and items of the history for a report. */
 import type { Operation } from '../history.ts'
 import type { Item } from '../store.ts'
 

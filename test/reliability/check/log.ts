@@ -1,8 +1,7 @@
 /**
- * The total order of writes. Each acknowledged commit has a revision, so only unacknowledged commits need a search:
- * whether they happened, and when. Values are unique, so a value identifies the revision of its commit. A delete is
- * visible in an event or by the absence of its key, and is matched with the commits and leases that could have caused
- * it.
+ * Reconstructs the total order of writes. Each acknowledged commit has a revision. For unacknowledged commits it
+ * searches whether and when they happened. Values are unique, so a value identifies the revision of its commit. A
+ * delete shows in an event or in a missing key; it is matched with the commits and leases that could have caused it.
  */
 import type { LeaseId, Revision } from '#storage/backend.ts'
 

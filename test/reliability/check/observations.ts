@@ -1,4 +1,4 @@
-/** Collects everything that shows the content of the store at a revision, by revision. */
+/** Collects all responses that show the content of the store, by revision. */
 import type { Revision } from '#storage/backend.ts'
 
 import type { History, OperationOf } from '../history.ts'

@@ -1,6 +1,6 @@
 /**
  * Checks that revisions respect real time. The revision of a response places it after the write of that revision and
- * before the next one. This order is a linearization if no operation precedes one that had ended before it began.
+ * before the next one. This order is linearizable if no operation comes before one that had ended before it began.
  */
 import type { Revision } from '#storage/backend.ts'
 

@@ -1,4 +1,4 @@
-/** A violated guarantee: its name and the evidence. */
+/** The type of a violated guarantee: its name and the evidence. */
 export interface Violation {
   readonly rule: string
   readonly detail: string

@@ -1,6 +1,6 @@
 /**
- * Faults around a kubelet: an unreachable API server, a hanging runtime, a full disk. Each returns what the kubelet
- * reports and does, as lines that are equal if both kubelets behave alike.
+ * Faults around a kubelet: an unreachable API server, a hanging runtime, a full disk. Each function returns what the
+ * kubelet reports and does, as lines, to compare our kubelet with upstream's.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'

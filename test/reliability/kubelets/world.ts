@@ -1,6 +1,6 @@
 /**
- * The pods of a test and their traces on the machine: those that a killed kubelet must not change, and those that must
- * disappear.
+ * Tracks the pods of a test and their traces on the machine: those that a killed kubelet must not change, and those
+ * that must disappear.
  */
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Finds the fields of a kind that can grow, by its schema, and the values to grow them with. */
+/** Finds the fields of a kind that can become large, by its schema, and values with which to fill them. */
 import type { Random } from '#lib/random.ts'
 import type { FieldSchema, Schema } from '#meta/schema.ts'
 

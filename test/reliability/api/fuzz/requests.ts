@@ -1,6 +1,6 @@
 /**
- * Requests for the fuzzer: user, target, verb, format and body. Each depends only on the seed and its number, so that
- * any one can be repeated.
+ * Generates requests for the fuzzer: user, target, verb, format and body. Each depends only on the seed and its number,
+ * so that any one can be repeated.
  */
 import { gzipSync } from 'node:zlib'
 

@@ -1,6 +1,6 @@
 /**
- * A well-behaved client that reads, lists, creates, renews a lease and reconnects at a steady rate, and records the
- * duration and result of each request.
+ * A well-behaved client during attacks: it reads, lists, creates, renews a lease and reconnects at a steady rate, and
+ * records the duration and result of each request.
  */
 import { performance } from 'node:perf_hooks'
 
