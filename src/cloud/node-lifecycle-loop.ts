@@ -29,7 +29,9 @@ export function createNodeLifecycleLoop({ instances, periodMs }: NodeLifecycleOp
       for (;;) {
         for (const node of Array.from(context.cache.list(Nodes))) {
           await checkInstance(instances, node, context).catch((error: unknown) =>
-            context.log.error(error, 'Failed to check the instance of a node', { node: node.metadata.name }),
+            context.log.error(error, 'Failed to check whether the node exists in the cloud', {
+              node: node.metadata.name,
+            }),
           )
         }
         await sleep(context.clock, periodMs, context.signal, { background: true })

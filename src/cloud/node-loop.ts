@@ -69,7 +69,7 @@ async function initialize(instances: Instances, node: Node, context: ControllerC
   const { client, signal, event, log } = context
   const metadata = await instances.metadata(node, signal)
   if (metadata === undefined) {
-    log.info('Cloud provider has no metadata of the node yet', { node: node.metadata.name })
+    log.info("Waiting for the cloud provider's metadata of the node", { node: node.metadata.name })
     return
   }
   // Fails before the taint is removed, because afterwards nobody would check again.

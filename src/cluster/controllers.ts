@@ -30,7 +30,8 @@ export function chosenControllers(
 ): readonly Controller[] {
   const { controllers, errors, cloudOnly } = chooseControllers(CONTROLLERS, wanted)
   if (errors.length > 0) throw new ProgramError(errors.join(', '))
-  for (const name of cloudOnly) log.info('Controller runs only in cloud-controller-manager', { controller: name })
+  for (const name of cloudOnly)
+    log.info('Skipping controller that runs only in cloud-controller-manager', { controller: name })
   return controllers.filter(({ gates = [] }) => gates.every(isEnabled))
 }
 
@@ -48,7 +49,7 @@ export function startInProcessControllers(
   })
   const stop = new AbortController()
   const ended = runControllers({ ...options, connect, userAgent: userAgent('kube-controller-manager') }, stop.signal)
-  const logged = ended.catch((error: unknown) => log.error(error, 'Controllers stopped'))
+  const logged = ended.catch((error: unknown) => log.error(error, 'Controllers stopped after an error'))
   closing.defer(() => {
     stop.abort()
     return logged

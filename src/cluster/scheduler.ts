@@ -25,7 +25,7 @@ export function startInProcessScheduler(
   closing: AsyncDisposableStack,
 ): void {
   const { errors, notes } = findGates(gates, SCHEDULER_REACH)
-  for (const note of [...errors, ...notes]) log.info(`kube-scheduler: ${note}`)
+  for (const note of [...errors, ...notes]) log.info('Feature gate has no effect in kube-scheduler', { reason: note })
   const stop = new AbortController()
   const client = new ApiClient({
     transport: server.clientAs(SCHEDULER),

@@ -54,7 +54,7 @@ async function leave(
   settings: Settings,
   { clock, log }: Pick<Invocation<typeof APISERVER_FLAGS>, 'clock' | 'log'>,
 ): Promise<void> {
-  log.info('Stopping: running requests may finish')
+  log.info('Shutting down; waiting for running requests')
   running.server.announceStop()
   await running.withdraw()
   const delayMs = settings['shutdown-delay-duration']

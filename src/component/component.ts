@@ -171,7 +171,8 @@ function standAsCandidate(
     ...where,
     binaryVersion: KUBERNETES_VERSION.slice(1),
     emulationVersion: `${emulationMajor}.${emulationMinor}.0`,
-    onError: (error: unknown) => log.error(error, 'Ensuring lease failed', { candidate: where.name }),
+    onError: (error: unknown) =>
+      log.error(error, 'Failed to create or renew lease candidate', { candidate: where.name }),
   }
   const kept = keepLeaseCandidate(candidate, ended.signal)
   closing.defer(async () => {

@@ -66,7 +66,7 @@ export function createLiveFiles({ clock, readFile, log }: LiveFilesOptions): Liv
           hasChanged = true
           log.info('Reloaded changed file', { files: paths.join(', ') })
         } catch (error) {
-          log.error(error, 'Failed to reload changed file; using its previous content', {
+          log.error(error, 'Failed to reload changed file; keeping its previous content', {
             files: paths.join(', '),
           })
         }

@@ -69,10 +69,10 @@ async function stopOrphanedShims({ places, clock, log }: ProcessOptions, signal:
     await pause()
     const forgotten = (await idle()).filter((pid) => before.has(pid))
     if (forgotten.length === 0) return
-    log.info('Stopping shims without containers', { pids: forgotten })
+    log.info('Stopping containerd shims without containers', { pids: forgotten })
     await endProcesses(forgotten, clock, 0)
   } catch (error) {
-    if (!signal.aborted) log.error(error, 'Failed to stop shims without containers')
+    if (!signal.aborted) log.error(error, 'Failed to stop containerd shims without containers')
   }
 }
 

@@ -54,7 +54,8 @@ export async function bootstrap(
   closing.defer(() => repair.stop())
   await ensureAuthenticationConfig(registry, published())
   // Authorities change, and people edit ConfigMaps.
-  const onError = (error: unknown): void => log.error(error, 'Failed to update extension-apiserver-authentication')
+  const onError = (error: unknown): void =>
+    log.error(error, 'Failed to update the ConfigMap extension-apiserver-authentication')
   const publishing = runPeriodically({ clock, periodMs: PUBLISH_MS, onError }, () =>
     ensureAuthenticationConfig(registry, published()),
   )

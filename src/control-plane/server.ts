@@ -90,7 +90,11 @@ async function openRegistry(environment: Environment, store: Backend, admission:
     clock,
     prefix: '/registry/',
     onRepair: ({ reason, prefix, revision }) =>
-      environment.log.info('Repaired the watch cache', { reason, prefix, revision }),
+      environment.log.info('Found an inconsistency in the watch cache; reloaded the affected objects', {
+        reason,
+        prefix,
+        revision,
+      }),
   })
   const registry = new Registry({
     backend,

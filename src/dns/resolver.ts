@@ -181,7 +181,7 @@ export class Resolver {
       return kept
     } catch (error) {
       if (error instanceof TooManyQuestions) return 'busy'
-      this.#options.log.error(error, 'Failed to forward a query', { name: upstreamQuery.name })
+      this.#options.log.error(error, 'Failed to forward DNS query', { name: upstreamQuery.name })
       return undefined
     }
   }

@@ -189,7 +189,8 @@ function openInformers({ client, random, log, signal, settings }: WatchOptions):
   const start = <T extends KubeObject>(
     own: Pick<InformerOptions<T>, 'kind'> & Partial<InformerOptions<T>>,
   ): Informer<T> => {
-    const onError = (error: unknown): void => log.error(error, 'Failed to watch the cluster', { kind: own.kind.kind })
+    const onError = (error: unknown): void =>
+      log.error(error, 'Failed to watch objects for Ingress routing', { kind: own.kind.kind })
     const informer = new Informer<T>({ client, random, onError, ...own })
     void informer.run(signal)
     return informer

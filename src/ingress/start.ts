@@ -99,7 +99,7 @@ async function openPort(
   closing: AsyncDisposableStack,
 ): Promise<{ readonly port: number; readonly reload: (tls: ServerTls) => void }> {
   const proxy = createProxy(options)
-  const onError = (error: unknown): void => log.error(error, 'Failed to proxy a request')
+  const onError = (error: unknown): void => log.error(error, 'Failed to proxy request')
   const { serve } = proxy
   const http = createHttpServer({ serve, clock, upgrades: ['websocket'], onError, ...(tls !== undefined && { tls }) })
   const bound = await http.listen({ host: address, port: options.port })

@@ -71,7 +71,8 @@ export function openNodePort(options: NodePortOptions, closing: AsyncDisposableS
   const pods = (): Iterable<PodOfNode> => workers.registry.pods()
   registerKubeletMetrics(meters, { node: name, cgroupVersion: machine.cgroupVersion, pods })
   const sampler = new UsageSampler({ name, clock, runtime, capacityBytes: machine.memoryBytes, pods })
-  const unmeasured = (error: unknown): void => log.v(2)?.info('Failed to measure usage', { err: String(error) })
+  const unmeasured = (error: unknown): void =>
+    log.v(2)?.info('Failed to measure CPU and memory usage', { err: String(error) })
   const looking = runPeriodically(
     { clock, periodMs: WINDOW_MS, onError: unmeasured },
     async () => void (await sampler.measure()),

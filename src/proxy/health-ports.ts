@@ -76,7 +76,7 @@ export class HealthPorts {
         const server = createHttpServer({
           serve,
           clock,
-          onError: (error) => log.error(error, 'Health check server for Service failed'),
+          onError: (error) => log.error(error, 'Failed to serve the health check of a Service'),
         })
         servers.push(server)
         await server.listen({ host, port })

@@ -67,7 +67,7 @@ export function startProxy(options: ProxyOptions, closing: AsyncDisposableStack)
   const { client, nodeName, backends, clock, random, log } = options
   const stop = new AbortController()
   const families = backends.map(({ family }) => family)
-  const onError = (error: unknown): void => log.error(error, 'Failed to watch the API server')
+  const onError = (error: unknown): void => log.error(error, 'Failed to watch Services, EndpointSlices or Nodes')
   const around = { client, random, onError }
   const services = new Informer<Service>({ ...around, kind: Services, selection: SELECTION, transform: slimService })
   const slices = new Informer<EndpointSlice>({
@@ -144,7 +144,7 @@ function deleteStaleFlows(ruleSyncer: RuleSyncer, { conntrack, backends, clock, 
   let isMissing = false
   const failed = (error: NodeJS.ErrnoException): void => {
     isMissing = error.code === 'ENOENT'
-    if (isMissing) log.info('conntrack is not installed: UDP flows stay with removed endpoints')
+    if (isMissing) log.info('conntrack is not installed; UDP flows continue to removed endpoints')
     else log.error(error, 'Failed to list conntrack entries')
   }
   ruleSyncer.listen(async (routed) => {

@@ -105,7 +105,9 @@ class Syncer implements RuleSyncer {
     if (!this.#hasBegun) return
     for (const backend of this.#options.backends) {
       if (this.#due.has(backend.family) || (await backend.isIntact())) continue
-      this.#options.log.info('Rules were changed by another program; restoring them', { ipFamily: backend.family })
+      this.#options.log.info('Another program changed the kube-proxy rules; restoring them', {
+        ipFamily: backend.family,
+      })
       this.#due.add(backend.family)
       this.request()
     }

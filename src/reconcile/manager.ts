@@ -63,7 +63,7 @@ export async function runControllers<S>(options: ManagerOptions<S>, signal: Abor
     client,
     random,
     signal,
-    onError: (error, { plural }) => log.error(error, 'Failed to watch', { resource: plural }),
+    onError: (error, { plural }) => log.error(error, 'Failed to watch resource', { resource: plural }),
   })
   const meters = createControllerMeters(options.registry)
   for (const [name, row] of Object.entries(CONTROLLER_FAMILIES)) {
@@ -253,7 +253,7 @@ async function work<S>({ controller, queue, context, workersOf }: RunningControl
   const workers = workersOf?.(name, settings) ?? controller.workers ?? DEFAULT_WORKERS
   log.v(1)?.info('Starting controller', { controller: name })
   const own = controller.run?.(context).catch((error: unknown) => {
-    if (!signal.aborted) log.error(error, 'Controller failed', { controller: name })
+    if (!signal.aborted) log.error(error, 'Controller stopped after an error', { controller: name })
   })
   await queue.run({
     workers,
@@ -263,7 +263,7 @@ async function work<S>({ controller, queue, context, workersOf }: RunningControl
     onError(error, key) {
       // A conflict is normal and retried at once.
       if (!signal.aborted && !isConflict(error) && !(error instanceof NotYet))
-        log.error(error, 'Sync failed', { controller: name, key })
+        log.error(error, 'Failed to reconcile object', { controller: name, key })
     },
   })
   await own

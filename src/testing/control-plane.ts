@@ -105,7 +105,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   }
   try {
     const running = await startApiServer(settingsWith({ ...SETTINGS, ...settings }), around, closing)
-    const onError = (error: unknown): void => log.error(error, 'Failed to publish account and root CA')
+    const onError = (error: unknown): void =>
+      log.error(error, 'Failed to create the default service account and the root CA ConfigMap')
     const publishers = startPublishers(running.server.registry, { rootCa: pki.ca, onError })
     closing.defer(() => publishers.close())
     return controlPlane(running, pki, closing)

@@ -134,7 +134,7 @@ function servingOf(
   const ips = [...new Set([...machine.addresses, address])].filter((ip) => !ANY.includes(ip))
   const names = { node: name, ips }
   const clientAuthority = authority.certificatePem
-  const onError = (error: unknown): void => log.error(error, "Failed to renew the kubelet's certificate")
+  const onError = (error: unknown): void => log.error(error, "Failed to renew the kubelet's client certificate")
   return {
     ...issueFor(authority, names),
     address,

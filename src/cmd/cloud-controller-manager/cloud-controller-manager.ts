@@ -100,7 +100,10 @@ function controllersFor(
   const loops = loopsFor(provider, loopSettings(settings)).map((loop) => defineController(loop))
   for (const name of Object.keys(LOOP_NAMES))
     if (!loops.some((loop) => loop.name === name))
-      log.info('Cloud provider does not support the controller', { provider: provider.name, controller: name })
+      log.info('Skipping controller that the cloud provider does not support', {
+        provider: provider.name,
+        controller: name,
+      })
   return chooseControllers(loops, settings.controllers, LOOP_NAMES).controllers
 }
 

@@ -107,6 +107,7 @@ function checkSettings(
   ]
   if (errors.length > 0) throw new ProgramError(errors.length === 1 ? errors.join('') : `[${errors.join(', ')}]`)
   for (const note of [...support.notes, ...gates.notes]) log.info(note)
-  for (const name of cloudOnly) log.info('Controller runs only in cloud-controller-manager', { controller: name })
+  for (const name of cloudOnly)
+    log.info('Skipping controller that runs only in cloud-controller-manager', { controller: name })
   return controllers
 }

@@ -21,12 +21,11 @@ export async function openClientAuthority(program: KubeletProgram, files: LiveFi
   if (settings.config !== '' || settings['config-dir'] !== '') return () => ''
   const kubeconfig = kubeconfigOf(program)
   const pem = signerOf(await tlsOf(await readConfig(program, kubeconfig), readFile), clock.now())
-  if (pem !== '') log.info('Accepting client certificates of the authority in the kubeconfig', { kubeconfig })
+  if (pem !== '') log.info('Accepting client certificates that the CA in the kubeconfig signed', { kubeconfig })
   else {
     log.info(
-      'Accepting no client certificates: the authority in the kubeconfig did not sign the certificate of this node. ' +
-        'Set --client-ca-file or clientCAFile for logs and exec through the API server',
-      { kubeconfig },
+      'Accepting no client certificates, because the CA in the kubeconfig did not sign the certificate of this node',
+      { kubeconfig, remedy: 'Set --client-ca-file or clientCAFile for logs and exec through the API server' },
     )
   }
   return () => pem

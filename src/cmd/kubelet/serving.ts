@@ -66,8 +66,11 @@ export function warnOfOpenNode({ configuration, log }: Pick<KubeletProgram, 'con
   const { address, port, readOnlyPort = 0, authentication, authorization } = configuration
   const remedy = 'Set authentication.anonymous.enabled to false and authorization.mode to Webhook'
   if (authentication.anonymous.enabled && authorization.mode === 'AlwaysAllow') {
-    const what = 'anonymous requests are allowed everything, including commands in all containers'
-    log.info(`Warning: ${what}. ${remedy}`, { address, port })
+    log.info('Warning: anonymous requests are allowed everything, including commands in all containers', {
+      address,
+      port,
+      remedy,
+    })
   }
   if (readOnlyPort !== 0) {
     log.info('Warning: the read-only port serves pods and metrics without authentication', { address, readOnlyPort })

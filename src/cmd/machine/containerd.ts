@@ -54,13 +54,13 @@ export const containerd: Program = defineProgram({
     const root = resolve(fileURLToPath(new URL('../../../', import.meta.url)))
     const tools = { api: createImageApi(started.client), clock, random, signal }
     const image = ensureOwnImage(tools, { root, id: basename(root), node: process.execPath }).then(
-      (isNew) => isNew && log.info("Imported this program's own image into containerd"),
-      (error: unknown) => log.error(error, 'Failed to build the image of this program: addons cannot run on this node'),
+      (isNew) => isNew && log.info('Imported the hyperkube image into containerd'),
+      (error: unknown) => log.error(error, 'Failed to build the hyperkube image; addons cannot run on this node'),
     )
     closing.defer(async () => void (await image))
     if (flags.images !== '') await followArchives(flags.images, (file) => loadImages(file, tools, log), closing)
     await followSubnets(flags['subnet-file'], closing, async (cidrs) => {
-      log.info('Configured pod addresses', { cidrs })
+      log.info('Configuring the pod network with the pod CIDRs of the node', { cidrs })
       await started.setPodCidrs(cidrs)
     })
     await aborted(signal)
@@ -72,9 +72,9 @@ async function loadImages(file: string, tools: WriterTools, log: Logger): Promis
   const bytes = createReadStream(file)
   try {
     const names = await loadArchive(bytes, tools, { architecture: pauseArchitecture(process.arch) })
-    log.info('Loaded images', { file, names })
+    log.info('Loaded images into containerd', { file, names })
   } catch (error) {
-    log.error(error, 'Failed to load an image archive', { file })
+    log.error(error, 'Failed to load image archive', { file })
   } finally {
     bytes.destroy()
   }

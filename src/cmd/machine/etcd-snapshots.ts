@@ -86,7 +86,7 @@ export const etcdSnapshots: Program = defineProgram({
         await sleep(clock, dueInMs(names, flags.interval, clock.now()), signal)
         const name = recurringName(clock.now())
         const { revision, sizeBytes } = await take(flags, name, context, signal)
-        log.info('Snapshot taken', { name, revision, sizeBytes })
+        log.info('Took etcd snapshot', { name, revision, sizeBytes })
         uncopied = name
         await clearUp(flags.folder, outdated([...names, name], flags.retention))
       } catch (error) {

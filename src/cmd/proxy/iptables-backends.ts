@@ -81,7 +81,10 @@ async function familiesHere({ log }: ProxyProgram): Promise<IptablesFamily[]> {
       found.push(family)
     } catch (error) {
       why = error
-      log.info('IP family is not supported on this machine', { ipFamily: family, err: (error as Error).message })
+      log.info('Skipping IP family that this machine does not support', {
+        ipFamily: family,
+        err: (error as Error).message,
+      })
     }
   }
   if (found.length === 0) throw new ProgramError(`no support for iptables: ${(why as Error).message}`)

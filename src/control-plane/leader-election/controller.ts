@@ -40,8 +40,10 @@ export function startCoordinatedElection(
   if (!isEnabled('CoordinatedLeaderElection')) return
   const { group, version, plural: resource } = LeaseCandidates
   if (registry.find({ group, version, resource }) === undefined) {
-    const advice = 'enable it with --runtime-config=coordination.k8s.io/v1beta1=true'
-    log.info(`CoordinatedLeaderElection elects nobody without the API ${group}/${version}; ${advice}`)
+    log.info('CoordinatedLeaderElection has no effect because the LeaseCandidate API is disabled', {
+      groupVersion: `${group}/${version}`,
+      remedy: 'Enable it with --runtime-config=coordination.k8s.io/v1beta1=true',
+    })
     return
   }
   const client = new ApiClient({ transport: server.clientAs(SYSTEM_USER), clock, userAgent: userAgent(NAME) })
@@ -106,7 +108,7 @@ export async function electLeaders({ client, random, log }: Tools, signal: Abort
   })
   await Promise.race([Promise.all([leases.synced, candidates.synced]), aborted(signal)])
   const fail = (error: unknown, key: string): Requeue => {
-    log.error(error, 'Failed to reconcile election step', { key })
+    log.error(error, 'Failed to reconcile coordinated leader election', { key })
     return REQUEUE
   }
   const elections = new Elections(client, log, { leases, candidates })

@@ -61,7 +61,7 @@ export async function openAllocations({ path, clock, log }: AllocationFile): Pro
   const changed = (): void => {
     isStale = true
     const failed = (error: unknown): void =>
-      log.error(error, 'Failed to write the allocated resources of pods', { path })
+      log.error(error, 'Failed to write checkpoint of allocated pod resources', { path })
     writing ??= clock.during(write().catch(failed)).finally(() => (writing = undefined))
   }
   return { ...allocationsIn(all, changed), settled: async () => writing }

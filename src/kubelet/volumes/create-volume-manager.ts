@@ -39,7 +39,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
   const { client, objects, clock, random, log, node, recordEvent, facts, mounter = createMounter(), csi } = options
   const onError = (error: unknown): void => log.error(error, "Couldn't update token")
   const tokens = new PodTokens({ client, random, onError })
-  const onFailedRefresh = (error: unknown): void => log.error(error, "Couldn't refresh a pod certificate")
+  const onFailedRefresh = (error: unknown): void => log.error(error, 'Failed to refresh pod certificate')
   const certificates = new PodCertificates({ client, random, node, recordEvent, onError: onFailedRefresh })
   const { memoryBytes } = facts
   const sources = createVolumeSources({ client, objects, tokens, certificates, node, memoryBytes })

@@ -205,7 +205,7 @@ export class DiskVolumeManager implements VolumeManager {
         const durations = meters.family('kubelet_volume_metric_collection_duration_seconds').labels(plugin)
         durations.observe((clock.elapsed() - startMs) / 1000)
       } catch (error) {
-        log.v(4)?.info('Failed to measure volume', { volume: name, podUID: uid, err: String(error) })
+        log.v(4)?.info('Failed to measure volume usage', { volume: name, podUID: uid, err: String(error) })
       }
     }
     return measured

@@ -42,13 +42,13 @@ export async function keepProcess(options: KeepOptions, closing: AsyncDisposable
       if (stopped.signal.aborted) return
       kept.deaths++
       const delay = nextDelay(backoff, clock.elapsed() - startedMs)
-      log.error(undefined, `${name} has ended and is started again`, { end, delayMs: Math.round(delay) })
+      log.error(undefined, `${name} exited; restarting`, { end, delayMs: Math.round(delay) })
       await sleep(clock, delay, stopped.signal)
       child = await start(options)
       options.restarted?.(stopped.signal)
     }
   })().catch((error: unknown) => {
-    if (!stopped.signal.aborted) log.error(error, `${name} cannot be started`)
+    if (!stopped.signal.aborted) log.error(error, `Failed to start ${name}`)
   })
   closing.defer(async () => {
     stopped.abort()

@@ -185,7 +185,8 @@ class FlannelDaemon {
     for (const { family } of families) {
       const others = all.filter((one) => one.family === family)
       const hasChanged = await this.#machineNetwork.reach(family, others)
-      if (hasChanged) this.#options.log.v(2)?.info('Updated routes to other nodes', { family, nodes: others.length })
+      if (hasChanged)
+        this.#options.log.v(2)?.info('Updated routes to pods of other nodes', { family, nodes: others.length })
     }
     this.#isReady()
   }

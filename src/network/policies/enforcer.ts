@@ -196,7 +196,7 @@ class Enforcement {
     const listed = await listNftTable(NFT_FAMILY, table, this.#nft)
     // A change during the check makes its result obsolete.
     if (this.#writing !== undefined || isIntact(listed, this.#model.table)) return
-    log.info('Network policy rules were changed by another program; rewriting the table', { table })
+    log.info('Another program changed the network policy rules; rewriting the table', { table })
     this.#isWritten = false
     this.#changed()
   }

@@ -44,7 +44,7 @@ export class Preemptions {
       await this.#evict(last, pod, node)
     } catch (error) {
       failure = error as Error
-      log.info('Failed to preempt pods', { pod: pod.key, node, error })
+      log.info('Failed to preempt pod', { pod: pod.key, node, error })
     }
     this.#underway.delete(pod.uid)
     if (failure !== undefined) activate([pod.uid])

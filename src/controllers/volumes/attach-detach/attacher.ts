@@ -178,7 +178,9 @@ export class Attacher {
   #fail(state: VolumeState, { to, node }: Pending, message: string): void {
     this.#failures.add(this.#key(state, node, to))
     this.actualState.note(state, node, false)
-    this.#context.log.v(2)?.info('Volume operation failed', { operation: to, volume: state.name, node, err: message })
+    this.#context.log
+      .v(2)
+      ?.info('Failed to attach or detach volume', { operation: to, volume: state.name, node, err: message })
     if (to === 'detach') return
     this.#recordForPods(state, node, {
       type: 'Warning',

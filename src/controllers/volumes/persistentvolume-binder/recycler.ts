@@ -98,7 +98,7 @@ async function relay(
   } catch (error) {
     // Recycling continues.
     if (!signal.aborted)
-      context.log.v(4)?.info('Failed to watch events of a recycler pod', { pod: name, err: messageOf(error) })
+      context.log.v(4)?.info('Failed to watch events of recycler pod', { pod: name, err: messageOf(error) })
   }
 }
 

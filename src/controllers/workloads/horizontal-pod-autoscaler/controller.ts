@@ -68,7 +68,7 @@ export const horizontalPodAutoscalerController: Controller = defineController({
     try {
       await measured(new AutoscalerSync(hpa, context), context)
     } catch (error) {
-      log.error(error, 'Sync failed', { controller: 'horizontal-pod-autoscaler-controller', key })
+      log.error(error, 'Failed to reconcile object', { controller: 'horizontal-pod-autoscaler-controller', key })
     }
     return { requeueAfterMs: settings['horizontal-pod-autoscaler-sync-period'] }
   },

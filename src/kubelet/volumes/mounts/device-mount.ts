@@ -68,7 +68,7 @@ async function formatAndMount(request: DeviceMountRequest, tools: DeviceMountToo
     }
     await format({ ...request, fsType, options }, tools)
   } else {
-    if (existing !== fsType) log.info('Disk has another format than configured', { device, fsType, existing })
+    if (existing !== fsType) log.info('Disk has a different file system than configured', { device, fsType, existing })
     if (mayWrite) await repair(device, tools)
   }
   await mounter.mount({ source: device, target, type: fsType, options })
