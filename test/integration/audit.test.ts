@@ -406,7 +406,7 @@ describe('kube-apiserver with the files of RKE and local-up-cluster', () => {
     }
     assert.match(
       told,
-      /Failed to reload changed file; using its previous content.*authorizers\[0\]\.type: Unsupported value/s,
+      /Failed to reload changed file; keeping its previous content.*authorizers\[0\]\.type: Unsupported value/s,
     )
     await until(200)
   })

@@ -1,7 +1,7 @@
 /**
  * Runs the integration tests of upstream's apiextensions-apiserver against our kube-apiserver: `node
- * test/upstream/apiextensions.ts [pattern]`. A copy of the module is compiled with one file replaced, so that tests
- * start our server, each on a new etcd. Prints each failed test and the number of passed ones. Needs Go and etcd.
+ * test/upstream/apiextensions.ts [pattern]`. It compiles a copy of the module with one file replaced, so that the tests
+ * start our server. Each test has a new etcd. Prints each failed test and the number of passed ones. Needs Go and etcd.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

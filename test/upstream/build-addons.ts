@@ -1,7 +1,8 @@
 /**
- * Tests the addons of `hyperkube build` on two machines that are network namespaces (see build/machines.ts): pods
- * resolve names, `kubectl top` works, an Ingress answers with and without TLS, user addons are applied. Then each addon
- * is disabled and removed completely. Pods use our image and upstream's agnhost from this machine. Takes some minutes.
+ * Tests the addons of `hyperkube build` on two machines that are network namespaces (see build/machines.ts). Pods must
+ * resolve names, `kubectl top` must work, an Ingress must answer with and without TLS, and user addons must be applied.
+ * Then each addon is disabled and removed completely. Pods use our image and upstream's agnhost from this machine.
+ * Takes some minutes.
  *
  *     node test/upstream/build-addons.ts [--keep]
  */

@@ -1,7 +1,7 @@
 /**
- * Tests `hyperkube build` on two virtual machines with systemd: the power of the control plane is cut during `up`, and
- * a second `up` completes the cluster; pods run; both machines are rebooted and recover; `remove` leaves neither units
- * nor files. Needs etcd and what virtual-machine.ts needs. The emulated machines are slow: takes half an hour.
+ * Tests `hyperkube build` on two virtual machines with systemd. The power of the control plane is cut during `up`, and
+ * a second `up` must complete the cluster. Both machines are rebooted and must recover. `remove` must leave neither
+ * units nor files. Needs etcd and what virtual-machine.ts needs. The emulated machines are slow: takes half an hour.
  *
  *     node test/upstream/build-machines.ts [--keep]
  */

@@ -1,7 +1,7 @@
 /**
- * Tests `hyperkube build` on machines that are namespaces of this one, each with a network, host name, files and sshd:
- * up, a Deployment, a second up, then events in the life of a cluster (machines join, leave and die, flags change, etcd
- * is lost, certificates and keys are renewed), and remove. Needs root, sshd, etcd, etcdctl, containerd and CNI's
+ * Tests `hyperkube build` on machines that are namespaces of this one, each with a network, host name, files and sshd.
+ * It runs `up`, a Deployment and a second `up`. Then machines join, leave and die, flags change, etcd is lost,
+ * certificates and keys are renewed. Finally it runs `remove`. Needs root, sshd, etcd, etcdctl, containerd and CNI's
  * plugins.
  *
  *     node test/upstream/build.ts [--workers 1] [--control-planes 1] [--life nodes,kill,upgrade,snapshot,certificates,encryption] [--keep]

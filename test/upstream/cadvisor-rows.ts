@@ -1,4 +1,7 @@
-/** Compares `/metrics/cadvisor` of both kubelets: the containers in each family, and values that stay constant. */
+/**
+ * Compares `/metrics/cadvisor` of our kubelet and upstream's: the containers in each family, and values that stay
+ * constant.
+ */
 
 /** What stands still: limits, not uses. */
 const STILL = /^container_(?:spec_|threads_max|ulimits_soft)/

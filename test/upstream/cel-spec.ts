@@ -2,7 +2,7 @@
  * Runs the conformance data of cel-spec with our CEL engine: `node test/upstream/cel-spec.ts [id …]`; `--record` writes
  * cel-go's results for our own expressions (`cel-spec/expressions.ts`) for `cel-spec/answers.test.ts`. Features that
  * Kubernetes does not enable (messages, containers, some libraries) are counted by reason. All other cases must have
- * the expected value, type or failure, or those of cel-go in Kubernetes' environment. cel-go evaluates every case, and
+ * the expected value, type or failure, or cel-go's in Kubernetes' environment. cel-go also evaluates every case, and
  * its texts and costs must equal ours. Exits with 1 on a difference. Needs Go, once.
  */
 import { spawnSync } from 'node:child_process'

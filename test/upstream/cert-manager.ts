@@ -1,8 +1,8 @@
 /**
- * Runs cert-manager's programs against our server: `node test/upstream/cert-manager.ts`. Its definitions are created,
- * its webhook is behind a Service without selector, its cainjector sets the CA of the webhook configurations, its
- * controller issues a self-signed CA and a certificate, and its webhook refuses an invalid one. Needs Go to build them
- * once, and root to add an address.
+ * Runs cert-manager's programs against our server: `node test/upstream/cert-manager.ts`. The cainjector must set the CA
+ * of the webhook configurations. The controller must issue a self-signed CA and a certificate. The webhook, behind a
+ * Service without selector, must refuse an invalid certificate. Needs Go to build them once, and root to add an
+ * address.
  */
 import { type ChildProcess, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, readdirSync, readFileSync } from 'node:fs'

@@ -1,10 +1,11 @@
 /**
  * Tests the kubelet on cgroup v2 and across a reboot: `node test/upstream/cgroup-v2.ts [--skip-conformance] [--keep]`
  * as root. `hyperkube up` runs as a service in a virtual machine with systemd. Upstream's tests of in-place resize run
- * against it, the cgroups of a pod are checked, then the machine is rebooted and its power is cut: every pod returns as
- * the same object, with its containers restarted once. Exits with 1 on a failure. Takes an hour, because the machine is
- * emulated, and needs an otherwise idle host. Containers are created by crun, not runc: upstream's tests limit them to
- * a hundredth of a processor, which is too little for the two minutes in which runc's Go runtime starts there.
+ * against it, and the cgroups of a pod are checked. Then the machine is rebooted and its power is cut. Every pod must
+ * return as the same object, with its containers restarted once. Exits with 1 on a failure. Takes an hour, because the
+ * machine is emulated, and needs an otherwise idle host. crun creates the containers, because upstream's tests limit
+ * them to a hundredth of a processor. With that, runc's Go runtime does not start within the two minutes that the tests
+ * allow.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

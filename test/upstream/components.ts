@@ -1,4 +1,4 @@
-/** Starts kube-controller-manager and kube-scheduler, ours or upstream's, for either server. */
+/** Starts kube-controller-manager and kube-scheduler, ours or upstream's, on our API server or upstream's. */
 import type { ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
 

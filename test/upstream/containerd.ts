@@ -1,6 +1,6 @@
 /**
- * Builds containerd 2.x, which Debian does not package, from the Go module proxy into the user's cache folder, and a
- * matching runc if a C compiler and libseccomp are present. The tests of containerd use it with
+ * Builds containerd 2.x, which Debian does not package, from the Go module proxy into the user's cache folder. It also
+ * builds a matching runc if a C compiler and libseccomp are present. The tests of containerd use it with
  * `HYPERKUBE_CONTAINERD=$(node test/upstream/containerd.ts)`.
  */
 import { spawnSync } from 'node:child_process'

@@ -1,7 +1,7 @@
 /**
  * Runs upstream's kube-controller-manager and kube-scheduler against our server: `node test/upstream/controllers.ts
- * [--seconds N] [--rounds N]`. Each round creates a namespace with objects of most kinds, a fake kubelet reports
- * running pods, and everything is deleted. Prints the failed expectations and the errors in both logs.
+ * [--seconds N] [--rounds N]`. Each round creates a namespace with objects of most kinds and deletes it again, while a
+ * fake kubelet reports running pods. Prints the failed expectations and the errors in both logs.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** Generates random devices and pods that claim them, from a seed. */
+/** Generates random devices, and pods that claim them, from a seed. */
 import type { Node, Pod } from '#apis/core/v1.ts'
 import type {
   Device,

@@ -1,8 +1,8 @@
 /**
  * Compares device allocation with upstream's kube-scheduler: `node test/upstream/devices.ts [--seed N] [--clusters N]
- * [--pods N]`. Each pod is created gated with its claims, and our scheduler predicts its node and allocation; then the
- * gate is removed and upstream's scheduler decides. Compared are the node, the allocation, the feasible nodes and their
- * scores, or the message.
+ * [--pods N]`. Each pod is created with a scheduling gate and its claims, and our scheduler predicts its node and
+ * allocation. Then the gate is removed and upstream's scheduler decides. The script compares the node, the allocation,
+ * the feasible nodes and their scores, or the message.
  */
 import { parseArgs } from 'node:util'
 

@@ -1,4 +1,4 @@
-/** The cluster and the queries of the DNS comparison: an object of each sort that has DNS names. */
+/** The cluster and the queries with which `dns.ts` compares DNS servers: an object of each sort that has DNS names. */
 import { TYPE } from '#dns/wire.ts'
 
 export interface Asked {

@@ -1,4 +1,4 @@
-/** A fake upstream DNS server with a few names of `example.com`. */
+/** A fake upstream DNS server for tests, with a few names of `example.com`. */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer } from 'node:net'

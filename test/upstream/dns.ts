@@ -1,10 +1,10 @@
 /**
  * Compares our DNS server with CoreDNS on the same API server and upstream servers: `node test/upstream/dns.ts
  * [answers|load|size]`. `answers` sends some thousand queries to both; each difference must be listed below with its
- * reason. `load` measures the queries per second of one core for existing and missing names, each server alone on core
- * 0 while dnsperf runs on core 1. `size` measures memory with 5,000 Services and 50,000 endpoints, and the delay of a
- * change. Without an argument it runs all three. Needs root (port 53 of the loopback), Go for CoreDNS, and dnsperf and
- * taskset for `load`. Exits with 1 on a difference without a reason.
+ * reason. `load` measures the queries per second for existing and missing names. Each server runs alone on core 0, and
+ * dnsperf on core 1. `size` measures memory with 5,000 Services and 50,000 endpoints, and the delay of a change.
+ * Without an argument it runs all three. Needs root (port 53 of the loopback), Go for CoreDNS, and dnsperf and taskset
+ * for `load`. Exits with 1 on a difference without a reason.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** Seeded random choices for generated cases, and the names that they share. */
+/** Draws random choices from a seed for generated test cases, and lists the names that the cases share. */
 import type { Random } from '#lib/random.ts'
 
 export type Loose<T> = T extends (infer U)[] ? Loose<U>[] : T extends object ? { [K in keyof T]?: Loose<T[K]> } : T

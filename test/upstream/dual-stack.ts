@@ -1,7 +1,7 @@
 /**
- * Tests dual-stack networking: `node test/upstream/dual-stack.ts`, as root, with containers and upstream's kubectl. Two
- * nodes in network namespaces; pods, Services with every family policy, node ports, load balancers and DNS, over IPv4
- * and IPv6, from pods of both nodes and from outside. Exits with 0 only if all steps passed, and leaves nothing.
+ * Tests dual-stack networking: `node test/upstream/dual-stack.ts`, as root, with containers and upstream's kubectl. The
+ * two nodes are network namespaces. It tests pods, Services with every family policy, node ports, load balancers and
+ * DNS, over IPv4 and IPv6, from pods and from outside. Exits with 0 only if all steps passed, and leaves nothing.
  */
 import { type NamespacedCluster, startNamespacedCluster } from './namespaced-cluster.ts'
 import { mustBe, Shown, untilSo } from './shown.ts'

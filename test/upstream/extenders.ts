@@ -1,7 +1,7 @@
 /**
  * Compares preemption with a scheduler extender: `node test/upstream/extenders.ts`. One HTTP server answers our
- * scheduler and upstream's by the same rules, with whole objects and with names only. Compared are its requests, the
- * victims, the nominated node and the message.
+ * scheduler and upstream's by the same rules, with whole objects and with names only. The script compares the requests
+ * to the extender, the victims, the nominated node and the message.
  */
 import { readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server as HttpServer, type ServerResponse } from 'node:http'

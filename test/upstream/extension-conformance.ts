@@ -1,8 +1,8 @@
 /**
  * Runs upstream's conformance tests of aggregation and webhooks without containers: `node
  * test/upstream/extension-conformance.ts [focus]`. The controller manager and the scheduler are upstream's. A fake
- * kubelet reports running pods, and starts the sample-apiserver and webhooks of the tests as local processes with the
- * certificates of the pods' Secrets. Needs Go, etcd, and root to add an address.
+ * kubelet reports running pods. It starts the tests' sample-apiserver and webhooks as local processes, with the
+ * certificates in the pods' Secrets. Needs Go, etcd, and root to add an address.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

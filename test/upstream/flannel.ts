@@ -1,8 +1,9 @@
 /**
  * Runs flannel's own daemon on one node and ours on two: `node test/upstream/flannel.ts`, as root, with Go to build it.
- * Three nodes and their pods in network namespaces; VXLAN (1/8472 and 4096/4789), VXLAN with DirectRouting, and
- * host-gw. With each backend pods reach each other with their own addresses, and both daemons follow nodes that leave
- * and return. Arguments select backends. Exits with 0 only if all steps passed, and leaves nothing.
+ * The three nodes and their pods are network namespaces. The backends are VXLAN (1/8472 and 4096/4789), VXLAN with
+ * DirectRouting, and host-gw. With each of them pods must reach each other without address translation, and both
+ * daemons must handle nodes that leave and return. Arguments select backends. Exits with 0 only if all steps passed,
+ * and leaves nothing.
  */
 import { Nodes } from '#apis/core/v1.ts'
 

@@ -1,7 +1,8 @@
 /**
  * Compares gang scheduling with upstream's kube-scheduler: `node test/upstream/gangs.ts [--seed N] [--cases N]`. Each
  * random cluster with groups and pods runs once with each scheduler, with the gates GenericWorkload and GangScheduling.
- * Compared are the placed pods of each group, the messages of the others, the victims, and the group's condition.
+ * The script compares the placed pods of each group, the messages of the others, the victims, and the group's
+ * condition.
  */
 import { parseArgs } from 'node:util'
 

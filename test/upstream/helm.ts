@@ -1,7 +1,7 @@
 /**
- * Tests Helm 3 with `hyperkube up`: `node test/upstream/helm.ts`. A chart with a definition and its object, a
- * Deployment, a StatefulSet with volumes, hook Jobs and a test is installed, upgraded, rolled back, tested and
- * uninstalled, with --wait. Needs Go to build Helm once.
+ * Tests Helm 3 with `hyperkube up`: `node test/upstream/helm.ts`. It installs, upgrades, rolls back, tests and
+ * uninstalls a chart with --wait. The chart has a custom resource with its definition, a Deployment, a StatefulSet with
+ * volumes, hook Jobs and a test. Needs Go to build Helm once.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'

@@ -1,7 +1,7 @@
 /**
  * Compares kube-proxy with upstream's in iptables mode on the same cluster, one after the other in a network namespace:
- * node test/upstream/kube-proxy-iptables.ts The output of `iptables-save` and `ip6tables-save` is compared rule by rule
- * for several sets of flags; then ours cleans up after upstream's, and changes modes. Needs root, ip, iptables and nft.
+ * node test/upstream/kube-proxy-iptables.ts It compares the output of `iptables-save` and `ip6tables-save` rule by rule
+ * for several sets of flags. Then ours cleans up after upstream's, and changes modes. Needs root, ip, iptables and nft.
  * Exits with 1 on a difference.
  */
 import { execFile, spawn } from 'node:child_process'

@@ -1,8 +1,8 @@
 /**
  * Compares our printers with upstream's packages: `node test/upstream/kubectl-printers.ts [--count N] [--seed N]
- * [--printer NAME]`. Random JSONPath expressions and Go templates, valid and invalid, over random objects; tables,
- * custom columns, YAML, JSON, KYAML and names. Output and errors must be equal. Exits with 1 on a difference. Needs Go,
- * once.
+ * [--printer NAME]`. The inputs are random objects with random JSONPath expressions and Go templates, valid and
+ * invalid, and tables, custom columns, YAML, JSON, KYAML and names. Output and errors must be equal. Exits with 1 on a
+ * difference. Needs Go, once.
  */
 import { parseArgs } from 'node:util'
 

@@ -1,9 +1,9 @@
 /**
  * Measures the start time of kubectl and upstream's: `node test/upstream/kubectl-start.ts [--runs 40] [--package
- * FOLDER]`. Upstream's and ours as it is installed (built from these sources unless --package is given) run in turns,
- * without a server and with one of ours whose discovery both have cached. Prints the median and the fastest elapsed
- * time, beside two minimal Node programs: one that does nothing, and one that only sends the same request. Needs Go
- * once.
+ * FOLDER]`. Upstream's and ours run in turns, without a server and with one whose discovery both have cached. Ours is
+ * the package as npm installs it, built from these sources unless --package names one. Prints the median and the
+ * fastest elapsed time, beside two minimal Node programs: one that does nothing, and one that only sends the same
+ * request. Needs Go once.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'

@@ -1,32 +1,35 @@
 /**
- * Two kubectls on one server: upstream's and ours run the same command lines, and standard output, standard error and exit
- * code must be the same but for times and names that the server makes up.
+ * Compares our kubectl with upstream's on the same server. Both run the same command lines. Standard output, standard error
+ * and exit code must be equal, except for times and generated names.
  *
  *     node test/upstream/kubectl.ts [--only PATTERN] [--scene PATTERN] [--sample N] [--seed N] [--program] [--show] [--kubeconfig FILE]
  *     node test/upstream/kubectl.ts --record [--scene PATTERN]
  *
- * It starts a cluster of its own (`hyperkube up`, simulated nodes) with the objects of `kubectl/manifests/objects.yaml` in the namespace
- * `shown`; `--kubeconfig` names one that runs already, which keeps what is put into it. Ours runs within this process, which saves 2,000 starts; `--program` runs bin/hyperkube. `--only` is of lines, `--scene` of
- * names of scenes; `--sample` takes so many lines, the same ones for the same seed; `--show` prints outcomes of lines that differ whole.
- * `--record` writes upstream's answers to a part of the lines into `kubectl/answers`; `kubectl/*.test.ts` replay them.
- * Ends with 1 when a line differs that `kubectl/listed.ts` does not name. `kubectl: [upstream's]` needs Go once, to be built.
+ * It starts a cluster (`hyperkube up`, simulated nodes) with the objects of `kubectl/manifests/objects.yaml` in the
+ * namespace `shown`. `--kubeconfig` uses a running cluster instead and leaves the created objects there. Our kubectl runs in
+ * this process, which saves 2,000 starts; `--program` runs bin/hyperkube. `--only` selects command lines, `--scene` names of
+ * scenes. `--sample` selects a number of lines, the same ones for the same seed. `--show` prints differing outputs whole.
+ * `--record` writes upstream's output for some of the lines to `kubectl/answers`; `kubectl/*.test.ts` replay them. Exits
+ * with 1 if a line differs that `kubectl/listed.ts` does not list. Needs Go once, to build upstream's kubectl.
  *
- * To add lines: a text file in `kubectl/lines`, or a table in `kubectl/tables` that makes them, and its name in
- * `kubectl/scenes.ts`. A file is one or more scenes; `== name mode` begins one. Modes:
- * - `reads`: both look at the namespace `shown` and change nothing; nothing but ages is masked.
- * - `twins` (when nothing is said): each has a fresh namespace of its own and both run line by line. Uids, times, addresses, generated names are masked.
- * - `turns`: upstream's runs the whole scene, its namespace is emptied by deletion, then ours runs it: for what is not in a
- *   namespace. The last lines of such a scene take back what it made elsewhere.
+ * To add lines, write a text file in `kubectl/lines` or a table in `kubectl/tables`, and add its name to
+ * `kubectl/scenes.ts`. A file has one or more scenes; `== name mode` begins one. The modes are:
+ * - `reads`: both read the namespace `shown` and change nothing. Only ages are masked.
+ * - `twins` (the default): each gets a new namespace, and both run line by line. Uids, times, addresses and generated names
+ *   are masked.
+ * - `turns`, for objects without a namespace: upstream's runs the whole scene, then ours does, in the same namespace emptied.
+ *   The last lines of such a scene must undo its changes outside of the namespace.
  *
- * A line is what stands behind `kubectl`, with quotes as in a shell. Its namespace is that of the kubeconfig; `-n` is not needed.
+ * A line is the text behind `kubectl`, with quotes as in a shell. The kubeconfig selects the namespace; `-n` is not needed.
  * - `# text` is a comment. `!line` prepares: upstream's kubectl runs it on both sides and nothing is compared.
  * - `NAME=value line` sets the environment; `line < FILE` and `line <<< 'text'` give it standard input.
- * - `@1500ms line` is interrupted (SIGINT) after that time, for what does not end by itself; with `@1500ms/TERM` by SIGTERM.
- * - `:cat FILE` compares a file that lines before wrote.
- * - `$NS` is the namespace, `$NODE` a simulated node of its own, `$M` the folder `kubectl/manifests`, `$K` one with an object of every kind, `$DIR` the scene's own empty folder,
- *   which is the working directory, HOME and place of the kubeconfig (`$DIR/kubeconfig`).
- * What only looks (get, describe, events, …) is asked again for a moment when it differs: controllers are at work.
- * Of help only what is not prose is compared: headings, usage, commands, flags and their defaults.
+ * - `@1500ms line` interrupts a line that does not end by itself (SIGINT) after that time; `@1500ms/TERM` sends SIGTERM.
+ * - `:cat FILE` compares a file that earlier lines have written.
+ * - `$NS` is the namespace, `$NODE` a simulated node of the scene, `$M` the folder `kubectl/manifests`, `$K` a manifest with
+ *   an object of every kind. `$DIR` is an empty folder for the scene: working directory, HOME and folder of the kubeconfig.
+ *
+ * Lines that only read (get, describe, events, …) are repeated for a moment if they differ, because controllers are still
+ * working. Of help only headings, usage, commands, flags and their defaults are compared.
  */
 import { parseArgs } from 'node:util'
 

@@ -1,6 +1,6 @@
 /**
- * Starts a kubelet, ours or upstream's, as a process on a private containerd and API server, so that both are tested
- * under the same conditions. Its connection to the server can be cut.
+ * Starts a kubelet, ours or upstream's, as a process on a private containerd and API server, to test both under the
+ * same conditions. A test can cut its connection to the server.
  */
 import { type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,8 +1,8 @@
 /**
  * Measures the memory of the kubelet inside `hyperkube up`: `node test/upstream/kubelet-inside.ts` as root. The
  * kubelet's part of the heap cannot be measured directly. So the same pods run in a cluster with a simulated node and
- * in one with containers, and the difference counts as the kubelet, including proxy, network and streaming. The
- * reference is upstream's kubelet with as many pods on the same containerd.
+ * in one with containers. The difference counts as the kubelet, including proxy, network and streaming. The reference
+ * is upstream's kubelet with as many pods on the same containerd.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,7 +1,7 @@
 /**
- * Compares what both kubelets report about the same machine, one after the other on the same containerd: `node
- * test/upstream/kubelet-node.ts` as root. Node, lease, CSINode, events, labels and configuration; exits with 1 on a
- * difference without a reason.
+ * Compares what our kubelet and upstream's report about the same machine: Node, lease, CSINode, events, labels and
+ * configuration. They run one after the other on the same containerd: `node test/upstream/kubelet-node.ts` as root.
+ * Exits with 1 on a difference without a reason.
  */
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'

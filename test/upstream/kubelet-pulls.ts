@@ -1,8 +1,8 @@
 /**
  * Compares how both kubelets pull from a registry with authentication, on the same containerd: `node
- * test/upstream/kubelet-pulls.ts` as root. Container states and events of pods without a secret, with a wrong one, with
- * several, and with a credential provider; and whether a pod without access may use a present image. Exits with 1 on a
- * difference.
+ * test/upstream/kubelet-pulls.ts` as root. It compares container states and events of pods without a secret, with a
+ * wrong one, with several, and with a credential provider. It also compares whether a pod without access may use a
+ * present image. Exits with 1 on a difference.
  */
 import { whyNoContainerd } from '../integration/kubelet/containerd-bed.ts'
 import {

@@ -1,4 +1,4 @@
-/** Starts kwok with upstream's control plane: nodes and pods that exist only in the API. */
+/** Starts kwok, which simulates nodes and pods through the API, with upstream's control plane. */
 import { spawnSync } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,7 +1,7 @@
 /**
- * Runs the envtest suite of a memcached operator in kubebuilder's layout (beside this file, in Go) with `hyperkube
- * assets` and with upstream's kube-apiserver and etcd: `node test/upstream/memcached.ts [rounds]`. Prints how long
- * envtest takes to start on each side. Exits with 1 if a test fails with ours. Needs Go to build the suite once.
+ * Runs the envtest suite of a memcached operator (beside this file, in Go) with `hyperkube assets` and with upstream's
+ * kube-apiserver and etcd: `node test/upstream/memcached.ts [rounds]`. Prints how long envtest takes to start on each
+ * side. Exits with 1 if a test fails with ours. Needs Go to build the suite once.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, globSync, readFileSync, rmSync } from 'node:fs'

@@ -1,7 +1,7 @@
 /**
- * A cluster of several nodes on one machine: `hyperkube up` and each further node run in network namespaces, with this
- * machine as an outside host and another namespace as a neighbour on the node network. As root. Leaves nothing, also
- * after a signal.
+ * Starts a cluster of several nodes on one machine. `hyperkube up` and each further node run in a network namespace.
+ * This machine is an outside host, and another namespace is a neighbour on the node network. As root. Leaves nothing,
+ * also after a signal.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,8 +1,9 @@
 /**
  * Tests the cluster network under faults: `node test/upstream/network-faults.ts`, as root. Nodes in network namespaces
- * run `hyperkube flanneld` and `hyperkube kube-proxy`, in each mode with default settings. Both are killed repeatedly
- * under traffic (`KILLS`, 20 by default), links, routes and rules are removed, hostile Services and EndpointSlices are
- * sent, and rules are cleaned up beside foreign ones. Exits with 0 only if all steps passed, and leaves nothing.
+ * run `hyperkube flanneld` and `hyperkube kube-proxy`, in each mode with default settings. The test kills both
+ * repeatedly under traffic (`KILLS`, 20 by default). It removes links, routes and rules, creates hostile Services and
+ * EndpointSlices, and cleans up our rules beside foreign ones. Exits with 0 only if all steps passed, and leaves
+ * nothing.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 

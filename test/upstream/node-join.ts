@@ -1,8 +1,9 @@
 /**
- * Two machines join a cluster of `hyperkube build` through `hyperkube node agent` and the plan of a minimal server: the
- * supervisor runs kubelet, flanneld, kube-proxy and kube-network-policies, pods communicate over VXLAN 4096 on port
- * 4789, which tcpdump captures, and policies apply. Then the server rejects the nodes, and they clean themselves up.
- * All machines are namespaces of this one. Needs root, sshd, etcd, containerd, CNI's plugins, nft and tcpdump.
+ * Tests how two machines join a cluster of `hyperkube build` through `hyperkube node agent` and the plan of a minimal
+ * server. The supervisor must run kubelet, flanneld, kube-proxy and kube-network-policies. Pods must communicate over
+ * VXLAN 4096 on port 4789, which tcpdump captures, and network policies must apply. Then the server rejects the nodes,
+ * and they must clean themselves up. All machines are namespaces of this one. Needs root, sshd, etcd, containerd, CNI's
+ * plugins, nft and tcpdump.
  *
  *     node test/upstream/node-join.ts [--keep]
  */

@@ -1,6 +1,6 @@
 /**
- * The accepted differences between upstream's answers to unusual requests and ours, each with its reason. `sameBut`
- * removes them from an answer, so that the rest is still compared byte for byte.
+ * Lists the accepted differences between upstream's responses to unusual requests and ours, each with its reason.
+ * `sameBut` removes them from a response, so that the rest is still compared byte for byte.
  */
 import type { Ask } from './odd-request-list.ts'
 

@@ -1,7 +1,7 @@
 /**
  * Compares admission policies on upstream's kube-apiserver and ours, with the same writes: `node
- * test/upstream/policies.ts [--only TEXT]`. Each case selects writes by a separate label, so that all cases wait only
- * once until upstream has loaded the policies. Exits with 1 on a difference.
+ * test/upstream/policies.ts [--only TEXT]`. Each case applies to writes with a separate label. So all policies can
+ * exist together, and the script waits only once until upstream has loaded them. Exits with 1 on a difference.
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,7 @@
 /**
- * Flags of upstream's programs, from their help, against those recorded in test/kits/cmd/upstream-flags.json, which unit tests compare
- * ours with: `node test/upstream/program-flags.ts [--write]`. Ends with 1 when something differs; `--write` records it instead.
+ * Compares the flags in the help of upstream's programs with those recorded in test/kits/cmd/upstream-flags.json: `node
+ * test/upstream/program-flags.ts [--write]`. Unit tests compare our flags with that file. Exits with 1 on a difference;
+ * `--write` records it instead.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'

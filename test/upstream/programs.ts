@@ -1,6 +1,6 @@
 /**
- * Builds upstream's programs at our version from the Go module proxy once, into the user's cache folder: for the
- * conformance run and as the reference of benchmarks. Nothing of them enters the repository.
+ * Builds upstream's programs of our version from the Go module proxy, once, into the user's cache folder. The
+ * conformance run and benchmarks use them. Nothing of them enters the repository.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'

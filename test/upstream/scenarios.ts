@@ -1,9 +1,10 @@
 /**
  * Compares scenarios with upstream's kube-controller-manager and with ours, each on our server: `node
- * test/upstream/scenarios.ts [--focus REGEXP] [--procs N] [--make ours|upstream's] [--twice] [--keep] [--record]`. Simulated
- * nodes run the pods. Compared are the final objects, the conditions on the way and the events. Prints every difference
- * that a scenario does not allow. `--twice` compares upstream's with itself, to find random differences. `--record` writes
- * upstream's recordings to `scenarios/answers`; `scenarios/replay.test.ts` compares ours with them in virtual time.
+ * test/upstream/scenarios.ts [--focus REGEXP] [--procs N] [--make ours|upstream's] [--twice] [--keep] [--record]`.
+ * Simulated nodes run the pods. The script compares the final objects, their conditions over time and the events. It
+ * prints every difference that a scenario does not allow. `--twice` compares upstream's with itself, to find random
+ * differences. `--record` writes upstream's recordings to `scenarios/answers`; `scenarios/replay.test.ts` compares ours
+ * with them in virtual time.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,7 +1,7 @@
 /**
- * Compares single decisions with upstream's kube-scheduler. A pod is created gated and our scheduler predicts the
- * decision; then the gate is removed and upstream's scheduler decides. Compared are the feasible nodes and their
- * scores, or the message and the preemption victims.
+ * Compares single decisions with upstream's kube-scheduler. A pod is created with a scheduling gate, and our scheduler
+ * predicts the decision. Then the gate is removed and upstream's scheduler decides. Feasible nodes and their scores, or
+ * the message and the preemption victims, must be equal.
  */
 import {
   Namespaces,

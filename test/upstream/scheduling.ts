@@ -1,7 +1,7 @@
 /**
  * Compares scheduling decisions with upstream's kube-scheduler: `node test/upstream/scheduling.ts [--seed N]
  * [--clusters N] [--pods N]`. Upstream's scheduler places random pods in random clusters on our server and logs the
- * scores of every node (verbosity 10); ours predicts each decision from the same state. See `scheduling-decisions.ts`.
+ * scores of every node. Ours predicts each decision from the same state. See `scheduling-decisions.ts`.
  */
 import { parseArgs } from 'node:util'
 

@@ -1,8 +1,8 @@
 /**
  * Tests SCTP through Services and network policies: `node test/upstream/sctp.ts`, as root. Client and server are a
  * small program on raw sockets (`sctp/main.go`, built with Go once), so that the kernel needs only connection tracking
- * of SCTP. Services in both modes of kube-proxy: each type, affinity, a removed endpoint, and associations that survive
- * lost rules and a restart. Exits with 1 if a step fails.
+ * of SCTP. It tests Services of each type in both modes of kube-proxy, session affinity, and a removed endpoint.
+ * Associations must survive lost rules and a restart. Exits with 1 if a step fails.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { join } from 'node:path'

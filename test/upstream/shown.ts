@@ -1,4 +1,4 @@
-/** Runs the steps of a script, prints whether each passed and how long it took, and counts failures. */
+/** Runs the steps of a test script, prints whether each passed and how long it took, and counts failures. */
 import { realClock, sleep } from '#lib/clock.ts'
 
 export class Shown {

@@ -1,7 +1,7 @@
 /**
- * Tests slices of pods on a real systemd: `node test/upstream/systemd-slices.ts` as root. In a virtual machine slices
- * are created and limited, checked again after a systemd reload, which would reset unknown limits, and removed. Exits
- * with 1 if a check fails. Takes some minutes: the machine is emulated.
+ * Tests slices of pods on a real systemd: `node test/upstream/systemd-slices.ts` as root. In a virtual machine it
+ * creates slices with limits, reloads systemd, which would reset unknown limits, checks the limits again and removes
+ * the slices. Exits with 1 if a check fails. Takes some minutes: the machine is emulated.
  */
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'

@@ -1,8 +1,8 @@
 /**
  * Tests three nodes in network namespaces of this machine: `node test/upstream/three-nodes.ts`, as root, with
- * containers, upstream's kubectl and agnhost. Pods communicate over VXLAN as configured (packets are captured);
- * Services of every type, DNS, a lost node with evicted pods, its return, and a drain. Prints each step with its time;
- * exits with 0 only if all passed, and leaves nothing.
+ * containers, upstream's kubectl and agnhost. Pods must communicate over VXLAN as configured; packets are captured. It
+ * also tests Services of every type, DNS, a lost node with evicted pods, its return, and a drain. Prints each step with
+ * its time. Exits with 0 only if all passed, and leaves nothing.
  */
 import { extraNode } from '#cluster/machine/node-namespace.ts'
 

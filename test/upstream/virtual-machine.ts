@@ -1,7 +1,7 @@
 /**
- * An emulated Debian machine with systemd and cgroup v2, reached over ssh on the loopback, for tests that the host
- * cannot run: other cgroup versions, a reboot, a power cut. It runs ten times as slowly. The root file system is
- * created once (debootstrap) and cached; each machine has a separate disk. Needs root, qemu-system-x86, debootstrap,
+ * Starts an emulated Debian machine with systemd and cgroup v2, reached over ssh on the loopback. Tests use it for what
+ * the host cannot do: other cgroup versions, a reboot, a power cut. It runs ten times as slowly. The root file system
+ * is created once (debootstrap) and cached; each machine has a separate disk. Needs root, qemu-system-x86, debootstrap,
  * mke2fs and ssh.
  */
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'

@@ -1,4 +1,4 @@
-/** A cluster of the test machines: its cluster file, its commands and its state. */
+/** The cluster of the `hyperkube build` test: its cluster file, its commands and its state. */
 import { execFile, spawn } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * More events in the life of a cluster: images without a registry, policies that are enabled and disabled, snapshots in
- * S3.
+ * More events for the `hyperkube build` test: images without a registry, policies that are enabled and disabled,
+ * snapshots in S3.
  */
 import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'

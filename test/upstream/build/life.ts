@@ -1,4 +1,7 @@
-/** Events in the life of a cluster, and the expected state afterwards. Each function throws on a difference. */
+/**
+ * Events for the `hyperkube build` test, such as lost machines, and the expected state after each. Each function throws
+ * on a difference.
+ */
 import { copyFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 

@@ -1,4 +1,7 @@
-/** Machines that are namespaces of this one, each with its own network, host name, files and sshd. Needs root. */
+/**
+ * Starts test machines that are namespaces of this machine, each with a separate network, host name, files and sshd.
+ * Needs root.
+ */
 import { execFile, spawn } from 'node:child_process'
 import { chmod, copyFile, mkdir, readdir, readlink, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

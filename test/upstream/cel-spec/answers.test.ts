@@ -1,4 +1,4 @@
-/** Expressions in our engine, compared with what cel-go made of them in Kubernetes' environment (`answers.json`). */
+/** Tests that our engine evaluates recorded expressions as cel-go does in Kubernetes' environment (`answers.json`). */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Test cases from cel-spec's data: an expression, its variables and the expected result. */
+/** Reads test cases from cel-spec's data: an expression, its variables and the expected result. */
 import {
   BOOL,
   BYTES,

@@ -1,4 +1,4 @@
-/** What comes of an expression: its errors, type, value and cost, with our engine and with cel-go. */
+/** Evaluates an expression with our engine and with cel-go, and returns the errors, type, value and cost of each. */
 import { createEnvironment } from '#cel/environment.ts'
 import { type CelType, describeType } from '#cel/type.ts'
 import { CelError, type Value } from '#cel/value.ts'

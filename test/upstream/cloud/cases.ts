@@ -1,4 +1,6 @@
-/** The events in a cluster with a cloud, step by step, and the condition that ends each step. */
+/**
+ * The test steps of `cloud-controllers.ts`: changes of a cluster and its cloud, and the condition that ends each step.
+ */
 import { type Node, Nodes, type Service, Services } from '#apis/core/v1.ts'
 import type { ApiClient } from '#client/api-client.ts'
 

@@ -1,4 +1,4 @@
-/** A simulated cloud: its machines, load balancers, routes and failures, and a record of its calls. */
+/** A simulated cloud for tests: its machines, load balancers, routes and failures, and a record of the calls to it. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

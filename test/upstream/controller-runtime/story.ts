@@ -1,4 +1,4 @@
-/** The sequence of requests and operator actions, recorded as lines that are equal for equal servers. */
+/** The requests and operator actions of `controller-runtime.ts`, recorded as lines, to compare two servers. */
 import { type ChildProcess, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 

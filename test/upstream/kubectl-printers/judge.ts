@@ -1,4 +1,4 @@
-/** Runs the reference of printers: a Go program on upstream's packages, built once and cached. */
+/** Runs the reference of the printer comparison: a Go program on upstream's packages, built once and cached. */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 

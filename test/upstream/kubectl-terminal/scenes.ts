@@ -1,4 +1,4 @@
-/** The keys that are sent to the terminal, and the expected screens. */
+/** The key presses of `kubectl-terminal.ts`, and the expected screens. */
 import type { Terminal } from './terminal.ts'
 
 export interface Step {

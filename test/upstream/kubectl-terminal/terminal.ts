@@ -1,4 +1,4 @@
-/** Controls a terminal: tmux on a separate socket. */
+/** Controls a terminal for tests: tmux on a separate socket. */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'

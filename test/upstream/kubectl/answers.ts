@@ -1,7 +1,7 @@
 /**
- * Recorded answers of upstream's kubectl: a text file in `answers` for each file of lines. `==` begins a scene, `$` a command
- * line; below it are standard output (`>`), standard error (`!`) and an exit code that is not 0 (`=`). `>~` and `!~` mark a last
- * line without a line end.
+ * Reads and writes the recorded output of upstream's kubectl: a text file in `answers` for each file of command lines.
+ * `==` begins a scene, `$` a command line; below it are standard output (`>`), standard error (`!`) and an exit code
+ * that is not 0 (`=`). `>~` and `!~` mark a last line without a line end.
  */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Command lines that change objects: what our kubectl prints, and what upstream's printed (`answers`). */
+/** Tests that command lines that change objects print what upstream's kubectl printed (`answers`). */
 import { ABOUT_WORKLOADS } from './answers.ts'
 import { replay } from './replay.suite.ts'
 

@@ -1,4 +1,4 @@
-/** The server that both kubectls use: our cluster with simulated nodes and objects of every kind. */
+/** Starts the cluster that both kubectls use: ours, with simulated nodes and objects of every kind. */
 import type { ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'

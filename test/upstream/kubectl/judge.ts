@@ -1,4 +1,4 @@
-/** Runs scenes with both kubectls and compares each line. */
+/** Runs scenes (lists of command lines) with both kubectls and compares the output of each line. */
 import { realClock, sleep } from '#lib/clock.ts'
 
 import { HYPERKUBE } from '../ours.ts'

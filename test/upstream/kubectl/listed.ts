@@ -1,4 +1,7 @@
-/** The accepted differences, each with its reason. A row that no line needs fails a complete run. */
+/**
+ * Lists the accepted differences between both kubectls, each with its reason. A complete run fails if a listed
+ * difference no longer occurs.
+ */
 
 export interface Listed {
   /** Of the line as it is written. */

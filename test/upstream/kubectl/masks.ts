@@ -1,4 +1,4 @@
-/** Masks values that vary between two runs, and computes the remaining difference of two outcomes. */
+/** Masks values that vary between two runs, and computes the remaining differences between two outputs. */
 import { differences } from '../line-differences.ts'
 import type { Mode } from './scene.ts'
 import type { Outcome } from './sides.ts'

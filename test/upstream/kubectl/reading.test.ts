@@ -1,4 +1,4 @@
-/** Command lines that change nothing: what our kubectl prints, and what upstream's printed (`answers`). */
+/** Tests that command lines that change nothing print what upstream's kubectl printed (`answers`). */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

@@ -1,4 +1,6 @@
-/** Replays command lines with our kubectl against a cluster inside this process; answers must equal upstream's. */
+/**
+ * Replays recorded command lines with our kubectl against a cluster in this process. The output must equal upstream's.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 

@@ -1,4 +1,4 @@
-/** Selects the command lines of a run. */
+/** Selects the command lines of a run, by pattern or by chance. */
 import { createHash } from 'node:crypto'
 
 import type { Scene } from './scene.ts'

@@ -1,6 +1,6 @@
 /**
- * The scene of recorded answers: a cluster inside this process with virtual time, the same at each start. Time passes while a
- * command runs and until the cluster has settled, so that a line finds what the lines before it have caused.
+ * Starts the cluster for replays: in this process, with a virtual clock, the same at each start. Time passes while a
+ * command runs and until the cluster has settled, so that each line sees the effects of earlier lines.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** Summarizes the outcomes by command and by reason. */
+/** Summarizes the results of a comparison by command and by reason. */
 import type { Verdict } from './judge.ts'
 import { LISTED } from './listed.ts'
 

@@ -1,4 +1,4 @@
-/** Command lines about pods and their controllers: what our kubectl prints, and what upstream's printed (`answers`). */
+/** Tests that command lines about pods and their controllers print what upstream's kubectl printed (`answers`). */
 import { ABOUT_WORKLOADS } from './answers.ts'
 import { replay } from './replay.suite.ts'
 

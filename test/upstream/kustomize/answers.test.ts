@@ -1,4 +1,4 @@
-/** The cases of this folder, built by ours and compared with what upstream's kubectl printed (`answers.json`). */
+/** Tests that our kubectl builds the kustomizations of `cases.ts` as upstream's did (`answers.json`). */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

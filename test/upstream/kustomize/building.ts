@@ -1,4 +1,4 @@
-/** How each side builds a kustomization, and what counts of the output. */
+/** Builds a kustomization with our kubectl or upstream's, and prepares the output for comparison. */
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,7 @@
-/** The kustomizations to build: a folder each, as files by name. `BASE` and others are shared below. */
+/**
+ * The kustomizations of the comparison: each is a folder, as a table of files by name. Some share files, such as
+ * `BASE`.
+ */
 
 export type Case = Readonly<Record<string, string>>
 

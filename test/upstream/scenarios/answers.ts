@@ -1,8 +1,9 @@
 /**
- * Recordings of upstream's kube-controller-manager: a text file in `answers` for each group of scenarios. It begins with the
- * fields that most objects of a kind have (`Pod *`); `==` begins a scenario. Below the name of an object are its other fields, and
- * with `!` those that it does not have. ` ×2` after a name counts objects that differ only in generated names, and after a field
- * how many of them have it, unless all do. `?` is a condition, `>` an event, `~` a remark.
+ * Reads and writes recordings of upstream's kube-controller-manager: a text file in `answers` for each group of
+ * scenarios. It begins with the fields that most objects of a kind have (`Pod *`); `==` begins a scenario. Below the
+ * name of an object are its other fields, and with `!` those that it does not have. ` ×2` after a name counts objects
+ * that differ only in generated names, and after a field how many of them have it, unless all do. `?` is a condition,
+ * `>` an event, `~` a remark.
  */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

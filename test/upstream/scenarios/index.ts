@@ -1,7 +1,7 @@
 /**
  * All scenarios, the longest first. Scenarios that take hours are missing, because upstream's program uses the real
- * clock: cleanup of certificate requests, and of tokens that were unused for a year. Clock changes are covered by
- * missed CronJobs.
+ * clock. Examples are the cleanup of certificate requests and of unused tokens. Missed CronJobs also cover clock
+ * changes.
  */
 import { AUTOSCALING } from './autoscaling.ts'
 import { CLUSTER } from './cluster.ts'

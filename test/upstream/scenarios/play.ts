@@ -1,4 +1,4 @@
-/** Plays scenarios on a server with virtual nodes, several at a time, and records each. */
+/** Runs scenarios on a server with virtual nodes, several at a time, and records each. */
 import { Namespaces, ServiceAccounts } from '#apis/core/v1.ts'
 import { sleep } from '#lib/clock.ts'
 import { isNotFound } from '#meta/status.ts'

@@ -1,6 +1,6 @@
 /**
- * Records the visible outcome of a scenario as comparable lines: the final objects, the conditions of each object over
- * time, and the events, without random values.
+ * Records the outcome of a scenario as lines that can be compared: the final objects, their conditions over time, and
+ * the events. Random values are removed.
  */
 import { DaemonSets, ControllerRevisions, Deployments, ReplicaSets, StatefulSets } from '#apis/apps/v1.ts'
 import { HorizontalPodAutoscalers } from '#apis/autoscaling/v2.ts'

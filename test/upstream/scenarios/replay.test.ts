@@ -1,4 +1,6 @@
-/** Replays scenarios with our controllers in virtual time; what comes of them must equal upstream's recordings. */
+/**
+ * Tests that our controllers, with a virtual clock, produce the same outcome of each scenario as upstream's recordings.
+ */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

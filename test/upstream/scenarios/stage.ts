@@ -1,4 +1,7 @@
-/** The stage of recorded scenarios: our API server and controllers inside this process, with virtual nodes and virtual time. */
+/**
+ * Starts the environment of replayed scenarios: our API server and controllers in this process, with virtual nodes and
+ * a virtual clock.
+ */
 import { readFile } from 'node:fs/promises'
 import { PassThrough } from 'node:stream'
 

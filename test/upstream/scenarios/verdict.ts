@@ -1,4 +1,4 @@
-/** The differences between two recordings of a scenario. */
+/** Computes the differences between two recordings of a scenario. */
 import type { Recording } from './recording.ts'
 import type { Allowance } from './scenario.ts'
 
