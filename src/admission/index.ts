@@ -1,4 +1,4 @@
-/** All admission plugins of v1.36 in upstream's order, and their defaults. */
+/** The table of all admission plugins of v1.36, in upstream's order, with the default of each. */
 import type { Admission } from '#apiserver/registry/admission.ts'
 import type { Authorizer } from '#auth/authorizer.ts'
 import type { Clock } from '#lib/clock.ts'

@@ -1,4 +1,4 @@
-/** The part of an OpenAPI v2 document for the paths of one group version, with its references. */
+/** Extracts the part of an OpenAPI v2 document for the paths of one group version, with its references. */
 import type { Swagger } from '#apiserver/aggregated.ts'
 import { isJsonObject, type JsonObject } from '#lib/json/value.ts'
 

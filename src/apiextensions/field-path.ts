@@ -1,4 +1,4 @@
-/** Reads and writes fields by simple paths, `.spec.replicas`, for scale and selectable fields. */
+/** Reads and writes fields of custom resources by simple paths, `.spec.replicas`, for scale and selectable fields. */
 import { isJsonObject, type JsonValue } from '#lib/json/value.ts'
 
 export function segmentsOf(path: string): readonly string[] {

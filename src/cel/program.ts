@@ -1,4 +1,4 @@
-/** A compiled expression that can be evaluated repeatedly. */
+/** A compiled CEL expression that can be evaluated repeatedly. */
 import type { Value } from './value.ts'
 
 export interface Program {

@@ -1,4 +1,4 @@
-/** Kind descriptors for custom resources. */
+/** Creates kind descriptors for custom resources, so that the client can use them like built-in kinds. */
 import type { Kind } from '#apis/kinds.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
 import type { KubeObject } from '#meta/object.ts'

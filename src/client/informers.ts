@@ -1,6 +1,6 @@
 /**
- * Shared informers: one list and watch for each kind, however many listeners. `managedFields` are dropped: they are
- * half of an object, and no listener reads them.
+ * Shared informers: one list and watch for each kind, for all listeners. `managedFields` are dropped, because they are
+ * half of an object's size and no listener reads them.
  */
 import type { Kind } from '#apis/kinds.ts'
 import type { Random } from '#lib/random.ts'

@@ -1,4 +1,4 @@
-/** A transport with a request timeout, applied locally and sent to the server as `timeout`. */
+/** Wraps a transport with a request timeout, which applies locally and is sent to the server as `timeout`. */
 import { durationOfMs } from '#lib/go/duration.ts'
 
 import type { Transport } from './api-client.ts'

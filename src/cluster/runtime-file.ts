@@ -1,4 +1,4 @@
-/** The recorded runtime and ranges of a cluster, so that a restart continues with them. */
+/** Records the runtime and the address ranges of a cluster in a file, so that a restart uses the same. */
 import { existsSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { networkInterfaces } from 'node:os'

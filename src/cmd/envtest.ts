@@ -1,6 +1,5 @@
 /**
- * The programs that envtest starts as kube-apiserver and etcd: see assets.ts. Objects are in memory and disappear with
- * the server.
+ * The programs that envtest starts as kube-apiserver and etcd: see assets.ts. The server stores objects in memory only.
  */
 import { createServer } from 'node:http'
 import { hostname, tmpdir } from 'node:os'

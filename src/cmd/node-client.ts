@@ -1,4 +1,4 @@
-/** The API client of a program on a node, and the name of the node. */
+/** Creates the API client of a program on a node, and finds the name of the node. */
 import { hostname } from 'node:os'
 
 import { ApiClient } from '#client/api-client.ts'

@@ -1,4 +1,4 @@
-/** The path of this program, for services that start it. */
+/** Finds the path of this program, for services that start it. */
 import { fileURLToPath } from 'node:url'
 
 export const OWN_PROGRAM: string = fileURLToPath(new URL('../../bin/hyperkube', import.meta.url))

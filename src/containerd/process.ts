@@ -1,4 +1,4 @@
-/** The process of a private containerd, restarted when it ends, in its own process group. */
+/** Runs the process of a private containerd in a separate process group, and restarts it when it ends. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { open, readFile, rename, stat } from 'node:fs/promises'
 

@@ -1,4 +1,4 @@
-/** Signal numbers of CRI, which differ from the kernel's. Pure. */
+/** Maps signals to CRI's signal numbers, which differ from the kernel's. Pure. */
 const NAMED =
   'ABRT ALRM BUS CHLD CLD CONT FPE HUP ILL INT IO IOT KILL PIPE POLL PROF PWR QUIT SEGV STKFLT STOP SYS TERM TRAP TSTP TTIN TTOU ' +
   'URG USR1 USR2 VTALRM WINCH XCPU XFSZ RTMIN'

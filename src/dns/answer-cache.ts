@@ -1,4 +1,4 @@
-/** Cache of upstream answers with TTL, limited in entries and bytes. */
+/** Caches the answers of upstream DNS servers by TTL, with a limit of entries and bytes. */
 import type { Clock } from '#lib/clock.ts'
 
 import type { CachedAnswer } from './forwarded-answer.ts'

@@ -1,4 +1,4 @@
-/** DNS metrics under CoreDNS' names, for existing dashboards. */
+/** Metrics of DNS with CoreDNS' names, for existing dashboards. */
 import { exponentialBuckets, type Registry } from '#lib/metrics/metrics.ts'
 
 import type { Transport } from './forwarder.ts'

@@ -1,4 +1,4 @@
-/** Client queries for tests. */
+/** Encodes DNS queries of clients for tests. */
 import { nameBytes, type Query, readQuery } from './wire.ts'
 
 export interface QuestionFields {

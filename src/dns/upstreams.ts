@@ -1,4 +1,4 @@
-/** The machine's name servers from `resolv.conf`, reread over time. */
+/** Reads the machine's name servers from `resolv.conf`, repeatedly. */
 
 import type { Clock } from '#lib/clock.ts'
 import { parseIp } from '#lib/net/cidr.ts'

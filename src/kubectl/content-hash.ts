@@ -1,4 +1,4 @@
-/** The hash that `--append-hash` adds to a name: ten letters derived from the content. */
+/** Computes the hash that `--append-hash` adds to a name: ten letters derived from the content. */
 import { createHash } from 'node:crypto'
 
 import { goJson } from '#lib/go/text.ts'

@@ -1,4 +1,4 @@
-/** Waits until objects have disappeared. A new object with the same name does not count. */
+/** Waits until objects have been deleted. A new object with the same name does not count. */
 import { isForbidden, isNotFound, statusOf } from '#meta/status.ts'
 
 import type { Info } from './builder/select-options.ts'

@@ -1,4 +1,4 @@
-/** Log lines in klog's format, for the few messages that kubectl logs. */
+/** Formats log lines as klog does, for the few messages that kubectl logs. */
 import process from 'node:process'
 
 import type { ProgramContext } from '#lib/program.ts'

@@ -1,4 +1,4 @@
-/** The built-in transformers of a kustomization, except patches and replacements. */
+/** Implements the built-in transformers of a kustomization, except patches and replacements. */
 import { isJsonObject, type JsonObject, type JsonValue } from '#lib/json/value.ts'
 
 import { type Id, idText, isClusterScoped, isSelected, KustomizeError, sameId, within } from './ids.ts'

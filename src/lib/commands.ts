@@ -1,6 +1,6 @@
 /**
- * Tables of commands, with look-up, suggestions for typing errors, and the command lists of help texts. Programs and
- * kubectl share them.
+ * Tables of commands. It has the look-up, suggestions after typing errors, and the command lists of help texts.
+ * Programs and kubectl share it.
  */
 /** A line in a table of commands: enough for help and dispatch without loading the command. */
 export interface CommandRow<T> {

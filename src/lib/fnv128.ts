@@ -1,4 +1,4 @@
-/** The 128-bit FNV-1a hash, as Go's `hash/fnv` computes it. It does not protect secrets. */
+/** Computes the 128-bit FNV-1a hash as Go's `hash/fnv` does. It does not protect secrets. */
 
 const LIMB = 2 ** 32
 /** The prime is 2^88 + this. */

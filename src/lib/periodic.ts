@@ -1,4 +1,4 @@
-/** A task that runs periodically, without overlapping runs, until it is stopped. */
+/** Runs a task periodically, without overlapping runs, until it is stopped. */
 import { type Clock, every, sleep } from './clock.ts'
 
 export interface PeriodicTask {

@@ -1,4 +1,7 @@
-/** All API errors with a reason, with upstream's message, details and HTTP code. Fields are in upstream's order. */
+/**
+ * Creates all API errors that have a reason, with upstream's message, details and HTTP code. Fields are in upstream's
+ * order.
+ */
 import { goQuote } from '#lib/go/text.ts'
 
 import { groupKindText, groupResourceText, type GroupKind, type GroupResource } from './kind.ts'

@@ -1,4 +1,7 @@
-/** The channels of a remote command's streams on one connection, for clients, API server and kubelets. */
+/**
+ * The channels in which one connection carries the streams of a remote command. Clients, API server and kubelets use
+ * them.
+ */
 
 /** The first subprotocol that can close a channel. */
 export const CHANNEL_PROTOCOL = 'v5.channel.k8s.io'

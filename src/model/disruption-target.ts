@@ -1,4 +1,4 @@
-/** The DisruptionTarget condition, and the patch that appends it to existing conditions. Pure. */
+/** Creates the DisruptionTarget condition, and the patch that appends it to existing conditions. Pure. */
 import type { Pod } from '#apis/core/v1.ts'
 import { timeOf } from '#meta/time.ts'
 

@@ -1,4 +1,4 @@
-/** Predicates of pods, such as readiness and termination, for controllers, scheduler and kubelets. */
+/** Predicates about pods, such as readiness and termination, for controllers, scheduler and kubelets. */
 import type { Container, ContainerRestartRule, Pod, PodCondition, PodSpec } from '#apis/core/v1.ts'
 import { findCondition, isConditionTrue } from '#meta/conditions.ts'
 import { epochMsOf } from '#meta/time.ts'

@@ -1,4 +1,4 @@
-/** The resources that a ResourceQuota can count, by scope. */
+/** Lists the resources that a ResourceQuota can count, by scope. */
 import { asJson, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'
 
 import { isHugePages, validateResourceName } from './pod-spec/containers/resource-names.ts'

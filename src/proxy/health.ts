@@ -1,6 +1,6 @@
 /**
- * Health of kube-proxy: `/healthz` for load balancers also checks whether the node is being deleted, `/livez` does not.
- * Pure.
+ * Decides the health of kube-proxy: `/healthz`, for load balancers, also fails if the node is being deleted; `/livez`
+ * does not. Pure.
  */
 import type { Node } from '#apis/core/v1.ts'
 import type { IpFamily } from '#model/services.ts'

@@ -1,4 +1,4 @@
-/** The health and metrics ports of kube-proxy, without TLS as upstream. */
+/** Opens the health and metrics ports of kube-proxy, without TLS as in upstream. */
 import type { Node } from '#apis/core/v1.ts'
 import { type PagesOptions, servePages } from '#lib/http/pages.ts'
 import { METRICS_CONTENT_TYPE, type Registry } from '#lib/metrics/metrics.ts'

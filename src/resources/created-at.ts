@@ -1,4 +1,4 @@
-/** The table column `Created At`, for kinds without specific columns. */
+/** The table column `Created At`, for kinds without more specific columns. */
 import type { Column } from '#apiserver/registry/resource.ts'
 import type { KubeObject } from '#meta/object.ts'
 

@@ -1,4 +1,4 @@
-/** Entry of the writer and reader threads of the sqlite backend. */
+/** The entry point of the writer and reader threads of the sqlite backend. */
 import { parentPort, workerData } from 'node:worker_threads'
 
 import type { ReaderSettings, WriterSettings } from './sqlite/messages.ts'

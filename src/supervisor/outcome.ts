@@ -1,4 +1,4 @@
-/** The outcomes of an attempt, and the exit code and text for the caller. */
+/** The possible outcomes of one check of a worker, with exit code and text for the caller. */
 import type { ProcessName } from './process-names.ts'
 
 /** A temporary failure; a later attempt may succeed. */

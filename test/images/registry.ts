@@ -1,6 +1,6 @@
 /**
- * An image registry on the loopback for tests that must pull: serves the archives of `docker-archive.ts` through the
- * read part of the registry protocol.
+ * An image registry on the loopback for tests that must pull. It serves the archives of `docker-archive.ts` through the
+ * pull part of the registry protocol.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'

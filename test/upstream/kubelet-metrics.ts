@@ -1,5 +1,5 @@
 /**
- * Compares the metric families of both kubelets on all pages, with the same pods, containerd and server: `node
+ * Compares all metric families of our kubelet and upstream's, with the same pods, containerd and server: `node
  * test/upstream/kubelet-metrics.ts` as root. Exits with 1 if a family differs, or is missing without a reason.
  */
 import { realClock, sleep } from '#lib/clock.ts'

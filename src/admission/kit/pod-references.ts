@@ -1,4 +1,4 @@
-/** The API objects that a pod references by name. */
+/** Lists the API objects that a pod references by name. */
 import type { Container, EphemeralContainer, Pod, PodSpec, Volume, VolumeProjection } from '#apis/core/v1.ts'
 import { goQuote } from '#lib/go/text.ts'
 import { containersOf } from '#model/pod-spec/walk.ts'

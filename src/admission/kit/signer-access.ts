@@ -1,4 +1,4 @@
-/** Authorization of the requesting user for a certificate signer. */
+/** Checks whether the requesting user may approve, sign or attest for a certificate signer. */
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import type { Authorizer } from '#auth/authorizer.ts'
 import { mayUseSigner as mayUse, type SignerAccess } from '#auth/credentials/signer-access.ts'

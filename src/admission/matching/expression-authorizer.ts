@@ -1,4 +1,4 @@
-/** The CEL variable `authorizer` for the expressions of one request. */
+/** Implements the CEL variable `authorizer` for the expressions of one request. */
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import { type Authorizer, pathAccess, resourceAccess, type Access } from '#auth/authorizer.ts'
 import { serviceAccountGroups, serviceAccountUser } from '#auth/credentials/service-account-name.ts'

@@ -1,6 +1,6 @@
 /**
- * The baseline standard: prevents known privilege escalations. Upstream's pod-security-admission/policy, v1.36, with
- * the texts users know.
+ * The checks of the baseline Pod Security Standard, which prevents known privilege escalations. Texts are upstream's
+ * (pod-security-admission/policy, v1.36).
  */
 import type { Lifecycle, PodSpec, Probe } from '#apis/core/v1.ts'
 import { compareText, goQuote } from '#lib/go/text.ts'

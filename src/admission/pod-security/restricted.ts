@@ -1,4 +1,4 @@
-/** The restricted standard: the hardened settings of a pod without special needs. Upstream's texts, v1.36. */
+/** The checks of the restricted Pod Security Standard, for hardened pods. Texts are upstream's, v1.36. */
 import { isWindows } from '#model/pod-spec/walk.ts'
 
 import { isSeccompType, seccompProfile } from './baseline.ts'

@@ -1,4 +1,7 @@
-/** The variables of one request for the CEL expressions of policies. Shared values are computed once. */
+/**
+ * Computes the variables of one request for the CEL expressions of policies. Each value is computed once for all
+ * policies.
+ */
 import type { Attributes } from '#apiserver/registry/admission.ts'
 import type { KubeObject } from '#meta/object.ts'
 import type { ActivationInputs, AuthorizerValues } from '#model/expressions/activation.ts'

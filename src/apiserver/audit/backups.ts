@@ -1,4 +1,4 @@
-/** The backups of a rotated log. Their names contain the time; the oldest backups are removed. */
+/** Lists and removes the backups of a rotated audit log. Their names contain the time; the oldest ones are removed. */
 import { createReadStream, createWriteStream } from 'node:fs'
 import { access, readdir, rm, stat } from 'node:fs/promises'
 import { join, parse } from 'node:path'

@@ -1,4 +1,4 @@
-/** Connection errors in the words of Go's network library, as users know them from upstream. */
+/** Formats connection errors as Go's network library does, as users know them from upstream. */
 import { isIP } from 'node:net'
 
 import { HttpError } from '#lib/http/http-error.ts'

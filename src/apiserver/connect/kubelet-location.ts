@@ -1,4 +1,4 @@
-/** The address of a node's kubelet, and the container that a request names. */
+/** Finds the address of a node's kubelet, and the container that a request names. */
 import { type Node, Nodes, type Pod } from '#apis/core/v1.ts'
 import { parseIp } from '#lib/net/cidr.ts'
 import { badRequestError, failure, notFoundError } from '#meta/status-errors.ts'

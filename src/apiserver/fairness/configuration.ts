@@ -1,4 +1,4 @@
-/** The stored flow schemas and priority levels, compiled for requests and recompiled when a spec changes. */
+/** Compiles the stored flow schemas and priority levels for requests, and recompiles them when a spec changes. */
 import { FlowSchemas, PriorityLevelConfigurations } from '#apis/flowcontrol/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import type { RequestInfo } from '#auth/request-info.ts'

@@ -1,4 +1,4 @@
-/** One priority level at run time: its seats, queues and demand. */
+/** The run-time state of one priority level: its seats, queues and demand. */
 import type {
   ExemptPriorityLevelConfiguration,
   LimitedPriorityLevelConfiguration,

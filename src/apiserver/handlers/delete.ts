@@ -1,4 +1,4 @@
-/** DELETE of one object, and of a collection. */
+/** DELETE: deletes one object, or a collection. */
 import type { Answer, Call } from '#component/requests/call.ts'
 import { CodecError } from '#meta/codec/error.ts'
 import { isRefusal, MEDIA_TYPES, negotiateContentType } from '#meta/codec/negotiate.ts'

@@ -1,4 +1,4 @@
-/** GET of one object. */
+/** GET: returns one object. */
 import type { Answer, Call } from '#component/requests/call.ts'
 import { getOptionsQuery } from '#meta/options.ts'
 import { decodeQuery } from '#meta/query.ts'

@@ -1,6 +1,6 @@
 /**
- * GET of a collection. Consistent by default; at an older revision if the client asks for one or continues a paged
- * list. Older states come from the cache within its window, and from the backend beyond it.
+ * GET of a collection: returns a list. It is consistent by default; at an older revision if the client asks for one or
+ * continues a paged list. Older states come from the cache within its window, and from the backend beyond it.
  */
 import type { Answer, Call, WholeAnswer } from '#component/requests/call.ts'
 import type { Form } from '#component/requests/response-form.ts'

@@ -1,6 +1,6 @@
 /**
- * Watch: streams the changes of a collection, one frame for each change. A slow watcher keeps a position in the cache
- * and loses no change inside the cache's window.
+ * Watch: streams the changes of a collection, one frame for each change. A slow watcher remembers its position in the
+ * watch cache, so it misses no change that the cache still has.
  */
 import type { Answer, AnswerStream, Call } from '#component/requests/call.ts'
 import type { Clock, Timer } from '#lib/clock.ts'

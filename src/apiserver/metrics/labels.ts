@@ -1,6 +1,6 @@
 /**
- * The labels of request metrics, under upstream's names. Only requests for a served resource set resource labels, so
- * clients cannot create series at will.
+ * Computes the labels of request metrics, with upstream's names. Only requests for a served resource set resource
+ * labels, so that clients cannot create series at will.
  */
 import type { RequestInfo } from '#auth/request-info.ts'
 import type { Observed } from '#component/requests/request-meter.ts'

@@ -1,4 +1,4 @@
-/** The form of an OpenAPI definition, and the differences between OpenAPI 2 and 3. */
+/** The types of OpenAPI definitions, and the differences between OpenAPI 2 and 3. */
 export type Definition = Record<string, unknown>
 
 export interface Dialect {

@@ -1,4 +1,4 @@
-/** The request data that the hooks of a resource receive during a write. */
+/** The data about a request that the hooks of a resource receive during a write. */
 import type { User } from '#auth/user.ts'
 
 import type { ObjectReader, ObjectWriter, WriteContext } from './resource.ts'

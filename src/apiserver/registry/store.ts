@@ -1,7 +1,7 @@
 /**
- * Store: create, read, update and delete for the objects of one resource. Every write takes the same steps in the same
- * order: default, track, convert, admit, validate, commit; only the resource's hooks differ. Reads come from the cache;
- * a refusal based on a possibly stale cache is confirmed before it is sent.
+ * Store: creates, reads, updates and deletes the objects of one resource. Every write takes the same steps in the same
+ * order: default, track fields, convert, admit, validate, commit. Only the resource's hooks differ. Reads come from the
+ * cache, which may be stale; a refusal is confirmed with the backend first.
  */
 import { runInSlices, yieldToEventLoop } from '#lib/time-slicing.ts'
 import { equalIgnoringTimes } from '#meta/apply/equal-ignoring-times.ts'

@@ -1,4 +1,4 @@
-/** The order of aggregated discovery, which clients use when two groups have a resource of the same name. */
+/** Orders the groups of aggregated discovery. Clients use the first group if two have a resource of the same name. */
 import { compareText } from '#lib/go/text.ts'
 import { compareVersions } from '#meta/kind.ts'
 

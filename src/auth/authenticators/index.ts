@@ -1,4 +1,4 @@
-/** The authenticators in upstream's order (connections, then tokens), combined into one. */
+/** Combines the authenticators into one, in upstream's order: first for connections, then for tokens. */
 import type { Clock } from '#lib/clock.ts'
 import type { Exchange } from '#lib/http/exchange.ts'
 import { unauthorizedError } from '#meta/status-errors.ts'

@@ -1,4 +1,4 @@
-/** The authorizers of `--authorization-mode` in order, combined into one. */
+/** Combines the authorizers of `--authorization-mode` into one, in order. */
 import { createServerMeters, type ServerMeters } from '#model/metrics/families.ts'
 
 import { type Access, aggregatedText, type Authorizer, noOpinion, type RuleLists, type Verdict } from '../authorizer.ts'

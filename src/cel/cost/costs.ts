@@ -1,4 +1,4 @@
-/** Cost functions and estimates that many CEL functions share. */
+/** Cost functions and cost estimates that many CEL functions share. */
 import type { ArgumentEstimate, CallEstimate, Cost, Span } from '../library.ts'
 import { sizeOf, tenth, traversalCost } from '../values/size.ts'
 import { addSpans, fixed, multiplySpans, scaleSpan, UNKNOWN_SIZE } from './span.ts'

@@ -1,4 +1,4 @@
-/** The JSON patch functions, which only mutating admission policies have. */
+/** The CEL functions for JSON patches, which only mutating admission policies have. */
 import { estimateReadKept, readFirst } from '../cost/costs.ts'
 import { defineLibrary, free, type Library } from '../library.ts'
 import { STRING } from '../type.ts'

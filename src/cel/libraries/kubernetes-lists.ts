@@ -1,4 +1,4 @@
-/** The list functions of Kubernetes: sum, min, max, indexOf, isSorted. */
+/** The CEL library of Kubernetes' list functions: sum, min, max, indexOf, isSorted. */
 import { estimateTraversal, traverseFirst } from '../cost/costs.ts'
 import { defineLibrary, member, type Library } from '../library.ts'
 import {

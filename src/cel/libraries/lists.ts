@@ -1,4 +1,4 @@
-/** cel-go's list functions, version 3. */
+/** The CEL library of list functions, version 3 of cel-go's. */
 import { sizeAt } from '../cost/costs.ts'
 import { addSpans, fixed, MAX_UINT64, multiplySpans, scaleSpan } from '../cost/span.ts'
 import { spendEffort } from '../effort.ts'

@@ -1,4 +1,4 @@
-/** The library of optional values: `x.?f`, `optional.of(v)`, `.orValue(v)`. */
+/** The CEL library of optional values: `x.?f`, `optional.of(v)`, `.orValue(v)`. */
 import { defineLibrary, free, member, type Library } from '../library.ts'
 import { BOOL, DYN, INT, STRING, listOf, mapOf, opaque, optionalOf, parameter } from '../type.ts'
 import { Double, Failure, ListValue, MapValue, Optional, Uint, type Result, type Value } from '../value.ts'

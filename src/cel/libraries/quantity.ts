@@ -1,4 +1,4 @@
-/** The library of resource quantities: `quantity('1.5Gi').isGreaterThan(…)`. */
+/** The CEL library of resource quantities: `quantity('1.5Gi').isGreaterThan(…)`. */
 import {
   addQuantities,
   compareQuantities,

@@ -1,4 +1,4 @@
-/** The library of semantic versions, version 1. It accepts the same texts as the Go library that upstream uses. */
+/** The CEL library of semantic versions, version 1. It accepts the same texts as the Go library that upstream uses. */
 import { goQuote } from '#lib/go/text.ts'
 import { compareSemanticVersions, type SemanticVersion } from '#lib/semver.ts'
 

@@ -1,4 +1,4 @@
-/** cel-go's string functions, version 2. Positions count code points. */
+/** The CEL library of string functions, version 2 of cel-go's. Positions count code points. */
 import {
   estimateReadKept,
   estimateTraversal,

@@ -1,4 +1,4 @@
-/** The library of absolute URLs, parsed as Go's net/url parses them. */
+/** The CEL library of absolute URLs, parsed as Go's net/url parses them. */
 import { parseGoUrl, parseRequestUri, type GoUrl } from '#lib/go/url.ts'
 
 import { estimateReadKept, readFirst } from '../cost/costs.ts'

@@ -1,4 +1,4 @@
-/** The state of one evaluation, and the types of planned expressions. */
+/** The state of one evaluation of a CEL program, and the types of planned expressions. */
 import type { Variables } from '../program.ts'
 import { CelBudgetError, type Result, type Value } from '../value.ts'
 import type { Adapter } from '../values/json.ts'

@@ -1,4 +1,4 @@
-/** Escapes property names that are not CEL identifiers. */
+/** Escapes property names that are not valid CEL identifiers. */
 import { RESERVED_WORDS } from './lexer.ts'
 
 const escapes: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-/** Walks over the nodes of a tree. */
+/** Walks over the nodes of a CEL expression's tree. */
 import type { Expression } from './ast.ts'
 
 /** What is directly below a node, in upstream's order. */

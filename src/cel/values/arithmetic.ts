@@ -1,5 +1,6 @@
 /**
- * `+ - * / %` on CEL values, with overflow checks. Ints are numbers while the result is exact, and bigints otherwise.
+ * Implements `+ - * / %` on CEL values, with overflow checks. Ints are numbers while the result is exact, and bigints
+ * otherwise.
  */
 import { spendEffort } from '../effort.ts'
 import {

@@ -1,4 +1,4 @@
-/** `<`, `<=`, `>` and `>=` on CEL values. */
+/** Implements `<`, `<=`, `>` and `>=` on CEL values. */
 import { compareText } from '#lib/go/text.ts'
 
 import { Double, Failure, NO_SUCH_OVERLOAD, Uint, isInt, type Result, type Value } from '../value.ts'

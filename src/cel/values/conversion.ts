@@ -1,4 +1,4 @@
-/** Type conversions, `int('1')` or `string(1.5)`, and the text form of each value. */
+/** Converts CEL values between types, as `int('1')` or `string(1.5)`, and to text. */
 import { goNumber } from '#lib/go/text.ts'
 
 import { spendEffort } from '../effort.ts'

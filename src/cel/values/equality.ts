@@ -1,6 +1,6 @@
 /**
- * `==` on CEL values. Numbers of different types are equal by value, and lists and maps by their elements; other values
- * of different types are never equal.
+ * Implements `==` on CEL values. Numbers of different types are equal by value, and lists and maps by their elements;
+ * other values of different types are never equal.
  */
 import { spendEffort } from '../effort.ts'
 import {

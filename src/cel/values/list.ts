@@ -1,4 +1,4 @@
-/** Lists that an evaluation creates. */
+/** List values that the evaluation of a CEL expression creates. */
 import { ListValue, type Result, type Value } from '../value.ts'
 
 export class ArrayList extends ListValue {

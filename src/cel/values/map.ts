@@ -1,6 +1,6 @@
 /**
- * Maps that an evaluation creates. `1` and `1u` are distinct keys, but a look-up also finds an equal number of another
- * type.
+ * Map values that the evaluation of a CEL expression creates. `1` and `1u` are distinct keys, but a look-up also finds
+ * an equal number of another type.
  */
 import { Double, MAX_INT64, MapValue, MIN_INT64, Uint, intOf, type Result, type Value } from '../value.ts'
 

@@ -1,4 +1,4 @@
-/** Timestamps, which keep their original UTC offset, and durations. */
+/** CEL's timestamps, which keep their original UTC offset, and durations. */
 
 import { parseDuration } from '#lib/go/duration.ts'
 import { parseGoInt } from '#lib/go/text.ts'

@@ -1,4 +1,4 @@
-/** The outcome of a remote command, as the server reports it on the error stream. Pure. */
+/** Parses the outcome of a remote command, which the server reports on the error stream. Pure. */
 import { goQuote } from '#lib/go/text.ts'
 import { parseJson } from '#lib/json/json.ts'
 import { isJsonObject, type JsonValue } from '#lib/json/value.ts'

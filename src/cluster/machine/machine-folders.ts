@@ -1,4 +1,4 @@
-/** Node directories below the cluster's data directory, and their removal. */
+/** The paths of node directories below the cluster's data directory, and their removal. */
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 

@@ -1,4 +1,4 @@
-/** `hyperkube build up` and `build plan`. */
+/** `hyperkube build up` and `build plan`: build or change a cluster, or print the plan of the changes. */
 import { flag } from '#lib/flags/flags.ts'
 import { bool, oneOf } from '#lib/flags/kinds.ts'
 import { defineProgram, type Program } from '#lib/program.ts'

@@ -1,6 +1,6 @@
 /**
- * The certificate authority whose clients a kubelet accepts. The configuration decides; without any, it is the
- * authority that signed the kubelet's client certificate.
+ * Decides which CA must have signed the client certificates that a kubelet accepts. The configuration decides; without
+ * any, it is the authority that signed the kubelet's client certificate.
  */
 import type { LiveFiles } from '#component/live-files.ts'
 import type { ClientTls } from '#lib/http/dial.ts'

@@ -1,4 +1,4 @@
-/** The configuration of the kubelet: from its file, the drop-ins, and the flags, which take precedence. */
+/** Loads the configuration of the kubelet: from its file, the drop-ins, and the flags, which take precedence. */
 import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 

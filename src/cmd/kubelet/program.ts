@@ -1,4 +1,4 @@
-/** The shared inputs of the kubelet program's parts: invocation and settings. */
+/** The inputs that all parts of the kubelet program share: invocation and settings. */
 import type { NodeSettings } from '#kubelet/kubelet-options.ts'
 import type { FlagGroups } from '#lib/flags/flags.ts'
 import type { Registry } from '#lib/metrics/metrics.ts'

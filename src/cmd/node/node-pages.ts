@@ -1,4 +1,4 @@
-/** The port with health and metrics of a supervisor. */
+/** Serves the health and metrics of a supervisor on a port. */
 import { type PagesOptions, servePages } from '#lib/http/pages.ts'
 import { createRegistry, METRICS_CONTENT_TYPE } from '#lib/metrics/metrics.ts'
 import { readProcess, registerProcessMetrics } from '#lib/metrics/process.ts'

@@ -1,4 +1,4 @@
-/** The configuration of kube-proxy, from its file or from flags. */
+/** Loads the configuration of kube-proxy from its file or from flags. */
 import { resolve } from 'node:path'
 
 import { withFlags } from '#component/flags/config-flags.ts'

@@ -1,4 +1,4 @@
-/** The shared inputs of the kube-proxy program's parts. */
+/** The inputs that all parts of the kube-proxy program share. */
 import type { FlagGroups } from '#lib/flags/flags.ts'
 import type { Invocation } from '#lib/program.ts'
 import type { ProxyConfiguration } from '#proxy/configuration.ts'

@@ -1,4 +1,4 @@
-/** The configuration of kube-scheduler, from its file and flags. */
+/** Loads the configuration of kube-scheduler from its file and flags. */
 import type { FlagGroups } from '#lib/flags/flags.ts'
 import { durationMs, durationOfMs } from '#lib/go/duration.ts'
 import { type Invocation, ProgramError } from '#lib/program.ts'

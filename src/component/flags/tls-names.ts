@@ -1,4 +1,4 @@
-/** Go's and OpenSSL's names of TLS versions and cipher suites. */
+/** Maps Go's names of TLS versions and cipher suites, as flags use them, to OpenSSL's. */
 import type { SecureVersion } from 'node:tls'
 
 /** 1.0 and 1.1 are rejected: no client of a cluster needs them. */

@@ -1,4 +1,4 @@
-/** The plain-text response for paths outside of all served APIs. */
+/** The plain-text 404 response for paths outside of all served APIs. */
 import type { WholeAnswer } from './call.ts'
 
 export function notFoundPage(): WholeAnswer {

@@ -1,4 +1,4 @@
-/** Warning headers of successful responses. */
+/** Formats the Warning headers of successful responses. */
 import type { HeaderList } from '#lib/http/exchange.ts'
 
 /** The limit for all warnings together. Beyond it each is truncated, then the rest is dropped. */

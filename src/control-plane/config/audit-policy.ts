@@ -1,4 +1,4 @@
-/** The audit policy file (audit.k8s.io/v1 Policy). Unknown fields cause warnings; errors reject the file. */
+/** Parses the audit policy file (audit.k8s.io/v1 Policy). Unknown fields cause warnings; errors reject the file. */
 import { type GroupResources, LEVELS, type Policy, type PolicyRule, STAGES } from '#apiserver/audit/policy.ts'
 import { defineConfig, readConfig } from '#meta/config-kind.ts'
 import { aggregateText } from '#meta/validation/field-error.ts'

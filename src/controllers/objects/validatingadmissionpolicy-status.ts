@@ -1,6 +1,6 @@
 /**
- * Status of ValidatingAdmissionPolicies: type-checks their expressions against the matched kinds, once for each
- * generation. Has no effect on admission.
+ * Maintains the status of ValidatingAdmissionPolicies: type-checks their expressions against the matched kinds, once
+ * for each generation. The result has no effect on admission.
  */
 import {
   type RuleWithOperations,

@@ -1,4 +1,4 @@
-/** Volumes that need attaching before a mount, and their names in node status. Pure. */
+/** Finds the volumes that must be attached before a mount, and their names in node status. Pure. */
 import { createHash } from 'node:crypto'
 
 import type {

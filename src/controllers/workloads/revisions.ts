@@ -1,4 +1,7 @@
-/** ControllerRevisions of a DaemonSet or StatefulSet. The current template has the highest revision number. */
+/**
+ * Maintains the ControllerRevisions of a DaemonSet or StatefulSet. The current template has the highest revision
+ * number.
+ */
 import { type ControllerRevision, ControllerRevisions } from '#apis/apps/v1.ts'
 import type { PodTemplateSpec } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'

@@ -1,4 +1,4 @@
-/** The last-applied-configuration annotation of client-side apply. */
+/** Reads and writes the last-applied-configuration annotation of client-side apply. */
 
 import { stringifyJson } from '#lib/json/json.ts'
 import type { JsonObject } from '#lib/json/value.ts'

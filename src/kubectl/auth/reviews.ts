@@ -1,4 +1,4 @@
-/** Review objects of the authentication and authorization APIs, which the server answers without storing. */
+/** Sends review objects of the authentication and authorization APIs, which the server answers without storing them. */
 import { readJson } from '#lib/json/json.ts'
 
 import type { Rest } from '../session/rest.ts'

@@ -1,4 +1,4 @@
-/** Options and results of `select`. */
+/** The options and results of `select`, which finds the objects of a command. */
 import type { ServedKind } from '#client/discovery.ts'
 import type { ProgramContext } from '#lib/program.ts'
 

@@ -1,4 +1,4 @@
-/** Flags and printers that `get` and its watch share. */
+/** The flags and printers that `kubectl get` and its watch share. */
 import { type Flag, flag } from '#lib/flags/flags.ts'
 import { bool, string } from '#lib/flags/kinds.ts'
 import { strings } from '#lib/flags/list-kinds.ts'

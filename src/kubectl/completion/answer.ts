@@ -1,4 +1,7 @@
-/** Answers of shell completion: choices and a directive. The directive numbers are cobra's, which its scripts use. */
+/**
+ * The type of a completion answer: choices and a directive. The directive numbers are cobra's, which its shell scripts
+ * use.
+ */
 
 export interface Answer {
   /** Each choice may have a tab and a description. */

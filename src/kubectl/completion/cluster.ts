@@ -1,5 +1,6 @@
 /**
- * Completion choices from clusters and kubeconfigs. Any failure yields no choices, because errors would disturb typing.
+ * Finds completion choices in clusters and kubeconfigs. Any failure yields no choices, because errors would disturb
+ * typing.
  */
 import type { Pod } from '#apis/core/v1.ts'
 import type { ProgramContext } from '#lib/program.ts'

@@ -1,4 +1,4 @@
-/** The path of the kuberc file. Every start runs this, so it imports little. */
+/** Finds the path of the kuberc file. Every start runs this, so it imports little. */
 import { join } from 'node:path'
 
 import { KubectlError } from '../errors.ts'

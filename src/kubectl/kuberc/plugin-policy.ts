@@ -1,4 +1,4 @@
-/** The policy of the kuberc file for credential plugins. */
+/** Applies the kuberc file's policy for credential plugins. */
 import { basename, isAbsolute, normalize } from 'node:path'
 
 import { type RunPlugin, runPlugin } from '#client/connection/exec-plugin.ts'

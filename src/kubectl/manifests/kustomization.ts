@@ -1,4 +1,4 @@
-/** `-k` and `kubectl kustomize`: the manifests of a kustomization. */
+/** Builds the manifests of a kustomization, for `-k` and `kubectl kustomize`. */
 import { resolve } from 'node:path'
 
 import { buildKustomization } from '#kustomize/build.ts'

@@ -1,4 +1,4 @@
-/** Sorts rows and objects by a path (`--sort-by`). */
+/** Sorts rows and objects by a JSONPath (`--sort-by`). */
 import { goQuote } from '#lib/go/text.ts'
 import type { JsonObject } from '#lib/json/value.ts'
 import { compareUtf8 } from '#lib/json/write.ts'

@@ -1,4 +1,4 @@
-/** kubectl rollout history: lists revisions of deployments and sets. */
+/** kubectl rollout history: lists revisions of Deployments, DaemonSets and StatefulSets. */
 import { flag } from '#lib/flags/flags.ts'
 import { int } from '#lib/flags/kinds.ts'
 import type { JsonObject } from '#lib/json/value.ts'

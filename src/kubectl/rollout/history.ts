@@ -1,4 +1,4 @@
-/** Revisions of deployments and sets, with pod templates and change causes. */
+/** Finds the revisions of Deployments, DaemonSets and StatefulSets, with pod templates and change causes. */
 import type { ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet } from '#apis/apps/v1.ts'
 import type { PodTemplateSpec } from '#apis/core/v1.ts'
 import { asSelector } from '#meta/label-selector.ts'

@@ -1,4 +1,4 @@
-/** Environment variables of containers: parsing, merging and printing. */
+/** Parses, merges and prints environment variables of containers. */
 import type { EnvVar, EnvVarSource } from '#apis/core/v1.ts'
 import { goQuote } from '#lib/go/text.ts'
 import { envVarName } from '#meta/validation/names.ts'

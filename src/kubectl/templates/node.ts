@@ -1,4 +1,4 @@
-/** The syntax tree of a Go template, and the text of its nodes in messages. */
+/** The syntax tree of a Go template, and the text of its nodes in error messages. */
 
 interface At {
   /** The offset in the source for lines and columns in messages. */

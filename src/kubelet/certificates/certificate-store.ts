@@ -1,5 +1,5 @@
 /**
- * Stores certificates of a kubelet on disk in upstream's layout. The link `<name>-current.pem` always leads to a
+ * Stores the kubelet's certificates on disk in upstream's layout. The link `<name>-current.pem` always leads to a
  * complete file with certificate and key.
  */
 import { mkdir, readFile, rename, rm, symlink } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /**
- * Loads the configuration: the file of `--config`, then the drop-ins of `--config-dir` in order, then the defaults.
- * Pure.
+ * Loads the kubelet's configuration: the file of `--config`, then the drop-ins of `--config-dir` in order, then the
+ * defaults. Pure.
  */
 import { resolve } from 'node:path'
 

@@ -1,4 +1,4 @@
-/** The checkpoint `kubelet_internal_checkpoint` of allocated devices, in upstream's format. Pure. */
+/** Encodes the checkpoint `kubelet_internal_checkpoint` of allocated devices, in upstream's format. Pure. */
 import { compareText } from '#lib/go/text.ts'
 import { fnv1a } from '#model/template-hash.ts'
 

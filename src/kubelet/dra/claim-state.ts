@@ -1,4 +1,4 @@
-/** The checkpoint `dra_manager_state` of prepared claims and their pods, in upstream's format. Pure. */
+/** Encodes the checkpoint `dra_manager_state` of prepared claims and their pods, in upstream's format. Pure. */
 import { crc32 } from 'node:zlib'
 
 import type { CheckpointForm } from '../checkpoint/checkpoint.ts'

@@ -1,4 +1,4 @@
-/** The gRPC service `DRAPlugin` of DRA drivers, in all supported versions. */
+/** The gRPC service `DRAPlugin` that DRA drivers serve, in all supported versions. */
 import { DRAPlugin } from '#apis/wire/dra.ts'
 
 const PACKAGE = '/k8s.io.kubelet.pkg.apis.dra.v1beta1'

@@ -1,4 +1,4 @@
-/** Node allocatable: capacity minus system-reserved, kube-reserved and hard eviction thresholds. Pure. */
+/** Computes node allocatable: capacity minus system-reserved, kube-reserved and hard eviction thresholds. Pure. */
 import { goQuote } from '#lib/go/text.ts'
 import {
   addQuantities,

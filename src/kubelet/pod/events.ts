@@ -1,4 +1,4 @@
-/** Events of the kubelet, with the reasons and messages of v1.36. Pure. */
+/** The table of the kubelet's events, with the reasons and messages of v1.36. Pure. */
 import type { Pod } from '#apis/core/v1.ts'
 import { messageText } from '#cri/call-text.ts'
 import { durationOfMs } from '#lib/go/duration.ts'

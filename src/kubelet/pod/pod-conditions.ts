@@ -1,4 +1,4 @@
-/** The pod conditions that the kubelet writes, with upstream's reasons and messages. Pure. */
+/** Computes the pod conditions that the kubelet writes, with upstream's reasons and messages. Pure. */
 import type { ContainerStatus, Pod, PodCondition, PodSpec } from '#apis/core/v1.ts'
 import { goQuote } from '#lib/go/text.ts'
 import { timeOf } from '#meta/time.ts'

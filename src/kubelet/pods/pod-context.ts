@@ -1,4 +1,4 @@
-/** The dependencies and state that the actions on one pod receive. */
+/** The dependencies and the state that the actions on one pod receive. */
 import type { PodStatus } from '#apis/core/v1.ts'
 import { timeOf } from '#meta/time.ts'
 

@@ -1,4 +1,4 @@
-/** The pods of a node, by UID, and the views of them for the kubelet API, metrics and eviction. */
+/** Indexes the pods of a node by UID, with views for the kubelet API, metrics and eviction. */
 import type { Pod, PodCondition, PodStatus } from '#apis/core/v1.ts'
 
 import { type ContainerRecord, idOf } from '../pod/container-runs.ts'

@@ -1,4 +1,4 @@
-/** Non-streaming responses of the kubelet API. */
+/** Creates the non-streaming responses of the kubelet API. */
 import type { HeaderList } from '#lib/http/exchange.ts'
 
 export interface Answer {

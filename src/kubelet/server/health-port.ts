@@ -1,4 +1,4 @@
-/** The local health port (10248), without TLS and authentication. */
+/** Serves the local health port (10248), without TLS and authentication. */
 import type { Clock } from '#lib/clock.ts'
 import { createHttpServer } from '#lib/http/server.ts'
 

@@ -1,4 +1,4 @@
-/** The kubelet API for the API server and metrics collectors. Every request is authorized first. */
+/** Serves the kubelet API to the API server and metrics collectors. Every request is authorized first. */
 import type { Runtime } from '#cri/runtime.ts'
 import type { Clock } from '#lib/clock.ts'
 import type { HttpClient } from '#lib/http/client.ts'

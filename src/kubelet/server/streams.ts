@@ -1,5 +1,5 @@
 /**
- * exec, attach and port-forward: the runtime returns a URL for the streams, and the kubelet joins the client's
+ * Serves exec, attach and port-forward: the runtime returns a URL for the streams, and the kubelet joins the client's
  * connection to it.
  */
 import type { Runtime } from '#cri/runtime.ts'

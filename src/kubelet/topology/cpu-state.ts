@@ -1,4 +1,4 @@
-/** The checkpoint `cpu_manager_state` of exclusive CPUs, in upstream's format. Pure. */
+/** Encodes the checkpoint `cpu_manager_state` of exclusive CPUs, in upstream's format. Pure. */
 import { compareText } from '#lib/go/text.ts'
 import { fnv1a } from '#model/template-hash.ts'
 

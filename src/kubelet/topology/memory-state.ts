@@ -1,4 +1,7 @@
-/** The checkpoint `memory_manager_state` of memory per NUMA node and its allocations, in upstream's format. Pure. */
+/**
+ * Encodes the checkpoint `memory_manager_state` of memory per NUMA node and its allocations, in upstream's format.
+ * Pure.
+ */
 import { fnv1a } from '#model/template-hash.ts'
 
 import { mapText } from './cpu-state.ts'

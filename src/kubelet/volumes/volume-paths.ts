@@ -1,4 +1,4 @@
-/** Paths of pod volumes on disk, equal to upstream's. Pure. */
+/** Computes the paths of pod volumes on disk, equal to upstream's. Pure. */
 
 export interface PodPaths {
   /** `pods/<uid>`. */

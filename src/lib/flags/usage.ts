@@ -1,4 +1,4 @@
-/** Help for flags in pflag's columns, one titled section per group, as the Kubernetes components print it. */
+/** Formats help for flags in pflag's columns, with a titled section per group, as Kubernetes components do. */
 import { goQuote } from '../go/text.ts'
 import type { Flag, FlagGroups, FlagSet, NamedFlag } from './flags.ts'
 

@@ -1,4 +1,4 @@
-/** An exchange over HTTP/1.1, on node:http's request and response. */
+/** Implements an exchange (a request and its response) over HTTP/1.1, with node:http. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 

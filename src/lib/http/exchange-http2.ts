@@ -1,4 +1,4 @@
-/** An exchange over HTTP/2, on a stream of node:http2. */
+/** Implements an exchange (a request and its response) over HTTP/2, with node:http2. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { IncomingHttpHeaders as Http2Headers, ServerHttp2Stream } from 'node:http2'
 

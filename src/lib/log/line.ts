@@ -1,4 +1,4 @@
-/** One log line before it is formatted, with its position in the source. */
+/** The type of a log line before it is formatted, with its position in the source. */
 import { getCallSites } from 'node:util'
 
 export type Pair = readonly [key: string, value: unknown]

@@ -1,6 +1,6 @@
 /**
- * Metric families declared as data. A table declares each family's name, type and labels; code gets a family by its
- * name, typed by its row. A family is created on demand, so unused ones are not shown.
+ * Declares metric families as data. A table has the name, type and labels of each family. Code gets a family by name,
+ * with the types of its row. A family is created on first use, so unused ones are not exposed.
  */
 import type { Counter, Emit, Family, Gauge, Histogram, Registry, Stability } from './metrics.ts'
 

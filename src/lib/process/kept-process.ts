@@ -1,4 +1,4 @@
-/** A child process that is restarted with backoff until it is stopped. */
+/** Runs a child process and restarts it with backoff until it is stopped. */
 import type { ChildProcess } from 'node:child_process'
 
 import { type Backoff, createBackoff } from '../backoff.ts'

@@ -1,4 +1,4 @@
-/** Client spans of HTTP and gRPC requests, with the names and attributes of OpenTelemetry's Go libraries. */
+/** Creates client spans of HTTP and gRPC requests, with the names and attributes of OpenTelemetry's Go libraries. */
 import type { InstrumentationScope, Span } from './span.ts'
 
 const CONTRIB = 'go.opentelemetry.io/contrib/instrumentation'

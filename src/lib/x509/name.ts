@@ -1,4 +1,7 @@
-/** The subject (distinguished name) of a certificate, and the subject alternative names with their types. */
+/**
+ * Encodes and decodes the subject (distinguished name) of a certificate, and its subject alternative names with their
+ * types.
+ */
 
 import { encodeIp, formatIp } from './address.ts'
 import type { DerElement } from './asn1.ts'

@@ -1,4 +1,4 @@
-/** Entry of the worker thread that parses YAML to JSON (see reader.ts). */
+/** The entry point of the worker thread that parses YAML to JSON (see reader.ts). */
 import { parentPort } from 'node:worker_threads'
 
 import { stringifyJson } from '../json/json.ts'

@@ -1,4 +1,4 @@
-/** The conflict error of an apply, as `kubectl` users read it. */
+/** Formats the conflict error of an apply, as `kubectl` users read it. */
 import { compareText, goQuote } from '#lib/go/text.ts'
 
 import type { StatusCause } from '../status.ts'

@@ -1,4 +1,4 @@
-/** Decoding errors with upstream's texts, as a 400 or a rejected patch contains them. */
+/** The error classes of decoding, with upstream's texts. */
 import type { GroupVersionKind } from '../kind.ts'
 
 /**

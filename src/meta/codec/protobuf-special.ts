@@ -1,4 +1,4 @@
-/** Types that are one value in JSON and a small message in protobuf, such as times and quantities. */
+/** Encodes types that are one value in JSON and a small message in protobuf, such as times and quantities. */
 
 import { durationText } from '#lib/go/duration.ts'
 import { parseJson } from '#lib/json/json.ts'

@@ -1,6 +1,6 @@
 /**
- * Values without a schema, such as custom resources, in the form of Go's `interface {}`: keys sorted, integers as
- * int64, other numbers as doubles.
+ * Converts values without a schema, such as custom resources, to the form of Go's `interface {}`: keys sorted, integers
+ * as int64, other numbers as doubles.
  */
 import { compareText, sortTexts } from '#lib/go/text.ts'
 import { isJsonObject, JsonNumber, type JsonObject, type JsonValue, setMember } from '#lib/json/value.ts'

@@ -1,4 +1,4 @@
-/** All conversion rules, for versions that differ from the storage version in more than apiVersion. */
+/** Lists all conversion rules, for versions that differ from the storage version in more than apiVersion. */
 import { customResourceDefinitionRule } from './custom-resource-definition.ts'
 import { deviceRules } from './device.ts'
 import { eventRule } from './event.ts'

@@ -1,4 +1,4 @@
-/** Field paths of custom resources, `.spec.replicas` or `.spec['a.b']`, resolved in the schema. */
+/** Parses field paths of custom resources, `.spec.replicas` or `.spec['a.b']`, and resolves them in the schema. */
 import type { Structural } from './structural.ts'
 
 export interface FoundField {

@@ -1,4 +1,6 @@
-/** Environment for CEL expressions of `--authorization-config`: match conditions of authorization webhooks. */
+/**
+ * Compiles and evaluates the CEL expressions of `--authorization-config`: match conditions of authorization webhooks.
+ */
 import { createEnvironment } from '#cel/environment.ts'
 import { BOOL, listOf, mapOf, STRING } from '#cel/type.ts'
 import { fromJson } from '#cel/values/json.ts'

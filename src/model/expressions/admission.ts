@@ -1,6 +1,6 @@
 /**
- * Environments for CEL expressions about admission requests: match conditions of webhooks, and all expressions of
- * admission policies.
+ * Compiles CEL expressions about admission requests: match conditions of webhooks, and all expressions of admission
+ * policies.
  */
 import { createEnvironment, type Environment } from '#cel/environment.ts'
 import { baseLibraries, jsonPatch } from '#cel/libraries/index.ts'

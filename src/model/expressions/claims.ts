@@ -1,6 +1,6 @@
 /**
- * Environments for CEL expressions of `--authentication-config`: about the claims of a token, and about the resulting
- * user. All numbers are doubles.
+ * Compiles and evaluates the CEL expressions of `--authentication-config`: about the claims of a token, and about the
+ * resulting user. All numbers are doubles.
  */
 import { createEnvironment } from '#cel/environment.ts'
 import { unescapeName } from '#cel/syntax/names.ts'

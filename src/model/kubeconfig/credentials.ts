@@ -1,4 +1,4 @@
-/** The trusted authorities and the credentials of a kubeconfig, inline or from files. */
+/** Reads the trusted CAs and the credentials of a kubeconfig, inline or from files. */
 import type { ClientTls } from '#lib/http/dial.ts'
 
 import type { UserEntry } from './entries.ts'

@@ -1,4 +1,4 @@
-/** Arithmetic on amounts by resource. Never changes its arguments; every result is new. */
+/** Adds, subtracts and compares amounts by resource. Arguments are never changed; every result is new. */
 import { compareText } from '#lib/go/text.ts'
 import {
   addQuantities,

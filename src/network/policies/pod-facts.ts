@@ -1,4 +1,4 @@
-/** The fields of a Pod that affect its traffic. Other changes cause no work. */
+/** Extracts the fields of a Pod that affect its traffic. Other changes cause no work. */
 import type { Pod } from '#apis/core/v1.ts'
 import { formatIp, parseIp } from '#lib/net/cidr.ts'
 import type { Labels } from '#meta/labels.ts'

@@ -1,4 +1,4 @@
-/** The implementation of each step type. All steps are idempotent, because an interrupted run repeats them. */
+/** Implements each type of step. All steps are idempotent, because an interrupted run repeats them. */
 import { type Clock, sleep } from '#lib/clock.ts'
 
 import { droppedDocuments } from '../components/addons.ts'

@@ -1,4 +1,4 @@
-/** The settings of `hyperkube build`, by the names of its flags. */
+/** The settings of `hyperkube build`, with the names of its flags. */
 
 export interface OutputSettings {
   readonly debug: boolean

@@ -1,4 +1,4 @@
-/** The RBAC objects that a built cluster has in addition to Kubernetes' defaults. Pure. */
+/** Lists the RBAC objects that a built cluster has in addition to Kubernetes' defaults. Pure. */
 import { stringifyYaml } from '#lib/yaml/yaml.ts'
 
 import { NETWORK_POLICIES } from '../pki/plan.ts'

@@ -1,4 +1,4 @@
-/** The systemd unit file of a service. Pure. */
+/** Writes the systemd unit file of a service. Pure. */
 import { unitValue, unitWord } from '#lib/systemd-text.ts'
 
 import type { ServiceSpec } from '../machine.ts'

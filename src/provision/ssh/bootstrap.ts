@@ -1,6 +1,7 @@
 /**
- * The only command that is sent over SSH. It is a constant: its parameters arrive as lines on standard input, so that
- * no name, path or digest is part of a command. It finds or receives our program (uploads resume) and executes it.
+ * The only command that `hyperkube build` sends over SSH, which starts our program on the machine. It is a constant:
+ * its parameters arrive as lines on standard input, so that no name, path or digest is part of a command. It finds or
+ * receives our program (uploads resume) and executes it.
  */
 
 /** Without single quotes, because it is quoted with them. */

@@ -1,4 +1,4 @@
-/** A pod with its resource requests and scheduling terms, computed once. */
+/** A pod with its resource requests and scheduling terms, which are computed once. */
 import type { Pod } from '#apis/core/v1.ts'
 import type { Labels } from '#meta/labels.ts'
 import { objectKey } from '#meta/object.ts'

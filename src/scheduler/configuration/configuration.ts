@@ -1,4 +1,4 @@
-/** KubeSchedulerConfiguration v1, decoded as strictly as upstream decodes it, with its error texts. */
+/** Decodes KubeSchedulerConfiguration v1 as strictly as upstream does, with its error texts. */
 import { type ConfigTable, defineConfig, readConfig } from '#meta/config-kind.ts'
 import { type Complete, type Given, valueAt } from '#meta/config-rows.ts'
 import { apiVersionOf, parseApiVersion } from '#meta/kind.ts'

@@ -1,4 +1,4 @@
-/** Scheduler metrics under upstream's names. Gauges are computed on scrape. */
+/** Metrics of the scheduler, with upstream's names. Gauges are computed when they are read. */
 
 import { exponentialBuckets, type Registry } from '#lib/metrics/metrics.ts'
 import { createMeters, type Meters, type Words } from '#lib/metrics/table.ts'

@@ -1,4 +1,7 @@
-/** Cluster events that may make a pod schedulable, in upstream's terms of resource and action. */
+/**
+ * Maps changes of objects to cluster events that may make a pod schedulable, in upstream's terms of resource and
+ * action.
+ */
 import type { Node, Pod } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'
 import { kindKey } from '#meta/kind.ts'

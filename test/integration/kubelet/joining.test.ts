@@ -371,7 +371,7 @@ describe('a kubelet with a bootstrap kubeconfig', () => {
     assert.equal(status, 200, running.log())
     const { kubeletconfig } = JSON.parse(text) as { kubeletconfig: Record<string, unknown> }
     assert.equal(kubeletconfig['readOnlyPort'] ?? 0, 0)
-    assert.match(running.log(), /Accepting client certificates of the authority in the kubeconfig/)
+    assert.match(running.log(), /Accepting client certificates that the CA in the kubeconfig signed/)
     assert.doesNotMatch(running.log(), /Warning:/)
   })
 

@@ -1,4 +1,4 @@
-/** Status of a DeviceTaintRule: how many pods it evicts, or would evict. Pure. */
+/** Computes the status of a DeviceTaintRule: how many pods it evicts, or would evict. Pure. */
 import type { DeviceTaintRule } from '#apis/resource/v1beta2.ts'
 
 /** The effect of a rule. */

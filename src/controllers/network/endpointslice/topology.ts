@@ -1,4 +1,4 @@
-/** Zone allocation state of the Services, and the CPU shares of zones. */
+/** Tracks which Services use topology hints, and the CPU share of each zone. */
 import type { Node } from '#apis/core/v1.ts'
 import type { Endpoint } from '#apis/discovery/v1.ts'
 import type { EventNote } from '#client/events/event-recorder.ts'

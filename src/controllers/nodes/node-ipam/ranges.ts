@@ -1,4 +1,4 @@
-/** Pod CIDR ranges and node mask sizes from the flags. Pure. */
+/** Parses pod CIDR ranges and node mask sizes from the flags. Pure. */
 import { type CidrAllocator, createCidrAllocator } from '#lib/net/cidr-allocator.ts'
 import { type Cidr, overlaps, parseCidr } from '#lib/net/cidr.ts'
 

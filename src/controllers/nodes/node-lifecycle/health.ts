@@ -1,6 +1,6 @@
 /**
- * Node health from lease renewals and status heartbeats. Times are those of this controller's clock, because clocks of
- * nodes may be wrong. Pure.
+ * Decides the health of nodes from lease renewals and status heartbeats. Times are those of this controller's clock,
+ * because clocks of nodes may be wrong. Pure.
  */
 import type { Lease } from '#apis/coordination/v1.ts'
 import type { Node, NodeCondition } from '#apis/core/v1.ts'

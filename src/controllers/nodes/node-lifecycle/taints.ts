@@ -1,4 +1,4 @@
-/** Taints for node conditions: computes and writes them. */
+/** Computes and writes the taints for node conditions. */
 import { type Node, Nodes, type Taint } from '#apis/core/v1.ts'
 import { jitteredMs } from '#lib/backoff.ts'
 import { sleep } from '#lib/clock.ts'

@@ -1,4 +1,4 @@
-/** Identity of an object as in owner references, with its namespace. */
+/** The identity of an object as in owner references, with its namespace. */
 import type { Kind } from '#apis/kinds.ts'
 import { apiVersionOf } from '#meta/kind.ts'
 import type { KubeObject, OwnerReference } from '#meta/object.ts'

@@ -1,4 +1,4 @@
-/** Annotations of claims and volumes for the binder and provisioners. Pure. */
+/** Reads and writes annotations of claims and volumes for the binder and provisioners. Pure. */
 import type { ObjectMeta } from '#meta/object.ts'
 import type { Annotations } from '#model/volumes/binding.ts'
 import { driverOf } from '#model/volumes/csi-migration.ts'

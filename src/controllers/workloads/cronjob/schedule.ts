@@ -1,4 +1,4 @@
-/** Next and missed start times of a CronJob. Pure. */
+/** Computes the next and the missed start times of a CronJob. Pure. */
 import type { CronJob } from '#apis/batch/v1.ts'
 import { type CronSchedule, nextTime } from '#lib/cron.ts'
 import { offsetAt } from '#lib/time-zone.ts'

@@ -1,4 +1,4 @@
-/** Node eligibility and pod templates of a DaemonSet. Pure. */
+/** Decides which nodes are eligible for a DaemonSet's pods, and creates its pod templates. Pure. */
 import type { DaemonSet } from '#apis/apps/v1.ts'
 import type { Affinity, Node, Pod, PodSpec, PodTemplateSpec, Toleration } from '#apis/core/v1.ts'
 import { fitsAffinity, isRepelled, tolerates } from '#model/nodes/fit.ts'

@@ -1,4 +1,4 @@
-/** Annotations of a Deployment and its ReplicaSets: revision and desired size. Pure. */
+/** Reads and writes the annotations of a Deployment and its ReplicaSets: revision and desired size. Pure. */
 import type { Deployment, ReplicaSet } from '#apis/apps/v1.ts'
 import type { PodTemplateSpec } from '#apis/core/v1.ts'
 import { type KubeObject, semanticEqual } from '#meta/object.ts'

@@ -1,6 +1,6 @@
 /**
- * Next sizes of a Deployment's ReplicaSets. Pure. Invariants: at most replicas + maxSurge pods, at least replicas −
- * maxUnavailable available ones.
+ * Computes the next sizes of a Deployment's ReplicaSets. Pure. Invariants: at most replicas + maxSurge pods, at least
+ * replicas − maxUnavailable available ones.
  */
 import type { Deployment, ReplicaSet } from '#apis/apps/v1.ts'
 import { scaledValue } from '#meta/int-or-string.ts'

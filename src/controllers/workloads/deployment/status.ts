@@ -1,4 +1,4 @@
-/** Status of a Deployment: counts, availability and progress. Pure. */
+/** Computes the status of a Deployment: counts, availability and progress. Pure. */
 import type { Deployment, DeploymentCondition, DeploymentStatus, ReplicaSet } from '#apis/apps/v1.ts'
 import { findCondition } from '#meta/conditions.ts'
 import { semanticEqual } from '#meta/object.ts'

@@ -1,4 +1,4 @@
-/** The scale subresource of an autoscaler's target, found through its scaleTargetRef. */
+/** Reads and writes the scale subresource of an autoscaler's target, found through its scaleTargetRef. */
 import type { Scale } from '#apis/autoscaling/v1.ts'
 import type { CrossVersionObjectReference } from '#apis/autoscaling/v2.ts'
 import { type ApiClient, type ApiRequest, pathOf } from '#client/api-client.ts'

@@ -1,4 +1,4 @@
-/** Exponential backoff of a Job after failed pods, reset by a success. Pure. */
+/** Computes the exponential backoff of a Job after failed pods; a success resets it. Pure. */
 import type { Pod } from '#apis/core/v1.ts'
 import { exponentialDelayMs } from '#lib/backoff.ts'
 

@@ -1,4 +1,4 @@
-/** Pods of a Job: failure, index, finish time and creation. Pure. */
+/** Functions about the pods of a Job: failure, index, finish time and creation. Pure. */
 import { type Job, Jobs } from '#apis/batch/v1.ts'
 import type { Container, Pod, PodTemplateSpec } from '#apis/core/v1.ts'
 import { findCondition } from '#meta/conditions.ts'

@@ -1,4 +1,4 @@
-/** Pod failure policy and success policy of a Job. Pure. */
+/** Evaluates the pod failure policy and the success policy of a Job. Pure. */
 import type { Job, PodFailurePolicyOnExitCodesRequirement, PodFailurePolicyRule } from '#apis/batch/v1.ts'
 import type { ContainerStatus, Pod } from '#apis/core/v1.ts'
 

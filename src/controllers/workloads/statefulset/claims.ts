@@ -1,4 +1,7 @@
-/** Claims of a StatefulSet's pods: created before the pod, and owned according to the retention policy. */
+/**
+ * Manages the claims of a StatefulSet's pods: creates them before the pod, and sets their owners by the retention
+ * policy.
+ */
 import { type StatefulSet, StatefulSets } from '#apis/apps/v1.ts'
 import { type PersistentVolumeClaim, PersistentVolumeClaims, type Pod, Pods } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'

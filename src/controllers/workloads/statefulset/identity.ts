@@ -1,4 +1,4 @@
-/** Identity of StatefulSet pods: ordinal, name, labels and claims. Pure. */
+/** Computes the identity of StatefulSet pods: ordinal, name, labels and claims. Pure. */
 import { type StatefulSet, StatefulSets } from '#apis/apps/v1.ts'
 import type { PersistentVolumeClaim, Pod, Volume } from '#apis/core/v1.ts'
 import { isBeingDeleted, semanticEqual } from '#meta/object.ts'

@@ -1,4 +1,4 @@
-/** Reasons and messages of failed image pulls. Pure. */
+/** Maps failed image pulls to upstream's reasons and messages. Pure. */
 import { pullText } from '#cri/call-text.ts'
 
 export interface PullFault {

@@ -1,4 +1,4 @@
-/** Names and paths of CSI volumes, equal to upstream's. Pure. */
+/** Computes names and paths of CSI volumes, equal to upstream's. Pure. */
 import { createHash } from 'node:crypto'
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')

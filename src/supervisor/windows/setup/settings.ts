@@ -1,4 +1,4 @@
-/** The settings of a Windows worker and values derived from them. Pure. */
+/** The settings of a Windows worker's set-up, and values derived from them. Pure. */
 import { parseCidr } from '#lib/net/cidr.ts'
 import { KUBERNETES_VERSION } from '#model/version.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Requests that once blocked the server, or that random growth of one field cannot produce. Each is named for its
- * symptom.
+ * Special requests for the cost fuzzer: they once blocked the server, or random growth of one field cannot produce
+ * them. Each is named for its symptom.
  */
 import { credentials } from '../program.ts'
 import type { RawRequest } from '../raw-http.ts'

@@ -1,4 +1,7 @@
-/** Request bodies of up to 3 MiB that are expensive to parse: deep, wide, with many keys, or with nested aliases. */
+/**
+ * Generates request bodies of up to 3 MiB that are expensive to parse: deep, wide, with many keys, or with nested
+ * aliases.
+ */
 export interface Document {
   readonly name: string
   readonly contentType: string
