@@ -1,4 +1,4 @@
-/** Checks that every path in docs/architecture.md, the recipes and the READMEs of rooms exists. */
+/** Checks that every path in docs/architecture.md, in the recipes and in the READMEs of `src` folders exists. */
 import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

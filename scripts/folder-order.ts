@@ -1,6 +1,6 @@
 /**
- * Checks the folders inside rooms: no import cycles between folders, and at most 25 files in a folder. Pure: sources
- * in, complaints out.
+ * Checks the folders below `src`: no import cycles between folders, and at most 25 files in a folder. Pure: sources in,
+ * complaints out.
  */
 import { posix } from 'node:path'
 

@@ -1,6 +1,6 @@
 /**
  * Compares the size of the sources at several commits: `node scripts/house.ts COMMIT …`. Prints files, lines and test
- * lines of each room, then the files added and removed between the commits.
+ * lines of each top-level folder, then the files added and removed between the commits.
  */
 import { execFileSync } from 'node:child_process'
 

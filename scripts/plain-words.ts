@@ -1,9 +1,10 @@
 /**
- * The check of the words in CONTRIBUTING.md: it counts banned words in identifiers, comments, log messages and test names.
- * scripts/plain-words.json has the number that each room of `src` still contains. That number may only fall.
+ * The check of the words in CONTRIBUTING.md: it counts banned words in identifiers, comments, log messages and test
+ * names. The file scripts/plain-words.json has the number that each folder of `src` still contains. That number may
+ * only fall.
  *
- * `npm run words [FOLDER]` lists the findings below a folder of `src`, `--texts FOLDER` lists every comment,
- * log message and test name there, `--write` lowers the numbers in the JSON file.
+ * `npm run words [FOLDER]` lists the findings below a folder of `src`, `--texts FOLDER` lists every comment, log
+ * message and test name there, `--write` lowers the numbers in the JSON file.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

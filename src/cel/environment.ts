@@ -1,5 +1,5 @@
 /**
- * Environment: declares the names that an expression may use and compiles text to programs. Each place that takes
+ * Environment: declares the names that an expression may use and compiles text to programs. Each feature that uses
  * expressions creates one environment and reuses it.
  */
 import type { Checked } from './checking/checked.ts'

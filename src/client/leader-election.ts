@@ -1,7 +1,7 @@
 /**
- * Leader election on a Lease, as client-go's. At most one candidate leads, as long as clocks drift by less than lease
- * duration minus renew deadline. Candidates compare no clocks: each measures how long it has seen the record unchanged.
- * A record is only written over the version that was read.
+ * Leader election on a Lease, as in client-go. At most one candidate leads, as long as clocks drift by less than lease
+ * duration minus renew deadline. Candidates compare no clocks: each measures how long the Lease has not changed. Writes
+ * use optimistic locking.
  */
 import { type Lease, Leases, type LeaseSpec } from '#apis/coordination/v1.ts'
 import { jitteredMs } from '#lib/backoff.ts'

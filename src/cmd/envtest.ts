@@ -1,5 +1,6 @@
 /**
- * The programs that envtest starts as kube-apiserver and etcd: see assets.ts. The server stores objects in memory only.
+ * Runs the programs that envtest starts as kube-apiserver and etcd (see assets.ts). The server stores objects in memory
+ * only.
  */
 import { createServer } from 'node:http'
 import { hostname, tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 /**
- * kubectl as a program of hyperkube; the room `kubectl` implements it. It is published as a separate bundle without the
- * other programs.
+ * Runs kubectl as a program of hyperkube; src/kubectl implements it. It is also published as a separate bundle without
+ * the other programs.
  */
 import { runKubectl } from '#kubectl/kubectl.ts'
 import type { Program } from '#lib/program.ts'

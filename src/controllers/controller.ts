@@ -1,6 +1,4 @@
-/**
- * Types of kube-controller-manager's controllers: those of the room `reconcile`, with the manager's flags as settings.
- */
+/** Types of kube-controller-manager's controllers: those of src/reconcile, with the manager's flags as settings. */
 import type { KubeObject } from '#meta/object.ts'
 import * as reconcile from '#reconcile/controller.ts'
 

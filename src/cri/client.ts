@@ -1,4 +1,4 @@
-/** CRI v1 client of a container runtime such as containerd or CRI-O. */
+/** A client of CRI v1, for container runtimes such as containerd or CRI-O. */
 import type { CallOptions, GrpcClient } from '#lib/grpc/client.ts'
 import type { Method } from '#lib/grpc/method.ts'
 import { hasStatus } from '#lib/grpc/status.ts'

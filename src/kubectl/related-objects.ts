@@ -1,4 +1,4 @@
-/** Reads objects related to another object through the session, for describers and others. */
+/** Reads the objects that are related to another object, for describers and other commands. */
 import type { KubeObject } from '#meta/object.ts'
 
 import type { RelatedSelector, RelatedObjects } from './describe/related.ts'

@@ -30,7 +30,7 @@ const RETRY: BackoffPolicy = { baseMs: 800, capMs: 10_000, jitter: 1 }
 /** Runs until the signal is aborted. */
 export function startPodSources(options: PodSourcesOptions): void {
   const { name, client, random, log, nodeState, signal } = options
-  const failed = (error: unknown): void => log.error(error, 'Failed to watch the API server')
+  const failed = (error: unknown): void => log.error(error, 'Failed to watch the Node, pods or Services')
   const all = { client, random, signal, retry: RETRY }
   void follow(
     { ...all, kind: Nodes, selection: { fieldSelector: `metadata.name=${name}` } },

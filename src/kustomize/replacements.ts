@@ -1,4 +1,4 @@
-/** Replacements: copy a value of one resource into fields of others. */
+/** Applies replacements: copies a value of one resource into fields of others. */
 import { isJsonObject, type JsonValue } from '#lib/json/value.ts'
 import { resolveScalar } from '#lib/yaml/scalar.ts'
 

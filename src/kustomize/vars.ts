@@ -1,4 +1,4 @@
-/** Vars: replaces `$(NAME)` in certain fields with a value of a resource. */
+/** Applies vars: replaces `$(NAME)` in certain fields with a value of a resource. */
 import { isJsonObject, type JsonValue } from '#lib/json/value.ts'
 
 import { type Gvk, gvkText, type Id, idText, isSelected, KustomizeError } from './ids.ts'

@@ -1,6 +1,6 @@
 /**
- * The kinds of metrics.k8s.io/v1beta1: resource usage of nodes and pods. The generated tables lack them, because
- * upstream's API server does not have them.
+ * Defines the kinds of metrics.k8s.io/v1beta1: resource usage of nodes and pods. The generated tables lack them,
+ * because upstream's API server does not have them.
  */
 import type { Kind } from '#apis/kinds.ts'
 import { schemaFor } from '#apis/schemas.ts'

@@ -1,4 +1,4 @@
-/** Metrics of kube-proxy, under upstream's names. */
+/** Metrics of kube-proxy, with upstream's names. */
 
 import { exponentialBuckets, linearBuckets, type Registry } from '#lib/metrics/metrics.ts'
 import { createMeters, type Meters } from '#lib/metrics/table.ts'

@@ -1,6 +1,6 @@
 /**
- * One simulated container: it is pulled, starts, passes or fails its probes, and ends, each at a known time. No work
- * happens in between.
+ * One simulated container. Its times are computed in advance: pull, start, results of probes, end. Between them no work
+ * happens.
  */
 import type { Pod, Probe } from '#apis/core/v1.ts'
 import { type ContainerRecord, isRunning, recordsOf, type Role, type RunEnd } from '#kubelet/pod/container-runs.ts'

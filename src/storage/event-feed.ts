@@ -1,6 +1,6 @@
 /**
- * EventFeed: delivers recent events to any number of watchers. A watcher is only a position: it reads recent commits
- * from memory and older ones from the backend's history.
+ * EventFeed: delivers recent events to any number of watchers. A watcher is only a position in the history: it reads
+ * recent commits from memory and older ones from the backend's history.
  */
 import { every, type Clock, type Timer } from '#lib/clock.ts'
 

@@ -1,6 +1,6 @@
 /**
- * One check of a worker: starts missing processes, singly if others run, in order if none does. It changes nothing on a
- * healthy node.
+ * Runs one check of a worker and starts missing processes: only the missing ones if others run, or all in order. A
+ * healthy node is not changed.
  */
 import { cloudNodeName, installCloudTools } from './cloud.ts'
 import { CLEAN_MARK } from './layout.ts'

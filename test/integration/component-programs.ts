@@ -1,4 +1,4 @@
-/** Starts components of hyperkube as separate processes that use a server through a kubeconfig. */
+/** Starts hyperkube's components as separate processes, which connect to a test server through a kubeconfig. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

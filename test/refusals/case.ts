@@ -1,6 +1,6 @@
 /**
- * The format of refusal cases: for each kind a valid object, and changes that make it invalid. Cases are written by
- * hand; `record.ts` writes the responses of kube-apiserver v1.36.4 to `<group>/answers.json`.
+ * The type of refusal cases: for each kind a valid object, and changes with which the server must refuse it. Cases are
+ * written by hand; `record.ts` writes the responses of kube-apiserver v1.36.4 to `<group>/answers.json`.
  */
 import type { Kind } from '#apis/kinds.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Seeded defects: backends that sometimes break one guarantee, each like a defect of a real store. The harness must
- * find every one of them.
+ * Backends with seeded defects, to test the reliability harness. Each sometimes breaks one guarantee, like a defect of
+ * a real store; the harness must find it.
  */
 import type { Random } from '#lib/random.ts'
 import type { Backend, RangeResult, Revision, StorageEvent, WatchBatch, WatchOptions, Write } from '#storage/backend.ts'

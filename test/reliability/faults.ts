@@ -1,4 +1,6 @@
-/** The faults that a run can inject, one per run. `inject` resolves when the fault is over. */
+/**
+ * The faults that a reliability run can inject into the store, one per run. `inject` resolves when the fault is over.
+ */
 import { watch } from 'node:fs'
 
 import type { Random } from '#lib/random.ts'

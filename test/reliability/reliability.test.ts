@@ -1,4 +1,4 @@
-/** The short run of the reliability harness, for every `npm test`; main.ts has the long one. */
+/** A short run of the stores' reliability harness, for every `npm test`; main.ts has the long one. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 

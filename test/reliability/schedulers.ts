@@ -1,7 +1,7 @@
 /**
- * Kills schedulers: `node test/reliability/schedulers.ts [rounds]`. Two run, one leads. While pods are created, each
- * round kills the leader at a random moment and starts another one. Finally every pod is bound, was bound once, and no
- * node is overcommitted.
+ * Kills schedulers: `node test/reliability/schedulers.ts [rounds]`. Two schedulers run and one leads. While pods are
+ * created, each round kills the leader at a random moment and starts another scheduler. Finally every pod must be bound
+ * exactly once, and no node may be overcommitted.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

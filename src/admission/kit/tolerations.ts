@@ -1,6 +1,6 @@
 /**
- * Sets of tolerations, and whether one toleration includes another. Every operation takes linear time. Upstream's
- * pkg/util/tolerations, v1.36.
+ * Merges and compares sets of tolerations, and decides whether one toleration includes another. Every operation takes
+ * linear time. Upstream's pkg/util/tolerations, v1.36.
  */
 import type { Toleration } from '#apis/core/v1.ts'
 import { deepCopy } from '#meta/object.ts'

@@ -1,4 +1,7 @@
-/** The policy of a namespace: a level and a version for each of enforce, audit and warn, from its labels. */
+/**
+ * Reads the Pod Security policy of a namespace from its labels: a level and a version for each of enforce, audit and
+ * warn.
+ */
 import { type FieldError, fieldPath } from '#meta/validation/field-path.ts'
 
 export type Level = 'privileged' | 'baseline' | 'restricted'

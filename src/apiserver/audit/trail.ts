@@ -1,6 +1,6 @@
 /**
- * The audit trail of one request: it collects data and emits an event at each stage. It collects nothing beyond the
- * policy's level.
+ * Collects the audit data of one request and emits an event at each stage. It collects nothing beyond the policy's
+ * level.
  */
 import type { Authorize, Decision } from '#auth/access.ts'
 import type { RequestInfo } from '#auth/request-info.ts'

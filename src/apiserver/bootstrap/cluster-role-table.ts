@@ -1,8 +1,7 @@
 /**
  * The cluster roles of every cluster: for users, components and joining nodes. The administrator's role and aggregated
- * roles are in roles.ts.
- * One right per line, as role-text.ts parses it: verbs, resources, group after "@", names after "=", gate after "?".
- * Facts: upstream's bootstrap policy, v1.36.
+ * roles are in roles.ts. One rule per line, as role-text.ts parses it: verbs, resources, group after "@", names after
+ * "=", gate after "?". Facts: upstream's bootstrap policy, v1.36.
  */
 import type { RoleTable } from './role-text.ts'
 

@@ -1,7 +1,7 @@
 /**
- * The rights of each controller, by the name of its service account in kube-system: `system:controller:<name>`.
- * One right per line, as role-text.ts parses it: verbs, resources, group after "@", names after "=", gate after "?".
- * Facts: upstream's bootstrap policy, v1.36.
+ * The RBAC rules of each controller, by the name of its service account in kube-system: `system:controller:<name>`. One
+ * rule per line, as role-text.ts parses it: verbs, resources, group after "@", names after "=", gate after "?". Facts:
+ * upstream's bootstrap policy, v1.36.
  */
 import type { RoleTable } from './role-text.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Shuffle sharding: assigns each flow a fixed hand of a few queues. Two flows seldom share a whole hand, so a busy flow
- * seldom blocks another.
+ * Shuffle sharding: assigns a few fixed queues to each flow. Two flows seldom have exactly the same queues, so a busy
+ * flow seldom blocks another.
  */
 import { hash } from 'node:crypto'
 

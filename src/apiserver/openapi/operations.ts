@@ -1,6 +1,6 @@
 /**
- * The paths and operations of a group version: verbs, parameters and kinds. The OpenAPI 2 and 3 documents are both
- * built from them.
+ * Builds the OpenAPI paths and operations of a group version: verbs, parameters and kinds. The OpenAPI 2 and 3
+ * documents are both built from them.
  */
 import type { Kind, Subresource } from '#apis/kinds.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'

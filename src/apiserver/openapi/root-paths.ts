@@ -1,4 +1,4 @@
-/** The paths above the group versions: discovery, the version, and the keys for ServiceAccount tokens. */
+/** The OpenAPI paths above the group versions: discovery, the version, and the keys for ServiceAccount tokens. */
 import type { ServedGroup } from '#apis/kinds.ts'
 import type { GroupVersionKind } from '#meta/kind.ts'
 

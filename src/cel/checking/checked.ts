@@ -1,6 +1,6 @@
 /**
- * The result of checking a tree: the type of every node and the meaning of every name and call. If several nodes form
- * one name (`a.b.c`), only the outermost node has a type and a reference.
+ * The result of type-checking the tree of a CEL expression: the type of every node and the meaning of every name and
+ * call. If several nodes form one name (`a.b.c`), only the outermost node has a type and a reference.
  */
 import type { Overload } from '../library.ts'
 import type { Expression, Tree } from '../syntax/ast.ts'

@@ -1,6 +1,6 @@
 /**
- * Checks a tree by cel-go's rules: finds the type of every node and the meaning of every name and call. For a call the
- * checker tries all overloads; an argument of type dyn matches every overload.
+ * Type-checks the tree of a CEL expression by cel-go's rules: finds the type of every node and the meaning of every
+ * name and call. For a call the checker tries all overloads; an argument of type dyn matches every overload.
  */
 import type { Overload } from '../library.ts'
 import type {

@@ -1,5 +1,5 @@
 /**
- * Collects the variables, types and functions that an environment declares. Declarations of libraries are collected
+ * Collects the variables, types and functions that a CEL environment declares. Declarations of libraries are collected
  * once for each list of libraries.
  */
 import type { FunctionDeclaration, Library, Overload } from '../library.ts'

@@ -1,5 +1,6 @@
 /**
- * Binds type parameters while the checker resolves calls, by upstream's unification. A failed attempt leaves no trace.
+ * Binds CEL's type parameters while the checker resolves calls, by cel-go's unification. A failed attempt leaves no
+ * trace.
  */
 import { type CelType, DYN, isSameType, type ParameterType, parametersOf, unwrap, withParameters } from '../type.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Validates a well-typed expression: list and map literals with elements of one type, and literal arguments that always
- * fail.
+ * Validates a CEL expression that has passed type-checking: list and map literals with elements of one type, and
+ * literal arguments that always fail.
  */
 import type { Call, Expression } from '../syntax/ast.ts'
 import { literalValue } from '../syntax/literals.ts'

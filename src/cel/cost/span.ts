@@ -1,6 +1,6 @@
 /**
- * Ranges of unsigned 64-bit numbers for cost estimates. Arithmetic saturates instead of overflowing, and rounds large
- * numbers as upstream does.
+ * Computes with ranges of unsigned 64-bit numbers, for cost estimates. Arithmetic saturates instead of overflowing, and
+ * rounds large numbers as upstream does.
  */
 import type { Span } from '../library.ts'
 

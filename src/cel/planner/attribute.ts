@@ -1,5 +1,5 @@
 /**
- * Plans CEL attributes: a variable and the fields or elements selected from it. Each attempted selection costs 1; an
+ * Compiles CEL attributes: a variable and the fields or elements selected from it. Each attempted selection costs 1; an
  * optional one costs 1 only if it finds a value.
  */
 import {

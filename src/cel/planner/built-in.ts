@@ -1,6 +1,6 @@
 /**
- * Plans calls that need more than a function: logic, equality, optionals, and `in` or a pattern with constant
- * arguments.
+ * Compiles CEL operators that need more than a function call: logic, equality, optionals, and `in` or a pattern with
+ * constant arguments.
  */
 import { compileRegexp, RegexpError } from '#lib/regexp.ts'
 

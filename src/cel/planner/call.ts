@@ -1,6 +1,6 @@
 /**
- * Plans function calls and resolves everything constant: overloads, cost functions, regular expressions and the set of
- * `in`.
+ * Compiles CEL function calls and resolves everything constant: overloads, cost functions, regular expressions and the
+ * set of `in`.
  *
  * Failed arguments follow upstream's rules, because costs depend on them. A call with one or two arguments evaluates
  * all of them and adds its cost even if one fails. With more arguments, the first failure ends the call.

@@ -1,4 +1,4 @@
-/** Plans literals of lists, maps and messages. */
+/** Compiles CEL literals of lists, maps and messages. */
 import type { CelType } from '../type.ts'
 import { Double, Failure, MapValue, Optional, Uint, isInt, type Result, type Value } from '../value.ts'
 import { ArrayList } from '../values/list.ts'

@@ -1,4 +1,4 @@
-/** Plans frequent operators with a fast path for the common case, such as two ints or two strings. */
+/** Compiles frequent CEL operators with a fast path for the common case, such as two ints or two strings. */
 import { Failure, NO_SUCH_OVERLOAD, OpaqueValue, type Result, type Value } from '../value.ts'
 import { add, subtract } from '../values/arithmetic.ts'
 import { equal } from '../values/equality.ts'

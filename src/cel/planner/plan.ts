@@ -1,6 +1,6 @@
 /**
- * Plans a checked tree as a program: each node becomes a closure that is specialized for the types of its operands.
- * Constants are evaluated while planning, as upstream does.
+ * Compiles the checked tree of a CEL expression to a program: each node becomes a closure that is specialized for the
+ * types of its operands. Constants are evaluated while planning, as upstream does.
  */
 import type { CallReference, Checked, Reference } from '../checking/checked.ts'
 import { beginEffort, endEffort } from '../effort.ts'

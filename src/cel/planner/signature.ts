@@ -1,4 +1,4 @@
-/** Selects the overload of a call by the argument values, if the checker found several overloads. */
+/** Selects the overload of a CEL call at run time by the argument values, if the checker found several overloads. */
 import type { Overload } from '../library.ts'
 import type { CelType } from '../type.ts'
 import {

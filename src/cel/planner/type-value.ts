@@ -1,4 +1,4 @@
-/** Types as CEL values, as `type(x)` returns them. */
+/** Represents CEL types as values, as `type(x)` returns them. */
 import type { CelType } from '../type.ts'
 import { TypeValue, typeNameOf, type Value } from '../value.ts'
 

@@ -1,4 +1,4 @@
-/** Converts the text of a literal to its value. The lexer has checked its form. */
+/** Converts the text of a CEL literal to its value. The lexer has checked its form. */
 import { Double, intOf, Uint, type Value } from '../value.ts'
 import type { LiteralValue } from './ast.ts'
 import type { TokenKind } from './lexer.ts'

@@ -1,6 +1,6 @@
 /**
- * Macros: calls that are rewritten while parsing. The expansion equals upstream's node by node, because cost is counted
- * by node. All added nodes have the position of the macro's parenthesis.
+ * Expands CEL macros: calls that the parser rewrites. The expansion equals upstream's node by node, because cost is
+ * counted by node. All added nodes have the position of the macro's parenthesis.
  */
 import type { Comprehension, Expression, LiteralValue, Offset } from './ast.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Parses text to a tree by cel-go's grammar, by recursive descent. It stops at the first error, and syntax-errors.ts
- * then reports all errors as upstream does.
+ * Parses a CEL expression to a tree by cel-go's grammar, by recursive descent. It stops at the first error, and
+ * syntax-errors.ts then reports all errors as upstream does.
  */
 import type { Expression, Literal, MapEntry, MessageField, Offset, Tree } from './ast.ts'
 import { RESERVED_WORDS, type Token, type TokenKind, type Tokens, tokenize } from './lexer.ts'

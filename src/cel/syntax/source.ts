@@ -1,6 +1,6 @@
 /**
- * The text of an expression and positions in it. Positions are code points, as in upstream; in most texts these equal
- * string indexes.
+ * The text of a CEL expression and positions in it. Positions are code points, as in upstream; in most texts these
+ * equal string indexes.
  */
 import type { Offset } from './ast.ts'
 

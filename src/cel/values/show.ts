@@ -1,4 +1,4 @@
-/** Formats values in messages like Go's `%v`. */
+/** Formats CEL values in messages like Go's `%v`. */
 import { durationText } from '#lib/go/duration.ts'
 
 import { Double, ListValue, MapValue, OpaqueValue, Optional, TypeValue, Uint, type Value } from '../value.ts'

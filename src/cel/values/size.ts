@@ -1,4 +1,4 @@
-/** Computes the sizes of values for the cost model. */
+/** Computes the sizes of CEL values for the cost model. */
 import { byteLength } from '#lib/go/text.ts'
 
 import { spendEffort } from '../effort.ts'

@@ -1,4 +1,4 @@
-/** Converts values to JSON, for patches, apply configurations and other results. */
+/** Converts CEL values to JSON, for patches, apply configurations and other results. */
 import { spendEffort } from '../effort.ts'
 import {
   CelError,

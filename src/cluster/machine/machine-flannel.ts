@@ -1,6 +1,6 @@
 /**
- * The pod network between nodes of `up`: flannel beside each kubelet, over the nodes' addresses on this machine. The
- * names of links and tables and the VNI derive from the data directory, which keeps clusters apart.
+ * Runs the pod network between nodes of `up`: flannel beside each kubelet, over the nodes' addresses on this machine.
+ * The names of links and tables and the VNI derive from the data directory, which keeps clusters apart.
  */
 import { ClusterRoleBindings, ClusterRoles } from '#apis/rbac/v1.ts'
 import type { User } from '#auth/user.ts'

@@ -1,5 +1,6 @@
 /**
- * The process of an extra node: kubelet, kube-proxy and flannel, with a containerd, in the namespace it was started in.
+ * Runs the process of an extra node: kubelet, kube-proxy and flannel, with a containerd, in the network namespace in
+ * which it was started.
  */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'

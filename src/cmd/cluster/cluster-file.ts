@@ -1,4 +1,7 @@
-/** The file that records a ready cluster in its data directory. The lock beside it shows whether the cluster runs. */
+/**
+ * Writes and reads the file in the data directory that describes a running cluster. The lock beside it shows whether
+ * the cluster still runs.
+ */
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 

@@ -1,6 +1,6 @@
 /**
- * The files behind `kubectl config`. The first file that defines a value wins. A change goes to the file that defines
- * the value, under upstream's lock files; the rest of that file stays unchanged.
+ * Reads and writes the files of `kubectl config`. The first file that defines a value wins. A change goes to the file
+ * that defines the value, under upstream's lock files; the rest of that file stays unchanged.
  */
 import { readFile, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path'

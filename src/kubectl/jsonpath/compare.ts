@@ -1,4 +1,4 @@
-/** Comparison of two values in a filter, with the rules of Go's templates: only like types compare. */
+/** Compares two values in a JSONPath filter, with the rules of Go's templates: only like types compare. */
 import { compareUtf8 } from '#lib/json/write.ts'
 
 import { isGoInt } from '../templates/go-value.ts'

@@ -1,6 +1,6 @@
 /**
- * The grammar of kubectl's JSONPath: text and actions in braces. An action has paths, numbers, quoted text, `range` and
- * `end`. Syntax and error texts are client-go's.
+ * Parses kubectl's JSONPath: text and actions in braces. An action has paths, numbers, quoted text, `range` and `end`.
+ * Syntax and error texts are client-go's.
  */
 import { unquoteGo } from '../templates/literal.ts'
 

@@ -1,4 +1,4 @@
-/** Settings of the CPU, memory and topology managers from KubeletConfiguration. Pure. */
+/** Reads the settings of the CPU, memory and topology managers from KubeletConfiguration. Pure. */
 import { durationMs } from '#lib/go/duration.ts'
 import { parseQuantity, quantityMilliValue } from '#meta/quantity.ts'
 

@@ -1,6 +1,6 @@
 /**
- * The protobuf wire format. The writer writes backwards, last field first, because the length of a nested message is
- * then known.
+ * Reads and writes the protobuf wire format. The writer writes backwards, last field first, because the length of a
+ * nested message is then known.
  */
 
 /** The error for malformed input, and for values that do not fit their type. */

@@ -1,6 +1,6 @@
 /**
- * Converts the schema of a custom resource to the common form (`meta/schema.ts`), for server-side apply. Fields are
- * created on demand.
+ * Converts the schema of a custom resource to the schema type of built-in kinds (`meta/schema.ts`), for server-side
+ * apply. Fields are converted on first use.
  */
 import { structFor } from '#apis/schemas.ts'
 import type { FieldSchema, ScalarType, Schema, StructSchema } from '#meta/schema.ts'

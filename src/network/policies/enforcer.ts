@@ -1,6 +1,6 @@
 /**
  * Keeps the kernel's table in sync with the cluster: first the whole table once all caches are synced, then each
- * change, always in one transaction. Restores a table that others changed.
+ * change, always in one transaction. Restores the table if another program has changed it.
  */
 import { Namespaces, Nodes, Pods } from '#apis/core/v1.ts'
 import type { Kind } from '#apis/kinds.ts'

@@ -1,6 +1,6 @@
 /**
- * Maps the addresses of the node's pods to the chain of their policies. Fails closed: before the address of an isolated
- * pod is known, and for a while after the pod is gone.
+ * Maps the addresses of the node's pods to the chain of their policies. It fails closed: unknown addresses stay
+ * isolated while a pod starts, and for a while after it is gone.
  */
 import type { Element } from './groups.ts'
 import { FAMILIES, type PodFacts } from './pod-facts.ts'

@@ -1,6 +1,6 @@
 /**
- * The journal of a machine: records every change before it is made, so that `restore` can undo all of them. It keeps
- * copies of files that existed before.
+ * Records every change of a machine before it is made, so that `restore` can undo all of them. It keeps copies of files
+ * that existed before.
  */
 import { copyFile, lstat, mkdir, open, readdir, readFile, rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Reads lines from a stream and pushes the rest back, because the pipes are used by others afterwards. */
+/** Reads lines from a stream and pushes unread data back, because another reader continues with the stream. */
 import type { Readable } from 'node:stream'
 
 /** Longer lines are not of our protocol. */

@@ -1,4 +1,4 @@
-/** NodeDeclaredFeatures: a pod that needs a feature fits only nodes that declare it. */
+/** NodeDeclaredFeatures: rejects nodes that do not declare a feature that the pod needs. */
 import { Nodes, type PodSpec } from '#apis/core/v1.ts'
 
 import { definePlugin, type PluginFactory, unresolvable } from '../framework/framework.ts'

@@ -1,4 +1,4 @@
-/** NodeName: a pod with `spec.nodeName` fits only that node. */
+/** NodeName: rejects all nodes except the one in the pod's `spec.nodeName`. */
 import { Nodes } from '#apis/core/v1.ts'
 
 import { definePlugin, type PluginFactory, unresolvable } from '../framework/framework.ts'

@@ -1,4 +1,4 @@
-/** NodePorts: the host ports of the pod must be free on the node. */
+/** NodePorts: rejects nodes on which a host port of the pod is in use. */
 import { Nodes, type Pod } from '#apis/core/v1.ts'
 
 import { PodInfo } from '../cluster/pod-info.ts'

@@ -1,4 +1,4 @@
-/** NodeResourcesFit: the node must have the requested resources; by default the least allocated node scores best. */
+/** NodeResourcesFit: rejects nodes without enough free resources, and by default prefers the least allocated node. */
 import { Nodes } from '#apis/core/v1.ts'
 import { type DeviceClass, DeviceClasses } from '#apis/resource/v1.ts'
 import { podRequests } from '#model/pod-resources.ts'

@@ -1,6 +1,6 @@
 /**
- * NodeVolumeLimits: limits the attached volumes of each CSI driver on a node. In-tree volumes count for the driver that
- * replaces their plugin, on nodes with a CSINode.
+ * NodeVolumeLimits: limits the attached volumes of each CSI driver on a node. In-tree volumes count for the CSI driver
+ * that replaces their plugin, if the node has a CSINode.
  */
 import { type PersistentVolumeClaim, PersistentVolumeClaims, PersistentVolumes, type Pod } from '#apis/core/v1.ts'
 import {

@@ -1,4 +1,4 @@
-/** VolumeZone: a volume with zone or region labels is usable only there. */
+/** VolumeZone: rejects nodes outside of the zone or region in the labels of the pod's volumes. */
 import {
   Nodes,
   type PersistentVolume,

@@ -1,6 +1,6 @@
 /**
- * Ring: the recent changes of one collection, each with a unique position. A reader is only a position; if the ring has
- * dropped that position, the reader gets an error.
+ * Ring: the recent changes of one collection, each with a unique position. A reader only has a position in the ring; if
+ * the ring no longer has that position, the reader gets an error.
  */
 import type { Revision } from '../backend.ts'
 

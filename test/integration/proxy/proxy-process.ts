@@ -1,6 +1,6 @@
 /**
- * kube-proxy as a separate process that a test can kill: `<kubeconfig> <network namespace> <mode>`. Prints a line when
- * all rules are written.
+ * Runs kube-proxy as a process that a test can kill: `<kubeconfig> <network namespace> <mode>`. Prints a line when all
+ * rules are written.
  */
 import process from 'node:process'
 

@@ -1,5 +1,5 @@
 /**
- * A raw HTTP/1.1 client on a TLS socket: sends bytes unchanged, however invalid, and parses responses strictly. It
+ * A raw HTTP/1.1 client on a TLS socket: sends bytes unchanged, even invalid ones, and parses responses strictly. It
  * sends one request at a time.
  */
 import { connect, type TLSSocket } from 'node:tls'

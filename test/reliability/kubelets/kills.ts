@@ -1,6 +1,6 @@
 /**
- * Kills the kubelet and containerd repeatedly under pods of all kinds: running containers stay the same, and pods are
- * still created and deleted.
+ * Kills the kubelet and containerd repeatedly while pods of all kinds run. Running containers must stay the same, and
+ * pods must still be created and deleted.
  */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'

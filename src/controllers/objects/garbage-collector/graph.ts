@@ -1,6 +1,6 @@
 /**
- * Owner graph over all kinds, built from watch events. An owner that is referenced but not seen is a *virtual* node and
- * must be looked up. The graph is only a hint: its follower asks the server before it acts.
+ * Owner graph over all kinds, built from watch events. An owner that is referenced but not in a watch event is a
+ * *virtual* node and must be looked up. The graph may be stale, so the collector asks the server before it deletes.
  */
 import type { Kind } from '#apis/kinds.ts'
 import { compareText } from '#lib/go/text.ts'

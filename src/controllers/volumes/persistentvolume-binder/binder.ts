@@ -28,7 +28,7 @@ export const binderOf: (context: ControllerContext) => Binder = perRun((context)
     operations: new Operations({
       clock,
       onError(error, operation) {
-        if (!signal.aborted) log.error(error, 'Volume operation failed', { operation })
+        if (!signal.aborted) log.error(error, 'Failed to run volume operation', { operation })
       },
     }),
   }

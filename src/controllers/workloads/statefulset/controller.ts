@@ -1,4 +1,4 @@
-/** StatefulSet controller: pods with stable names, ordinals and claims. */
+/** StatefulSet controller: maintains pods with stable names, ordinals and claims. */
 import {
   type ControllerRevision,
   ControllerRevisions,

@@ -1,4 +1,4 @@
-/** The gRPC service Node of CSI v1: message tables, and one method per call. */
+/** The client of the gRPC service Node of CSI v1: message tables, and one method per call. */
 import type { CallOptions, GrpcClient } from '#lib/grpc/client.ts'
 import { defineMethod, type Method } from '#lib/grpc/method.ts'
 import { defineMessage, type Field, type Input, type Message, type MessageOf } from '#lib/protobuf/message.ts'

@@ -1,4 +1,4 @@
-/** The PersistentVolume resource: a piece of cluster storage that claims bind to. */
+/** The PersistentVolume resource: a volume in the cluster to which a claim can be bound. */
 import { type PersistentVolume, PersistentVolumes, type PersistentVolumeSpec } from '#apis/core/v1.ts'
 import { ageColumn, nameColumn } from '#apiserver/registry/columns.ts'
 import { defineResource, type Resource } from '#apiserver/registry/resource.ts'

@@ -1,4 +1,7 @@
-/** The 500 responses that upstream also returns, each with its reason. Every other 500 is a defect. */
+/**
+ * Lists the 500 responses that upstream also returns, each with its reason. The fuzzer reports every other 500 as a
+ * defect.
+ */
 export interface KnownError {
   readonly methods: RegExp
   readonly message: RegExp
