@@ -90,7 +90,7 @@ async function openRegistry(environment: Environment, store: Backend, admission:
     clock,
     prefix: '/registry/',
     onRepair: ({ reason, prefix, revision }) =>
-      environment.log.info('Found an inconsistency in the watch cache; reloaded the affected objects', {
+      environment.log.info('Repaired entries of the watch cache', {
         reason,
         prefix,
         revision,

@@ -1,6 +1,6 @@
 /**
- * Support of each feature gate of upstream's kube-controller-manager. A gate in neither table takes effect here, or
- * upstream's manager does not read it either.
+ * Lists the feature gates of upstream's kube-controller-manager that have no effect here. All other gates take effect,
+ * or upstream's manager does not read them either.
  */
 const STORED = 'controllers respect every stored field'
 const OWN_WRITES = 'controllers always wait for their own writes'

@@ -1,6 +1,6 @@
 /**
- * Support of each feature gate of upstream's kube-scheduler. A gate in neither table does nothing in upstream's
- * scheduler either.
+ * Lists the feature gates of upstream's kube-scheduler: those that take effect here, and those that have no effect.
+ * Upstream's scheduler does not read any other gate.
  */
 /** Gates that take effect here. */
 export const WORKING: readonly string[] = [

@@ -1,4 +1,7 @@
-/** The source addresses of a request: those of proxy headers and that of the connection, which cannot be forged. */
+/**
+ * Finds the source addresses of a request: those in proxy headers and that of the connection, which clients cannot
+ * forge.
+ */
 
 import type { Exchange } from '#lib/http/exchange.ts'
 import { formatIp, type Ip, parseIp } from '#lib/net/cidr.ts'

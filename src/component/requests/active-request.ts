@@ -1,6 +1,6 @@
 /**
- * The state of one request on its way through the server. It is a class with a fixed shape for speed. Filters set its
- * fields; the handler and the response read them.
+ * The state of one request on its way through the server. Filters set its fields; the handler and the response read
+ * them. It is a class, so that V8 gives all requests one shape.
  */
 import { anonymous } from '#auth/access.ts'
 import { type RequestInfo, requestInfoOf } from '#auth/request-info.ts'

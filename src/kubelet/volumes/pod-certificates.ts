@@ -1,7 +1,7 @@
 /**
- * Pod certificates: generates a key that never leaves the node and requests a certificate from the signer. Each
- * projection has its own, refreshed at the time that the signer sets; until then the previous one is used. Nothing
- * survives a restart of the kubelet.
+ * Provides pod certificates: generates a key that never leaves the node and requests a certificate from the signer.
+ * Each projected volume source has a separate certificate, which is renewed at the time that the signer sets. A restart
+ * of the kubelet requests new ones.
  */
 import { type PodCertificateRequest, PodCertificateRequests } from '#apis/certificates/v1beta1.ts'
 import { type Node, type Pod, ServiceAccounts } from '#apis/core/v1.ts'

@@ -1,4 +1,4 @@
-/** Frames of SPDY/3.1: parsing and writing. `connection.ts` interprets them. */
+/** Parses and writes frames of SPDY/3.1. `connection.ts` interprets them. */
 
 /** Types of control frames. */
 export const SYN_STREAM = 1

@@ -1,4 +1,4 @@
-/** Validates and matches taints and tolerations. */
+/** Validates taints and tolerations. */
 import type { Toleration } from '#apis/core/v1.ts'
 import { parseGoInt } from '#lib/go/text.ts'
 import { asJson, collectErrors, type FieldError, type FieldPath } from '#meta/validation/field-path.ts'

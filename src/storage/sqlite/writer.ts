@@ -1,6 +1,6 @@
 /**
- * The writer: the only connection that changes the store. It executes a group of operations in one transaction with one
- * flush, and returns results only when the transaction is durable.
+ * Writes to the SQLite database over the only connection that changes it. It executes a group of operations in one
+ * transaction with one flush, and returns results only when the transaction is durable.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 

@@ -1,4 +1,4 @@
-/** The commands of a new user and the expected output; a step is repeated until the output appears. */
+/** The commands of `newcomer.ts` and their expected output. A command is repeated until the output appears. */
 
 export interface Step {
   readonly typed: string

@@ -1,5 +1,5 @@
 /**
- * The pool of Service addresses. Each allocated address is an IPAddress object with its name: creating the object
+ * Allocates Service addresses. Each allocated address is an IPAddress object with that name. Creating the object
  * allocates the address, so that several servers can share a cluster. Ranges are ServiceCIDR objects; the server's flag
  * is used until the first of a family exists.
  */

@@ -1,4 +1,4 @@
-/** Scenes that describe every kind, and missing objects. */
+/** Scenes of the kubectl comparison that describe every kind, and missing objects. */
 import type { Scene } from '../scene.ts'
 
 const KINDS = (

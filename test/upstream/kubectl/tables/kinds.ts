@@ -1,4 +1,7 @@
-/** Scenes for every built-in kind and a custom one: an object from creation to deletion, printed in every format. */
+/**
+ * Scenes of the kubectl comparison for every built-in kind and a custom one: an object from creation to deletion,
+ * printed in every format.
+ */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 

@@ -1,4 +1,4 @@
-/** Scenes with invalid flags and arguments for every command, and its help. */
+/** Scenes of the kubectl comparison with invalid flags and arguments for every command, and with its help. */
 import type { Scene } from '../scene.ts'
 
 /** With what they need to get as far as looking at the flag. */
