@@ -1,4 +1,4 @@
-/** The policies that policies.ts compares. */
+/** Lists the admission policies that `policies.ts` compares. */
 
 type Json = Record<string, unknown>
 

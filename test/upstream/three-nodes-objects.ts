@@ -1,4 +1,4 @@
-/** The objects that `three-nodes.ts` creates. */
+/** The API objects that `three-nodes.ts` creates. */
 import { AGNHOST } from './namespaced-cluster.ts'
 
 const containers = (...more: readonly string[]): object[] => [

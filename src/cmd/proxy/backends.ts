@@ -1,4 +1,4 @@
-/** Creates rule backends for each IP family of the machine, as configured. */
+/** Creates kube-proxy's rule backends for each IP family of the machine, as configured. */
 import type { Node } from '#apis/core/v1.ts'
 import type { Logger } from '#lib/log/log.ts'
 import { IptablesError } from '#lib/net/iptables.ts'

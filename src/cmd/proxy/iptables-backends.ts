@@ -1,4 +1,7 @@
-/** Mode iptables: rules for each supported IP family, and the kernel parameters they need. */
+/**
+ * Creates the rule backends of kube-proxy's mode iptables for each supported IP family, and sets the kernel parameters
+ * they need.
+ */
 import { readFile } from 'node:fs/promises'
 
 import type { Node } from '#apis/core/v1.ts'

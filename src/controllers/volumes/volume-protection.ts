@@ -1,6 +1,6 @@
 /**
- * Protection of storage in use: claims of pods, bound volumes and VolumeAttributesClasses. Admission or these
- * controllers add a finalizer; it is removed once the object is terminating and unused.
+ * Protects storage in use: claims of pods, bound volumes and VolumeAttributesClasses. Admission or these controllers
+ * add a finalizer; they remove it once the object is terminating and unused.
  */
 import {
   type PersistentVolume,

@@ -1,4 +1,7 @@
-/** PEM: base64 blocks with a label, as in `-----BEGIN CERTIFICATE-----`. Text outside the blocks is ignored. */
+/**
+ * Reads and writes PEM: base64 blocks with a label, as in `-----BEGIN CERTIFICATE-----`. Text outside the blocks is
+ * ignored.
+ */
 import { X509Error } from './error.ts'
 
 export interface PemBlock {

@@ -1,4 +1,4 @@
-/** A simulated node with pods added or removed, and the matching plugin states. */
+/** A copy of a node with pods added or removed, and with the plugins' state for it, to simulate preemption. */
 import type { NodeInfo } from '../cluster/node-info.ts'
 import type { PodInfo } from '../cluster/pod-info.ts'
 import type { CycleState, PluginState } from '../framework/framework.ts'

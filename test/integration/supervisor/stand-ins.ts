@@ -1,4 +1,7 @@
-/** Placeholder programs that only sleep in place of the components of a worker, and a view of their processes. */
+/**
+ * Starts programs that only sleep, in place of the components of a worker, and lists their processes, for tests of the
+ * supervisor.
+ */
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 

@@ -1,5 +1,5 @@
 /**
- * Writes to a ConfigMap every 100 ms, whether or not earlier writes have ended, and reports the longest time without a
+ * Writes to a ConfigMap every 100 ms, even if earlier writes have not ended, and reports the longest time without a
  * successful write. `node writer.ts KUBECONFIG SERVER`, until its standard input ends.
  */
 import { readFile } from 'node:fs/promises'

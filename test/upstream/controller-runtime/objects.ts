@@ -1,4 +1,4 @@
-/** The manifests of the operator: its kind and its webhooks. */
+/** The manifests of the operator that `controller-runtime.ts` tests: its CustomResourceDefinition and its webhooks. */
 export const GROUP = 'upstream.example.dev'
 
 /** Of the definition and of both configurations. */

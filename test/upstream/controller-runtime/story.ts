@@ -1,4 +1,6 @@
-/** The requests and operator actions of `controller-runtime.ts`, recorded as lines, to compare two servers. */
+/**
+ * The requests and operator actions of `controller-runtime.ts`, recorded as lines, so that two servers can be compared.
+ */
 import { type ChildProcess, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 

@@ -1,5 +1,5 @@
 /**
- * Rule table: the rules of one role, indexed by group and resource. A check needs a handful of look-ups, independent of
+ * Indexes the rules of one RBAC role by group and resource, so that a check needs only a few look-ups, independent of
  * the number of rules.
  */
 import type { PolicyRule } from '#apis/rbac/v1.ts'
