@@ -77,18 +77,45 @@ function blank(text: string): string {
 function namesAt(source: string, outline: string, begin: number): string[] {
   const argument = source.slice(begin, endOfItem(outline, begin)).trim()
   if (/^\w+: /.test(argument)) return []
-  const template = /^['"`]/.test(argument) ? textOf(argument) : `\${${plain(argument)}}`
+  const template = /^['"`]/.test(argument) ? unquoted(argument) : `\${${plain(argument)}}`
   const rows = rowsAround(source, outline, begin, template)
-  const names = rows.map((row) => template.replaceAll(EXPRESSION, (whole, code: string) => valueOf(code, row) ?? whole))
-  return names.length === 0 ? [template] : [...new Set(names)]
+  const names = rows.map((row) =>
+    choose(template, row).replaceAll(EXPRESSION, (whole, code: string) => valueOf(code, row) ?? whole),
+  )
+  const shown = (names.length === 0 ? [template] : names).map((name) => showChoices(withConstants(name, source)))
+  return [...new Set(shown)]
 }
 
+/** The literals of a row; an absent one is `undefined`. */
 type Row = ReadonlyMap<string, string>
+
+const CHOICE = /\$\{(\w+)( === undefined| === true|\.length === 0|) \? '([^'{}]*)' : '([^'{}]*)'\}/g
+
+/** Replaces each choice that the row decides. */
+function choose(template: string, row: Row): string {
+  return template.replaceAll(CHOICE, (whole, ...parts: string[]) => {
+    const [name = '', test = '', one = '', other = ''] = parts
+    const value = row.get(name)
+    if (value === undefined || (test === '' && !/^(?:true|false)$/.test(value))) return whole
+    const expected = { ' === undefined': 'undefined', '.length === 0': '[]' }[test] ?? 'true'
+    return value === expected ? one : other
+  })
+}
 
 const EXPRESSION = /\$\{([^{}]*)\}/g
 
-/** The value of the first variable in an expression; of `x.length` nothing is known. */
+/** Replaces the names of constants of the file that are a text or a number. */
+function withConstants(name: string, source: string): string {
+  return name.replaceAll(/\$\{(\w+)\}/g, (whole, constant: string) => {
+    const [, text, number] = new RegExp(`\\bconst ${constant} = (?:'([^']*)'|(\\d+)\\b)`).exec(source) ?? []
+    return text ?? number ?? whole
+  })
+}
+
+/** The value of the first variable in an expression, or the length of an array. */
 function valueOf(code: string, row: Row): string | undefined {
+  const list = row.get(/^(\w+)\.length$/.exec(code)?.[1] ?? '') ?? ''
+  if (/^\[.*\]$/.test(list)) return String(itemsAt(list, outlineOf(list), 1).length)
   if (/\.length\b|===| \? /.test(code)) return undefined
   return code.match(/[A-Za-z]\w*/g)?.flatMap((name) => row.get(name) ?? [])[0]
 }
@@ -107,12 +134,19 @@ function rowsAround(source: string, outline: string, before: number, template: s
   const variables = names.replaceAll(/[[\]{}]/g, '').split(/\s*,\s*/)
   return itemsAt(source, outline, begin).map((item) => {
     const values = names.startsWith('{') ? variables.map((name) => propertyOf(item, name)) : elementsOf(item)
-    return new Map(variables.flatMap((name, n) => (values[n] === undefined ? [] : [[name, values[n]] as const])))
+    const isComplete = names.startsWith('{') || item.startsWith('[')
+    return new Map(
+      variables.flatMap((name, n) => {
+        const value = values[n] ?? (isComplete ? 'undefined' : undefined)
+        return value === undefined ? [] : [[name, value] as const]
+      }),
+    )
   })
 }
 
 /** A text, or any other literal that is short. */
 const LITERAL = /^(?:'(?:\\.|[^'])*'|"[^"]*"|`[^`]*`|[^'"`(]{1,80}|\[[^(]{1,80}\]|\{[^(]{1,80}\})/
+const LONGEST = 80
 
 function propertyOf(item: string, name: string): string | undefined {
   const at = new RegExp(`\\b${name}: `).exec(item)
@@ -127,8 +161,11 @@ function elementsOf(item: string): (string | undefined)[] {
   return key === null ? [literalText(item)] : [textOf(key[1] as string), literalText(item.slice(key[0].length))]
 }
 
-function literalText(value: string): string | undefined {
-  return LITERAL.exec(value)?.[0] === value ? textOf(value) : undefined
+/** The text of a literal, or the beginning of other code. */
+function literalText(value: string): string {
+  if (LITERAL.exec(value)?.[0] === value) return textOf(value)
+  const code = plain(value)
+  return code.length <= LONGEST ? code : `${code.slice(0, LONGEST)}…`
 }
 
 /** The items of a list of arguments, elements or properties that begins here. */
@@ -160,15 +197,17 @@ function endOfItem(outline: string, begin: number, isOne = true): number {
 
 /** The text of a literal without its quotes. A choice in a template is shown as `one|other`. */
 function textOf(literal: string): string {
-  const choice = /\$\{[^{}?]* \? '([^'{}]*)' : '([^'{}]*)'\}/g
-  return plain(
-    literal
-      .trim()
-      .replaceAll(/^['"`]|['"`]$/g, '')
-      .replaceAll(/\\(?=['"`])/g, '')
-      .replaceAll(choice, (_, one: string, other: string) =>
-        one === '' || other === '' ? `(${one}${other})` : `${one}|${other}`,
-      ),
+  return showChoices(unquoted(literal))
+}
+
+function unquoted(literal: string): string {
+  const text = literal.trim().replaceAll(/^['"`]|['"`]$/g, '')
+  return plain(text.replaceAll(/\\(?=['"`])/g, ''))
+}
+
+function showChoices(template: string): string {
+  return template.replaceAll(/\$\{[^{}?]* \? '([^'{}]*)' : '([^'{}]*)'\}/g, (_, one: string, other: string) =>
+    one === '' || other === '' ? `(${one}${other})` : `${one}|${other}`,
   )
 }
 
