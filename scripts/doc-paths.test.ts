@@ -13,9 +13,9 @@ function pathsIn(text: string): string[] {
   return quoted.filter((path) => !path.includes('*') && !path.startsWith('hyperkube/'))
 }
 
-describe('pages about the code', () => {
+describe('documentation of the code', () => {
   for (const page of PAGES) {
-    it(`name only files that exist: ${page}`, () => {
+    it(`mentions only files that exist: ${page}`, () => {
       const missing = pathsIn(readFileSync(join(ROOT, page), 'utf8')).filter(
         (path) => !existsSync(join(ROOT, 'src', path)) && !existsSync(join(ROOT, path)),
       )

@@ -5,7 +5,7 @@ import { it } from 'node:test'
 
 const ROOT = join(import.meta.dirname, '..')
 
-it('every test that docs/firm-ground.md names exists', () => {
+it('docs/firm-ground.md names only tests that exist', () => {
   const page = readFileSync(join(ROOT, 'docs/firm-ground.md'), 'utf8')
   const named = [...page.matchAll(/`(?:node )?((?:src|test|scripts)\/\S+?\.ts)/g)].map(([, path = '']) => path)
   assert.ok(named.length > 60)

@@ -8,7 +8,7 @@ function check(sources: readonly FolderSource[], shelved: readonly string[] = []
 }
 
 describe('checkFolders', () => {
-  it('complains about folders that import each other', () => {
+  it('reports folders that import each other', () => {
     const sources = [
       { path: 'room/a/one.ts', targets: ['room/b/two.ts'] },
       { path: 'room/b/three.ts', targets: ['room/a/four.ts'] },
@@ -25,7 +25,7 @@ describe('checkFolders', () => {
     assert.deepEqual(check(sources), [])
   })
 
-  it('ignores tests', () => {
+  it('ignores imports in test files', () => {
     const sources = [
       { path: 'room/a/one.test.ts', targets: ['room/b/two.ts'] },
       { path: 'room/b/two.ts', targets: ['room/a/one.ts'] },
@@ -33,7 +33,7 @@ describe('checkFolders', () => {
     assert.deepEqual(check(sources), [])
   })
 
-  it('complains about a 26th file, unless a shelf lists it', () => {
+  it('reports a folder with more than 25 files, unless it is listed as a shelf', () => {
     const sources = Array.from({ length: MAX_FILES + 1 }, (_, n) => ({ path: `room/f${n}.ts`, targets: [] }))
     assert.deepEqual(check(sources), ['room: 26 files, more than 25; sort them into folders'])
     assert.deepEqual(check(sources, ['room/f3.ts']), [])

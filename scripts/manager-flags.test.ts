@@ -13,7 +13,7 @@ const SRC = join(import.meta.dirname, '..', 'src')
 /** Where flags are declared and shown, which is not where they are read; and what is not of the manager. */
 const ELSEWHERE = /(?:flags|settings|configz|fixture|test)\.ts$|^(?:scheduler|kubelet|testing)\//
 
-it('every flag of kube-controller-manager is read or listed as having no effect', () => {
+it('kube-controller-manager reads each of its flags or lists it as having no effect', () => {
   const files = globSync('**/*.ts', { cwd: SRC }).map((file) => file.replaceAll('\\', '/'))
   const read = [...files.filter((file) => !ELSEWHERE.test(file)), 'lib/log/flags.ts']
   const text = read.map((file) => readFileSync(join(SRC, file), 'utf8')).join('\n')

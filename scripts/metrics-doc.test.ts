@@ -4,6 +4,6 @@ import { it } from 'node:test'
 
 import { DOC, renderDoc } from './metrics-doc.ts'
 
-it('docs/metrics.md lists every metric family as it is declared (node scripts/metrics-doc.ts updates it)', () => {
+it('docs/metrics.md lists every metric family as the sources declare it', () => {
   assert.equal(readFileSync(DOC, 'utf8'), renderDoc())
 })

@@ -14,8 +14,8 @@ const { packages } = JSON.parse(readFileSync(join(import.meta.dirname, '..', 'pa
   packages: Record<string, Locked>
 }
 
-describe('the lock file', () => {
-  it('contains the optional packages of all platforms, which npm ci requires', () => {
+describe('package-lock.json', () => {
+  it('contains the optional packages of all platforms, because npm ci requires them', () => {
     const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
       Object.keys(optionalDependencies).filter(
         (name) => !(`node_modules/${name}` in packages || `${path}/node_modules/${name}` in packages),

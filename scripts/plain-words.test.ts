@@ -26,11 +26,11 @@ describe('findBannedWords', () => {
     assert.deepEqual(wordsIn(source.join('\n')), ['1 told', '2 said', '3 of its own', '4 is let'])
   })
 
-  it('ignores other strings, because they may be texts of upstream', () => {
+  it('ignores strings that are neither log messages nor test names', () => {
     assert.deepEqual(wordsIn("throw new Error('the lock is held')\nconst pattern = /'held/\nconst b = `told`"), [])
   })
 
-  it('reads code inside templates', () => {
+  it('reads the code inside template strings', () => {
     assert.deepEqual(wordsIn('const a = `x ${told({ b: `${said}` })} held`; const wish = 1'), [
       '1 told',
       '1 said',
@@ -44,7 +44,7 @@ describe('compareCounts', () => {
     assert.deepEqual(compareCounts(countByRoom(readSources()), readLimits()), [])
   })
 
-  it('complains when a number rises, and when a lower number is not recorded', () => {
+  it('reports a room whose count rose above its recorded limit, or fell below it', () => {
     const complaints = compareCounts({ lib: 3, meta: 1 }, { lib: 2, meta: 4, cel: 1 })
     assert.deepEqual(
       complaints.map((line) => line.split(';')[0]),

@@ -19,7 +19,7 @@ const passed = (name: string, skip?: string | true): object => ({
   data: { name, file: 'a.test.ts', ...(skip !== undefined && { skip }) },
 })
 
-test('the reporter writes skipped tests with their reasons, and nothing else', async () => {
+test('the reporter of skipped tests prints their names and reasons, and no other tests', async () => {
   const events = [passed('ran'), passed('one', 'there is no /usr/sbin/sshd'), passed('two', true)]
   assert.deepEqual(await report(...events, { type: 'test:fail', data: { name: 'three', skip: 'x' } }), [
     { name: 'one', file: 'a.test.ts', reason: 'there is no /usr/sbin/sshd' },
@@ -35,6 +35,6 @@ const REASONS: readonly (readonly [reason: string, isAvoidable: boolean])[] = [
   ['no node older than 22 on the PATH', false],
 ]
 for (const [reason, isAvoidable] of REASONS)
-  test(`a skip because of "${reason}" ${isAvoidable ? 'fails the gate' : 'passes the gate'}`, () => {
+  test(`a test skipped because of "${reason}" ${isAvoidable ? 'fails the gate' : 'passes the gate'}`, () => {
     assert.equal(avoidableSkips([{ name: 'x', file: 'x.test.ts', reason }]).length, isAvoidable ? 1 : 0)
   })

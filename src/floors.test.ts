@@ -26,10 +26,10 @@ const ENTRIES = [
   'testing/public-api.ts',
 ]
 
-describe('the sources', () => {
+describe('sources', () => {
   const sources = new Map([...readSources(SRC), ...readSources(KITS, 'kits/')])
 
-  it('import only from lower floors without cycles, are in listed rooms, and each shelf lists its files', () => {
+  it('import only from lower floors without cycles, are in listed rooms, and each shelf index lists its files', () => {
     assert.deepEqual(checkFloors(sources), [])
   })
 
@@ -40,7 +40,7 @@ describe('the sources', () => {
     'cmd/proxy/proxy.ts',
     'cmd/kubelet/kubelet.ts',
   ]) {
-    it(`of ${program} do not load the API server`, () => {
+    it(`reachable from ${program} do not include the API server`, () => {
       assert.ok(sources.has(program))
       const loaded = [...loadedFiles(sources, program)]
       assert.deepEqual(
@@ -50,12 +50,12 @@ describe('the sources', () => {
     })
   }
 
-  it('contain no file that only tests import', () => {
+  it('include no file that only tests import', () => {
     const others = [...sources.keys()].filter((path) => path.endsWith('.worker.ts') || path.startsWith('apis/'))
     assert.deepEqual(unreachedFiles(sources, [...ENTRIES, ...others]), [])
   })
 
-  it('are in folders without cycles between them, at most 25 files in each', () => {
+  it('are in folders without import cycles between them, at most 25 files in each', () => {
     assert.deepEqual(checkInside(sources), [])
   })
 })
@@ -68,7 +68,7 @@ const PLANTED: readonly [rule: string, files: Record<string, string>, complaint:
     /lib\/heap\.ts: room "lib" may not import "meta"/,
   ],
   [
-    'an import that climbs lazily',
+    'a lazy import of a higher floor',
     { 'meta/kind.ts': `const m = await import('#storage/memory.ts')`, 'storage/memory.ts': '' },
     /room "meta" may not import "storage"/,
   ],
@@ -78,7 +78,7 @@ const PLANTED: readonly [rule: string, files: Record<string, string>, complaint:
     /room "kubelet" may not import "scheduler"/,
   ],
   [
-    'a type import that goes sideways',
+    'a type import of another room on the same floor',
     { 'client/rest.ts': `import type { B } from '#storage/backend.ts'`, 'storage/backend.ts': '' },
     /room "client" may not import "storage"/,
   ],
@@ -93,23 +93,23 @@ const PLANTED: readonly [rule: string, files: Record<string, string>, complaint:
     /"\.\.\/meta\/kind\.ts" leaves the room; write "#meta\/kind\.ts"/,
   ],
   [
-    'a room that imports itself by its full name',
+    'a room that imports itself by its # alias',
     { 'lib/a.ts': `import { f } from '#lib/b.ts'`, 'lib/b.ts': '' },
     /is in the same room/,
   ],
   [
-    'a head among the imports',
+    'a file head between imports',
     { 'lib/a.ts': `import './b.ts'\n/** What this is. */\nimport './c.ts'`, 'lib/b.ts': '', 'lib/c.ts': '' },
     /lib\/a\.ts: its head has slipped/,
   ],
   ['an import of a missing file', { 'lib/a.ts': `import { f } from './gone.ts'` }, /"\.\/gone\.ts" does not exist/],
   [
-    'a cycle',
+    'an import cycle',
     { 'lib/a.ts': `import './b.ts'`, 'lib/b.ts': `import './c.ts'`, 'lib/c.ts': `import type { A } from './a.ts'` },
     /import cycle: lib\/a\.ts → lib\/b\.ts → lib\/c\.ts → lib\/a\.ts/,
   ],
   ['an unlisted room', { 'attic/a.ts': '' }, /room "attic" is not listed/],
-  ['a vague name', { 'lib/utils.ts': '' }, /"utils" says nothing/],
+  ['a vague file name', { 'lib/utils.ts': '' }, /"utils" says nothing/],
   [
     'a shelf file missing from its index',
     {
@@ -120,17 +120,17 @@ const PLANTED: readonly [rule: string, files: Record<string, string>, complaint:
     /scheduler\/plugins\/b\.ts: not listed in scheduler\/plugins\/index\.ts/,
   ],
   [
-    'a source that uses what only tests may',
+    'a source that imports a module for tests',
     { 'kubectl/a.ts': `import { aPod } from '#testing/objects.ts'`, 'testing/objects.ts': '' },
     /room "kubectl" may not import "testing"/,
   ],
   [
-    'a source that imports a kit',
+    'a source that imports a test kit',
     { 'kubelet/a.ts': `import { MemoryRuntime } from '#kits/cri/memory-runtime.ts'`, 'kits/cri/memory-runtime.ts': '' },
     /room "kubelet" may not import "kits"/,
   ],
   [
-    'a source that imports a kit by its path',
+    'a source that imports a test kit by its path',
     { 'kubelet/a.ts': `import { MemoryRuntime } from '../../test/kits/cri/memory-runtime.ts'` },
     /kubelet\/a\.ts: "\.\.\/\.\.\/test\/kits\/cri\/memory-runtime\.ts" leaves src/,
   ],
@@ -144,7 +144,7 @@ describe('the floor check', () => {
     })
   }
 
-  it('finds files that only tests import', () => {
+  it('finds source files that only tests import', () => {
     const files = {
       'cmd/entry.ts': `import type { A } from '#lib/a.ts'\nconst f = () => import('#lib/lazy.ts')`,
       'lib/a.ts': '',
@@ -156,7 +156,7 @@ describe('the floor check', () => {
     assert.deepEqual(unreachedFiles(new Map(Object.entries(files)), ['cmd/entry.ts']), ['lib/fake.ts'])
   })
 
-  it('allows kits and the testing room in tests, lazy imports in cycles, and anything in comments', () => {
+  it('allows test kits in tests, lazy imports in cycles, and anything in comments', () => {
     const files = {
       'kubectl/a.ts': `// import { x } from '#cmd/main.ts'\n/* import '#cmd/main.ts' */`,
       'kubectl/a.test.ts': `import { aPod } from '#testing/objects.ts'\nimport { b } from '#kits/kubectl/b.ts'`,

@@ -18,8 +18,8 @@ function wordsOf(where: RegExp, except: RegExp): ReadonlySet<string> {
   return new Set(used.flatMap((path) => readFileSync(new URL(path, SRC), 'utf8').match(/[\w-]+/g) ?? []))
 }
 
-describe('every flag', () => {
-  it('of kube-scheduler is used or listed as unused', () => {
+describe('flags in the sources', () => {
+  it('of kube-scheduler are all used or listed as unused', () => {
     const words = wordsOf(/./, /\.(test|fixture)\.ts$|(?<!log-)flags\.ts$|configz/)
     const flags = Object.values(SCHEDULER_FLAGS).flatMap((group) => Object.entries(group as FlagGroup))
     const claimed = flags.filter(([, { idle, unsupported }]) => (idle ?? unsupported) === undefined)
@@ -43,14 +43,14 @@ function structIn(schema: Schema): StructSchema | undefined {
   return schema.type === 'struct' ? schema : undefined
 }
 
-describe('every field', () => {
+describe('configuration fields in the sources', () => {
   const words = wordsOf(/^scheduler\/|^cmd\/scheduler/, /\.(test|fixture)\.ts$|flags\.ts$|configuration\/(?!profiles)/)
   const settings = wordsOf(/^component\/|^cmd\//, /\.(test|fixture)\.ts$|flags?\.ts$|flags\//)
   const flags = new Map(CONFIGURATION.options.map(({ path, flag = '' }) => [path, flag]))
   const isUsed = (path: string): boolean =>
     words.has(path.slice(path.lastIndexOf('.') + 1)) || settings.has(flags.get(path) ?? '')
 
-  it('of KubeSchedulerConfiguration is used or listed as unused', () => {
+  it('of KubeSchedulerConfiguration are all used or listed as unused', () => {
     // Validation rejects every value but one.
     const fixed = new Set(['leaderElection.resourceLock'])
     const idle = new Set(CONFIGURATION.options.flatMap((option) => (option.idle === undefined ? [] : [option.path])))
@@ -62,7 +62,7 @@ describe('every field', () => {
   })
 
   for (const [plugin, { fields }] of ARGS) {
-    it(`of the arguments of ${plugin} is used`, () => {
+    it(`of ${plugin} arguments are all used`, () => {
       assert.deepEqual(
         fields.filter((name) => !isUsed(name)),
         [],

@@ -29,7 +29,7 @@ describe('CertificateApproval, CertificateSigning and CertificateSubjectRestrict
     status,
   })
 
-  it('authorize the user for the signer name, and otherwise for all signers of its domain', async () => {
+  it('check that the user may approve or sign for the signer name, or for all signers of its domain', async () => {
     accesses.length = 0
     const write = { resource, subresource: 'approval', object: request(), oldObject: request() }
     assert.equal(
@@ -44,7 +44,7 @@ describe('CertificateApproval, CertificateSigning and CertificateSubjectRestrict
     assert.equal(await refusal(createCertificateApproval(allowing('example.com/*')), write), undefined)
   })
 
-  it('authorize signers only when a certificate or condition changes', async () => {
+  it('check permissions for the signer only if the certificate or a condition changes', async () => {
     const refusalOf = (object: object): Promise<string | undefined> =>
       refusal(createCertificateSigning(allowing()), { resource, subresource: 'status', object, oldObject: request() })
     assert.equal(await refusalOf(request()), undefined)
@@ -54,7 +54,7 @@ describe('CertificateApproval, CertificateSigning and CertificateSubjectRestrict
     assert.equal(await refusalOf(request({ conditions: [{ type: 'Failed' }] })), message)
   })
 
-  it('refuse system:masters through the client signer', async () => {
+  it('reject a client certificate request for the group system:masters', async () => {
     const key = createKey()
     const refusalOf = (organizations: string[], signerName: string): Promise<string | undefined> => {
       const { pem } = createRequest({ commonName: 'eve', organizations }, key)
@@ -75,7 +75,7 @@ describe('CertificateApproval, CertificateSigning and CertificateSubjectRestrict
     )
   })
 
-  it('authorize attestations for a signer, except for housekeeping', async () => {
+  it('check permission to attest for a signer, unless only finalizers change', async () => {
     const plugin = createClusterTrustBundleAttest({ ask: allowing(), isEnabled })
     const bundle = (metadata: object = {}): object => ({
       metadata: { name: 'b', ...metadata },

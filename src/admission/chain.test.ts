@@ -19,8 +19,8 @@ function pod(spec: object = {}): object {
   return { metadata: { name: 'p' }, spec: { containers: [{ name: 'c', resources: {} }], ...spec } }
 }
 
-describe('plugins that do not handle a write', () => {
-  it('return undefined instead of a promise, so that the chain does not wait', () => {
+describe('an admission plugin that does not handle a write', () => {
+  it('returns undefined instead of a promise, so that the chain continues synchronously', () => {
     const { attributes } = sampleWrite({ resource: 'pods', object: pod(), oldObject: pod() })
     const { attributes: created } = sampleWrite({ resource: 'pods', object: pod() })
     assert.equal(createPriority({ isEnabled }).mutate!(attributes, new Rounds()), undefined)
@@ -33,7 +33,7 @@ describe('plugins that do not handle a write', () => {
 })
 
 describe('admission chain', () => {
-  it('runs mutating plugins once more, and only once, on request', async () => {
+  it('runs all mutating plugins a second time, but no third time, if a plugin requests it', async () => {
     const calls: string[] = []
     const quiet = defineAdmission({
       name: 'Quiet',
@@ -54,7 +54,7 @@ describe('admission chain', () => {
     assert.deepEqual(calls, ['quiet', 'eager 1', 'quiet again', 'eager 2'])
   })
 
-  it('measures plugins that handle a write, and their refusals', async () => {
+  it('measures the duration and the rejections of plugins that handle a write', async () => {
     const metrics = createServerMeters()
     const clock = createVirtualClock()
     const slow = defineAdmission({ name: 'Slow', on: ['CREATE'], validate: () => sleep(clock, 30) })

@@ -15,7 +15,7 @@ describe('DefaultStorageClass and DefaultIngressClass', () => {
   const storage = 'storageclass.kubernetes.io/is-default-class'
   const claim = (spec: object = {}, annotations?: object): object => ({ metadata: { name: 'c', annotations }, spec })
 
-  it('use the newest of several defaults', async () => {
+  it('use the newest class if several are marked as default', async () => {
     const world = {
       'storageclasses.storage.k8s.io': [
         marked('old', storage, '2026-01-01T00:00:00Z'),
@@ -54,7 +54,7 @@ describe('DefaultStorageClass and DefaultIngressClass', () => {
     }
   })
 
-  it('set nothing without a default', async () => {
+  it('leave an object unchanged if no class is marked as default', async () => {
     const object = claim()
     assert.deepEqual(await admit(defaultStorageClass, { resource: 'persistentvolumeclaims', object }), object)
     assert.deepEqual(await admit(defaultIngressClass, { resource: 'ingresses.networking.k8s.io', object }), object)

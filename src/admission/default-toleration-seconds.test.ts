@@ -38,7 +38,7 @@ describe('DefaultTolerationSeconds', () => {
       assert.deepEqual(spec.tolerations, expected)
     })
   }
-  it('uses the seconds of its flags', async () => {
+  it('takes the toleration seconds from its flags', async () => {
     const plugin = createDefaultTolerationSeconds({ notReadySeconds: 5, unreachableSeconds: 6 })
     const { spec } = (await admit(plugin, { resource: 'pods', object: pod() })) as Pod
     assert.deepEqual(spec.tolerations, [added('not-ready', 5), added('unreachable', 6)])

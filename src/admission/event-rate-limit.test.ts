@@ -25,7 +25,7 @@ const event = (more: Partial<SampleWrite> = {}, about = 'p'): SampleWrite => ({
 const by = (name: string): Partial<SampleWrite> => ({ user: { name } as User })
 
 describe('EventRateLimit', () => {
-  it('admits a burst, and then the configured rate', async () => {
+  it('admits a burst of events, and then the configured number per second', async () => {
     const { plugin, clock } = create({ type: 'Server', qps: 2, burst: 3 })
     const let3 = [await refusal(plugin, event()), await refusal(plugin, event()), await refusal(plugin, event())]
     assert.deepEqual(let3, [undefined, undefined, undefined])
@@ -43,7 +43,7 @@ describe('EventRateLimit', () => {
     ['SourceAndObject', event({}, 'p'), event({}, 'q'), 'kubeletnPodp'],
   ]
   for (const [type, one, other, key] of keyed) {
-    it(`counts events of each ${type} separately`, async () => {
+    it(`has a separate limit for each ${type}`, async () => {
       const { plugin } = create({ type, qps: 1, burst: 1 })
       assert.equal(await refusal(plugin, one), undefined)
       assert.equal(await refusal(plugin, other), undefined)
@@ -51,7 +51,7 @@ describe('EventRateLimit', () => {
     })
   }
 
-  it('checks every limit and reports all exceeded limits', async () => {
+  it('checks all limits of an event and reports all that are exceeded', async () => {
     const { plugin } = create({ type: 'Server', qps: 1, burst: 1 }, { type: 'User', qps: 1, burst: 1 })
     await refusal(plugin, event(by('jane')))
     assert.equal(
@@ -60,14 +60,14 @@ describe('EventRateLimit', () => {
     )
   })
 
-  it('evicts the least recently used key', async () => {
+  it('forgets the least recently used key when its cache is full', async () => {
     const { plugin } = create({ type: 'User', qps: 1, burst: 1, cacheSize: 2 })
     for (const name of ['a', 'b', 'c']) assert.equal(await refusal(plugin, event(by(name))), undefined)
     assert.notEqual(await refusal(plugin, event(by('c'))), undefined)
     assert.equal(await refusal(plugin, event(by('a'))), undefined)
   })
 
-  it('counts neither dry runs, events of events.k8s.io nor other kinds', async () => {
+  it('ignores dry runs, events of events.k8s.io and objects other than events', async () => {
     const { plugin } = create({ type: 'Server', qps: 1, burst: 1 })
     await refusal(plugin, event())
     const objectKind = { group: 'events.k8s.io', version: 'v1', kind: 'Event' }

@@ -45,7 +45,7 @@ const pod = (more: object = {}): SampleWrite => ({
 })
 
 describe('ImagePolicyWebhook', () => {
-  it('sends images, annotations of image policies and the namespace', async () => {
+  it('sends the images of a pod, its image policy annotations and its namespace', async () => {
     const { plugin, reviews } = create({ allowed: true })
     assert.equal(await refusal(plugin, pod()), undefined)
     assert.deepEqual(reviews, [
@@ -71,14 +71,14 @@ describe('ImagePolicyWebhook', () => {
     assert.equal(reviews.length, 1)
   })
 
-  it("refuses with the backend's reason", async () => {
+  it('rejects a pod with the reason that the webhook returns', async () => {
     const denied = 'pods "p" is forbidden: image policy webhook backend denied one or more images: unsigned'
     assert.equal(await refusal(create({ allowed: false, reason: 'unsigned' }).plugin, pod()), denied)
     const silent = 'pods "p" is forbidden: one or more images rejected by webhook backend'
     assert.equal(await refusal(create({ allowed: false }).plugin, pod()), silent)
   })
 
-  it('caches answers, an approval longer than a denial', async () => {
+  it('caches answers of the webhook, approvals longer than denials', async () => {
     for (const [allowed, ttlMs] of [
       [true, 5000],
       [false, 1000],
@@ -94,7 +94,7 @@ describe('ImagePolicyWebhook', () => {
     }
   })
 
-  it("adds the backend's annotations to the audit event", async () => {
+  it('copies annotations of the webhook to the audit event', async () => {
     const notes: string[] = []
     const annotate = (key: string, value: string): void => void notes.push(`${key}=${value}`)
     await refusal(create({ allowed: true, auditAnnotations: { rule: '7' } }).plugin, pod({ annotate }))
@@ -105,19 +105,19 @@ describe('ImagePolicyWebhook', () => {
     ])
   })
 
-  it('refuses pods while the backend is unreachable, unless they are admitted by default', async () => {
+  it('rejects pods while the webhook is unreachable, unless defaultAllow is set', async () => {
     const away = new Error('Post "https://x": EOF')
     assert.equal(await refusal(create(away).plugin, pod()), 'pods "p" is forbidden: Post "https://x": EOF')
     assert.equal(await refusal(create(away, { defaultAllow: true }).plugin, pod()), undefined)
   })
 
-  it('answers 403 if the backend answers 403', async () => {
+  it('responds with 403 if the webhook responds with 403', async () => {
     const cause = forbiddenError({ group: '', resource: '' }, '', 'no credentials')
     const { plugin } = create(new Error(cause.message, { cause }))
     assert.equal(await refusal(plugin, pod()), cause.message)
   })
 
-  it('fails at start without a configuration', () => {
+  it('fails at start without a configuration file', () => {
     assert.throws(() => createImagePolicyWebhook({ clock: createVirtualClock() }), { message: 'no config specified' })
   })
 })

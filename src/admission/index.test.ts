@@ -26,7 +26,7 @@ const parts = {
   },
 }
 
-describe('admission flags', () => {
+describe('flags of admission plugins', () => {
   const table: readonly [what: string, flags: object, errors: string[]][] = [
     ['no values', {}, []],
     ['the values that kubeadm passes', { enable: ['NodeRestriction'] }, []],
@@ -45,19 +45,19 @@ describe('admission flags', () => {
       assert.deepEqual(admissionFlagErrors(flags), errors))
   }
 
-  it('prevent the start of the server if they are invalid', () => {
+  it('prevent the start of the server with an unknown plugin name', () => {
     assert.throws(() => createAdmission({ ...parts, enable: ['Nope'] }), /plugin "Nope" is unknown/)
   })
 
-  it('accept 41 names of plugins', () => assert.equal(pluginNames.length, 41))
+  it('accept the names of 41 plugins', () => assert.equal(pluginNames.length, 41))
 })
 
-describe('table of plugins', () => {
+describe('table of admission plugins', () => {
   const made = PLUGINS.flatMap(([name, , source]) =>
     typeof source === 'function' ? [{ name, plugin: source(parts) }] : [],
   )
 
-  it('has the plugin of that name in each row, without duplicates', () => {
+  it('has each plugin under its name, without duplicates', () => {
     assert.deepEqual(
       made.map(({ plugin }) => plugin.name),
       made.map(({ name }) => name),
@@ -65,7 +65,7 @@ describe('table of plugins', () => {
     assert.equal(new Set(pluginNames).size, PLUGINS.length)
   })
 
-  it('has a row for each plugin file', async () => {
+  it('has a row for each file that defines a plugin', async () => {
     const names = new Set(made.map(({ name }) => name))
     const folder = new URL('.', import.meta.url)
     const files = await Array.fromAsync(glob('**/*.ts', { cwd: folder }))
@@ -82,7 +82,7 @@ describe('table of plugins', () => {
     )
   })
 
-  it('has a reason for each missing plugin', () => {
+  it('gives a reason for each upstream plugin that is not implemented', () => {
     const others = Object.groupBy(
       PLUGINS.filter(([, , source]) => typeof source === 'string'),
       ([, , source]) => source as string,
@@ -99,7 +99,7 @@ describe('table of plugins', () => {
   })
 })
 
-describe('order of plugins', () => {
+describe('order of admission plugins', () => {
   it("is the same as upstream's", () => {
     assert.deepEqual(enabledPlugins({}).slice(0, 6), [
       'NamespaceLifecycle',
@@ -113,7 +113,7 @@ describe('order of plugins', () => {
     assert.ok(!enabledPlugins({ disable: ['Priority'] }).includes('Priority'))
   })
 
-  it('includes plugins created elsewhere', async () => {
+  it('includes plugins that other modules create', async () => {
     const calls: string[] = []
     const on = ['CREATE'] as const
     const admission = createAdmission({

@@ -17,7 +17,7 @@ function pod(resources: object = {}, rest: object = {}): object {
 }
 
 describe('LimitRanger', () => {
-  it('sets missing defaults of containers and records them in an annotation', async () => {
+  it('sets missing requests and limits of containers and records them in an annotation', async () => {
     const world = range({
       type: 'Container',
       default: { memory: '64Mi', cpu: '1' },
@@ -42,7 +42,7 @@ describe('LimitRanger', () => {
     )
   })
 
-  it('leaves a pod unchanged if nothing is missing or no range exists', async () => {
+  it('leaves a pod unchanged if no value is missing or no LimitRange exists', async () => {
     const object = pod({ limits: { cpu: '1' } })
     assert.deepEqual(await admit(plugin, { resource: 'pods', object }), object)
     const world = range({ type: 'Container', default: { cpu: '3' } })
@@ -55,7 +55,7 @@ describe('LimitRanger', () => {
   const forPod = { type: 'Pod', max: { cpu: '1' } }
   const table: readonly [what: string, limit: object, object: object, message: string | undefined][] = [
     [
-      'without a request but with a minimum',
+      'that has no request if the range has a minimum',
       min,
       pod(),
       'minimum cpu usage per Container is 100m.  No request is specified',
@@ -72,9 +72,9 @@ describe('LimitRanger', () => {
       pod({ requests: { cpu: '100m' }, limits: { cpu: '99m' } }),
       'minimum cpu usage per Container is 100m, but limit is 99m',
     ],
-    ['with exactly the minimum', min, pod({ requests: { cpu: '100m' } }), undefined],
+    ['that requests exactly the minimum', min, pod({ requests: { cpu: '100m' } }), undefined],
     [
-      'without a limit but with a maximum',
+      'that has no limit if the range has a maximum',
       max,
       pod(),
       'maximum memory usage per Container is 1Gi.  No limit is specified',
@@ -91,26 +91,31 @@ describe('LimitRanger', () => {
       pod({ limits: { memory: '1Gi' }, requests: { memory: '3Gi' } }),
       'maximum memory usage per Container is 1Gi, but request is 3Gi',
     ],
-    ['with exactly the maximum', max, pod({ limits: { memory: '1024Mi' } }), undefined],
+    ['that requests exactly the maximum', max, pod({ limits: { memory: '1024Mi' } }), undefined],
     [
-      'with a ratio but no request',
+      'that has no request if the range has a maxLimitRequestRatio',
       ratio,
       pod({ limits: { cpu: '1' } }),
       'cpu max limit to request ratio per Container is 2, but no request is specified or request is 0',
     ],
     [
-      'with a ratio but no limit',
+      'that has no limit if the range has a maxLimitRequestRatio',
       ratio,
       pod({ requests: { cpu: '1' } }),
       'cpu max limit to request ratio per Container is 2, but no limit is specified or limit is 0',
     ],
     [
-      'above the ratio',
+      'whose limit exceeds the maximum ratio to its request',
       ratio,
       pod({ requests: { cpu: '300m' }, limits: { cpu: '1' } }),
       'cpu max limit to request ratio per Container is 2, but provided ratio is 3.333333',
     ],
-    ['within the ratio', ratio, pod({ requests: { cpu: '500m' }, limits: { cpu: '1' } }), undefined],
+    [
+      'whose limit is within the maximum ratio to its request',
+      ratio,
+      pod({ requests: { cpu: '500m' }, limits: { cpu: '1' } }),
+      undefined,
+    ],
     [
       'whose containers together exceed the maximum',
       forPod,
@@ -128,13 +133,13 @@ describe('LimitRanger', () => {
     ],
   ]
   for (const [what, limit, object, message] of table) {
-    it(`checks a pod ${what}`, async () => {
+    it(`validates a pod ${what}`, async () => {
       const expected = message === undefined ? undefined : `pods "p" is forbidden: ${message}`
       assert.equal(await refusal(plugin, { resource: 'pods', object, world: range(limit) }), expected)
     })
   }
 
-  it('reports all violations of a range at once', async () => {
+  it('reports all violations of a LimitRange at once', async () => {
     const world = range({ type: 'Container', min: { memory: '1Mi', cpu: '1' } })
     assert.equal(
       await refusal(plugin, { resource: 'pods', object: pod(), world }),
@@ -151,7 +156,7 @@ describe('LimitRanger', () => {
     assert.equal(await refusal(plugin, { ...resize, oldObject: going }), undefined)
   })
 
-  it('limits the storage requests of claims', async () => {
+  it('limits the storage requests of PersistentVolumeClaims', async () => {
     const world = range({ type: 'PersistentVolumeClaim', min: { storage: '1Gi' }, max: { storage: '2Gi' } })
     const claim = (storage?: string): object => ({
       metadata: { name: 'c' },

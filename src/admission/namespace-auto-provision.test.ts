@@ -11,7 +11,7 @@ describe('NamespaceAutoProvision', () => {
   const created: string[] = []
   const plugin = createNamespaceAutoProvision({ ensure: async (name) => void created.push(name) })
 
-  it('creates the namespace of a new object', async () => {
+  it('creates the missing namespace of a new object', async () => {
     assert.equal(await refusal(plugin, secret), undefined)
     assert.deepEqual(created.splice(0), ['ns'])
   })
@@ -30,7 +30,7 @@ describe('NamespaceAutoProvision', () => {
     })
   }
 
-  it('refuses the object when the namespace cannot be created', async () => {
+  it('rejects the object if it cannot create the namespace', async () => {
     const failing = createNamespaceAutoProvision({ ensure: () => Promise.reject(new Error('no room')) })
     assert.equal(await refusal(failing, secret), 'secrets "s" is forbidden: no room')
   })

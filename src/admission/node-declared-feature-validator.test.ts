@@ -23,7 +23,7 @@ describe('NodeDeclaredFeatureValidator', () => {
     refusal(plugin, { resource: 'pods', subresource: 'resize', object: pod(next), oldObject: pod(old), world })
   const cpu = (amount: string): object => ({ requests: { cpu: amount } })
 
-  it('checks that the node supports the update', async () => {
+  it('rejects a pod update that requires a feature the node does not declare', async () => {
     assert.equal(await refusalOf({ nodeName: 'old' }, { nodeName: 'old' }), undefined)
     assert.equal(await refusalOf({ resources: cpu('2') }, { resources: cpu('1') }), undefined)
     assert.equal(

@@ -22,7 +22,7 @@ describe('AlwaysPullImages', () => {
     metadata: { name: 'p' },
     spec: { containers: [{ name: 'c', image, imagePullPolicy }], volumes: [{ name: 'v', image: { reference: 'r' } }] },
   })
-  it('pulls every image again, except in existing containers of the pod', async () => {
+  it('sets imagePullPolicy Always, except in existing containers of the pod', async () => {
     const { spec } = (await admit(alwaysPullImages, { resource: 'pods', object: pod('a') })) as Pod
     assert.equal(spec.containers[0]!.imagePullPolicy, 'Always')
     assert.equal(spec.volumes![0]!.image!.pullPolicy, 'Always')
@@ -40,7 +40,7 @@ describe('AlwaysPullImages', () => {
 
 describe('DenyServiceExternalIPs', () => {
   const service = (...externalIPs: string[]): object => ({ metadata: { name: 's' }, spec: { externalIPs } })
-  it('allows a Service to keep and remove addresses', async () => {
+  it('rejects new externalIPs of a Service, but allows it to keep or remove existing ones', async () => {
     const refusalOf = (object: object, oldObject?: object): Promise<string | undefined> =>
       refusal(denyServiceExternalIps, {
         resource: 'services',
@@ -72,7 +72,7 @@ describe('LimitPodHardAntiAffinityTopology', () => {
 })
 
 describe('ExtendedResourceToleration', () => {
-  it('adds one toleration per extended resource', async () => {
+  it('adds one toleration per extended resource that a pod requests', async () => {
     const toleration = (key: string): object => ({ key, operator: 'Exists', effect: 'NoSchedule' })
     const requests = { cpu: '1', 'b.com/x': '1', 'a.com/y': '1' }
     const spec = { containers: [{ name: 'c', resources: { requests } }], tolerations: [toleration('b.com/x')] }
@@ -83,7 +83,7 @@ describe('ExtendedResourceToleration', () => {
 })
 
 describe('NamespaceExists and AlwaysDeny', () => {
-  it('reject writes to a missing namespace, and all writes', async () => {
+  it('reject writes to a missing namespace, and all writes, respectively', async () => {
     const write = { resource: 'secrets', object: { metadata: { name: 's' } } }
     assert.equal(await refusal(namespaceExists, write), 'namespaces "ns" not found')
     assert.equal(
@@ -97,14 +97,14 @@ describe('NamespaceExists and AlwaysDeny', () => {
   })
 })
 
-describe('workload plugins', () => {
+describe('admission plugins for workloads', () => {
   const resource = 'podgroups.scheduling.k8s.io'
   const group = (workload: object | null = null): object => ({
     metadata: { name: 'g' },
     spec: { podGroupTemplateRef: workload === null ? null : { workload }, schedulingPolicy: {} },
   })
 
-  it('reject the deletion of a PodGroup with pods if the feature gate is on', async () => {
+  it('PodGroupProtection adds a finalizer to a PodGroup if the feature gate is on', async () => {
     const plugin = createPodGroupProtection({ isEnabled })
     const kept = await admit(plugin, { resource, object: group() })
     assert.deepEqual(kept!.metadata.finalizers, ['scheduling.k8s.io/podgroup-protection'])
@@ -112,7 +112,7 @@ describe('workload plugins', () => {
     assert.deepEqual(await admit(off, { resource, object: group() }), group())
   })
 
-  it('require that the template of a PodGroup exists', async () => {
+  it('PodGroupWorkloadExists requires that the Workload and template of a PodGroup exist', async () => {
     const plugin = createPodGroupWorkloadExists({ isEnabled })
     const spec = { podGroupTemplates: [{ name: 't' }] }
     const world = {
@@ -130,7 +130,7 @@ describe('workload plugins', () => {
     assert.equal(await refusalOf('w', 'u'), `${start} PodGroupTemplate "u" not found in Workload "w"`)
   })
 
-  it("keep the number of a gang-scheduled job's pods", async () => {
+  it('JobValidation rejects a changed parallelism of a gang-scheduled Job', async () => {
     const plugin = createJobValidation({ isEnabled })
     const job = (parallelism: number, podGroupName?: string): object => ({
       metadata: { name: 'j', uid: 'u' },

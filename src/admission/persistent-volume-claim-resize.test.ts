@@ -22,7 +22,7 @@ describe('PersistentVolumeClaimResize', () => {
   const cannot =
     'persistentvolumeclaims "c" is forbidden: only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize'
 
-  it('allows only bound claims whose StorageClass allows expansion to grow', async () => {
+  it('allows only bound claims to grow, and only if their StorageClass allows expansion', async () => {
     assert.equal(await refusalOf(claim('2Gi'), claim('1Gi')), undefined)
     assert.equal(await refusalOf(claim('1Gi'), claim('1024Mi')), undefined)
     assert.equal(

@@ -25,16 +25,20 @@ function write({ own, annotation, generateName }: Case): SampleWrite {
 
 describe('PodNodeSelector', () => {
   const merged: readonly (readonly [what: string, given: Case, selector: object | undefined])[] = [
-    ['nothing without annotation and configuration', { own: { a: 'b' } }, { a: 'b' }],
-    ['the selector of the namespace', { annotation: 'env=dev, zone = x' }, { env: 'dev', zone: 'x' }],
-    ["the selector to the pod's own one", { own: { a: 'b' }, annotation: 'env=dev' }, { env: 'dev', a: 'b' }],
-    ['the default of the cluster', { configured: { clusterDefaultNodeSelector: 'a=b' } }, { a: 'b' }],
+    ['no selector without annotation and configuration', { own: { a: 'b' } }, { a: 'b' }],
+    ['the selector in the annotation of the namespace', { annotation: 'env=dev, zone = x' }, { env: 'dev', zone: 'x' }],
     [
-      'nothing for an empty annotation, despite a default',
+      'the selector of the namespace to that of the pod',
+      { own: { a: 'b' }, annotation: 'env=dev' },
+      { env: 'dev', a: 'b' },
+    ],
+    ['the default selector of the cluster', { configured: { clusterDefaultNodeSelector: 'a=b' } }, { a: 'b' }],
+    [
+      'no selector if the annotation is empty, despite a default of the cluster',
       { annotation: '', configured: { clusterDefaultNodeSelector: 'a=b' } },
       undefined,
     ],
-    ['a selector within the whitelist', { annotation: 'a=b', configured: { ns: 'a=b,c=d' } }, { a: 'b' }],
+    ['a selector that the whitelist allows', { annotation: 'a=b', configured: { ns: 'a=b,c=d' } }, { a: 'b' }],
   ]
   for (const [what, given, selector] of merged) {
     it(`adds ${what}`, async () => {
@@ -57,7 +61,7 @@ describe('PodNodeSelector', () => {
     ['an annotation that is no list of labels', { annotation: 'a=b=c' }, 500, 'invalid selector: [a b c]'],
   ]
   for (const [what, given, code, message] of refused) {
-    it(`refuses a pod with ${what}`, async () => {
+    it(`rejects a pod with ${what}`, async () => {
       const status = await refusalStatus(createPodNodeSelector(given.configured), write(given))
       assert.deepEqual([status?.code, status?.message], [code, message])
     })

@@ -31,7 +31,7 @@ describe('PodResizeValidator', () => {
       world,
     })
 
-  it("limits a pod to its node's allocatable resources", async () => {
+  it('rejects a resize of a pod beyond the allocatable resources of its node', async () => {
     assert.equal(await statusOf('n', { cpu: '2' }), undefined)
     assert.equal(await statusOf('n', { cpu: '1' }), undefined)
     const much = await statusOf('n', { cpu: '2500m', memory: '2Gi' })

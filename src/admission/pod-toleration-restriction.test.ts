@@ -44,12 +44,20 @@ describe('PodTolerationRestriction', () => {
     ['no memory pressure toleration to a BestEffort pod', {}, undefined],
     ['a memory pressure toleration to pods of other QoS classes', { isBurstable: true }, [pressure]],
     ['a memory pressure toleration on update as well', { isBurstable: true, isUpdate: true, own: [a] }, [a, pressure]],
-    ['the default of the namespace', { own: [b], defaults: JSON.stringify([a]) }, [b, a]],
-    ['the default of the cluster', { cluster: { default: [a] } }, [a]],
+    ['the default tolerations of the namespace', { own: [b], defaults: JSON.stringify([a]) }, [b, a]],
+    ['the default tolerations of the cluster', { cluster: { default: [a] } }, [a]],
     ['no cluster default if the namespace has an empty one', { defaults: '', cluster: { default: [a] } }, undefined],
-    ['no default on update', { isUpdate: true, cluster: { default: [a] } }, undefined],
-    ['a default and removes tolerations that it includes', { own: [a], defaults: JSON.stringify([anyA]) }, [anyA]],
-    ['the default that an empty whitelist allows', { own: [a], whitelist: '', cluster: { whitelist: [b] } }, [a]],
+    ['no default tolerations on update', { isUpdate: true, cluster: { default: [a] } }, undefined],
+    [
+      'a default toleration and removes tolerations that it covers',
+      { own: [a], defaults: JSON.stringify([anyA]) },
+      [anyA],
+    ],
+    [
+      'no rejection if the namespace has an empty whitelist',
+      { own: [a], whitelist: '', cluster: { whitelist: [b] } },
+      [a],
+    ],
   ]
   for (const [what, given, tolerations] of merged) {
     it(`adds ${what}`, async () => {
@@ -60,26 +68,30 @@ describe('PodTolerationRestriction', () => {
 
   const conflict = 'pod tolerations (possibly merged with namespace default tolerations) conflict with its'
   const refused: readonly (readonly [what: string, given: Case, message: string | undefined])[] = [
-    ['within the whitelist', { own: [a], whitelist: JSON.stringify([anyA]) }, undefined],
+    ['that the whitelist of the namespace allows', { own: [a], whitelist: JSON.stringify([anyA]) }, undefined],
     [
-      "outside the namespace's whitelist",
+      'that the whitelist of the namespace does not allow',
       { own: [b], whitelist: JSON.stringify([anyA]) },
       `${conflict} namespace whitelist`,
     ],
-    ["outside the cluster's whitelist", { own: [b], cluster: { whitelist: [anyA] } }, `${conflict} cluster whitelist`],
     [
-      'outside the whitelist that a default adds',
+      'that the whitelist of the cluster does not allow',
+      { own: [b], cluster: { whitelist: [anyA] } },
+      `${conflict} cluster whitelist`,
+    ],
+    [
+      'from a namespace default that the whitelist does not allow',
       { defaults: JSON.stringify([b]), cluster: { whitelist: [anyA] } },
       `${conflict} cluster whitelist`,
     ],
     [
-      'from an annotation that is not a list',
+      'if the default in the namespace annotation is not a list',
       { defaults: '{}' },
       'json: cannot unmarshal object into Go value of type []v1.Toleration',
     ],
   ]
   for (const [what, given, message] of refused) {
-    it(`${message === undefined ? 'admits' : 'refuses'} tolerations ${what}`, async () => {
+    it(`${message === undefined ? 'admits' : 'rejects'} tolerations ${what}`, async () => {
       const status = await refusalStatus(plugin(given), write(given))
       assert.deepEqual([status?.code, status?.message], message === undefined ? [undefined, undefined] : [500, message])
     })

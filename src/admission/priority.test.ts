@@ -12,26 +12,26 @@ function pod(spec: object = {}): object {
   return { metadata: { name: 'p' }, spec: { containers: [{ name: 'c', resources: {} }], ...spec } }
 }
 
-describe('Priority', () => {
+describe('Priority admission plugin', () => {
   const plugin = createPriority({ isEnabled })
   const classes = (...found: object[]): Record<string, object[]> => ({ 'priorityclasses.scheduling.k8s.io': found })
   const high = { metadata: { name: 'high' }, value: 1000, preemptionPolicy: 'Never' }
 
-  it('is zero for a pod without a class if there is no default class', async () => {
+  it('sets priority 0 if the pod has no priorityClassName and no default class exists', async () => {
     const { spec } = (await admit(plugin, { resource: 'pods', object: pod() })) as Pod
     assert.equal(spec.priority, 0)
     assert.equal(spec.preemptionPolicy, 'PreemptLowerPriority')
     assert.equal(spec.priorityClassName, undefined)
   })
 
-  it("is the value of the pod's PriorityClass", async () => {
+  it("sets the priority to the value of the pod's PriorityClass", async () => {
     const object = pod({ priorityClassName: 'high' })
     const { spec } = (await admit(plugin, { resource: 'pods', object, world: classes(high) })) as Pod
     assert.equal(spec.priority, 1000)
     assert.equal(spec.preemptionPolicy, 'Never')
   })
 
-  it('is the value of the lowest default class for a pod without priorityClassName', async () => {
+  it('sets the lowest value of several default classes for a pod without priorityClassName', async () => {
     const world = classes(
       { metadata: { name: 'b' }, value: 7, globalDefault: true },
       { metadata: { name: 'a' }, value: 5, globalDefault: true },
@@ -41,7 +41,7 @@ describe('Priority', () => {
     assert.equal(spec.priority, 5)
   })
 
-  it('rejects a pod whose priority contradicts its class', async () => {
+  it('rejects a pod whose priority contradicts its PriorityClass', async () => {
     const refusalOf = (spec: object): Promise<string | undefined> =>
       refusal(plugin, { resource: 'pods', object: pod(spec), world: classes(high) })
     assert.equal(
@@ -59,7 +59,7 @@ describe('Priority', () => {
     assert.equal(await refusalOf({ priorityClassName: 'high', priority: 1000, preemptionPolicy: 'Never' }), undefined)
   })
 
-  it('stays unchanged on update', async () => {
+  it('keeps the priority unchanged on update', async () => {
     const oldObject = pod({ priority: 3, preemptionPolicy: 'Never' })
     const { spec } = (await admit(plugin, { resource: 'pods', object: pod(), oldObject })) as Pod
     assert.equal(spec.priority, 3)

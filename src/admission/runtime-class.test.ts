@@ -24,7 +24,7 @@ describe('RuntimeClass', () => {
   const refusalOf = (spec: object): Promise<string | undefined> =>
     refusal(runtimeClass, { resource: 'pods', object: pod(spec), world })
 
-  it('adds overhead, selector and tolerations without redundant ones', async () => {
+  it('copies overhead, node selector and tolerations to the pod, without redundant tolerations', async () => {
     const narrow = { key: 'kata', operator: 'Equal', value: 'x', effect: 'NoSchedule' }
     const other = { key: 'other', operator: 'Exists' }
     const object = pod({ runtimeClassName: 'kata', nodeSelector: { a: 'b' }, tolerations: [narrow, other] })
@@ -62,7 +62,7 @@ describe('RuntimeClass', () => {
     effect: 'NoExecute',
     tolerationSeconds,
   })
-  it('keeps the toleration with the longer duration', async () => {
+  it('keeps the toleration with the longer tolerationSeconds', async () => {
     const scheduling = { tolerations: [seconds(10)] }
     const of = { 'runtimeclasses.node.k8s.io': [{ metadata: { name: 'r' }, handler: 'r', scheduling }] }
     for (const [own, expected] of [

@@ -7,7 +7,7 @@ import { admit } from '#kits/admission/sample-write.ts'
 import { taintNodesByCondition } from './taint-nodes-by-condition.ts'
 
 describe('TaintNodesByCondition', () => {
-  it('taints a new node once', async () => {
+  it('adds the not-ready taint to a new node once', async () => {
     const taint = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }
     const fresh = (await admit(taintNodesByCondition, {
       resource: 'nodes',

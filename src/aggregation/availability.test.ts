@@ -15,7 +15,7 @@ const service: APIService = {
   status: {},
 }
 
-test('the Available condition keeps its transition time and is written only if it changes', () => {
+test('an update of the Available condition keeps its transition time, and is skipped if nothing changes', () => {
   const first = planCondition(service, passed, before)
   const since = '2026-01-01T00:00:00Z'
   assert.deepEqual(first?.status, { conditions: [{ type: 'Available', lastTransitionTime: since, ...passed }] })
@@ -27,7 +27,7 @@ test('the Available condition keeps its transition time and is written only if i
   assert.equal(lost?.status?.conditions?.[0]?.lastTransitionTime, '2026-01-01T00:00:05Z')
 })
 
-test('an update of the Available condition keeps the other conditions', () => {
+test('an update of the Available condition keeps all other conditions', () => {
   const mine = { type: 'Mine', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }
   const next = planCondition({ ...service, status: { conditions: [mine] } }, passed, before)
   assert.deepEqual(

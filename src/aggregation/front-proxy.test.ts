@@ -5,7 +5,7 @@ import { HttpError } from '#lib/http/http-error.ts'
 
 import { failureText, userHeaders } from './front-proxy.ts'
 
-test('the X-Remote headers contain one header per value, with encoded keys', () => {
+test('the X-Remote headers to an aggregated server have one header per value, with encoded keys', () => {
   const extra = { 'scopes/a': ['one', 'two'], 'ü%': ['x'], Mixed: ['y'] }
   assert.deepEqual(userHeaders({ name: 'jane', uid: 'u', groups: ['a', 'b'], extra }), {
     'x-remote-user': 'jane',

@@ -14,7 +14,7 @@ const service = (name: string, groupPriorityMinimum: number, versionPriority: nu
 const planned = (...services: readonly APIService[]): string[] =>
   planAnnouncement(services).map(({ name, versions }) => `${name}: ${versions.map(({ version }) => version).join(' ')}`)
 
-test('groups are ordered by their highest priority, then by the name of its APIService', () => {
+test('API groups are ordered by their highest priority, then by the name of the APIService', () => {
   const low = service('v1.b.io', 10, 1)
   assert.deepEqual(planned(low, service('v1.a.io', 20, 1)), ['a.io: v1', 'b.io: v1'])
   assert.deepEqual(planned(low, service('v1.a.io', 10, 1)), ['a.io: v1', 'b.io: v1'])
@@ -23,7 +23,7 @@ test('groups are ordered by their highest priority, then by the name of its APIS
   assert.deepEqual(planned(low, service('v1.a.io', 1, 1), service('v2.a.io', 11, 1)), ['a.io: v2 v1', 'b.io: v1'])
 })
 
-test('versions are ordered by priority, then by age', () => {
+test('versions of an API group are ordered by priority, then by age', () => {
   const some = [service('v1alpha1.a.io', 1, 9), service('v1.a.io', 1, 1), service('v2.a.io', 1, 1)]
   assert.deepEqual(planned(...some, service('v1beta1.a.io', 1, 1)), ['a.io: v1alpha1 v2 v1 v1beta1'])
 })

@@ -5,7 +5,7 @@ import { filterSwagger } from './swagger.ts'
 
 const ref = (name: string): object => ({ $ref: `#/definitions/${name}` })
 
-test('the swagger filter keeps only paths of the group version and the definitions they reference', () => {
+test('the filter of an OpenAPI v2 document keeps only paths of one group version and the definitions they reference', () => {
   const definitions = {
     A: { properties: { b: { items: ref('B') }, self: ref('A'), gone: ref('Gone') } },
     B: { type: 'object' },
@@ -19,14 +19,14 @@ test('the swagger filter keeps only paths of the group version and the definitio
   })
 })
 
-test('the swagger filter returns nothing without such paths, and rejects malformed documents', () => {
+test('the filter of an OpenAPI v2 document returns undefined without such paths, and rejects malformed documents', () => {
   assert.equal(filterSwagger({ paths: { '/x': {} } }, '/apis/g/v1/'), undefined)
   for (const nonsense of [undefined, null, 7, [], {}, { paths: [] }, { paths: {}, definitions: 7 }]) {
     assert.throws(() => filterSwagger(nonsense, '/'), /has no paths/)
   }
 })
 
-test('the swagger filter rejects a document that is nested too deeply', () => {
+test('the filter of an OpenAPI v2 document rejects a document that is nested too deeply', () => {
   const deep: unknown = JSON.parse(`${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}`)
   assert.throws(() => filterSwagger({ paths: { '/x': deep } }, '/'), /nested too deeply/)
 })

@@ -34,9 +34,9 @@ const found: readonly (readonly [path: string, results: JsonValue[]])[] = [
   ['.status..type', ['Ready', 'Other']],
 ]
 
-describe('JSON path', () => {
+describe('JSON path of a printer column', () => {
   for (const [path, results] of found) {
-    it(`selects ${JSON.stringify(results)} with ${path}`, () => {
+    it(`evaluates ${path} to ${JSON.stringify(results)}`, () => {
       assert.deepEqual(compilePath(path)?.(OBJECT), results)
     })
   }

@@ -23,22 +23,22 @@ const clashes: readonly (readonly [taken: object, reason: string, message: strin
   [{ plural: 'as', kind: 'A', listKind: 'AList' }, 'ListKindConflict', '"AList" is already in use'],
 ]
 
-describe('names of a CustomResourceDefinition', () => {
-  it('are all accepted if they are free', () => {
+describe('planNames() for a CustomResourceDefinition', () => {
+  it('accepts all names if no other definition has them', () => {
     const { accepted, condition } = planNames(asking({ shortNames: ['s'], categories: ['all'] }), takenNames([]))
     assert.deepEqual(accepted, { ...NAMES, shortNames: ['s'], categories: ['all'] })
     assert.deepEqual([condition.status, condition.reason], ['True', 'NoConflicts'])
   })
 
   for (const [taken, reason, message] of clashes) {
-    it(`are rejected with reason ${reason} if another definition has them`, () => {
+    it(`reports reason ${reason} if another definition has one of the names`, () => {
       const definition = asking({ shortNames: ['s1', 's2'] })
       const { condition } = planNames(definition, takenNames([taken as typeof NAMES]))
       assert.deepEqual(condition, { type: 'NamesAccepted', status: 'False', reason, message })
     })
   }
 
-  it('stay accepted, and the old names stay if the new ones are taken', () => {
+  it('keeps the accepted names if the changed ones are taken', () => {
     const before = { ...NAMES, shortNames: ['old'] }
     const definition = asking({ shortNames: ['new'] }, before)
     const { accepted } = planNames(definition, takenNames([before, { plural: 'bs', shortNames: ['new'], kind: 'B' }]))

@@ -46,8 +46,8 @@ const read = (registry: Registry): Promise<CustomResourceDefinition | undefined>
 const define = (registry: Registry, body = definition()): Promise<unknown> =>
   registry.writer.create(CustomResourceDefinitions, body as never)
 
-describe('servers that share a store', () => {
-  it("follow each other's definitions", async () => {
+describe('API servers that share a store', () => {
+  it('serve custom resources that another server defined', async () => {
     await using servers = createServers()
     const all = [await start(servers), await start(servers)]
     await define((all[0] as (typeof all)[0]).registry)
@@ -63,7 +63,7 @@ describe('servers that share a store', () => {
     for (const { following } of all) following.close()
   })
 
-  it('serve existing definitions after their start', async () => {
+  it('serve existing custom resources after their start', async () => {
     await using servers = createServers()
     const first = await start(servers)
     await define(first.registry)
@@ -77,7 +77,7 @@ describe('servers that share a store', () => {
 })
 
 describe('a deleted CustomResourceDefinition', () => {
-  it('is removed after its objects, and then no longer served', async () => {
+  it('exists until its objects are deleted, and is then no longer served', async () => {
     await using servers = createServers()
     const { registry, following } = await start(servers)
     await define(registry, definition([CLEANUP_FINALIZER]))

@@ -48,8 +48,8 @@ const untyped: JSONSchemaProps = { type: 'object', properties: { a: {} } }
 const field = 'spec.versions[0].schema.openAPIV3Schema.properties[a].type'
 const missing = `${field}: Required value: must not be empty for specified object fields`
 
-describe('a CustomResourceDefinition that was not written through the API', () => {
-  it('gets the reasons why its schema is not structural', () => {
+describe('the status of a CustomResourceDefinition in the store', () => {
+  it('has a NonStructuralSchema condition with the reasons why the schema is not structural', () => {
     assert.deepEqual(structureOf(definition({})), [])
     assert.deepEqual(structureOf(definition({ schema: untyped })), [`True Violations: ${missing}`])
     assert.deepEqual(structureOf(definition({ schema: untyped, preserves: true })), [
@@ -69,8 +69,8 @@ describe('a CustomResourceDefinition that was not written through the API', () =
   })
 })
 
-describe('a CustomResourceDefinition with managed fields', () => {
-  it('gets no schema condition, because the API validated it', () => {
+describe('the status of a CustomResourceDefinition with managedFields', () => {
+  it('has no NonStructuralSchema condition, because the API validated the schema', () => {
     assert.deepEqual(structureOf(definition({ schema: untyped, isOwned: true })), [])
   })
 })

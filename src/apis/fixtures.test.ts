@@ -31,21 +31,21 @@ interface Fixture {
   readonly gvk: GroupVersionKind
 }
 
-describe('fixtures', { skip }, () => {
+describe('recorded objects of upstream', { skip }, () => {
   const all = skip === false ? readFixtures() : []
 
-  it('of JSON decode to objects that encode to the same JSON and the same protobuf', (test) => {
+  it('decode from JSON and encode to the same JSON and the same protobuf', (test) => {
     for (const { name, json, protobuf, schema, gvk } of all) {
       const { object } = decodeJson(json, gvk)
       assert.equal(encodeJson(object), stringifyJson(JSON.parse(json)), name)
       const bytes = encodeEnvelope(kindOf(JSON.parse(json)), encodeMessage(schema, object))
       assert.ok(bytes.equals(protobuf), `${name}: protobuf differs`)
     }
-    test.diagnostic(`${all.length} fixtures`)
+    test.diagnostic(`are ${all.length} files`)
     assert.equal(all.length, 185)
   })
 
-  it('of protobuf decode to the same objects', () => {
+  it('decode from protobuf to the same objects as from JSON', () => {
     for (const { name, json, protobuf, schema } of all) {
       const { apiVersion, kind, message } = decodeEnvelope(protobuf)
       const typeMeta = kind === '' ? {} : { kind, apiVersion }
@@ -53,7 +53,7 @@ describe('fixtures', { skip }, () => {
     }
   })
 
-  it('of YAML decode to the same objects', () => {
+  it('decode from YAML to the same objects as from JSON', () => {
     for (const { name, json, yaml, gvk } of all) {
       const options = { schemaFor, defaultKind: gvk, validation: 'Strict' } as const
       const { object } = decodeObject(yaml, 'application/yaml', options)
@@ -61,7 +61,7 @@ describe('fixtures', { skip }, () => {
     }
   })
 
-  it('of JSON decode to the same object with keys in any order', () => {
+  it('decode from JSON to the same object with keys in any order', () => {
     for (const { name, json, gvk } of all) {
       const once = encodeJson(decodeJson(json, gvk).object)
       assert.equal(encodeJson(decodeJson(once, gvk).object), once, name)

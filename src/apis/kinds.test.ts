@@ -20,8 +20,8 @@ const skip = existsSync(discovery) ? false : `no API facts in "${facts}"`
 const versions = groups.flatMap((group) => group.versions)
 const kinds = versions.flatMap((version) => version.kinds)
 
-describe('a kind', () => {
-  it('has its verbs, scope and names', () => {
+describe('table of API kinds', () => {
+  it('contains verbs, scope and names of a kind', () => {
     assert.deepEqual(Deployments, {
       group: 'apps',
       version: 'v1',
@@ -50,7 +50,7 @@ describe('a kind', () => {
     })
   })
 
-  it('is the same object when imported and when looked up', () => {
+  it('returns the same object from an import, kindFor() and resourceFor()', () => {
     assert.equal(kindFor({ group: '', version: 'v1', kind: 'Pod' }), Pods)
     assert.equal(resourceFor({ group: '', version: 'v1', resource: 'pods' }), Pods)
     assert.equal(
@@ -60,7 +60,7 @@ describe('a kind', () => {
     assert.equal(Endpoints.kind, 'Endpoints')
   })
 
-  it('has the type of its objects', () => {
+  it('gives each kind the TypeScript type of its objects', () => {
     const nameOf = <T extends { metadata: { name?: string } }>(_kind: Kind<T>, object: T): string =>
       object.metadata.name!
     const deployment: Deployment = {
@@ -73,7 +73,7 @@ describe('a kind', () => {
     assert.equal(nameOf(Pods, deployment), 'web')
   })
 
-  it('is unknown if it is not a resource or a custom one', () => {
+  it('has no entry for a list, a subresource or a custom resource', () => {
     assert.equal(kindFor({ group: 'autoscaling', version: 'v1', kind: 'Scale' }), undefined)
     assert.equal(kindFor({ group: '', version: 'v1', kind: 'PodList' }), undefined)
     assert.equal(kindFor({ group: '__proto__', version: 'v1', kind: 'constructor' }), undefined)
@@ -81,14 +81,14 @@ describe('a kind', () => {
     assert.throws(() => kind('v1', 'widgets'), /No resource "widgets" in "v1"/)
   })
 
-  it('has a storage version if it is stored', () => {
+  it('contains the storage version of each kind that is stored', () => {
     assert.deepEqual(HorizontalPodAutoscalers.storage, { group: 'autoscaling', version: 'v2' })
     assert.deepEqual(kindFor({ group: 'events.k8s.io', version: 'v1', kind: 'Event' })?.storage, Events.storage)
     assert.deepEqual(Events.storage, { group: '', version: 'v1' })
     assert.equal(SubjectAccessReviews.storage, undefined)
   })
 
-  it('has one storage version for all versions of a resource, and a schema in it', () => {
+  it('has the same storage version for all versions of a resource, and a schema for that version', () => {
     const stored = new Map<string, string>()
     for (const { group, plural, kind: name, storage } of kinds) {
       if (storage === undefined) continue
@@ -98,12 +98,12 @@ describe('a kind', () => {
     }
   })
 
-  it('has the gate that it needs beyond its version', () => {
+  it('contains the feature gate that enables a kind', () => {
     assert.equal(ClusterTrustBundles.gate, 'ClusterTrustBundle')
     assert.equal(Pods.gate, undefined)
   })
 
-  it('has a schema, and one for its list and for the body of each subresource', () => {
+  it('has a schema for each kind, its list and the body of each subresource', () => {
     for (const item of kinds) {
       assert.ok(schemaFor(item), item.kind)
       if (item.verbs.includes('list')) assert.ok(schemaFor({ ...item, kind: item.listKind }), item.listKind)
@@ -112,8 +112,8 @@ describe('a kind', () => {
   })
 })
 
-describe('served versions', () => {
-  it('are 22 group versions by default', () => {
+describe('group versions that are served by default', () => {
+  it('are the 22 of upstream', () => {
     const served = versions.filter((version) => version.servedByDefault).map(apiVersionOf)
     assert.deepEqual(served.sort(), [
       'admissionregistration.k8s.io/v1',
@@ -141,7 +141,7 @@ describe('served versions', () => {
     ])
   })
 
-  it('are preferred in the order of discovery, among those served', () => {
+  it("are listed in upstream's order of preference", () => {
     const hpa = { group: 'autoscaling', resource: 'horizontalpodautoscalers' }
     assert.equal(preferredKind(hpa)?.version, 'v2')
     assert.equal(
@@ -157,8 +157,8 @@ describe('served versions', () => {
   })
 })
 
-describe('discovery', { skip }, () => {
-  it('lists the same groups and versions, in the same order', () => {
+describe('discovery documents', { skip }, () => {
+  it('list the same groups and versions as upstream, in the same order', () => {
     const expected = readGroups().map((item) => [item.metadata.name, item.versions.map(({ version }) => version)])
     const [core, ...others] = groups.map(({ name, versions }) => [name, versions.map(({ version }) => version)])
     assert.deepEqual(core, ['', ['v1']])
@@ -172,7 +172,7 @@ describe('discovery', { skip }, () => {
     )
   })
 
-  it('has the same resources in its aggregated form', () => {
+  it('list the same resources in aggregated form', () => {
     for (const { metadata, versions: documented } of readGroups()) {
       for (const { version, resources } of documented) {
         const served = versions.find((item) => item.group === metadata.name && item.version === version)
@@ -183,10 +183,10 @@ describe('discovery', { skip }, () => {
 
   const lists = skip ? [] : readdirSync(discovery).filter((file) => /^apis?__.*v\d\w*\.json$/.test(file))
 
-  it('has one document per version', () => assert.equal(lists.length, versions.length))
+  it('exist for each group version', () => assert.equal(lists.length, versions.length))
 
   for (const file of lists) {
-    it(`has the same resources as upstream in ${file}`, () => {
+    it(`list the same resources as upstream in ${file}`, () => {
       const { groupVersion, resources } = read(file) as { groupVersion: string; resources: object[] }
       const served = versions.find((version) => apiVersionOf(version) === groupVersion)
       assert.deepEqual(resourceLines(served!), resources)

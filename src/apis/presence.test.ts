@@ -32,10 +32,10 @@ interface Row {
   readonly settles?: boolean
 }
 
-describe('presence of fields', () => {
+describe('absent and empty fields', () => {
   for (const { type, given, json, protobuf, back = json, settles = false } of rows()) {
     const schema = schemaOf(type)
-    it(`is kept for ${type} ${given.slice(0, 60)}`, () => {
+    it(`stay distinct in JSON and protobuf of ${type} ${given.slice(0, 60)}`, () => {
       const object = decodeValue(schema, parseJson(given), 'Strict', { offences: [], settles }) as JsonObject
       assert.equal(encodeJson(object), json)
       assert.equal(encodeMessage(schema, object).toString('base64'), protobuf)
@@ -47,7 +47,7 @@ describe('presence of fields', () => {
     })
   }
 
-  it('is kept for meaningful empty values until the object is stored', () => {
+  it('stay distinct where an empty value has a meaning, until the object is stored', () => {
     const given = { spec: { maxReplicas: 1, behavior: { scaleUp: { policies: [] } }, metrics: [] } }
     const specOf = (settles: boolean): JsonObject => {
       const schema = schemaOf('autoscaling/v2 HorizontalPodAutoscaler')
@@ -59,14 +59,14 @@ describe('presence of fields', () => {
     assert.ok(!('metrics' in specOf(false)))
   })
 
-  it('is empty for an empty message', () => {
+  it('have zero values after decoding an empty protobuf message', () => {
     for (const { type } of rows()) {
       const schema = schemaOf(type)
       assert.deepEqual(decodeMessage(schema, Buffer.alloc(0)), zeroValue(schema), type)
     }
   })
 
-  it('is tested for at least thirty kinds', () => {
+  it('have test cases of at least thirty kinds', () => {
     assert.ok(new Set(rows().map(({ type }) => type)).size >= 30)
   })
 })

@@ -36,11 +36,11 @@ describe('schemaFor', () => {
     }
   })
 
-  it('names a missing struct', () => {
+  it('throws with the name of a missing struct', () => {
     assert.throws(() => structFor('core.v1', 'Nothing'), /No struct "Nothing" in the table "core.v1"/)
   })
 
-  it('uses one struct for kinds of every group version', () => {
+  it('uses one struct for all group versions of a shared kind', () => {
     const options = schemaFor({ group: 'meta.k8s.io', version: 'v1', kind: 'DeleteOptions' })
     assert.ok(options)
     assert.equal(schemaFor({ group: '', version: 'v1', kind: 'DeleteOptions' }), options)
@@ -62,7 +62,7 @@ describe('schemaFor', () => {
     ['apiregistration.k8s.io', 'v1beta1', 'APIServiceList', 'v1beta1.APIServiceList'],
     ['rbac.authorization.k8s.io', 'v1', 'ClusterRole', 'v1.ClusterRole'],
   ] as const) {
-    it(`has ${group}/${version} ${kind}`, () => {
+    it(`returns a schema for ${group}/${version} ${kind}`, () => {
       const schema = schemaFor({ group, version, kind })
       assert.equal(schema?.goType, goType)
       assert.deepEqual([...schema.fields.keys()].slice(0, 2), ['kind', 'apiVersion'])
@@ -70,7 +70,7 @@ describe('schemaFor', () => {
   }
 })
 
-describe('presence', () => {
+describe('presence of a field in a schema', () => {
   const cases: readonly [GroupVersionKind, string, Partial<FieldSchema>][] = [
     [gvk('apps', 'Deployment'), 'spec.replicas', { pointer: true, omitEmpty: true }],
     [gvk('apps', 'Deployment'), 'spec.minReadySeconds', { pointer: false, omitEmpty: true }],
@@ -95,14 +95,14 @@ describe('presence', () => {
     [gvk('', 'Status'), 'metadata', { pointer: false, omitEmpty: false }],
   ]
   for (const [kind, path, expected] of cases) {
-    it(`of ${kind.kind} ${path} is omitted or kept as in Go`, () => {
+    it(`has Go's rules for pointers and omitempty of ${kind.kind} ${path}`, () => {
       const field = at(schemaFor(kind)!, path)
       for (const [name, value] of Object.entries(expected)) assert.equal(field[name as keyof FieldSchema], value, name)
     })
   }
 })
 
-describe('merge rules', () => {
+describe('merge rules in a schema', () => {
   it('include list types, keys, strategies and defaults', () => {
     const ports = at(pod, 'spec.containers.ports')
     assert.deepEqual(
@@ -124,20 +124,20 @@ describe('merge rules', () => {
     assert.deepEqual([claimRef.mapType, (claimRef.schema as StructSchema).mapType], ['granular', 'atomic'])
   })
 
-  it('include members that JSON inlines', () => {
+  it('include rules of fields that JSON inlines', () => {
     assert.equal(at(pod, 'spec.volumes.projected.sources').listType, 'atomic')
     assert.equal(at(pod, 'spec.ephemeralContainers.name').required, true)
     assert.equal(at(pod, 'spec.ephemeralContainers.ports').patchMergeKey, 'containerPort')
   })
 
-  it('name the gate of a gated field', () => {
+  it('include the feature gate of a field', () => {
     assert.equal(at(pod, 'spec.containers.lifecycle.stopSignal').gate, 'ContainerStopSignals')
     assert.equal(at(schemaFor(gvk('coordination.k8s.io', 'Lease'))!, 'spec.strategy').gate, 'CoordinatedLeaderElection')
     assert.equal(at(pod, 'spec.hostname').gate, undefined)
   })
 })
 
-describe('Go type names', () => {
+describe('Go type name in a schema', () => {
   for (const [path, goType] of [
     ['status.phase', 'v1.PodPhase'],
     ['spec.priority', 'int32'],
@@ -147,10 +147,10 @@ describe('Go type names', () => {
     ['metadata.creationTimestamp', 'v1.Time'],
     ['spec', 'v1.PodSpec'],
   ] as const) {
-    it(`of Pod ${path} is ${goType}`, () => assert.equal((at(pod, path).schema as { goType?: string }).goType, goType))
+    it(`is ${goType} for Pod ${path}`, () => assert.equal((at(pod, path).schema as { goType?: string }).goType, goType))
   }
 
-  it('of a list is that of its items unless Go names it', () => {
+  it('is that of the items for a list, unless Go names the list type', () => {
     const { schema } = at(pod, 'spec.containers.securityContext.capabilities.add')
     assert.deepEqual(schema, {
       type: 'list',
@@ -162,8 +162,8 @@ describe('Go type names', () => {
   })
 })
 
-describe('protobuf', () => {
-  it('numbers are unique and ascending in every message of every kind', () => {
+describe('protobuf schema', () => {
+  it('has unique, ascending field numbers in every message of every kind', () => {
     let messages = 0
     for (const struct of allStructs()) {
       if (struct.protobuf === undefined) continue
@@ -187,14 +187,14 @@ describe('protobuf', () => {
     assert.deepEqual([...volume.fields.keys()].slice(0, 2), ['name', 'hostPath'])
   })
 
-  it('distinguishes a wrapped list from a repeated field', () => {
+  it('distinguishes a list wrapped in a message from a repeated field', () => {
     const verbs = structFor('meta.v1', 'APIResource').protobuf?.fields.find(({ field }) => field?.name === 'verbs')
     assert.deepEqual([verbs?.wire, verbs?.repeated, verbs?.field?.schema.type], ['message', false, 'list'])
     const shortNames = structFor('meta.v1', 'APIResource').protobuf?.fields.find(({ number }) => number === 5)
     assert.deepEqual([shortNames?.wire, shortNames?.repeated], ['string', true])
   })
 
-  it('is absent from structs with only a JSON form', () => {
+  it('is absent for structs with only a JSON form', () => {
     assert.equal(structFor('meta.v1', 'Table').protobuf, undefined)
     assert.ok(pod.protobuf)
   })
@@ -212,10 +212,10 @@ describe('protobuf', () => {
   })
 })
 
-describe('recursive and special types', () => {
+describe('schemas of recursive and special types', () => {
   const props = structFor('apiextensions.v1', 'JSONSchemaProps')
 
-  it('are cyclic references between schema objects', () => {
+  it('contain cyclic references between schema objects', () => {
     const properties = props.fields.get('properties')?.schema
     assert.equal(properties?.type === 'map' && properties.values, props)
   })
@@ -228,20 +228,20 @@ describe('recursive and special types', () => {
     assert.deepEqual(props.fields.get('default')?.schema, { type: 'any', goType: 'v1.JSON' })
   })
 
-  it('have JSON names that differ from those of protobuf', () => {
+  it('have JSON names that differ from the protobuf names', () => {
     for (const name of ['$ref', '$schema', 'x-kubernetes-int-or-string', 'x-kubernetes-list-map-keys']) {
       assert.ok(props.fields.has(name), name)
     }
   })
 })
 
-describe('fixtures', { skip }, () => {
+describe('recorded objects of upstream', { skip }, () => {
   const files = skip ? [] : readdirSync(fixtures).filter((file) => file.endsWith('.json'))
 
   it('are 185 files', () => assert.equal(files.length, 185))
 
   for (const file of files) {
-    it(`${file} has the fields of its schema, in their order`, () => {
+    it(`have the fields of the schema in its order: ${file}`, () => {
       const [, group = '', version = '', kind = ''] = /^(.+)\.(v\d\w*)\.(\w+)\.json$/.exec(file) ?? []
       const schema = schemaFor({ group: group === 'core' ? '' : group, version, kind })
       assert.ok(schema, 'a schema')

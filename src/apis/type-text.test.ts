@@ -11,7 +11,7 @@ function struct(goType: string): StructSchema {
   return { type: 'struct', goType, fields: new Map(), mapType: 'granular', preserveUnknown: false }
 }
 
-describe('the type language of the tables', () => {
+describe('parser of type notation in the API tables', () => {
   const text: Schema = { type: 'string', goType: 'string' }
   const cases: readonly [string, Schema][] = [
     ['s', text],
@@ -30,14 +30,14 @@ describe('the type language of the tables', () => {
     ['{}()s', { type: 'map', values: { type: 'list', items: text, pointerItems: false } }],
   ]
   for (const [input, expected] of cases) {
-    it(`reads ${input}`, () => assert.deepEqual(parseType(input, resolver), expected))
+    it(`parses ${input}`, () => assert.deepEqual(parseType(input, resolver), expected))
   }
 
-  it('has a letter for each scalar', () => {
+  it('has a letter for each scalar type', () => {
     assert.equal(new Set(Object.values(SCALAR_LETTERS).map(([type]) => type)).size, 11)
   })
 
   for (const wrong of ['', '!', 'z', '[]', '{}z']) {
-    it(`refuses "${wrong}"`, () => assert.throws(() => parseType(wrong, resolver), /Unknown type/))
+    it(`rejects "${wrong}"`, () => assert.throws(() => parseType(wrong, resolver), /Unknown type/))
   }
 })

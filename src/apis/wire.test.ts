@@ -161,9 +161,9 @@ const SAMPLES: readonly Sample[] = [
   }),
 ]
 
-describe('Generated protobuf messages', () => {
+describe('generated protobuf messages', () => {
   for (const { method, path, request, requestBytes, response, responseBytes } of SAMPLES) {
-    it(`encode and decode a call of ${path}`, () => {
+    it(`round-trip a request of ${path}`, () => {
       assert.equal(method.path, path)
       checkRoundTrip(method.request, request, requestBytes)
       checkRoundTrip(method.response, response, responseBytes)

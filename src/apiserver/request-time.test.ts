@@ -57,7 +57,7 @@ function exchangeOf(path: string): { exchange: Exchange; response: SentResponse 
 const never = (): Promise<Answer> => Promise.withResolvers<Answer>().promise
 
 describe('request timeout', () => {
-  it("is a minute, or the client's timeout if that is less, and answers 504", async () => {
+  it("is a minute, or the client's timeout if that is less, and leads to 504", async () => {
     for (const [query, limitMs] of [
       ['', 60_000],
       ['?timeout=5s', 5000],
@@ -74,7 +74,7 @@ describe('request timeout', () => {
     }
   })
 
-  it('covers the sending of a large response, so that a client that does not read is disconnected', async () => {
+  it('includes sending a large response, so that a client that does not read is disconnected', async () => {
     const clock = createVirtualClock()
     const { exchange, response } = exchangeOf('/api/v1/pods')
     const answer = { status: 200, contentType: 'application/json', body: [Buffer.from('[]')], length: 2 }

@@ -41,9 +41,9 @@ function routing(method: string, path: string): Routing {
   return routingOf(method, info, kindOf(info.resource))
 }
 
-describe('routing by path', () => {
+describe('request routing', () => {
   for (const [path, methods] of PATHS) {
-    it(`allows ${methods} for ${path}`, () => {
+    it(`allows methods ${methods} for ${path}`, () => {
       const found = ALL.map((method) => [method, routing(method, path)] as const)
       if (methods === 'none') return assert.ok(found.every(([, outcome]) => outcome === 'no-path'))
       const routed = found.filter(([, outcome]) => outcome === 'routed').map(([method]) => method)
@@ -52,7 +52,7 @@ describe('routing by path', () => {
     })
   }
 
-  it('accepts a POST to the path of one custom resource', () => {
+  it('accepts a POST to the path of a single custom resource', () => {
     const info = requestInfoOf('POST', '/api/v1/namespaces/x/pods/a', new URLSearchParams())
     assert.equal(routingOf('POST', info, kindOf('pods')), 'no-method')
     assert.equal(routingOf('POST', info, kindOf('pods'), true), 'routed')

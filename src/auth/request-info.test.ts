@@ -40,7 +40,7 @@ const TABLE: readonly [request: string, expected: Partial<RequestInfo>][] = [
   ['__proto__ /api/v1/pods/x', { verb: '', resource: 'pods' }],
 ]
 
-describe('request info', () => {
+describe('requestInfoOf()', () => {
   for (const [request, expected] of TABLE) {
     it(`parses ${request}`, () => {
       const [method = '', url = ''] = request.split(' ')

@@ -41,7 +41,7 @@ describe('TolerationSet', () => {
     'foo-gt': 'foo-gt',
   }
   for (const [wide, narrow] of Object.entries(included)) {
-    it(`with ${wide} includes nothing but ${narrow}`, () => {
+    it(`with ${wide} covers exactly ${narrow}`, () => {
       const set = new TolerationSet(named(wide))
       const found = Object.keys(SAMPLES).filter((name) => set.includes(SAMPLES[name]!))
       assert.deepEqual(found, narrow.split(' '))
@@ -63,7 +63,7 @@ describe('mergeTolerations', () => {
       assert.deepEqual(mergeTolerations(named(first), named(second)), named(merged)))
   }
 
-  it('equals a comparison of all pairs of tolerations', () => {
+  it('returns the same result as a comparison of each pair of tolerations', () => {
     const toleration = fc
       .record({
         key: fc.constantFrom('a', 'b'),

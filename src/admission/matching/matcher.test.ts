@@ -18,7 +18,7 @@ const POD: RuleSubject = {
 }
 const EVERYTHING: ResourceRule = { operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*/*'] }
 
-describe('rule', () => {
+describe('matchesRule() for the creation of pod p', () => {
   const table: readonly (readonly [change: ResourceRule, subject: Partial<RuleSubject>, isMatch: boolean])[] = [
     [{}, {}, true],
     [{ operations: ['UPDATE', 'DELETE'] }, {}, false],
@@ -49,15 +49,16 @@ describe('rule', () => {
     [{ resourceNames: ['q'] }, {}, false],
   ]
   for (const [change, subject, isMatch] of table) {
-    it(`${JSON.stringify(change)} is ${isMatch ? '' : 'not '}about ${JSON.stringify(subject)}`, () => {
+    it(`${isMatch ? 'matches' : 'does not match'} rule ${JSON.stringify(change)} with request ${JSON.stringify(subject)}`, () => {
       assert.equal(matchesRule({ ...EVERYTHING, ...change }, { ...POD, ...subject }), isMatch)
     })
   }
 
-  it('without operations, groups and resources matches nothing', () => assert.equal(matchesRule({}, POD), false))
+  it('matches no request if operations, groups and resources are absent', () =>
+    assert.equal(matchesRule({}, POD), false))
 })
 
-describe('matching', () => {
+describe('matchRequest()', () => {
   const other: Form = {
     resource: { group: 'apps', version: 'v1beta1', resource: 'deployments' },
     kind: { group: 'apps', version: 'v1beta1', kind: 'Deployment' },
@@ -71,7 +72,7 @@ describe('matching', () => {
   const beta: ResourceRule = { ...EVERYTHING, apiVersions: ['v1beta1'] }
   const web = { matchLabels: { app: 'web' } }
 
-  it('finds the request in its own version, or else in an equivalent one', async () => {
+  it('returns the request in its version if a rule matches that, or else in an equivalent version', async () => {
     assert.equal(await match({}, deployment), 'v1')
     assert.equal(await match({ rules: [beta, EVERYTHING], matchPolicy: 'Equivalent' }, deployment), 'v1')
     assert.equal(await match({ rules: [beta], matchPolicy: 'Equivalent' }, deployment), 'v1beta1')
@@ -80,18 +81,18 @@ describe('matching', () => {
     assert.equal(await match({ rules: undefined }, deployment), 'v1')
   })
 
-  it('excludes a request if an exclude rule names it in any equivalent version', async () => {
+  it('excludes a request if an exclude rule matches any equivalent version', async () => {
     assert.equal(await match({ excludeRules: [EVERYTHING] }, deployment), undefined)
     assert.equal(await match({ excludeRules: [beta], matchPolicy: 'Exact' }, deployment), 'v1')
     assert.equal(await match({ excludeRules: [beta], matchPolicy: 'Equivalent' }, deployment), undefined)
   })
 
-  it('returns no promise if no rule matches', () => {
+  it('returns undefined instead of a promise if no rule matches', () => {
     const criteria = createCriteria({ rules: [], namespaceSelector: {}, objectSelector: {} })
     assert.equal(matchRequest(criteria, sampleWrite(deployment).attributes, forms), undefined)
   })
 
-  it('selects by the labels of the new or the old object', async () => {
+  it('matches objectSelector with the labels of the new or the old object', async () => {
     const labelled = { metadata: { name: 'd', labels: { app: 'web' } } }
     const terms = { objectSelector: web }
     assert.equal(await match(terms, deployment), undefined)
@@ -101,7 +102,7 @@ describe('matching', () => {
     assert.equal(await match({ objectSelector: undefined }, deployment), undefined)
   })
 
-  it('selects by the labels of the namespace, which for a Namespace are its own', async () => {
+  it('matches namespaceSelector with the labels of the namespace, or of a Namespace itself', async () => {
     const terms = { namespaceSelector: web }
     const namespace = (labels: object): object => ({ metadata: { name: 'ns', labels } })
     const world = (labels: object): World => ({ namespaces: [{ metadata: { name: 'ns', labels } }] })
@@ -115,12 +116,12 @@ describe('matching', () => {
     assert.equal(await match(terms, { ...going, world: world({ app: 'web' }) }), 'v1')
   })
 
-  it('answers 500 for an invalid selector', async () => {
+  it('responds with 500 to an invalid selector', async () => {
     const objectSelector = { matchExpressions: [{ key: 'k', operator: 'Foo' as 'In' }] }
     await assert.rejects(match({ objectSelector }, deployment), { message: /^Internal error occurred: "Foo" is not/ })
   })
 
-  it('exempts webhook and policy configurations', () => {
+  it('exempts webhook configurations and admission policies', () => {
     const group = 'admissionregistration.k8s.io'
     assert.ok(isAdmissionConfiguration({ group, kind: 'ValidatingWebhookConfiguration' }))
     assert.ok(isAdmissionConfiguration({ group, kind: 'MutatingAdmissionPolicyBinding' }))

@@ -24,7 +24,7 @@ async function why(write: SampleWrite): Promise<string | undefined> {
 }
 
 describe('NodeRestriction', () => {
-  it('applies only to kubelets', async () => {
+  it('ignores users that are not kubelets', async () => {
     const write = { resource: 'nodes', object: { metadata: { name: 'other' } } }
     assert.equal(await refusal(plugin, write), undefined)
     assert.equal(await refusal(plugin, { ...write, user: { ...user, groups: [] } }), undefined)
@@ -50,7 +50,7 @@ function mirror(spec: object = {}, metadata: object = {}): object {
   }
 }
 
-describe('NodeRestriction on pods', () => {
+describe('NodeRestriction for a write of pods by a kubelet', () => {
   const world = { nodes: [{ metadata: { name: 'n', uid: 'u' } }] }
   const volume = (source: object): object => ({ volumes: [{ name: 'v', ...source }] })
   const projected = (source: object): object => volume({ projected: { sources: [source] } })
@@ -149,7 +149,7 @@ describe('NodeRestriction on pods', () => {
     })
   }
 
-  it('answers 404 if the node does not exist', async () => {
+  it('responds with 404 if the Node of the kubelet does not exist', async () => {
     const status = await refusalStatus(plugin, { user, resource: 'pods', object: mirror() })
     assert.equal(status?.code, 404)
     assert.equal(status?.message, 'node "n" not found')
@@ -205,7 +205,7 @@ describe('NodeRestriction on pods', () => {
     })
   }
 
-  it('allows a kubelet to evict pods of its node', async () => {
+  it('allows a kubelet to evict pods of its node only', async () => {
     const object = { metadata: { name: 'p' } }
     const evict = (spec: object): Promise<string | undefined> =>
       why({ resource: 'pods', subresource: 'eviction', object, world: { pods: [mirror(spec)] } })
@@ -218,14 +218,14 @@ describe('NodeRestriction on pods', () => {
   })
 })
 
-describe('NodeRestriction on nodes', () => {
+describe('NodeRestriction for a write of nodes by a kubelet', () => {
   const node = (labels: object = {}, spec: object = {}, metadata: object = {}): object => ({
     metadata: { name: 'n', labels, ...metadata },
     spec,
   })
   const configSource = { configMap: { name: 'm' } }
 
-  it('rejects writes of a kubelet to another Node', async () => {
+  it('rejects a write to the Node of another kubelet', async () => {
     assert.equal(
       await why({ resource: 'nodes', object: { metadata: { name: 'o' } } }),
       'node "n" is not allowed to modify node "o"',
@@ -249,7 +249,7 @@ describe('NodeRestriction on nodes', () => {
     ['foo.k8s.io/x', false],
   ]
   for (const [label, allowed] of labels) {
-    it(`${allowed ? 'sets' : 'does not set'} the label ${label}`, async () => {
+    it(`${allowed ? 'allows' : 'rejects'} a change of the label ${label}`, async () => {
       const labelled = node({ [label]: 'x' })
       assert.equal(
         await why({ resource: 'nodes', object: labelled }),
@@ -262,7 +262,7 @@ describe('NodeRestriction on nodes', () => {
     })
   }
 
-  it('refuses changes of taints, owners and configuration', async () => {
+  it('rejects changes of taints, owners and configSource', async () => {
     const update = (object: object, oldObject: object = node()): Promise<string | undefined> =>
       why({ resource: 'nodes', object, oldObject })
     assert.equal(
@@ -285,8 +285,8 @@ describe('NodeRestriction on nodes', () => {
   })
 })
 
-describe('NodeRestriction on objects named after the node', () => {
-  it('allows a kubelet to write the Lease and CSINode of its node', async () => {
+describe('NodeRestriction for objects with the name of the node', () => {
+  it('allows a kubelet to write only the Lease and CSINode of its node', async () => {
     const leases = 'leases.coordination.k8s.io'
     const named = (name: string): object => ({ metadata: { name } })
     const namespace = 'kube-node-lease'
@@ -306,7 +306,7 @@ describe('NodeRestriction on objects named after the node', () => {
     )
   })
 
-  it('allows a kubelet to write the ResourceSlices of its node', async () => {
+  it('allows a kubelet to write only ResourceSlices of its node', async () => {
     const slice = (nodeName?: string): object => ({ metadata: { name: 's' }, spec: { nodeName } })
     const resource = 'resourceslices.resource.k8s.io'
     assert.equal(await why({ resource, object: slice('n') }), undefined)
@@ -321,11 +321,11 @@ describe('NodeRestriction on objects named after the node', () => {
   })
 })
 
-describe('NodeRestriction on claims', () => {
+describe('NodeRestriction for PersistentVolumeClaims', () => {
   const claim = (status: object, labels: object = {}): object => ({ metadata: { name: 'c', labels }, spec: {}, status })
   const resource = 'persistentvolumeclaims'
 
-  it('allows reports of sizes and conditions', async () => {
+  it('allows a kubelet to update only sizes and conditions in the status', async () => {
     const object = claim({
       phase: 'Bound',
       capacity: { storage: '2Gi' },
@@ -343,7 +343,7 @@ describe('NodeRestriction on claims', () => {
   })
 })
 
-describe('NodeRestriction on tokens', () => {
+describe('NodeRestriction for token requests', () => {
   const token = (ref: object | null, audiences: string[] | null = null): object => ({
     metadata: {},
     spec: { audiences, boundObjectRef: ref, expirationSeconds: null },
@@ -382,7 +382,7 @@ describe('NodeRestriction on tokens', () => {
   const ask = (object: object): Promise<string | undefined> =>
     why({ resource: 'serviceaccounts', subresource: 'token', name: 'sa', object, world })
 
-  it("requires that a token is bound to a pod of the kubelet's node", async () => {
+  it("requires that a token is bound to a pod on the kubelet's node", async () => {
     assert.equal(await ask(token(bound)), undefined)
     for (const ref of [null, { ...bound, kind: 'Secret' }, { ...bound, apiVersion: 'v2' }, { ...bound, name: '' }]) {
       assert.equal(await ask(token(ref)), 'node requested token not bound to a pod')
@@ -415,7 +415,7 @@ describe('NodeRestriction on tokens', () => {
   })
 })
 
-describe('NodeRestriction on certificates', () => {
+describe('NodeRestriction for certificate requests', () => {
   it('requires that a kubelet requests a certificate in the name of its node', async () => {
     const key = createKey()
     const request = (commonName: string, signerName: string): object => {

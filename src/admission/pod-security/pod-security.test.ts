@@ -42,9 +42,9 @@ const podWide = (securityContext: object): Change => ({
 const sysctl = (...names: string[]): Change => podWide({ sysctls: names.map((name) => ({ name, value: '1' })) })
 const windows = { os: { name: 'windows' } }
 
-describe('Pod Security Standards', () => {
+describe('violationsOf() with the Pod Security Standards', () => {
   const table: readonly [what: string, at: LevelVersion, change: Change, expected: string][] = [
-    ['a valid pod', at('restricted'), {}, ''],
+    ['a pod without violations', at('restricted'), {}, ''],
     ['any pod at the privileged level', at('privileged'), { spec: { hostPID: true } }, ''],
     [
       'AppArmor fields',
@@ -59,7 +59,7 @@ describe('Pod Security Standards', () => {
       'forbidden AppArmor profile (annotation must not set AppArmor profile type to "container.apparmor.security.beta.kubernetes.io/c="unconfined"")',
     ],
     [
-      'good AppArmor annotations',
+      'allowed AppArmor annotations',
       at('baseline'),
       { annotations: { 'container.apparmor.security.beta.kubernetes.io/c': 'localhost/x' } },
       '',
@@ -206,19 +206,19 @@ describe('Pod Security Standards', () => {
       'forbidden sysctls (kernel.msgmax, fs.x)',
     ],
     [
-      'sysctls of v1.29 at v1.28',
+      'sysctls that v1.29 added, at version v1.28',
       at('baseline', 28),
       sysctl('net.ipv4.ip_local_reserved_ports', 'net.ipv4.tcp_fin_timeout'),
       'forbidden sysctls (net.ipv4.tcp_fin_timeout)',
     ],
     [
-      'sysctls of v1.32 at v1.31',
+      'sysctls that v1.32 added, at version v1.31',
       at('baseline', 31),
       sysctl('net.ipv4.tcp_fin_timeout', 'net.ipv4.tcp_wmem'),
       'forbidden sysctls (net.ipv4.tcp_wmem)',
     ],
     [
-      'sysctls of v1.27 at v1.26',
+      'sysctls that v1.27 added, at version v1.26',
       at('baseline', 26),
       sysctl('net.ipv4.ip_local_reserved_ports'),
       'forbidden sysctls (net.ipv4.ip_local_reserved_ports)',
@@ -230,7 +230,7 @@ describe('Pod Security Standards', () => {
       'hostProcess (pod must not set securityContext.windowsOptions.hostProcess=true)',
     ],
     [
-      'escalation',
+      'allowPrivilegeEscalation',
       at('restricted'),
       {
         spec: {
@@ -242,7 +242,7 @@ describe('Pod Security Standards', () => {
       },
       'allowPrivilegeEscalation != false (containers "i", "e" must set securityContext.allowPrivilegeEscalation=false), unrestricted capabilities (container "i" must set securityContext.capabilities.drop=["ALL"])',
     ],
-    ['escalation before v1.8', at('restricted', 7), container({ allowPrivilegeEscalation: true }), ''],
+    ['allowPrivilegeEscalation before v1.8', at('restricted', 7), container({ allowPrivilegeEscalation: true }), ''],
     [
       'Windows pods',
       at('restricted'),
@@ -268,18 +268,18 @@ describe('Pod Security Standards', () => {
       'runAsNonRoot != true (pod and container "c" must not set securityContext.runAsNonRoot=false)',
     ],
     [
-      'root in a user namespace',
+      'runAsUser 0 in a user namespace',
       at('restricted'),
       { spec: { hostUsers: false, securityContext: { runAsUser: 0, seccompProfile: { type: 'Localhost' } } } },
       '',
     ],
     [
-      'user 0',
+      'runAsUser 0',
       at('restricted'),
       { ...podWide({ runAsUser: 0 }), ...container({ runAsUser: 0 }) },
       'runAsUser=0 (pod and container "c" must not set runAsUser=0)',
     ],
-    ['user 0 before v1.23', at('restricted', 22), podWide({ runAsUser: 0 }), ''],
+    ['runAsUser 0 before v1.23', at('restricted', 22), podWide({ runAsUser: 0 }), ''],
     [
       'an absent seccomp profile',
       at('restricted'),
@@ -292,16 +292,16 @@ describe('Pod Security Standards', () => {
       container({ seccompProfile: { type: 'Unconfined' } }),
       'seccompProfile (container "c" must not set securityContext.seccompProfile.type to "Unconfined")',
     ],
-    ['future versions', at('restricted', 99), {}, ''],
+    ['a pod at a version later than all known ones', at('restricted', 99), {}, ''],
   ]
   for (const [what, level, change, expected] of table) {
-    it(`check ${what}`, () => {
+    it(`checks ${what}`, () => {
       assert.equal(detailsText(violationsOf(pod(change) as never, level)), expected)
     })
   }
 })
 
-describe('policy of a namespace', () => {
+describe('parsePolicy() for the labels of a namespace', () => {
   const defaults = { enforce: PRIVILEGED, audit: PRIVILEGED, warn: PRIVILEGED }
   const parse = (labels: Record<string, string>): ReturnType<typeof parsePolicy> =>
     parsePolicy(
@@ -309,7 +309,7 @@ describe('policy of a namespace', () => {
       defaults,
     )
 
-  it('warns at the enforced level by default', () => {
+  it('uses the enforced level for warnings by default', () => {
     assert.deepEqual(parse({ enforce: 'baseline', 'enforce-version': 'v1.20' }).policy, {
       enforce: at('baseline', 20),
       audit: PRIVILEGED,
@@ -349,10 +349,10 @@ const ESCALATION =
   'allowPrivilegeEscalation != false (container "c" must set securityContext.allowPrivilegeEscalation=false)'
 const bad = pod(container({ allowPrivilegeEscalation: true }))
 
-describe('PodSecurity', () => {
+describe('PodSecurity admission', () => {
   const restricted = { namespaces: [namespace({ enforce: 'restricted' })] }
 
-  it('refuses a pod that violates the enforced standard', async () => {
+  it('rejects a pod that violates the enforced standard', async () => {
     const status = await refusalStatus(plugin, { resource: 'pods', object: bad, world: restricted })
     assert.equal(status?.code, 403)
     assert.equal(status?.message, `pods "p" is forbidden: violates PodSecurity "restricted:latest": ${ESCALATION}`)
@@ -362,7 +362,7 @@ describe('PodSecurity', () => {
     assert.equal(message, 'Internal error occurred: failed to lookup namespace "ns"')
   })
 
-  it('warns about a pod that violates the warn standard', async () => {
+  it('warns about a pod that violates the standard in the warn label', async () => {
     const world = { namespaces: [namespace({ enforce: 'baseline', warn: 'restricted', 'warn-version': 'v1.30' })] }
     assert.deepEqual(await warningsOf({ resource: 'pods', object: bad, world }), [
       `would violate PodSecurity "restricted:v1.30": ${ESCALATION}`,
@@ -377,7 +377,7 @@ describe('PodSecurity', () => {
     ['cronjobs.batch', { metadata: { name: 'd' }, spec: { jobTemplate: { spec: { template: bad } } } }],
     ['podtemplates', { metadata: { name: 'd' }, template: bad }],
   ] as const) {
-    it(`only warns about the template of ${resource}`, async () => {
+    it(`warns about the pod template of ${resource}, without a rejection`, async () => {
       assert.deepEqual(await warningsOf({ resource, object, world: restricted }), [
         `would violate PodSecurity "restricted:latest": ${ESCALATION}`,
       ])
@@ -385,12 +385,12 @@ describe('PodSecurity', () => {
     })
   }
 
-  it('ignores a controller without a template', async () => {
+  it('ignores a workload without a pod template', async () => {
     const object = { metadata: { name: 'd' }, spec: {} }
     assert.deepEqual(await warningsOf({ resource: 'replicationcontrollers', object, world: restricted }), [])
   })
 
-  it('checks a pod again for new images and containers', async () => {
+  it('checks a pod again on updates of images and containers only', async () => {
     const update = (object: object, subresource = ''): Promise<string | undefined> =>
       refusal(plugin, { resource: 'pods', subresource, object, oldObject: bad, world: restricted })
     assert.equal(await update(bad), undefined)
@@ -404,7 +404,7 @@ describe('PodSecurity', () => {
     assert.equal(await update(other, 'status'), undefined)
   })
 
-  it('exempts users, namespaces and runtime classes', async () => {
+  it('exempts configured users, namespaces and runtime classes', async () => {
     const exempting = (exemptions: object): ReturnType<typeof createPodSecurity> =>
       createPodSecurity({ clock, exemptions })
     const classy = pod({ ...container({ allowPrivilegeEscalation: true }), spec: { runtimeClassName: 'vm' } })
@@ -416,7 +416,7 @@ describe('PodSecurity', () => {
     }
   })
 
-  it('applies defaults to namespaces without labels', async () => {
+  it('applies the configured defaults in namespaces without labels', async () => {
     const strict = createPodSecurity({
       clock,
       defaults: { enforce: at('restricted', 30), audit: PRIVILEGED, warn: PRIVILEGED },
@@ -426,8 +426,8 @@ describe('PodSecurity', () => {
   })
 })
 
-describe('PodSecurity on namespaces', () => {
-  it('requires valid labels, unless they were invalid before', async () => {
+describe('PodSecurity admission of a Namespace', () => {
+  it('rejects invalid labels, unless they were invalid before', async () => {
     const broken = namespace({ enforce: 'x' })
     assert.equal(
       await refusal(plugin, { resource: 'namespaces', object: broken }),
@@ -444,7 +444,7 @@ describe('PodSecurity on namespaces', () => {
     return { metadata: { name, namespace: 'ns', ownerReferences }, spec }
   }
 
-  it('lists existing pods that violate the new policy', async () => {
+  it('warns with the existing pods that violate the new policy', async () => {
     const pods = [
       named('z', { spec: { hostPID: true } }),
       named('a', { spec: { hostPID: true } }),
@@ -463,7 +463,7 @@ describe('PodSecurity on namespaces', () => {
     assert.deepEqual(await warningsOf({ ...write, oldObject: namespace({ enforce: 'restricted' }) }), [])
   })
 
-  it('checks at most 3000 pods', async () => {
+  it('checks at most 3000 existing pods', async () => {
     const pods = Array.from({ length: 3001 }, (_, at) => named(`p${at}`, {}))
     const object = namespace({ enforce: 'baseline' })
     assert.deepEqual(await warningsOf({ resource: 'namespaces', object, oldObject: namespace({}), world: { pods } }), [
@@ -508,7 +508,7 @@ describe('audit annotations of PodSecurity', () => {
   const would = (level: string): string =>
     `would violate PodSecurity "${level}:latest": privileged (container "c" must not set securityContext.privileged=true)`
 
-  it('contain the enforced policy and violations of others', async () => {
+  it('contain the enforced policy, and violations of the audit policy', async () => {
     const write = { resource: 'pods', object: privileged }
     assert.deepEqual(await notes({}, write), { 'enforce-policy': 'privileged:latest' })
     assert.deepEqual(await notes({ audit: 'baseline' }, write), {
@@ -521,13 +521,13 @@ describe('audit annotations of PodSecurity', () => {
     })
   })
 
-  it('are absent for updates without an effect, except for the privileged level', async () => {
+  it('are absent for updates that need no check, except at the privileged level', async () => {
     const write = { resource: 'pods', object: privileged, oldObject: privileged }
     assert.deepEqual(await notes({ audit: 'baseline' }, write), {})
     assert.deepEqual(await notes({}, write), { 'enforce-policy': 'privileged:latest' })
   })
 
-  it("contain violations of a workload's pods", async () => {
+  it('contain violations in the pod template of a workload', async () => {
     const object = { metadata: { name: 'd' }, spec: { template: privileged } }
     assert.deepEqual(await notes({ audit: 'baseline' }, { resource: 'deployments.apps', object }), {
       'audit-violations': would('baseline'),
@@ -550,7 +550,7 @@ describe('audit annotations of PodSecurity', () => {
     })
   })
 
-  it('contain errors of labels', async () => {
+  it('contain the errors of invalid namespace labels', async () => {
     const { error } = await notes({ audit: 'foo' }, { resource: 'pods', object: pod() })
     assert.equal(
       error,

@@ -22,8 +22,8 @@ function requestFor(kind: Kind, subresource = ''): WriteRequest {
   return { gvk: kind, namespace, subresource, user, ...rest }
 }
 
-describe('quotas in a real store', () => {
-  it('are not exceeded by concurrent writers', async () => {
+describe('ResourceQuota in a real store', () => {
+  it('is never exceeded by concurrent writers', async () => {
     await using servers = createServers()
     const { clock } = servers
     const registry = await servers.open([Namespaces, Secrets, ResourceQuotas], {

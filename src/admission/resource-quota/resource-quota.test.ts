@@ -82,7 +82,7 @@ describe('ResourceQuota', () => {
     )
   })
 
-  it("rejects an object that exceeds the quota with upstream's text", async () => {
+  it("rejects an object that exceeds the quota with upstream's error text", async () => {
     const on = stage([quota({ 'count/secrets': '0' })])
     const status = await refusalStatus(on.plugin, { ...secret, world: { resourcequotas: on.quotas } })
     assert.equal(status?.code, 403)
@@ -93,7 +93,7 @@ describe('ResourceQuota', () => {
     assert.equal(on.writes, 0)
   })
 
-  it('stores nothing for dry runs, uncounted kinds and updates', async () => {
+  it('writes no quota status for dry runs, uncounted kinds and updates', async () => {
     const on = stage([quota({ 'count/secrets': '1' })])
     assert.equal(await admit(on, { ...secret, dryRun: true }), undefined)
     assert.equal(await admit(on, { ...secret, oldObject: secret.object }), undefined)
@@ -104,7 +104,7 @@ describe('ResourceQuota', () => {
     assert.match((await admit(full, { ...secret, dryRun: true })) ?? '', /exceeded quota/)
   })
 
-  it('ignores quotas that the controller has not counted yet', async () => {
+  it('ignores a quota whose status the controller has not yet filled', async () => {
     const fresh = quota({ secrets: '5' })
     assert.equal(await admit(stage([{ ...fresh, status: {} }]), secret), undefined)
     assert.equal(
@@ -113,7 +113,7 @@ describe('ResourceQuota', () => {
     )
   })
 
-  it('returns no promise for kinds that never count', () => {
+  it('returns undefined instead of a promise for kinds that no quota counts', () => {
     const { plugin } = stage([])
     const ask = (write: SampleWrite): unknown => plugin.validate!(sampleWrite(write).attributes)
     assert.equal(ask({ ...secret, oldObject: secret.object }), undefined)
@@ -124,8 +124,8 @@ describe('ResourceQuota', () => {
   })
 })
 
-describe('ResourceQuota under load', () => {
-  it('charges concurrent writes together', async () => {
+describe('ResourceQuota with concurrent writes', () => {
+  it('combines the usage of waiting writes in one status update', async () => {
     const on = stage([quota({ secrets: '20' })])
     const writes = Array.from({ length: 30 }, () => admit(on, secret))
     const answers = await Promise.all(writes)
@@ -167,7 +167,7 @@ describe('ResourceQuota under load', () => {
   })
 })
 
-describe('ResourceQuota on pods', () => {
+describe('ResourceQuota for pods', () => {
   const resources = {
     requests: {
       cpu: '500m',
@@ -183,7 +183,7 @@ describe('ResourceQuota on pods', () => {
     'limits.ephemeral-storage hugepages-2Mi requests.hugepages-2Mi requests.example.com/gpu ephemeral-storage'
   const everything = Object.fromEntries(names.split(' ').map((name) => [name, '100Gi']))
 
-  it('counts requests and limits', async () => {
+  it('counts requests and limits of containers', async () => {
     const on = stage([quota(everything)])
     assert.equal(await admit(on, { resource: 'pods', object: pod(resources) }), undefined)
     assert.deepEqual(used(on), {
@@ -204,7 +204,7 @@ describe('ResourceQuota on pods', () => {
     })
   })
 
-  it('requires requests and limits of all limited resources', async () => {
+  it('rejects a pod without requests or limits of a resource that the quota limits', async () => {
     const on = stage([quota({ 'limits.cpu': '2', 'requests.memory': '2Gi' })])
     const object = pod({}, { initContainers: [{ name: 'a', resources: { limits: { cpu: '1' } } }] })
     assert.equal(
@@ -263,23 +263,23 @@ describe('ResourceQuota on pods', () => {
     ['two scopes', { scopes: ['NotBestEffort', 'Terminating'] }, pod(cpu), false],
     ['PriorityClass', { scopes: ['PriorityClass'] }, pod(), false],
     ['PriorityClass', { scopes: ['PriorityClass'] }, pod({}, { priorityClassName: 'a' }), true],
-    ['a class in a list', selector('In', ['a', 'b']), pod({}, { priorityClassName: 'a' }), true],
-    ['a class in a list', selector('In', ['b']), pod({}, { priorityClassName: 'a' }), false],
-    ['a class not in a list', selector('NotIn', ['b']), pod(), true],
-    ['no class', selector('DoesNotExist'), pod(), true],
+    ['priority classes in a list', selector('In', ['a', 'b']), pod({}, { priorityClassName: 'a' }), true],
+    ['priority classes in a list', selector('In', ['b']), pod({}, { priorityClassName: 'a' }), false],
+    ['priority classes not in a list', selector('NotIn', ['b']), pod(), true],
+    ['pods without a priority class', selector('DoesNotExist'), pod(), true],
     ['CrossNamespacePodAffinity', { scopes: ['CrossNamespacePodAffinity'] }, pod({}, { affinity }), true],
     ['CrossNamespacePodAffinity', { scopes: ['CrossNamespacePodAffinity'] }, pod(), false],
     ['an unknown scope', { scopes: ['Other'] }, pod(), false],
   ]
   for (const [what, spec, object, counts] of scopes) {
-    it(`${counts ? 'counts' : 'does not count'} within ${what}: ${JSON.stringify(object).slice(30, 90)}`, async () => {
+    it(`${counts ? 'counts' : 'does not count'} in a quota for ${what} the pod ${JSON.stringify(object).slice(30, 90)}`, async () => {
       const on = stage([quota({ pods: '5' }, {}, spec)])
       assert.equal(await admit(on, { resource: 'pods', object }), undefined)
       assert.equal(used(on)?.['pods'], counts ? '1' : '0')
     })
   }
 
-  it('charges a pod completely when it enters a scope', async () => {
+  it('charges a pod completely when an update brings it into the scope', async () => {
     const on = stage([quota({ pods: '5' }, {}, { scopes: ['Terminating'] })])
     const write = { resource: 'pods', object: pod({}, { activeDeadlineSeconds: 5 }), oldObject: pod() }
     assert.equal(await admit(on, write), undefined)
@@ -295,7 +295,7 @@ describe('ResourceQuota on pods', () => {
   })
 })
 
-describe('ResourceQuota on other kinds', () => {
+describe('ResourceQuota for other kinds', () => {
   it('counts services, load balancers and node ports', async () => {
     const hard = { services: '9', 'count/services': '9', 'services.nodeports': '9', 'services.loadbalancers': '9' }
     const ports = [{ port: 1 }, { port: 2, nodePort: 30000 }]
@@ -326,7 +326,7 @@ describe('ResourceQuota on other kinds', () => {
     assert.equal(used(on)?.['services.nodeports'], '2')
   })
 
-  it('counts claims by class, and the granted size if it is larger', async () => {
+  it('counts claims by storage class, and the granted size if it is larger than the request', async () => {
     const hard = {
       persistentvolumeclaims: '9',
       'requests.storage': '90Gi',
@@ -361,7 +361,7 @@ describe('ResourceQuota on other kinds', () => {
     assert.equal(await admit(full, status), undefined, 'a status tells what has happened already')
   })
 
-  it('counts claims within an attributes class', async () => {
+  it('counts claims by VolumeAttributesClass', async () => {
     const spec = {
       scopeSelector: { matchExpressions: [{ scopeName: 'VolumeAttributesClass', operator: 'In', values: ['fast'] }] },
     }
@@ -377,7 +377,7 @@ describe('ResourceQuota on other kinds', () => {
     }
   })
 
-  it("counts devices at their maximum, and not twice with the pod's charge", async () => {
+  it("counts devices of ResourceClaims at their maximum, and not twice with the pod's charge", async () => {
     const hard = {
       'count/resourceclaims.resource.k8s.io': '9',
       'gpu.deviceclass.resource.k8s.io/devices': '99',
@@ -429,7 +429,7 @@ describe('ResourceQuota on other kinds', () => {
 })
 
 describe('ResourceQuota with limitedResources', () => {
-  it('rejects the use of a limited resource without a quota for it', async () => {
+  it('rejects the use of a limited resource in a namespace without a quota for it', async () => {
     const limited = [
       { resource: 'persistentvolumeclaims', matchContains: ['.storageclass.storage.k8s.io/requests.storage'] },
     ]
@@ -450,7 +450,7 @@ describe('ResourceQuota with limitedResources', () => {
     assert.equal(await admit(stage([], limited), { ...claim, oldObject: claim.object }), undefined)
   })
 
-  it('rejects a pod in a limited scope without a quota for it', async () => {
+  it('rejects a pod in a limited scope if no quota covers that scope', async () => {
     const matchScopes = [{ scopeName: 'PriorityClass', operator: 'In', values: ['high'] }]
     const limited = [{ resource: 'pods', matchScopes }]
     const object = pod({}, { priorityClassName: 'high' })

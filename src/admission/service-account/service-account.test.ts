@@ -50,7 +50,7 @@ describe('ServiceAccount', () => {
     ])
   })
 
-  it('mounts nothing if the pod, or else the account, disables it', async () => {
+  it('mounts no token if the pod, or else the account, disables that', async () => {
     const silent = { metadata: { name: 'default' }, automountServiceAccountToken: false }
     for (const [spec, account, volumes] of [
       [{ automountServiceAccountToken: false }, standard, 0],
@@ -73,7 +73,7 @@ describe('ServiceAccount', () => {
     assert.equal(used.spec.containers[0]!.volumeMounts![0]!.name, 'kube-api-access-abcde')
   })
 
-  it("adds the account's pull secrets to a pod without any", async () => {
+  it("adds the account's imagePullSecrets to a pod that has none", async () => {
     const account = { metadata: { name: 'default' }, imagePullSecrets: [{ name: 'a' }, { name: 'b' }] }
     const added = (await admit(plugin, { resource: 'pods', object: pod(), world: accounts(account) })) as Pod
     assert.deepEqual(added.spec.imagePullSecrets, [{ name: 'a' }, { name: 'b' }])
@@ -82,7 +82,7 @@ describe('ServiceAccount', () => {
     assert.deepEqual(own.spec.imagePullSecrets, [{ name: 'own' }])
   })
 
-  it('rejects a missing service account, with the generateName prefix in the error', async () => {
+  it('rejects a pod with a missing service account, with its generateName prefix in the error', async () => {
     const object = pod({ serviceAccountName: 'x' }, { name: 'web-abcde', generateName: 'web-' })
     assert.equal(
       await refusal(plugin, { resource: 'pods', object }),
@@ -120,7 +120,7 @@ describe('ServiceAccount', () => {
     ],
   ]
   for (const [what, spec, message] of mirrors) {
-    it(`${message === undefined ? 'admits' : 'refuses'} an unchanged mirror pod with ${what}`, async () => {
+    it(`${message === undefined ? 'admits' : 'rejects'} an unchanged mirror pod with ${what}`, async () => {
       const expected = message === undefined ? undefined : `pods "p" is forbidden: ${message}`
       assert.equal(await refusal(plugin, { resource: 'pods', object: pod(spec, mirror) }), expected)
       if (message === undefined) {
@@ -159,14 +159,14 @@ describe('ServiceAccount', () => {
     ],
   ]
   for (const [what, spec, message] of strictTable) {
-    it(`enforces mountable secrets: ${what}`, async () => {
+    it(`enforces mountable secrets for ${what}`, async () => {
       const expected = message === undefined ? undefined : `pods "p" is forbidden: ${message}`
       const world = accounts(strict)
       assert.equal(await refusal(plugin, { resource: 'pods', object: pod(spec), world }), expected)
     })
   }
 
-  it("also checks mountable secrets of ephemeral containers, with upstream's status code", async () => {
+  it("enforces mountable secrets for ephemeral containers, with upstream's status code", async () => {
     const ephemeralContainers = [{ name: 'e', resources: {}, env: [{ name: 'E', ...bad }] }]
     const object = pod({ serviceAccountName: 'default', ephemeralContainers })
     const status = await refusalStatus(plugin, {

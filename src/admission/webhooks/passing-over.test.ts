@@ -62,7 +62,7 @@ const PLUGINS = {
 }
 
 for (const [name, make] of Object.entries(PLUGINS)) {
-  describe(`a ${name} webhook without a response`, () => {
+  describe(`a ${name} webhook that never responds`, () => {
     /** The number of calls. */
     const ask = async (timeoutSeconds: number): Promise<number> => {
       let calls = 0
@@ -76,11 +76,11 @@ for (const [name, make] of Object.entries(PLUGINS)) {
       return calls
     }
 
-    it('is skipped while the request has time left', async () => {
+    it('is skipped if its timeout ends before the deadline of the request', async () => {
       assert.equal(await ask(LEFT_MS / 1000 - 1), 1)
     })
 
-    it('fails the request if the deadline of the request has passed', async () => {
+    it('fails the request if the deadline of the request comes first', async () => {
       const message = 'Timeout: request did not complete within requested timeout'
       await assert.rejects(ask(LEFT_MS / 1000 + 1), { message })
     })

@@ -30,7 +30,7 @@ function ask(more: object, attributes: Attributes, call: WebhookCaller['call']):
   return askWebhook(tools, { spec } as unknown as Hook, { form, isMutating: false }, input)
 }
 
-describe('a webhook of admission v1beta1 with side effects', () => {
+describe('a webhook of admission v1beta1', () => {
   for (const sideEffects of ['Some', 'Unknown']) {
     it(`refuses dry runs if sideEffects is ${sideEffects}`, async () => {
       const verdict = await dryRun(sideEffects)
@@ -40,12 +40,12 @@ describe('a webhook of admission v1beta1 with side effects', () => {
     })
   }
 
-  it('calls a webhook without side effects on a dry run', async () => {
+  it('is called on a dry run if it declares no side effects', async () => {
     for (const one of ['None', 'NoneOnDryRun']) await assert.rejects(dryRun(one), new Error('asked'))
   })
 })
 
-describe('a webhook that does not answer', () => {
+describe('a webhook that does not respond', () => {
   const { attributes } = sampleWrite({ resource: 'configmaps', object: { metadata: { name: 'a' } } })
   const clock = createVirtualClock()
   const until = (deadlineMs: number): Attributes =>
@@ -56,8 +56,8 @@ describe('a webhook that does not answer', () => {
   }
 
   for (const [what, code, timeoutSeconds, expected] of [
-    ["fails the request after the request's timeout", 'timeout', 30, true],
-    ['is skipped after its own timeout', 'timeout', 1, false],
+    ['fails the request when the timeout of the request ends', 'timeout', 30, true],
+    ['is skipped when only the timeout of the webhook ends', 'timeout', 1, false],
     ['is skipped if it is unreachable', 'broken', 30, false],
   ] as const)
     it(what, async () => {

@@ -29,7 +29,7 @@ describe('audit events', () => {
     )
   })
 
-  it('contain their objects unchanged', () => {
+  it('contain request and response objects unchanged', () => {
     const line = eventLine(exampleEvent({ requestObject: '{"a":1}', responseObject: '{"b":2}' }))
     assert.match(line, /"code":200},"requestObject":\{"a":1},"responseObject":\{"b":2},"requestReceived/)
   })
@@ -50,7 +50,7 @@ describe('audit events', () => {
     )
   })
 
-  it('are sent to webhooks in a list, without their kind', () => {
+  it('are sent to webhooks in an EventList, without a kind of each event', () => {
     const text = eventListText([exampleEvent(), exampleEvent({ auditId: 'id-2' })])
     const { kind, apiVersion, metadata, items } = JSON.parse(utf8(text)) as Record<string, unknown>
     assert.deepEqual([kind, apiVersion, metadata], ['EventList', 'audit.k8s.io/v1', {}])
@@ -58,7 +58,7 @@ describe('audit events', () => {
     assert.deepEqual([first?.['kind'], first?.['auditID'], second?.['auditID']], [undefined, 'id-1', 'id-2'])
   })
 
-  it('have a legacy format of one text line', () => {
+  it('are one line of text in the legacy format', () => {
     assert.equal(
       legacyText(exampleEvent()),
       '2026-01-02T03:04:05.678Z AUDIT: id="id-1" stage="ResponseComplete" ip="192.0.2.9" method="watch" user="jané" ' +
@@ -72,7 +72,7 @@ describe('audit events', () => {
     )
   })
 
-  it('note that their objects were removed', () => {
+  it('have an annotation if their objects were removed', () => {
     const cut = withoutObjects(exampleEvent({ requestObject: '{}', responseObject: '{}' }))
     assert.deepEqual([cut.requestObject, cut.responseObject], [undefined, undefined])
     assert.deepEqual([...cut.annotations], [['audit.k8s.io/truncated', 'true']])

@@ -52,7 +52,7 @@ describe('response objects in audit events', () => {
     ['protobuf', whole(PROTOBUF, protobuf(CONFIG_MAP, 'ConfigMap'))],
   ]
   for (const [form, answer] of forms) {
-    it(`are parsed from ${form}`, () => {
+    it(`are parsed from a body of ${form}`, () => {
       const text = answerText(answer, schemaFor)
       assert.ok(text)
       assert.deepEqual(JSON.parse(Buffer.from(text, 'latin1').toString()), CONFIG_MAP)
@@ -60,7 +60,7 @@ describe('response objects in audit events', () => {
     })
   }
 
-  it('are omitted if the body is not an object', () => {
+  it('are omitted if the body is not a JSON object', () => {
     assert.equal(answerText(whole('text/plain', 'ok'), schemaFor), undefined)
     assert.equal(answerText(whole('application/json', '{"major":"1"}'), schemaFor), undefined)
     assert.equal(answerText(whole('application/json', '{\n  "major": "1"\n}'), schemaFor), undefined)
@@ -89,7 +89,7 @@ describe('response objects in audit events', () => {
     assert.equal(answeredStatus(whole('application/json', [Buffer.from('{"kind":"Status"')]), schemaFor), undefined)
   })
 
-  it('lose their managed fields, also in list items and table rows', () => {
+  it('have no managedFields, also in list items and table rows', () => {
     const own = { metadata: { name: 'a', managedFields: [{ manager: 'x' }] } }
     const bare = { metadata: { name: 'a' } }
     const strip = (object: object): unknown => JSON.parse(textWithoutManagedFields(JSON.stringify(object)))
@@ -102,13 +102,13 @@ describe('response objects in audit events', () => {
   })
 })
 
-describe('patches', () => {
-  it('keep the numbers and order of JSON and lose its whitespace', () => {
+describe('patches in audit events', () => {
+  it('keep the numbers and key order of JSON and lose its whitespace', () => {
     const text = '{ "b" : 1.0 ,\n "1": 9007199254740993, "a": " <x> \\" " }'
     assert.equal(patchText(Buffer.from(text)), String.raw`{"b":1.0,"1":9007199254740993,"a":" \u003cx\u003e \" "}`)
   })
 
-  it('are converted from YAML to JSON, or kept as a string otherwise', () => {
+  it('are converted from YAML to JSON, or kept as a string if they are invalid', () => {
     assert.equal(patchText(Buffer.from('a: 1\nb: [x]\n')), '{"a":1,"b":["x"]}')
     assert.equal(patchText(Buffer.from('a: [')), '"a: ["')
   })

@@ -18,26 +18,26 @@ const LOG = `${POD}/log`
 const SCALE = '/apis/apps/v1/namespaces/a/deployments/web/scale'
 const core = (resources: string[], resourceNames: string[] = []) => ({ resources: [{ resources, resourceNames }] })
 
-describe('audit policy', () => {
+describe('a rule of an audit policy', () => {
   const matching: readonly (readonly [string, Omit<PolicyRule, 'level'>, string, string])[] = [
-    ['everything without conditions', {}, 'GET', POD],
-    ['the user', { users: ['joe', 'jane'] }, 'GET', POD],
-    ['a group of the user', { userGroups: ['dev'] }, 'GET', POD],
-    ['the verb', { verbs: ['get', 'list'] }, 'GET', POD],
-    ['the namespace', { namespaces: ['a'] }, 'GET', POD],
-    ['requests without a namespace by ""', { namespaces: [''] }, 'GET', '/api/v1/nodes/n'],
-    ['the resource', core(['pods']), 'GET', POD],
-    ['a whole group', { resources: [{ group: 'apps' }] }, 'GET', SCALE],
-    ['any group', { resources: [{ group: '*', resources: ['deployments/scale'] }] }, 'GET', SCALE],
+    ['every request if it has no conditions', {}, 'GET', POD],
+    ['a user', { users: ['joe', 'jane'] }, 'GET', POD],
+    ['a user by a group', { userGroups: ['dev'] }, 'GET', POD],
+    ['a verb', { verbs: ['get', 'list'] }, 'GET', POD],
+    ['a namespace', { namespaces: ['a'] }, 'GET', POD],
+    ['requests without a namespace by the namespace ""', { namespaces: [''] }, 'GET', '/api/v1/nodes/n'],
+    ['a resource', core(['pods']), 'GET', POD],
+    ['all resources of an API group', { resources: [{ group: 'apps' }] }, 'GET', SCALE],
+    ['a resource of any API group', { resources: [{ group: '*', resources: ['deployments/scale'] }] }, 'GET', SCALE],
     ['a subresource', core(['pods/log']), 'GET', LOG],
     ['every subresource of a resource', core(['pods/*']), 'GET', LOG],
     ['the resource itself by a pattern for its subresources', core(['pods/*']), 'GET', POD],
     ['a subresource of every resource', { resources: [{ group: '*', resources: ['*/scale'] }] }, 'GET', SCALE],
     ['every resource', core(['*']), 'GET', LOG],
-    ['a name', core(['pods'], ['web']), 'GET', POD],
-    ['a path', { nonResourceURLs: ['/healthz'] }, 'GET', '/healthz'],
-    ['a path prefix', { nonResourceURLs: ['/healthz*'] }, 'GET', '/healthz/etcd'],
-    ['every path', { nonResourceURLs: ['*'] }, 'GET', '/version'],
+    ['an object by name', core(['pods'], ['web']), 'GET', POD],
+    ['a non-resource path', { nonResourceURLs: ['/healthz'] }, 'GET', '/healthz'],
+    ['a prefix of non-resource paths', { nonResourceURLs: ['/healthz*'] }, 'GET', '/healthz/etcd'],
+    ['every non-resource path', { nonResourceURLs: ['*'] }, 'GET', '/version'],
   ]
   for (const [what, rule, method, path] of matching) {
     it(`matches ${what}`, () => assert.equal(levelOf(rule, method, path), 'Request'))
@@ -45,27 +45,27 @@ describe('audit policy', () => {
 
   const passing: readonly (readonly [string, Omit<PolicyRule, 'level'>, string, string])[] = [
     ['another user', { users: ['joe'] }, 'GET', POD],
-    ['other groups', { userGroups: ['ops'] }, 'GET', POD],
+    ['a user in other groups', { userGroups: ['ops'] }, 'GET', POD],
     ['another verb', { verbs: ['list'] }, 'GET', POD],
     ['another namespace', { namespaces: ['b'] }, 'GET', POD],
     ['non-resource paths with a rule for namespaces', { namespaces: [''] }, 'GET', '/version'],
-    ['another group', { resources: [{ group: 'apps' }] }, 'GET', POD],
+    ['a resource of another API group', { resources: [{ group: 'apps' }] }, 'GET', POD],
     ['a subresource with a rule for the resource', core(['pods']), 'GET', LOG],
     ['the resource with a rule for a subresource', core(['*/log']), 'GET', POD],
-    ['another name', core(['pods'], ['db']), 'GET', POD],
-    ['another path', { nonResourceURLs: ['/healthz'] }, 'GET', '/healthz/etcd'],
+    ['an object with another name', core(['pods'], ['db']), 'GET', POD],
+    ['another non-resource path', { nonResourceURLs: ['/healthz'] }, 'GET', '/healthz/etcd'],
     ['resources with a rule for paths', { nonResourceURLs: ['*'] }, 'GET', POD],
   ]
   for (const [what, rule, method, path] of passing) {
     it(`does not match ${what}`, () => assert.equal(levelOf(rule, method, path), 'None'))
   }
 
-  it('matches no user rule for requests without a user', () => {
+  it('with users does not match a request without a user', () => {
     const evaluate = createPolicyEvaluator({ rules: [{ level: 'Request', users: [''] }] })
     assert.equal(evaluate(undefined, requestInfoOf('GET', POD, undefined)).level, 'None')
   })
 
-  it("applies the first matching rule and adds the policy's omissions", () => {
+  it('is the first that matches, and its omissions add to those of the policy', () => {
     const evaluate = createPolicyEvaluator({
       omitStages: ['RequestReceived'],
       omitManagedFields: true,

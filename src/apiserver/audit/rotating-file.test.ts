@@ -25,7 +25,7 @@ import { openRotatingFile, type RotatingFileOptions } from './rotating-file.ts'
 
 const DAY_MS = 86_400_000
 
-describe('rotating log file', () => {
+describe('rotating audit log file', () => {
   let root = ''
   before(() => {
     root = mkdtempSync(join(tmpdir(), 'rotating-'))
@@ -46,7 +46,7 @@ describe('rotating log file', () => {
     ...more,
   })
 
-  it('is readable by its owner only, and is appended to after a restart', async () => {
+  it('is readable by its owner only, and continues after a restart', async () => {
     const { path, clock } = place()
     for (const line of ['a\n', 'b\n']) {
       const file = await openRotatingFile(path, options(clock))
@@ -57,7 +57,7 @@ describe('rotating log file', () => {
     assert.equal(statSync(path).mode & 0o777, 0o600)
   })
 
-  it('does not rotate a named pipe', async (t) => {
+  it('is not rotated if it is a named pipe', async (t) => {
     const { path, dir, clock } = place()
     mkdirSync(dir)
     execFileSync('mkfifo', [path])
@@ -70,7 +70,7 @@ describe('rotating log file', () => {
     assert.deepEqual([readdirSync(dir), statSync(path).isFIFO()], [['audit.log'], true])
   })
 
-  it('keeps lines complete and in order', async () => {
+  it('contains complete lines in the order of their writes', async () => {
     const { path, dir, clock } = place()
     const file = await openRotatingFile(path, options(clock, { maxBytes: 100 }))
     const lines = Array.from({ length: 500 }, (_, at) => `line ${at}\n`)
@@ -84,7 +84,7 @@ describe('rotating log file', () => {
     assert.ok(all.every((text) => text.length <= 100 && text.endsWith('\n')))
   })
 
-  it('rotates before a line that does not fit, and names the backup after the time in UTC', async () => {
+  it('is rotated before a line that does not fit, and the backup is named after the time in UTC', async () => {
     const { path, dir, clock } = place()
     const file = await openRotatingFile(path, options(clock))
     await file.write('12345678\n')
@@ -95,7 +95,7 @@ describe('rotating log file', () => {
     assert.equal(readFileSync(path, 'utf8'), 'next\n')
   })
 
-  it('does not rotate without a limit', async () => {
+  it('is never rotated without a size limit', async () => {
     const { path, dir, clock } = place()
     const file = await openRotatingFile(path, options(clock, { maxBytes: 0 }))
     for (let at = 0; at < 50; at++) await file.write('12345678\n')
@@ -103,7 +103,7 @@ describe('rotating log file', () => {
     assert.deepEqual(readdirSync(dir), ['audit.log'])
   })
 
-  it('rejects a line that exceeds the limit and accepts the next', async () => {
+  it('rejects a line that exceeds the size limit and accepts the next', async () => {
     const { path, clock } = place()
     const file = await openRotatingFile(path, options(clock))
     await assert.rejects(file.write('12345678901'), /^Error: write length 11 exceeds maximum file size 10$/)
@@ -112,7 +112,7 @@ describe('rotating log file', () => {
     assert.equal(readFileSync(path, 'utf8'), 'ok\n')
   })
 
-  it('keeps the youngest backups and removes those that are too old', async () => {
+  it('keeps the youngest backups and removes those beyond their maximum age', async () => {
     const { path, dir, clock } = place()
     const file = await openRotatingFile(path, options(clock, { maxBackups: 2, maxAgeDays: 3 }))
     writeFileSync(join(dir, 'audit-other.log'), 'not ours')
@@ -135,7 +135,7 @@ describe('rotating log file', () => {
     assert.deepEqual(names(), ['audit-2026-01-05T03-04-05.678.log', 'audit-other.log'])
   })
 
-  it('compresses backups', async () => {
+  it('has compressed backups on request', async () => {
     const { path, dir, clock } = place()
     const file = await openRotatingFile(path, options(clock, { compress: true }))
     await file.write('12345678\n')
@@ -159,7 +159,7 @@ describe('rotating log file', () => {
     assert.equal(readFileSync(path, 'utf8'), '12345678\n')
   })
 
-  it('reports a full disk and recovers', { skip: !existsSync('/dev/full') }, async () => {
+  it('reports a full disk, and continues when space is free again', { skip: !existsSync('/dev/full') }, async () => {
     const file = await openRotatingFile('/dev/full', options(createVirtualClock(), { maxBytes: 0 }))
     const outcomes = await Promise.allSettled([file.write('a\n'), file.write('b\n')])
     assert.deepEqual(

@@ -46,8 +46,8 @@ function losses(): { readonly lost: string[]; readonly report: ReportLoss } {
   }
 }
 
-describe('combined sinks', () => {
-  it('report success if all sinks stored the events', async () => {
+describe('several audit sinks combined', () => {
+  it('report success only if all sinks stored the events', async () => {
     const [good, bad] = [collecting(), collecting(() => Promise.resolve(false))]
     assert.equal(unionOf([good, collecting()]).process(events(1)), true)
     assert.equal(await unionOf([good, bad]).process(events(1)), false)
@@ -64,14 +64,14 @@ describe('combined sinks', () => {
     )
   })
 
-  it('report success after a failure if they ignore errors', async () => {
+  it('report success despite a failure if they are configured to ignore errors', async () => {
     const sink = ignoringErrors(collecting(() => Promise.resolve(false)))
     assert.equal(await sink.process(events(1)), true)
     assert.equal(sink.isStrict, false)
   })
 })
 
-describe('buffered sink', () => {
+describe('buffered audit sink', () => {
   const options = { bufferSize: 10, maxBatchSize: 3, maxBatchWaitMs: 1000, isConcurrent: true }
 
   it('sends a full batch at once and a partial batch after a wait', async () => {
@@ -85,7 +85,7 @@ describe('buffered sink', () => {
     assert.deepEqual(sink.batches, [['0', '1', '2'], ['3']])
   })
 
-  it('drops and reports events beyond its capacity', async () => {
+  it('drops and reports events that exceed its buffer', async () => {
     const clock = createVirtualClock()
     const { lost, report } = losses()
     const sink = collecting()
@@ -96,7 +96,7 @@ describe('buffered sink', () => {
     assert.equal(sink.batches.flat().length, 10)
   })
 
-  it('limits the rate of batches', async () => {
+  it('limits the number of batches per second', async () => {
     const clock = createVirtualClock()
     const sink = collecting()
     const throttle = { qps: 2, burst: 1 }
@@ -110,7 +110,7 @@ describe('buffered sink', () => {
     assert.equal(sink.batches.length, 3)
   })
 
-  it('sends one batch at a time where batches must stay in order', async () => {
+  it('sends one batch at a time if batches must stay in order', async () => {
     const clock = createVirtualClock()
     const gate = Promise.withResolvers<boolean>()
     const sink = collecting(() => gate.promise)
@@ -127,7 +127,7 @@ describe('buffered sink', () => {
     assert.equal(sink.batches.length, 2)
   })
 
-  it('flushes before it closes and accepts no events afterwards', async () => {
+  it('flushes its buffer on close and accepts no events afterwards', async () => {
     const clock = createVirtualClock()
     const { lost, report } = losses()
     const sink = collecting()
@@ -140,8 +140,8 @@ describe('buffered sink', () => {
   })
 })
 
-describe('truncating sink', () => {
-  it('removes the objects of events that are too large, and drops events that still are', async () => {
+describe('truncating audit sink', () => {
+  it('removes the objects of events that are too large, and drops events that are still too large', async () => {
     const { lost, report } = losses()
     const kept: AuditEvent[] = []
     const sink: Sink = { ...collecting(), process: (list) => (kept.push(...list), true) }
@@ -170,7 +170,7 @@ describe('truncating sink', () => {
   })
 })
 
-describe('log sink', () => {
+describe('audit sink for logs', () => {
   const writer = (outcome: (line: string) => Promise<void>) => ({ write: outcome, close: () => Promise.resolve() })
 
   it('writes a line for each event in the configured format', async () => {
@@ -188,7 +188,7 @@ describe('log sink', () => {
     )
   })
 
-  it('reports each event that it could not write', async () => {
+  it('reports each event that it failed to write', async () => {
     const { lost, report } = losses()
     const sink = createLogSink(
       writer(() => Promise.reject(new Error('ENOSPC'))),
@@ -200,7 +200,7 @@ describe('log sink', () => {
   })
 })
 
-describe('webhook sink', () => {
+describe('audit sink for webhooks', () => {
   function create(outcomes: readonly (Error | undefined)[]) {
     const clock = createVirtualClock()
     const { lost, report } = losses()
@@ -220,14 +220,14 @@ describe('webhook sink', () => {
     return { clock, sink, bodies, lost }
   }
 
-  it('sends a list', async () => {
+  it('sends an EventList', async () => {
     const { sink, bodies } = create([])
     assert.equal(await sink.process(events(2)), true)
     const { kind, items } = JSON.parse(bodies[0]!) as { kind: string; items: unknown[] }
     assert.deepEqual([kind, items.length], ['EventList', 2])
   })
 
-  it('retries with growing backoff', async () => {
+  it('retries with exponential backoff', async () => {
     const away = new Error('away')
     const { clock, sink, bodies } = create([away, away])
     const done = Promise.resolve(sink.process(events(1)))

@@ -80,7 +80,7 @@ const CODE = { metadata: {}, code: 200 }
 const INFO = requestInfoOf('GET', CONFIG_MAPS, undefined)
 
 describe('audit trail of a request', () => {
-  it('has one event on receipt and one on response', async () => {
+  it('has one event for RequestReceived and one for ResponseComplete', async () => {
     const { trail, shown, levels } = begin()
     assert.equal(await trail.received(jane), trail)
     const answer = json(OBJECT)
@@ -93,7 +93,7 @@ describe('audit trail of a request', () => {
     assert.deepEqual(levels, ['RequestResponse'])
   })
 
-  it('has no events if the policy selects none', async () => {
+  it('has no events if the policy level is None', async () => {
     const { trail, events, levels } = begin({ rule: { level: 'None' } })
     assert.equal(await trail.received(jane), undefined)
     await trail.answered(json(OBJECT))
@@ -120,7 +120,7 @@ describe('audit trail of a request', () => {
     })
   }
 
-  it('copies the body before the handler changes it, with its defaults and field order', async () => {
+  it('contains the request body before the handler changes it, with defaults in schema order', async () => {
     const { trail, events } = begin({ method: 'POST', path: CONFIG_MAPS })
     await trail.received(jane)
     const object = { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'x', uid: 'u', resourceVersion: '7' } }
@@ -135,7 +135,7 @@ describe('audit trail of a request', () => {
     assert.deepEqual([uid, resourceVersion], ['u', '7'])
   })
 
-  it('omits managed fields if the policy says so', async () => {
+  it('omits managedFields if the policy requires that', async () => {
     const { trail, events } = begin({ method: 'PUT', rule: { omitManagedFields: true } })
     await trail.received(jane)
     trail.body(structuredClone(OBJECT))
@@ -152,7 +152,7 @@ describe('audit trail of a request', () => {
     assert.equal(events[1]?.requestObject, '{"data":{"a":1.0}}')
   })
 
-  it('contains the message of a Status, and only the code of other responses', async () => {
+  it('contains the message of an error Status, and only the code of other responses', async () => {
     const { trail, shown } = begin({ rule: { level: 'Metadata', omitStages: ['RequestReceived'] } })
     await trail.received(jane)
     await trail.answered(json(NOT_FOUND, 404))
@@ -160,7 +160,7 @@ describe('audit trail of a request', () => {
     assert.deepEqual(shown('responseStatus'), [['ResponseComplete', responseStatus]])
   })
 
-  it('contains only the status code if the client accepts no supported media type', async () => {
+  it('contains only the status code if no supported media type is acceptable', async () => {
     const { trail, shown } = begin({ headers: { accept: 'text/csv' }, policy: { omitStages: ['RequestReceived'] } })
     await trail.received(jane)
     await trail.answered(json(NOT_FOUND, 406))
@@ -169,7 +169,7 @@ describe('audit trail of a request', () => {
     ])
   })
 
-  it('sends a response in one piece if the audit event contains it', async () => {
+  it('makes the server send a response in one piece if the event contains it', async () => {
     const { trail, events } = begin()
     await trail.received(jane)
     const text = JSON.stringify({ kind: 'ConfigMapList', apiVersion: 'v1', metadata: {}, items: [] })
@@ -183,8 +183,8 @@ describe('audit trail of a request', () => {
   })
 })
 
-describe('audit trail with an unreadable body', () => {
-  it('omits the body and sends the response', async () => {
+describe('audit trail of a request with an invalid body', () => {
+  it('omits the request body and does not prevent the response', async () => {
     const { trail, events } = begin({ method: 'POST', path: CONFIG_MAPS })
     await trail.received(jane)
     trail.body(structuredClone(OBJECT), () => {
@@ -216,14 +216,14 @@ describe('audit trail of a long-running request', () => {
     ])
   })
 
-  it('records both stages of a long-running request that is answered at once', async () => {
+  it('records both stages of a long-running request that ends immediately', async () => {
     const { trail, shown } = begin({ path: '/api/v1/namespaces/a/pods/p/log' })
     await trail.received(jane)
     await trail.answered(json(NOT_FOUND, 404))
     assert.deepEqual(shown(), [['RequestReceived'], ['ResponseStarted'], ['ResponseComplete']])
   })
 
-  it('records the protocol of an upgraded connection', async () => {
+  it('records status 101 of an upgraded connection', async () => {
     const { trail, shown } = begin({ method: 'POST', path: '/api/v1/namespaces/a/pods/p/exec' })
     await trail.received(jane)
     const answer: Answer = { status: 101, upgrade: () => Promise.resolve() }
@@ -237,14 +237,14 @@ describe('audit trail of a long-running request', () => {
   })
 })
 
-describe('audit trail of a failing request', () => {
-  it('has no user and only one stage if the authentication failed', async () => {
+describe('audit trail of a failed request', () => {
+  it('has only one stage and no user if authentication failed', async () => {
     const { trail, shown } = begin({ rule: { level: 'Metadata' } })
     await trail.answered(json({ ...NOT_FOUND, code: 401 }, 401))
     assert.deepEqual(shown('user', 'annotations'), [['ResponseStarted', {}, undefined]])
   })
 
-  it('records a panic and nothing after it', async () => {
+  it('ends with the Panic stage if a handler throws', async () => {
     const { trail, shown } = begin({ rule: { level: 'Metadata' } })
     await trail.received(jane)
     await trail.panicked(new Error('oops'))
@@ -263,7 +263,7 @@ describe('audit trail of a failing request', () => {
     ])
   })
 
-  it('keeps the first value of an annotation', async () => {
+  it('keeps the first value of an annotation that is set twice', async () => {
     const { trail, shown } = begin()
     await trail.received(jane)
     assert.equal((await trail.authorizing(() => ({ allowed: true, reason: 'because' }), jane, INFO)).allowed, true)
@@ -275,7 +275,7 @@ describe('audit trail of a failing request', () => {
     ])
   })
 
-  it('has the annotations of the authentication in its first event', async () => {
+  it('has the annotations of authentication in its first event', async () => {
     const { trail, shown } = begin()
     await trail.received({ ...jane, notes: { 'authentication.k8s.io/stale-token': 'old' } })
     const annotations = { 'authentication.k8s.io/stale-token': 'old' }
@@ -284,7 +284,7 @@ describe('audit trail of a failing request', () => {
     ])
   })
 
-  it('records an authorization error', async () => {
+  it('has the reason of an authorization error in an annotation', async () => {
     const { trail, shown } = begin()
     await trail.received(jane)
     await assert.rejects(trail.authorizing(() => Promise.reject(new Error('away')), jane, INFO))
@@ -292,7 +292,7 @@ describe('audit trail of a failing request', () => {
     assert.deepEqual(shown('annotations')[1], ['ResponseComplete', { 'authorization.k8s.io/reason': 'internal error' }])
   })
 
-  it('records the impersonated user', async () => {
+  it('contains the impersonated user', async () => {
     const { trail, shown } = begin()
     await trail.received(jane)
     trail.impersonated({ name: 'bob', uid: '', groups: ['g'], extra: {} }, 'impersonate:user-info')
@@ -303,7 +303,7 @@ describe('audit trail of a failing request', () => {
     ])
   })
 
-  it('records the duration of a slow request', async () => {
+  it('has an annotation with the latency of a slow request', async () => {
     const { trail, shown, clock } = begin()
     await trail.received(jane)
     await clock.advance(1500)
@@ -312,11 +312,11 @@ describe('audit trail of a failing request', () => {
   })
 })
 
-describe('audit trail that cannot be stored', () => {
+describe('audit trail that cannot be written', () => {
   const never = { store: () => Promise.resolve(false), isStrict: true }
   const refused = { name: 'StatusError', message: 'Internal error occurred: failed to store audit event' }
 
-  it('refuses a request before it begins', async () => {
+  it('refuses a request before it runs if the first event is not written', async () => {
     for (const method of ['GET', 'POST']) {
       const { trail, rejections, events } = begin({ ...never, method })
       await assert.rejects(trail.received(jane), refused)
@@ -326,7 +326,7 @@ describe('audit trail that cannot be stored', () => {
     }
   })
 
-  it('refuses a write if none of its events is stored', async () => {
+  it('fails a write if none of its events is written', async () => {
     const policy = { omitStages: ['RequestReceived'] as const }
     const { trail, rejections } = begin({ ...never, method: 'POST', path: CONFIG_MAPS, policy })
     await trail.received(jane)
@@ -334,7 +334,7 @@ describe('audit trail that cannot be stored', () => {
     assert.equal(rejections(), 1)
   })
 
-  it('sends the response if the first event was stored', async () => {
+  it('lets a response pass if the first event was written', async () => {
     const store = (event: AuditEvent): boolean => event.stage === 'RequestReceived'
     const { trail } = begin({ store, isStrict: true, method: 'POST', path: CONFIG_MAPS })
     await trail.received(jane)
@@ -342,7 +342,7 @@ describe('audit trail that cannot be stored', () => {
     assert.equal(await trail.answered(answer), answer)
   })
 
-  it('delays the responses of reads, but not their execution', async () => {
+  it('delays responses of reads until the events are written', async () => {
     const gate = Promise.withResolvers<boolean>()
     const { trail } = begin({ store: () => gate.promise })
     await trail.received(jane)

@@ -71,8 +71,8 @@ function ask(chain: readonly Certificate[], clock: VirtualClock = clock0): strin
   return createClientCertAuthenticator({ clock, authorities: () => roots })(exchangeWith(chain))?.name
 }
 
-describe('client certificates', () => {
-  it('yield name, groups and a fingerprint', () => {
+describe('authentication by client certificate', () => {
+  it('yields user name, groups and a fingerprint of the certificate', () => {
     const { certificate } = issue(clients, { subject: nameOf({ commonName: 'jane', organizations: ['dev', 'ops'] }) })
     const user = createClientCertAuthenticator({ clock: clock0, authorities: () => roots })(exchangeWith([certificate]))
     assert.equal(user?.name, 'jane')
@@ -80,7 +80,7 @@ describe('client certificates', () => {
     assert.match(user.extra['authentication.kubernetes.io/credential-id']?.[0] ?? '', /^X509SHA256=[0-9a-f]{64}$/)
   })
 
-  it('yield the uid that they contain, unless that is disabled', () => {
+  it('yields the UID in the certificate, unless the feature is disabled', () => {
     const jane = nameOf({ commonName: 'jane' })
     const attributes = [...jane.attributes, { oid: '1.3.6.1.4.1.57683.2', value: 'u-1' }]
     const { certificate } = issue(clients, { subject: { ...jane, attributes } })
@@ -138,13 +138,13 @@ describe('client certificates', () => {
     ['not yet valid', () => [issue(clients, { fromMs: clock0.now() + 1000 }).certificate], /not valid before/],
   ]
   for (const [what, chain, expected] of table) {
-    it(`that are ${what} ${expected instanceof RegExp ? 'are refused' : `yield ${expected ?? 'no user'}`}`, () => {
+    it(`with a certificate ${what} yields the user or error ${String(expected)}`, () => {
       if (expected instanceof RegExp) assert.throws(() => ask(chain()), expected)
       else assert.equal(ask(chain()), expected)
     })
   }
 
-  it('are verified once per connection, and again when they expire or authorities change', async () => {
+  it('verifies once per connection, and again when the certificate expires or authorities change', async () => {
     const clock = createVirtualClock(clock0.now())
     const { certificate } = issue(clients, { untilMs: clock.now() + 60_000 })
     let trusted: readonly Certificate[] = roots
@@ -161,10 +161,10 @@ describe('client certificates', () => {
   })
 })
 
-describe('client certificates that TLS rejected', () => {
+describe('authentication by a client certificate that TLS rejected', () => {
   const { certificate } = issue(clients, {})
 
-  it('are rejected in every request of the connection', async () => {
+  it('fails for every request of the connection', async () => {
     const clock = createVirtualClock(clock0.now())
     const authenticate = createClientCertAuthenticator({ clock, authorities: () => roots })
     const exchange = exchangeWith([certificate], [], false)
@@ -173,7 +173,7 @@ describe('client certificates that TLS rejected', () => {
     assert.throws(() => authenticate(exchange), /OpenSSL does not find it signed/)
   })
 
-  it('are accepted once their authority was added to the trusted ones after the handshake', () => {
+  it('succeeds once its authority was added to the trusted ones after the handshake', () => {
     let trusted: readonly Certificate[] = [proxies.certificate]
     const authenticate = createClientCertAuthenticator({ clock: clock0, authorities: () => trusted })
     const exchange = exchangeWith([certificate], [], false)
@@ -183,7 +183,7 @@ describe('client certificates that TLS rejected', () => {
   })
 })
 
-describe('request headers', () => {
+describe('authentication by request headers', () => {
   const proxy = issue(proxies, { subject: nameOf({ commonName: 'front-proxy' }) }).certificate
   const other = issue(proxies, { subject: nameOf({ commonName: 'other' }) }).certificate
   const jane = issue(clients, { subject: nameOf({ commonName: 'front-proxy' }) }).certificate
@@ -209,7 +209,7 @@ describe('request headers', () => {
     extraHeaderPrefixes: ['X-Remote-Extra-'],
   })
 
-  it('are accepted from the front proxy', () => {
+  it('accepts X-Remote headers from the front proxy', () => {
     assert.deepEqual(authenticate(exchangeWith([proxy], headers)), {
       name: 'joe',
       uid: '7',
@@ -219,13 +219,13 @@ describe('request headers', () => {
     assert.equal(authenticate(exchangeWith([proxy])), undefined)
   })
 
-  it('are refused from other peers', () => {
+  it('rejects X-Remote headers from other peers', () => {
     assert.equal(authenticate(exchangeWith([], headers)), undefined)
     assert.throws(() => authenticate(exchangeWith([other], headers)), /cn=other is not in the allowed list/)
     assert.throws(() => authenticate(exchangeWith([jane], headers)), /unknown authority/)
   })
 
-  it('are never passed on, from any client and under any configured name', async () => {
+  it('removes X-Remote headers of every client, under any configured name', async () => {
     const own = {
       'x-acme-user': 'joe',
       'x-acme-uid': '7',
@@ -259,7 +259,7 @@ describe('request headers', () => {
     }
   })
 
-  it('require an authority that differs from the client CA', () => {
+  it('requires a CA that differs from the client CA', () => {
     assert.match(findRequestHeaderRisk(roots, roots, []) ?? '', /allowed-names/)
     assert.equal(findRequestHeaderRisk(roots, roots, ['front-proxy']), undefined)
     assert.equal(findRequestHeaderRisk([proxies.certificate], roots, []), undefined)

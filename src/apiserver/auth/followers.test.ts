@@ -22,7 +22,7 @@ const own = [Roles, ClusterRoles, RoleBindings, ClusterRoleBindings, Pods].map((
 const jane = { name: 'jane', uid: '', groups: ['system:authenticated'], extra: {} }
 const get = resourceAccess({ verb: 'get', resource: 'pods', namespace: 'n1' })
 
-describe('followers of stored objects', () => {
+describe('authorizers that watch stored objects', () => {
   it('apply RBAC objects that were written before and after the start', async () => {
     await using servers = createServers()
     const registry = await servers.open([], { own })
@@ -51,7 +51,7 @@ describe('followers of stored objects', () => {
     following.close()
   })
 
-  it('create the default RBAC policy once, and repair it', async () => {
+  it('find the default RBAC policy, which is created once and repaired', async () => {
     await using servers = createServers()
     const registry = await servers.open([], { own })
     await ensurePolicy(registry, () => false)
@@ -66,7 +66,7 @@ describe('followers of stored objects', () => {
     assert.equal((await registry.get(ClusterRoles, '', 'view'))?.metadata.resourceVersion, before)
   })
 
-  it('connect pods with nodes, and return the same live object until it changes', async () => {
+  it('connect pods with nodes, and return the same Node object until it changes', async () => {
     await using servers = createServers()
     const registry = await servers.open([], { own })
     const graph = new NodeGraph()
@@ -93,7 +93,7 @@ describe('followers of stored objects', () => {
     following.close()
   })
 
-  it('fail if the RBAC resources are not served', () => {
+  it('fail at start if the RBAC resources are not served', () => {
     assert.throws(() => followRbac({ storeOf: () => undefined }, new RbacIndex()), /needs the resource "roles"/)
   })
 })

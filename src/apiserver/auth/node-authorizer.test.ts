@@ -72,7 +72,7 @@ function createWorld(isEnabled: (gate: string) => boolean = () => true) {
 }
 
 describe('node authorizer', () => {
-  it('allows a node to read what its pods need, and no other node', () => {
+  it('allows a node to read the objects that its pods reference, and no other node', () => {
     const { ask } = createWorld()
     const needed: [string, string, string[]][] = [
       ['', 'secrets', ['pull', 'init-env', 'env', 'mounted', 'projected', 'publish']],
@@ -93,7 +93,7 @@ describe('node authorizer', () => {
     }
   })
 
-  it('follows volumes to the Secrets for mounting, not to those of controllers', () => {
+  it('follows volumes to the Secrets for mounting, not to those of CSI controllers', () => {
     const { ask, graph } = createWorld()
     const secret = (name: string): Verdict => ask(alpha, { verb: 'get', resource: 'secrets', namespace: 'csi', name })
     assert.equal(secret('stage').allowed, true)
@@ -104,7 +104,7 @@ describe('node authorizer', () => {
     assert.equal(secret('stage').allowed, false)
   })
 
-  it('removes the references of a deleted pod unless another pod has them', () => {
+  it('removes the references of a deleted pod unless another pod on the node has them', () => {
     const { ask, graph } = createWorld()
     const settings = (): boolean =>
       ask(alpha, { verb: 'get', resource: 'configmaps', namespace: 'n1', name: 'settings' }).allowed
@@ -127,7 +127,7 @@ describe('node authorizer', () => {
     assert.equal(ask(alpha, { verb: 'get', resource: 'secrets', namespace: 'n1', name: 'mounted' }).allowed, false)
   })
 
-  it('reads an updated pod again only if its references may have changed', () => {
+  it('processes an updated pod again only if its references may have changed', () => {
     const { ask, graph } = createWorld()
     const more = {
       ...pod,
@@ -142,109 +142,129 @@ describe('node authorizer', () => {
 
   const own = 'coordination.k8s.io'
   const rules: [string, Partial<Access> & Pick<Access, 'verb' | 'resource'>, true | string][] = [
-    ['lists of secrets', { verb: 'list', resource: 'secrets', namespace: 'n1' }, 'No Object name found'],
-    ['a watch of one secret', { verb: 'watch', resource: 'secrets', namespace: 'n1', name: 'mounted' }, true],
+    ['to list secrets', { verb: 'list', resource: 'secrets', namespace: 'n1' }, 'No Object name found'],
+    ['to watch one secret of its pods', { verb: 'watch', resource: 'secrets', namespace: 'n1', name: 'mounted' }, true],
     [
-      'secrets of all namespaces',
+      'to list secrets of all namespaces',
       { verb: 'list', resource: 'secrets' },
       'can only read namespaced object of this type',
     ],
     [
-      'writing secrets',
+      'to write secrets',
       { verb: 'update', resource: 'secrets', namespace: 'n1', name: 'mounted' },
       'can only read resources of this type',
     ],
-    ['its own Node', { verb: 'get', resource: 'nodes', name: 'alpha' }, true],
+    ['to get its Node', { verb: 'get', resource: 'nodes', name: 'alpha' }, true],
     [
-      'another Node',
+      'to get another Node',
       { verb: 'get', resource: 'nodes', name: 'beta' },
       "node 'alpha' cannot read 'beta', only its own Node object",
     ],
-    ['all Nodes', { verb: 'list', resource: 'nodes' }, "node 'alpha' cannot read all nodes, only its own Node object"],
-    ['deleting its Node', { verb: 'delete', resource: 'nodes', name: 'alpha' }, ''],
-    ['the status of a Node', { verb: 'patch', resource: 'nodes', subresource: 'status', name: 'alpha' }, true],
-    ['the proxy of its Node', { verb: 'get', resource: 'nodes', subresource: 'proxy', name: 'alpha' }, ''],
-    ['its own pods', { verb: 'watch', resource: 'pods', fieldSelector: 'spec.nodeName=alpha' }, true],
     [
-      'pods of others',
+      'to list all Nodes',
+      { verb: 'list', resource: 'nodes' },
+      "node 'alpha' cannot read all nodes, only its own Node object",
+    ],
+    ['to delete its Node', { verb: 'delete', resource: 'nodes', name: 'alpha' }, ''],
+    [
+      'to patch the status of its Node',
+      { verb: 'patch', resource: 'nodes', subresource: 'status', name: 'alpha' },
+      true,
+    ],
+    ['to use nodes/proxy of its Node', { verb: 'get', resource: 'nodes', subresource: 'proxy', name: 'alpha' }, ''],
+    ['to watch its pods', { verb: 'watch', resource: 'pods', fieldSelector: 'spec.nodeName=alpha' }, true],
+    [
+      'to list pods of other nodes',
       { verb: 'list', resource: 'pods', fieldSelector: 'spec.nodeName=beta' },
       'can only list/watch pods with spec.nodeName field selector',
     ],
     [
-      'lists of all pods',
+      'to list all pods',
       { verb: 'list', resource: 'pods', fieldSelector: 'spec.nodeName!=alpha' },
       'can only list/watch pods with spec.nodeName field selector',
     ],
     [
-      'pods by an invalid selector',
+      'to list pods by an invalid field selector',
       { verb: 'list', resource: 'pods', fieldSelector: '=,=' },
       'can only list/watch pods with spec.nodeName field selector',
     ],
-    ['exec into pods', { verb: 'create', resource: 'pods', subresource: 'exec', namespace: 'n1', name: 'web' }, ''],
+    ['to exec into pods', { verb: 'create', resource: 'pods', subresource: 'exec', namespace: 'n1', name: 'web' }, ''],
     [
-      'evicting pods',
+      'to evict pods',
       { verb: 'create', resource: 'pods', subresource: 'eviction', namespace: 'n1', name: 'web' },
       true,
     ],
     [
-      'its lease',
+      'to update its Lease',
       { verb: 'update', group: own, resource: 'leases', namespace: 'kube-node-lease', name: 'alpha' },
       true,
     ],
     [
-      'the lease of another',
+      'to update the Lease of another node',
       { verb: 'update', group: own, resource: 'leases', namespace: 'kube-node-lease', name: 'beta' },
       'can only access node lease with the same name as the requesting node',
     ],
     [
-      'a leader lease',
+      'to get a Lease for leader election',
       { verb: 'get', group: own, resource: 'leases', namespace: 'kube-system', name: 'alpha' },
       'can only access leases in the "kube-node-lease" system namespace',
     ],
     [
-      'all leases',
+      'to list Leases',
       { verb: 'list', group: own, resource: 'leases', namespace: 'kube-node-lease' },
       'can only get, create, update, patch, or delete a node lease',
     ],
     [
-      'a token for an account of its pods',
+      'to request a token for an account of its pods',
       { verb: 'create', resource: 'serviceaccounts', subresource: 'token', namespace: 'n1', name: 'runner' },
       true,
     ],
     [
-      'a token for another account',
+      'to request a token for another account',
       { verb: 'create', resource: 'serviceaccounts', subresource: 'token', namespace: 'n1', name: 'admin' },
       "no relationship found between node 'alpha' and this object",
     ],
     [
-      'an account itself',
+      'to create a service account',
       { verb: 'create', resource: 'serviceaccounts', namespace: 'n1' },
       'can only create tokens for individual service accounts',
     ],
-    ['its CSINode', { verb: 'patch', group: 'storage.k8s.io', resource: 'csinodes', name: 'alpha' }, true],
+    ['to patch its CSINode', { verb: 'patch', group: 'storage.k8s.io', resource: 'csinodes', name: 'alpha' }, true],
     [
-      'another CSINode',
+      'to patch another CSINode',
       { verb: 'patch', group: 'storage.k8s.io', resource: 'csinodes', name: 'beta' },
       'can only access CSINode with the same name as the requesting node',
     ],
-    ['its attachment', { verb: 'get', group: 'storage.k8s.io', resource: 'volumeattachments', name: 'va1' }, true],
-    ['its slice', { verb: 'update', group: 'resource.k8s.io', resource: 'resourceslices', name: 'slice1' }, true],
     [
-      'all slices',
+      'to get its VolumeAttachment',
+      { verb: 'get', group: 'storage.k8s.io', resource: 'volumeattachments', name: 'va1' },
+      true,
+    ],
+    [
+      'to update its ResourceSlice',
+      { verb: 'update', group: 'resource.k8s.io', resource: 'resourceslices', name: 'slice1' },
+      true,
+    ],
+    [
+      'to list all ResourceSlices',
       { verb: 'list', group: 'resource.k8s.io', resource: 'resourceslices' },
       'can only list/watch/deletecollection resourceslices with nodeName field selector',
     ],
     [
-      'status of claims',
+      'to patch the status of a claim',
       { verb: 'patch', resource: 'persistentvolumeclaims', subresource: 'status', namespace: 'n1', name: 'data' },
       true,
     ],
-    ['reading services by a fixed rule', { verb: 'watch', resource: 'services' }, true],
-    ['writing services', { verb: 'update', resource: 'services', namespace: 'n1', name: 'x' }, ''],
-    ['reviews', { verb: 'create', group: 'authorization.k8s.io', resource: 'subjectaccessreviews' }, true],
+    ['to read services', { verb: 'watch', resource: 'services' }, true],
+    ['to write services', { verb: 'update', resource: 'services', namespace: 'n1', name: 'x' }, ''],
+    [
+      'to create SubjectAccessReviews',
+      { verb: 'create', group: 'authorization.k8s.io', resource: 'subjectaccessreviews' },
+      true,
+    ],
   ]
   for (const [what, access, expected] of rules) {
-    it(`${expected === true ? 'allows' : 'refuses'} ${what}`, () => {
+    it(`${expected === true ? 'allows' : 'refuses'} node alpha ${what}`, () => {
       const verdict = createWorld().ask(alpha, access)
       assert.deepEqual(
         { ...verdict },
@@ -253,7 +273,7 @@ describe('node authorizer', () => {
     })
   }
 
-  it('has no opinion about users that are not nodes, or nodes without a name', () => {
+  it('returns no opinion about users that are not nodes, or nodes without a name', () => {
     const { ask, authorizer } = createWorld()
     const access = { verb: 'watch', resource: 'services' }
     assert.equal(ask({ ...alpha, groups: [] }, access).allowed, false)

@@ -20,7 +20,7 @@ async function edit(registry: Registry, name: string, change: (next: APIService)
   })
 }
 
-describe('APIServices of the server', () => {
+describe('APIServices that the server creates', () => {
   it('exist for each served group version', async () => {
     await using servers = createServers()
     const registry = await servers.open([APIServices, ConfigMaps, Deployments])
@@ -31,7 +31,7 @@ describe('APIServices of the server', () => {
     assert.equal(core?.metadata.labels?.['kube-aggregator.kubernetes.io/automanaged'], 'onstart')
   })
 
-  it('prefer stable versions, and order groups as upstream', () => {
+  it("have upstream's priorities: stable versions first, groups in upstream's order", () => {
     const all = localApiServices(() => true)
     const of = (name: string): number => all.find(({ metadata }) => metadata.name === name)?.spec?.versionPriority ?? 0
     assert.ok(of('v2.autoscaling') > of('v1.autoscaling'))
@@ -39,7 +39,7 @@ describe('APIServices of the server', () => {
     assert.equal(new Set(all.map(({ metadata }) => metadata.name)).size, all.length)
   })
 
-  it('are removed with their group version, except those that users created', async () => {
+  it('are removed with their group version, but those of users stay', async () => {
     await using servers = createServers()
     const before = await servers.open([APIServices, ConfigMaps, Leases])
     await ensureApiServices(before)
@@ -67,7 +67,7 @@ describe('APIServices of the server', () => {
     assert.equal(await reset('v1.apps'), 7)
   })
 
-  it('do not depend on which of several servers starts first', async () => {
+  it('are the same whichever of several servers starts first', async () => {
     await using servers = createServers()
     const kinds = [APIServices, ConfigMaps, Deployments]
     const registries = [await servers.open(kinds), await servers.open(kinds)]
@@ -75,7 +75,7 @@ describe('APIServices of the server', () => {
     for (const registry of registries) assert.deepEqual(await names(registry), ['v1.', 'v1.apps'])
   })
 
-  it('are not created if APIServices are not served', async () => {
+  it('are not created if the APIService resource is not served', async () => {
     await using servers = createServers()
     await ensureApiServices(await servers.open([ConfigMaps]))
   })

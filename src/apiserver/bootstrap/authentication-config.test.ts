@@ -25,7 +25,7 @@ const requestHeader = {
   extraHeaderPrefixes: ['X-Remote-Extra-'],
 }
 
-describe('extension-apiserver-authentication', () => {
+describe('ConfigMap extension-apiserver-authentication', () => {
   it('contains lists as JSON and omits settings that are not configured', () => {
     const data = mergeData({}, { clientAuthorities: one, requestHeader }, clock.now())
     assert.deepEqual(data, {
@@ -40,7 +40,7 @@ describe('extension-apiserver-authentication', () => {
     assert.deepEqual(mergeData({}, { clientAuthorities: '' }, clock.now()), {})
   })
 
-  it('keeps the values of other servers, without duplicates', () => {
+  it('keeps values that other servers wrote, without duplicates', () => {
     const before = mergeData(
       {},
       { clientAuthorities: two, requestHeader: { ...requestHeader, allowedNames: ['a'] } },
@@ -53,7 +53,7 @@ describe('extension-apiserver-authentication', () => {
     assert.deepEqual(mergeData(both, { clientAuthorities: one, requestHeader }, clock.now()), both)
   })
 
-  it('drops expired authorities and unreadable values', () => {
+  it('drops expired authorities and unparsable values', () => {
     const before = { 'client-ca-file': two, 'requestheader-allowed-names': 'front', other: 'x' }
     const data = mergeData(before, { clientAuthorities: one, requestHeader }, clock.now() + 2 * DAY_MS)
     assert.equal(data['client-ca-file'], one)

@@ -12,8 +12,8 @@ import { createEndpointLeases, type EndpointLeases } from './endpoint-leases.ts'
 const leasesOn = (backend: Backend): EndpointLeases =>
   createEndpointLeases(backend, createAtRest(NO_ENCRYPTION, createSeededRandom(1)))
 
-describe('endpoint leases', () => {
-  it('last 15 seconds from the last renewal', async () => {
+describe('lease of a server endpoint', () => {
+  it('expires 15 seconds after its last renewal', async () => {
     await using servers = createServers()
     const leases = leasesOn(servers.backend)
     await leases.renew('192.0.2.1')
@@ -28,7 +28,7 @@ describe('endpoint leases', () => {
     assert.deepEqual(await leases.list(), ['192.0.2.1'])
   })
 
-  it('write the key once, not at every renewal', async () => {
+  it('writes its key once, not at every renewal', async () => {
     await using servers = createServers()
     const leases = leasesOn(servers.backend)
     await leases.renew('192.0.2.1')
@@ -37,7 +37,7 @@ describe('endpoint leases', () => {
     assert.equal(await servers.backend.currentRevision(), revision)
   })
 
-  it("are upstream's objects under upstream's keys", async () => {
+  it("is stored as upstream's object under upstream's key", async () => {
     await using servers = createServers()
     await leasesOn(servers.backend).renew('2001:db8::1')
     const { items } = await servers.backend.range({ start: '/registry/masterleases/2001:db8::1' })
@@ -49,7 +49,7 @@ describe('endpoint leases', () => {
     })
   })
 
-  it('are independent for each server', async () => {
+  it('is independent of the leases of other servers', async () => {
     await using servers = createServers()
     const [a, b] = [leasesOn(servers.backend), leasesOn(servers.backend)]
     await a.renew('192.0.2.1')
@@ -60,7 +60,7 @@ describe('endpoint leases', () => {
     assert.deepEqual(await b.list(), ['192.0.2.2'])
   })
 
-  it('are taken over by a later server of the same address', async () => {
+  it('is taken over by a later server of the same address', async () => {
     await using servers = createServers()
     const [crashed, again] = [leasesOn(servers.backend), leasesOn(servers.backend)]
     await crashed.renew('192.0.2.1')
@@ -72,7 +72,7 @@ describe('endpoint leases', () => {
     assert.deepEqual(await again.list(), ['192.0.2.1'])
   })
 
-  it('are dropped by address', async () => {
+  it('is removed by address', async () => {
     await using servers = createServers()
     const leases = leasesOn(servers.backend)
     assert.equal(await leases.drop('192.0.2.1'), false)
@@ -81,7 +81,7 @@ describe('endpoint leases', () => {
     assert.deepEqual(await leases.list(), [])
   })
 
-  it('report a store that does not answer', async () => {
+  it('reports a store that does not respond', async () => {
     await using servers = createServers()
     const { backend } = servers
     let isDown = false

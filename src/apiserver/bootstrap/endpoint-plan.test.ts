@@ -13,14 +13,14 @@ function subset(ips: readonly string[], given = ports): EndpointSubset {
   return { addresses: ips.map((ip) => ({ ip })), ports: given }
 }
 
-describe('planLeased', () => {
+describe('planLeased() for the endpoints of the kubernetes Service', () => {
   const table: readonly [
     string,
     { there: EndpointSubset[]; ips: string[]; leaving?: boolean; expected: EndpointSubset[] },
   ][] = [
-    ['starts with its own address', { there: [], ips: [own.ip], expected: [subset([own.ip])] }],
+    ['creates endpoints with the address of this server', { there: [], ips: [own.ip], expected: [subset([own.ip])] }],
     [
-      'adds every server with a lease, in order',
+      'adds every server with a lease, in sorted order',
       {
         there: [subset([own.ip])],
         ips: [own.ip, '10.9.0.10', '10.9.0.1'],
@@ -40,7 +40,7 @@ describe('planLeased', () => {
       },
     ],
     [
-      'sets its own ports if it is alone',
+      'sets the ports of this server if it is alone',
       { there: [subset([own.ip], others)], ips: [own.ip], expected: [subset([own.ip])] },
     ],
     [
@@ -52,11 +52,11 @@ describe('planLeased', () => {
       },
     ],
     [
-      'repairs a repeated address',
+      'removes a repeated address',
       { there: [subset([own.ip, own.ip])], ips: [own.ip, '10.9.0.1'], expected: [subset(['10.9.0.1', own.ip])] },
     ],
     [
-      'removes only its own address on shutdown',
+      'removes only the address of this server on shutdown',
       {
         there: [subset(['10.9.0.1', own.ip], others)],
         ips: ['10.9.0.1'],
@@ -65,7 +65,7 @@ describe('planLeased', () => {
       },
     ],
     [
-      'leaves unknown subsets alone on shutdown',
+      'keeps subsets of an unknown form on shutdown',
       {
         there: [subset(['1.1.1.1']), subset(['2.2.2.2'])],
         ips: ['10.9.0.1'],
@@ -82,20 +82,25 @@ describe('planLeased', () => {
     it(name, () => assert.deepEqual(planLeased(there, ips, leaving ? undefined : own), expected))
   }
 
-  it('keeps changes of users if the addresses are correct', () => {
+  it('keeps ports that users changed if the addresses are correct', () => {
     const there = [{ addresses: [{ ip: own.ip, nodeName: 'n' }], ports }]
     assert.deepEqual(planLeased(there, [own.ip], own), there)
   })
 })
 
-describe('planCounted', () => {
+describe('planCounted() for the endpoints of the kubernetes Service', () => {
   const table: readonly [string, EndpointSubset[], number, EndpointSubset[]][] = [
-    ['starts with its own address', [], 1, [subset([own.ip])]],
-    ['adds its own address', [subset(['10.9.0.1'])], 2, [subset(['10.9.0.1', own.ip])]],
-    ['keeps its address if it is present', [subset(['10.9.0.1', own.ip])], 2, [subset(['10.9.0.1', own.ip])]],
-    ['replaces the address after its own', [subset(['10.9.0.1', '10.9.0.3'])], 2, [subset(['10.9.0.1', own.ip])]],
+    ['creates endpoints with the address of this server', [], 1, [subset([own.ip])]],
+    ['adds the address of this server', [subset(['10.9.0.1'])], 2, [subset(['10.9.0.1', own.ip])]],
+    ['changes nothing if the address is present', [subset(['10.9.0.1', own.ip])], 2, [subset(['10.9.0.1', own.ip])]],
     [
-      'replaces the first address if its own is the last',
+      'replaces the address after that of this server if there are too many',
+      [subset(['10.9.0.1', '10.9.0.3'])],
+      2,
+      [subset(['10.9.0.1', own.ip])],
+    ],
+    [
+      'replaces the first address if that of this server is the last',
       [subset(['10.9.0.0', '10.9.0.1'])],
       2,
       [subset(['10.9.0.1', own.ip])],
@@ -108,7 +113,7 @@ describe('planCounted', () => {
   }
 })
 
-describe('planWithout', () => {
+describe('planWithout() for the endpoints of the kubernetes Service', () => {
   it('removes only the address of this server', () => {
     assert.deepEqual(planWithout([subset(['10.9.0.1', own.ip])], own.ip), [subset(['10.9.0.1'])])
     assert.deepEqual(planWithout([subset([own.ip])], own.ip), [])
@@ -116,19 +121,19 @@ describe('planWithout', () => {
   })
 })
 
-describe('planSlice', () => {
+describe('planSlice() for the EndpointSlice of the kubernetes Service', () => {
   const ready = (ip: string): object => ({ addresses: [ip], conditions: { ready: true } })
 
-  it('is IPv6 if all addresses are', () => {
+  it('plans an IPv6 slice if all addresses are IPv6', () => {
     assert.deepEqual(planSlice([subset(['fd00::1'])]), { addressType: 'IPv6', endpoints: [ready('fd00::1')], ports })
   })
 
-  it('omits IPv6 addresses beside IPv4 ones', () => {
+  it('omits IPv6 addresses if there are IPv4 addresses', () => {
     const mixed = planSlice([subset(['10.9.0.1', 'fd00::1'])])
     assert.deepEqual(mixed, { addressType: 'IPv4', endpoints: [ready('10.9.0.1')], ports })
   })
 
-  it('is empty without endpoints', () => {
+  it('plans a slice without endpoints if there are none', () => {
     assert.deepEqual(planSlice([]), { addressType: 'IPv4', endpoints: [], ports: [] })
   })
 })

@@ -27,7 +27,7 @@ async function events(servers: TestServers, registry: Registry): Promise<readonl
   return registry.list(Events, '')
 }
 
-describe('events of the server', () => {
+describe('events that the server records', () => {
   it('refer to an object and are in its namespace or the default one', async () => {
     await using servers = createServers()
     const registry = await servers.open([Events])
@@ -52,7 +52,7 @@ describe('events of the server', () => {
     assert.deepEqual(errors, [])
   })
 
-  it('become a series when they repeat, until they stop for a while', async () => {
+  it('become a series when they repeat, and a new event after a pause', async () => {
     await using servers = createServers()
     const registry = await servers.open([Events])
     const { record } = recorderOf(registry)
@@ -84,7 +84,7 @@ describe('events of the server', () => {
     assert.deepEqual(errors, [])
   })
 
-  it('do not fail the caller if they cannot be written', async () => {
+  it('do not fail the caller if the write fails', async () => {
     await using servers = createServers()
     const allocate = (): Promise<never> => Promise.reject(failure({ code: 500, message: 'full' }))
     const registry = await servers.open([], { own: [defineResource({ kind: Events, allocate })] })

@@ -35,8 +35,8 @@ const FOUND = {
   message: 'This FlowSchema references the PriorityLevelConfiguration object named "l" and it exists',
 }
 
-describe('status of flow schemas', () => {
-  it('sets the Dangling condition by whether the priority level exists, and updates it when that changes', async () => {
+describe('Dangling condition of a FlowSchema', () => {
+  it('is True exactly while the priority level does not exist', async () => {
     await using servers = createServers()
     const registry = await servers.open([FlowSchemas, PriorityLevelConfigurations])
     const following = startFlowStatus(registry, fail)
@@ -79,7 +79,7 @@ describe('status of flow schemas', () => {
     assert.equal(commit.mock.callCount(), 1)
   })
 
-  it('is not written if the server does not serve flowcontrol.apiserver.k8s.io', async () => {
+  it('is not written if flowcontrol.apiserver.k8s.io is not served', async () => {
     await using servers = createServers()
     assert.equal(startFlowStatus(await servers.open([ConfigMaps]), fail), undefined)
   })

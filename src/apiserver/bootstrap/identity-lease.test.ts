@@ -8,8 +8,8 @@ import type { Registry } from '../registry/registry.ts'
 import { createServers, type TestServers } from '../registry/servers.fixture.ts'
 import { identityOf, isExpired, startIdentityCleanup, startIdentityLease } from './identity-lease.ts'
 
-describe('identityOf', () => {
-  it("is upstream's name for the server of a machine", () => {
+describe('identityOf() a server', () => {
+  it("returns upstream's name for a host name and UID", () => {
     assert.equal(identityOf('node-1'), 'apiserver-lgabes5ywnaqeagh5dny4zlzs4')
   })
 
@@ -18,7 +18,7 @@ describe('identityOf', () => {
   })
 })
 
-describe('identity lease', () => {
+describe('identity Lease of a server', () => {
   it('is renewed while the server runs', async () => {
     await using servers = createServers()
     const registry = await servers.open([Leases])
@@ -35,7 +35,7 @@ describe('identity lease', () => {
     assert.equal(await renewed(), last)
   })
 
-  it('contains the address for servers of other versions, also if it existed before', async () => {
+  it('contains the address of the server, also if the Lease existed before', async () => {
     await using servers = createServers()
     const registry = await servers.open([Leases])
     for (const peerAddress of ['10.0.0.1:6443', '[fd00::1]:6443']) {
@@ -65,8 +65,8 @@ const add = (
 const names = async (registry: Registry): Promise<(string | undefined)[]> =>
   (await registry.list(Leases, '')).map(({ metadata }) => metadata.name)
 
-describe('expired identity leases', () => {
-  it('are removed at once and every hour, and no others', async () => {
+describe('cleanup of expired identity Leases', () => {
+  it('deletes them at the start and every hour, and no other Leases', async () => {
     await using servers = createServers()
     const registry = await servers.open([Leases])
     await add(servers, registry, 'gone', { agoMs: 3_600_001 })
@@ -82,7 +82,7 @@ describe('expired identity leases', () => {
     assert.deepEqual(errors, [])
   })
 
-  it('are removed once by several servers', async () => {
+  it('deletes each once with several servers', async () => {
     await using servers = createServers()
     const registries = [await servers.open([Leases]), await servers.open([Leases])]
     await add(servers, registries[0]!, 'gone', { agoMs: 3_600_001 })
@@ -94,7 +94,7 @@ describe('expired identity leases', () => {
     assert.deepEqual(errors, [])
   })
 
-  it('include those without a duration', () => {
+  it('deletes those without a duration', () => {
     const renewTime = microTimeOf(0)
     assert.equal(isExpired({}, 0), true)
     assert.equal(isExpired({ renewTime }, 0), true)

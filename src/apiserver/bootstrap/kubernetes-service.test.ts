@@ -54,7 +54,7 @@ async function started(servers: TestServers, ip: string, options: TestServerOpti
 }
 
 describe('Service "kubernetes"', () => {
-  it("has the first address of the range and the server's endpoint", async () => {
+  it('has the first address of the service range and the endpoint of the server', async () => {
     await using servers = createServers()
     const { registry, service, errors } = await started(servers, '192.0.2.1')
     const object = await registry.get(Services, 'default', 'kubernetes')
@@ -74,7 +74,7 @@ describe('Service "kubernetes"', () => {
     assert.deepEqual(errors, [])
   })
 
-  it('has no endpoints if they are unreachable or disabled', async () => {
+  it('has no endpoints if the address is unreachable or reconciliation is disabled', async () => {
     await using servers = createServers()
     const registry = await servers.open(KINDS)
     for (const { service } of [
@@ -88,7 +88,7 @@ describe('Service "kubernetes"', () => {
     assert.equal(await registry.get(Endpoints, 'default', 'kubernetes'), undefined)
   })
 
-  it('is restored after deletion', async () => {
+  it('is created again after a user deletes it', async () => {
     await using servers = createServers()
     const { registry, service, errors } = await started(servers, '192.0.2.1')
     for (const kind of [Services, Endpoints, EndpointSlices] as const) {
@@ -130,7 +130,7 @@ describe('Service "kubernetes"', () => {
     }
   })
 
-  it('is retried if it cannot be created', async () => {
+  it('is created later if the first attempt fails', async () => {
     await using servers = createServers()
     let isBroken = true
     const broken = defineResource<Service>({
@@ -154,8 +154,8 @@ describe('Service "kubernetes"', () => {
   })
 })
 
-describe('servers that share a store', () => {
-  it('add themselves to the endpoints, and each removes only its own address', async () => {
+describe('endpoints of servers that share a store', () => {
+  it('contain the address of each server until it stops', async () => {
     await using servers = createServers()
     const [a, b] = [await started(servers, '192.0.2.1'), await started(servers, '192.0.2.2')]
     assert.deepEqual((await addresses(a.registry)).ips, ['192.0.2.1', '192.0.2.2'])
@@ -166,7 +166,7 @@ describe('servers that share a store', () => {
     assert.deepEqual([...a.errors, ...b.errors], [])
   })
 
-  it('remove the endpoint of a killed server', async () => {
+  it('lose the address of a killed server when its lease expires', async () => {
     await using servers = createServers()
     const a = await started(servers, '192.0.2.1')
     await started(servers, '192.0.2.2', { isDead: true })
@@ -178,7 +178,7 @@ describe('servers that share a store', () => {
     assert.deepEqual(a.errors, [])
   })
 
-  it("remove a crashed server's endpoint when it restarts, before it listens", async () => {
+  it('lose the address of a crashed server when it restarts, before it listens', async () => {
     await using servers = createServers()
     const [a, b] = [await started(servers, '192.0.2.1'), await started(servers, '192.0.2.2')]
     const again = serviceOf(await servers.open(KINDS), '192.0.2.2')
@@ -189,7 +189,7 @@ describe('servers that share a store', () => {
     await Promise.all([a, b, again].map(({ service }) => service.withdraw()))
   })
 
-  it('recover from a lease that the store has lost', async () => {
+  it('contain a server again after the store has lost its lease', async () => {
     await using servers = createServers()
     const a = await started(servers, '192.0.2.1')
     await servers.backend.commit([{ key: '/registry/masterleases/192.0.2.1', value: null }])
@@ -204,7 +204,7 @@ describe('servers that share a store', () => {
     assert.deepEqual(a.errors, [])
   })
 
-  it('keep the endpoint of the last server when it restarts', async () => {
+  it('keep the address of the last server when it restarts', async () => {
     await using servers = createServers()
     const a = await started(servers, '192.0.2.1')
     const again = serviceOf(await servers.open(KINDS), '192.0.2.1')
@@ -217,7 +217,7 @@ describe('servers that share a store', () => {
     await a.service.withdraw()
   })
 
-  it('do not wait for an unreachable store on shutdown', async () => {
+  it('do not delay shutdown if the store is unreachable', async () => {
     await using servers = createServers()
     const { service, errors } = await started(servers, '192.0.2.1')
     servers.backend.revokeLease = () => new Promise<void>(() => undefined)
@@ -227,7 +227,7 @@ describe('servers that share a store', () => {
     assert.deepEqual(errors, [])
   })
 
-  it('count each other with master-count', async () => {
+  it('are the configured number of addresses with reconciler type master-count', async () => {
     await using servers = createServers()
     const registry = await servers.open(KINDS)
     const of = (ip: string): KubernetesService =>
@@ -246,7 +246,7 @@ describe('servers that share a store', () => {
 })
 
 describe('ServiceCIDR "kubernetes"', () => {
-  it('gets the range of a second IP family and keeps everything else', async () => {
+  it('gets the range of a second IP family, and all other fields stay', async () => {
     await using servers = createServers()
     const registry = await servers.open(KINDS)
     await serviceOf(registry, undefined).service.prepare()

@@ -15,7 +15,7 @@ const policy = bootstrapPolicy(off)
 const names = (list: readonly { metadata: { name?: string } }[]): (string | undefined)[] =>
   list.map(({ metadata }) => metadata.name)
 
-describe('default policy', () => {
+describe('default RBAC policy', () => {
   it('has as many roles and bindings as Kubernetes v1.36 with default feature gates', () => {
     const { clusterRoles, clusterRoleBindings, roles, roleBindings } = policy
     assert.deepEqual(
@@ -37,7 +37,7 @@ describe('default policy', () => {
       assert.ok(local.has(`${metadata.namespace}/${roleRef.name}`))
   })
 
-  it('adds the roles of enabled gates', () => {
+  it('has additional roles for enabled feature gates', () => {
     const more = bootstrapPolicy((gate) => gate === 'ClusterTrustBundle')
     const added = names(more.clusterRoles).filter((name) => !names(policy.clusterRoles).includes(name))
     assert.deepEqual(
@@ -50,7 +50,7 @@ describe('default policy', () => {
     assert.equal(nodeRules((gate) => gate === 'ClusterTrustBundle').length, nodeRules(off).length + 1)
   })
 
-  it('allows only administrators to write endpoints (CVE-2021-25740)', () => {
+  it('allows only administrators to write Endpoints (CVE-2021-25740)', () => {
     for (const name of ['system:aggregate-to-admin', 'system:aggregate-to-edit', 'system:aggregate-to-view']) {
       const table = new RuleTable(policy.clusterRoles.find(({ metadata }) => metadata.name === name)?.rules ?? [])
       for (const verb of ['create', 'update', 'patch', 'delete']) {
@@ -61,7 +61,7 @@ describe('default policy', () => {
     }
   })
 
-  it('allows anonymous users only health and version', () => {
+  it('gives anonymous users access to health and version only', () => {
     const index = new RbacIndex()
     for (const role of policy.clusterRoles) index.setClusterRole(role)
     for (const binding of policy.clusterRoleBindings) index.setBinding(binding)
@@ -79,8 +79,8 @@ describe('default policy', () => {
   })
 })
 
-describe('rules in the text format of the policy', () => {
-  it('are parsed into policy rules, without the rules of disabled gates', () => {
+describe('text format of RBAC rules', () => {
+  it('is parsed into policy rules, without the rules of disabled gates', () => {
     assert.deepEqual(
       parseRights(
         ['read create: a a/b @ core apps = x y', 'get: /m /n/*', 'list: z ? On', 'list: z ? Off'],
@@ -101,7 +101,7 @@ describe('rules in the text format of the policy', () => {
   })
 })
 
-describe('reconciliation of the policy', () => {
+describe('reconciliation of the default RBAC policy', () => {
   const rule = { verbs: ['get', 'list'], apiGroups: [''], resources: ['pods'] }
   const wanted: ClusterRole = {
     metadata: { name: 'r', labels: { a: '1' }, annotations: { [AUTO_UPDATE]: 'true' } },
@@ -114,7 +114,7 @@ describe('reconciliation of the policy', () => {
     subjects: [{ kind: 'Group', apiGroup: 'g', name: 'x' }],
   }
 
-  it('creates missing objects and keeps correct ones', () => {
+  it('creates missing objects and leaves correct ones unchanged', () => {
     assert.deepEqual(planReconcile(undefined, wanted), { action: 'create', object: wanted })
     assert.deepEqual(planReconcile(existing, wanted), { action: 'none' })
     assert.deepEqual(planReconcile(binding, binding), { action: 'none' })
@@ -128,7 +128,7 @@ describe('reconciliation of the policy', () => {
     assert.equal(plan.object.metadata.uid, 'u')
   })
 
-  it('adds labels and keeps labels that users changed', () => {
+  it('adds missing labels and keeps labels that users changed', () => {
     const plan = planReconcile({ ...existing, metadata: { ...existing.metadata, labels: { b: '2' } } }, wanted)
     assert.ok(plan.action === 'update')
     assert.deepEqual(plan.object.metadata.labels, { a: '1', b: '2' })
@@ -138,7 +138,7 @@ describe('reconciliation of the policy', () => {
     )
   })
 
-  it('skips objects whose annotation disables updates', () => {
+  it('skips objects whose annotation disables reconciliation', () => {
     const guarded = {
       ...existing,
       rules: [],
@@ -147,7 +147,7 @@ describe('reconciliation of the policy', () => {
     assert.equal(planReconcile(guarded, wanted).action, 'none')
   })
 
-  it('adds missing subjects and recreates a binding to another role', () => {
+  it('adds missing subjects, and recreates a binding that refers to another role', () => {
     const plan = planReconcile({ ...binding, subjects: [{ kind: 'User', name: 'me' }] }, binding)
     assert.ok(plan.action === 'update')
     assert.equal(plan.object.subjects?.length, 2)
@@ -155,7 +155,7 @@ describe('reconciliation of the policy', () => {
     assert.deepEqual(planReconcile(other, binding), { action: 'recreate', object: binding })
   })
 
-  it('keeps the aggregation rule of aggregated roles, and adds none to others', () => {
+  it('keeps the aggregation rule of aggregated roles, and adds none to other roles', () => {
     const selector = { matchLabels: { x: 'true' } }
     const gathers = { ...wanted, rules: null, aggregationRule: { clusterRoleSelectors: [selector] } }
     const filled = { ...gathers, rules: [rule] }

@@ -18,8 +18,8 @@ const agreed = {
   message: 'Common encoding version set',
 }
 
-describe('StorageVersions', () => {
-  it('are published for every served resource, once per server', async () => {
+describe('StorageVersions that servers publish', () => {
+  it('exist for every served resource, with one entry per server', async () => {
     await using servers = createServers()
     const kinds = [StorageVersions, Deployments, ConfigMaps]
     for (const id of ['one', 'two', 'one']) await publishStorageVersions(await servers.open(kinds), id)
@@ -41,14 +41,14 @@ describe('StorageVersions', () => {
     })
   })
 
-  it('are not published if the StorageVersion resource is not served', async () => {
+  it('do not exist if the StorageVersion resource is not served', async () => {
     await using servers = createServers()
     const registry = await servers.open([ConfigMaps])
     await publishStorageVersions(registry, 'one')
     assert.deepEqual(await registry.list(StorageVersions, ''), [])
   })
 
-  it('have a common version only while all servers agree', () => {
+  it('have commonEncodingVersion only while all servers agree', () => {
     const clock = createVirtualClock()
     const versionOf = (apiServerID: string, encodingVersion: string): object => ({ apiServerID, encodingVersion })
     const first = withServer({}, versionOf('a', 'v1'), clock)
@@ -61,7 +61,7 @@ describe('StorageVersions', () => {
     assert.equal(joined.commonEncodingVersion, 'v2')
   })
 
-  it('keep the transition time while the version stays', async () => {
+  it('keep the transition time of the condition while the version stays', async () => {
     const clock = createVirtualClock()
     const first = withServer({}, { apiServerID: 'a', encodingVersion: 'v1' }, clock)
     await clock.advance(60_000)

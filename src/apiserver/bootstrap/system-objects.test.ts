@@ -7,7 +7,7 @@ import { PriorityClasses } from '#apis/scheduling/v1.ts'
 import { createServers } from '../registry/servers.fixture.ts'
 import { ensureSystemObjects } from './system-objects.ts'
 
-describe('system objects', () => {
+describe('initial system objects', () => {
   it('are four namespaces and two priority classes', async () => {
     await using servers = createServers()
     const registry = await servers.open([Namespaces, PriorityClasses])
@@ -27,7 +27,7 @@ describe('system objects', () => {
     )
   })
 
-  it('are created once by concurrent servers and restored at the next start', async () => {
+  it('are created once by concurrent servers, and restored at the next start', async () => {
     await using servers = createServers()
     const registries = await Promise.all([1, 2, 3].map(() => servers.open([Namespaces, PriorityClasses])))
     await Promise.all(registries.map((registry) => ensureSystemObjects(registry)))

@@ -28,14 +28,14 @@ const ADDRESSES: readonly (readonly [string, boolean, boolean])[] = [
   ['no address', false, false],
 ]
 
-describe('addresses of proxied requests', () => {
+describe('address rules for proxied requests', () => {
   for (const [address, kubelet, user] of ADDRESSES) {
-    it(`allow "${address}" for kubelets: ${kubelet}, for users: ${user}`, () => {
+    it(`${kubelet ? 'allow' : 'refuse'} "${address}" as a kubelet and ${user ? 'allow' : 'refuse'} it as a target of users`, () => {
       assert.deepEqual([isKubeletAddress(address), isGlobalUnicast(address)], [kubelet, user])
     })
   }
 
-  it('are all checked, and the connection uses a checked address', async () => {
+  it('check all addresses of a host name, and return a checked address for the connection', async () => {
     const answers = [['10.0.0.1'], ['10.0.0.1', '127.0.0.1'], []]
     const lookup = (): Promise<readonly string[]> => Promise.resolve(answers.shift() ?? [])
     assert.equal(await allowedAddress('node.example', { lookup }, isGlobalUnicast), '10.0.0.1')
@@ -44,7 +44,7 @@ describe('addresses of proxied requests', () => {
     await assert.rejects(allowedAddress('node.example', { lookup }, isGlobalUnicast), /no addresses for hostname/)
   })
 
-  it('are not resolved if they are IP addresses', async () => {
+  it('apply to IP addresses without a DNS lookup', async () => {
     const lookup = (): Promise<never> => Promise.reject(new Error('asked'))
     assert.equal(await allowedAddress('10.0.0.1', { lookup }, isGlobalUnicast), '10.0.0.1')
   })

@@ -19,11 +19,11 @@ const callOf = (method: string, target: string): Call => {
 
 const EXEC = '/api/v1/namespaces/a/pods/b/exec'
 
-describe('admission of connections', () => {
+describe('admission of exec, attach and port-forward', () => {
   const viewOf = (admission: Admission): View =>
     ({ resource: { kind: { plural: 'pods', namespaced: true } }, services: { admission } }) as unknown as View
 
-  it('receives the options as an object', async () => {
+  it('receives the connect options as an object', async () => {
     const seen: Attributes[] = []
     const admission: Admission = {
       mutate: (attributes) => Promise.resolve(void seen.push(attributes)),
@@ -37,7 +37,7 @@ describe('admission of connections', () => {
     assert.equal(oldObject, undefined)
   })
 
-  it('can refuse, and does not run for a dry run', async () => {
+  it('can refuse the connection, and does not run for a dry run', async () => {
     const refuse = (): Promise<never> => Promise.reject(badRequestError('not today'))
     const view = viewOf({ mutate: () => Promise.resolve(), validate: refuse })
     await assert.rejects(admitConnect(callOf('POST', EXEC), view, 'PodExecOptions', {}), /not today/)

@@ -17,12 +17,12 @@ const TEXTS: readonly (readonly [string, string])[] = [
   ['EWHATEVER', 'ours'],
 ]
 
-describe('connection error texts', () => {
+describe('error text of a failed connection', () => {
   for (const [code, text] of TEXTS) {
-    it(`write ${code} as "${text}"`, () => assert.equal(dialText(failed(code), '10.0.0.1:10250'), text))
+    it(`is "${text}" for ${code}`, () => assert.equal(dialText(failed(code), '10.0.0.1:10250'), text))
   }
 
-  it('name the resolved address', () => {
+  it('contains the resolved address', () => {
     const refused = Object.assign(new Error('theirs'), { code: 'ECONNREFUSED', address: '::1', port: 7 })
     const reads = (address: string): string => `dial tcp ${address}: connect: connection refused`
     assert.equal(dialText(refused, 'localhost:7'), reads('[::1]:7'))
@@ -30,7 +30,7 @@ describe('connection error texts', () => {
     assert.equal(dialText(refused, '[fd00::1]:7'), reads('[fd00::1]:7'))
   })
 
-  it('report a timeout', () => {
+  it('reports a timeout', () => {
     assert.equal(dialText(new HttpError('timeout', 'x'), 'a:1'), 'dial tcp a:1: i/o timeout')
   })
 })

@@ -8,7 +8,7 @@ import { requestHeaders, responseHeaders, upgradeHeaders } from './forwarded-hea
 const from = (headers: Record<string, string>, address = '10.0.0.9'): Exchange =>
   ({ headers, authority: 'cluster.example', peer: { address } }) as unknown as Exchange
 
-describe('forwarded headers', () => {
+describe('headers of a proxied request', () => {
   it('contain no connection headers and no credentials', () => {
     const sent = requestHeaders(
       from({
@@ -40,12 +40,12 @@ describe('forwarded headers', () => {
     })
   })
 
-  it('list all proxies, the nearest last', () => {
+  it('list all proxies in X-Forwarded-For, the nearest last', () => {
     assert.equal(requestHeaders(from({ 'x-forwarded-for': '1.2.3.4' }))['x-forwarded-for'], '1.2.3.4, 10.0.0.9')
     assert.equal(requestHeaders(from({}, ''))['x-forwarded-for'], undefined)
   })
 
-  it('keep the upgrade protocol, without the token among the subprotocols', () => {
+  it('keep the upgrade protocol, without the token among the WebSocket subprotocols', () => {
     const token = 'base64url.bearer.authorization.k8s.io.c2VjcmV0'
     const sent = upgradeHeaders(
       from({ connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-protocol': `v5.channel.k8s.io, ${token}` }),
@@ -56,7 +56,7 @@ describe('forwarded headers', () => {
     assert.ok(!JSON.stringify(sent).includes('c2VjcmV0'))
   })
 
-  it('of a response lose CORS headers of the backend', () => {
+  it("lose the backend's CORS headers in a response", () => {
     const list = responseHeaders(
       {
         'content-type': 'text/html',

@@ -30,9 +30,9 @@ const RULES: readonly (readonly [Options, boolean, readonly string[]])[] = [
   [{ stream: 'x' }, true, ['stream: Unsupported value: "x": supported values: "All", "Stderr", "Stdout"']],
 ]
 
-describe('log options', () => {
+describe('validation of log options', () => {
   for (const [options, canSplit, texts] of RULES) {
-    it(`${JSON.stringify(options)}${canSplit ? ' with split streams' : ''} cause ${texts[0] ?? 'no error'}`, () => {
+    it(`reports ${texts[0] ?? 'no error'} for ${JSON.stringify(options)}${canSplit ? ' with split streams' : ''}`, () => {
       assert.deepEqual(validateLogOptions(options, canSplit).map(fieldErrorText), texts)
     })
   }

@@ -34,15 +34,16 @@ const pass = (behind: string): string => {
   return proxyPath(path, requestInfoOf('GET', path, undefined).rest.length)
 }
 
-describe('proxied path', () => {
-  for (const [behind, sent] of PATHS) it(`normalizes "${behind}" to "${sent}"`, () => assert.equal(pass(behind), sent))
+describe('path of a proxied request', () => {
+  for (const [behind, sent] of PATHS)
+    it(`is normalized from "${behind}" to "${sent}"`, () => assert.equal(pass(behind), sent))
 
-  it('is refused if it is badly encoded', () => {
+  it('is refused if its percent encoding is invalid', () => {
     assert.throws(() => pass('/%zz'), /invalid URL escape "%zz"/)
     assert.throws(() => pass('/a%2'), /invalid URL escape "%2"/)
   })
 
-  it('never contains dot segments or line breaks, and is stable when forwarded again', () => {
+  it('never contains dot segments or line breaks, and stays the same when it is forwarded again', () => {
     const piece = fc.constantFrom(
       '/',
       '..',

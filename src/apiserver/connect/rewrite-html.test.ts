@@ -17,8 +17,8 @@ async function page(pieces: readonly string[]): Promise<string> {
 }
 
 const PAGES: readonly (readonly [string, string, string])[] = [
-  ['a link', '<a href="/x">/x</a>', '<a href="/p/x">/x</a>'],
-  ['single quotes, none, and capitals', "<A HREF='/x'><a href=/y>", '<A HREF="/p/x"><a href="/p/y">'],
+  ['an ordinary link', '<a href="/x">/x</a>', '<a href="/p/x">/x</a>'],
+  ['single quotes, missing quotes, and capitals', "<A HREF='/x'><a href=/y>", '<A HREF="/p/x"><a href="/p/y">'],
   ['spaces around the equals sign', '<a href = "/x" >', '<a href = "/p/x" >'],
   ['a relative link', '<a href="x">', '<a href="x">'],
   ['an attribute without a link', '<a data-href="/x" title="/x">', '<a data-href="/x" title="/x">'],
@@ -34,12 +34,12 @@ const PAGES: readonly (readonly [string, string, string])[] = [
   ['an unterminated quote', '<a href="/x>y</a>', '<a href="/x>y</a>'],
 ]
 
-describe('links of an HTML page', () => {
+describe('link rewriting in proxied HTML', () => {
   for (const [what, before, after] of PAGES) {
-    it(`are handled in ${what}`, async () => assert.equal(await page([before]), after))
+    it(`handles ${what} like upstream`, async () => assert.equal(await page([before]), after))
   }
 
-  it('are found at any chunk boundary', async () => {
+  it('finds links across any chunk boundary', async () => {
     const whole = PAGES.slice(0, -2)
       .map(([, before]) => before)
       .join('\n')
@@ -52,7 +52,7 @@ describe('links of an HTML page', () => {
     )
   })
 
-  it('leave every other byte unchanged', async () => {
+  it('leaves every byte outside of links unchanged', async () => {
     const bytes = fc.string({ unit: fc.constantFrom('<', '>', '"', "'", '=', 'a', '!', '-', '/', ' ', '\xff', '\0') })
     await fc.assert(
       fc.asyncProperty(bytes, async (text) => assert.equal(await page([text]), text)),
@@ -60,12 +60,12 @@ describe('links of an HTML page', () => {
     )
   })
 
-  it('are not rewritten in an overlong tag', async () => {
+  it('skips a tag that is too long', async () => {
     const long = `<a ${'x'.repeat(20_000)} href="/x">`
     assert.equal((await page([long.slice(0, 18_000), long.slice(18_000)])).length, long.length)
   })
 
-  it('are found in linear time in a hostile tag', async () => {
+  it('takes linear time for a hostile tag', async () => {
     const tag = `<a ${'a '.repeat(4000)}${'='.repeat(4000)}${'"'.repeat(3000)}>`
     assert.equal(await page(Array.from({ length: 100 }, () => tag)), tag.repeat(100))
   })

@@ -26,7 +26,7 @@ const LINKS: readonly (readonly [string, string])[] = [
   ['javascript:/x/', 'javascript:/x/'],
 ]
 
-describe('links of a proxied server', () => {
+describe('link rewriting in a proxied response', () => {
   for (const [link, seen] of LINKS)
-    it(`are rewritten from "${link}" to "${seen}"`, () => assert.equal(rewriteUrl(link, page), seen))
+    it(`turns "${link}" into "${seen}"`, () => assert.equal(rewriteUrl(link, page), seen))
 })

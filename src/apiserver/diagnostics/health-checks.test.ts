@@ -6,7 +6,7 @@ import type { HealthOptions } from '#storage/backend.ts'
 import type { Registry } from '../registry/registry.ts'
 import { healthChecks } from './health-checks.ts'
 
-test('the storage check does not compute sizes, which can be expensive', async () => {
+test('the storage health check does not compute sizes, which can be expensive', async () => {
   const calls: (HealthOptions | undefined)[] = []
   const backend = {
     health: async (_signal?: AbortSignal, options?: HealthOptions) => {

@@ -32,7 +32,7 @@ async function ask(
   return { ...answer, body: answer.body }
 }
 
-describe('health', () => {
+describe('health pages', () => {
   const all = ['healthz', 'livez', 'readyz'] as const
   const checks: readonly HealthCheck[] = [
     { name: 'ping', on: all, check: () => undefined },
@@ -44,7 +44,7 @@ describe('health', () => {
     return { page: createHealth(checks, meters), render: () => meters.registry.render() }
   }
 
-  it('answers ok, or lists every check with verbose', async () => {
+  it('respond with "ok", or with a list of all checks if verbose is set', async () => {
     const { page } = setUp()
     assert.equal((await ask(page, '/healthz')).body, 'ok')
     assert.equal(
@@ -53,7 +53,7 @@ describe('health', () => {
     )
   })
 
-  it('names failed checks without their reasons', async () => {
+  it('name failed checks without their reasons', async () => {
     const { status, body } = await ask(setUp().page, '/readyz')
     assert.equal(status, 500)
     assert.equal(
@@ -62,7 +62,7 @@ describe('health', () => {
     )
   })
 
-  it('excludes checks on request and reports unknown ones', async () => {
+  it('exclude checks on request and report unknown ones', async () => {
     const { body } = await ask(setUp().page, '/readyz?verbose&exclude=etcd&exclude=zoo&exclude=ark')
     assert.equal(
       body,
@@ -70,7 +70,7 @@ describe('health', () => {
     )
   })
 
-  it('answers for a single check with the reason, also for names with slashes', async () => {
+  it('respond for a single check with its reason, also if its name contains slashes', async () => {
     const { page } = setUp()
     assert.equal((await ask(page, '/readyz/poststarthook/rbac/bootstrap-roles')).body, 'ok')
     const { status, body } = await ask(page, '/readyz/etcd')
@@ -78,7 +78,7 @@ describe('health', () => {
     assert.equal(page({ info: requestInfoOf('GET', '/livez/etcd', undefined) } as unknown as Call), undefined)
   })
 
-  it('counts results of checks', async () => {
+  it('count results of checks in metrics', async () => {
     const { page, render } = setUp()
     await ask(page, '/readyz')
     await ask(page, '/readyz')
@@ -100,7 +100,7 @@ describe('debug pages', () => {
     assert.deepEqual(levels, [4])
   })
 
-  it('answer 404 for profiles, and are absent without --profiling', async () => {
+  it('respond with 404 for profiles, and do not exist without --profiling', async () => {
     assert.equal((await ask(createDebugPages({ isProfiled: true }), '/debug/pprof/heap')).status, 501)
     const off = createDebugPages({ isProfiled: false })
     assert.equal(off({ info: requestInfoOf('GET', '/debug/pprof/', undefined) } as unknown as Call), undefined)

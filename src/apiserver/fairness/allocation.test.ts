@@ -11,14 +11,14 @@ const rounded = ({ seats, fairFraction }: Allocation): Allocation => ({
   fairFraction: round(fairFraction),
 })
 
-describe('seat allocation', () => {
-  it('gives every claim the same fraction of its target', () => {
+describe('allocation of seats to priority levels', () => {
+  it('gives every level the same fraction of its target', () => {
     const claims = [10, 30].map((target) => ({ target, lowest: 0, highest: 1000 }))
     assert.deepEqual(rounded(allocate(20, claims)), { seats: [5, 15], fairFraction: 0.5 })
     assert.deepEqual(rounded(allocate(80, claims)), { seats: [20, 60], fairFraction: 2 })
   })
 
-  it('keeps every share within its bounds', () => {
+  it('keeps the seats of every level within its bounds', () => {
     const claims = [
       { target: 100, lowest: 50, highest: 1000 },
       { target: 100, lowest: 0, highest: 10 },
@@ -27,7 +27,7 @@ describe('seat allocation', () => {
     assert.deepEqual(rounded(allocate(80, claims)).seats, [50, 10, 20])
   })
 
-  it('gives leftover seats to claims with a tiny target', () => {
+  it('gives leftover seats to levels with a tiny target', () => {
     const claims = [
       { target: 0, lowest: 0, highest: 100 },
       { target: 0, lowest: 0, highest: 100 },
@@ -35,7 +35,7 @@ describe('seat allocation', () => {
     assert.deepEqual(allocate(60, claims).seats.map(Math.round), [30, 30])
   })
 
-  it('adds up to the total if the bounds allow it', () => {
+  it('adds up to the total if the bounds allow that', () => {
     const claim = fc
       .tuple(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 0, max: 50 }), fc.integer({ min: 0, max: 50 }))
       .map(([lowest, more, most]) => ({ lowest, target: lowest + more, highest: lowest + most }))

@@ -48,7 +48,7 @@ describe('default flow control objects', () => {
     assert.deepEqual([...new Set(schemas.map(({ spec }) => spec.priorityLevelConfiguration.name))].sort(), levels)
   })
 
-  it("equal upstream's for one FlowSchema and one PriorityLevelConfiguration", () => {
+  it("equal upstream's in a sample FlowSchema and PriorityLevelConfiguration", () => {
     assert.deepEqual(suggestedPriorityLevels.find(({ metadata }) => metadata.name === 'leader-election')?.spec, {
       type: 'Limited',
       limited: {
@@ -102,8 +102,8 @@ describe('default flow control objects', () => {
   })
 })
 
-describe('maintenance of flow control objects', () => {
-  it('restores deleted objects soon and changed ones within a minute, unless users disabled it', async () => {
+describe('maintenance of default flow control objects', () => {
+  it('restores deleted objects soon and changed ones within a minute, unless users disabled that', async () => {
     await using servers = createServers()
     const registry = await servers.open([], { own })
     await ensureFlowControl(registry)
@@ -131,7 +131,7 @@ describe('maintenance of flow control objects', () => {
   })
 })
 
-describe('update of flow control objects', () => {
+describe('planRefresh() of a default flow control object', () => {
   const wanted = suggestedFlowSchemas[0]!
   const at = (annotations: Record<string, string>, generation: number, precedence: number): FlowSchema => ({
     kind: 'FlowSchema',
@@ -146,7 +146,7 @@ describe('update of flow control objects', () => {
     return planned === undefined ? 'stays' : [planned.spec.matchingPrecedence, planned.metadata.annotations?.[AUTO]]
   }
 
-  it('follows the annotation, or without it whether the spec was ever changed', () => {
+  it('follows the autoupdate-spec annotation, or without it updates only specs that were never changed', () => {
     const same = wanted.spec.matchingPrecedence
     assert.equal(outcome(at({ [AUTO]: 'true' }, 1, same)), 'stays')
     assert.deepEqual(outcome(at({ [AUTO]: 'true' }, 2, 7)), [same, 'true'])
@@ -156,11 +156,11 @@ describe('update of flow control objects', () => {
     assert.deepEqual(outcome(at({ [AUTO]: 'maybe' }, 2, 7)), [7, 'false'])
   })
 
-  it('restores a mandatory spec whatever the annotation is', () => {
+  it('restores a mandatory spec regardless of the annotation', () => {
     assert.deepEqual(outcome(at({ [AUTO]: 'false' }, 5, 7), true), [wanted.spec.matchingPrecedence, 'true'])
   })
 
-  it('keeps the lendable percent of the exempt level', () => {
+  it('keeps the lendablePercent that users set on the exempt level', () => {
     const exempt = mandatoryPriorityLevels.find(({ metadata }) => metadata.name === 'exempt')!
     const object: PriorityLevelConfiguration = {
       kind: 'PriorityLevelConfiguration',
@@ -174,12 +174,12 @@ describe('update of flow control objects', () => {
   })
 })
 
-describe('APIServices of the server', () => {
+describe('localApiServices()', () => {
   /** The group versions that v1.36 serves by default. */
   const stable = (group: string, version: string): boolean =>
     /^v\d+$/.test(version) && group !== 'apiregistration.k8s.io'
 
-  it('are twenty-one by default', () => {
+  it('returns twenty-one APIServices by default', () => {
     const services = localApiServices(stable)
     assert.equal(services.length, 21)
     assert.deepEqual(
@@ -198,7 +198,7 @@ describe('APIServices of the server', () => {
     })
   })
 
-  it('follow the served versions and keep those that users created', async () => {
+  it('returns one for each served version, beside those that users created', async () => {
     await using servers = createServers()
     const registry = await servers.open([], { own })
     const labels = { 'kube-aggregator.kubernetes.io/automanaged': 'onstart' }

@@ -52,8 +52,8 @@ function classOf(
   return flowClassesOf(schemas).find(({ matches }) => matches(who, requestInfoOf(method, path, undefined)))?.name
 }
 
-describe('flow schemas', () => {
-  it('match by precedence, then by name; one without a priority level matches nothing', () => {
+describe('FlowSchema matching', () => {
+  it('uses precedence, then name, and skips a FlowSchema without a priority level', () => {
     const all = { resourceRules: [RESOURCES] }
     const schemas = [schema('b', 5, all), schema('orphan', 1, all), schema('a', 5, all), schema('z', 3, all)]
     assert.deepEqual(
@@ -69,24 +69,24 @@ describe('flow schemas', () => {
   })
 
   for (const [what, subject, yes, no] of [
-    ['a user', named('jane'), { name: 'jane' }, { name: 'bob' }],
-    ['any user', named('*'), { name: 'bob' }, undefined],
-    ['a group', { kind: 'Group', group: { name: 'g' } }, { groups: ['f', 'g'] }, { groups: ['f'] }],
+    ['a subject by user name', named('jane'), { name: 'jane' }, { name: 'bob' }],
+    ['any user by the name *', named('*'), { name: 'bob' }, undefined],
+    ['a subject by group', { kind: 'Group', group: { name: 'g' } }, { groups: ['f', 'g'] }, { groups: ['f'] }],
     [
-      'a service account',
+      'a subject by service account',
       { kind: 'ServiceAccount', serviceAccount: { namespace: 'a', name: 'b' } },
       { name: 'system:serviceaccount:a:b' },
       { name: 'system:serviceaccount:a:bc' },
     ],
     [
-      'all service accounts of a namespace',
+      'a subject by all service accounts of a namespace',
       { kind: 'ServiceAccount', serviceAccount: { namespace: 'a', name: '*' } },
       { name: 'system:serviceaccount:a:b' },
       { name: 'system:serviceaccount:ab:c' },
     ],
-    ['no user without subjects', { kind: 'User' }, undefined, { name: '' }],
+    ['no request if the rule has no subjects', { kind: 'User' }, undefined, { name: '' }],
   ] as const) {
-    it(`match ${what}`, () => {
+    it(`matches ${what}`, () => {
       const schemas = [schema('s', 1, { subjects: [subject], resourceRules: [RESOURCES] })]
       if (yes !== undefined) assert.equal(classOf(schemas, yes, 'GET', '/api/v1/pods'), 's')
       if (no !== undefined) assert.equal(classOf(schemas, no, 'GET', '/api/v1/pods'), undefined)
@@ -108,14 +108,14 @@ describe('flow schemas', () => {
     [{ namespaces: null }, 'GET /api/v1/namespaces/b/pods', false],
     [{}, 'GET /healthz', false],
   ] as const) {
-    it(`${expected ? 'match' : 'do not match'} ${request} by ${JSON.stringify(rule)}`, () => {
+    it(`${expected ? 'matches' : 'does not match'} ${request} by rule ${JSON.stringify(rule)}`, () => {
       const [method = '', path = ''] = request.split(' ')
       const schemas = [schema('s', 1, { resourceRules: [{ ...RESOURCES, ...rule } as typeof RESOURCES] })]
       assert.equal(classOf(schemas, {}, method, path) === 's', expected)
     })
   }
 
-  it('match non-resource paths exactly or by prefix', () => {
+  it('compares non-resource paths exactly or by prefix', () => {
     const schemas = [
       schema('s', 1, { nonResourceRules: [{ verbs: ['get'], nonResourceURLs: ['/healthz', '/logs/*'] }] }),
     ]

@@ -50,7 +50,7 @@ function limited(name: string, shares: number, more: object = {}): LevelConfig {
 }
 
 describe('priority levels', () => {
-  it('have nominal seats by their shares, rounded up', () => {
+  it('have nominal seats in proportion to their shares, rounded up', () => {
     const { levels } = setUp(ALL)
     assert.deepEqual(
       levels.all().map(({ name, nominal, lowest, highest, maxSeats }) => [name, nominal, lowest, highest, maxSeats]),
@@ -82,7 +82,7 @@ describe('priority levels', () => {
     assert.ok((bench.seats()['b'] ?? 0) >= b)
   })
 
-  it('borrow up to their limit', async () => {
+  it('borrow seats up to their limit', async () => {
     const bench = setUp(
       [limited('a', 50, { borrowingLimitPercent: 10 }), limited('b', 50, { lendablePercent: 100 })],
       100,
@@ -93,7 +93,7 @@ describe('priority levels', () => {
     assert.equal(bench.seats()['a'], 55)
   })
 
-  it('that are exempt take seats from the other levels', async () => {
+  it('of type Exempt take seats from the other levels', async () => {
     const bench = setUp(ALL)
     bench.load('exempt', 500)
     await bench.clock.advance(BORROWING_PERIOD_MS)
@@ -101,7 +101,7 @@ describe('priority levels', () => {
     assert.deepEqual([bench.seats()['exempt'], bench.seats()['workload-low']], [500, 24])
   })
 
-  it('keep the peak of their demand for some minutes', async () => {
+  it('keep the seats of a demand peak for some minutes', async () => {
     const bench = setUp([limited('a', 50, { lendablePercent: 100 }), limited('b', 50, { lendablePercent: 100 })], 100)
     const hers = bench.load('a', 50)
     await bench.clock.advance(BORROWING_PERIOD_MS)
@@ -118,7 +118,7 @@ describe('priority levels', () => {
     assert.ok(smoothed > 5 && smoothed < 15, `a quarter after ten minutes: ${smoothed}`)
   })
 
-  it('that were deleted stay until their last request ends', () => {
+  it('exist after their deletion until their last request ends', () => {
     const bench = setUp([limited('a', 50), limited('b', 50)], 100)
     const [his] = bench.load('b', 1)
     bench.levels.configure([limited('a', 50)])

@@ -48,8 +48,8 @@ async function serve({ set, clock }: Bench): Promise<string[]> {
   return done.map(({ distinguisher }) => distinguisher)
 }
 
-describe('level without queues', () => {
-  it('rejects requests without a free seat and admits again when one is free', () => {
+describe('priority level without queues', () => {
+  it('rejects a request without a free seat, and admits again when one is free', () => {
     const { set, enter } = setUp('reject', 2)
     const first = enter('a') as Ticket
     assert.equal(isWaiting(enter('a')), false)
@@ -59,13 +59,13 @@ describe('level without queues', () => {
     assert.deepEqual([set.executing, set.dispatched, set.rejected], [2, 3, 1])
   })
 
-  it('admits a request that is wider than the limit alone, even at limit 0', () => {
+  it('admits a request that needs more seats than the limit if it runs alone, even at limit 0', () => {
     const { enter } = setUp('reject', 0)
     assert.equal(isWaiting(enter('a')), false)
     assert.equal(enter('a'), 'concurrency-limit')
   })
 
-  it('keeps the seats of a write while watchers are notified', async () => {
+  it('keeps the seats of a write occupied while watchers are notified', async () => {
     const { set, clock, enter } = setUp('reject', 3)
     const write = enter('a', { initialSeats: 1, finalSeats: 3, additionalMs: 5 }) as Ticket
     set.finish(write)
@@ -81,8 +81,8 @@ describe('level without queues', () => {
   })
 })
 
-describe('level with queues', () => {
-  it('queues requests without a free seat in order', () => {
+describe('priority level with queues', () => {
+  it('queues requests without a free seat in order of arrival', () => {
     const { set, enter } = setUp({ ...QUEUES, queues: 1, handSize: 1 }, 1)
     const [first, second, third] = [enter('a'), enter('a'), enter('a')] as Ticket[]
     assert.deepEqual(
@@ -99,7 +99,7 @@ describe('level with queues', () => {
     assert.deepEqual([began, set.waiting, set.executing], [['second', 'third'], 0, 1])
   })
 
-  it('rejects requests of flows whose queues are full', () => {
+  it('rejects a request of a flow whose queues are full', () => {
     const { set, enter } = setUp({ queues: 64, handSize: 1, queueLengthLimit: 2 }, 1)
     assert.deepEqual(
       ['a', 'a', 'a', 'a'].map((who) => enter(who)).map((one) => (typeof one === 'string' ? one : one.isWaiting)),
@@ -119,7 +119,7 @@ describe('level with queues', () => {
     assert.equal(newcomer.isWaiting, false)
   })
 
-  it('gives two flows equal seat-seconds, however wide their requests are', async () => {
+  it('gives two flows equal seat-seconds, regardless of the seats per request', async () => {
     const bench = setUp({ ...QUEUES, handSize: 1, queueLengthLimit: 10_000 }, 4)
     for (let count = 0; count < 400; count++) {
       bench.enter('narrow')
@@ -143,7 +143,7 @@ describe('level with queues', () => {
     assert.ok(busy >= 16 && busy <= 24, `${busy} of ${served.length}`)
   })
 
-  it('lets narrow requests use seats that are too few for a waiting wide request, without delaying it', async () => {
+  it('admits small requests to seats that are too few for a waiting large request, without delaying it', async () => {
     const { set, clock, enter } = setUp({ ...QUEUES, handSize: 1, queueLengthLimit: 100 }, 50)
     const lists = Array.from({ length: 20 }, () => enter('lists', wide(8)) as Ticket)
     assert.deepEqual([set.executing, set.seatsInUse], [5, 40], 'five are left, and a wide one takes none of them')
@@ -156,7 +156,7 @@ describe('level with queues', () => {
     assert.equal(lists.filter((one) => !one.isWaiting).length, 6, 'and the wide one comes when it would have come')
   })
 
-  it('removes cancelled requests and serves the rest', () => {
+  it('removes aborted requests and admits the rest', () => {
     const { set, enter } = setUp({ ...QUEUES, queues: 1, handSize: 1 }, 1)
     const [first, second, third] = [enter('a'), enter('a'), enter('a')] as [Ticket, Ticket, Ticket]
     assert.equal(set.cancel(second), true)
@@ -165,7 +165,7 @@ describe('level with queues', () => {
     assert.deepEqual([third.isWaiting, set.waiting, set.cancelled, set.rejected], [false, 0, 1, 1])
   })
 
-  it('continues with waiting requests after a configuration change', () => {
+  it('keeps queued requests after a configuration change', () => {
     const { set, enter } = setUp({ ...QUEUES, handSize: 1 }, 1)
     const tickets = ['a', 'b', 'c', 'd'].map((who) => enter(who) as Ticket)
     set.configure({ ...QUEUES, queues: 1, handSize: 1 }, 2)
@@ -176,7 +176,7 @@ describe('level with queues', () => {
     assert.deepEqual([set.queues.size, set.seatsInUse, set.isIdle], [0, 0, true])
   })
 
-  it('limits the seats of the work after a write to the seats of the level', () => {
+  it('limits the seats for the watch events of a write to the seats of the level', () => {
     const { enter } = setUp(QUEUES, 4)
     const write = enter('a', { initialSeats: 1, finalSeats: 8, additionalMs: 5 }) as Ticket
     assert.deepEqual(write.work, { initialSeats: 1, finalSeats: 4, additionalMs: 10 })

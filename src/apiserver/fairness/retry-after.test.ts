@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 
 import { RetryAfter } from './retry-after.ts'
 
-describe('Retry-After', () => {
-  it('doubles while many requests are rejected, up to half a minute, and shrinks by one while few are', () => {
+describe('Retry-After of rejected requests', () => {
+  it('doubles up to half a minute while many requests are rejected, and decreases by one second while few are', () => {
     const retry = new RetryAfter()
     const values: number[] = []
     let second = 1000

@@ -12,8 +12,8 @@ function info(method: string, target: string): RequestInfo {
 
 const watch = (target: string): RequestInfo => info('GET', `${target}${target.includes('?') ? '&' : '?'}watch=1`)
 
-describe('watch counts', () => {
-  it('include watches of all namespaces, of the namespace, and of the object', () => {
+describe('number of watches that a write notifies', () => {
+  it('includes watches of all namespaces, of the namespace, and of the object', () => {
     const counts = createWatchCounts()
     const ends = [
       '/api/v1/configmaps',
@@ -31,7 +31,7 @@ describe('watch counts', () => {
     assert.equal(count('PUT', '/api/v1/namespaces/a/configmaps/x'), 0)
   })
 
-  it('exclude watches of the pods of one node', () => {
+  it('excludes watches of the pods of one node', () => {
     const counts = createWatchCounts()
     counts.open(watch('/api/v1/pods?fieldSelector=spec.nodeName%3Dn1'))()
     const end = counts.open(watch('/api/v1/pods?fieldSelector=spec.nodeName%3Dn1'))

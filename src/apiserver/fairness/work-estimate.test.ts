@@ -9,7 +9,7 @@ import { createEstimate, seatsByCount, seatsBySize, type WorkEstimate } from './
 
 const terms = { isCached: true, isSelective: false, isSingle: false }
 
-describe('seats of a list', () => {
+describe('seats of a list request', () => {
   // Objects, limit, bytes each, further options: by size, by count.
   for (const [count, limit, bytes, more, bySize, byCount] of [
     [99, 0, 1010, { isCached: false }, 1, 2],
@@ -25,7 +25,7 @@ describe('seats of a list', () => {
     [1000, 0, 9999, {}, 10, 10],
     [1000, 0, 9999, { isSingle: true }, 1, 1],
   ] as const) {
-    it(`of ${count} objects of ${bytes} bytes, limit ${limit}, ${JSON.stringify(more)}`, () => {
+    it(`follow size and count of ${count} objects of ${bytes} bytes, limit ${limit}, ${JSON.stringify(more)}`, () => {
       const list = { ...terms, count, limited: limit > 0 ? Math.min(limit, count) : count, ...more }
       assert.deepEqual([seatsBySize(list, bytes), seatsByCount(list)], [bySize, byCount])
     })
@@ -46,7 +46,7 @@ function estimate(request: string, { maxSeats = 8, watchers = 0, watchList = tru
   return createEstimate(parts)(info, query, { level: { maxSeats }, meter: { watched: () => undefined } })
 }
 
-describe('work of a request', () => {
+describe('work estimate', () => {
   for (const [request, seats] of [
     ['GET /api/v1/namespaces/a/pods/x', 1],
     ['GET /healthz', 1],
@@ -61,18 +61,18 @@ describe('work of a request', () => {
     ['GET /api/v1/pods?watch=1&resourceVersion=7&sendInitialEvents=true', 8],
     ['DELETE /api/v1/namespaces/a/pods', 1],
   ] as const) {
-    it(`estimates ${seats} seats for ${request}`, () => {
+    it(`gives ${request} ${seats} seats`, () => {
       assert.deepEqual(estimate(request), { initialSeats: seats, finalSeats: 0, additionalMs: 0 })
     })
   }
 
-  it('is limited by the level, or to ten if it has no limit, as the cache sends no more', () => {
+  it('has at most the seats of the priority level, or ten if the level has no limit', () => {
     assert.equal(estimate('GET /api/v1/pods', { maxSeats: 3 }).initialSeats, 3)
     assert.equal(estimate('GET /api/v1/pods', { maxSeats: 0 }).initialSeats, 10)
     assert.equal(estimate('GET /api/v1/pods?watch=1', { watchList: false }).initialSeats, 1)
   })
 
-  it('continues after a write while watchers are notified, on few seats for longer', () => {
+  it('of a write adds seats for the time in which watchers are notified', () => {
     const write = 'PUT /api/v1/namespaces/a/pods/x'
     assert.deepEqual(estimate(write, { watchers: 9 }), { initialSeats: 1, finalSeats: 0, additionalMs: 0 })
     assert.deepEqual(estimate(write, { watchers: 25 }), { initialSeats: 1, finalSeats: 3, additionalMs: 5 })

@@ -7,7 +7,7 @@ import { deprecationOf } from './deprecations.ts'
 
 const all = groups.flatMap(({ versions }) => versions.flatMap(({ kinds }) => kinds))
 
-test('deprecationOf() states the first deprecated release, the removal release and the replacement', () => {
+test('deprecationOf() returns the first deprecated release, the removal release and the replacement', () => {
   const find = (version: string, kind: string): string | undefined =>
     deprecationOf({ group: version.split('/')[0] ?? '', version: version.split('/')[1] ?? '', kind })?.text
   assert.equal(
@@ -22,7 +22,7 @@ test('deprecationOf() states the first deprecated release, the removal release a
   assert.equal(find('apps/v1', 'Deployment'), undefined)
 })
 
-test('the table of deprecations contains seventeen kinds, none of a stable version', () => {
+test('the table of deprecated kinds contains seventeen kinds, none of a stable version', () => {
   const deprecated = all.filter((kind) => deprecationOf(kind) !== undefined)
   assert.equal(deprecated.length, 17)
   assert.deepEqual(

@@ -52,7 +52,7 @@ describe('impersonation', () => {
     assert.equal(impersonate(jane, list, { rawHeaders: ['Accept', '*/*', 'Impersonate', 'x'] }), jane)
   })
 
-  it('requires a user if any other header is present', async () => {
+  it('requires the header Impersonate-User if any other impersonation header is present', async () => {
     const text =
       '400 requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"g"}, Extra:map[string][]string(nil)} without impersonating a user name'
     assert.equal(await become([], ['Impersonate-Group', 'g']), text)
@@ -60,7 +60,7 @@ describe('impersonation', () => {
     assert.match(shown(await become([], ['Impersonate-Extra-Scope', '1'])), /^400 /)
   })
 
-  it('with the legacy verb needs rights for name, groups, uid and extra', async () => {
+  it('with the legacy verb requires permission for name, groups, UID and extra', async () => {
     const headers = ['Impersonate-User', 'joe', 'Impersonate-Group', 'a', 'impersonate-group', 'b']
     const more = [
       ...headers,
@@ -94,7 +94,7 @@ describe('impersonation', () => {
     }
   })
 
-  it('adds the groups of service accounts and anonymous users, and keeps requested groups', async () => {
+  it('adds the groups of service accounts and of the anonymous user, and keeps requested groups', async () => {
     const all = [legacy('users'), legacy('groups'), legacy('serviceaccounts')]
     const groupsOf = async (...headers: string[]) => ((await become(all, headers)) as User).groups
     assert.deepEqual(await groupsOf('Impersonate-User', 'system:serviceaccount:n1:bot'), [
@@ -113,7 +113,7 @@ describe('impersonation', () => {
     assert.deepEqual(await groupsOf('Impersonate-User', 'system:node:alpha'), ['system:authenticated'])
   })
 
-  it('authorizes a service account in its namespace', async () => {
+  it('checks permission for a service account in its namespace', async () => {
     const index = new RbacIndex()
     index.setRole({ metadata: { name: 'r', namespace: 'n1' }, rules: [legacy('serviceaccounts')] })
     const subjects = [{ kind: 'User', name: 'jane' }]
@@ -128,7 +128,7 @@ describe('impersonation', () => {
     await assert.rejects(as('system:serviceaccount:n2:bot'), /cannot impersonate/)
   })
 
-  it('in constrained mode needs rights for the user and for the action', async () => {
+  it('in constrained mode requires permission for the user and for the action', async () => {
     const being = rule('impersonate:user-info', AUTH, 'users', ['joe'])
     const doing = rule('impersonate-on:user-info:list', '', 'configmaps')
     const headers = ['Impersonate-User', 'joe']
@@ -161,7 +161,7 @@ describe('impersonation', () => {
     assert.equal(typeof (await as('Impersonate-Group', 'dev')), 'object')
   })
 
-  it('in constrained mode handles nodes and service accounts separately, by name only', async () => {
+  it('in constrained mode checks nodes and service accounts by name with separate verbs', async () => {
     const node = [
       rule('impersonate:arbitrary-node', AUTH, 'nodes', ['alpha']),
       rule('impersonate-on:arbitrary-node:list', '', 'configmaps'),
@@ -204,7 +204,7 @@ describe('impersonation', () => {
     assert.match(shown(await become(rules, ['Impersonate-User', 'system:node:alpha'], { ...agent, extra: {} })), /^403/)
   })
 
-  it('decodes names as UTF-8 and treats prototype keys as keys', async () => {
+  it('decodes header values as UTF-8, and accepts __proto__ as a key of extra', async () => {
     const rules = [legacy('users'), rule('impersonate', AUTH, '*')]
     const joe = (await become(rules, [
       'Impersonate-User',

@@ -76,7 +76,7 @@ describe('deleteCollection', () => {
     }
   })
 
-  it('stops at the first object that it cannot delete, and keeps the rest', async (t) => {
+  it('stops at the first object that it fails to delete, and keeps the rest', async (t) => {
     const refuse = (at: number): void => {
       if (at === 20) throw forbiddenError({ group: '', resource: 'configmaps' }, `m-${at}`, 'it is kept')
     }
@@ -86,7 +86,7 @@ describe('deleteCollection', () => {
     assert.ok(kept >= 60 && kept < 100, String(kept))
   })
 
-  it('stops at the request timeout or when the client leaves', async (t) => {
+  it('stops at the request timeout or when the client disconnects', async (t) => {
     const late = await deleteAll(t, { count: 20, call: { deadlineMs: -1 } })
     await assert.rejects(late.answered, /was over/)
     assert.equal(await late.left(), 20)

@@ -99,8 +99,8 @@ async function shown(registry: Registry, query: string, path = PATH): Promise<Sh
   return JSON.parse(typeof body === 'string' ? body : Buffer.concat([...(body as Iterable<Buffer>)]).toString())
 }
 
-describe('lists and the watch cache', () => {
-  it('counts consistent lists, but not lists with a resourceVersion', async () => {
+describe('metrics of list requests', () => {
+  it('count consistent reads from the watch cache, but not lists with a resourceVersion', async () => {
     await using servers = createServers()
     const registry = await servers.open([ConfigMaps])
     const { metrics, cache } = registry.services
@@ -148,7 +148,7 @@ describe('a page of a list', () => {
     assert.ok(Math.max(...visited.flat()) <= 500 + 2 * 256, visited.join(' '))
   })
 
-  it('continues at its revision from the backend after the cache has dropped it', async (t) => {
+  it('is read from the backend if the watch cache no longer has its revision', async (t) => {
     await using servers = createServers()
     const registry = await servers.open([ConfigMaps])
     await fillBackend(registry, 2000)
@@ -174,8 +174,8 @@ describe('a page of a list', () => {
   })
 })
 
-describe('a table', () => {
-  it('of many rows is sent in pieces, compressed on request', async () => {
+describe('a table response', () => {
+  it('of many rows is sent in chunks, compressed on request', async () => {
     await using servers = createServers()
     const registry = await servers.open([ConfigMaps])
     await fillBackend(registry, 3000)
@@ -195,8 +195,8 @@ describe('a table', () => {
   })
 })
 
-describe('a list', () => {
-  it('reserves memory if it is large, and releases it after sending', async () => {
+describe('a list request', () => {
+  it('reserves memory for a large response, and releases it after sending', async () => {
     await using servers = createServers()
     const registry = await servers.open([ConfigMaps])
     await fill(registry, 20, 1 << 20)
@@ -210,7 +210,7 @@ describe('a list', () => {
     assert.deepEqual((await listing(registry, 'limit=500')).reservations, [], 'pages are small')
   })
 
-  it('reserves no memory if it is small', async () => {
+  it('reserves no memory for a small response', async () => {
     await using servers = createServers()
     const registry = await servers.open([ConfigMaps])
     await fill(registry, 20, 1000)

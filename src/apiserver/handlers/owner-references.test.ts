@@ -22,7 +22,7 @@ function after(ownerReferences: OwnerReference[] | undefined): { owners: unknown
 }
 
 describe('dropRepeatedOwners', () => {
-  it('drops repetitions and adds a warning', () => {
+  it('removes duplicate owner references and adds a warning', () => {
     const [a, b] = [owner('a', '1'), owner('b', '2')]
     const { owners, warnings } = after([a, b, { ...a }, { ...b }, { ...a }])
     assert.deepEqual(owners, [a, b])
@@ -30,14 +30,14 @@ describe('dropRepeatedOwners', () => {
     assert.match(warnings[0] ?? '', /^\.metadata\.ownerReferences contains duplicate entries; .*: 1, 2, 1$/)
   })
 
-  it('keeps references that differ in any field', () => {
+  it('keeps owner references that differ in any field', () => {
     const different = [owner('a', '1'), owner('b', '1'), owner('a', '1', { controller: true })]
     assert.deepEqual(after(different), { owners: different, warnings: [] })
     assert.deepEqual(after(undefined), { owners: undefined, warnings: [] })
     assert.deepEqual(after([owner('a', '1')]).warnings, [])
   })
 
-  it('does not compare all pairs of references', () => {
+  it('takes less than quadratic time for many references', () => {
     const owners = (size: number): OwnerReference[] => Array.from({ length: size }, (_, n) => owner('a', `${n % 900}`))
     assertGrowth(20_000, (size) => Array.from({ length: size }, (_, n) => owner('a', `${n}`)), after)
     assertGrowth(20_000, owners, after)

@@ -41,8 +41,8 @@ async function answered(body: object, admission: Admission): Promise<SubjectAcce
   return JSON.parse(answer.body as string) as SubjectAccessReview
 }
 
-describe('review', () => {
-  it('passes admission as a create and may be changed by it', async () => {
+describe('a review request', () => {
+  it('passes admission as a create, and plugins may change it', async () => {
     const seen: Attributes[] = []
     const admission: Admission = {
       mutate(attributes) {
@@ -63,7 +63,7 @@ describe('review', () => {
     assert.deepEqual([entry?.manager, entry?.fieldsV1], ['kubectl', { 'f:spec': { 'f:groups': {} } }])
   })
 
-  it('is validated before an admission plugin can reject it', async () => {
+  it('is validated before admission plugins can reject it', async () => {
     const validate = (): Promise<never> => Promise.reject(badRequestError('not today'))
     const admission: Admission = { ...admitAll, validate }
     await assert.rejects(answered({ spec: { user: 'ann' } }, admission), /not today/)

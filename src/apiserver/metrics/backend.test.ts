@@ -11,7 +11,7 @@ import { meterBackend } from './backend.ts'
 
 const value = Buffer.from('x')
 
-it('a metered backend counts operations, resources and failures', async () => {
+it('a metered storage backend counts operations, resources and failures', async () => {
   const meters = createServerMeters()
   const clock = createVirtualClock()
   const known = new Map([

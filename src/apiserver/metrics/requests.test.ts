@@ -28,7 +28,7 @@ function setUp(): {
 }
 
 describe('request metrics', () => {
-  it('count requests by target and result', async () => {
+  it('count requests by resource, verb and status code', async () => {
     const { render, meter, clock } = setUp()
     const request = meter(observed('GET', '/api/v1/namespaces/a/pods/b'))
     request.routed()
@@ -64,7 +64,7 @@ describe('request metrics', () => {
     ['POST', '/api/v1/namespaces/a/pods/b/exec', '', 'CONNECT', 'resource'],
     ['GET', '/readyz', '', 'GET', ''],
   ] as const) {
-    it(`call ${method} ${target} ${contentType} ${verb} of scope "${scope}"`, () => {
+    it(`record ${method} ${target} ${contentType} as verb ${verb} with scope "${scope}"`, () => {
       const { render, meter } = setUp()
       const request = meter(observed(method, target, contentType))
       request.routed()
@@ -85,7 +85,7 @@ describe('request metrics', () => {
     assert.doesNotMatch(render(), /apiserver_request_sli_duration_seconds/)
   })
 
-  it('create no series for unserved, filtered or uncounted requests', () => {
+  it('create no series for requests that are unserved, rejected by a filter, or uncounted', () => {
     const { render, meter } = setUp()
     for (let at = 0; at < 50; at++) {
       const request = meter(observed('GET', `/apis/g${at}/v1/things${at}`))
@@ -108,7 +108,7 @@ describe('request metrics', () => {
     assert.match(render(), /^apiserver_request_total\{code="429",.*verb="LIST".*\} 1$/m)
   })
 
-  it('count authentication and authorization results without names of people', () => {
+  it('count authentication and authorization results without user names', () => {
     const { render, meter } = setUp()
     for (const user of ['jane@example.com', 'admin', 'system:node:a']) {
       const request = meter(observed('GET', '/api/v1/pods'))

@@ -24,8 +24,8 @@ function structsOf(type: string, home: string): StructSchema[] {
   })
 }
 
-describe('descriptions', () => {
-  it('exist for every kind and its parts', () => {
+describe('OpenAPI descriptions', () => {
+  it('exist for every kind and its structs', () => {
     const missing = kinds.flatMap((kind) => {
       const schema = schemaFor(kind)
       assert.ok(schema, kind.kind)
@@ -63,7 +63,7 @@ describe('descriptions', () => {
   })
 
   for (const [home, table] of TABLES) {
-    it(`${home} names only existing types and fields`, () => {
+    it(`in ${home} refer only to existing types and fields`, () => {
       const wrong = Object.entries(table).flatMap(([type, texts]) => {
         const structs = structsOf(type, home)
         if (structs.length === 0 || !Object.hasOwn(table, texts['...'] ?? type)) return [type]
@@ -75,7 +75,7 @@ describe('descriptions', () => {
     })
   }
 
-  it('are sentences', () => {
+  it('are full sentences', () => {
     const own = (texts: FieldTexts): string[] =>
       Object.entries(texts).flatMap(([field, text]) => (field === '...' ? [] : [text]))
     const texts = [...TABLES.values()].flatMap((table) => Object.values(table).flatMap(own))
@@ -85,7 +85,7 @@ describe('descriptions', () => {
     )
   })
 
-  it('of a condition are shared, and those of a status are not', () => {
+  it('of conditions are shared between kinds, and those of status fields are not', () => {
     assert.equal(
       describeDefinition('io.k8s.api.core.v1.NodeCondition', 'status'),
       'Whether it is so: True, False or Unknown.',
@@ -93,7 +93,7 @@ describe('descriptions', () => {
     assert.match(describeDefinition('io.k8s.api.core.v1.Pod', 'status'), /last observed/)
   })
 
-  it('of status, spec and kind fields inside other structs are specific', () => {
+  it('of status, spec and kind fields inside other structs are specific to the struct', () => {
     const odd = [...tableNames.values()].flatMap((table) =>
       [...TABLES].flatMap(([home, types]) =>
         Object.entries(types).flatMap(([type, texts]) => {
@@ -113,7 +113,7 @@ describe('descriptions', () => {
     assert.deepEqual([...new Set(odd)], [])
   })
 
-  it('cover lists and unknown names', () => {
+  it('exist for lists, and are derived for unknown names', () => {
     assert.equal(describeDefinition('io.k8s.api.core.v1.PodList'), 'A list of objects of kind Pod.')
     assert.equal(describeDefinition('io.k8s.api.core.v1.PodList', 'items'), 'The objects.')
     for (const name of ['', 'x', '__proto__.v1.constructor', 'io.k8s.api.core.v1.Nothing']) {

@@ -10,7 +10,7 @@ const own = {
   definitions: { Meta: { type: 'object', description: 'ours' }, Same: { type: 'string' } },
 }
 
-test('the merge of OpenAPI v2 documents adds paths and definitions of other servers and keeps ours', () => {
+test('the merge of OpenAPI v2 documents adds paths and definitions of aggregated servers', () => {
   const other = {
     paths: { '/a': {}, '/b': { schema: ref('B') } },
     definitions: { B: { type: 'object' }, Same: { type: 'string' } },
@@ -22,7 +22,7 @@ test('the merge of OpenAPI v2 documents adds paths and definitions of other serv
   })
 })
 
-test('the merge of OpenAPI v2 documents renames a definition that differs, and its references', () => {
+test('the merge of OpenAPI v2 documents renames a conflicting definition and its references', () => {
   const theirs = { Meta: { type: 'object', description: 'theirs' }, B: { properties: { metadata: ref('Meta') } } }
   const other = { paths: { '/b': { schema: ref('B') } }, definitions: theirs }
   const mine = { ...own, definitions: { ...own.definitions, B: { properties: { metadata: ref('Meta') } } } }

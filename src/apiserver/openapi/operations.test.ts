@@ -49,8 +49,8 @@ function operation(path: string, method: string): Operation {
   return find(path).operations.find((one) => one.method === method) ?? assert.fail(`no ${method} on ${path}`)
 }
 
-describe('documented operations', () => {
-  it("equal upstream's number for each stable group version", () => {
+describe('operations in the OpenAPI documents', () => {
+  it("are as many as upstream's in each stable group version", () => {
     const found = versions.map((version) => {
       const operations = pathsOf(version.kinds.filter(isServed), facts).flatMap((path) => path.operations)
       return [rootOf(version), operations.length]
@@ -58,12 +58,12 @@ describe('documented operations', () => {
     assert.deepEqual(Object.fromEntries(found), COUNTS)
   })
 
-  it('have unique names', () => {
+  it('have unique operation IDs', () => {
     const ids = [...paths.values()].flatMap(({ operations }) => operations.map(({ id }) => id))
     assert.equal(new Set(ids).size, ids.length)
   })
 
-  it('have the names that client generators expect', () => {
+  it('have the operation IDs that client generators expect', () => {
     const named = (path: string, method: string): string => operation(path, method).id
     const deployments = '/apis/apps/v1/namespaces/{namespace}/deployments'
     assert.equal(named(deployments, 'delete'), 'deleteAppsV1CollectionNamespacedDeployment')
@@ -99,7 +99,7 @@ describe('documented operations', () => {
     assert.equal(find(`${pod}/proxy/{path}`).operations.length, 7)
   })
 
-  it('share parameters of their path', () => {
+  it('share the parameters of their path', () => {
     const path = find('/api/v1/nodes/{name}')
     const { shared, own } = sharedParameters(path)
     assert.deepEqual(

@@ -18,7 +18,7 @@ describe('ByteMemo', () => {
     )
   })
 
-  it('stays within its limit, also for a single value that exceeds it', () => {
+  it('stays within its byte limit, also for a single value that exceeds it', () => {
     const memos = new ByteMemo(3000)
     for (let turn = 0; turn < 100; turn++) memos.keep(new Map(), 'x', kept('x'))
     assert.ok(memos.bytes <= 3000)
@@ -27,7 +27,7 @@ describe('ByteMemo', () => {
     assert.deepEqual([memo.size, memos.bytes], [0, 0])
   })
 
-  it('evicts only values that were unused for two sweeps', () => {
+  it('evicts values that were unused for two sweeps', () => {
     const memos = new ByteMemo(1e6)
     const memo: Memo = new Map()
     for (const name of ['a', 'b', 'c']) memos.keep(memo, name, kept(name))
@@ -41,7 +41,7 @@ describe('ByteMemo', () => {
     assert.deepEqual([memo.size, memos.bytes], [0, 0])
   })
 
-  it('remembers at most a thousand recent keys', () => {
+  it('remembers at most a thousand keys for isRepeated()', () => {
     const memos = new ByteMemo(0)
     assert.deepEqual([memos.isRepeated('a'), memos.isRepeated('a')], [false, true])
     for (let turn = 0; turn < 1000; turn++) memos.isRepeated(String(turn))
@@ -49,7 +49,7 @@ describe('ByteMemo', () => {
     assert.deepEqual([memos.isRepeated('x'.repeat(501)), memos.isRepeated('x'.repeat(501))], [false, false])
   })
 
-  it('does not mix up values after a memo was cleared', () => {
+  it('returns the new value of a key after its map was cleared', () => {
     const memos = new ByteMemo(2500)
     const memo: Memo = new Map()
     memos.keep(memo, 'page', kept('old'))

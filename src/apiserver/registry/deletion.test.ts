@@ -39,19 +39,29 @@ const MARKED = { marksFirst: 'with-policy' } as const
 describe('deletion of a kind without a grace period', () => {
   const rows: readonly (readonly [string, ObjectMeta, Partial<DeletionRequest>, unknown[]])[] = [
     ['removes an object without finalizers at once', {}, {}, ['remove']],
-    ['marks an object with finalizers', { finalizers: ['a/b'], generation: 1 }, {}, ['mark', NOW, 0, 2]],
-    ['does not mark an object twice', { finalizers: ['a/b'], ...running(0) }, {}, ['wait']],
-    ['removes a marked object after its finalizers', running(0), {}, ['remove']],
     [
-      'marks an object without a grace period until its contents are deleted',
+      'sets deletionTimestamp on an object with finalizers',
+      { finalizers: ['a/b'], generation: 1 },
+      {},
+      ['mark', NOW, 0, 2],
+    ],
+    ['does not set deletionTimestamp twice', { finalizers: ['a/b'], ...running(0) }, {}, ['wait']],
+    ['removes an object with deletionTimestamp when its last finalizer is gone', running(0), {}, ['remove']],
+    [
+      'sets deletionTimestamp until the contents of the object are deleted',
       {},
       { isDeletionBlocked: true, marksFirst: 'with-policy' },
       ['mark', NOW, undefined, undefined],
     ],
-    ['marks an object by the first DELETE of some kinds', { generation: 1 }, MARKED, ['mark', NOW, undefined, 1]],
-    ['removes an object by the second DELETE of those kinds', { deletionTimestamp: NOW }, MARKED, ['remove']],
     [
-      'keeps an object while its kind requires that',
+      'only sets deletionTimestamp at the first DELETE of some kinds',
+      { generation: 1 },
+      MARKED,
+      ['mark', NOW, undefined, 1],
+    ],
+    ['removes an object at the second DELETE of those kinds', { deletionTimestamp: NOW }, MARKED, ['remove']],
+    [
+      'keeps an object while a rule of its kind requires that',
       { deletionTimestamp: NOW },
       { ...MARKED, isDeletionBlocked: true },
       ['wait'],
@@ -69,7 +79,7 @@ describe('deletion of a kind without a grace period', () => {
     assert.deepEqual([finalizers('with-policy'), finalizers('without-policy')], [['orphan'], undefined])
   })
 
-  it('accepts a propagation policy during a running deletion', () => {
+  it('accepts a changed propagation policy while deletion is in progress', () => {
     const planned = plan({ finalizers: ['orphan'], ...running(0) }, { propagationPolicy: 'Foreground' })
     assert.deepEqual(planned.action === 'mark' && planned.object.metadata.finalizers, ['foregroundDeletion'])
   })
@@ -78,11 +88,11 @@ describe('deletion of a kind without a grace period', () => {
 describe('deletion of a kind with a grace period', () => {
   const kind = (seconds: number): Partial<DeletionRequest> => ({ graceSeconds: (requested) => requested ?? seconds })
   const rows: readonly (readonly [string, ObjectMeta, DeleteOptions, unknown[]])[] = [
-    ['uses the grace period of the kind', { generation: 1 }, {}, ['mark', at(30), 30, 2]],
-    ['uses the grace period of the client', {}, { gracePeriodSeconds: 5 }, ['mark', at(5), 5, undefined]],
+    ['uses the default grace period of the kind', { generation: 1 }, {}, ['mark', at(30), 30, 2]],
+    ['uses the grace period of the request', {}, { gracePeriodSeconds: 5 }, ['mark', at(5), 5, undefined]],
     ['uses one second for a negative grace period', {}, { gracePeriodSeconds: -3 }, ['mark', at(1), 1, undefined]],
     [
-      'marks and removes an object with grace period 0',
+      'removes an object at once with grace period 0',
       {},
       { gracePeriodSeconds: 0 },
       ['mark, then remove', NOW, 0, undefined],
@@ -93,21 +103,21 @@ describe('deletion of a kind with a grace period', () => {
       { gracePeriodSeconds: 0 },
       ['mark', NOW, 0, undefined],
     ],
-    ['continues a running deletion', running(30), {}, ['wait']],
-    ['ignores a longer grace period during a deletion', running(30), { gracePeriodSeconds: 60 }, ['wait']],
+    ['keeps deletionTimestamp if deletion is in progress', running(30), {}, ['wait']],
+    ['ignores a longer grace period while deletion is in progress', running(30), { gracePeriodSeconds: 60 }, ['wait']],
     [
-      'counts a shorter grace period from the start of the deletion',
+      'counts a shorter grace period from the first DELETE',
       running(30),
       { gracePeriodSeconds: 10 },
       ['mark', at(10), 10, 2],
     ],
     [
-      'removes an object being deleted with grace period 0',
+      'removes an object in deletion if the new grace period is 0',
       running(30),
       { gracePeriodSeconds: 0 },
       ['mark, then remove', NOW, 0, 2],
     ],
-    ['removes an object whose grace period is 0 and which still exists', running(0), {}, ['remove']],
+    ['removes an object whose stored grace period is 0', running(0), {}, ['remove']],
   ]
   for (const [name, metadata, options, expected] of rows) {
     it(name, () => assert.deepEqual(outcome(plan(metadata, options, kind(30))), expected))
@@ -130,11 +140,11 @@ describe('checkPreconditions', () => {
     }
   }
 
-  it('accepts the uid and the version of the object', () => {
+  it('accepts the current UID and resourceVersion of the object', () => {
     assert.equal(message({ uid: 'u', resourceVersion: '7' }), '')
   })
 
-  it('refuses another uid or version with the texts of the generic store', () => {
+  it("rejects another UID or resourceVersion with upstream's error texts", () => {
     assert.deepEqual(
       [message({ uid: 'o' }), message({ resourceVersion: '1' })],
       [
@@ -144,7 +154,7 @@ describe('checkPreconditions', () => {
     )
   })
 
-  it('names the resource in errors for kinds whose first DELETE only sets deletionTimestamp', () => {
+  it('includes the resource name in errors for kinds whose first DELETE only sets deletionTimestamp', () => {
     assert.deepEqual(
       [message({ uid: 'o' }, 'with-policy'), message({ resourceVersion: '1' }, 'without-policy')],
       [

@@ -44,7 +44,7 @@ function listed(text: string, key = '/registry/widgets/ns/a'): KeyValue {
 const METADATA = '"metadata":{"name":"a","namespace":"ns","uid":"u-1"'
 
 describe('entry of the watch cache', () => {
-  it("of this server's own writes is made without parsing", () => {
+  it('is built without parsing if this server wrote the value', () => {
     const { maker, decoded } = createMaker()
     const texts: [stored: string, body: string][] = [
       [`${PREFIX}${METADATA}}}`, `${METADATA},"resourceVersion":"7"}}`],
@@ -68,7 +68,7 @@ describe('entry of the watch cache', () => {
     assert.deepEqual(decoded, [])
   })
 
-  it("of other writers' values is decoded", () => {
+  it('is decoded if another writer encoded the value differently', () => {
     const { maker, decoded } = createMaker()
     const foreign = [
       `${PREFIX}${METADATA}}}\n`,
@@ -90,7 +90,7 @@ describe('entry of the watch cache', () => {
     assert.throws(() => maker.read(listed(`${PREFIX}"metadata":{"name":"a","uid":"cut off}`), true), SyntaxError)
   })
 
-  it('reads names from its key, and labels and fields on demand', () => {
+  it('has its name from the key, and reads labels and fields lazily', () => {
     const { maker } = createMaker()
     const labels = (rest: string): object => maker.read(listed(`${PREFIX}${METADATA}${rest}}}`)).labels
     assert.deepEqual(labels(',"labels":{"a":"b","x.io/y":""},"annotations":{"c":"}"}'), { a: 'b', 'x.io/y': '' })
@@ -115,7 +115,7 @@ describe('entry of the watch cache', () => {
   })
 })
 
-describe('body of an entry', () => {
+describe('body of a watch cache entry', () => {
   it('preserves every integer', () => {
     for (const number of [7, 2 ** 53 - 1, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n, -(2n ** 63n)]) {
       const { metadata } = parseBody(`"metadata":{"name":"a","generation":${number}}}`)
@@ -123,24 +123,24 @@ describe('body of an entry', () => {
     }
   })
 
-  it('is text with one character per byte', () => {
+  it('is a string with one character per byte', () => {
     const { metadata } = parseBody(Buffer.from('"metadata":{"name":"é😀"}}').toString('latin1'))
     assert.equal(metadata.name, 'é😀')
   })
 })
 
-describe('createEntryMaker', () => {
+describe('decryption of watch cache entries', () => {
   const { maker } = createMaker((value) => Buffer.from(value))
   const canonical = `${PREFIX}${METADATA}}}`
   const other = `{"apiVersion":"v1","kind":"Widget",${METADATA}}}`
 
-  it('reads sealed values under the key of their object', () => {
+  it('uses the key of the object as authenticated data', () => {
     for (const text of [canonical, other]) assert.equal(maker.read(listed(text)).name, 'a')
     const clusterScoped = `${PREFIX}"metadata":{"name":"a","uid":"u-1"}}`
     assert.equal(maker.read(listed(clusterScoped, '/registry/widgets/a')).namespace, '')
   })
 
-  it('rejects sealed values that were moved to the key of another object', () => {
+  it('rejects an encrypted value that was moved to the key of another object', () => {
     for (const text of [canonical, other])
       for (const key of ['/registry/widgets/evil/a', '/registry/widgets/ns/b', '/registry/widgets/a'])
         assert.throws(() => maker.read(listed(text, key)), {

@@ -41,7 +41,7 @@ async function run(
 }
 
 describe('PendingWrites', () => {
-  it('makes one entry, whether the cache or the writer is first', async () => {
+  it('builds one cache entry, whether the watch event or the write response arrives first', async () => {
     const writes = new PendingWrites()
     const first = writeOf('a')
     let seen: Entry | undefined
@@ -57,7 +57,7 @@ describe('PendingWrites', () => {
     assert.deepEqual([second.made, writes.takeEntry(stored('b', 8))], [[8], undefined])
   })
 
-  it("does not match another writer's value", async () => {
+  it('ignores a value that another writer stored', async () => {
     const writes = new PendingWrites()
     const mine = writeOf('mine')
     const entry = await run(writes, mine.write, () => {
@@ -67,7 +67,7 @@ describe('PendingWrites', () => {
     assert.deepEqual([entry, writes.takeEntry(stored('mine', 8)), mine.made], [undefined, undefined, []])
   })
 
-  it('drops a failed write, and not its successors', async () => {
+  it('drops a failed write, and keeps the next one', async () => {
     const writes = new PendingWrites()
     const failure = Promise.withResolvers<undefined>()
     const failing = run(writes, writeOf('a').write, () => failure.promise)

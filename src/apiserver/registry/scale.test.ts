@@ -44,7 +44,7 @@ function workload(replicas = 3): KubeObject {
 }
 
 describe('Scale of a workload', () => {
-  it('has only its name and replicas', () => {
+  it('contains the name, the replicas and the selector', () => {
     assert.deepEqual(scaleOf(rules, workload()), {
       kind: 'Scale',
       apiVersion: 'autoscaling/v1',
@@ -56,7 +56,7 @@ describe('Scale of a workload', () => {
     assert.deepEqual(scaleOf({ ...rules, selector: () => '' }, workload()).status, { replicas: 2 })
   })
 
-  it('shows the owners of the replicas with its own paths', () => {
+  it('has managedFields entries of replicas with the paths of a Scale', () => {
     const { metadata } = scaleForWrite(rules, workload(), Deployments)
     assert.deepEqual(metadata.managedFields, [
       { ...entry, apiVersion: 'autoscaling/v1', fieldsV1: { 'f:spec': { 'f:replicas': {} } } },
@@ -88,7 +88,7 @@ describe('Scale of a workload', () => {
     ])
   })
 
-  it('adds no owners to a workload without any', () => {
+  it('gets no managedFields if the workload has none', () => {
     const bare = workload()
     delete bare.metadata.managedFields
     const scale = scaleForWrite(rules, bare, Deployments)
@@ -108,7 +108,7 @@ describe('admission of a Scale', () => {
       oldObject,
     }) as never
 
-  it('shows plugins the Scale and applies their changes of replicas', async () => {
+  it('passes the Scale to plugins and applies their changes of replicas', async () => {
     const seen: Attributes[] = []
     const admission: Admission = {
       mutate(attributes) {

@@ -30,7 +30,7 @@ function bed(options: { ttlMs?: number; reuseMs?: number } = {}) {
 }
 
 describe('SharedLeases', () => {
-  it('shares one lease within a minute, and no key expires early', async () => {
+  it('shares one lease for the keys of a minute, and no key expires early', async () => {
     const { clock, granted, put, keys } = bed()
     await Promise.all([put('/a'), put('/b')])
     await clock.advance(59_000)
@@ -46,7 +46,7 @@ describe('SharedLeases', () => {
     assert.deepEqual(await keys(), [])
   })
 
-  it('binds at most a thousand keys to one lease', async () => {
+  it('attaches at most a thousand keys to one lease', async () => {
     const { granted, put } = bed()
     for (let at = 0; at < 2001; at++) await put(`/${at}`)
     assert.equal(granted.length, 3)

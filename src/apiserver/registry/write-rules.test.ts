@@ -55,11 +55,11 @@ function changing(resource: Resource, metadata: Partial<ObjectMeta>, subresource
   })
 }
 
-describe('metadata of an update', () => {
+describe('validation of the metadata of an update', () => {
   const badLabel = { labels: { 'a b': 'c' } }
   const badFinalizer = { finalizers: ['a b'] }
 
-  it('is validated for all kinds, and again by the rules of each', () => {
+  it('runs for all kinds, before the rules of the kind', () => {
     const table: readonly (readonly [MetadataRules, readonly string[], readonly string[]])[] = [
       [{ update: [] }, ['labels', 'labels'], ['finalizers']],
       [{}, ['labels', 'labels', 'labels'], ['finalizers', 'finalizers[0]']],
@@ -82,24 +82,24 @@ describe('metadata of an update', () => {
     assert.deepEqual(changing(kindWith({}), {}), [])
   })
 
-  it('is validated separately for subresources', () => {
+  it('runs separately for subresources', () => {
     const resource = { ...kindWith({ update: ['whole'], part: [] }), parts: { approval: {} } }
     assert.deepEqual(changing(resource, badLabel, 'approval'), ['labels', 'labels'])
   })
 
-  it("applies the kind's name rule to a generateName only in a complete validation", () => {
+  it('applies the name rule of the kind to generateName only if the kind validates the whole update', () => {
     assert.deepEqual(changing(kindWith({}), { generateName: 'A_' }), [])
     assert.deepEqual(changing(kindWith({ update: ['whole'] }), { generateName: 'A_' }), ['generateName'])
     assert.deepEqual(changing(kindWith({}), { generateName: 'a/b' }), ['generateName'])
   })
 
-  it('cannot start a deletion', () => {
+  it('rejects a deletionTimestamp that the client sets', () => {
     const kind = kindWith({ update: [] })
     assert.deepEqual(changing(kind, { deletionTimestamp: '2026-01-01T00:00:00Z' }), ['deletionTimestamp'])
     assert.deepEqual(changing(kind, { deletionGracePeriodSeconds: 3 }), ['deletionGracePeriodSeconds'])
   })
 
-  it('cannot undo a deletion or change server-set fields', () => {
+  it('keeps deletionTimestamp and fields that the server sets', () => {
     const old = named({
       uid: 'u',
       deletionTimestamp: '2026-01-01T00:00:00Z',
@@ -122,7 +122,7 @@ describe('validation in steps', () => {
     },
   }
 
-  it('yields before it fails, and reports metadata errors first', async () => {
+  it('yields to the event loop before it fails, and reports metadata errors first', async () => {
     let nowMs = 0
     const slow = { ...context, clock: { ...context.clock, elapsed: () => nowMs++ } }
     const ruleContext = { subresource: '', gvk: ConfigMaps }
@@ -142,7 +142,7 @@ describe('validation in steps', () => {
   })
 })
 
-describe('metadata of a new object', () => {
+describe('validation of the metadata of a new object', () => {
   it('requires finalizer names with a domain, except for kinds that allow plain names', () => {
     const creating = (rules: MetadataRules, finalizer: string): string[] =>
       complaints(() => validateCreate(kindWith(rules), named({ finalizers: [finalizer] }), context, ConfigMaps))
@@ -152,7 +152,7 @@ describe('metadata of a new object', () => {
     assert.deepEqual(creating({ plainFinalizers: true }, 'plain'), [])
   })
 
-  it('keeps its generation if the kind does not increase it on changes', () => {
+  it('keeps the given generation if the kind does not count generations', () => {
     const created = (resource: Resource): number | undefined => {
       const object = named({ generation: 7 })
       prepareCreate(resource, object, context)

@@ -11,7 +11,7 @@ import { SYSTEM_USER } from './writer.ts'
 
 const wanted = { metadata: { name: 'x', namespace: 'ns' }, data: { a: '1' } }
 
-describe('ensure', () => {
+describe('Writer.ensure()', () => {
   it('creates a missing object and keeps an existing one', async () => {
     await using servers = createServers()
     const registry = await servers.open([ConfigMaps])
@@ -21,7 +21,7 @@ describe('ensure', () => {
     assert.deepEqual(wanted.metadata, { name: 'x', namespace: 'ns' })
   })
 
-  it('lets one of several servers create it', async () => {
+  it('creates an object once when several servers call it', async () => {
     await using servers = createServers()
     const registries = await Promise.all(Array.from({ length: 5 }, () => servers.open([ConfigMaps])))
     const outcomes = await Promise.all(registries.map((registry) => registry.writer.ensure(ConfigMaps, wanted)))
@@ -53,8 +53,8 @@ describe('ensure', () => {
   })
 })
 
-describe('writes of the server', () => {
-  it('get defaults and managed fields, and pass admission as the user of the server itself', async () => {
+describe('writes by the server itself', () => {
+  it('get defaults and managedFields, and pass admission as the user of the API server', async () => {
     await using servers = createServers()
     const seen: Attributes[] = []
     const mutate = (attributes: Attributes): Promise<void> => Promise.resolve(void seen.push(attributes))
@@ -91,7 +91,7 @@ describe('writes of the server', () => {
     await assert.rejects(owner.applyStatus(Nodes, { name: 'none' }, {}), /nodes "none" not found/)
   })
 
-  it('lose managed fields if the object is too large with them', async () => {
+  it('drop managedFields if the object is too large with them', async () => {
     await using servers = createServers()
     const { writer } = await servers.open([ConfigMaps])
     const keys = (count: number): Record<string, string> =>

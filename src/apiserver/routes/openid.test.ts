@@ -13,8 +13,8 @@ const ask = (issuer: string, path: string, method = 'GET'): WholeAnswer | undefi
   return route({ method, info: { path } } as Call) as WholeAnswer | undefined
 }
 
-describe('issuer discovery', () => {
-  it('serves the discovery document and the keys', () => {
+describe('OpenID discovery of service account tokens', () => {
+  it('serves the discovery document and the public keys', () => {
     const found = ask('https://k.example', '/.well-known/openid-configuration')
     assert.equal(
       found?.body,
@@ -29,7 +29,7 @@ describe('issuer discovery', () => {
     assert.equal((JSON.parse(set?.body as string) as { keys: { kid: string }[] }).keys[0]?.kid, keys[0]?.kid)
   })
 
-  it('serves nothing else, and nothing for an issuer that is not an https address', () => {
+  it('serves no other paths, and nothing for an issuer that is not an https URL', () => {
     assert.equal(ask('https://k.example', '/openid/v1'), undefined)
     assert.equal(ask('https://k.example', '/openid/v1/jwks', 'POST'), undefined)
     for (const issuer of ['kubernetes/serviceaccount', 'http://k', 'https://k?x=1', 'https://k#x']) {

@@ -9,12 +9,12 @@ import { createAuthenticator } from './index.ts'
 const withToken = { headers: { authorization: 'Bearer abc' }, rawHeaders: [] } as unknown as Exchange
 
 describe('createAuthenticator', () => {
-  it('treats a token as no credentials if it has no authenticators of tokens', () => {
+  it('ignores a bearer token if no token authenticator is configured', () => {
     const { authenticate } = createAuthenticator({ requests: [], tokens: [], apiAudiences: [] })
     assert.equal(authenticate(withToken), undefined)
   })
 
-  it('refuses a token that none of its authenticators knows', async () => {
+  it('rejects a token that none of its authenticators recognizes', async () => {
     const tokens = [(): Promise<undefined> => Promise.resolve(undefined)]
     const { authenticate } = createAuthenticator({ requests: [], tokens, apiAudiences: [] })
     await assert.rejects(Promise.resolve(authenticate(withToken)), StatusError)

@@ -94,8 +94,8 @@ function createWorld(more: Partial<ServiceAccountTokenOptions> = {}): World {
 
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-describe('service account tokens', () => {
-  it('identify the account, pod, node and credential', async () => {
+describe('authentication by service account token', () => {
+  it('yields the account, pod, node and credential ID', async () => {
     const { check, claims } = createWorld()
     assert.deepEqual(await check(signer.sign(claims)), {
       audiences: [api],
@@ -114,7 +114,7 @@ describe('service account tokens', () => {
     })
   })
 
-  it('are refused if they are forged', async () => {
+  it('rejects forged tokens', async () => {
     const { check, claims } = createWorld()
     const pem = createPublicKey(key).export({ format: 'pem', type: 'spki' })
     const body = part(claims)
@@ -164,8 +164,8 @@ describe('service account tokens', () => {
   })
 
   const refused: [string, (claims: Record<string, unknown>, now: number) => object, RegExp][] = [
-    ['when expired', (_, now) => ({ exp: now - 61 }), /^service account token has expired$/],
-    ['before they are valid', (_, now) => ({ nbf: now + 61 }), /^service account token is not valid yet$/],
+    ['that is expired', (_, now) => ({ exp: now - 61 }), /^service account token has expired$/],
+    ['before its nbf time', (_, now) => ({ nbf: now + 61 }), /^service account token is not valid yet$/],
     ['issued in the future', (_, now) => ({ iat: now + 61 }), /^service account token is issued in the future$/],
     [
       'for another audience',
@@ -173,27 +173,27 @@ describe('service account tokens', () => {
       /^token audiences \["vault"\] is invalid for the target audiences \["https:/,
     ],
     [
-      'of a deleted account',
+      'of a deleted service account',
       () => ({ 'kubernetes.io': { namespace: 'n1', serviceaccount: { name: 'x', uid: 'u' } } }),
       /^serviceaccounts "x" not found$/,
     ],
     [
-      'of a recreated account',
+      'of a service account that was recreated with another UID',
       () => ({ 'kubernetes.io': { namespace: 'n1', serviceaccount: { name: 'bot', uid: 'old' } } }),
       /^service account UID \(sa-uid\) does not match claim \(old\)$/,
     ],
     ['without a subject', () => ({ 'kubernetes.io': undefined }), /not found$/],
-    ['with an invalid expiry', () => ({ exp: 'never' }), /exp/],
+    ['with an invalid exp claim', () => ({ exp: 'never' }), /exp/],
   ]
   for (const [what, changed, text] of refused) {
-    it(`are refused ${what}`, async () => {
+    it(`rejects a token ${what}`, async () => {
       const { check, claims, clock } = createWorld()
       const token = signer.sign({ ...claims, ...changed(claims, clock.now() / 1000) })
       await assert.rejects(check(token), (error: Error) => text.test(error.message) || assert.fail(error.message))
     })
   }
 
-  it('are invalid after their bound object is deleted', async () => {
+  it('rejects a token after its bound object is deleted', async () => {
     const account = { name: 'bot', uid: 'sa-uid' }
     const bonds: [string, object, Kind, string, string, string][] = [
       ['pod', { pod: { name: 'web', uid: 'pod-uid' } }, Pods, 'n1', 'web', 'pod-uid'],
@@ -220,7 +220,7 @@ describe('service account tokens', () => {
     }
   })
 
-  it('are invalid after their account is deleted', async () => {
+  it('rejects a token after its service account is deleted', async () => {
     const { check, claims, objects } = createWorld()
     const token = signer.sign(claims)
     assert.ok(await check(token))
@@ -228,14 +228,14 @@ describe('service account tokens', () => {
     await assert.rejects(check(token), /not found/)
   })
 
-  it('of a pod stay valid after its node is deleted', async () => {
+  it("accepts a pod's token after the node of the pod is deleted", async () => {
     const { check, claims, objects } = createWorld()
     const token = signer.sign(claims)
     objects.remove(Nodes, '', 'alpha')
     assert.ok(await check(token))
   })
 
-  it('are cached, and yield the same user without a promise or a read', async () => {
+  it('caches results, and returns the same user synchronously without reading the account again', async () => {
     const { clock, objects, claims } = createWorld()
     const keys = [verifyingKey(key)]
     const authenticate = createServiceAccountAuthenticator({
@@ -252,14 +252,14 @@ describe('service account tokens', () => {
     assert.equal(objects.reads, 0)
   })
 
-  it('are checked against the newest state before a stale cache refuses them', async () => {
+  it('reads the newest state before it rejects a token because of a stale cache', async () => {
     const { check, claims, objects } = createWorld()
     objects.hidden.add('pods/n1/web')
     assert.ok(await check(signer.sign(claims)))
     assert.equal(objects.reads, 1)
   })
 
-  it('expire while they are cached', async () => {
+  it('rejects a cached token when it expires', async () => {
     const { check, claims, clock } = createWorld()
     const token = signer.sign(claims)
     assert.ok(await check(token))
@@ -267,7 +267,7 @@ describe('service account tokens', () => {
     await assert.rejects(check(token), /expired/)
   })
 
-  it('are dropped from the cache with the key that signed them', async () => {
+  it('drops cached results when the key that signed the tokens is removed', async () => {
     let keys: readonly VerifyingKey[] = [verifyingKey(key)]
     const { check, claims } = createWorld({ keys: () => keys })
     const token = signer.sign(claims)
@@ -276,7 +276,7 @@ describe('service account tokens', () => {
     await assert.rejects(check(token), /invalid signature/)
   })
 
-  it('add an audit annotation when a newer token should have been used', async () => {
+  it('adds an audit annotation if the client should have switched to a newer token', async () => {
     const { check, claims, clock } = createWorld()
     const own = { ...(claims['kubernetes.io'] as object), warnafter: clock.now() / 1000 + 60 }
     const token = signer.sign({ ...claims, 'kubernetes.io': own })
@@ -287,7 +287,7 @@ describe('service account tokens', () => {
     })
   })
 
-  it('are valid for their audiences, or for the API server if they name none', async () => {
+  it('accepts a token for its audiences, or for the API server if the token names none', async () => {
     const { check, claims } = createWorld()
     const both = signer.sign({ ...claims, aud: ['vault', api] })
     assert.deepEqual((await check(both, ['vault', 'x']))?.audiences, ['vault'])
@@ -298,7 +298,7 @@ describe('service account tokens', () => {
   })
 })
 
-describe('tokens of Secrets', () => {
+describe('authentication by token Secret', () => {
   const legacy = {
     iss: 'kubernetes/serviceaccount',
     sub: 'system:serviceaccount:n1:bot',
@@ -311,7 +311,7 @@ describe('tokens of Secrets', () => {
   const data = { token: Buffer.from(token).toString('base64') }
   const metadata = { name: 'kept', namespace: 'n1', uid: 'kept-uid' }
 
-  it('are valid while the Secret contains them', async () => {
+  it('accepts a token only while the Secret contains it', async () => {
     const metrics = createServerMeters()
     const { check, objects, clock } = createWorld({ metrics })
     await assert.rejects(check(token), /Token has been invalidated/)
@@ -333,7 +333,7 @@ describe('tokens of Secrets', () => {
     await assert.rejects(check(token), /Token has been invalidated/)
   })
 
-  it('record the day of their last use once a day, even if they are invalid', async () => {
+  it('records the day of the last use once a day, even for invalidated tokens', async () => {
     const used: string[] = []
     const markUse = async ({ metadata: { name } }: Secret, day: string): Promise<void> => {
       await Promise.resolve()
@@ -359,7 +359,7 @@ describe('tokens of Secrets', () => {
     assert.deepEqual(used, ['kept 2026-01-03'])
   })
 
-  it('add audit annotations for the Secret and its creator, and a warning', async () => {
+  it('adds a warning, and audit annotations with the Secret and its creator', async () => {
     const { check, objects } = createWorld()
     objects.set(Secrets, 'n1', metadata, { data })
     const start = 'authentication.k8s.io/legacy-token'
@@ -376,7 +376,7 @@ describe('tokens of Secrets', () => {
     ])
   })
 
-  it('need all claims and exactly one subject', async () => {
+  it('rejects a token without all claims or with several subjects', async () => {
     const { check } = createWorld()
     const claim = (name: string): string => `kubernetes.io/serviceaccount/${name}`
     const table: [object, string][] = [

@@ -28,7 +28,7 @@ describe('static tokens', () => {
   const authenticate = createStaticTokenAuthenticator(csv, { apiAudiences })
   const user = async (token: string) => (await authenticate(token, []))?.user
 
-  it('parses the token file', async () => {
+  it('parse the token file', async () => {
     assert.deepEqual(await user('secret1'), { name: 'late', uid: '1', groups: [], extra: {} })
     assert.deepEqual((await user('secret2'))?.name, 'joe')
     assert.deepEqual(await user('secret3'), { name: 'a "b"', uid: '10', groups: ['solo'], extra: {} })
@@ -38,12 +38,12 @@ describe('static tokens', () => {
     for (const token of ['', 'secret', 'secret11', '__proto__']) assert.equal(await user(token), undefined)
   })
 
-  it("accepts tokens for the API server's audiences", async () => {
+  it("authenticate for the API server's audiences", async () => {
     assert.deepEqual((await authenticate('secret2', ['api', 'x']))?.audiences, ['api'])
     assert.equal(await authenticate('secret2', ['vault']), undefined)
   })
 
-  it('rejects a malformed file', () => {
+  it('are refused if the token file is malformed', () => {
     assert.throws(
       () => createStaticTokenAuthenticator('a,b', { apiAudiences }),
       /at least 3 columns.*found 2 in line 1/,
@@ -54,7 +54,7 @@ describe('static tokens', () => {
   })
 })
 
-describe('bootstrap tokens', () => {
+describe('authentication by bootstrap token', () => {
   const clock = createVirtualClock()
   const encode = (data: Record<string, string>): Record<string, string> =>
     Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')]))
@@ -79,7 +79,7 @@ describe('bootstrap tokens', () => {
     return (await createBootstrapTokenAuthenticator({ clock, objects, apiAudiences })(token, []))?.user
   }
 
-  it('authenticate a bootstrap user', async () => {
+  it('yields a bootstrap user', async () => {
     assert.deepEqual(await check(good), {
       name: 'system:bootstrap:abcdef',
       uid: '',
@@ -106,11 +106,11 @@ describe('bootstrap tokens', () => {
     ['a group after a line break', { ...good, 'auth-extra-groups': 'system:bootstrappers:a\nsystem:masters' }],
   ]
   for (const [what, data, rest, token] of table) {
-    it(`authenticate no user with ${what}`, async () => assert.equal(await check(data, rest, token), undefined))
+    it(`yields no user for a token with ${what}`, async () => assert.equal(await check(data, rest, token), undefined))
   }
 })
 
-describe('OpenID tokens', () => {
+describe('authentication by OpenID token', () => {
   const issuerUrl = 'https://login.example'
   const key = createKey('rsa-2048')
   const signer = createSigner(key)
@@ -146,7 +146,7 @@ describe('OpenID tokens', () => {
     return { clock, fetched, documents, claims, user }
   }
 
-  it('support several audiences, a literal prefix, a uid and a discovery URL', async () => {
+  it('supports several audiences, a literal prefix, a UID and a separate discovery URL', async () => {
     const discoveryUrl = 'https://inside.example/discovery'
     const { user, claims, documents, fetched } = createWorld({
       discoveryUrl,
@@ -162,7 +162,7 @@ describe('OpenID tokens', () => {
     await assert.rejects(user(signer.sign({ ...claims, oid: 7 })), /parse uid claim "oid": not a string/)
   })
 
-  it('map the configured claims to a user', async () => {
+  it('maps the configured claims to a user', async () => {
     const { user, claims, fetched } = createWorld({ groupsClaim: 'groups', groupsPrefix: 'oidc:' })
     const token = signer.sign({ ...claims, jti: 'x' })
     const found = await user(token)
@@ -182,7 +182,7 @@ describe('OpenID tokens', () => {
   }
   const mapping = (source: string): CompiledExpression => compiled(compileClaimMapping(source))
 
-  it('map claims to a user by expressions', async () => {
+  it('maps claims to a user by CEL expressions', async () => {
     const { user, claims } = createWorld({
       expressions: {
         username: mapping("claims.sub + '@' + claims.tenant__dot__id.name"),
@@ -215,7 +215,7 @@ describe('OpenID tokens', () => {
     })
   })
 
-  it('are refused when an expression does not yield a string', async () => {
+  it('rejects a token if an expression does not yield a string', async () => {
     const table: readonly (readonly [string, Partial<OidcOptions>['expressions'], string])[] = [
       [
         'a number',
@@ -246,31 +246,36 @@ describe('OpenID tokens', () => {
   })
 
   const refused: [string, Partial<OidcOptions>, object, RegExp][] = [
-    ['for another client', {}, { aud: 'other' }, /Token is for/],
-    ['expired', {}, { exp: 1 }, /expired/],
-    ['without an expiry', {}, { exp: undefined }, /never expires/],
+    ['for another client ID', {}, { aud: 'other' }, /Token is for/],
+    ['that is expired', {}, { exp: 1 }, /expired/],
+    ['without an exp claim', {}, { exp: undefined }, /never expires/],
     ['without a user name', {}, { sub: undefined }, /parse username claims "sub"/],
     ['with an empty user name', {}, { sub: '' }, /parse username claims "sub"/],
     ['with an unverified email', { usernameClaim: 'email' }, { email_verified: false }, /email not verified/],
     ['without a required claim', { requiredClaims: { hd: 'x' } }, {}, /required claim hd not present/],
-    ['with with another value of a required claim', { requiredClaims: { hd: 'x' } }, { hd: 'y' }, /Got = y, want = x/],
+    ['with another value of a required claim', { requiredClaims: { hd: 'x' } }, { hd: 'y' }, /Got = y, want = x/],
     ['with invalid groups', { groupsClaim: 'groups' }, { groups: [1] }, /parse groups claim/],
-    ['signed with an algorithm that is not allowed', { signingAlgs: ['ES256'] }, {}, /unsupported algorithm "RS256"/],
+    [
+      'that is signed with an algorithm that is not allowed',
+      { signingAlgs: ['ES256'] },
+      {},
+      /unsupported algorithm "RS256"/,
+    ],
   ]
   for (const [what, options, changed, text] of refused) {
-    it(`are refused ${what}`, async () => {
+    it(`rejects a token ${what}`, async () => {
       const { user, claims } = createWorld(options)
       await assert.rejects(user(signer.sign({ ...claims, ...changed })), text)
     })
   }
 
-  it('of an issuer that is not configured are ignored', async () => {
+  it('ignores a token of an issuer that is not configured', async () => {
     const { user, claims } = createWorld()
     assert.equal(await user(signer.sign({ ...claims, iss: 'https://x' })), undefined)
     assert.equal(await user('opaque'), undefined)
   })
 
-  it("with unknown keys cause a rate-limited fetch of the provider's keys", async () => {
+  it("fetches the provider's keys again for a token with an unknown key, at a limited rate", async () => {
     const { user, claims, fetched, clock, documents } = createWorld()
     await user(signer.sign(claims))
     const next = createKey('rsa-2048')
@@ -284,7 +289,7 @@ describe('OpenID tokens', () => {
     assert.ok(await user(token))
   })
 
-  it('are refused while the provider is unreachable or names another issuer', async () => {
+  it('rejects a token while the provider is unreachable or names another issuer', async () => {
     const { user, claims, documents, clock } = createWorld()
     documents.clear()
     await assert.rejects(user(signer.sign(claims)), /away/)
@@ -294,14 +299,14 @@ describe('OpenID tokens', () => {
     await assert.rejects(user(signer.sign(claims)), /calls itself/)
   })
 
-  it('need https and a client ID', () => {
+  it('requires an https issuer URL and a client ID', () => {
     assert.throws(() => createWorld({ issuerUrl: 'http://x' }), /https/)
     assert.throws(() => createWorld({ clientId: '' }), /client-id/)
   })
 })
 
-describe('webhook tokens', () => {
-  it('are reviewed once while the answer is cached, also for concurrent requests', async () => {
+describe('authentication by token webhook', () => {
+  it('sends one review while the answer is cached, also for concurrent requests', async () => {
     const clock = createVirtualClock()
     let reviewCount = 0
     const status = { authenticated: true, user: { username: 'joe', groups: ['a', 7], extra: { k: ['v'] } } }
@@ -316,7 +321,7 @@ describe('webhook tokens', () => {
     assert.equal(reviewCount, 3)
   })
 
-  it("are valid only for the audiences of the webhook's answer, or those of the API server without any", async () => {
+  it("restricts a token to the audiences of the webhook's answer, or to those of the API server without any", async () => {
     const answering = (status: Record<string, unknown>) =>
       createWebhookTokenAuthenticator({
         clock: createVirtualClock(),
@@ -332,7 +337,7 @@ describe('webhook tokens', () => {
   })
 })
 
-describe('the combined authenticators', () => {
+describe('combination of authenticators', () => {
   const identity: TokenIdentity = { user: joe, audiences: [] }
   const knows =
     (good: string, later = false): TokenAuthenticator =>
@@ -347,7 +352,7 @@ describe('the combined authenticators', () => {
     ({ headers, rawHeaders: [], peer: {}, upgradeProtocol }) as unknown as Exchange
   const bearer = (token: string): Exchange => exchange({ authorization: `Bearer ${token}` })
 
-  it('route tokens to their issuers, which can be replaced', async () => {
+  it('passes each token to the authenticator of its issuer, and authenticators can be replaced', async () => {
     const clock = createVirtualClock()
     const issuer = (issuerUrl: string) => ({
       fetchJson: (url: string) =>
@@ -380,7 +385,7 @@ describe('the combined authenticators', () => {
     await assert.rejects(nameOf('https://a'), { message: 'Unauthorized' })
   })
 
-  it('accept a request if one authenticator succeeds and others fail', async () => {
+  it('accepts a request if one authenticator succeeds and others fail', async () => {
     const { authenticate } = createAuthenticator({
       requests: [],
       tokens: [angry, knows('a', true), knows('b')],
@@ -398,7 +403,7 @@ describe('the combined authenticators', () => {
     )
   })
 
-  it('refuse a bad certificate only if nothing else authenticates the client', async () => {
+  it('rejects a bad certificate only if nothing else authenticates the client', async () => {
     const refuse = (): never => {
       throw new CredentialError('expired')
     }
@@ -414,14 +419,14 @@ describe('the combined authenticators', () => {
     assert.deepEqual(refusals, ['expired'])
   })
 
-  it('treat requests without credentials, or with another scheme, as anonymous', () => {
+  it('treats requests without credentials, or with another scheme, as anonymous', () => {
     const { authenticate } = createAuthenticator({ requests: [], tokens: [knows('a')], apiAudiences })
     for (const authorization of ['', 'Basic x', 'Bearer', 'Bearer ', 'Bearer  a']) {
       assert.equal(authenticate(exchange({ authorization })), undefined, authorization)
     }
   })
 
-  it('find the token of a WebSocket among its subprotocols', async () => {
+  it('finds the bearer token of a WebSocket among its subprotocols', async () => {
     const { authenticate } = createAuthenticator({ requests: [], tokens: [knows('a')], apiAudiences })
     const offer = (token: string) => `base64url.bearer.authorization.k8s.io.${Buffer.from(token).toString('base64url')}`
     const ask = async (protocols: string, upgrade = 'websocket') =>
@@ -432,7 +437,7 @@ describe('the combined authenticators', () => {
     assert.equal(await ask(`${offer('a')}, x`, 'h2c'), undefined)
   })
 
-  it('include the configured authenticators in order', () => {
+  it('contains the configured authenticators in order', () => {
     const given = {
       clock: createVirtualClock(),
       objects: { peek: () => undefined, get: () => Promise.resolve(undefined) },
@@ -455,7 +460,7 @@ describe('the combined authenticators', () => {
     assert.equal((first!('a', []) as TokenIdentity).user.name, 'b')
   })
 
-  it('report their errors in a TokenReview', async () => {
+  it('returns the errors of authenticators in a TokenReview', async () => {
     const { authenticateToken } = createAuthenticator({ requests: [], tokens: [angry, knows('a')], apiAudiences })
     assert.equal((await authenticateToken('a', [])).user.name, 'joe')
     await assert.rejects(authenticateToken('b', []), { name: 'CredentialError', message: 'wrong' })

@@ -32,8 +32,8 @@ function saying(verdict: Partial<Verdict>, later = false): Authorizer {
   }
 }
 
-describe('authorization modes', () => {
-  it('are counted when their decision is final', async () => {
+describe('authorizers of --authorization-mode', () => {
+  it('count the decisions that were final in metrics', async () => {
     const metrics = createServerMeters()
     const node = saying({ denied: true }, true)
     await createAuthorizer(['RBAC', 'Node'], { rbac: saying({}), node, metrics }).authorize(jane, get)
@@ -45,7 +45,7 @@ describe('authorization modes', () => {
     ])
   })
 
-  it('are consulted in order until one allows or denies', async () => {
+  it('run in order until one allows or denies the request', async () => {
     const table: [Partial<Verdict>, Partial<Verdict>, boolean, string][] = [
       [{ allowed: true, reason: 'a' }, { denied: true }, true, 'a'],
       [{ denied: true, reason: 'never' }, { allowed: true }, false, 'never'],
@@ -71,7 +71,7 @@ describe('authorization modes', () => {
     assert.equal(createAuthorizer(['AlwaysAllow', 'AlwaysDeny'], {}).rulesFor(jane, 'n').resourceRules.length, 1)
   })
 
-  it('reject invalid settings', () => {
+  it('are refused with invalid settings', () => {
     assert.throws(() => createAuthorizer([], {}), /at least one/)
     assert.throws(() => createAuthorizer(['RBAC', 'RBAC'], {}), /more than once/)
     assert.throws(() => createAuthorizer(['ABAC'], {}), /not a valid mode/)
@@ -79,7 +79,7 @@ describe('authorization modes', () => {
     assert.throws(() => createAuthorizer(['Webhook'], {}), /needs settings/)
   })
 
-  it('report evaluation errors unless a later authorizer allows', async () => {
+  it('report evaluation errors unless a later authorizer allows the request', async () => {
     const webhook = { clock: createVirtualClock(), send: () => Promise.reject(new Error('webhook is away')) }
     const authorize = (rbac: Authorizer) => asAuthorize(createAuthorizer(['Webhook', 'RBAC'], { webhook, rbac }))
     await assert.rejects(
@@ -106,8 +106,8 @@ describe('Forbidden errors', () => {
   })
 })
 
-describe('webhook authorizer', () => {
-  it('caches answers, allowed ones longer than denied ones', async () => {
+describe('authorization webhook', () => {
+  it('caches answers, approvals longer than denials', async () => {
     const clock = createVirtualClock()
     const reviews: object[] = []
     let status: Record<string, unknown> = { allowed: true, reason: 'because' }
@@ -138,7 +138,7 @@ describe('webhook authorizer', () => {
     })
   })
 
-  it('sends selectors as requirements', async () => {
+  it('gets label and field selectors as requirements', async () => {
     const reviews: object[] = []
     const authorizer = createWebhookAuthorizer({
       clock: createVirtualClock(),
@@ -169,7 +169,7 @@ describe('webhook authorizer', () => {
     })
   })
 
-  it('is consulted only if the match conditions hold', async () => {
+  it('is called only if its match conditions are true', async () => {
     const reviews: object[] = []
     const authorizer = (failurePolicy: 'NoOpinion' | 'Deny', ...sources: readonly string[]): Authorizer =>
       createWebhookAuthorizer({
@@ -196,7 +196,7 @@ describe('webhook authorizer', () => {
     assert.equal(reviews.length, 1)
   })
 
-  it('treats missing, contradictory and malformed answers as no opinion', async () => {
+  it('gives no opinion with a missing, contradictory or malformed answer', async () => {
     const clock = createVirtualClock()
     const answering = (send: () => Promise<Record<string, unknown>>) =>
       createWebhookAuthorizer({ clock, send }).authorize(jane, get)
@@ -213,7 +213,7 @@ describe('webhook authorizer', () => {
   })
 })
 
-describe('configured authorizers', () => {
+describe('authorizers of an AuthorizationConfiguration file', () => {
   const clock = createVirtualClock()
   const hook = (name: string, status: Record<string, unknown>, more: object = {}): ConfiguredAuthorizer => ({
     type: 'Webhook',
@@ -233,13 +233,13 @@ describe('configured authorizers', () => {
     }
   }
 
-  it('are consulted in order, including several webhooks', async () => {
+  it('run in order, including several webhooks', async () => {
     const { authorizer } = create(hook('a', {}), hook('b', { denied: true, reason: 'b' }), { type: 'RBAC', name: 'r' })
     assert.equal((await authorizer.authorize(jane, get)).reason, 'b')
     assert.equal((await authorizer.authorize(root, get)).allowed, true)
   })
 
-  it('can be reloaded between two requests', async () => {
+  it('can change between two requests when the file changes', async () => {
     const { authorizer, apply } = create({ type: 'RBAC', name: 'r' })
     assert.equal((await authorizer.authorize(jane, get)).allowed, true)
     apply({ type: 'AlwaysDeny', name: 'no' })
@@ -249,7 +249,7 @@ describe('configured authorizers', () => {
     assert.equal((await authorizer.authorize(jane, get)).reason, 'hook')
   })
 
-  it('reject a reload that adds an authorizer type that was absent at the start', async () => {
+  it('stay unchanged if the new file adds an authorizer type that was absent at the start', async () => {
     const { authorizer, apply } = create({ type: 'RBAC', name: 'r' })
     assert.throws(() => apply({ type: 'Node', name: 'n' }), {
       message: 'authorizer type Node is not allowed if it was not enabled at initial server startup',
@@ -257,7 +257,7 @@ describe('configured authorizers', () => {
     assert.equal((await authorizer.authorize(jane, get)).reason, 'rbac')
   })
 
-  it('deny a request if a webhook fails with failurePolicy Deny', async () => {
+  it('deny a request if a webhook with failurePolicy Deny fails', async () => {
     const send = (): Promise<never> => Promise.reject(new Error('away'))
     const rbac: ConfiguredAuthorizer = { type: 'RBAC', name: 'r' }
     const { authorizer: strict } = create(hook('a', {}, { send, failurePolicy: 'Deny' }), rbac)

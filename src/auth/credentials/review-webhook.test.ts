@@ -27,15 +27,15 @@ function createWorld(...replies: Reply[]) {
 const good = { status: 201, body: '{"status":{"allowed":true}}' }
 const away = new HttpError('connect', 'refused')
 
-describe('review webhooks', () => {
-  it('receive the review and return its status', async () => {
+describe('call of a review webhook', () => {
+  it('sends the review and returns its status', async () => {
     const { send, sent } = createWorld(good)
     assert.deepEqual(await send({ kind: 'SubjectAccessReview' }), { allowed: true })
     assert.equal(sent[0]?.body, '{"kind":"SubjectAccessReview"}')
     assert.equal(sent[0]?.method, 'POST')
   })
 
-  it('are retried after a temporary failure', async () => {
+  it('is retried after a temporary failure', async () => {
     for (const trouble of [{ status: 503, body: 'later' }, { status: 429, body: '' }, away]) {
       const { send, sent, clock } = createWorld(trouble, trouble, good)
       const answer = send({})
@@ -45,7 +45,7 @@ describe('review webhooks', () => {
     }
   })
 
-  it('fail after five attempts', async () => {
+  it('fails after five attempts', async () => {
     const { send, sent, clock } = createWorld(away)
     const outcome = assert.rejects(send({}), /refused/)
     await clock.advance(10_000)
@@ -53,7 +53,7 @@ describe('review webhooks', () => {
     assert.equal(sent.length, 5)
   })
 
-  it('are not retried after a refusal, a redirect or a malformed answer', async () => {
+  it('is not retried after a 4xx response, a redirect or a malformed answer', async () => {
     for (const reply of [
       { status: 403, body: 'no' },
       { status: 302, body: '' },

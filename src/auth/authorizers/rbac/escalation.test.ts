@@ -60,8 +60,8 @@ async function outcome(work: () => Promise<void>): Promise<string> {
   }
 }
 
-describe('escalation checks', () => {
-  it('reject a role with more rights than the writer has', async () => {
+describe('escalation check of RBAC writes', () => {
+  it('rejects a role with permissions that the writer lacks', async () => {
     const { checks } = createWorld()
     const table: [string, string[], PolicyRule[], string][] = [
       ['jane', [], [pods], 'allowed'],
@@ -89,7 +89,7 @@ describe('escalation checks', () => {
     }
   })
 
-  it('list missing rights, one line per resource', async () => {
+  it('lists missing permissions, one line per resource', async () => {
     const { checks } = createWorld()
     const rules = [
       { verbs: ['get', 'delete'], apiGroups: [''], resources: ['secrets', 'pods'] },
@@ -108,7 +108,7 @@ describe('escalation checks', () => {
     })
   })
 
-  it('reject a binding to a role with more rights than the writer has', async () => {
+  it('rejects a binding to a role with permissions that the writer lacks', async () => {
     const { checks } = createWorld()
     const table: [string, string, string, string][] = [
       ['jane', 'ClusterRole', 'weak', 'allowed'],
@@ -139,7 +139,7 @@ describe('escalation checks', () => {
     )
   })
 
-  it('require all rights for writing an aggregated role', async () => {
+  it('requires all permissions for writing an aggregated role', async () => {
     const { checks } = createWorld()
     const role: ClusterRole = {
       metadata: { name: 'g' },
@@ -152,7 +152,7 @@ describe('escalation checks', () => {
     assert.equal(await outcome(() => checks.roleWrite(user('jane'), plain, role)), '403')
   })
 
-  it('allow the garbage collector to change owner references only', async () => {
+  it('allows the garbage collector to change owner references only', async () => {
     const { checks } = createWorld()
     const role = { metadata: { name: 'r', namespace: ns }, rules: [secrets] }
     const owned = { ...role, metadata: { ...role.metadata, finalizers: ['x'], ownerReferences: [] } }
@@ -161,37 +161,42 @@ describe('escalation checks', () => {
   })
 })
 
-describe('coverage', () => {
+describe('coverage of an RBAC rule by others', () => {
   const table: [string, PolicyRule, PolicyRule, number][] = [
-    ['"*" covers every verb', { ...pods, verbs: ['*'] }, pods, 0],
+    ['verb "*" covers every verb', { ...pods, verbs: ['*'] }, pods, 0],
     ['two verbs do not cover all verbs', pods, { ...pods, verbs: ['*'] }, 1],
     [
-      '*/scale covers the subresource of any resource',
+      'resource */scale covers the subresource scale of any resource',
       { ...pods, resources: ['*/scale'] },
       { ...pods, resources: ['a/scale'] },
       0,
     ],
     [
-      '*/scale does not cover the resource itself',
+      'resource */scale does not cover the resource itself',
       { ...pods, resources: ['*/scale'] },
       { ...pods, resources: ['a'] },
       2,
     ],
-    ['a rule without names covers one name', pods, { ...pods, resourceNames: ['x'] }, 0],
-    ['a rule with one name does not cover all names', { ...pods, resourceNames: ['x'] }, pods, 2],
+    ['a rule without resourceNames covers one name', pods, { ...pods, resourceNames: ['x'] }, 0],
+    ['a rule with one resourceName does not cover all names', { ...pods, resourceNames: ['x'] }, pods, 2],
     [
-      'a path with "*" covers paths below it',
+      'a non-resource URL with "*" covers paths below it',
       { verbs: ['get'], nonResourceURLs: ['/a/*'] },
       { verbs: ['get'], nonResourceURLs: ['/a/b'] },
       0,
     ],
     [
-      'a path with "*" does not cover its parent',
+      'a non-resource URL with "*" does not cover its parent',
       { verbs: ['get'], nonResourceURLs: ['/a/b'] },
       { verbs: ['get'], nonResourceURLs: ['/a/*'] },
       1,
     ],
-    ['resources do not cover paths', { ...pods, verbs: ['*'] }, { verbs: ['get'], nonResourceURLs: ['/a'] }, 1],
+    [
+      'resources do not cover non-resource URLs',
+      { ...pods, verbs: ['*'] },
+      { verbs: ['get'], nonResourceURLs: ['/a'] },
+      1,
+    ],
   ]
   for (const [name, owned, wanted, missing] of table) {
     it(name, () => assert.equal(uncoveredRights([owned], [wanted]).length, missing))

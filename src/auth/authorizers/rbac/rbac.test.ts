@@ -132,7 +132,7 @@ const jane: User = { name: 'jane', uid: '', groups: ['dev', 'system:authenticate
 const clusterRole = (name: string): RoleRef => ({ apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name })
 
 describe('RbacAuthorizer', () => {
-  it('agrees with the reference model while roles and bindings change', () => {
+  it('agrees with a simple model while roles and bindings change', () => {
     const draw = createDraw(createSeededRandom(7))
     const world: World = { roles: new Map(), bindings: new Map() }
     const index = new RbacIndex()
@@ -165,7 +165,7 @@ describe('RbacAuthorizer', () => {
     }
   })
 
-  it('names the binding that allowed a request', () => {
+  it('names the binding that allowed a request in the reason', () => {
     const index = new RbacIndex()
     const rules = [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }]
     index.setClusterRole({ metadata: { name: 'reader' }, rules })
@@ -187,7 +187,7 @@ describe('RbacAuthorizer', () => {
     )
   })
 
-  it('names roles that are bound but do not exist', () => {
+  it('names roles that are bound but do not exist in the reason', () => {
     const index = new RbacIndex()
     const subjects = [{ kind: 'User', name: 'jane' }]
     index.setBinding({ metadata: { name: 'b' }, roleRef: clusterRole('gone'), subjects })
@@ -203,7 +203,7 @@ describe('RbacAuthorizer', () => {
     assert.match(error ?? '', /^\[clusterrole.*"gone".*, role.*"away" not found\]$/)
   })
 
-  it('grants rights of one namespace neither to another nor to the cluster', () => {
+  it('grants permissions of a RoleBinding only in its namespace', () => {
     const index = new RbacIndex()
     index.setRole({
       metadata: { name: 'r', namespace: 'n1' },
@@ -217,7 +217,7 @@ describe('RbacAuthorizer', () => {
     assert.equal(index.authorize(jane, pathAccess('get', '/metrics')).allowed, false)
   })
 
-  it('ignores names that objects inherit from their prototype', () => {
+  it('handles names that objects inherit from their prototype, such as "constructor"', () => {
     const index = new RbacIndex()
     const odd: User = { name: '__proto__', uid: '', groups: ['constructor'], extra: {} }
     const access = resourceAccess({
